@@ -1,0 +1,1 @@
+"""tapegen: gradients of ordinary Python functions as readable, compiled Python."""

@@ -1,0 +1,136 @@
+"""Errors and warnings of tapegen, and the place in the user's source they point at.
+
+Every refusal is a `TapegenError`.  Its text holds the file, line and column, the source line with a caret,
+one sentence why, and one sentence what to write instead.
+"""
+
+from __future__ import annotations
+
+import linecache
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A place in the user's source.  Lines count from 1, columns from 0 (as in `ast`)."""
+
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+    def source_line(self) -> str:
+        """The first line of the place, without its newline; empty when the text cannot be read."""
+        return linecache.getline(self.file, self.line).rstrip("\n")
+
+    def text(self) -> str:
+        """The source text of the place, on one line (`energy = energy + u[i] * u[i]`)."""
+        lines = [linecache.getline(self.file, n) for n in range(self.line, self.end_line + 1)]
+        if not lines or not lines[0]:
+            return ""
+        # ast columns count UTF-8 bytes
+        raw = [line.encode() for line in lines]
+        raw[-1] = raw[-1][: self.end_column]
+        raw[0] = raw[0][self.column :]
+        return " ".join(" ".join(part.decode(errors="replace").split()) for part in raw).strip()
+
+    def caret(self) -> str:
+        """The source line with a line of carets under the place."""
+        line = self.source_line()
+        if not line:
+            return ""
+        raw = line.encode()
+        stripped = raw.lstrip()
+        indent = len(raw) - len(stripped)
+        start = max(self.column, indent)
+        end = self.end_column if self.end_line == self.line else len(raw)
+        head = len(raw[indent:start].decode(errors="replace"))
+        width = max(1, len(raw[start:end].decode(errors="replace")))
+        return f"    {stripped.decode(errors='replace')}\n    {' ' * head}{'^' * width}"
+
+
+class TapegenError(Exception):
+    """Base of every refusal.
+
+    Parameters
+    ----------
+    reason : str
+        One sentence: what is refused (the construct or argument by name) and why.
+    advice : str
+        One sentence: what to write instead.
+    span : Span, optional
+        Where in the user's source.
+    """
+
+    def __init__(self, reason: str, advice: str = "", span: Span | None = None) -> None:
+        super().__init__(reason, advice, span)
+        self.reason = reason
+        self.advice = advice
+        self.span = span
+
+    def __str__(self) -> str:
+        parts = []
+        if self.span is not None:
+            parts.append(f"{self.span.file}:{self.span.line}:{self.span.column + 1}: {self.reason}")
+            caret = self.span.caret()
+            if caret:
+                parts.append(caret)
+        else:
+            parts.append(self.reason)
+        if self.advice:
+            parts.append(self.advice)
+        return "\n".join(parts)
+
+
+class UnsupportedSyntax(TapegenError, SyntaxError):
+    """A Python construct that has no derivative form here."""
+
+    # SyntaxError.__str__ would look for its own fields
+    __str__ = TapegenError.__str__
+
+
+class SourceUnavailable(TapegenError, OSError):
+    """The text of the function cannot be found, or is not the text that was loaded."""
+
+    __str__ = TapegenError.__str__
+
+
+class NotDifferentiable(TapegenError, TypeError):
+    """A function or value through which no derivative can be taken."""
+
+
+class MissingRule(NotDifferentiable, LookupError):
+    """A known function without a derivative rule."""
+
+
+class BadArgument(TapegenError, ValueError, TypeError):
+    """An argument of a dtype, shape, layout or structure that is refused."""
+
+
+class AliasError(TapegenError, ValueError):
+    """Two names for the same memory, one of them written, in a way that cannot be followed."""
+
+
+class TapeMemoryError(TapegenError, MemoryError):
+    """The recorded values exceed the memory that may be used."""
+
+
+class NameConflict(TapegenError, ValueError):
+    """Two names that cannot be told apart in the output."""
+
+
+class CompileLimit(TapegenError, RecursionError):
+    """A function too large or too deeply nested for Python or the compiler."""
+
+
+class BuildError(TapegenError, RuntimeError):
+    """Building or loading compiled code failed."""
+
+
+class CacheWarning(UserWarning):
+    """The disk cache could not be used; the result is right all the same."""
+
+
+class PerformanceWarning(UserWarning):
+    """The result is right, but something ran uncompiled."""

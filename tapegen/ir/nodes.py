@@ -1,0 +1,228 @@
+"""The whole program form.  Nodes are frozen; statements compare by identity; docs/system.md states the invariants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tapegen.errors import Span
+from tapegen.ir.types import BOOL, FLOAT, INT, STATIC, Scalar, TupleOf, Type
+
+# ---- expressions ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Var:
+    """A named value or place."""
+
+    name: str
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A compile-time constant: a number, None, str, dtype, or a function passed as an argument."""
+
+    value: object
+
+    @property
+    def type(self) -> Type:
+        return _CONST_TYPES.get(type(self.value), STATIC)
+
+    def __eq__(self, other: object) -> bool:  # 1 == 1.0 == True and 0.0 == -0.0, but the constants differ
+        return isinstance(other, Const) and type(self.value) is type(other.value) and repr(self.value) == repr(other.value)
+
+    def __hash__(self) -> int:
+        return hash((type(self.value), repr(self.value)))
+
+
+_CONST_TYPES: dict[type, Type] = {bool: BOOL, int: INT, float: FLOAT, complex: Scalar("complex128")}
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """`func(*args, **kwargs)`.
+
+    `func` is the Python object itself: `operator.mul` for `a * b`, `np.sin`, `math.exp`, `abs`, or one of the marker
+    functions of `tapegen.ir.ops` for what Python writes as syntax (`and`, `or`, ternary, `x.shape[k]`, casts).
+    Methods are normalised to functions (`x.sum()` is `Call(np.sum, (x,))`).
+    """
+
+    func: Callable
+    args: tuple[Expr, ...]
+    kwargs: tuple[tuple[str, Expr], ...] = ()
+    type: Type = FLOAT
+
+
+@dataclass(frozen=True, slots=True)
+class Tuple:
+    """A tuple display: shape arguments, sequences given to np.stack, several results."""
+
+    items: tuple[Expr, ...]
+
+    @property
+    def type(self) -> Type:
+        return TupleOf(tuple(item.type for item in self.items))
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """`lo:hi:step` inside an index; None where the source leaves a part out."""
+
+    lo: Expr | None = None
+    hi: Expr | None = None
+    step: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """`array[index]`.
+
+    `index` items are Slice, Const(None) for a new axis, integer scalars, or integer/boolean array Vars.  Ellipsis is
+    expanded when lowered; trailing full slices may be left out.  With only integers and slices (and new axes) the
+    result is a *view* (or a scalar when every axis has an integer); an array item makes a copy.
+    """
+
+    array: Var
+    index: tuple[Index, ...]
+    type: Type
+
+
+Expr = Var | Const | Call | Tuple | Load
+Index = Expr | Slice
+
+# ---- statements ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Assign:
+    """`target = value`; several targets take the items of a tuple value at once (swap, divmod)."""
+
+    targets: tuple[Var, ...]
+    value: Expr
+    origin: Span | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Store:
+    """`array[index] = value`, or `+=` with `accumulate`.  An empty index means the whole array (or 0-d cell).
+
+    With a repeated integer-array index `accumulate` adds every occurrence (`np.add.at`).
+    """
+
+    array: Var
+    index: tuple[Index, ...]
+    value: Expr
+    accumulate: bool = False
+    origin: Span | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Effect:
+    """A call made for its effect alone: `print(...)`, `ops.append(list, value)`."""
+
+    call: Call
+    origin: Span | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class If:
+    test: Expr
+    body: Block
+    orelse: Block = ()
+    origin: Span | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class For:
+    """`for target in range(start, stop, step)`.  `step` is a Const unless the user computed it."""
+
+    target: Var
+    start: Expr
+    stop: Expr
+    step: Expr
+    body: Block
+    origin: Span | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class While:
+    test: Expr
+    body: Block
+    origin: Span | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Break:
+    origin: Span | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Continue:
+    origin: Span | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Return:
+    """The last statement of a function, and nowhere else."""
+
+    values: tuple[Expr, ...]
+    origin: Span | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Raise:
+    """`raise exception(message)`; the message is printed as it stands in the source."""
+
+    exception: type[BaseException]
+    message: tuple[Expr, ...] = ()
+    origin: Span | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Push:
+    """Sweep only: record `value` on `tape`."""
+
+    tape: str
+    value: Expr
+    origin: Span | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pop:
+    """Sweep only: take back what `Push` recorded, last in first out."""
+
+    target: Var
+    tape: str
+    origin: Span | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comment:
+    """A comment line of the generated text."""
+
+    text: str
+    origin: Span | None = None
+
+
+Stmt = Assign | Store | Effect | If | For | While | Break | Continue | Return | Raise | Push | Pop | Comment
+Block = tuple[Stmt, ...]
+
+# ---- programs ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """One program: flat parameters, a block that ends in Return."""
+
+    name: str
+    params: tuple[Var, ...]
+    body: Block
+    defaults: tuple[tuple[str, Expr], ...] = ()  # of trailing parameters
+    doc: tuple[str, ...] = ()
+    origin: Span | None = None
+    globals: tuple[tuple[str, object], ...] = field(default=())  # extra names the text needs, e.g. opaque functions
+
+
+def type_of(expr: Expr) -> Type:
+    return expr.type

@@ -1,0 +1,91 @@
+"""Marker functions: what Python writes as syntax, as callables that an IR Call can carry.
+
+Each one computes what the syntax computes (without short-circuit), so IR can be interpreted in tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+
+def and_(a: Any, b: Any) -> Any:
+    """`a and b` (printed as such; short-circuits when run)."""
+    return a and b
+
+
+def or_(a: Any, b: Any) -> Any:
+    """`a or b`."""
+    return a or b
+
+
+def ifelse(test: Any, a: Any, b: Any) -> Any:
+    """`a if test else b`."""
+    return a if test else b
+
+
+def dim(array: Any, axis: int) -> int:
+    """`array.shape[axis]`."""
+    return array.shape[axis]
+
+
+def shape(array: Any) -> tuple[int, ...]:
+    """`array.shape`."""
+    return array.shape
+
+
+def item(sequence: Sequence[Any], index: int) -> Any:
+    """`sequence[index]` of a tuple or a run-time list."""
+    return sequence[index]
+
+
+def set_item(sequence: list[Any], index: int, value: Any) -> None:
+    """`sequence[index] = value` of a run-time list."""
+    sequence[index] = value
+
+
+def append(sequence: list[Any], value: Any) -> None:
+    """`sequence.append(value)`."""
+    sequence.append(value)
+
+
+def pop(sequence: list[Any]) -> Any:
+    """`sequence.pop()`: the last item."""
+    return sequence.pop()
+
+
+def new_list(*items: Any) -> list[Any]:
+    """`[a, b, ...]` as a run-time list; with no items the Call's type (ListOf) tells the item type."""
+    return list(items)
+
+
+def fstring(*parts: Any) -> str:
+    """`f"..."` of constant strings and values (only in messages and print)."""
+    return "".join(str(part) for part in parts)
+
+
+def transpose_view(a: np.ndarray) -> np.ndarray:
+    """`a.T`."""
+    return a.T
+
+
+def sum_to(x: Any, like: Any) -> Any:
+    """Sum `x` over the axes along which an array shaped as `like` was broadcast to make it.
+
+    Created by the reverse transform where the shapes are not known to be equal; the emitter prints it as a call of a
+    helper function that the generated text itself defines.
+    """
+    shape_ = np.shape(like)
+    x = np.asarray(x)
+    lead = x.ndim - len(shape_)
+    x = x.sum(axis=tuple(range(lead))) if lead else x
+    axes = tuple(k for k, n in enumerate(shape_) if n == 1 and x.shape[k] != 1)
+    return x.sum(axis=axes, keepdims=True) if axes else x
+
+
+def strong_mul(cotangent: Any, partial: Any) -> Any:
+    """`cotangent * partial`, but 0 where the cotangent is 0 even if the partial is not finite."""
+    with np.errstate(invalid="ignore"):
+        return np.where(np.equal(cotangent, 0.0), 0.0 * np.real(cotangent), np.multiply(cotangent, partial))[()]

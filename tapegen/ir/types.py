@@ -1,0 +1,72 @@
+"""Types of the values that a program carries.  "Unknown" is not a type."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """One number.
+
+    `python` tells Python's `float`/`int`/`bool` from NumPy's scalars: each operation follows the error rule of its
+    own operands (`1.0 / 0.0` raises, `np.float64(1) / 0` gives inf), and Python scalars promote weakly.
+    """
+
+    dtype: str  # "float64", "float32", "int64", "bool", "complex128", ... (NumPy's names)
+    python: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """A NumPy array.
+
+    `unit[k]` says that axis k is *known* to have size 1; an axis that is not marked may still have size 1 unless the
+    program's own argument checks exclude it.  `layout` is "C", "F" or "A" (any).
+    """
+
+    dtype: str
+    rank: int
+    layout: str = "A"
+    unit: tuple[bool, ...] = ()  # empty means no axis is known to be 1
+
+    def is_unit(self, axis: int) -> bool:
+        return bool(self.unit) and self.unit[axis]
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf:
+    """A Python list of equally typed items that grows and shrinks at run time."""
+
+    item: "Type"
+
+
+@dataclass(frozen=True, slots=True)
+class TupleOf:
+    """A tuple (shape arguments, results of several values).  Structures of the user are flattened when lowered."""
+
+    items: "tuple[Type, ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class Static:
+    """The type of a compile-time constant that is not a number: None, str, dtype, slice, function."""
+
+
+Type = Scalar | Array | ListOf | TupleOf | Static
+
+FLOAT = Scalar("float64")
+INT = Scalar("int64")
+BOOL = Scalar("bool")
+STATIC = Static()
+
+FLOATING = frozenset({"float64", "float32", "complex128", "complex64"})
+
+
+def is_floating(type_: Type) -> bool:
+    """Whether values of this type can carry a derivative."""
+    if isinstance(type_, ListOf):
+        return is_floating(type_.item)
+    if isinstance(type_, TupleOf):
+        return any(is_floating(item) for item in type_.items)
+    return isinstance(type_, Scalar | Array) and type_.dtype in FLOATING

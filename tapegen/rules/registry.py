@@ -1,0 +1,148 @@
+"""The registry of derivative rules.  A derivative is written once, as a plain Python function.
+
+A rule body is ordinary Python over NumPy: the compiler inlines its *text* into generated code, the eager tape calls it,
+forward mode and the to-be-recorded analysis read it.  Bodies therefore call only functions that have rules themselves,
+the helpers of `tapegen.rules.helpers`, and branch only on what is known at compile time (ranks, keywords, None).
+Un-broadcasting is the compiler's job, never the rule's.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+Body = TypeVar("Body", bound=Callable[..., Any])
+Kind = Literal["partials", "linear", "pullback", "expands", "inactive"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How one function is differentiated.
+
+    Attributes
+    ----------
+    func : callable
+        The function the rule belongs to, as an object.
+    kind : str
+        "partials": `body(*args, out=)` returns the local partial derivative with respect to each positional argument
+        (a tuple in argument order, or the single partial); None marks an argument that carries no derivative.
+        "linear": `body(*args, out_bar=)` returns the cotangent of the arguments named by `wrt` (the transpose).
+        "pullback": `body(*args, out=, out_bar=)` returns the cotangents of the arguments named by `wrt`.
+        "expands": `body(*args)` computes the same value with functions that have rules.
+        "inactive": no derivative by definition (zero where the type is floating).
+    wrt : tuple of str
+        Names of the arguments that carry a derivative ("linear" and "pullback").
+    nonfinite : bool
+        Whether a partial can be infinite or NaN where the value is used; then a zero cotangent contributes 0.
+    domain, shapes : sequence
+        Where the automatic test samples: an interval per argument, or a shape (tuple) per array argument.
+    pushforward : callable or None
+        For "pullback" rules: `pushforward(*args, out=, <name>_dot=...)`, the tangent of the result.
+    """
+
+    func: Callable[..., Any]
+    kind: Kind
+    body: Callable[..., Any] | None = None
+    wrt: tuple[str, ...] = ()
+    nonfinite: bool = False
+    domain: Sequence[tuple[float, float]] | None = None
+    shapes: Sequence[Any] | None = None
+    pushforward: Callable[..., Any] | None = None
+
+    def reads(self, name: str) -> bool:
+        """Whether the body declares the keyword `name` ("out" or "out_bar")."""
+        return self.body is not None and name in inspect.signature(self.body).parameters
+
+
+_RULES: dict[Any, Rule] = {}
+
+
+def rule_of(func: Callable[..., Any]) -> Rule | None:
+    """The rule of a function object, or None."""
+    try:
+        return _RULES.get(func)
+    except TypeError:  # unhashable callable
+        return None
+
+
+def all_rules() -> tuple[Rule, ...]:
+    """Every registered rule, in order of registration."""
+    return tuple(_RULES.values())
+
+
+def partials(
+    *funcs: Callable[..., Any], domain: Sequence[tuple[float, float]] | None = None, nonfinite: bool = False
+) -> Callable[[Body], Body]:
+    """Register an element-wise rule: the local partial derivatives in argument order."""
+
+    def register(body: Body) -> Body:
+        for func in funcs:
+            _RULES[func] = Rule(func, "partials", body, domain=domain, nonfinite=nonfinite)
+        return body
+
+    return register
+
+
+def linear(
+    *funcs: Callable[..., Any], in_: str | tuple[str, ...], shapes: Sequence[Any] | None = None
+) -> Callable[[Body], Body]:
+    """Register the transpose of a function that is linear in the arguments named by `in_`."""
+    wrt = (in_,) if isinstance(in_, str) else in_
+
+    def register(body: Body) -> Body:
+        for func in funcs:
+            _RULES[func] = Rule(func, "linear", body, wrt=wrt, shapes=shapes)
+        return body
+
+    return register
+
+
+def pullback(
+    *funcs: Callable[..., Any],
+    wrt: str | tuple[str, ...] | None = None,
+    shapes: Sequence[Any] | None = None,
+    nonfinite: bool = False,
+) -> Callable[[Body], Body]:
+    """Register a pullback.  `wrt` defaults to the first parameter of the body.
+
+    The returned function has an attribute `pushforward` that registers the tangent of the same function.
+    """
+
+    def register(body: Body) -> Body:
+        first = next(iter(inspect.signature(body).parameters))
+        names = (first,) if wrt is None else (wrt,) if isinstance(wrt, str) else wrt
+
+        def pushforward(tangent: Callable[..., Any]) -> Callable[..., Any]:
+            for func in funcs:
+                _RULES[func] = Rule(func, "pullback", body, names, nonfinite, None, shapes, tangent)
+            return tangent
+
+        for func in funcs:
+            _RULES[func] = Rule(func, "pullback", body, names, nonfinite, None, shapes)
+        body.pushforward = pushforward  # type: ignore[attr-defined]
+        return body
+
+    return register
+
+
+def expands(
+    *funcs: Callable[..., Any],
+    domain: Sequence[tuple[float, float]] | None = None,
+    shapes: Sequence[Any] | None = None,
+) -> Callable[[Body], Body]:
+    """Register a formula in functions that have rules; the primal itself keeps calling the original function."""
+
+    def register(body: Body) -> Body:
+        for func in funcs:
+            _RULES[func] = Rule(func, "expands", body, domain=domain, shapes=shapes)
+        return body
+
+    return register
+
+
+def inactive(*funcs: Callable[..., Any]) -> None:
+    """Declare functions whose result carries no derivative (zero by definition)."""
+    for func in funcs:
+        _RULES[func] = Rule(func, "inactive")
