@@ -1,0 +1,44 @@
+"""Functions whose result carries no derivative: integers, truth values, and what is piecewise constant."""
+
+from __future__ import annotations
+
+import builtins
+import math
+import operator
+
+import numpy as np
+
+from tapegen.rules.registry import inactive
+
+# comparison and logic
+inactive(np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
+inactive(operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge, operator.not_, operator.truth)
+inactive(operator.is_, operator.is_not, operator.contains)
+inactive(np.logical_and, np.logical_or, np.logical_xor, np.logical_not, np.all, np.any, builtins.all, builtins.any)
+inactive(np.isclose, np.allclose, np.array_equal, np.array_equiv, math.isclose, np.isin)
+inactive(np.isnan, np.isinf, np.isfinite, np.isneginf, np.isposinf, math.isnan, math.isinf, math.isfinite)
+inactive(np.isreal, np.iscomplex, np.isrealobj, np.iscomplexobj, np.isscalar, np.signbit)
+
+# integers and bits
+inactive(operator.and_, operator.or_, operator.xor, operator.invert, operator.lshift, operator.rshift, operator.index)
+inactive(np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.invert, np.left_shift, np.right_shift, np.gcd, np.lcm)
+inactive(math.gcd, math.lcm, math.comb, math.perm, math.factorial, math.isqrt)
+inactive(np.int64, np.int32, np.int16, np.int8, np.uint64, np.uint32, np.uint16, np.uint8, np.intp, np.bool_)
+
+# piecewise constant
+inactive(np.floor, np.ceil, np.trunc, np.rint, np.fix, np.round, np.around, np.sign, np.floor_divide)
+inactive(math.floor, math.ceil, math.trunc, builtins.round, builtins.int, builtins.bool, operator.floordiv)
+
+# places and counts
+inactive(np.argmax, np.argmin, np.nanargmax, np.nanargmin, np.argsort, np.argpartition, np.lexsort, np.argwhere)
+inactive(np.nonzero, np.flatnonzero, np.count_nonzero, np.searchsorted, np.digitize)
+inactive(np.ravel_multi_index, np.unravel_index, np.indices, np.ix_)
+inactive(np.tril_indices, np.triu_indices, np.tril_indices_from, np.triu_indices_from)
+inactive(np.diag_indices, np.diag_indices_from)
+
+# shape and type
+inactive(np.shape, np.size, np.ndim, builtins.len, builtins.isinstance, np.broadcast_shapes, np.result_type)
+
+# arrays that depend on a shape alone
+inactive(np.zeros, np.ones, np.empty, np.eye, np.identity, np.tri, np.arange)
+inactive(np.zeros_like, np.ones_like, np.empty_like)

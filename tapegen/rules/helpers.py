@@ -1,0 +1,139 @@
+"""What rule bodies call besides NumPy.
+
+Two kinds live here.
+
+*Inlined* helpers are rule text like any other: the compiler inlines them, and they branch only on what is known when
+compiling (ranks, axes, flags, None, the structure of tuples).  Loops over tuples are unrolled; a loop over `range`
+stays a loop.
+
+*Compile-time* helpers carry the mark `compile_time`.  All their arguments are known when compiling, so the compiler
+calls them and goes on with the result; nothing of them reaches generated code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from tapegen.errors import NotDifferentiable
+
+Func = TypeVar("Func", bound=Callable[..., Any])
+
+
+def compile_time(func: Func) -> Func:
+    """Mark a helper that the compiler runs instead of inlining it."""
+    func.compile_time = True  # type: ignore[attr-defined]
+    return func
+
+
+def is_compile_time(func: object) -> bool:
+    """Whether the compiler runs `func` itself."""
+    return getattr(func, "compile_time", False) is True
+
+
+# ---- compile time --------------------------------------------------------------------------------------------------
+
+
+@compile_time
+def require(condition: bool, reason: str, advice: str = "") -> None:
+    """Refuse a use of a function that its rule does not cover."""
+    if not condition:
+        raise NotDifferentiable(reason, advice)
+
+
+@compile_time
+def axes_tuple(axis: int | tuple[int, ...] | None, rank: int) -> tuple[int, ...]:
+    """The axes meant by `axis`, counted from 0 and in increasing order; None means all."""
+    if axis is None:
+        return tuple(range(rank))
+    return tuple(sorted(k % rank for k in (axis if isinstance(axis, tuple | list) else (axis,))))
+
+
+@compile_time
+def inverse_permutation(axes: tuple[int, ...]) -> tuple[int, ...]:
+    """The permutation of axes that undoes `axes`."""
+    order = [k % len(axes) for k in axes]
+    return tuple(order.index(k) for k in range(len(order)))
+
+
+@compile_time
+def even_axes(rank: int) -> tuple[int, ...]:
+    """The first of each of `rank` pairs of axes."""
+    return tuple(range(0, 2 * rank, 2))
+
+
+@compile_time
+def odd_axes(rank: int) -> tuple[int, ...]:
+    """The second of each of `rank` pairs of axes."""
+    return tuple(range(1, 2 * rank, 2))
+
+
+# ---- along one axis ------------------------------------------------------------------------------------------------
+
+
+def slice_axis(x: Any, axis: int, start: Any, stop: Any, step: Any = None) -> Any:
+    """View of `x[start:stop:step]` along one axis."""
+    axis = axis % np.ndim(x)
+    if axis == 0:
+        return x[start:stop:step]
+    if axis == 1:
+        return x[:, start:stop:step]
+    if axis == 2:
+        return x[:, :, start:stop:step]
+    if axis == 3:
+        return x[:, :, :, start:stop:step]
+    front = np.moveaxis(x, axis, 0)
+    return np.moveaxis(front[start:stop:step], 0, axis)
+
+
+def index_axis(x: Any, axis: int, k: Any) -> Any:
+    """View of `x[k]` along one axis, which is dropped."""
+    axis = axis % np.ndim(x)
+    if axis == 0:
+        return x[k]
+    if axis == 1:
+        return x[:, k]
+    if axis == 2:
+        return x[:, :, k]
+    if axis == 3:
+        return x[:, :, :, k]
+    return np.moveaxis(x, axis, 0)[k]
+
+
+def reverse_axis(x: Any, axis: int) -> Any:
+    """View of `x` backwards along one axis."""
+    return slice_axis(x, axis, None, None, -1)
+
+
+# ---- reductions ----------------------------------------------------------------------------------------------------
+
+
+def expand_like(out_bar: Any, x: Any, axis: Any, keepdims: bool) -> Any:
+    """The result of a reduction, or its cotangent, spread over the shape of what was reduced."""
+    if axis is not None and not keepdims:
+        out_bar = np.expand_dims(out_bar, axis)
+    return np.broadcast_to(out_bar, np.shape(x))
+
+
+def count_along(x: Any, axis: Any) -> Any:
+    """How many elements of `x` each element of a reduction over `axis` comes from."""
+    if axis is None:
+        return np.size(x)
+    if not isinstance(axis, tuple):
+        return np.shape(x)[axis]
+    count = 1
+    for k in axis:
+        count = count * np.shape(x)[k]
+    return count
+
+
+# ---- matrices ------------------------------------------------------------------------------------------------------
+
+
+def matrix_transpose(x: Any) -> Any:
+    """Transpose of a matrix, or of each matrix of a stack."""
+    if np.ndim(x) == 2:
+        return x.T
+    return np.swapaxes(x, -1, -2)

@@ -1,0 +1,156 @@
+"""Products of vectors, matrices and tensors."""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+
+from tapegen.rules.helpers import (
+    axes_tuple,
+    compile_time,
+    even_axes,
+    inverse_permutation,
+    matrix_transpose,
+    odd_axes,
+)
+from tapegen.rules.registry import expands, pullback
+
+# ---- matrix products -----------------------------------------------------------------------------------------------
+
+
+@pullback(np.matmul, operator.matmul, wrt=("a", "b"), shapes=[(3, 4), (4, 2)])
+def matmul(a, b, *, out_bar):
+    if np.ndim(a) == 1 and np.ndim(b) == 1:
+        return out_bar * b, out_bar * a
+    if np.ndim(a) == 1 and np.ndim(b) == 2:
+        return b @ out_bar, np.outer(a, out_bar)
+    if np.ndim(a) == 2 and np.ndim(b) == 1:
+        return np.outer(out_bar, b), a.T @ out_bar
+    if np.ndim(a) == 1:  # a row, with a stack of matrices
+        rows_bar = np.expand_dims(out_bar, -2)
+        a_bar = np.squeeze(rows_bar @ matrix_transpose(b), axis=-2)
+        return a_bar, np.expand_dims(a, -1) @ rows_bar
+    if np.ndim(b) == 1:  # a column, with a stack of matrices
+        columns_bar = np.expand_dims(out_bar, -1)
+        b_bar = np.squeeze(matrix_transpose(a) @ columns_bar, axis=-1)
+        return columns_bar @ np.expand_dims(b, 0), b_bar
+    return out_bar @ matrix_transpose(b), matrix_transpose(a) @ out_bar
+
+
+@matmul.pushforward
+def matmul_pushforward(a, b, *, a_dot, b_dot):
+    return a_dot @ b + a @ b_dot
+
+
+@pullback(np.dot, wrt=("a", "b"), shapes=[(3, 4), (4, 2)])
+def dot(a, b, *, out_bar):
+    if np.ndim(a) == 0 or np.ndim(b) == 0:
+        return out_bar * b, out_bar * a
+    if np.ndim(a) == 1 and np.ndim(b) == 1:
+        return out_bar * b, out_bar * a
+    if np.ndim(a) == 1 and np.ndim(b) == 2:
+        return np.dot(b, out_bar), np.outer(a, out_bar)
+    if np.ndim(a) == 2 and np.ndim(b) == 1:
+        return np.outer(out_bar, b), np.dot(a.T, out_bar)
+    if np.ndim(a) == 2 and np.ndim(b) == 2:
+        return np.dot(out_bar, b.T), np.dot(a.T, out_bar)
+    return contraction_bar(a, b, (np.ndim(a) - 1,), (max(0, np.ndim(b) - 2),), out_bar)
+
+
+@dot.pushforward
+def dot_pushforward(a, b, *, a_dot, b_dot):
+    return np.dot(a_dot, b) + np.dot(a, b_dot)
+
+
+@pullback(np.inner, wrt=("a", "b"), shapes=[(3, 4), (2, 4)])
+def inner(a, b, *, out_bar):
+    if np.ndim(a) == 0 or np.ndim(b) == 0:
+        return out_bar * b, out_bar * a
+    if np.ndim(a) == 1 and np.ndim(b) == 1:
+        return out_bar * b, out_bar * a
+    return contraction_bar(a, b, (np.ndim(a) - 1,), (np.ndim(b) - 1,), out_bar)
+
+
+@pullback(np.vdot, wrt=("a", "b"), shapes=[(4,), (4,)])
+def vdot(a, b, *, out_bar):
+    return out_bar * np.reshape(b, np.shape(a)), out_bar * np.reshape(a, np.shape(b))
+
+
+@pullback(np.outer, wrt=("a", "b"), shapes=[(3,), (4,)])
+def outer(a, b, *, out_bar):
+    if np.ndim(a) == 1 and np.ndim(b) == 1:
+        return out_bar @ b, a @ out_bar
+    return np.reshape(out_bar @ np.ravel(b), np.shape(a)), np.reshape(np.ravel(a) @ out_bar, np.shape(b))
+
+
+@outer.pushforward
+def outer_pushforward(a, b, *, a_dot, b_dot):
+    return np.outer(a_dot, b) + np.outer(a, b_dot)
+
+
+@pullback(np.tensordot, wrt=("a", "b"), shapes=[(2, 3, 4), (3, 4, 5)])
+def tensordot(a, b, axes=2, *, out_bar):
+    a_axes, b_axes = contracted_axes(axes, np.ndim(a), np.ndim(b))
+    return contraction_bar(a, b, a_axes, b_axes, out_bar)
+
+
+@compile_time
+def contracted_axes(axes, a_rank, b_rank):
+    """The axes that `np.tensordot(a, b, axes)` sums over, as one tuple for each operand."""
+    if isinstance(axes, int):
+        return tuple(range(a_rank - axes, a_rank)), tuple(range(axes))
+    a_axes, b_axes = ((k,) if isinstance(k, int) else tuple(k) for k in axes)
+    return tuple(k % a_rank for k in a_axes), tuple(k % b_rank for k in b_axes)
+
+
+@compile_time
+def free_axes(axes, rank):
+    """The axes that are not in `axes`."""
+    return tuple(k for k in range(rank) if k not in axes)
+
+
+@compile_time
+def restoring_order(own_axes, other_axes, rank):
+    """Puts the axes of `tensordot(out_bar, other)` (own free ones, the other's summed ones) in the operand's order."""
+    order = list(free_axes(own_axes, rank)) + [own_axes[other_axes.index(k)] for k in sorted(other_axes)]
+    return inverse_permutation(tuple(order))
+
+
+def contraction_bar(a, b, a_axes, b_axes, out_bar):
+    """Cotangents of the operands of a sum over pairs of axes; the result has the free axes of a, then those of b."""
+    a_free = free_axes(a_axes, np.ndim(a))
+    b_free = free_axes(b_axes, np.ndim(b))
+    out_axes = axes_tuple(None, np.ndim(out_bar))
+    a_bar = np.tensordot(out_bar, b, (out_axes[len(a_free) :], b_free))
+    b_bar = np.tensordot(out_bar, a, (out_axes[: len(a_free)], a_free))
+    a_bar = np.transpose(a_bar, restoring_order(a_axes, b_axes, np.ndim(a)))
+    b_bar = np.transpose(b_bar, restoring_order(b_axes, a_axes, np.ndim(b)))
+    return a_bar, b_bar
+
+
+@expands(np.kron, shapes=[(2, 3), (3, 2)])
+def kron(a, b):
+    # ranks made equal, then every axis of a before the same axis of b
+    rank = max(np.ndim(a), np.ndim(b))
+    a = np.expand_dims(a, axes_tuple(None, rank - np.ndim(a)))
+    b = np.expand_dims(b, axes_tuple(None, rank - np.ndim(b)))
+    blocks = np.expand_dims(a, odd_axes(rank)) * np.expand_dims(b, even_axes(rank))
+    shape = ()
+    for k in axes_tuple(None, rank):
+        shape = shape + (np.shape(a)[k] * np.shape(b)[k],)
+    return np.reshape(blocks, shape)
+
+
+@expands(np.cross, shapes=[(4, 3), (4, 3)])
+def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
+    if axis is not None:
+        axisa = axis
+        axisb = axis
+        axisc = axis
+    a = np.moveaxis(a, axisa, 0)
+    b = np.moveaxis(b, axisb, 0)
+    x = a[1] * b[2] - a[2] * b[1]
+    y = a[2] * b[0] - a[0] * b[2]
+    z = a[0] * b[1] - a[1] * b[0]
+    return np.stack((x, y, z), axis=axisc)
