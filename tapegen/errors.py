@@ -7,26 +7,29 @@ one sentence why, and one sentence what to write instead.
 from __future__ import annotations
 
 import linecache
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A place in the user's source.  Lines count from 1, columns from 0 (as in `ast`)."""
+    """A place in the user's source.  Lines count from 1, columns from 0 and in UTF-8 bytes (as in `ast`)."""
 
     file: str
     line: int
     column: int
     end_line: int
     end_column: int
+    # Its own lines as they were parsed: the file may change later.  Not part of the identity of the place.
+    lines: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     def source_line(self) -> str:
         """The first line of the place, without its newline; empty when the text cannot be read."""
-        return linecache.getline(self.file, self.line).rstrip("\n")
+        line = self.lines[0] if self.lines else linecache.getline(self.file, self.line)
+        return line.rstrip("\r\n")
 
     def text(self) -> str:
         """The source text of the place, on one line (`energy = energy + u[i] * u[i]`)."""
-        lines = [linecache.getline(self.file, n) for n in range(self.line, self.end_line + 1)]
+        lines = list(self.lines) or [linecache.getline(self.file, n) for n in range(self.line, self.end_line + 1)]
         if not lines or not lines[0]:
             return ""
         # ast columns count UTF-8 bytes

@@ -1,0 +1,143 @@
+"""From whatever can be called to the plain Python function behind it."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import inspect
+from types import FunctionType, MethodType
+from typing import Any
+
+import numpy as np
+
+from tapegen.errors import NotDifferentiable, Span
+from tapegen.rules.registry import all_rules, rule_of
+
+_PACKAGE = __name__.partition(".")[0]
+
+
+def unwrap(func: Any) -> tuple[FunctionType, tuple[Any, ...], dict[str, Any]]:
+    """The plain Python function that a call of `func` runs, and the arguments that are already bound.
+
+    Bound methods, `functools.partial`, static methods, objects with `__call__`, functions compiled by numba (for
+    `@vectorize` the scalar function, see `is_elementwise`) and functions that are differentiable already.
+
+    Returns
+    -------
+    function, args, kwargs
+        `func(*a, **k)` is `function(*args, *a, **{**kwargs, **k})`.
+
+    Raises
+    ------
+    NotDifferentiable
+        There is no Python function behind it, or a decorator hides it.
+    """
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = {}
+    while not isinstance(func, FunctionType):
+        if isinstance(func, MethodType):
+            args = (func.__self__, *args)
+            func = func.__func__
+        elif isinstance(func, functools.partial):
+            args = (*func.args, *args)
+            kwargs = {**func.keywords, **kwargs}
+            func = func.func
+        elif isinstance(func, staticmethod):
+            func = func.__func__
+        else:
+            inner = _inner(func)
+            if inner is None:
+                raise refusal(func)
+            bound, func = inner
+            args = (*bound, *args)
+    refuse_hidden(func)
+    return func, args, kwargs
+
+
+def is_elementwise(func: Any) -> bool:
+    """Whether calls apply a scalar function to each element of arrays, as functions made by numba's `@vectorize` do."""
+    return type(func).__name__ == "DUFunc" and _of_package(func, "numba")
+
+
+def _inner(func: Any) -> tuple[tuple[Any, ...], Any] | None:
+    """What an object forwards its calls to, and the arguments it puts in front."""
+    if isinstance(func, type | np.vectorize | np.ufunc | classmethod):
+        return None
+    if _of_package(func, _PACKAGE) and isinstance(getattr(func, "python", None), FunctionType):
+        return (), func.python
+    if _of_package(func, "numba"):
+        target = func.__wrapped__ if is_elementwise(func) else getattr(func, "py_func", None)
+        return None if target is None else ((), target)
+    call = inspect.getattr_static(type(func), "__call__", None)
+    if isinstance(call, FunctionType) or _of_package(call, "numba"):
+        return (func,), call
+    return None
+
+
+def _of_package(func: Any, package: str) -> bool:
+    return type(func).__module__.partition(".")[0] == package
+
+
+def refuse_hidden(func: FunctionType) -> None:
+    """Refuse a function that a decorator has put in the place of another one: its text is the decorator's.
+
+    Raises
+    ------
+    NotDifferentiable
+        Naming the decorator.
+    """
+    wrapped = getattr(func, "__wrapped__", None)
+    if wrapped is None or getattr(wrapped, "__code__", None) is func.__code__:
+        return
+    code = func.__code__
+    decorator = code.co_qualname.partition(".<locals>")[0]
+    name = getattr(wrapped, "__qualname__", func.__qualname__)
+    raise NotDifferentiable(
+        f"'{name}' is hidden by the decorator '{decorator}', which calls it in a function of its own.",
+        f"Put the differentiable decorator below '{decorator}', next to the def, or pass the undecorated function.",
+        Span(code.co_filename, code.co_firstlineno, 0, code.co_firstlineno, 0),
+    )
+
+
+def refusal(func: Any) -> NotDifferentiable:
+    """Why there is no Python function behind an object, and what to write instead."""
+    if isinstance(func, type):
+        return NotDifferentiable(
+            f"'{func.__qualname__}' is a class, and calling it makes an object.",
+            "Pass a function or a method of an object.",
+        )
+    if isinstance(func, classmethod):
+        return NotDifferentiable(
+            "a classmethod object is not bound to its class yet.", "Take it from the class: Class.method."
+        )
+    name = getattr(func, "__qualname__", None) or getattr(func, "__name__", None) or type(func).__qualname__
+    if isinstance(func, np.vectorize):
+        return NotDifferentiable(
+            "a function made by np.vectorize hides its loop.",
+            "Pass the scalar function, or write the loop or array form.",
+        )
+    if _of_package(func, "numba"):
+        return NotDifferentiable(
+            f"'{name}' ({type(func).__name__}) is compiled by numba and keeps no plain Python function.",
+            "Pass the function without its numba decorator.",
+        )
+    wrapped = getattr(func, "__wrapped__", None)
+    if wrapped is not None:
+        return NotDifferentiable(
+            f"'{name}' is hidden by '{type(func).__module__}.{type(func).__qualname__}', which is not Python code.",
+            "Pass the undecorated function (its attribute __wrapped__).",
+        )
+    if rule_of(func) is not None:
+        return NotDifferentiable(
+            f"'{name}' is not written in Python, so there is no text to transform (but it has a derivative rule).",
+            f"Wrap it: lambda x: {name}(x), on a line of its own.",
+        )
+    if callable(func):
+        known = sorted({rule.func.__name__ for rule in all_rules() if hasattr(rule.func, "__name__")})
+        near = difflib.get_close_matches(str(name), known, n=8, cutoff=0.5)
+        names = f"Names nearest to it: {', '.join(near)}." if near else f"Functions with rules: {', '.join(known)}."
+        return NotDifferentiable(
+            f"'{name}' is not written in Python and has no derivative rule.",
+            f"Write it in Python, or register a rule for it. {names}",
+        )
+    return NotDifferentiable(f"an object of type '{type(func).__qualname__}' cannot be called.", "Pass a function.")

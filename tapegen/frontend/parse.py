@@ -1,0 +1,240 @@
+"""The front door of the compiler: from a function object to a checked syntax tree whose names can be resolved."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib
+import inspect
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import CellType, CodeType, FunctionType
+from typing import Any, Final
+
+import gast
+
+from tapegen.errors import Span
+from tapegen.frontend import fence
+from tapegen.frontend.callables import is_elementwise, refusal, refuse_hidden, unwrap
+from tapegen.frontend.source import Located, locate
+from tapegen.frontend.syntax import bound_names, mangle, to_gast
+
+__all__ = ["MISSING", "Parsed", "bound_names", "is_elementwise", "mangle", "parse_function", "unwrap"]
+
+
+class _Missing:
+    def __repr__(self) -> str:
+        return "MISSING"
+
+
+MISSING: Final = _Missing()
+"""What `Parsed.resolve` returns for a name that has no value (yet): Python would raise NameError."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Tree:
+    """What depends on the code alone; the functions made from one `def` share it."""
+
+    tree: gast.FunctionDef
+    located: Located
+    locals: frozenset[str]
+    text: str
+    text_hash: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Parsed:
+    """A Python function as a syntax tree, with the meaning of its names.
+
+    Attributes
+    ----------
+    tree : gast.FunctionDef
+        Checked by the fence; without decorators, annotations and its own defaults (they are in `signature`); private
+        names (`__x` in a class) mangled.  A lambda is a function of name `lambda_` with one Return.  The tree is shared
+        between calls: do not change it.
+    func : function
+        The plain Python function.
+    file : str
+        The file name that spans use.
+    signature : inspect.Signature
+        Of the code itself, whatever `__signature__` says.
+    locals : frozenset of str
+        Names bound by the function (`bound_names` gives those of inner functions).
+    freevars : frozenset of str
+        Names that live in the cells of an enclosing function.
+    text : str
+        The source text of the definition without decorators, dedented.
+    text_hash : str
+        SHA-256 of `text`.
+    """
+
+    tree: gast.FunctionDef
+    func: FunctionType
+    file: str
+    signature: inspect.Signature
+    locals: frozenset[str]
+    freevars: frozenset[str]
+    text: str
+    text_hash: str
+    _located: Located
+
+    def span(self, node: gast.AST) -> Span:
+        """The place of a node: all of a simple statement or expression, the header of a compound statement."""
+        if isinstance(node, gast.For | gast.While | gast.If | gast.FunctionDef):
+            return _header(node, self._located)
+        return self._located.span(node)
+
+    def resolve(self, name: str) -> Any:
+        """The object that `name` means at this moment: from the closure, the globals or the builtins; else MISSING."""
+        try:
+            return self.getter(name)()
+        except NameError:
+            return MISSING
+
+    def getter(self, name: str) -> Callable[[], Any]:
+        """A function that reads the value that `name` has when it is called, and raises NameError as Python does."""
+        cell = self.cell(name)
+        if cell is not None:
+            return functools.partial(_read_cell, cell, name)
+        return functools.partial(_read_global, self.func, name)
+
+    def cell(self, name: str) -> CellType | None:
+        """The closure cell that holds `name`, if one does."""
+        free = self.func.__code__.co_freevars
+        return (self.func.__closure__ or ())[free.index(name)] if name in free else None
+
+    def imported(self, node: gast.Import | gast.ImportFrom) -> dict[str, Any]:
+        """The names that an import statement inside the function binds, and the objects it binds them to."""
+        package = self.func.__globals__.get("__package__")
+        bound: dict[str, Any] = {}
+        if isinstance(node, gast.Import):
+            for alias in node.names:
+                module = importlib.import_module(alias.name)
+                top = alias.name.partition(".")[0]
+                bound[alias.asname or top] = module if alias.asname else importlib.import_module(top)
+            return bound
+        module_name = "." * (node.level or 0) + (node.module or "")
+        module = importlib.import_module(module_name, package)
+        for alias in node.names:
+            if not hasattr(module, alias.name):
+                importlib.import_module(f"{module.__name__}.{alias.name}")
+            bound[alias.asname or alias.name] = getattr(module, alias.name)
+        return bound
+
+
+def _read_cell(cell: CellType, name: str) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        message = f"cannot access free variable '{name}' where it is not associated with a value in enclosing scope"
+        raise NameError(message, name=name) from None
+
+
+def _read_global(func: FunctionType, name: str) -> Any:
+    try:
+        return func.__globals__[name]
+    except KeyError:
+        pass
+    try:
+        return func.__builtins__[name]
+    except KeyError:
+        raise NameError(f"name '{name}' is not defined", name=name) from None
+
+
+def parse_function(func: FunctionType) -> Parsed:
+    """Read, verify and check the source of a plain Python function (see `unwrap` for other callables).
+
+    Raises
+    ------
+    SourceUnavailable
+        The text cannot be found or is not what was loaded.
+    UnsupportedSyntax
+        The function uses a construct that has no derivative form.
+    NotDifferentiable
+        It is not a plain function, is hidden by a decorator, or writes to variables outside.
+    CompileLimit
+        It nests too deeply for Python's own parser.
+    """
+    if not isinstance(func, FunctionType):
+        raise refusal(func)
+    refuse_hidden(func)
+    tree = _tree(func)
+    return Parsed(
+        tree=tree.tree,
+        func=func,
+        file=tree.located.file,
+        signature=_signature(func),
+        locals=tree.locals,
+        freevars=frozenset(func.__code__.co_freevars),
+        text=tree.text,
+        text_hash=tree.text_hash,
+        _located=tree.located,
+    )
+
+
+# By identity, like the definitions: equal code objects may come from different files.
+_TREES: dict[int, tuple[weakref.ref[CodeType], _Tree]] = {}
+
+
+def _tree(func: FunctionType) -> _Tree:
+    code = func.__code__
+    key = id(code)
+    entry = _TREES.get(key)
+    if entry is not None and entry[0]() is code:
+        return entry[1]
+    located = locate(func)
+    fence.check(located)
+    text = _text(located)
+    node = to_gast(located.node, located.class_name)
+    if isinstance(node, gast.Lambda):
+        node = _as_def(node)
+    node.args.defaults, node.args.kw_defaults = [], [None] * len(node.args.kwonlyargs)
+    tree = _Tree(node, located, bound_names(node), text, hashlib.sha256(text.encode()).hexdigest())
+    _TREES[key] = (weakref.ref(code, lambda _: _TREES.pop(key, None)), tree)
+    return tree
+
+
+def _as_def(node: gast.Lambda) -> gast.FunctionDef:
+    body = gast.copy_location(gast.Return(node.body), node.body)
+    function = gast.FunctionDef("lambda_", node.args, [body], [], None, None, [])
+    return gast.copy_location(function, node)
+
+
+def _signature(func: FunctionType) -> inspect.Signature:
+    if hasattr(func, "__signature__"):
+        func, original = FunctionType(func.__code__, {}, func.__name__, func.__defaults__, func.__closure__), func
+        func.__kwdefaults__ = original.__kwdefaults__
+    return inspect.signature(func)
+
+
+def _text(located: Located) -> str:
+    """The text of a definition without its decorators, its indentation removed."""
+    node = located.node
+    lines = [line.rstrip("\r\n") for line in located.span(node).lines]
+    lines[-1] = lines[-1].encode()[: node.end_col_offset].decode()
+    margin = lines[0].encode()[: node.col_offset].decode()
+    lines[0] = lines[0][len(margin) :]
+    return "\n".join(line.removeprefix(margin) for line in lines) + "\n"
+
+
+def _header(node: gast.AST, located: Located) -> Span:
+    """From the first word of a compound statement to its colon."""
+    parts = [part for part in gast.iter_child_nodes(node) if not isinstance(part, gast.stmt)]
+    if isinstance(node, gast.FunctionDef):
+        parts = [*gast.iter_child_nodes(node.args), *parts]
+    ends = [(part.end_lineno, part.end_col_offset) for part in parts if getattr(part, "end_lineno", None)]
+    line, column = max([(node.lineno, node.col_offset), *ends])
+    end_line, end_column = _colon(located, line, column)
+    return located.place(node.lineno, node.col_offset, end_line, end_column)
+
+
+def _colon(located: Located, line: int, column: int) -> tuple[int, int]:
+    """The position after the first colon: between it and the last part of a header stand only brackets and comments."""
+    while line <= len(located.lines):
+        rest = located.lines[line - 1].encode()[column:]
+        code = rest.partition(b"#")[0]
+        if b":" in code:
+            return line, column + code.index(b":") + 1
+        line, column = line + 1, 0
+    raise AssertionError("a compound statement without a colon")
