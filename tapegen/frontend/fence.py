@@ -8,16 +8,16 @@ from collections.abc import Iterator
 from tapegen.errors import NotDifferentiable, TapegenError, UnsupportedSyntax
 from tapegen.frontend.source import Located
 
-_STATEMENTS = "FunctionDef Return Pass Expr Assert Raise Import ImportFrom alias Assign AugAssign AnnAssign For While If Break Continue"
-_EXPRESSIONS = (
-    "Lambda arguments arg NamedExpr BoolOp BinOp UnaryOp Compare IfExp Call keyword Starred Attribute Subscript Slice "
-    "Name Constant Tuple List Dict ListComp DictComp comprehension JoinedStr FormattedValue Load Store"
+_ALLOWED = frozenset(
+    """
+    FunctionDef Return Pass Expr Assert Raise Import ImportFrom alias
+    Assign AugAssign AnnAssign For While If Break Continue
+    Lambda arguments arg NamedExpr BoolOp BinOp UnaryOp Compare IfExp Call keyword Starred Attribute Subscript Slice
+    Name Constant Tuple List Dict ListComp DictComp comprehension JoinedStr FormattedValue Load Store
+    And Or Not Invert UAdd USub Add Sub Mult Div FloorDiv Mod Pow MatMult LShift RShift BitOr BitXor BitAnd
+    Eq NotEq Lt LtE Gt GtE Is IsNot In NotIn
+    """.split()
 )
-_OPERATORS = (
-    "And Or Not Invert UAdd USub Add Sub Mult Div FloorDiv Mod Pow MatMult LShift RShift BitOr BitXor BitAnd "
-    "Eq NotEq Lt LtE Gt GtE Is IsNot In NotIn"
-)
-_ALLOWED = frozenset(f"{_STATEMENTS} {_EXPRESSIONS} {_OPERATORS}".split())
 
 _ASYNC = "'async' code runs in pieces that have no reverse order."
 _ASYNC_ADVICE = "Await what is needed outside, and differentiate a plain function."

@@ -137,7 +137,7 @@ def _read_global(func: FunctionType, name: str) -> Any:
     except KeyError:
         pass
     try:
-        return func.__builtins__[name]
+        return func.__builtins__[name]  # type: ignore[attr-defined]
     except KeyError:
         raise NameError(f"name '{name}' is not defined", name=name) from None
 
