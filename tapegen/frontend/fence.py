@@ -8,16 +8,40 @@ from collections.abc import Iterator
 from tapegen.errors import NotDifferentiable, TapegenError, UnsupportedSyntax
 from tapegen.frontend.source import Located
 
-_ALLOWED = frozenset(
-    """
-    FunctionDef Return Pass Expr Assert Raise Import ImportFrom alias
-    Assign AugAssign AnnAssign For While If Break Continue
-    Lambda arguments arg NamedExpr BoolOp BinOp UnaryOp Compare IfExp Call keyword Starred Attribute Subscript Slice
-    Name Constant Tuple List Dict ListComp DictComp comprehension JoinedStr FormattedValue Load Store
-    And Or Not Invert UAdd USub Add Sub Mult Div FloorDiv Mod Pow MatMult LShift RShift BitOr BitXor BitAnd
-    Eq NotEq Lt LtE Gt GtE Is IsNot In NotIn
-    """.split()
-)
+_ALLOWED = {
+    *(
+        "FunctionDef",
+        "Return",
+        "Pass",
+        "Expr",
+        "Assert",
+        "Raise",
+        "Import",
+        "ImportFrom",
+        "alias",
+        "Global",
+        "Nonlocal",
+    ),
+    *("Assign", "AugAssign", "AnnAssign", "For", "While", "If", "Break", "Continue"),
+    *(
+        "Lambda",
+        "arguments",
+        "arg",
+        "Call",
+        "keyword",
+        "Starred",
+        "Attribute",
+        "Subscript",
+        "Slice",
+        "Name",
+        "Constant",
+    ),
+    *("NamedExpr", "BoolOp", "BinOp", "UnaryOp", "Compare", "IfExp", "JoinedStr", "FormattedValue"),
+    *("Tuple", "List", "Dict", "ListComp", "DictComp", "comprehension", "Load", "Store"),
+    *("And", "Or", "Not", "Invert", "UAdd", "USub", "Add", "Sub", "Mult", "Div", "FloorDiv", "Mod", "Pow", "MatMult"),
+    *("LShift", "RShift", "BitOr", "BitXor", "BitAnd"),
+    *("Eq", "NotEq", "Lt", "LtE", "Gt", "GtE", "Is", "IsNot", "In", "NotIn"),
+}
 
 _ASYNC = "'async' code runs in pieces that have no reverse order."
 _ASYNC_ADVICE = "Await what is needed outside, and differentiate a plain function."
@@ -26,7 +50,6 @@ _GENERATOR_ADVICE = "Collect the values in a list or an array and return it."
 _TRY = "'try' cannot be reversed: an exception leaves a statement half done."
 _TRY_ADVICE = "Test for the case beforehand with 'if', or catch the exception outside of the differentiated function."
 _WITH_ADVICE = "Put the 'with' around the call of the differentiated function."
-_GLOBAL_ADVICE = "Return the new value, and assign it outside."
 _NEW_SYNTAX_ADVICE = "Write it with assignments, loops, branches and calls."
 
 # What is refused, why, and what to write instead.
@@ -82,8 +105,6 @@ def _refusals(located: Located) -> Iterator[TapegenError]:
         node = todo.pop()
         kind = type(node).__name__
         if kind not in _ALLOWED:
-            if isinstance(node, ast.Global | ast.Nonlocal):
-                continue  # only the writes matter; see _outer_writes
             reason, advice = _REFUSED.get(kind, (f"the syntax '{kind}' is not supported.", _NEW_SYNTAX_ADVICE))
             yield UnsupportedSyntax(reason, advice, located.span(_placed(node, root)))
             continue
@@ -91,7 +112,7 @@ def _refusals(located: Located) -> Iterator[TapegenError]:
         if complaint is not None:
             yield UnsupportedSyntax(*complaint[1:], located.span(complaint[0]))
         if isinstance(node, ast.FunctionDef | ast.Lambda):
-            yield from _outer_writes(node, located)
+            yield from _outer_names(node, located)
         todo.extend(_children(node, root))
 
 
@@ -129,19 +150,18 @@ def _complaint(node: ast.AST, root: ast.AST) -> tuple[ast.AST, str, str] | None:
     return None
 
 
-def _outer_writes(function: ast.FunctionDef | ast.Lambda, located: Located) -> Iterator[TapegenError]:
-    """Writes to names that `global` or `nonlocal` lends to one function (not to the functions inside it)."""
-    declared: dict[str, str] = {}
+def _outer_names(function: ast.FunctionDef | ast.Lambda, located: Located) -> Iterator[TapegenError]:
+    """Writes to the names that `global` or `nonlocal` lends to one function; in an inner function these words alone."""
+    declared: dict[str, ast.Global | ast.Nonlocal] = {}
     writes: list[tuple[str, ast.AST]] = []
     todo: list[ast.AST] = list(function.body) if isinstance(function.body, list) else []
     while todo:
         node = todo.pop()
         if isinstance(node, ast.Global | ast.Nonlocal):
-            word = type(node).__name__.lower()
-            declared.update(dict.fromkeys(node.names, word))
+            declared.update(dict.fromkeys(node.names, node))
         elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
             writes.append((node.id, node))
-        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             writes.append((node.name, node))
             continue
         elif isinstance(node, ast.Import | ast.ImportFrom):
@@ -149,13 +169,22 @@ def _outer_writes(function: ast.FunctionDef | ast.Lambda, located: Located) -> I
         elif isinstance(node, ast.Lambda):
             continue
         todo.extend(ast.iter_child_nodes(node))
-    for name, node in writes:
-        if name in declared:
-            yield NotDifferentiable(
-                f"this writes the {declared[name]} variable '{name}', which outlives the call.",
-                _GLOBAL_ADVICE,
-                located.span(node),
-            )
+    written = [(name, node) for name, node in writes if name in declared]
+    for name, node in written:
+        where = "global variable" if isinstance(declared[name], ast.Global) else "variable of an enclosing function"
+        yield NotDifferentiable(
+            f"this writes '{name}', a {where}, which is not part of the result.",
+            "Return the new value, and assign it outside.",
+            located.span(node),
+        )
+    if declared and not written and function is not located.node:
+        name, statement = next(iter(declared.items()))
+        word = type(statement).__name__.lower()
+        yield UnsupportedSyntax(
+            f"'{word} {name}' in an inner function is not supported.",
+            "Read the variable in the outer function, and pass it as an argument.",
+            located.span(statement),
+        )
 
 
 def _placed(node: ast.AST, root: ast.AST) -> ast.AST:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import functools
 import hashlib
 import importlib
@@ -137,8 +138,8 @@ def _read_global(func: FunctionType, name: str) -> Any:
     except KeyError:
         pass
     try:
-        return func.__builtins__[name]  # type: ignore[attr-defined]
-    except KeyError:
+        return getattr(builtins, name)
+    except AttributeError:
         raise NameError(f"name '{name}' is not defined", name=name) from None
 
 

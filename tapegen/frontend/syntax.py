@@ -18,16 +18,7 @@ def mangle(name: str, class_name: str | None) -> str:
 
 
 # Fields that hold identifiers.  `keyword.arg` is not among them: Python does not mangle keywords of calls.
-_IDENTIFIERS = {
-    "Name": ("id",),
-    "arg": ("arg",),
-    "Attribute": ("attr",),
-    "FunctionDef": ("name",),
-    "ClassDef": ("name",),
-    "Global": ("names",),
-    "Nonlocal": ("names",),
-    "alias": ("asname",),
-}
+_IDENTIFIERS = {"Name": "id", "arg": "arg", "Attribute": "attr", "FunctionDef": "name", "alias": "asname"}
 _CONTEXTS_AND_OPERATORS = (ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop)
 
 
@@ -63,6 +54,8 @@ def _convert(node: ast.AST, done: dict[int, gast.AST], class_name: str | None) -
     kind = type(node).__name__
     if isinstance(node, _CONTEXTS_AND_OPERATORS):
         return getattr(gast, kind)()
+    if isinstance(node, ast.Global | ast.Nonlocal):  # the fence has seen that the function only reads these names
+        return ast.copy_location(gast.Pass(), node)
     fields: dict[str, Any] = {}
     for name, value in ast.iter_fields(node):
         if name in _UNUSED:
@@ -72,15 +65,10 @@ def _convert(node: ast.AST, done: dict[int, gast.AST], class_name: str | None) -
         elif isinstance(value, list):
             value = [done[id(item)] if isinstance(item, ast.AST) else item for item in value]
         fields[name] = value
-    if class_name is not None:
-        for name in _IDENTIFIERS.get(kind, ()):
-            value = fields[name]
-            if isinstance(value, list):
-                fields[name] = [mangle(item, class_name) for item in value]
-            elif isinstance(value, str):
-                fields[name] = mangle(value, class_name)
-        if kind == "alias" and fields["asname"] is None and mangle(fields["name"], class_name) != fields["name"]:
-            fields["asname"] = mangle(fields["name"], class_name)
+    if kind == "alias" and fields["asname"] is None and mangle(fields["name"], class_name) != fields["name"]:
+        fields["asname"] = fields["name"]
+    if kind in _IDENTIFIERS and fields[_IDENTIFIERS[kind]] is not None:
+        fields[_IDENTIFIERS[kind]] = mangle(fields[_IDENTIFIERS[kind]], class_name)
     if kind == "arg":
         new = gast.Name(fields["arg"], gast.Param(), None, None)
     elif kind == "Name":
@@ -115,7 +103,6 @@ def bound_names(node: gast.FunctionDef | gast.Lambda) -> frozenset[str]:
     Targets of comprehensions belong to the comprehension, those of a walrus inside one to the function.
     """
     bound = {argument.id for argument in arguments_of(node)}
-    foreign: set[str] = set()
     body: Iterable[gast.AST] = node.body if isinstance(node.body, list) else [node.body]
     todo: list[tuple[gast.AST, bool]] = [(item, False) for item in body]
     while todo:
@@ -136,8 +123,6 @@ def bound_names(node: gast.FunctionDef | gast.Lambda) -> frozenset[str]:
             continue
         if isinstance(item, gast.Import | gast.ImportFrom):
             bound.update(alias.asname or alias.name.partition(".")[0] for alias in item.names)
-        elif isinstance(item, gast.Global | gast.Nonlocal):
-            foreign.update(item.names)
         inside = in_comprehension or isinstance(item, _COMPREHENSIONS)
         todo.extend((child, inside) for child in gast.iter_child_nodes(item))
-    return frozenset(bound - foreign)
+    return frozenset(bound)
