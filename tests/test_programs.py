@@ -1,9 +1,9 @@
 """Every program under `tests/programs` against plain Python and against numerical gradients.
 
-A program is a module with a docstring, a function `f` (or several named `at_top`, `in_for`, `in_while`, `in_branch`) and
-`ARGS`, a tuple or a function that returns fresh arguments.  Optional: `KWARGS`, `WRT` (positions or names; default: every
-argument with a floating number in it), `TOL` (relative to the largest entry of a gradient), `UNCOMPILED` (why numba has
-no form of it).
+A program is a module with a docstring, a function `f` (or several named `at_top`, `in_for`, `in_while`, `in_branch`)
+and `ARGS`, a tuple or a function that returns fresh arguments.  Optional: `KWARGS`, `WRT` (positions or names; default:
+every argument with a floating number in it), `TOL` (relative to the largest entry of a gradient), `UNCOMPILED` (why
+numba has no form of it).
 """
 
 from __future__ import annotations
@@ -78,7 +78,9 @@ class Program:
 
     @property
     def is_scalar(self) -> bool:
-        return isinstance(self.plain[0], float | np.floating) or (is_floating(self.plain[0]) and self.plain[0].ndim == 0)
+        return isinstance(self.plain[0], float | np.floating) or (
+            is_floating(self.plain[0]) and self.plain[0].ndim == 0
+        )
 
     def value_bar(self) -> Any:
         """The weights in the structure of the result."""

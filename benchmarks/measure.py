@@ -1,0 +1,102 @@
+"""Times of a kernel and of its gradient, taken in turn in one process."""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+import time
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numpy as np
+
+import tapegen as tg
+from tests.oracle import numerical_gradient
+
+SAMPLE_SECONDS = 0.03  # a sample repeats the call until it lasts about this long
+ROUNDS = 9
+
+
+@dataclasses.dataclass(frozen=True)
+class Measurement:
+    """What was measured of one kernel.  Times are in seconds, medians of interleaved samples."""
+
+    name: str
+    primal: float
+    gradient: float
+    first_primal: float
+    first_gradient: float
+    recorded: int
+    error: float
+    first: float
+    goal: float
+
+    @property
+    def ratio(self) -> float:
+        """Time of value and gradient over the time of the plain primal."""
+        return self.gradient / self.primal
+
+    @property
+    def allowed_first_call(self) -> float:
+        """The limit for transform and compilation: twice what numba needs for the plain primal, plus a second."""
+        return 2.0 * self.first_primal + 1.0
+
+
+def plain_dispatcher(function: Callable[..., Any]) -> Any:
+    """The kernel under `numba.njit`, its helper functions too, without touching the module."""
+    namespace = {
+        name: numba.njit(value) if is_helper(value, function) else value for name, value in function.__globals__.items()
+    }
+    return numba.njit(types.FunctionType(function.__code__, namespace, function.__name__))
+
+
+def is_helper(value: Any, function: Callable[..., Any]) -> bool:
+    """Whether a global is another plain function of the kernel's module."""
+    return isinstance(value, types.FunctionType) and value.__module__ == function.__module__
+
+
+def elapsed(call: Callable[[], Any], repeats: int = 1) -> float:
+    """Seconds for one call, averaged over `repeats`."""
+    start = time.perf_counter()
+    for _ in range(repeats):
+        call()
+    return (time.perf_counter() - start) / repeats
+
+
+def interleaved(calls: list[Callable[[], Any]]) -> list[float]:
+    """The median time of each call; samples alternate, so that a change of the machine's speed meets all of them."""
+    repeats = [max(1, int(SAMPLE_SECONDS / max(elapsed(call), 1e-9))) for call in calls]
+    samples: list[list[float]] = [[] for _ in calls]
+    for _ in range(ROUNDS):
+        for times, call, count in zip(samples, calls, repeats, strict=True):
+            times.append(elapsed(call, count))
+    return [statistics.median(times) for times in samples]
+
+
+def gradient_error(kernel: types.ModuleType, gradient: tuple) -> float:
+    """The largest difference from extrapolated central differences, relative to the largest entry of each part."""
+    estimate = numerical_gradient(kernel.f, kernel.small(), paths=[(position,) for position in kernel.WRT])
+    worst = 0.0
+    for position, part in zip(kernel.WRT, gradient, strict=True):
+        want = estimate.value[(position,)]
+        worst = max(worst, float(np.max(np.abs(want - part)) / max(1e-300, np.max(np.abs(want)))))
+    return worst
+
+
+def measure(kernel: types.ModuleType) -> Measurement:
+    """Check the kernel's gradient at the small size, then time both at the full size."""
+    plain = plain_dispatcher(kernel.f)
+    ours = tg.differentiable(wrt=kernel.WRT)(kernel.f)
+    small = kernel.small()
+    first_primal = elapsed(lambda: plain(*small))
+    first_gradient = elapsed(lambda: ours.value_and_grad(*small))
+    value, gradient = ours.value_and_grad(*small)
+    np.testing.assert_allclose(value, plain(*small), rtol=1e-10)
+    error = gradient_error(kernel, gradient)
+    full = kernel.args()
+    primal, both = interleaved([lambda: plain(*full), lambda: ours.value_and_grad(*full)])
+    recorded = ours.inspect(*full).report.recorded_bytes
+    name = kernel.__name__.rsplit(".", 1)[-1]
+    return Measurement(name, primal, both, first_primal, first_gradient, recorded, error, kernel.FIRST, kernel.GOAL)
