@@ -1,0 +1,255 @@
+"""What single statements do to memory: which places they read and write, and what their targets denote afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import BuiltinFunctionType
+from typing import Any
+
+import numpy as np
+
+from tapegen.ir import ops
+from tapegen.ir.nodes import (
+    Assign,
+    Block,
+    Call,
+    Effect,
+    Expr,
+    For,
+    If,
+    Load,
+    Push,
+    Raise,
+    Return,
+    Slice,
+    Stmt,
+    Store,
+    Tuple,
+    Var,
+    While,
+)
+from tapegen.ir.types import Array, ListOf
+
+# results that alias an argument in a way no view of the cotangent can follow (a tuple of views, a view or a copy)
+_UNFOLLOWED = frozenset(
+    {
+        np.diag,
+        np.imag,
+        np.split,
+        np.array_split,
+        np.hsplit,
+        np.vsplit,
+        np.dsplit,
+        np.broadcast_arrays,
+        np.asanyarray,
+        np.require,
+        np.nan_to_num,
+        np.trim_zeros,
+        np.linalg.diagonal,
+        np.linalg.matrix_transpose,
+        np.asfortranarray,
+        *([np.unstack] if hasattr(np, "unstack") else []),  # NumPy 2.1
+    }
+)
+
+# views that NumPy replaces by a copy when the strides, the dtype or the layout ask for it
+_MAYBE_COPIES = frozenset(
+    {np.reshape, np.ravel, np.asarray, np.atleast_1d, np.atleast_2d, np.atleast_3d, np.ascontiguousarray, np.real}
+)
+
+# functions that look at the shape of an array and not at its elements
+_SHAPE_ONLY = frozenset(
+    {ops.dim, ops.shape, len, np.shape, np.size, np.ndim, np.zeros_like, np.ones_like, np.empty_like, np.full_like}
+)
+
+_LIST_WRITERS = frozenset({ops.append, ops.pop, ops.set_item})
+_FRESH_MODULES = frozenset({"numpy", "scipy", "math", "operator", "_operator", "builtins", "cmath"})
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """What memory an assigned name denotes.
+
+    Attributes
+    ----------
+    sources : tuple of Var
+        Names whose memory it may share; none for a fresh place.
+    exact : bool
+        Whether it is certainly the only source, or a view of it that the reverse sweep can repeat.
+    items : bool
+        Whether it shares memory with the items of the source, a run-time list.
+    fresh : bool
+        Whether it may also be fresh memory.
+    """
+
+    sources: tuple[Var, ...] = ()
+    exact: bool = False
+    items: bool = False
+    fresh: bool = False
+
+
+def moves(stmt: Assign) -> Iterator[tuple[Var, Move]]:
+    """For each array or list that a statement assigns: what memory the target denotes afterwards."""
+    if isinstance(stmt.value, Tuple) and len(stmt.value.items) == len(stmt.targets):
+        for target, item in zip(stmt.targets, stmt.value.items, strict=True):
+            if is_place(target):
+                yield target, _move(item)
+        return
+    for target in stmt.targets:
+        if is_place(target):
+            yield target, _move(stmt.value)
+
+
+def _move(value: Expr) -> Move:
+    match value:
+        case Var():
+            return Move((value,), exact=True)
+        case Load(array, index):
+            basic = all(isinstance(item, Slice) or not isinstance(item.type, Array) for item in index)
+            return Move((array,), exact=True) if basic else Move()
+        case Call(ops.ifelse, (_, a, b)):
+            return Move((*_vars(a), *_vars(b)))
+        case Call(ops.primal_as, (a, *_)):
+            return Move(_vars(a), exact=True)
+        case Call(ops.item | ops.pop, (sequence, *_)):
+            return Move(_vars(sequence), items=True)
+        case Call(ops.new_list):
+            return Move()
+        case Call(func, args, kwargs):
+            out = dict(kwargs).get("out")
+            if out is not None:
+                return Move(_vars(out), exact=True)
+            if is_one_of(func, ops.VIEW_CALLS):
+                return Move(_vars(args[0]), exact=True, fresh=is_one_of(func, _MAYBE_COPIES))
+            if is_one_of(func, _UNFOLLOWED) or not _makes_fresh(func):
+                return Move(tuple(var for arg in args for var in _vars(arg)), fresh=True)
+    return Move()
+
+
+def is_one_of(func: Callable[..., Any], group: frozenset[Any]) -> bool:
+    """Membership that bears callables without a hash."""
+    try:
+        return func in group
+    except TypeError:
+        return False
+
+
+def _vars(expr: Expr) -> tuple[Var, ...]:
+    if isinstance(expr, Var):
+        return (expr,) if is_place(expr) else ()
+    if isinstance(expr, Tuple):
+        return tuple(var for item in expr.items for var in _vars(item))
+    return ()
+
+
+def _makes_fresh(func: Callable[..., Any]) -> bool:
+    """Whether a function is known to return new memory; a function of the user's may return its argument."""
+    if isinstance(func, np.ufunc | type | BuiltinFunctionType):
+        return True
+    module = getattr(func, "__module__", None) or ""
+    return module.split(".")[0] in _FRESH_MODULES or module == ops.__name__
+
+
+def puts(stmt: Stmt) -> Iterator[tuple[Var, Var]]:
+    """The (list, array) pairs where a statement makes the array an item of the list."""
+    match stmt:
+        case Effect(Call(ops.append | ops.set_item, (sequence, *_, item))):
+            for var in _vars(item):
+                yield sequence, var  # type: ignore[misc]
+        case Assign((sequence,), Call(ops.new_list, items)):
+            for item in items:
+                for var in _vars(item):
+                    yield sequence, var
+
+
+# ---- reads and writes ------------------------------------------------------------------------------------------------
+
+
+def written(stmt: Stmt) -> tuple[Var, ...]:
+    """The names through which a statement writes."""
+    match stmt:
+        case Store(array):
+            return (array,)
+        case Assign(_, Call(func, args, kwargs)) | Effect(Call(func, args, kwargs)):
+            if is_one_of(func, _LIST_WRITERS):
+                return _vars(args[0])
+            out = tuple(var for name, value in kwargs if name == "out" for var in _vars(value))
+            if isinstance(stmt, Effect) and func is not print:  # np.copyto, np.fill_diagonal, rng.shuffle, ...
+                return (*out, *(var for arg in args for var in _vars(arg)))
+            return out
+    return ()
+
+
+def content_reads(stmt: Stmt) -> Iterator[Var]:
+    """The array and list names whose elements a statement (of a compound statement: its header) may look at."""
+    if isinstance(stmt, Store) and stmt.accumulate:
+        yield stmt.array
+    for expr in expressions(stmt):
+        for array, _ in operands(expr):
+            yield array
+
+
+def operands(expr: Expr | Slice | None) -> Iterator[tuple[Var, tuple[Any, ...]]]:
+    """The places whose elements evaluating an expression reads: (name, index) pairs, index () for the whole.
+
+    Making a view counts as reading; looking at the shape alone does not.
+    """
+    match expr:
+        case Var():
+            if is_place(expr):
+                yield expr, ()
+        case Load(array, index):
+            yield array, index
+            for item in index:
+                yield from operands(item)
+        case Slice(lo, hi, step):
+            for part in (lo, hi, step):
+                yield from operands(part)
+        case Tuple(items):
+            for item in items:
+                yield from operands(item)
+        case Call(func, args, kwargs):
+            for arg in args[1:] if is_one_of(func, _SHAPE_ONLY) else args:
+                yield from operands(arg)
+            for _, arg in kwargs:
+                yield from operands(arg)
+
+
+def expressions(stmt: Stmt) -> tuple[Expr | Slice, ...]:
+    """The expressions that a statement itself evaluates (of a compound statement: its header)."""
+    match stmt:
+        case Assign(_, value) | Push(_, value):
+            return (value,)
+        case Store(_, index, value):
+            return (*index, value)
+        case Effect(call):
+            return (call,)
+        case If(test) | While(test):
+            return (test,)
+        case For(_, start, stop, step):
+            return (start, stop, step)
+        case Return(values) | Raise(_, values):
+            return values
+    return ()
+
+
+def statements(block: Block, loops: tuple[Stmt, ...] = ()) -> Iterator[tuple[Stmt, tuple[Stmt, ...]]]:
+    """Every statement with the loops around it (outermost first), in textual order."""
+    for stmt in block:
+        yield stmt, loops
+        match stmt:
+            case For() | While():
+                yield from statements(stmt.body, (*loops, stmt))
+            case If(_, body, orelse):
+                yield from statements(body, loops)
+                yield from statements(orelse, loops)
+
+
+def is_place(var: Var) -> bool:
+    """Whether a name denotes a place (an array or a run-time list)."""
+    return is_place_type(var.type)
+
+
+def is_place_type(type_: Any) -> bool:
+    return isinstance(type_, Array | ListOf)
