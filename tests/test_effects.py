@@ -188,8 +188,8 @@ def test_rebound_after_an_alias_is_clean():
 
 def test_accumulating_into_an_array_reads_it():
     choose = Assign((b,), Call(ops.ifelse, (cond, a, c), (), VECTOR))
-    assert pairs(program(choose, store(b, (), a), store(a, (), c))) == set()
-    assert pairs(program(choose, store(b, (), a), store(a, (), c, accumulate=True))) == {("b", "a")}
+    assert pairs(program(choose, store(b, (), a), store(a, (), HALF))) == set()
+    assert pairs(program(choose, store(b, (), a), store(a, (), HALF, accumulate=True))) == {("b", "a")}
 
 
 def test_an_array_in_a_list_is_the_same_array():
