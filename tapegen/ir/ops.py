@@ -89,3 +89,57 @@ def strong_mul(cotangent: Any, partial: Any) -> Any:
     """`cotangent * partial`, but 0 where the cotangent is 0 even if the partial is not finite."""
     with np.errstate(invalid="ignore"):
         return np.where(np.equal(cotangent, 0.0), 0.0 * np.real(cotangent), np.multiply(cotangent, partial))[()]
+
+
+def primal_as(value: Any, formula: Any) -> Any:
+    """`value`, differentiated as `formula`: how a function whose rule is an expansion keeps its own primal."""
+    return value
+
+
+VIEW_CALLS = frozenset(
+    {
+        transpose_view,
+        np.transpose,
+        np.permute_dims,
+        np.reshape,
+        np.ravel,
+        np.swapaxes,
+        np.moveaxis,
+        np.rollaxis,
+        np.squeeze,
+        np.expand_dims,
+        np.diagonal,
+        np.broadcast_to,
+        np.flip,
+        np.flipud,
+        np.fliplr,
+        np.rot90,
+        np.real,
+        np.asarray,
+        np.atleast_1d,
+        np.atleast_2d,
+        np.atleast_3d,
+        np.ascontiguousarray,
+        np.matrix_transpose,
+    }
+)
+"""Functions whose result may share memory with their first argument."""
+
+ALWAYS_VIEWS = frozenset(
+    {
+        transpose_view,
+        np.transpose,
+        np.permute_dims,
+        np.swapaxes,
+        np.moveaxis,
+        np.rollaxis,
+        np.squeeze,
+        np.expand_dims,
+        np.flip,
+        np.flipud,
+        np.fliplr,
+        np.rot90,
+        np.matrix_transpose,
+    }
+)
+"""Functions whose result is a writable view of their first argument, whatever its layout."""

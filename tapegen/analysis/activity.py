@@ -1,0 +1,125 @@
+"""Which values carry a derivative: *varied* (depend on an input of interest) and *useful* (influence a result).
+
+A Var is active when it is both.  The analysis is flow-insensitive per name, which structured SSA makes precise enough; an
+array and its views share one answer.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from tapegen.ir import ops
+from tapegen.ir.nodes import Assign, Block, Call, Effect, Expr, For, Function, If, Load, Slice, Store, Tuple, Var, While
+from tapegen.ir.types import Array, is_floating
+from tapegen.rules.registry import rule_of
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """Facts of `activity_of`."""
+
+    varied: frozenset[Var]
+    useful: frozenset[Var]
+
+    @property
+    def active(self) -> frozenset[Var]:
+        return self.varied & self.useful
+
+
+def activity_of(function: Function, wrt: Iterable[Var], results: Iterable[Var]) -> Activity:
+    """Find the varied and the useful Vars of a lowered function.
+
+    Parameters
+    ----------
+    function : Function
+        A lowered program.
+    wrt : iterable of Var
+        Parameters that the derivative is taken with respect to.
+    results : iterable of Var
+        Results that are differentiated.
+    """
+    flows: dict[Var, set[Var]] = defaultdict(set)  # value -> what it flows into
+    back: dict[Var, set[Var]] = defaultdict(set)
+    for source, sink in _flows(function.body):
+        if is_floating(source.type) and is_floating(sink.type):
+            flows[source].add(sink)
+            back[sink].add(source)
+    return Activity(frozenset(_closure(wrt, flows)), frozenset(_closure(results, back)))
+
+
+def _closure(start: Iterable[Var], edges: dict[Var, set[Var]]) -> set[Var]:
+    seen = set(start)
+    work = list(seen)
+    while work:
+        for other in edges.get(work.pop(), ()):
+            if other not in seen:
+                seen.add(other)
+                work.append(other)
+    return seen
+
+
+def _flows(block: Block) -> Iterator[tuple[Var, Var]]:
+    for stmt in block:
+        match stmt:
+            case Assign(targets, Tuple(items)) if len(items) == len(targets):
+                for target, value in zip(targets, items, strict=True):
+                    yield from _into(value, target)
+            case Assign(targets, value):
+                for target in targets:
+                    yield from _into(value, target)
+                if isinstance(value, Load | Call) and len(targets) == 1 and is_view(value):
+                    base = value.array if isinstance(value, Load) else value.args[0]
+                    if isinstance(base, Var):
+                        yield targets[0], base  # a store through the view reaches its base
+            case Store(array, _, value):
+                for source in active_operands(value):
+                    yield source, array
+            case Effect(Call(ops.append | ops.set_item, args)):
+                for source in active_operands(args[-1]):
+                    yield source, args[0]  # type: ignore[misc]
+            case If(_, body, orelse):
+                yield from _flows(body)
+                yield from _flows(orelse)
+            case For() | While():
+                yield from _flows(stmt.body)
+
+
+def _into(value: Expr, target: Var) -> Iterator[tuple[Var, Var]]:
+    for source in active_operands(value):
+        yield source, target
+
+
+def active_operands(expr: Expr) -> Iterator[Var]:
+    """The Vars of an expression through which a derivative can flow."""
+    match expr:
+        case Var():
+            yield expr
+        case Load(array, _):
+            yield array
+        case Tuple(items):
+            for item in items:
+                yield from active_operands(item)
+        case Call(func, args, kwargs):
+            rule = rule_of(func)
+            if rule is not None and rule.kind == "inactive":
+                return
+            for arg in args:
+                yield from active_operands(arg)
+            for _, arg in kwargs:
+                yield from active_operands(arg)
+
+
+def is_view(value: Expr) -> bool:
+    """Whether an Assign of this value makes its target a view of the base array (docs/system.md, invariant 6)."""
+    if isinstance(value, Load):
+        return is_basic(value)
+    return isinstance(value, Call) and value.func in ops.VIEW_CALLS
+
+
+def is_basic(load: Load) -> bool:
+    """Whether a Load has only integers, slices and new axes and yields an array (so a view)."""
+    if not isinstance(load.type, Array):
+        return False
+    return all(isinstance(item, Slice) or not isinstance(item.type, Array) for item in load.index)

@@ -1,0 +1,270 @@
+"""Symbolic shapes: which arrays are known to have equal extents, and which axes are known not to be 1.
+
+An extent is a linear form over symbols (parameter extents, integer values); an unknown extent is a symbol of its own.  A
+parameter axis that its type does not mark as unit is not 1, because a size of 1 makes another specialisation.
+"""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tapegen.analysis.scopes import Scopes
+from tapegen.ir import ops
+from tapegen.ir.nodes import Assign, Block, Call, Const, Expr, For, Function, If, Load, Slice, Tuple, Var, While
+from tapegen.ir.types import Array, Scalar
+from tapegen.rules.registry import rule_of
+
+Symbol = tuple[str, str, int]
+Extent = tuple[int, tuple[tuple[Symbol, int], ...]]  # constant + sum of coefficient * symbol
+Extents = tuple[Extent, ...]
+
+_LIKE = frozenset({np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.copy, np.negative, operator.neg, np.astype})
+_SHAPED = frozenset({np.zeros, np.ones, np.empty, np.full})
+
+
+@dataclass(slots=True)
+class Shapes:
+    """Facts of `shapes_of`."""
+
+    extents: dict[Var, Extents] = field(default_factory=dict)
+    not_unit: set[Symbol] = field(default_factory=set)
+
+    def of(self, var: Var) -> Extents:
+        known = self.extents.get(var)
+        if known is None:
+            rank = var.type.rank if isinstance(var.type, Array) else 0
+            known = tuple(
+                (1, ()) if isinstance(var.type, Array) and var.type.is_unit(k) else _symbol("unknown", var.name, k)
+                for k in range(rank)
+            )
+            self.extents[var] = known
+        return known
+
+    def is_not_unit(self, extent: Extent) -> bool:
+        constant, terms = extent
+        if not terms:
+            return constant != 1
+        return constant == 0 and len(terms) == 1 and terms[0][1] == 1 and terms[0][0] in self.not_unit
+
+    def reduced_axes(self, value: Var, like: Var) -> tuple[int, ...] | None:
+        """Axes of `value` along which `like` was broadcast, size-1 axes of `like` included; None when not known."""
+        full, part = self.of(value), self.of(like)
+        lead = len(full) - len(part)
+        axes = list(range(lead))
+        for k, extent in enumerate(part):
+            whole = full[lead + k]
+            if extent == whole or self.is_not_unit(extent):
+                continue
+            if extent == (1, ()) and self.is_not_unit(whole):
+                axes.append(lead + k)
+            else:
+                return None
+        return tuple(axes)
+
+
+def _symbol(kind: str, name: str, axis: int) -> Extent:
+    return 0, (((kind, name, axis), 1),)
+
+
+def _plus(a: Extent, b: Extent, sign: int = 1) -> Extent:
+    terms = dict(a[1])
+    for symbol, coefficient in b[1]:
+        terms[symbol] = terms.get(symbol, 0) + sign * coefficient
+    return a[0] + sign * b[0], tuple(sorted((s, c) for s, c in terms.items() if c))
+
+
+def shapes_of(function: Function, scopes: Scopes) -> Shapes:
+    """Find the symbolic shapes of all arrays of a lowered function."""
+    opaque: set[Var] = set()
+    while True:
+        shapes = Shapes()
+        for param in function.params:
+            if isinstance(param.type, Array):
+                shapes.extents[param] = tuple(
+                    (1, ()) if param.type.is_unit(k) else _symbol("param", param.name, k)
+                    for k in range(param.type.rank)
+                )
+                shapes.not_unit |= {
+                    ("param", param.name, k) for k in range(param.type.rank) if not param.type.is_unit(k)
+                }
+        pass_ = _Pass(shapes, scopes, opaque)
+        pass_.block(function.body)
+        if not pass_.clashes:
+            return shapes
+        opaque |= pass_.clashes
+
+
+class _Pass:
+    def __init__(self, shapes: Shapes, scopes: Scopes, opaque: set[Var]) -> None:
+        self.shapes, self.scopes, self.opaque = shapes, scopes, opaque
+        self.ints: dict[Var, Extent] = {}
+        self.clashes: set[Var] = set()
+
+    def block(self, block: Block) -> None:
+        for stmt in block:
+            match stmt:
+                case Assign(targets, Tuple(items)) if len(items) == len(targets):
+                    for target, item in zip(targets, items, strict=True):
+                        self.assign(target, item)
+                case Assign((target,), value):
+                    self.assign(target, value)
+                case If(_, body, orelse):
+                    self.block(body)
+                    self.block(orelse)
+                case For() | While():
+                    self.block(stmt.body)
+
+    def assign(self, target: Var, value: Expr) -> None:
+        if isinstance(target.type, Scalar):
+            if target.type.dtype == "int64" and not self.scopes.is_merge(target):
+                form = self.integer(value)
+                if form is not None:
+                    self.ints[target] = form
+            return
+        if not isinstance(target.type, Array) or target in self.opaque:
+            return
+        extents = self.value(value, target)
+        if not self.scopes.is_merge(target):
+            self.shapes.extents[target] = extents
+            return
+        if any(kind == "int" for _, terms in extents for (kind, _, _), _ in terms):
+            self.clashes.add(target)  # the extent may belong to another trip
+        known = self.shapes.extents.setdefault(target, extents)
+        if known != extents:
+            self.clashes.add(target)
+
+    def integer(self, expr: Expr) -> Extent | None:
+        match expr:
+            case Const(bool()):
+                return None
+            case Const(int() as value):
+                return value, ()
+            case Var(name, Scalar("int64")):
+                return self.ints.get(expr, _symbol("int", name, 0))
+            case Call(operator.add | operator.sub, (a, b)):
+                left, right = self.integer(a), self.integer(b)
+                if left is None or right is None:
+                    return None
+                return _plus(left, right, 1 if expr.func is operator.add else -1)
+            case Call(operator.mul, (Const(int() as factor), other)) | Call(operator.mul, (other, Const(int() as factor))):
+                form = self.integer(other)
+                return None if form is None else (form[0] * factor, tuple((s, c * factor) for s, c in form[1] if factor))
+            case Call(ops.dim, (Var() as array, Const(int() as axis))) if isinstance(array.type, Array):
+                return self.shapes.of(array)[axis]
+        return None
+
+    def value(self, expr: Expr, target: Var) -> Extents:
+        unknown = self.unknown(target)
+        match expr:
+            case Var():
+                return self.shapes.of(expr)
+            case Load(array, index, Array()):
+                return self.load(array, index, unknown)
+            case Call(func, args, kwargs):
+                if func in _LIKE and isinstance(args[0], Var):
+                    return self.shapes.of(args[0]) if isinstance(args[0].type, Array) else unknown
+                if func in _SHAPED:
+                    return self.shape_argument(args[0], unknown)
+                if func is ops.primal_as or func is ops.strong_mul:
+                    return self.broadcast(args[:1], unknown)
+                if func is ops.transpose_view and isinstance(args[0], Var):
+                    return self.shapes.of(args[0])[::-1]
+                if func is np.sum and isinstance(args[0], Var) and isinstance(args[0].type, Array):
+                    return self.reduced(args[0], dict(kwargs), unknown)
+                if func is np.reshape and len(args) == 2:
+                    return self.shape_argument(args[1], unknown)
+                if func in (operator.matmul, np.dot, np.matmul) and all(isinstance(a, Var) for a in args[:2]):
+                    left, right = self.shapes.of(args[0]), self.shapes.of(args[1])  # type: ignore[arg-type]
+                    if len(left) in (1, 2) and len(right) in (1, 2):
+                        return (*left[:-1], *right[1:])
+                if func is np.outer and all(isinstance(a, Var) for a in args[:2]):
+                    left, right = self.shapes.of(args[0]), self.shapes.of(args[1])  # type: ignore[arg-type]
+                    if len(left) == len(right) == 1:
+                        return (*left, *right)
+                rule = rule_of(func)
+                if (rule is not None and rule.kind == "partials") or func is np.where or isinstance(func, np.ufunc):
+                    return self.broadcast(args, unknown)
+        return unknown
+
+    def unknown(self, target: Var) -> Extents:
+        assert isinstance(target.type, Array)
+        return tuple(
+            (1, ()) if target.type.is_unit(k) else _symbol("unknown", target.name, k) for k in range(target.type.rank)
+        )
+
+    def shape_argument(self, expr: Expr, unknown: Extents) -> Extents:
+        items = expr.items if isinstance(expr, Tuple) else (expr,)
+        if len(items) != len(unknown):
+            return unknown
+        return tuple(
+            form if (form := self.integer(item)) is not None and form != (-1, ()) else other
+            for item, other in zip(items, unknown, strict=True)
+        )
+
+    def reduced(self, array: Var, kwargs: dict[str, Expr], unknown: Extents) -> Extents:
+        axis, keepdims = kwargs.get("axis"), kwargs.get("keepdims")
+        if not isinstance(axis, Const) or not isinstance(axis.value, int):
+            return unknown
+        extents = list(self.shapes.of(array))
+        if isinstance(keepdims, Const) and keepdims.value:
+            extents[axis.value] = (1, ())
+        else:
+            del extents[axis.value]
+        return tuple(extents) if len(extents) == len(unknown) else unknown
+
+    def broadcast(self, args: tuple[Expr, ...], unknown: Extents) -> Extents:
+        rank = len(unknown)
+        result: list[Extent] = [(1, ())] * rank
+        for arg in args:
+            if isinstance(arg, Tuple):
+                return unknown
+            if not isinstance(arg, Var) or not isinstance(arg.type, Array):
+                continue
+            extents = self.shapes.of(arg)
+            if len(extents) > rank:
+                return unknown
+            for k, extent in enumerate(extents, rank - len(extents)):
+                if extent == (1, ()) or extent == result[k] or self.shapes.is_not_unit(result[k]):
+                    continue
+                if result[k] == (1, ()) or self.shapes.is_not_unit(extent):
+                    result[k] = extent
+                else:
+                    result[k] = unknown[k]
+        return tuple(result)
+
+    def load(self, array: Var, index: tuple[object, ...], unknown: Extents) -> Extents:
+        whole = list(self.shapes.of(array))
+        out: list[Extent] = []
+        for item in index:
+            if isinstance(item, Slice):
+                out.append(self.sliced(whole.pop(0), item, unknown[len(out)] if len(out) < len(unknown) else (0, ())))
+            elif isinstance(item, Const) and item.value is None:
+                out.append((1, ()))
+            elif isinstance(item.type, Array):  # type: ignore[attr-defined]
+                return unknown
+            else:
+                whole.pop(0)
+        out.extend(whole)
+        return tuple(out) if len(out) == len(unknown) else unknown
+
+    def sliced(self, extent: Extent, item: Slice, unknown: Extent) -> Extent:
+        if item.step is not None and item.step != Const(1):
+            if item.lo is None and item.hi is None and item.step == Const(-1):
+                return extent
+            return unknown
+        lo = self.bound(item.lo, extent, (0, ()))
+        hi = self.bound(item.hi, extent, extent)
+        return unknown if lo is None or hi is None else _plus(hi, lo, -1)
+
+    def bound(self, expr: Expr | None, extent: Extent, default: Extent) -> Extent | None:
+        if expr is None:
+            return default
+        form = self.integer(expr)
+        if form is None:
+            return None
+        if not form[1] and form[0] < 0:
+            return _plus(extent, form)
+        return form

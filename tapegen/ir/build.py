@@ -1,0 +1,160 @@
+"""Smart constructors: IR expressions with the algebra a person would do on the way."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from tapegen.ir import ops
+from tapegen.ir.nodes import Call, Const, Expr, Var
+from tapegen.ir.types import INT, Array, Scalar, Type, is_floating
+
+
+def call(func: Callable[..., Any], *args: Expr, type_: Type, **kwargs: Expr) -> Call:
+    return Call(func, args, tuple(kwargs.items()), type_)
+
+
+def is_const(expr: Expr, value: float) -> bool:
+    return isinstance(expr, Const) and isinstance(expr.value, int | float) and expr.value == value
+
+
+def broadcast_type(a: Type, b: Type) -> Type:
+    """The type of an element-wise operation on two floating operands."""
+    dtype = np.result_type(_prototype(a), _prototype(b)).name
+    rank_a, rank_b = rank_of(a), rank_of(b)
+    if max(rank_a, rank_b) == 0:
+        python = isinstance(a, Scalar) and isinstance(b, Scalar) and a.python and b.python
+        return Scalar(dtype, python)
+    return Array(dtype, max(rank_a, rank_b), "A")
+
+
+def _prototype(type_: Type) -> Any:
+    if isinstance(type_, Scalar) and type_.python:
+        return {"float64": 1.0, "int64": 1, "bool": True}.get(type_.dtype, 1j)
+    return np.dtype(type_.dtype)  # type: ignore[union-attr]
+
+
+def rank_of(type_: Type) -> int:
+    return type_.rank if isinstance(type_, Array) else 0
+
+
+def neg(a: Expr) -> Expr:
+    match a:
+        case Const(value) if isinstance(value, int | float):
+            return Const(-value)
+        case Call(operator.neg, (inner,)):
+            return inner
+        case Call(operator.mul, (Const(value), right)) if isinstance(value, int | float):
+            return Call(operator.mul, (Const(-value), right), (), a.type)
+        case Call(operator.mul, (left, right)) if isinstance(left, Call) and left.func is operator.neg:
+            return Call(operator.mul, (left.args[0], right), (), a.type)
+    return Call(operator.neg, (a,), (), a.type)
+
+
+def add(a: Expr, b: Expr) -> Expr:
+    if is_const(a, 0.0) and rank_of(b.type) >= rank_of(a.type):
+        return b
+    if is_const(b, 0.0) and rank_of(a.type) >= rank_of(b.type):
+        return a
+    type_ = broadcast_type(a.type, b.type)
+    match b:
+        case Call(operator.neg, (inner,)):
+            return Call(operator.sub, (a, inner), (), type_)
+        case Call(operator.mul, (Const(value), right)) if isinstance(value, int | float) and value < 0:
+            return Call(operator.sub, (a, mul(Const(-value), right)), (), type_)
+    return Call(operator.add, (a, b), (), type_)
+
+
+def sub(a: Expr, b: Expr) -> Expr:
+    if is_const(b, 0.0):
+        return a
+    return Call(operator.sub, (a, b), (), broadcast_type(a.type, b.type))
+
+
+def mul(a: Expr, b: Expr) -> Expr:
+    """`a * b` with units, signs and zeros folded; numbers come first."""
+    if is_const(a, 1.0):
+        return b
+    if is_const(b, 1.0):
+        return a
+    if is_const(a, -1.0):
+        return neg(b)
+    if is_const(b, -1.0):
+        return neg(a)
+    if isinstance(b, Const) and not isinstance(a, Const):
+        a, b = b, a
+    match a, b:
+        case Const(x), Const(y) if isinstance(x, int | float) and isinstance(y, int | float):
+            return Const(x * y)
+        case _, Call(operator.neg, (inner,)):
+            return neg(mul(a, inner))
+        case Call(operator.neg, (inner,)), _:
+            return neg(mul(inner, b))
+    return Call(operator.mul, (a, b), (), broadcast_type(a.type, b.type))
+
+
+def strong_mul(cotangent: Expr, partial: Expr) -> Expr:
+    """`cotangent * partial` where a zero cotangent wins over a partial that is not finite."""
+    if isinstance(partial, Const):
+        return mul(cotangent, partial)
+    return Call(ops.strong_mul, (cotangent, partial), (), broadcast_type(cotangent.type, partial.type))
+
+
+def add_all(terms: Iterable[Expr]) -> Expr:
+    total: Expr | None = None
+    for term in terms:
+        total = term if total is None else add(total, term)
+    if total is None:
+        raise AssertionError("no terms")
+    return total
+
+
+def copy(a: Expr) -> Call:
+    type_ = a.type
+    if isinstance(type_, Array):
+        type_ = Array(type_.dtype, type_.rank, "C", type_.unit)
+    return Call(np.copy, (a,), (), type_)
+
+
+def cast(expr: Expr, dtype: str) -> Expr:
+    """`expr` converted to a dtype when it has another one."""
+    type_ = expr.type
+    if not is_floating(type_) or isinstance(expr, Const):
+        return expr
+    if isinstance(type_, Scalar):
+        if type_.dtype == dtype:
+            return expr
+        return Call(getattr(np, dtype), (expr,), (), Scalar(dtype, False))
+    if isinstance(type_, Array) and type_.dtype != dtype:
+        return Call(np.astype, (expr, Const(getattr(np, dtype))), (), Array(dtype, type_.rank, "C", type_.unit))
+    return expr
+
+
+def zero_like(var: Var) -> Expr:
+    """A zero of the type of a value: `0.0`, or `np.zeros_like(var)` (which reads the shape alone)."""
+    if isinstance(var.type, Array):
+        return Call(np.zeros_like, (var,), (), Array(var.type.dtype, var.type.rank, "C", var.type.unit))
+    if isinstance(var.type, Scalar) and var.type.dtype == "float32":
+        return Call(np.float32, (Const(0.0),), (), Scalar("float32", False))
+    return Const(0.0)
+
+
+def int_add(a: Expr, b: Expr) -> Expr:
+    """`a + b` of integers, folded."""
+    match a, b:
+        case Const(x), Const(y) if isinstance(x, int) and isinstance(y, int):
+            return Const(x + y)
+        case _, Const(0):
+            return a
+        case Const(0), _:
+            return b
+        case Call(operator.add, (left, Const(x))), Const(y) if isinstance(x, int) and isinstance(y, int):
+            return int_add(left, Const(x + y))
+        case Call(operator.sub, (left, Const(x))), Const(y) if isinstance(x, int) and isinstance(y, int):
+            return int_add(left, Const(y - x))
+        case _, Const(y) if isinstance(y, int) and y < 0:
+            return Call(operator.sub, (a, Const(-y)), (), INT)
+    return Call(operator.add, (a, b), (), INT)

@@ -1,0 +1,285 @@
+"""The adjoint of one call: rules applied to IR operands, and un-broadcasting."""
+
+from __future__ import annotations
+
+import inspect
+import operator
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tapegen.analysis.activity import active_operands
+from tapegen.errors import MissingRule, NotDifferentiable
+from tapegen.frontend.lower import inline_call
+from tapegen.frontend.structure import Abstract, Leaf, StaticValue, Struct
+from tapegen.ir import build, ops, rewrite
+from tapegen.ir.nodes import Assign, Block, Call, Const, Effect, Expr, Index, Load, Raise, Slice, Stmt, Store, Tuple, Var
+from tapegen.ir.types import INT, Array, Scalar
+from tapegen.rules.registry import Rule, rule_of
+
+if TYPE_CHECKING:
+    from tapegen.transform.reverse import _Reverser
+
+
+class Adjoints:
+    """Contributions of one forward statement to the cotangents of its operands."""
+
+    def __init__(self, reverser: _Reverser) -> None:
+        self.reverser = reverser
+
+    def call(self, stmt: Assign, targets: tuple[Var, ...], call: Call, totals: tuple[Expr | None, ...]) -> None:
+        """Reverse `targets = call`, the cotangents of the targets being `totals`."""
+        if call.func is ops.primal_as:
+            self._add(stmt, targets[0], call.args[1], self._single(targets, totals))
+            return
+        if call.func is ops.item:
+            self._item(stmt, targets[0], call, totals)
+            return
+        rule = rule_of(call.func)
+        if rule is None:
+            name = getattr(call.func, "__name__", str(call.func))
+            raise MissingRule(
+                f"{name} has no derivative rule",
+                "register one with @tg.partials, @tg.linear, @tg.pullback or @tg.expands, or declare it tg.inactive",
+                stmt.origin,
+            )
+        if rule.kind == "inactive":
+            return
+        if not any(var in self.reverser.active for var in active_operands(call)):
+            return
+        if rule.kind == "partials":
+            self._partials(stmt, targets[0], call, rule, self._single(targets, totals))
+        else:
+            self._transposed(stmt, targets, call, rule, totals)
+
+    def _single(self, targets: tuple[Var, ...], totals: tuple[Expr | None, ...]) -> Expr:
+        assert totals[0] is not None
+        return totals[0]
+
+    # ---- kinds of rule -----------------------------------------------------------------------------------------------
+
+    def _partials(self, stmt: Assign, target: Var, call: Call, rule: Rule, total: Expr) -> None:
+        extra = {"out": target} if rule.reads("out") else {}
+        block, value = self._inline(rule.body, call.args, dict(call.kwargs) | extra)
+        partials = list(value.children) if isinstance(value, Struct) else [value]
+        wanted = []
+        for arg, partial in zip(call.args, partials, strict=False):
+            expr = _expression(partial)
+            if expr is not None and not build.is_const(expr, 0.0) and self._is_active(arg):
+                wanted.append((arg, expr))
+        if not wanted:
+            return
+        uses = sum(1 for _ in wanted)
+        cotangent = self.reverser.bind(total, target) if uses > 1 else total
+        terms: list[Expr] = []
+        for _, partial in wanted:
+            product = build.strong_mul if rule.nonfinite else build.mul
+            terms.append(product(cotangent, partial) if rule.nonfinite else _ordered(cotangent, partial))
+        block, terms = self._primal_reads(stmt, target, block, terms)
+        self.reverser.emit_block(block)
+        for (arg, _), term in zip(wanted, terms, strict=True):
+            assert isinstance(arg, Var)
+            self.reverser.contribute(arg, self.unbroadcast(term, arg, target))
+
+    def _transposed(self, stmt: Assign, targets: tuple[Var, ...], call: Call, rule: Rule, totals: tuple[Expr | None, ...]) -> None:
+        assert rule.body is not None
+        bars: list[Expr] = []
+        for target, total in zip(targets, totals, strict=True):
+            if total is None:
+                total = build.zero_like(target)
+            if isinstance(target.type, Array) and not isinstance(total.type, Array):
+                total = Call(np.full_like, (target, total), (), target.type)
+            bars.append(self.reverser.bind(total, target))
+        extra: dict[str, Expr] = {"out_bar": bars[0] if len(bars) == 1 else Tuple(tuple(bars))}
+        if rule.reads("out"):
+            extra["out"] = targets[0] if len(targets) == 1 else Tuple(targets)
+        block, value = self._inline(rule.body, call.args, dict(call.kwargs) | extra)
+        results = list(value.children) if len(rule.wrt) > 1 and isinstance(value, Struct) else [value]
+        bound = _bind(rule.body, call)
+        wanted: list[tuple[Var, Expr]] = []
+        for name, result in zip(rule.wrt, results, strict=True):
+            wanted.extend(self._pairs(bound.get(name), result))
+        if not wanted:
+            return
+        block, terms = self._primal_reads(stmt, targets, block, [expr for _, expr in wanted])
+        self.reverser.emit_block(block)
+        for (arg, _), term in zip(wanted, terms, strict=True):
+            self.reverser.contribute(arg, term)
+
+    def _pairs(self, arg: Expr | None, result: Abstract) -> Iterable[tuple[Var, Expr]]:
+        """Operands with their cotangents; sequences item by item."""
+        if isinstance(arg, Tuple):
+            if isinstance(result, Struct):
+                for item, part in zip(arg.items, result.children, strict=True):
+                    yield from self._pairs(item, part)
+        elif isinstance(arg, Var) and self._is_active(arg):
+            expr = _expression(result)
+            if expr is not None:
+                yield arg, expr
+
+    def _item(self, stmt: Assign, target: Var, call: Call, totals: tuple[Expr | None, ...]) -> None:
+        sequence = call.args[0]
+        assert isinstance(sequence, Var) and totals[0] is not None
+        bar = self.reverser.settle(sequence)
+        index = self.reverser.expression(stmt, call.args[1])
+        assert isinstance(target.type, Array | Scalar)
+        held = Call(ops.item, (bar, index), (), target.type)
+        self.reverser.emit(Effect(Call(ops.set_item, (bar, index, build.add(held, totals[0])), ())))
+
+    def list_effect(self, stmt: Effect) -> None:
+        """Reverse `append` and `set_item` of a run-time list."""
+        sequence, value = stmt.call.args[0], stmt.call.args[-1]
+        assert isinstance(sequence, Var)
+        if sequence not in self.reverser.active:
+            return
+        bar = self.reverser.settle(sequence)
+        held = Var(self.reverser.names.fresh("item_bar"), value.type)
+        if stmt.call.func is ops.append:
+            self.reverser.emit(Assign((held,), Call(ops.pop, (bar,), (), value.type)))
+        else:
+            index = self.reverser.expression(stmt, stmt.call.args[1])
+            self.reverser.emit(Assign((held,), Call(ops.item, (bar, index), (), value.type)))
+            self.reverser.emit(Effect(Call(ops.set_item, (bar, index, Const(0.0)), ())))
+        if isinstance(value, Var) and value in self.reverser.active:
+            self.reverser.contribute(value, held, owned=True)
+
+    # ---- inlining ----------------------------------------------------------------------------------------------------
+
+    def _inline(self, body: Callable[..., Any] | None, args: tuple[Expr, ...], kwargs: dict[str, Expr]) -> tuple[Block, Abstract]:
+        assert body is not None
+        return inline_call(body, args, kwargs, self.reverser.names)
+
+    def _primal_reads(
+        self, stmt: Assign, out: Var | tuple[Var, ...], block: Block, exprs: list[Expr]
+    ) -> tuple[Block, list[Expr]]:
+        """Drop what is not needed, and replace array operands that are overwritten later by captured copies."""
+        outs = out if isinstance(out, tuple) else (out,)
+        block = _needed(block, exprs)
+        reads: set[Var] = set()
+        for expr in exprs:
+            reads |= rewrite.reads_by_kind(expr)[0]
+        for inner in rewrite.statements(block):
+            for header in rewrite.headers(inner):
+                reads |= rewrite.reads_by_kind(header)[0]
+        replaced: dict[Var, Expr] = {}
+        for var in sorted(reads, key=lambda v: v.name):
+            if isinstance(var.type, Array) and var in self.reverser.scopes.owner:
+                kept = self.reverser.result(stmt, var) if var in outs else self.reverser.operand(stmt, var)
+                if kept != var:
+                    replaced[var] = kept
+        if not replaced:
+            return block, exprs
+        return rewrite.substitute_block(block, replaced), [rewrite.substitute(expr, replaced) for expr in exprs]
+
+    def _is_active(self, arg: Expr) -> bool:
+        return isinstance(arg, Var) and arg in self.reverser.active
+
+    def _add(self, stmt: Assign, target: Var, value: Expr, total: Expr) -> None:
+        if self._is_active(value):
+            assert isinstance(value, Var)
+            self.reverser.contribute(value, self.unbroadcast(total, value, target))
+
+    # ---- shapes ------------------------------------------------------------------------------------------------------
+
+    def unbroadcast(self, term: Expr, like: Var, whole: Var | None = None) -> Expr:
+        """Sum a term over the axes along which `like` was broadcast to make `whole`."""
+        rank = build.rank_of(like.type)
+        if build.rank_of(term.type) == 0:
+            if rank == 0 or whole is None or build.rank_of(whole.type) == 0:
+                return term
+            term = Call(np.full_like, (whole, term), (), whole.type)
+        if not isinstance(like.type, Array):
+            dtype = term.type.dtype  # type: ignore[union-attr]
+            return Call(np.sum, (term,), (), Scalar(dtype, False))
+        if whole is None:
+            return self._sum_to(term, like)
+        axes = self.reverser.shapes.reduced_axes(whole, like)
+        if axes is None:
+            return self._sum_to(term, like)
+        if not axes:
+            return term
+        lead = build.rank_of(whole.type) - rank
+        prepended = tuple(axis for axis in axes if axis < lead)
+        kept = tuple(axis - lead for axis in axes if axis >= lead)
+        if prepended:
+            term = _sum(term, prepended, False, like.type)
+        if kept:
+            term = _sum(term, kept, True, like.type)
+        return term
+
+    def _sum_to(self, term: Expr, like: Var) -> Expr:
+        assert isinstance(like.type, Array)
+        dtype = term.type.dtype  # type: ignore[union-attr]
+        return Call(ops.sum_to, (term, like), (), Array(dtype, like.type.rank, "A"))
+
+    def last_written(self, stmt: Store, bar: Var, index: tuple[Index, ...], part: Expr) -> Expr:
+        """Cotangent read by a store with a repeated index: only the last write to an element counts."""
+        (position,) = [item for item in index if not isinstance(item, Slice) and isinstance(item.type, Array)]
+        assert isinstance(position, Var) and isinstance(position.type, Array)
+        if len(index) != 1 or position.type.rank != 1:
+            raise NotDifferentiable(
+                "a store through several index arrays may write an element twice",
+                "store through one index array at a time, or in a loop",
+                stmt.origin,
+            )
+        names = self.reverser.names
+        order = Var(names.fresh("order"), Array("int64", 1, "C"))
+        writer = Var(names.fresh("writer"), Array("int64", 1, "C"))
+        size = Call(ops.dim, (position, Const(0)), (), INT)
+        self.reverser.emit(Assign((order,), Call(np.arange, (size,), (), order.type)))
+        extent = Call(ops.dim, (bar, Const(0)), (), INT)
+        self.reverser.emit(Assign((writer,), Call(np.zeros, (extent, Const(np.int64)), (), writer.type)))
+        self.reverser.emit(Store(writer, (position,), order))
+        last = Call(operator.eq, (Load(writer, (position,), order.type), order), (), Array("bool", 1, "C"))
+        if isinstance(part.type, Array) and part.type.rank > 1:
+            column = Call(np.reshape, (last, Tuple((Const(-1), *(Const(1),) * (part.type.rank - 1)))), (), Array("bool", part.type.rank, "C"))
+            last = column
+        return Call(np.where, (last, part, Const(0.0)), (), part.type)
+
+
+def _ordered(cotangent: Expr, partial: Expr) -> Expr:
+    """`2.0 * x * y_bar`: the factor first, as a person writes it."""
+    return build.mul(partial, cotangent)
+
+
+def _sum(term: Expr, axes: tuple[int, ...], keepdims: bool, like: Array) -> Call:
+    axis: Expr = Const(axes[0]) if len(axes) == 1 else Tuple(tuple(Const(axis) for axis in axes))
+    kwargs: tuple[tuple[str, Expr], ...] = (("axis", axis),)
+    if keepdims:
+        kwargs += (("keepdims", Const(True)),)
+    return Call(np.sum, (term,), kwargs, Array(term.type.dtype, like.rank, "C"))  # type: ignore[union-attr]
+
+
+def _expression(value: Abstract) -> Expr | None:
+    if isinstance(value, Leaf):
+        return value.expr
+    if isinstance(value, StaticValue):
+        return None if value.value is None else Const(value.value)
+    raise AssertionError("a rule returned a structure where one value was expected")
+
+
+def _bind(body: Callable[..., Any], call: Call) -> dict[str, Expr]:
+    """The arguments of a call by the names that the rule body gives them."""
+    bound = inspect.signature(body).bind_partial(*call.args, **dict(call.kwargs))
+    return dict(bound.arguments)
+
+
+def _needed(block: Block, exprs: list[Expr]) -> Block:
+    """The statements of an inlined body that the wanted results depend on."""
+    wanted: set[Var] = set()
+    for expr in exprs:
+        wanted |= rewrite.free_vars(expr)
+    kept: list[Stmt] = []
+    for stmt in reversed(block):
+        inner = list(rewrite.statements((stmt,)))
+        if not any(isinstance(part, Raise) for part in inner):
+            changed = {var for part in inner for var in rewrite.defines(part)}
+            changed |= {part.array for part in inner if isinstance(part, Store)}
+            if not changed & wanted:
+                continue
+        kept.append(stmt)
+        for part in inner:
+            for header in rewrite.headers(part):
+                wanted |= rewrite.free_vars(header)
+    return tuple(reversed(kept))

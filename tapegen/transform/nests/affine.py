@@ -1,0 +1,144 @@
+"""Integer expressions as linear forms: how indices and sizes are compared, folded and printed."""
+
+from __future__ import annotations
+
+import builtins
+import operator
+from dataclasses import dataclass
+from functools import cached_property
+
+from tapegen.ir.nodes import Call, Const, Expr, Var
+from tapegen.ir.types import INT, Scalar
+
+
+@dataclass(frozen=True, eq=False)
+class Affine:
+    """`constant + sum of coefficient * atom`; an atom is any integer expression that is not itself a sum."""
+
+    constant: int = 0
+    terms: tuple[tuple[Expr, int], ...] = ()
+
+    @cached_property
+    def _key(self) -> tuple[int, frozenset[tuple[Expr, int]]]:
+        return self.constant, frozenset(self.terms)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Affine) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @staticmethod
+    def atom(expr: Expr) -> Affine:
+        return Affine(0, ((expr, 1),))
+
+    def __add__(self, other: Affine | int) -> Affine:
+        if isinstance(other, int):
+            return Affine(self.constant + other, self.terms)
+        terms = dict(self.terms)
+        for atom, coefficient in other.terms:
+            terms[atom] = terms.get(atom, 0) + coefficient
+        return Affine(self.constant + other.constant, tuple((a, c) for a, c in terms.items() if c))
+
+    def __mul__(self, factor: int) -> Affine:
+        return Affine(self.constant * factor, tuple((a, c * factor) for a, c in self.terms if factor))
+
+    def __neg__(self) -> Affine:
+        return self * -1
+
+    def __sub__(self, other: Affine | int) -> Affine:
+        return self + -other
+
+    def coefficient(self, atom: Expr) -> int:
+        return next((c for a, c in self.terms if a == atom), 0)
+
+    def without(self, atom: Expr) -> Affine:
+        return Affine(self.constant, tuple(term for term in self.terms if term[0] != atom))
+
+    @property
+    def is_constant(self) -> bool:
+        return not self.terms
+
+    @property
+    def expr(self) -> Expr:
+        """The form as an expression: positive terms first, the constant last."""
+        result: Expr | None = None
+        for atom, coefficient in sorted(self.terms, key=lambda term: term[1] < 0):
+            factor = abs(coefficient)
+            term = atom if factor == 1 else Call(operator.mul, (Const(factor), atom), (), INT)
+            if result is None and coefficient > 0:
+                result = term
+            elif result is None and self.constant > 0:
+                result = Call(operator.sub, (Const(self.constant), term), (), INT)
+                return Affine(0, tuple(t for t in self.terms if t[0] != atom))._onto(result)
+            elif result is None:
+                result = Call(operator.neg, (term,), (), INT)
+            else:
+                result = Call(operator.add if coefficient > 0 else operator.sub, (result, term), (), INT)
+        return Const(self.constant) if result is None else Affine(self.constant)._onto(result)
+
+    def _onto(self, base: Expr) -> Expr:
+        for atom, coefficient in self.terms:
+            term = atom if abs(coefficient) == 1 else Call(operator.mul, (Const(abs(coefficient)), atom), (), INT)
+            base = Call(operator.add if coefficient > 0 else operator.sub, (base, term), (), INT)
+        if self.constant:
+            func = operator.add if self.constant > 0 else operator.sub
+            base = Call(func, (base, Const(abs(self.constant))), (), INT)
+        return base
+
+
+def linear(expr: Expr) -> Affine:
+    """The linear form of an expression as it is written; what is not linear becomes an atom."""
+    match expr:
+        case Const(bool()):
+            return Affine(int(expr.value))  # type: ignore[call-overload]
+        case Const(int() as value):
+            return Affine(value)
+        case Call(operator.add, (a, b)) if is_int(a) and is_int(b):
+            return linear(a) + linear(b)
+        case Call(operator.sub, (a, b)) if is_int(a) and is_int(b):
+            return linear(a) - linear(b)
+        case Call(operator.neg, (a,)) if is_int(a):
+            return -linear(a)
+        case Call(operator.pos | builtins.int, (a,)) if is_int(a):
+            return linear(a)
+        case Call(operator.mul, (a, b)) if is_int(a) and is_int(b):
+            left, right = linear(a), linear(b)
+            if left.is_constant:
+                return right * left.constant
+            if right.is_constant:
+                return left * right.constant
+    return Affine.atom(expr)
+
+
+def is_int(expr: Expr) -> bool:
+    """Whether an expression is a 64-bit integer."""
+    return isinstance(expr.type, Scalar) and expr.type.dtype == "int64"
+
+
+def folded(expr: Expr) -> Expr:
+    """An integer expression with its constants gathered."""
+    return linear(expr).expr if isinstance(expr, Call) else expr
+
+
+def plus(a: Expr, b: Expr | int) -> Expr:
+    """`a + b`, folded."""
+    return (linear(a) + (b if isinstance(b, int) else linear(b))).expr
+
+
+def minus(a: Expr, b: Expr | int) -> Expr:
+    """`a - b`, folded."""
+    return (linear(a) - (b if isinstance(b, int) else linear(b))).expr
+
+
+def times(a: Expr, b: Expr) -> Expr:
+    """`a * b`, folded."""
+    return linear(Call(operator.mul, (a, b), (), INT)).expr
+
+
+def atoms(form: Affine) -> tuple[Expr, ...]:
+    return tuple(atom for atom, _ in form.terms)
+
+
+def counter(name: str) -> Var:
+    return Var(name, INT)

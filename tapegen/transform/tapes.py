@@ -1,0 +1,261 @@
+"""Tapes as arrays: from Push and Pop to stores and loads.
+
+A tape has one axis per enclosing loop when all trip counts are known before the outermost loop starts; it is then exactly as
+large as it must be and is indexed by the loops' own counters.  Otherwise it is one growing axis with a counter.
+"""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+
+import numpy as np
+
+from tapegen.analysis.scopes import Scope, Scopes
+from tapegen.analysis.shapes import Shapes
+from tapegen.ir import build, ops, rewrite
+from tapegen.ir.names import NameSupply, tape_name
+from tapegen.ir.nodes import Assign, Block, Call, Const, Effect, Expr, For, If, Load, Pop, Push, Stmt, Store, Tuple, Var, While
+from tapegen.ir.types import INT, Array, ListOf, Scalar
+from tapegen.transform.record import Decision, Recorded
+from tapegen.transform.reverse import Sweeps
+
+START_SIZE = 64
+
+
+@dataclass(slots=True)
+class Tape:
+    """Where the values of one recorded Var go.
+
+    Attributes
+    ----------
+    var : Var
+        The recorded value.
+    store : Var
+        The array (or, for arrays whose shape changes, the list) that holds its values.
+    index : tuple of Expr or None
+        Position of the current value; None for a list.
+    shape : tuple of Expr
+        Extents on creation.
+    counter : Var or None
+        The counter of a growing tape.
+    exact : bool
+        Whether the tape never grows.
+    """
+
+    var: Var
+    store: Var
+    index: tuple[Expr, ...] | None
+    shape: tuple[Expr, ...]
+    counter: Var | None
+    exact: bool
+
+
+@dataclass(slots=True)
+class Laid:
+    """Both sweeps without Push and Pop, the statements that create the tapes, and the tapes."""
+
+    create: Block
+    forward: Block
+    backward: Block
+    tapes: list[Tape]
+
+
+def lay_out(recorded: Recorded, sweeps: Sweeps, scopes: Scopes, shapes: Shapes, names: NameSupply) -> Laid:
+    """Give each tape an array and turn Push and Pop into stores and loads."""
+    return _Layout(recorded, sweeps, scopes, shapes, names).run()
+
+
+class _Layout:
+    def __init__(self, recorded: Recorded, sweeps: Sweeps, scopes: Scopes, shapes: Shapes, names: NameSupply) -> None:
+        self.recorded, self.sweeps, self.scopes, self.shapes, self.names = recorded, sweeps, scopes, shapes, names
+        self.counters: dict[int, Var] = {}  # scope -> counter of its growing tapes
+        self.counted: dict[int, list[Tape]] = {}
+        self.tapes: dict[str, Tape] = {}
+
+    def run(self) -> Laid:
+        for decision in self.recorded.decisions:
+            if decision.way == "record":
+                self.tapes[decision.var.name] = self._tape(decision)
+        create: list[Stmt] = []
+        for tape in self.tapes.values():
+            if tape.index is None:
+                create.append(Assign((tape.store,), Call(ops.new_list, (), (), tape.store.type)))
+            else:
+                shape = tape.shape[0] if len(tape.shape) == 1 else Tuple(tape.shape)
+                dtype = tape.store.type.dtype  # type: ignore[union-attr]
+                more = () if dtype == "float64" else (Const(np.bool_ if dtype == "bool" else getattr(np, dtype)),)
+                create.append(Assign((tape.store,), Call(np.empty, (shape, *more), (), tape.store.type)))
+        for counter in self.counters.values():
+            create.append(Assign((counter,), Const(0)))
+        forward = self._forward(self.recorded.forward)
+        backward = self._backward(self.recorded.backward)
+        return Laid(tuple(create), forward, backward, list(self.tapes.values()))
+
+    def _tape(self, decision: Decision) -> Tape:
+        var, scope = decision.var, decision.scope
+        loops = [around for around in scope.chain() if around.is_loop][::-1]
+        counts = [self._count(loop) for loop in loops]
+        type_ = var.type
+        value_shape: tuple[Expr, ...] | None = ()
+        if isinstance(type_, Array):
+            value_shape = self._value_shape(var)
+        if value_shape is None or isinstance(type_, ListOf):
+            return Tape(var, Var(self.names.fresh(tape_name(var.name)), ListOf(type_)), None, (), None, False)
+        assert isinstance(type_, Array | Scalar)
+        rank = len(value_shape)
+        if all(count is not None for count in counts):
+            store = Var(self.names.fresh(tape_name(var.name)), Array(type_.dtype, len(loops) + rank, "C"))
+            index = tuple(self._position(loop) for loop in loops)
+            extents = tuple(count for count in counts if count is not None)
+            return Tape(var, store, index, extents + value_shape, None, True)
+        store = Var(self.names.fresh(tape_name(var.name)), Array(type_.dtype, 1 + rank, "C"))
+        counter = self._counter(scope)
+        tape = Tape(var, store, (build.int_add(counter, Const(-1)),), (Const(START_SIZE), *value_shape), counter, False)
+        self.counted.setdefault(id(scope), []).append(tape)
+        return tape
+
+    def _count(self, scope: Scope) -> Expr | None:
+        """The number of trips of a loop, when it is known before the outermost loop starts."""
+        loop = scope.header
+        if not isinstance(loop, For) or loop in self.sweeps.trips or not isinstance(loop.step, Const):
+            return None
+        for expr in (loop.start, loop.stop):
+            if rewrite.loads(expr) or not all(self._fixed(var) for var in rewrite.free_vars(expr)):
+                return None
+        step = loop.step.value
+        assert isinstance(step, int)
+        low, high = (loop.start, loop.stop) if step > 0 else (loop.stop, loop.start)
+        span = high if build.is_const(low, 0) else _minus(high, low)
+        if abs(step) != 1:
+            span = Call(operator.floordiv, (build.int_add(span, Const(abs(step) - 1)), Const(abs(step))), (), INT)
+        if isinstance(span, Const):
+            assert isinstance(span.value, int)
+            return Const(max(span.value, 0))
+        if isinstance(span, Call) and span.func is ops.dim:
+            return span
+        return Call(max, (span, Const(0)), (), INT)
+
+    def _fixed(self, var: Var) -> bool:
+        """Whether a value is known before any loop starts."""
+        owner = self.scopes.owner.get(var)
+        if owner is not self.scopes.root or self.scopes.is_merge(var):
+            return False
+        assigns = self.scopes.assigns.get(var)
+        return not assigns or self._before_loops(assigns[0])
+
+    def _before_loops(self, stmt: Stmt) -> bool:
+        for other in self.scopes.root.block:
+            if other is stmt:
+                return True
+            if isinstance(other, For | While):
+                return False
+        return False
+
+    def _position(self, scope: Scope) -> Expr:
+        loop = scope.header
+        assert isinstance(loop, For) and isinstance(loop.step, Const) and isinstance(loop.step.value, int)
+        step = loop.step.value
+        offset: Expr = loop.target if build.is_const(loop.start, 0) else _minus(loop.target, loop.start)
+        if step == 1:
+            return offset
+        return Call(operator.floordiv, (offset, Const(step)), (), INT)
+
+    def _value_shape(self, var: Var) -> tuple[Expr, ...] | None:
+        """The extents of a recorded array as they are known before any loop starts."""
+        assigns = self.scopes.assigns.get(var)
+        copied = assigns[0].value if assigns and len(assigns) == 1 else None
+        source = copied.args[0] if isinstance(copied, Call) and copied.func is np.copy else var
+        assert isinstance(source, Var)
+        if self._fixed(source):
+            assert isinstance(source.type, Array)
+            return tuple(Call(ops.dim, (source, Const(axis)), (), INT) for axis in range(source.type.rank))
+        out = []
+        for constant, terms in self.shapes.of(source):
+            total: Expr = Const(constant)
+            for (kind, name, axis), coefficient in terms:
+                term = self._symbol(kind, name, axis)
+                if term is None or coefficient != 1:
+                    return None
+                total = build.int_add(term, total) if isinstance(total, Const) else build.int_add(total, term)
+            if constant < 0:
+                total = Call(max, (total, Const(0)), (), INT)
+            out.append(total)
+        return tuple(out)
+
+    def _symbol(self, kind: str, name: str, axis: int) -> Expr | None:
+        source = next((var for var in self.scopes.owner if var.name == name), None)
+        if source is None or kind == "unknown" or not self._fixed(source):
+            return None
+        return Call(ops.dim, (source, Const(axis)), (), INT) if kind == "param" else source
+
+    def _counter(self, scope: Scope) -> Var:
+        """The counter of a scope's growing tapes: the loop's own trip counter when the loop runs once."""
+        key = id(scope)
+        loop = scope.header
+        if loop in self.sweeps.trips and scope.parent is self.scopes.root:
+            return self.sweeps.trips[loop]  # type: ignore[index]
+        if key not in self.counters:
+            self.counters[key] = Var(self.names.fresh("top"), INT)
+        return self.counters[key]
+
+    # ---- rewriting ---------------------------------------------------------------------------------------------------
+
+    def _forward(self, block: Block) -> Block:
+        out: list[Stmt] = []
+        started: set[Var] = set()
+        for stmt in block:
+            if isinstance(stmt, Push):
+                tape = self.tapes[stmt.tape]
+                if tape.counter is not None:
+                    if tape.counter in self.counters.values() and tape.counter not in started:
+                        out.append(Assign((tape.counter,), build.int_add(tape.counter, Const(1))))
+                        started.add(tape.counter)
+                    full = Call(operator.gt, (tape.counter, Call(ops.dim, (tape.store, Const(0)), (), INT)), (), Scalar("bool"))
+                    spare = Call(np.empty_like, (tape.store,), (), tape.store.type)
+                    longer = Call(np.concatenate, (Tuple((tape.store, spare)),), (), tape.store.type)
+                    out.append(If(full, (Assign((tape.store,), longer),)))
+                if tape.index is None:
+                    value = build.copy(stmt.value) if isinstance(stmt.value.type, Array) else stmt.value
+                    out.append(Effect(Call(ops.append, (tape.store, value), ())))
+                else:
+                    out.append(Store(tape.store, tape.index, stmt.value, origin=stmt.origin))
+            else:
+                out.append(rewrite.with_blocks(stmt, tuple(self._forward(inner) for inner in rewrite.blocks(stmt))))
+        return tuple(out)
+
+    def _backward(self, block: Block) -> Block:
+        out: list[Stmt] = []
+        ended: list[Var] = []
+        last = max((k for k, stmt in enumerate(block) if isinstance(stmt, Pop)), default=-1)
+        for k, stmt in enumerate(block):
+            if isinstance(stmt, Pop):
+                tape = self.tapes[stmt.tape]
+                if tape.index is None:
+                    out.append(Assign((stmt.target,), Call(ops.pop, (tape.store,), (), stmt.target.type)))
+                else:
+                    index = tape.index
+                    if tape.counter is not None and tape.counter not in self.counters.values():
+                        index = (self._trip_of(tape.counter),)
+                    out.append(Assign((stmt.target,), Load(tape.store, index, stmt.target.type)))
+                    if tape.counter is not None and tape.counter in self.counters.values() and tape.counter not in ended:
+                        ended.append(tape.counter)
+            else:
+                out.append(rewrite.with_blocks(stmt, tuple(self._backward(inner) for inner in rewrite.blocks(stmt))))
+            if k == last:
+                out.extend(Assign((counter,), build.int_add(counter, Const(-1))) for counter in ended)
+        return tuple(out)
+
+    def _trip_of(self, counter: Var) -> Expr:
+        for loop, trips in self.sweeps.trips.items():
+            if trips == counter:
+                return self.sweeps.trip_index[loop]
+        raise AssertionError("a trip counter without a loop")
+
+
+def _minus(a: Expr, b: Expr) -> Expr:
+    if isinstance(b, Const) and isinstance(b.value, int):
+        return build.int_add(a, Const(-b.value))
+    return Call(operator.sub, (a, b), (), INT)
+
+
