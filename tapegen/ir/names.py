@@ -1,0 +1,66 @@
+"""Fresh names, and how cotangents, tangents and tapes are spelled.
+
+Names are a pure function of the program: the first name asked for `x` is `x`, then `x_1`, `x_2`, ...
+"""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+from collections.abc import Iterable
+
+LONGEST = 80
+"""Longer identifiers are cut; generated text must stay readable, and numba fails on very long ones."""
+
+RESERVED = frozenset({*dir(builtins), *keyword.kwlist, "np", "math", "operator", "njit", "numba", "prange", "scipy", "_"})
+"""Names with a meaning in generated text."""
+
+
+class NameSupply:
+    """Names that differ from each other and from those in use.
+
+    Parameters
+    ----------
+    used : iterable of str
+        Names that must not be given out.
+    """
+
+    __slots__ = ("_next", "_used")
+
+    def __init__(self, used: Iterable[str] = ()) -> None:
+        self._used = set(used)
+        self._next: dict[str, int] = {}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._used or name in RESERVED
+
+    def reserve(self, *names: str) -> None:
+        """Mark names as in use."""
+        self._used.update(names)
+
+    def fresh(self, base: str) -> str:
+        """`base` itself if it is free, else the first free one of `base_1`, `base_2`, ..."""
+        base = base[:LONGEST]
+        name = base
+        number = self._next.get(base, 0)
+        while name in self:
+            number += 1
+            name = f"{base}_{number}"
+        self._next[base] = number
+        self._used.add(name)
+        return name
+
+
+def bar_name(name: str) -> str:
+    """Name of the cotangent."""
+    return f"{name}_bar"
+
+
+def dot_name(name: str) -> str:
+    """Name of the tangent."""
+    return f"{name}_dot"
+
+
+def tape_name(name: str) -> str:
+    """Name of the recorded values."""
+    return f"{name}_tape"
