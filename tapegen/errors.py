@@ -7,7 +7,9 @@ one sentence why, and one sentence what to write instead.
 from __future__ import annotations
 
 import linecache
+import unicodedata
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +43,24 @@ class Span:
     def caret(self) -> str:
         """The source line with a line of carets under the place."""
         line = self.source_line()
-        if not line:
+        if not line.strip():
             return ""
         raw = line.encode()
-        stripped = raw.lstrip()
-        indent = len(raw) - len(stripped)
+        indent = len(raw) - len(raw.lstrip())
         start = max(self.column, indent)
-        end = self.end_column if self.end_line == self.line else len(raw)
-        head = len(raw[indent:start].decode(errors="replace"))
-        width = max(1, len(raw[start:end].decode(errors="replace")))
-        return f"    {stripped.decode(errors='replace')}\n    {' ' * head}{'^' * width}"
+        end = self.end_column if self.end_line == self.line else len(raw.rstrip())
+        head = raw[indent:start].decode(errors="replace")
+        marked = raw[start:end].decode(errors="replace")
+        padding = "".join("\t" if character == "\t" else " " * _width(character) for character in head)
+        carets = "^" * max(1, sum(map(_width, marked)))
+        return f"    {raw[indent:].decode(errors='replace').rstrip()}\n    {padding}{carets}"
+
+
+def _width(character: str) -> int:
+    """Columns that a character takes in a terminal."""
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
 class TapegenError(Exception):
@@ -67,10 +77,14 @@ class TapegenError(Exception):
     """
 
     def __init__(self, reason: str, advice: str = "", span: Span | None = None) -> None:
-        super().__init__(reason, advice, span)
+        super().__init__(reason)  # alone: OSError and SyntaxError give further arguments a meaning of their own
         self.reason = reason
         self.advice = advice
         self.span = span
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        notes = {"__notes__": self.__notes__} if hasattr(self, "__notes__") else None
+        return type(self), (self.reason, self.advice, self.span), notes
 
     def __str__(self) -> str:
         parts = []
@@ -89,14 +103,25 @@ class TapegenError(Exception):
 class UnsupportedSyntax(TapegenError, SyntaxError):
     """A Python construct that has no derivative form here."""
 
-    # SyntaxError.__str__ would look for its own fields
-    __str__ = TapegenError.__str__
+    def __init__(self, reason: str, advice: str = "", span: Span | None = None) -> None:
+        super().__init__(reason, advice, span)
+        # Tracebacks print a SyntaxError from these fields, not from str()
+        self.msg = f"{reason}\n{advice}" if advice else reason
+        if span is not None:
+            line = span.source_line()
+            self.filename, self.lineno, self.end_lineno = span.file, span.line, span.line
+            self.text = line + "\n"
+            self.offset = _character(line, span.column) + 1
+            self.end_offset = _character(line, span.end_column) + 1 if span.end_line == span.line else len(line) + 1
 
 
 class SourceUnavailable(TapegenError, OSError):
     """The text of the function cannot be found, or is not the text that was loaded."""
 
-    __str__ = TapegenError.__str__
+
+def _character(line: str, column: int) -> int:
+    """The index of the character at a byte column."""
+    return len(line.encode()[:column].decode(errors="replace"))
 
 
 class NotDifferentiable(TapegenError, TypeError):

@@ -8,40 +8,25 @@ from collections.abc import Iterator
 from tapegen.errors import NotDifferentiable, TapegenError, UnsupportedSyntax
 from tapegen.frontend.source import Located
 
-_ALLOWED = {
-    *(
-        "FunctionDef",
-        "Return",
-        "Pass",
-        "Expr",
-        "Assert",
-        "Raise",
-        "Import",
-        "ImportFrom",
-        "alias",
-        "Global",
-        "Nonlocal",
-    ),
-    *("Assign", "AugAssign", "AnnAssign", "For", "While", "If", "Break", "Continue"),
-    *(
-        "Lambda",
-        "arguments",
-        "arg",
-        "Call",
-        "keyword",
-        "Starred",
-        "Attribute",
-        "Subscript",
-        "Slice",
-        "Name",
-        "Constant",
-    ),
-    *("NamedExpr", "BoolOp", "BinOp", "UnaryOp", "Compare", "IfExp", "JoinedStr", "FormattedValue"),
-    *("Tuple", "List", "Dict", "ListComp", "DictComp", "comprehension", "Load", "Store"),
-    *("And", "Or", "Not", "Invert", "UAdd", "USub", "Add", "Sub", "Mult", "Div", "FloorDiv", "Mod", "Pow", "MatMult"),
-    *("LShift", "RShift", "BitOr", "BitXor", "BitAnd"),
-    *("Eq", "NotEq", "Lt", "LtE", "Gt", "GtE", "Is", "IsNot", "In", "NotIn"),
+_STATEMENTS = {
+    *(ast.FunctionDef, ast.Return, ast.Pass, ast.Expr, ast.Assert, ast.Raise, ast.Import, ast.ImportFrom, ast.alias),
+    *(ast.Global, ast.Nonlocal, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.For, ast.While, ast.If),
+    *(ast.Break, ast.Continue),
 }
+_EXPRESSIONS = {
+    *(ast.Lambda, ast.arguments, ast.arg, ast.Call, ast.keyword, ast.Starred, ast.Attribute, ast.Subscript, ast.Slice),
+    *(ast.Name, ast.Constant, ast.NamedExpr, ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.Compare, ast.IfExp),
+    *(ast.JoinedStr, ast.FormattedValue, ast.Tuple, ast.List, ast.Dict, ast.ListComp, ast.DictComp, ast.comprehension),
+}
+_OPERATORS = {
+    *(ast.And, ast.Or, ast.Not, ast.Invert, ast.UAdd, ast.USub, ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv),
+    *(ast.Mod, ast.Pow, ast.MatMult, ast.LShift, ast.RShift, ast.BitOr, ast.BitXor, ast.BitAnd),
+    *(ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Is, ast.IsNot, ast.In, ast.NotIn),
+}
+# A longer look decides about these.
+_CHECKED = {ast.FunctionDef, ast.comprehension, ast.Subscript, ast.Raise}
+_ALLOWED = _STATEMENTS | _EXPRESSIONS | _OPERATORS
+_PASSED = _ALLOWED - _CHECKED
 
 _ASYNC = "'async' code runs in pieces that have no reverse order."
 _ASYNC_ADVICE = "Await what is needed outside, and differentiate a plain function."
@@ -83,7 +68,7 @@ _REFUSED = {
 }
 
 
-def check(located: Located) -> None:
+def check(located: Located, nodes: list[ast.AST]) -> None:
     """Refuse what cannot be differentiated, at the first place in the text.
 
     Raises
@@ -93,39 +78,27 @@ def check(located: Located) -> None:
     NotDifferentiable
         A write to a name outside the function.
     """
-    refused = list(_refusals(located))
+    refused = list(_refusals(located, nodes))
     if refused:
         raise min(refused, key=lambda error: (error.span.line, error.span.column) if error.span else (0, 0))
 
 
-def _refusals(located: Located) -> Iterator[TapegenError]:
-    root = located.node
-    todo: list[ast.AST] = [root]
-    while todo:
-        node = todo.pop()
-        kind = type(node).__name__
-        if kind not in _ALLOWED:
+def _refusals(located: Located, nodes: list[ast.AST]) -> Iterator[TapegenError]:
+    accepted = True
+    for node in [node for node in nodes if type(node) not in _PASSED]:
+        if type(node) in _CHECKED:
+            complaint = _complaint(node, located.node)
+            if complaint is not None:
+                yield UnsupportedSyntax(*complaint[1:], located.span(complaint[0]))
+        elif hasattr(node, "lineno") or accepted:  # parts without a place come after the statement that holds them
+            accepted = False
+            kind = type(node).__name__
             reason, advice = _REFUSED.get(kind, (f"the syntax '{kind}' is not supported.", _NEW_SYNTAX_ADVICE))
-            yield UnsupportedSyntax(reason, advice, located.span(_placed(node, root)))
-            continue
-        complaint = _complaint(node, root)
-        if complaint is not None:
-            yield UnsupportedSyntax(*complaint[1:], located.span(complaint[0]))
-        if isinstance(node, ast.FunctionDef | ast.Lambda):
-            yield from _outer_names(node, located)
-        todo.extend(_children(node, root))
-
-
-def _children(node: ast.AST, root: ast.AST) -> Iterator[ast.AST]:
-    """The parts of a node that run when it does: annotations of local names never do, decorators have run before."""
-    for name, value in ast.iter_fields(node):
-        if name in ("annotation", "returns", "type_params") or (node is root and name == "decorator_list"):
-            continue
-        if node is root and name == "args":  # defaults of the outermost function were evaluated when it was defined
-            continue
-        for item in value if isinstance(value, list) else [value]:
-            if isinstance(item, ast.AST):
-                yield item
+            yield UnsupportedSyntax(reason, advice, located.span(node if hasattr(node, "lineno") else located.node))
+    if any(isinstance(node, ast.Global | ast.Nonlocal) for node in nodes):
+        for node in nodes:
+            if isinstance(node, ast.FunctionDef | ast.Lambda):
+                yield from _outer_names(node, located)
 
 
 def _complaint(node: ast.AST, root: ast.AST) -> tuple[ast.AST, str, str] | None:
@@ -185,8 +158,3 @@ def _outer_names(function: ast.FunctionDef | ast.Lambda, located: Located) -> It
             "Read the variable in the outer function, and pass it as an argument.",
             located.span(statement),
         )
-
-
-def _placed(node: ast.AST, root: ast.AST) -> ast.AST:
-    """The node itself, or, where a node has no position, the function."""
-    return node if hasattr(node, "lineno") else root

@@ -19,7 +19,7 @@ from tapegen.errors import Span
 from tapegen.frontend import fence
 from tapegen.frontend.callables import is_elementwise, refusal, refuse_hidden, unwrap
 from tapegen.frontend.source import Located, locate
-from tapegen.frontend.syntax import bound_names, mangle, to_gast
+from tapegen.frontend.syntax import bound_names, mangle, nodes_of, to_gast
 
 __all__ = ["MISSING", "Parsed", "bound_names", "is_elementwise", "mangle", "parse_function", "unwrap"]
 
@@ -185,12 +185,12 @@ def _tree(func: FunctionType) -> _Tree:
     if entry is not None and entry[0]() is code:
         return entry[1]
     located = locate(func)
-    fence.check(located)
+    nodes = nodes_of(located.node)
+    fence.check(located, nodes)
     text = _text(located)
-    node = to_gast(located.node, located.class_name)
+    node = to_gast(nodes, located.class_name)
     if isinstance(node, gast.Lambda):
         node = _as_def(node)
-    node.args.defaults, node.args.kw_defaults = [], [None] * len(node.args.kwonlyargs)
     tree = _Tree(node, located, bound_names(node), text, hashlib.sha256(text.encode()).hexdigest())
     _TREES[key] = (weakref.ref(code, lambda _: _TREES.pop(key, None)), tree)
     return tree

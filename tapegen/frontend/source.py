@@ -11,6 +11,7 @@ import __future__
 import ast
 import dis
 import functools
+import gc
 import linecache
 import operator
 import weakref
@@ -96,15 +97,18 @@ class _Segment:
     first: int
     last: int
     statements: list[ast.stmt]
-    definitions: dict[tuple[int, str], list[_Definition]] | None = None
+    definitions: dict[bool, list[_Definition]] = field(default_factory=dict)
     codes: dict[int, list[CodeType]] = field(default_factory=dict)
 
     def find(self, line: int, name: str) -> list[_Definition]:
-        if self.definitions is None:
-            self.definitions = {}
-            for found in _definitions(self.statements):
-                self.definitions.setdefault((_first_line(found.node), _name(found.node)), []).append(found)
-        return self.definitions.get((line, name), [])
+        """The definitions of a name whose text starts at a line."""
+        return [found for found in self.named(name) if _first_line(found.node) == line]
+
+    def named(self, name: str) -> list[_Definition]:
+        lambdas = name == _LAMBDA
+        if lambdas not in self.definitions:
+            self.definitions[lambdas] = list(_definitions(self.statements, lambdas))
+        return [found for found in self.definitions[lambdas] if _name(found.node) == name]
 
 
 @dataclass(slots=True)
@@ -156,7 +160,7 @@ def _read(func: FunctionType) -> _SourceFile:
     if known is not None and known.lines == lines:
         return known
     try:
-        tree = ast.parse("".join(lines))
+        tree = _parsed("".join(lines))
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", None) or code.co_firstlineno
         raise SourceUnavailable(
@@ -168,6 +172,17 @@ def _read(func: FunctionType) -> _SourceFile:
         raise _too_deep(func, lines) from error
     _FILES[code.co_filename] = source = _SourceFile(lines, _segments(tree.body), _imports(tree))
     return source
+
+
+def _parsed(text: str) -> ast.Module:
+    # all that is allocated here stays alive: looking for garbage meanwhile takes twice the time of parsing
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return ast.parse(text)
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def _why_no_text(file: str) -> str:
@@ -204,14 +219,20 @@ def _imports(module: ast.Module) -> str:
     return f"import {', '.join(sorted(names))}\n" if names else ""
 
 
-def _definitions(statements: list[ast.stmt]) -> Iterator[_Definition]:
+def _definitions(statements: list[ast.stmt], lambdas: bool) -> Iterator[_Definition]:
+    """Every `def` below some statements, or every lambda."""
+    wanted = (ast.Lambda,) if lambdas else (ast.FunctionDef, ast.AsyncFunctionDef)
     todo: list[tuple[ast.AST, str | None]] = [(statement, None) for statement in statements]
     while todo:
         node, class_name = todo.pop()
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        if isinstance(node, wanted):
             yield _Definition(node, class_name)
         inner = node.name if isinstance(node, ast.ClassDef) else class_name
-        todo.extend((child, inner) for child in ast.iter_child_nodes(node))
+        for name in node._fields:
+            value = getattr(node, name, None)
+            for child in value if isinstance(value, list) else (value,):
+                if isinstance(child, ast.AST) and (lambdas or not isinstance(child, ast.expr)):  # no def in expressions
+                    todo.append((child, inner))
 
 
 def _first_line(node: ast.AST) -> int:
@@ -286,8 +307,7 @@ def _find_moved(code: CodeType, source: _SourceFile, flags: int) -> _Definition 
         return None
     matches = []
     for segment in source.segments:
-        names = {_name(found.node) for found in _definitions(segment.statements)}
-        if code.co_name in names:
+        if segment.named(code.co_name):
             for fresh in source.codes(segment, flags):
                 if fresh.co_qualname == code.co_qualname and same_code(code, fresh):
                     matches.extend(segment.find(fresh.co_firstlineno, fresh.co_name))

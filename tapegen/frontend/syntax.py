@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import gast
@@ -18,68 +18,95 @@ def mangle(name: str, class_name: str | None) -> str:
 
 
 # Fields that hold identifiers.  `keyword.arg` is not among them: Python does not mangle keywords of calls.
-_IDENTIFIERS = {"Name": "id", "arg": "arg", "Attribute": "attr", "FunctionDef": "name", "alias": "asname"}
-_CONTEXTS_AND_OPERATORS = (ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop)
-
-
+_IDENTIFIERS = {ast.Name: "id", ast.arg: "arg", ast.Attribute: "attr", ast.FunctionDef: "name", ast.alias: "asname"}
 # What never runs inside a function.  Decorators of inner functions the fence refuses.
 _UNUSED = frozenset({"annotation", "returns", "decorator_list", "type_params", "type_comment"})
 
 
-def _nodes(value: object) -> list[ast.AST]:
-    return [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, ast.AST)]
+_CONTEXTS: dict[type, gast.AST] = {ast.Load: gast.Load(), ast.Store: gast.Store(), ast.Del: gast.Del()}
+_PARAMETER = gast.Param()
 
 
-def to_gast(root: ast.AST, class_name: str | None = None) -> gast.AST:
-    """The gast form of a tree that has passed the fence: private names mangled, annotations and decorators left out.
+def nodes_of(root: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> list[ast.AST]:
+    """The nodes of a function that run when it is called, parents first; contexts (Load, Store) are left out.
+
+    The defaults of the function itself are left out, for they ran when it was defined.
+    """
+    found: list[ast.AST] = []
+    todo: list[ast.AST] = [root]
+    while todo:
+        node = todo.pop()
+        found.append(node)
+        if node is root.args:
+            todo.extend(_parameters(root.args))
+            continue
+        for name in node._fields:
+            value = getattr(node, name, None)
+            if isinstance(value, list):
+                if name not in _UNUSED:
+                    todo.extend([item for item in value if isinstance(item, ast.AST)])
+            elif isinstance(value, ast.AST) and name != "ctx" and name not in _UNUSED:
+                todo.append(value)
+    return found
+
+
+def _parameters(args: ast.arguments) -> list[ast.arg]:
+    starred = [arg for arg in (args.vararg, args.kwarg) if arg is not None]
+    return [*args.posonlyargs, *args.args, *args.kwonlyargs, *starred]
+
+
+def to_gast(nodes: list[ast.AST], class_name: str | None) -> gast.AST:
+    """The gast form of a function whose nodes have passed the fence, with private names mangled.
 
     gast's own translation recurses, which a sum of some hundred terms does not survive, and drops unknown nodes.
     """
-    order: list[ast.AST] = []
-    todo = [root]
-    while todo:
-        node = todo.pop()
-        order.append(node)
-        for name in node._fields:
-            if name not in _UNUSED:
-                todo.extend(_nodes(getattr(node, name, None)))
+    root = nodes[0]
     done: dict[int, gast.AST] = {}
-    for node in reversed(order):  # children first
-        if id(node) not in done:  # contexts and operators are shared
+    for node in reversed(nodes):  # children first
+        if id(node) not in done:  # Python shares the nodes of operators
             done[id(node)] = _convert(node, done, class_name)
-    return done[id(root)]
+    function = done[id(root)]
+    function.args.defaults = []
+    function.args.kw_defaults = [None] * len(function.args.kwonlyargs)
+    return function
 
 
 def _convert(node: ast.AST, done: dict[int, gast.AST], class_name: str | None) -> gast.AST:
-    kind = type(node).__name__
-    if isinstance(node, _CONTEXTS_AND_OPERATORS):
-        return getattr(gast, kind)()
-    if isinstance(node, ast.Global | ast.Nonlocal):  # the fence has seen that the function only reads these names
+    kind = type(node)
+    if kind is ast.Global or kind is ast.Nonlocal:  # the fence has seen that the function only reads these names
         return ast.copy_location(gast.Pass(), node)
-    fields: dict[str, Any] = {}
-    for name, value in ast.iter_fields(node):
+    values = dict(vars(node))  # fields and positions
+    for name in node._fields:
+        value = values.get(name)
         if name in _UNUSED:
-            value = [] if isinstance(value, list) else None
+            values[name] = [] if isinstance(value, list) else None
+        elif name == "ctx":
+            values[name] = _CONTEXTS[type(value)]
         elif isinstance(value, ast.AST):
-            value = done[id(value)]
+            values[name] = done[id(value)]
         elif isinstance(value, list):
-            value = [done[id(item)] if isinstance(item, ast.AST) else item for item in value]
-        fields[name] = value
-    if kind == "alias" and fields["asname"] is None and mangle(fields["name"], class_name) != fields["name"]:
-        fields["asname"] = fields["name"]
-    if kind in _IDENTIFIERS and fields[_IDENTIFIERS[kind]] is not None:
-        fields[_IDENTIFIERS[kind]] = mangle(fields[_IDENTIFIERS[kind]], class_name)
-    if kind == "arg":
-        new = gast.Name(fields["arg"], gast.Param(), None, None)
-    elif kind == "Name":
-        new = gast.Name(fields["id"], fields["ctx"], None, None)
+            values[name] = [done.get(id(item)) if isinstance(item, ast.AST) else item for item in value]
+    if class_name is not None:
+        _mangle_in(node, values, class_name)
+    if kind is ast.arg or kind is ast.Name:
+        identifier = values.pop("arg") if kind is ast.arg else values["id"]
+        values |= {"id": identifier, "ctx": values.get("ctx", _PARAMETER), "annotation": None, "type_comment": None}
+        new = gast.Name.__new__(gast.Name)
     else:
-        if kind == "FunctionDef":
-            fields.setdefault("type_params", [])
-        new = getattr(gast, kind)(**fields)
-    for name in node._attributes:
-        setattr(new, name, getattr(node, name, None))
+        if kind is ast.FunctionDef:
+            values["type_params"] = []
+        type_ = getattr(gast, kind.__name__)
+        new = type_.__new__(type_)
+    vars(new).update(values)
     return new
+
+
+def _mangle_in(node: ast.AST, values: dict[str, Any], class_name: str) -> None:
+    if isinstance(node, ast.alias) and node.asname is None and mangle(node.name, class_name) != node.name:
+        values["asname"] = node.name
+    field = _IDENTIFIERS.get(type(node))
+    if field is not None and values[field] is not None:
+        values[field] = mangle(values[field], class_name)
 
 
 def arguments_of(node: gast.FunctionDef | gast.Lambda) -> Iterator[gast.Name]:
@@ -95,6 +122,7 @@ def arguments_of(node: gast.FunctionDef | gast.Lambda) -> Iterator[gast.Name]:
 
 
 _COMPREHENSIONS = (gast.ListComp, gast.SetComp, gast.DictComp, gast.GeneratorExp)
+_BINDING = (gast.Store, gast.Del)
 
 
 def bound_names(node: gast.FunctionDef | gast.Lambda) -> frozenset[str]:
@@ -103,26 +131,31 @@ def bound_names(node: gast.FunctionDef | gast.Lambda) -> frozenset[str]:
     Targets of comprehensions belong to the comprehension, those of a walrus inside one to the function.
     """
     bound = {argument.id for argument in arguments_of(node)}
-    body: Iterable[gast.AST] = node.body if isinstance(node.body, list) else [node.body]
-    todo: list[tuple[gast.AST, bool]] = [(item, False) for item in body]
+    todo: list[tuple[Any, bool]] = [(node.body, False)]
     while todo:
         item, in_comprehension = todo.pop()
-        if isinstance(item, gast.FunctionDef | gast.Lambda):
-            if isinstance(item, gast.FunctionDef):
-                bound.add(item.name)
-            outside = [*item.args.defaults, *(default for default in item.args.kw_defaults if default is not None)]
-            todo.extend((child, in_comprehension) for child in outside)
+        kind = type(item)
+        if kind is list:
+            todo.extend([(child, in_comprehension) for child in item])
             continue
-        if isinstance(item, gast.NamedExpr):
-            bound.add(item.target.id)
-            todo.append((item.value, in_comprehension))
-            continue
-        if isinstance(item, gast.Name):
-            if not in_comprehension and isinstance(item.ctx, gast.Store | gast.Del):
+        if kind is gast.Name:
+            if not in_comprehension and type(item.ctx) in _BINDING:
                 bound.add(item.id)
             continue
-        if isinstance(item, gast.Import | gast.ImportFrom):
+        if kind is gast.FunctionDef or kind is gast.Lambda:
+            if kind is gast.FunctionDef:
+                bound.add(item.name)
+            todo.append((item.args.defaults, in_comprehension))
+            todo.append((item.args.kw_defaults, in_comprehension))
+            continue
+        if kind is gast.NamedExpr:
+            bound.add(item.target.id)
+        elif kind is gast.Import or kind is gast.ImportFrom:
             bound.update(alias.asname or alias.name.partition(".")[0] for alias in item.names)
-        inside = in_comprehension or isinstance(item, _COMPREHENSIONS)
-        todo.extend((child, inside) for child in gast.iter_child_nodes(item))
+        elif kind in _COMPREHENSIONS:
+            in_comprehension = True
+        for name in getattr(item, "_fields", ()):
+            value = getattr(item, name)
+            if isinstance(value, list | gast.AST):
+                todo.append((value, in_comprehension))
     return frozenset(bound)
