@@ -1,12 +1,23 @@
-"""Derivative rules.  Importing this package registers them all."""
+"""Derivative rules.  Importing this package registers them; those of scipy follow when scipy is imported."""
 
 from __future__ import annotations
 
 from importlib import import_module
 
-from tapegen.rules.registry import Rule, all_rules, expands, inactive, linear, partials, pullback, rule_of
+from tapegen.rules.registry import Rule, all_rules, expands, fixed, inactive, linear, partials, pullback, rule_of
 
-for _area in ("elementwise", "constants", "reductions", "shapes", "products"):
-    import_module(f"tapegen.rules.{_area}")
+for _area in (
+    "elementwise",
+    "constants",
+    "reductions",
+    "shapes",
+    "joining",
+    "creation",
+    "indexing",
+    "products",
+    "linalg",
+    "special",
+):
+    import_module(f"{__name__}.{_area}")
 
-__all__ = ["Rule", "all_rules", "expands", "inactive", "linear", "partials", "pullback", "rule_of"]
+__all__ = ["Rule", "all_rules", "expands", "fixed", "inactive", "linear", "partials", "pullback", "rule_of"]

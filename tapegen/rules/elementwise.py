@@ -44,17 +44,17 @@ def power(x, y, *, out):
     return y * x ** (y - (y != 0)), out * np.log(x + (x == 0))
 
 
-@partials(np.remainder, operator.mod, domain=[(2.1, 2.9), (1.1, 1.4)], nonfinite=True)
+@partials(np.remainder, operator.mod, domain=[(2.8, 3.0), (1.1, 1.2)], nonfinite=True)
 def remainder(x, y):
     return 1.0, -(x // y)
 
 
-@partials(np.fmod, math.fmod, domain=[(-2.9, -2.1), (1.1, 1.4)], nonfinite=True)
+@partials(np.fmod, math.fmod, domain=[(-3.0, -2.8), (1.1, 1.2)], nonfinite=True)
 def fmod(x, y, *, out):
     return 1.0, (out - x) / y
 
 
-@expands(np.divmod, builtins.divmod, domain=[(2.1, 2.9), (1.1, 1.4)])
+@expands(np.divmod, builtins.divmod, domain=[(2.8, 3.0), (1.1, 1.2)])
 def divmod_(x, y):
     return x // y, x % y
 

@@ -12,6 +12,7 @@ calls them and goes on with the result; nothing of them reaches generated code.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -45,10 +46,22 @@ def require(condition: bool, reason: str, advice: str = "") -> None:
 
 @compile_time
 def axes_tuple(axis: int | tuple[int, ...] | None, rank: int) -> tuple[int, ...]:
-    """The axes meant by `axis`, counted from 0 and in increasing order; None means all."""
+    """The axes meant by `axis`, counted from 0; None means all."""
     if axis is None:
         return tuple(range(rank))
-    return tuple(sorted(k % rank for k in (axis if isinstance(axis, tuple | list) else (axis,))))
+    return tuple(k % rank for k in (axis if isinstance(axis, tuple | list) else (axis,)))
+
+
+@compile_time
+def other_axes(axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
+    """The axes that are not in `axes`."""
+    return tuple(k for k in range(rank) if k not in axes)
+
+
+@compile_time
+def trailing_axes(axis: int, rank: int) -> tuple[int, ...]:
+    """Where a vector needs new axes to lie along `axis` of an array."""
+    return tuple(range(1, rank - axis % rank))
 
 
 @compile_time
@@ -137,3 +150,22 @@ def matrix_transpose(x: Any) -> Any:
     if np.ndim(x) == 2:
         return x.T
     return np.swapaxes(x, -1, -2)
+
+
+# ---- special functions ---------------------------------------------------------------------------------------------
+
+
+def digamma(x: Any) -> Any:
+    """Derivative of log(gamma(x)): reflection to x >= 1/2, recurrence to x >= 8, Stirling's series.
+
+    Abramowitz and Stegun, Handbook of Mathematical Functions, 6.3.5, 6.3.7 and 6.3.18.
+    """
+    z = np.where(x < 0.5, 1.0 - x, x)
+    below = 1.0 / z + 1.0 / (z + 1.0) + 1.0 / (z + 2.0) + 1.0 / (z + 3.0)
+    below = below + 1.0 / (z + 4.0) + 1.0 / (z + 5.0) + 1.0 / (z + 6.0) + 1.0 / (z + 7.0)
+    w = z + 8.0
+    q = 1.0 / (w * w)
+    tail = q * (1.0 / 132.0 - q * (691.0 / 32760.0 - q / 12.0))
+    series = q * (1.0 / 12.0 - q * (1.0 / 120.0 - q * (1.0 / 252.0 - q * (1.0 / 240.0 - tail))))
+    psi = np.log(w) - 0.5 / w - series - below
+    return np.where(x < 0.5, psi - math.pi / np.tan(math.pi * x), psi)

@@ -13,8 +13,10 @@ from tapegen.rules.helpers import (
     inverse_permutation,
     matrix_transpose,
     odd_axes,
+    other_axes,
+    require,
 )
-from tapegen.rules.registry import expands, pullback
+from tapegen.rules.registry import expands, fixed, pullback
 
 # ---- matrix products -----------------------------------------------------------------------------------------------
 
@@ -105,22 +107,16 @@ def contracted_axes(axes, a_rank, b_rank):
 
 
 @compile_time
-def free_axes(axes, rank):
-    """The axes that are not in `axes`."""
-    return tuple(k for k in range(rank) if k not in axes)
-
-
-@compile_time
-def restoring_order(own_axes, other_axes, rank):
-    """Puts the axes of `tensordot(out_bar, other)` (own free ones, the other's summed ones) in the operand's order."""
-    order = list(free_axes(own_axes, rank)) + [own_axes[other_axes.index(k)] for k in sorted(other_axes)]
-    return inverse_permutation(tuple(order))
+def restoring_order(axes, partner_axes, rank):
+    """Puts the axes of `tensordot(out_bar, other)` (own free ones, then summed ones) in the operand's order."""
+    summed = tuple(axes[partner_axes.index(k)] for k in sorted(partner_axes))
+    return inverse_permutation(other_axes(axes, rank) + summed)
 
 
 def contraction_bar(a, b, a_axes, b_axes, out_bar):
     """Cotangents of the operands of a sum over pairs of axes; the result has the free axes of a, then those of b."""
-    a_free = free_axes(a_axes, np.ndim(a))
-    b_free = free_axes(b_axes, np.ndim(b))
+    a_free = other_axes(a_axes, np.ndim(a))
+    b_free = other_axes(b_axes, np.ndim(b))
     out_axes = axes_tuple(None, np.ndim(out_bar))
     a_bar = np.tensordot(out_bar, b, (out_axes[len(a_free) :], b_free))
     b_bar = np.tensordot(out_bar, a, (out_axes[: len(a_free)], a_free))
@@ -154,3 +150,51 @@ def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
     y = a[2] * b[0] - a[0] * b[2]
     z = a[0] * b[1] - a[1] * b[0]
     return np.stack((x, y, z), axis=axisc)
+
+
+# ---- einsum --------------------------------------------------------------------------------------------------------
+
+
+@pullback(np.einsum, wrt="operands", shapes=[fixed("ij,jk->ik"), (2, 3), (3, 4)])
+def einsum(subscripts, *operands, out_bar):
+    """The sum over the result and all other operands, with the axes summed over alone spread out again."""
+    bars = ()
+    for k, operand in enumerate(operands):
+        terms = (out_bar,) + operands[:k] + operands[k + 1 :]
+        bar = np.einsum(einsum_pullback(subscripts, k), *terms)
+        missing = einsum_lonely_axes(subscripts, k)
+        if missing:
+            bar = np.broadcast_to(np.expand_dims(bar, missing), np.shape(operand))
+        bars = bars + (bar,)
+    return bars
+
+
+def einsum_terms(subscripts):
+    """Letters of each operand, and of the result."""
+    text = subscripts.replace(" ", "")
+    require("." not in text, "np.einsum with an ellipsis has no rule.", "Name every axis by a letter.")
+    inputs, arrow, result = text.partition("->")
+    terms = inputs.split(",")
+    for term in terms:
+        repeated = len(set(term)) < len(term)
+        require(not repeated, f"np.einsum has no rule for the diagonal '{term}'.", "Take np.diagonal first.")
+    if not arrow:
+        result = "".join(sorted(letter for letter in set(inputs) - {","} if inputs.count(letter) == 1))
+    return terms, result
+
+
+@compile_time
+def einsum_pullback(subscripts, k):
+    """Subscripts of the cotangent of operand k from that of the result and the other operands."""
+    terms, result = einsum_terms(subscripts)
+    others = [result, *terms[:k], *terms[k + 1 :]]
+    known = "".join(letter for letter in terms[k] if any(letter in other for other in others))
+    return f"{','.join(others)}->{known}"
+
+
+@compile_time
+def einsum_lonely_axes(subscripts, k):
+    """The axes of operand k whose letter stands nowhere else."""
+    terms, result = einsum_terms(subscripts)
+    others = "".join([result, *terms[:k], *terms[k + 1 :]])
+    return tuple(axis for axis, letter in enumerate(terms[k]) if letter not in others)

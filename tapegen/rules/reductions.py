@@ -73,7 +73,7 @@ def product_of_others(x, axis):
 @pullback(np.prod, shapes=[(3, 4)])
 def prod(a, axis=None, dtype=None, *, keepdims=False, out_bar):
     if isinstance(axis, tuple):
-        require(len(axis) == 1, "np.prod over several axes has no rule", "take the product over one axis at a time")
+        require(len(axis) == 1, "np.prod over several axes has no rule.", "Multiply over one axis at a time.")
         axis = axis[0]
     if axis is None:
         others = np.reshape(product_of_others(np.ravel(a), 0), np.shape(a))
@@ -107,8 +107,8 @@ def ptp(a, axis=None, *, keepdims=False):
 
 @expands(np.median, shapes=[(3, 4)])
 def median(a, axis=None, *, keepdims=False):
-    require(not isinstance(axis, tuple), "np.median over several axes has no rule", "reshape so that it is one axis")
-    require(axis is not None or not keepdims, "np.median(keepdims=True) needs an axis", "pass axis=")
+    require(not isinstance(axis, tuple), "np.median over several axes has no rule.", "Reshape them to one axis.")
+    require(axis is not None or not keepdims, "np.median(keepdims=True) over all axes has no rule.", "Pass axis=.")
     if axis is None:
         a = np.ravel(a)
         axis = 0

@@ -3,14 +3,19 @@
 A rule body is ordinary Python over NumPy: the compiler inlines its *text* into generated code, the eager tape calls it,
 forward mode and the to-be-recorded analysis read it.  Bodies therefore call only functions that have rules themselves,
 the helpers of `tapegen.rules.helpers`, and branch only on what is known at compile time (ranks, keywords, None).
-Un-broadcasting is the compiler's job, never the rule's.
+Un-broadcasting is the compiler's job, never the rule's: a cotangent may have the shape of the result.
+
+Parameters of a body stand in the order and under the names of the function itself, so that calls bind to both alike; a
+keyword that the body leaves out (`where=`, `out=`) is refused where it is used.
 """
 
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Literal, TypeVar
 
 Body = TypeVar("Body", bound=Callable[..., Any])
@@ -33,11 +38,13 @@ class Rule:
         "expands": `body(*args)` computes the same value with functions that have rules.
         "inactive": no derivative by definition (zero where the type is floating).
     wrt : tuple of str
-        Names of the arguments that carry a derivative ("linear" and "pullback").
+        Names of the arguments that carry a derivative ("linear" and "pullback"); the cotangents come in this order.  An
+        active argument that is not among them is refused.  For a sequence of arrays the cotangent is a tuple.
     nonfinite : bool
         Whether a partial can be infinite or NaN where the value is used; then a zero cotangent contributes 0.
     domain, shapes : sequence
-        Where the automatic test samples: an interval per argument, or a shape (tuple) per array argument.
+        Where the automatic test samples: an interval per argument; or for each positional argument a shape (tuple),
+        a list of them for a sequence of arrays, or a function of a `numpy.random.Generator` that makes the argument.
     pushforward : callable or None
         For "pullback" rules: `pushforward(*args, out=, <name>_dot=...)`, the tangent of the result.
     """
@@ -58,17 +65,35 @@ class Rule:
 
 _RULES: dict[Any, Rule] = {}
 
+#: Rules of modules that are slow to import are loaded once the module is: nobody else can hold its functions.
+_AWAITED = {"scipy.special": "tapegen.rules.scipy_special"}
+
+
+def _load_awaited() -> bool:
+    """Register the rules of modules that have been imported meanwhile; whether there were any."""
+    ready = [module for module in _AWAITED if module in sys.modules]
+    for module in ready:
+        import_module(_AWAITED.pop(module))
+    return bool(ready)
+
+
+def fixed(value: Any) -> Callable[[Any], Any]:
+    """An entry of `shapes` for an argument that is given as it is: an axis, an index array."""
+    return lambda rng: value
+
 
 def rule_of(func: Callable[..., Any]) -> Rule | None:
     """The rule of a function object, or None."""
     try:
-        return _RULES.get(func)
+        rule = _RULES.get(func)
     except TypeError:  # unhashable callable
         return None
+    return _RULES.get(func) if rule is None and _load_awaited() else rule
 
 
 def all_rules() -> tuple[Rule, ...]:
     """Every registered rule, in order of registration."""
+    _load_awaited()
     return tuple(_RULES.values())
 
 

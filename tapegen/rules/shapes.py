@@ -8,14 +8,14 @@ from __future__ import annotations
 import numpy as np
 
 from tapegen.rules.helpers import axes_tuple, even_axes, inverse_permutation, require, slice_axis
-from tapegen.rules.registry import linear
+from tapegen.rules.registry import fixed, linear
 
 # ---- shape ---------------------------------------------------------------------------------------------------------
 
 
-@linear(np.reshape, in_="a", shapes=[(3, 4)])
+@linear(np.reshape, in_="a", shapes=[(3, 4), fixed((2, 6))])
 def reshape(a, shape, order="C", *, out_bar):
-    require(order in ("C", "F"), "order 'A' of np.reshape depends on the layout in memory", "use order 'C' or 'F'")
+    require(order in ("C", "F"), "np.reshape(order='A') depends on the layout in memory.", "Use order 'C' or 'F'.")
     if order == "F":
         return np.reshape(out_bar, np.shape(a), order="F")
     return np.reshape(out_bar, np.shape(a))
@@ -23,7 +23,7 @@ def reshape(a, shape, order="C", *, out_bar):
 
 @linear(np.ravel, in_="a", shapes=[(3, 4)])
 def ravel(a, order="C", *, out_bar):
-    require(order in ("C", "F"), "order 'A' or 'K' of np.ravel depends on the layout in memory", "use order 'C' or 'F'")
+    require(order in ("C", "F"), "np.ravel(order='A' or 'K') depends on the memory layout.", "Use order 'C' or 'F'.")
     if order == "F":
         return np.reshape(out_bar, np.shape(a), order="F")
     return np.reshape(out_bar, np.shape(a))
@@ -34,7 +34,7 @@ def squeeze(a, axis=None, *, out_bar):
     return np.reshape(out_bar, np.shape(a))
 
 
-@linear(np.expand_dims, in_="a", shapes=[(3, 4)])
+@linear(np.expand_dims, in_="a", shapes=[(3, 4), fixed(1)])
 def expand_dims(a, axis, *, out_bar):
     return np.reshape(out_bar, np.shape(a))
 
@@ -44,7 +44,7 @@ def atleast_nd(a, *, out_bar):
     return np.reshape(out_bar, np.shape(a))
 
 
-@linear(np.broadcast_to, in_="array", shapes=[(3, 1)])
+@linear(np.broadcast_to, in_="array", shapes=[(3, 1), fixed((2, 3, 4))])
 def broadcast_to(array, shape, *, out_bar):
     return out_bar  # un-broadcasting is the compiler's
 
@@ -64,12 +64,12 @@ def matrix_transpose(x, *, out_bar):
     return np.swapaxes(out_bar, -1, -2)
 
 
-@linear(np.swapaxes, in_="a", shapes=[(2, 3, 4)])
+@linear(np.swapaxes, in_="a", shapes=[(2, 3, 4), fixed(0), fixed(2)])
 def swapaxes(a, axis1, axis2, *, out_bar):
     return np.swapaxes(out_bar, axis1, axis2)
 
 
-@linear(np.moveaxis, in_="a", shapes=[(2, 3, 4)])
+@linear(np.moveaxis, in_="a", shapes=[(2, 3, 4), fixed(0), fixed(2)])
 def moveaxis(a, source, destination, *, out_bar):
     return np.moveaxis(out_bar, destination, source)
 
@@ -97,7 +97,7 @@ def rot90(m, k=1, axes=(0, 1), *, out_bar):
     return np.rot90(out_bar, -k, axes)
 
 
-@linear(np.roll, in_="a", shapes=[(3, 4)])
+@linear(np.roll, in_="a", shapes=[(3, 4), fixed(5)])
 def roll(a, shift, axis=None, *, out_bar):
     if isinstance(shift, tuple):
         back = ()
@@ -110,7 +110,7 @@ def roll(a, shift, axis=None, *, out_bar):
 # ---- copies of elements --------------------------------------------------------------------------------------------
 
 
-@linear(np.repeat, in_="a", shapes=[(3, 4)])
+@linear(np.repeat, in_="a", shapes=[(3, 4), fixed(2)])
 def repeat(a, repeats, axis=None, *, out_bar):
     if axis is None:
         return np.reshape(repeat_bar(out_bar, np.ravel(a), repeats, 0), np.shape(a))
@@ -129,7 +129,7 @@ def repeat_bar(out_bar, a, repeats, axis):
     return a_bar
 
 
-@linear(np.tile, in_="A", shapes=[(2, 3)])
+@linear(np.tile, in_="A", shapes=[(2, 3), fixed((2, 2))])
 def tile(A, reps, *, out_bar):
     if not isinstance(reps, tuple):
         reps = (reps,)
@@ -143,9 +143,9 @@ def tile(A, reps, *, out_bar):
     return np.reshape(summed, np.shape(A))
 
 
-@linear(np.pad, in_="array", shapes=[(3, 4)])
+@linear(np.pad, in_="array", shapes=[(3, 4), fixed(1)])
 def pad(array, pad_width, mode="constant", *, constant_values=0, out_bar):
-    require(mode == "constant", "np.pad has a rule for mode='constant' only", "join the parts with np.concatenate")
+    require(mode == "constant", "np.pad has a rule for mode='constant' only.", "Join the parts with np.concatenate.")
     inner = out_bar
     for axis in axes_tuple(None, np.ndim(array)):
         before = pad_before(pad_width, axis)

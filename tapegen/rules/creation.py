@@ -1,0 +1,62 @@
+"""New arrays from values: copies, conversions, constant and evenly spaced arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tapegen.rules.helpers import other_axes
+from tapegen.rules.registry import fixed, linear
+
+
+@linear(np.copy, np.ascontiguousarray, np.asfortranarray, in_="a", shapes=[(3, 4)])
+def copy(a, *, out_bar):
+    return out_bar
+
+
+@linear(np.array, np.asarray, np.asanyarray, in_="a", shapes=[(3, 4)])
+def array(a, dtype=None, *, copy=None, order="K", ndmin=0, out_bar):
+    return items_like(out_bar, a)
+
+
+def items_like(out_bar, a):
+    """The elements of the cotangent of an array, in the nesting of the sequence that made it."""
+    if not isinstance(a, tuple | list):
+        return np.reshape(out_bar, np.shape(a))
+    bars = ()
+    for k, item in enumerate(a):
+        bars = bars + (items_like(out_bar[k], item),)
+    return bars
+
+
+@linear(np.full, in_="fill_value", shapes=[fixed((3, 4)), ()])
+def full(shape, fill_value, dtype=None, *, out_bar):
+    return out_bar  # un-broadcasting is the compiler's
+
+
+@linear(np.full_like, in_="fill_value", shapes=[(3, 4), ()])
+def full_like(a, fill_value, dtype=None, *, out_bar):
+    return out_bar  # un-broadcasting is the compiler's
+
+
+@linear(np.linspace, in_=("start", "stop"), shapes=[(), ()])
+def linspace(start, stop, num=50, endpoint=True, *, out_bar):
+    weight = np.linspace(0.0, 1.0, num, endpoint=endpoint, dtype=out_bar.dtype)
+    return np.tensordot(1.0 - weight, out_bar, 1), np.tensordot(weight, out_bar, 1)
+
+
+@linear(np.arange, in_=("start", "step"), shapes=[fixed(0.5), fixed(3.1), fixed(0.4)])
+def arange(start, stop=None, step=1, dtype=None, *, out_bar):
+    """`start + k * step`; the number of elements carries no derivative."""
+    step_bar = np.arange(np.size(out_bar), dtype=out_bar.dtype) @ out_bar
+    if stop is None:
+        return None, None
+    return np.sum(out_bar), step_bar
+
+
+@linear(np.meshgrid, in_="xi", shapes=[(3,), (4,)])
+def meshgrid(*xi, indexing="xy", out_bar):
+    bars = ()
+    for k, _ in enumerate(xi):
+        axis = 1 - k if indexing == "xy" and k < 2 and len(xi) > 1 else k
+        bars = bars + (np.sum(out_bar[k], axis=other_axes((axis,), len(xi))),)
+    return bars

@@ -1,0 +1,249 @@
+"""Linear algebra: solving, factorisations, determinants and norms.
+
+Matrices may come in stacks: all but the last two axes number them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tapegen.rules.helpers import axes_tuple, expand_like, matrix_transpose, require
+from tapegen.rules.registry import expands, fixed, pullback
+
+# ---- example matrices for the automatic test -----------------------------------------------------------------------
+
+
+def regular(rng):
+    """A well conditioned matrix."""
+    return rng.uniform(-0.5, 0.5, (3, 3)) + np.diag([2.0, -2.5, 3.0])
+
+
+def positive_definite(rng):
+    """A symmetric matrix with eigenvalues near 2, 3 and 4."""
+    off = rng.uniform(-0.2, 0.2, (3, 3))
+    return off @ off.T + np.diag([2.0, 3.0, 4.0])
+
+
+def full_rank(rng):
+    """A tall matrix with well separated singular values."""
+    return np.eye(4, 3) * np.array([1.0, 2.0, 3.0]) + rng.uniform(-0.2, 0.2, (4, 3))
+
+
+# ---- solving -------------------------------------------------------------------------------------------------------
+
+
+@pullback(np.linalg.solve, wrt=("a", "b"), shapes=[regular, (3,)])
+def solve(a, b, *, out, out_bar):
+    if np.ndim(b) == 1 and np.ndim(a) == 2:
+        b_bar = np.linalg.solve(a.T, out_bar)
+        return -np.outer(b_bar, out), b_bar
+    if np.ndim(b) == 1:
+        columns_bar = np.linalg.solve(matrix_transpose(a), np.expand_dims(out_bar, -1))
+        return -columns_bar * np.expand_dims(out, -2), np.squeeze(columns_bar, axis=-1)
+    b_bar = np.linalg.solve(matrix_transpose(a), out_bar)
+    return -b_bar @ matrix_transpose(out), b_bar
+
+
+@solve.pushforward
+def solve_pushforward(a, b, *, out, a_dot, b_dot):
+    if np.ndim(b) == 1:
+        columns_dot = np.expand_dims(b_dot, -1) - a_dot @ np.expand_dims(out, -1)
+        return np.squeeze(np.linalg.solve(a, columns_dot), axis=-1)
+    return np.linalg.solve(a, b_dot - a_dot @ out)
+
+
+@pullback(np.linalg.inv, shapes=[regular])
+def inv(a, *, out, out_bar):
+    return -matrix_transpose(out) @ out_bar @ matrix_transpose(out)
+
+
+@inv.pushforward
+def inv_pushforward(a, *, out, a_dot):
+    return -out @ a_dot @ out
+
+
+@pullback(np.linalg.det, shapes=[regular])
+def det(a, *, out, out_bar):
+    """Of a regular matrix; a singular one is refused by `inv`."""
+    if np.ndim(a) == 2:
+        return out_bar * out * np.linalg.inv(a).T
+    return np.expand_dims(out_bar * out, (-2, -1)) * matrix_transpose(np.linalg.inv(a))
+
+
+@pullback(np.linalg.slogdet, shapes=[regular])
+def slogdet(a, *, out_bar):
+    """The sign carries no derivative."""
+    if np.ndim(a) == 2:
+        return out_bar[1] * np.linalg.inv(a).T
+    return np.expand_dims(out_bar[1], (-2, -1)) * matrix_transpose(np.linalg.inv(a))
+
+
+@pullback(np.linalg.pinv, shapes=[full_rank])
+def pinv(a, *, out, out_bar):
+    """Golub and Pereyra (1973), where the rank is constant nearby."""
+    out_t = matrix_transpose(out)
+    bar_t = matrix_transpose(out_bar)
+    rest_left = np.eye(np.shape(a)[-2], dtype=a.dtype) - a @ out
+    rest_right = np.eye(np.shape(a)[-1], dtype=a.dtype) - out @ a
+    return -out_t @ out_bar @ out_t + rest_left @ bar_t @ out @ out_t + out_t @ out @ bar_t @ rest_right
+
+
+@expands(np.linalg.matrix_power, shapes=[regular, fixed(5)])
+def matrix_power(a, n):
+    """By repeated squaring; the exponent is known when compiling."""
+    require(abs(n) <= 1024, "np.linalg.matrix_power has a rule for exponents up to 1024.", "Write the loop.")
+    return power_of(a, n)
+
+
+def power_of(a, n):
+    """`n` factors `a`."""
+    if n < 0:
+        return power_of(np.linalg.inv(a), -n)
+    if n == 0:
+        return np.broadcast_to(np.eye(np.shape(a)[-1], dtype=a.dtype), np.shape(a))
+    if n == 1:
+        return a
+    half = power_of(a, n // 2)
+    if n % 2 == 0:
+        return half @ half
+    return half @ half @ a
+
+
+@expands(np.linalg.multi_dot, shapes=[[(2, 3), (3, 4), (4, 2)]])
+def multi_dot(arrays):
+    product = arrays[0]
+    for a in arrays[1:]:
+        product = product @ a
+    return product
+
+
+# ---- factorisations ------------------------------------------------------------------------------------------------
+
+
+@pullback(np.linalg.cholesky, shapes=[positive_definite])
+def cholesky(a, *, upper=False, out, out_bar):
+    """NumPy reads one triangle of `a` only, so only that triangle has a derivative."""
+    if upper:
+        return matrix_transpose(cholesky_bar(matrix_transpose(out), matrix_transpose(out_bar)))
+    return cholesky_bar(out, out_bar)
+
+
+def cholesky_bar(lower, lower_bar):
+    """Cotangent of the lower triangle of a matrix from that of its factor."""
+    inverse = np.linalg.inv(lower)
+    s = matrix_transpose(inverse) @ lower_half(matrix_transpose(lower) @ lower_bar) @ inverse
+    return lower_half(s + matrix_transpose(s))
+
+
+def lower_half(x):
+    """The lower triangle with half of the diagonal."""
+    return np.tril(x) - 0.5 * x * np.eye(np.shape(x)[-1], dtype=x.dtype)
+
+
+@pullback(np.linalg.eigh, shapes=[positive_definite])
+def eigh(a, UPLO="L", *, out, out_bar):
+    """NumPy reads one triangle only.  Eigenvectors of equal eigenvalues have no derivative (inf or NaN)."""
+    w, v = out
+    w_bar, v_bar = out_bar
+    gap = np.expand_dims(w, -2) - np.expand_dims(w, -1)
+    turn = matrix_transpose(v) @ v_bar
+    off_diagonal = (1.0 - np.eye(np.shape(w)[-1], dtype=w.dtype)) * turn
+    # 0 / 0 is 0: what is not turned may have equal eigenvalues
+    inner = np.where(off_diagonal == 0.0, 0.0, off_diagonal / np.where(off_diagonal == 0.0, 1.0, gap))
+    s = (v * np.expand_dims(w_bar, -2) + v @ inner) @ matrix_transpose(v)
+    if UPLO == "L" or UPLO == "l":
+        return lower_half(s + matrix_transpose(s))
+    return matrix_transpose(lower_half(s + matrix_transpose(s)))
+
+
+@expands(np.linalg.eigvalsh, shapes=[positive_definite])
+def eigvalsh(a, UPLO="L"):
+    w, _ = np.linalg.eigh(a, UPLO)
+    return w
+
+
+@pullback(np.linalg.qr, shapes=[full_rank])
+def qr(a, mode="reduced", *, out, out_bar):
+    """Of a matrix with at least as many rows as columns, of full rank."""
+    require(mode == "reduced", "np.linalg.qr has a rule for mode='reduced' only.", "Leave mode out.")
+    q, r = out
+    q_bar, r_bar = out_bar
+    m = r @ matrix_transpose(np.triu(r_bar)) - matrix_transpose(q_bar) @ q
+    symmetric = np.tril(m) + matrix_transpose(np.tril(m, -1))
+    return matrix_transpose(np.linalg.solve(r, matrix_transpose(q_bar + q @ symmetric)))
+
+
+@pullback(np.linalg.svd, shapes=[full_rank, fixed(False)])
+def svd(a, full_matrices=True, compute_uv=True, *, out, out_bar):
+    """Thin form (Townsend 2016).  Singular vectors of equal singular values have no derivative (inf or NaN)."""
+    if not compute_uv:
+        u, _, vh = np.linalg.svd(a, full_matrices=False)
+        return u * np.expand_dims(out_bar, -2) @ vh
+    require(not full_matrices, "np.linalg.svd has a rule for the thin form only.", "Pass full_matrices=False.")
+    u, s, vh = out
+    u_bar, s_bar, vh_bar = out_bar
+    ut = matrix_transpose(u)
+    v = matrix_transpose(vh)
+    v_bar = matrix_transpose(vh_bar)
+    row = np.expand_dims(s, -2)
+    column = np.expand_dims(s, -1)
+    unit = np.eye(np.shape(s)[-1], dtype=s.dtype)
+    gap = (row - column) * (row + column)
+    turn_u = (1.0 - unit) * (ut @ u_bar - matrix_transpose(u_bar) @ u)
+    turn_v = (1.0 - unit) * (vh @ v_bar - matrix_transpose(v_bar) @ v)
+    turn_u = np.where(turn_u == 0.0, 0.0, turn_u / np.where(turn_u == 0.0, 1.0, gap))
+    turn_v = np.where(turn_v == 0.0, 0.0, turn_v / np.where(turn_v == 0.0, 1.0, gap))
+    core = turn_u * row + column * turn_v + unit * np.expand_dims(s_bar, -1)
+    a_bar = u @ core @ vh
+    a_bar = a_bar + ((u_bar - u @ (ut @ u_bar)) / row) @ vh
+    return a_bar + u @ matrix_transpose((v_bar - v @ (vh @ v_bar)) / row)
+
+
+# ---- norms ---------------------------------------------------------------------------------------------------------
+
+
+@pullback(np.linalg.norm, shapes=[(3, 4)])
+def norm(x, ord=None, axis=None, keepdims=False, *, out, out_bar):
+    """Where the norm is not smooth, the derivative of least norm (0 at the origin; what ties shares alike)."""
+    if axis is None:
+        axes = axes_tuple(None, np.ndim(x))
+    else:
+        axes = axes_tuple(axis, np.ndim(x))
+    length = expand_like(out, x, axes, keepdims)
+    length_bar = expand_like(out_bar, x, axes, keepdims)
+    if ord is None or ord == "fro" or (len(axes) == 1 and ord == 2):
+        return x * (length_bar / (length + (length == 0.0)))
+    if len(axes) == 1:
+        return vector_norm_bar(x, ord, axes, length, length_bar)
+    return matrix_norm_bar(x, ord, axes, length, length_bar)
+
+
+def vector_norm_bar(x, ord, axes, length, length_bar):
+    """Of a vector norm along one axis; `length` and its cotangent have the shape of x."""
+    if ord == 0:
+        return np.zeros_like(x)
+    if ord == 1:
+        return np.sign(x) * length_bar
+    if ord == np.inf or ord == -np.inf:
+        hit = np.abs(x) == length
+        ties = np.sum(hit, axis=axes, keepdims=True, dtype=x.dtype)
+        return np.where(hit, np.sign(x) * length_bar / ties, 0.0)
+    return np.sign(x) * (np.abs(x) / (length + (length == 0.0))) ** (ord - 1) * length_bar
+
+
+def matrix_norm_bar(x, ord, axes, length, length_bar):
+    """Of a norm of matrices that lie in two axes; `length` and its cotangent have the shape of x."""
+    if ord == 1 or ord == -1 or ord == np.inf or ord == -np.inf:
+        summed = axes[0] if ord == 1 or ord == -1 else axes[1]
+        sums = np.sum(np.abs(x), axis=summed, keepdims=True)
+        hit = np.broadcast_to(sums, np.shape(x)) == length
+        ties = np.sum(hit, axis=axes, keepdims=True, dtype=x.dtype) / np.shape(x)[summed]
+        return np.where(hit, np.sign(x) * length_bar / ties, 0.0)
+    u, _, vh = np.linalg.svd(np.moveaxis(x, axes, (-2, -1)), full_matrices=False)
+    if ord == "nuc":
+        slope = u @ vh
+    elif ord == 2:
+        slope = np.expand_dims(u[..., :, 0], -1) * np.expand_dims(vh[..., 0, :], -2)
+    else:
+        slope = np.expand_dims(u[..., :, -1], -1) * np.expand_dims(vh[..., -1, :], -2)
+    return np.moveaxis(slope, (-2, -1), axes) * length_bar

@@ -1,0 +1,350 @@
+"""Numerical checks of derivatives, for tests of tapegen and of its users."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from tapegen.errors import MissingRule
+from tapegen.ir.ops import sum_to
+from tapegen.rules import Rule, rule_of
+
+__all__ = ["Case", "check_rule", "default_cases"]
+
+#: Positional and keyword arguments of one call.
+Case = tuple[tuple[Any, ...], dict[str, Any]]
+
+# central differences of eighth order; at this step the truncation is far below the rounding, about 1e-13
+_STEP = 2.0**-8
+_WEIGHTS = ((1, 4 / 5), (2, -1 / 5), (3, 4 / 105), (4, -1 / 280))
+_FLOAT32_TOLERANCE = 2e-4
+
+
+def check_rule(func: Callable[..., Any], *, cases: Iterable[Case] | None = None, rtol: float = 1e-8) -> None:
+    """Check the derivative rule of a function.
+
+    The cotangents that the rule gives are compared with differences of the function itself, element by element; a
+    linear rule must also satisfy `<f(v), w> == <v, transpose(w)>` to rounding, a pushforward must agree with its
+    pullback, and a formula (`expands`) must have the value of the function around the point.  float32 has to stay
+    float32, and arguments must be left alone.
+
+    Parameters
+    ----------
+    func : callable
+        A function with a registered rule.
+    cases : iterable of (args, kwargs), optional
+        The calls to check at.  By default they are drawn from `domain` or `shapes` of the rule.
+    rtol : float
+        Accepted error relative to the largest element.
+
+    Raises
+    ------
+    AssertionError
+        The rule is wrong; the message names the argument and the call.
+    MissingRule
+        There is no rule to check.
+    """
+    rule = rule_of(func)
+    if rule is None:
+        raise MissingRule(f"{_name(func)} has no derivative rule", "register one with partials, linear or pullback")
+    for args, kwargs in default_cases(rule) if cases is None else cases:
+        call = _Call(rule, args, kwargs)
+        if rule.kind == "inactive":
+            _check_inactive(call, rtol)
+        elif rule.kind == "expands":
+            _check_formula(call, rtol)
+        else:
+            _check_cotangents(call, rtol)
+            _check_float32(call)
+
+
+def default_cases(rule: Rule) -> list[Case]:
+    """Calls drawn from `domain` or `shapes` of a rule."""
+    rng = np.random.default_rng(0)
+    if rule.domain is not None:
+        points = [tuple(rng.uniform(lo, hi) for lo, hi in rule.domain) for _ in range(4)]
+        if getattr(rule.func, "__module__", None) in ("math", "builtins"):
+            return [(point, {}) for point in points]
+        arrays = tuple(np.array(column) for column in zip(*points))
+        empty = tuple(np.empty((0,)) for _ in rule.domain)
+        return [(arrays, {}), (tuple(np.array(x) for x in points[0]), {}), (points[1], {}), (empty, {})]
+    if rule.shapes is not None:
+        return [(tuple(_draw(shape, rng) for shape in rule.shapes), {})]
+    raise ValueError(f"the rule of {_name(rule.func)} has neither domain nor shapes: pass cases=")
+
+
+def _draw(shape: Any, rng: np.random.Generator) -> Any:
+    """One argument: an array of well separated values (so that differences meet no kink), or a list of them."""
+    if callable(shape):
+        return shape(rng)
+    if isinstance(shape, list):
+        return [_draw(item, rng) for item in shape]
+    size = int(np.prod(shape))
+    values = np.linspace(-1.4, 1.6, size) if size > 1 else np.full(size, 0.7)
+    jitter = rng.uniform(-0.1, 0.1, size) + rng.uniform(-0.15, 0.15)
+    return (rng.permutation(values) + jitter * min(1.0, 3.0 / max(size, 1))).reshape(shape)
+
+
+# ---- one call of a function and its rule ---------------------------------------------------------------------------
+
+
+class _Call:
+    """A function, its rule, and bound arguments whose floating leaves can be replaced."""
+
+    def __init__(self, rule: Rule, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+        self.rule = rule
+        if rule.body is None:
+            self.bound = None
+            self.args, self.kwargs = tuple(args), kwargs
+            self.names: tuple[str, ...] = ()
+            return
+        signature = inspect.signature(rule.body)
+        self.bound = signature.bind_partial(*args, **kwargs)
+        given = self.bound.arguments
+        positional = [p.name for p in signature.parameters.values() if p.kind is not p.KEYWORD_ONLY]
+        candidates = rule.wrt if rule.kind in ("linear", "pullback") else positional
+        self.names = tuple(name for name in candidates if name in given and any(True for _ in _leaves(given[name])))
+
+    def values(self) -> dict[str, Any]:
+        """The arguments that carry derivatives, by name."""
+        assert self.bound is not None
+        return {name: self.bound.arguments[name] for name in self.names}
+
+    def function(self, changed: dict[str, Any]) -> Any:
+        return self._run(self.rule.func, changed, {})
+
+    def body(self, changed: dict[str, Any], extra: dict[str, Any]) -> Any:
+        assert self.rule.body is not None
+        declared = {name: value for name, value in extra.items() if self.rule.reads(name)}
+        return self._run(self.rule.body, changed, declared)
+
+    def pushforward(self, tangents: dict[str, Any], out: Any) -> Any:
+        assert self.rule.pushforward is not None
+        extra = {f"{name}_dot": tangent for name, tangent in tangents.items()}
+        if "out" in inspect.signature(self.rule.pushforward).parameters:
+            extra["out"] = out
+        return self._run(self.rule.pushforward, {}, extra)
+
+    def cotangents(self, changed: dict[str, Any], out: Any, out_bar: Any) -> dict[str, Any]:
+        """What the rule gives, by argument name, summed to the shapes of the arguments as the compiler does."""
+        assert self.bound is not None
+        result = self.body(changed, {"out": out, "out_bar": out_bar})
+        if self.rule.kind == "partials":
+            parts = result if isinstance(result, tuple) else (result,)
+            order = [name for name in self.bound.signature.parameters if name in self.bound.arguments]
+            by_name = {name: part for name, part in zip(order, parts) if part is not None}
+            with np.errstate(invalid="ignore"):
+                by_name = {name: np.multiply(out_bar, part) for name, part in by_name.items()}
+        else:
+            parts = result if len(self.rule.wrt) > 1 else (result,)
+            by_name = {name: part for name, part in zip(self.rule.wrt, parts) if part is not None}
+        arguments = {**self.bound.arguments, **changed}
+        return {
+            name: _map(sum_to, by_name[name], arguments[name])
+            if name in by_name
+            else _map(np.zeros_like, arguments[name])
+            for name in self.names
+        }
+
+    def _run(self, func: Callable[..., Any], changed: dict[str, Any], extra: dict[str, Any]) -> Any:
+        assert self.bound is not None
+        bound = inspect.BoundArguments(self.bound.signature, dict(self.bound.arguments))  # type: ignore[arg-type]
+        bound.arguments.update(changed)
+        return func(*bound.args, **bound.kwargs, **extra)
+
+    def __str__(self) -> str:
+        shown = [f"{name}={_shape_text(value)}" for name, value in (self.bound.arguments if self.bound else {}).items()]
+        return f"{_name(self.rule.func)}({', '.join(shown)})"
+
+
+# ---- the checks ----------------------------------------------------------------------------------------------------
+
+
+def _check_cotangents(call: _Call, rtol: float) -> None:
+    rng = np.random.default_rng(1)
+    values = _frozen(call.values())
+    out = _frozen(call.function(values))
+    before = _copied(values), _copied(out)
+    if _all_float32(out):  # a cast: its differences are coarse
+        rtol = max(rtol, _FLOAT32_TOLERANCE)
+    out_bar = _frozen(_map(lambda x: _random_like(x, rng), out))
+    bars = call.cotangents(values, out, out_bar)
+    assert _same(before, (values, out)), f"the rule changed an argument or the result of {call}"
+    for name in call.names:
+        value, bar = values[name], bars[name]
+        _check_fresh(call, name, bar, (values, out))
+        for k, (bar_leaf, leaf) in enumerate(zip(_leaves(bar, every=True), _leaves(value, every=True), strict=True)):
+            assert np.shape(bar_leaf) == np.shape(leaf), (
+                f"cotangent of {name} in {call} has shape {np.shape(bar_leaf)}, not {np.shape(leaf)}"
+            )
+            if np.asarray(leaf).dtype.kind == "f":
+                expected = _differences(lambda x, n=name: _dot(out_bar, call.function({n: x})), value, k)
+                _assert_close(bar_leaf, expected, rtol, f"cotangent of {name} in {call}")
+    if call.rule.kind == "linear":
+        _check_transpose(call, bars, out_bar, rng)
+    if call.rule.pushforward is not None:
+        tangents = _map(lambda x: _random_like(x, rng), values)
+        forward = _dot(out_bar, call.pushforward(tangents, out))
+        _assert_close(forward, _dot(bars, tangents), 1e-10, f"pushforward against pullback of {call}")
+
+
+def _check_transpose(call: _Call, bars: dict[str, Any], out_bar: Any, rng: np.random.Generator) -> None:
+    tangents = _map(lambda x: _random_like(x, rng), call.values())
+    origin = _map(np.zeros_like, tangents)
+    # the difference removes a constant part (the border of np.pad)
+    forward = _dot(out_bar, call.function(tangents)) - _dot(out_bar, call.function(origin))
+    _assert_close(forward, _dot(bars, tangents), 1e-11, f"dot-product identity of {call}")
+
+
+def _check_formula(call: _Call, rtol: float) -> None:
+    rng = np.random.default_rng(1)
+    for size in (0.0, _STEP, -_STEP):
+        values = _frozen(_map(lambda x, size=size: x + size * _random_like(x, rng), call.values()))
+        expected = call.function(values)
+        got = call.body(values, {})
+        for left, right in zip(_leaves(got, every=True), _leaves(expected, every=True), strict=True):
+            assert np.shape(left) == np.shape(right), f"formula of {call}: {np.shape(left)}, not {np.shape(right)}"
+            _assert_close(left, right, min(rtol, 1e-12), f"formula of {call}")
+    single = _map(_to_float32, call.values())
+    if _all_float32(call.function(single)):
+        assert _all_float32(call.body(single, {})), f"the formula of {call} does not keep float32"
+
+
+def _check_inactive(call: _Call, rtol: float) -> None:
+    out = call.rule.func(*call.args, **call.kwargs)
+    if not any(True for _ in _leaves(out)):
+        return
+    for k in range(len(list(_leaves(call.args, every=True)))):
+        slope = _differences(lambda args: _dot(out, call.rule.func(*args, **call.kwargs)), call.args, k)
+        _assert_close(slope, np.zeros_like(slope), rtol, f"derivative of inactive {_name(call.rule.func)}")
+
+
+def _check_float32(call: _Call) -> None:
+    values = _map(_to_float32, call.values())
+    out = call.function(values)
+    if not _all_float32(out):
+        return  # the function itself widens
+    wide = _map(lambda x: np.asarray(x, dtype=np.float64)[()], values)
+    rng = np.random.default_rng(2)
+    out_bar = _map(lambda x: _random_like(x, rng), out)
+    bars = call.cotangents(values, out, out_bar)
+    exact = call.cotangents(wide, call.function(wide), _map(lambda x: np.asarray(x, dtype=np.float64)[()], out_bar))
+    for name, bar in bars.items():
+        assert _all_float32(bar), f"cotangent of {name} in {call} does not keep float32"
+        for left, right in zip(_leaves(bar), _leaves(exact[name]), strict=True):
+            _assert_close(left, right, _FLOAT32_TOLERANCE, f"float32 cotangent of {name} in {call}")
+
+
+def _check_fresh(call: _Call, name: str, bar: Any, others: Any) -> None:
+    """A cotangent may be a view of `out_bar`, never of an argument or of the result."""
+    for leaf in _leaves(bar):
+        for other in _leaves(others):
+            assert not np.may_share_memory(leaf, other), f"cotangent of {name} in {call} is a view of a primal value"
+
+
+def _differences(func: Callable[[Any], Any], value: Any, leaf: int) -> np.ndarray:
+    """Derivative of a scalar function with respect to each element of one leaf of `value`."""
+    leaves = list(_leaves(value, every=True))
+    x = np.array(leaves[leaf], dtype=np.float64)
+    result = np.zeros_like(x)
+    for index in np.ndindex(x.shape):
+        for steps, weight in _WEIGHTS:
+            for sign in (1, -1):
+                moved = x.copy()
+                moved[index] += sign * steps * _STEP
+                new = moved if isinstance(leaves[leaf], np.ndarray) else moved[()]
+                shifted = iter([*leaves[:leaf], new, *leaves[leaf + 1 :]])
+                result[index] += sign * weight / _STEP * func(_rebuild(value, shifted))
+    return result
+
+
+def _assert_close(got: Any, expected: Any, rtol: float, what: str) -> None:
+    got, expected = np.asarray(got), np.asarray(expected)
+    scale = 1.0 + float(np.max(np.abs(expected), initial=0.0))
+    error = float(np.max(np.abs(got - expected), initial=0.0))
+    assert error <= rtol * scale, f"{what}: error {error:.2e}\ngot\n{got}\nexpected\n{expected}"
+
+
+# ---- nested values -------------------------------------------------------------------------------------------------
+
+
+def _is_floating(x: Any) -> bool:
+    return isinstance(x, float | np.floating | np.ndarray) and np.asarray(x).dtype.kind == "f"
+
+
+def _leaves(tree: Any, every: bool = False) -> Iterator[Any]:
+    """The floating leaves in order; all of them with `every`."""
+    if isinstance(tree, dict):
+        tree = tuple(tree.values())
+    if isinstance(tree, tuple | list):
+        for item in tree:
+            yield from _leaves(item, every)
+    elif every or _is_floating(tree):
+        yield tree
+
+
+def _rebuild(tree: Any, leaves: Iterator[Any]) -> Any:
+    if isinstance(tree, tuple | list):
+        return type(tree)([_rebuild(item, leaves) for item in tree])
+    return next(leaves)
+
+
+def _map(func: Callable[..., Any], tree: Any, *others: Any) -> Any:
+    """Apply `func` to the floating leaves; what is not floating stays."""
+    if isinstance(tree, dict):
+        return {key: _map(func, value, *(other[key] for other in others)) for key, value in tree.items()}
+    if isinstance(tree, tuple | list):
+        assert all(len(other) == len(tree) for other in others), "a cotangent has another structure than its argument"
+        return tuple(_map(func, *items) for items in zip(tree, *others))
+    return func(tree, *others) if others or _is_floating(tree) else tree
+
+
+def _dot(left: Any, right: Any) -> float:
+    """Sum of products over all floating leaves."""
+    pairs = zip(_leaves(left, every=True), _leaves(right, every=True), strict=True)
+    return sum(float(np.sum(np.multiply(a, b))) for a, b in pairs if _is_floating(a))
+
+
+def _random_like(x: Any, rng: np.random.Generator) -> Any:
+    drawn = rng.uniform(0.5, 1.5, np.shape(x)) * rng.choice([-1.0, 1.0], np.shape(x))
+    return np.asarray(drawn, dtype=np.asarray(x).dtype)[()]
+
+
+def _to_float32(x: Any) -> Any:
+    return np.asarray(x, dtype=np.float32)[()]
+
+
+def _all_float32(tree: Any) -> bool:
+    return all(getattr(leaf, "dtype", None) == np.float32 for leaf in _leaves(tree))
+
+
+def _frozen(tree: Any) -> Any:
+    """Copies whose arrays refuse stores."""
+
+    def freeze(x: Any) -> Any:
+        if isinstance(x, np.ndarray):
+            x = x.copy()
+            x.flags.writeable = False
+        return x
+
+    return _map(freeze, tree)
+
+
+def _copied(tree: Any) -> list[Any]:
+    return [np.array(leaf) for leaf in _leaves(tree)]
+
+
+def _same(before: tuple[list[Any], list[Any]], after: tuple[Any, Any]) -> bool:
+    now = list(_leaves(after))
+    return all(np.array_equal(old, new, equal_nan=True) for old, new in zip([*before[0], *before[1]], now, strict=True))
+
+
+def _shape_text(value: Any) -> str:
+    return f"array{value.shape}" if isinstance(value, np.ndarray) else repr(value)
+
+
+def _name(func: Callable[..., Any]) -> str:
+    return getattr(func, "__name__", repr(func))
