@@ -1,0 +1,7 @@
+"""`python -m tapegen`."""
+
+import sys
+
+from tapegen.cli import main
+
+sys.exit(main())

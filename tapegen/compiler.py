@@ -1,0 +1,225 @@
+"""The ordered pipeline from a lowered program to the texts that run.
+
+`Stages` keeps every intermediate program, so that each can be printed and checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import dataclass, field, replace
+
+from tapegen.errors import AliasError
+from tapegen.ir import build, rewrite
+from tapegen.ir.names import NameSupply
+from tapegen.ir.nodes import Block, Comment, Const, Expr, For, Function, Return, Stmt, Var, While
+from tapegen.ir.types import Array, Scalar
+from tapegen.transform.expand import expand
+from tapegen.transform.facts import Facts, facts_of
+from tapegen.transform.record import Decision, Recorded, record
+from tapegen.transform.reverse import Sweeps, reverse
+from tapegen.transform.tapes import Laid, Tape, lay_out
+from tapegen.transform.tidy import reads_of, resolve_primal_as, tidy
+
+FORWARD = "---- forward sweep ---------------------------------------------------"
+BACKWARD = "---- backward sweep --------------------------------------------------"
+
+
+@dataclass(slots=True)
+class Stages:
+    """Every program on the way from the lowered function to its derivative.
+
+    Attributes
+    ----------
+    lowered : Function
+        The primal as it was lowered.
+    expanded : Function
+        With the formulas of composite functions written out.
+    recorded : Recorded
+        The two sweeps with Push and Pop, and the decisions.
+    joint : Function
+        Value and gradient in one function.
+    record, pullback : Function
+        The split pair: the forward sweep that returns its tapes, and the backward sweep that takes them.
+    kept : tuple of Var
+        What `record` returns after the results and `pullback` takes before the seeds.
+    """
+
+    lowered: Function
+    expanded: Function
+    facts: Facts
+    sweeps: Sweeps
+    recorded: Recorded
+    laid: Laid
+    joint: Function
+    record: Function
+    pullback: Function
+    kept: tuple[Var, ...]
+    wrt: tuple[Var, ...]
+    seeds: tuple[Var, ...]
+    decisions: list[Decision] = field(default_factory=list)
+    tapes: list[Tape] = field(default_factory=list)
+
+
+def primal(lowered: Function, user_names: Set[str]) -> Function:
+    """The lowered program as text a person would read."""
+    *body, last = lowered.body
+    assert isinstance(last, Return)
+    live = set().union(*(rewrite.free_vars(value) for value in last.values))
+    live |= {param for param in lowered.params if isinstance(param.type, Array)}
+    return replace(lowered, body=(*tidy(tuple(body), live, user_names), last))
+
+
+def differentiate(
+    lowered: Function,
+    wrt: tuple[Var, ...],
+    active_results: tuple[bool, ...],
+    user_names: Set[str],
+    *,
+    record_everything: bool = False,
+) -> Stages:
+    """Derive the joint and the split form of the reverse derivative.
+
+    Parameters
+    ----------
+    lowered : Function
+        A lowered program.
+    wrt : tuple of Var
+        Parameters to differentiate with respect to.
+    active_results : tuple of bool
+        Which returned values are differentiated.
+    user_names : set of str
+        Names that stand in the user's source.
+    record_everything : bool
+        Switch the recording analysis off (tests: results must not change).
+    """
+    names = NameSupply(_names_of(lowered) | set(user_names))
+    *body, last = lowered.body
+    assert isinstance(last, Return)
+    results = [v for v, active in zip(last.values, active_results, strict=True) if active and isinstance(v, Var)]
+    facts = facts_of(lowered, wrt, results)
+    expanded = replace(lowered, body=(*expand(tuple(body), facts.activity.varied, names), last))
+    if expanded.body != lowered.body:
+        facts = facts_of(expanded, wrt, results)
+    _refuse_conflicts(facts)
+    sweeps = reverse(expanded, wrt, active_results, facts, names)
+    recorded = record(expanded, sweeps, facts, names, everything=record_everything)
+    laid = lay_out(recorded, sweeps, facts.scopes, facts.shapes, names)
+
+    forward = resolve_primal_as(laid.forward)
+    backward = resolve_primal_as(laid.backward)
+    gradients = sweeps.gradients
+    ends = set().union(*(rewrite.free_vars(expr) for expr in gradients)) if gradients else set()
+    backward = tidy(backward, ends, user_names)
+    wanted = reads_of(backward) | set().union(*(rewrite.free_vars(value) for value in last.values))
+    wanted |= {param for param in lowered.params if isinstance(param.type, Array)}
+    wanted |= ends
+    made = {var for stmt in laid.create for var in rewrite.defines(stmt)}
+    used_tapes = reads_of(backward)
+    create = tuple(stmt for stmt in laid.create if any(var in used_tapes for var in rewrite.defines(stmt)))
+    forward = tidy(forward, wanted | made, user_names)
+    forward = _with_tapes(forward, create)
+    backward_reads = reads_of(backward) | (ends - _defined(backward))
+
+    joint = _joint(expanded, forward, backward, last, sweeps, gradients)
+    kept = tuple(sorted((v for v in backward_reads if v not in sweeps.seeds), key=lambda v: v.name))
+    return Stages(
+        lowered,
+        expanded,
+        facts,
+        sweeps,
+        recorded,
+        laid,
+        joint,
+        _record_form(expanded, forward, last, kept),
+        _pullback_form(expanded, backward, sweeps, gradients, kept),
+        kept,
+        wrt,
+        sweeps.seeds,
+        recorded.decisions,
+        [tape for tape in laid.tapes if tape.store in used_tapes],
+    )
+
+
+def _names_of(function: Function) -> set[str]:
+    names = {param.name for param in function.params} | {function.name}
+    for stmt in rewrite.statements(function.body):
+        names.update(var.name for var in rewrite.defines(stmt))
+        for header in rewrite.headers(stmt):
+            names.update(var.name for var in rewrite.free_vars(header))
+    return names
+
+
+def _refuse_conflicts(facts: Facts) -> None:
+    for conflict in facts.effects.conflicts:
+        raise AliasError(
+            f"{' and '.join(conflict.names)} may share memory here, and one of them is written",
+            "copy one of them first (b = a.copy())",
+            conflict.stmt.origin,
+        )
+
+
+def _defined(block: Block) -> set[Var]:
+    return {var for stmt in rewrite.statements(block) for var in rewrite.defines(stmt)}
+
+
+def _with_tapes(forward: Block, create: Block) -> Block:
+    """Create the tapes as late as their sizes allow: just before the first loop."""
+    if not create:
+        return forward
+    for k, stmt in enumerate(forward):
+        if any(isinstance(inner, For | While) for inner in rewrite.statements((stmt,))) or any(
+            var in _defined(create) for header in rewrite.headers(stmt) for var in rewrite.free_vars(header)
+        ):
+            return (*forward[:k], *create, *forward[k:])
+    return (*forward, *create)
+
+
+def _joint(
+    function: Function, forward: Block, backward: Block, last: Return, sweeps: Sweeps, gradients: tuple[Expr, ...]
+) -> Function:
+    body: list[Stmt] = [Comment(FORWARD), *forward]
+    if backward:
+        body += [Comment(BACKWARD), *backward]
+    body.append(Return((*last.values, *gradients)))
+    scalar = len(sweeps.seeds) == 1 and isinstance(sweeps.seeds[0].type, Scalar)
+    defaults: tuple[tuple[str, Expr], ...] = ((sweeps.seeds[0].name, Const(1.0)),) if scalar else ()
+    return Function(
+        f"{function.name}_value_and_grad",
+        (*function.params, *sweeps.seeds),
+        tuple(body),
+        defaults,
+        (f"Value of {function.name} and the cotangents of its inputs.",),
+        function.origin,
+        function.globals,
+    )
+
+
+def _record_form(function: Function, forward: Block, last: Return, kept: tuple[Var, ...]) -> Function:
+    """The forward sweep by itself: results, then what the pullback reads (arrays of the caller are copied)."""
+    values: list[Expr] = []
+    for var in kept:
+        caller_owned = isinstance(var.type, Array) and var in function.params
+        values.append(build.copy(var) if caller_owned else var)
+    return Function(
+        f"{function.name}_record",
+        function.params,
+        (*forward, Return((*last.values, *values))),
+        (),
+        (f"Value of {function.name}, and what its pullback reads.",),
+        function.origin,
+        function.globals,
+    )
+
+
+def _pullback_form(
+    function: Function, backward: Block, sweeps: Sweeps, gradients: tuple[Expr, ...], kept: tuple[Var, ...]
+) -> Function:
+    return Function(
+        f"{function.name}_pullback",
+        (*kept, *sweeps.seeds),
+        (*backward, Return(gradients)),
+        (),
+        (f"Cotangents of the inputs of {function.name}.",),
+        function.origin,
+        function.globals,
+    )
