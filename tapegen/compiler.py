@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass, field, replace
 
+from tapegen.analysis.effects import effects_of
 from tapegen.errors import AliasError
 from tapegen.ir import build, rewrite
 from tapegen.ir.names import NameSupply
@@ -17,6 +18,7 @@ from tapegen.transform.expand import expand
 from tapegen.transform.facts import Facts, facts_of
 from tapegen.transform.record import Decision, Recorded, record
 from tapegen.transform.reverse import Sweeps, reverse
+from tapegen.transform.share import share_loads
 from tapegen.transform.tapes import Laid, Tape, lay_out
 from tapegen.transform.tidy import reads_of, resolve_primal_as, tidy
 
@@ -98,11 +100,13 @@ def differentiate(
     results = [v for v, active in zip(last.values, active_results, strict=True) if active and isinstance(v, Var)]
     facts = facts_of(lowered, wrt, results)
     expanded = replace(lowered, body=(*expand(tuple(body), facts.activity.varied, names), last))
-    if expanded.body != lowered.body:
+    shared = share_loads(expanded.body, effects_of(expanded), user_names)
+    if shared != lowered.body:
+        expanded = replace(expanded, body=shared)
         facts = facts_of(expanded, wrt, results)
     _refuse_conflicts(facts)
     sweeps = reverse(expanded, wrt, active_results, facts, names)
-    recorded = record(expanded, sweeps, facts, names, everything=record_everything)
+    recorded = record(expanded, sweeps, facts, names, user_names, everything=record_everything)
     laid = lay_out(recorded, sweeps, facts.scopes, facts.shapes, names)
 
     forward = resolve_primal_as(laid.forward)

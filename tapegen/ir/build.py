@@ -59,7 +59,11 @@ def add(a: Expr, b: Expr) -> Expr:
         return b
     if is_const(b, 0.0) and rank_of(a.type) >= rank_of(b.type):
         return a
+    if a == b:
+        return mul(Const(2.0), a)
     type_ = broadcast_type(a.type, b.type)
+    if isinstance(a, Call) and a.func is operator.neg and not (isinstance(b, Call) and b.func is operator.neg):
+        return Call(operator.sub, (b, a.args[0]), (), type_)
     match b:
         case Call(operator.neg, (inner,)):
             return Call(operator.sub, (a, inner), (), type_)

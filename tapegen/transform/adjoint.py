@@ -14,7 +14,22 @@ from tapegen.errors import MissingRule, NotDifferentiable
 from tapegen.frontend.lower import inline_call
 from tapegen.frontend.structure import Abstract, Leaf, StaticValue, Struct
 from tapegen.ir import build, ops, rewrite
-from tapegen.ir.nodes import Assign, Block, Call, Const, Effect, Expr, Index, Load, Raise, Slice, Stmt, Store, Tuple, Var
+from tapegen.ir.nodes import (
+    Assign,
+    Block,
+    Call,
+    Const,
+    Effect,
+    Expr,
+    Index,
+    Load,
+    Raise,
+    Slice,
+    Stmt,
+    Store,
+    Tuple,
+    Var,
+)
 from tapegen.ir.types import INT, Array, Scalar
 from tapegen.rules.registry import Rule, rule_of
 
@@ -82,7 +97,9 @@ class Adjoints:
             assert isinstance(arg, Var)
             self.reverser.contribute(arg, self.unbroadcast(term, arg, target))
 
-    def _transposed(self, stmt: Assign, targets: tuple[Var, ...], call: Call, rule: Rule, totals: tuple[Expr | None, ...]) -> None:
+    def _transposed(
+        self, stmt: Assign, targets: tuple[Var, ...], call: Call, rule: Rule, totals: tuple[Expr | None, ...]
+    ) -> None:
         assert rule.body is not None
         bars: list[Expr] = []
         for target, total in zip(targets, totals, strict=True):
@@ -104,8 +121,10 @@ class Adjoints:
             return
         block, terms = self._primal_reads(stmt, targets, block, [expr for _, expr in wanted])
         self.reverser.emit_block(block)
+        given_away = {self.reverser.cotangent(target).name for target in targets} if len(wanted) == 1 else set()
         for (arg, _), term in zip(wanted, terms, strict=True):
-            self.reverser.contribute(arg, term)
+            # the cotangent of a value whose definition is being undone has no other reader
+            self.reverser.contribute(arg, term, owned=True if term in given_away else None)
 
     def _pairs(self, arg: Expr | None, result: Abstract) -> Iterable[tuple[Var, Expr]]:
         """Operands with their cotangents; sequences item by item."""
@@ -146,7 +165,9 @@ class Adjoints:
 
     # ---- inlining ----------------------------------------------------------------------------------------------------
 
-    def _inline(self, body: Callable[..., Any] | None, args: tuple[Expr, ...], kwargs: dict[str, Expr]) -> tuple[Block, Abstract]:
+    def _inline(
+        self, body: Callable[..., Any] | None, args: tuple[Expr, ...], kwargs: dict[str, Expr]
+    ) -> tuple[Block, Abstract]:
         assert body is not None
         return inline_call(body, args, kwargs, self.reverser.names)
 
@@ -233,7 +254,12 @@ class Adjoints:
         self.reverser.emit(Store(writer, (position,), order))
         last = Call(operator.eq, (Load(writer, (position,), order.type), order), (), Array("bool", 1, "C"))
         if isinstance(part.type, Array) and part.type.rank > 1:
-            column = Call(np.reshape, (last, Tuple((Const(-1), *(Const(1),) * (part.type.rank - 1)))), (), Array("bool", part.type.rank, "C"))
+            column = Call(
+                np.reshape,
+                (last, Tuple((Const(-1), *(Const(1),) * (part.type.rank - 1)))),
+                (),
+                Array("bool", part.type.rank, "C"),
+            )
             last = column
         return Call(np.where, (last, part, Const(0.0)), (), part.type)
 

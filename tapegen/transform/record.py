@@ -14,7 +14,9 @@ rather than element by element.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
+import re
+from collections import Counter
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -38,7 +40,6 @@ from tapegen.ir.nodes import (
     Pop,
     Push,
     Stmt,
-    Store,
     Tuple,
     Var,
     While,
@@ -49,6 +50,8 @@ from tapegen.transform.reverse import Sweeps
 
 Way = Literal["live", "trip", "again", "record"]
 Key = tuple[Var, int]  # a Var and the identity of the scope whose value is meant
+
+_VERSION = re.compile(r"_\d+$")
 
 CHEAP = 10
 """Work that is done again rather than recorded, in units of one addition."""
@@ -62,9 +65,31 @@ _COST = {
     operator.getitem: 0,
 }
 _UNIT = {operator.add, operator.sub, operator.mul, operator.neg, operator.pos, abs, np.abs, np.square, np.negative}
-_UNIT |= {np.add, np.subtract, np.multiply, np.maximum, np.minimum, np.where, float, int, operator.floordiv, operator.mod}
-_UNIT |= {operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne, operator.not_, ops.and_, ops.or_}
+_UNIT |= {
+    np.add,
+    np.subtract,
+    np.multiply,
+    np.maximum,
+    np.minimum,
+    np.where,
+    float,
+    int,
+    operator.floordiv,
+    operator.mod,
+}
+_UNIT |= {
+    operator.lt,
+    operator.le,
+    operator.gt,
+    operator.ge,
+    operator.eq,
+    operator.ne,
+    operator.not_,
+    ops.and_,
+    ops.or_,
+}
 _EXPENSIVE = 30
+_READ = 2  # reading a tape
 
 
 @dataclass(slots=True)
@@ -87,7 +112,15 @@ class Recorded:
     scopes: dict[str, Scope] = field(default_factory=dict)  # tape -> scope in which it is pushed
 
 
-def record(function: Function, sweeps: Sweeps, facts: Facts, names: NameSupply, *, everything: bool = False) -> Recorded:
+def record(
+    function: Function,
+    sweeps: Sweeps,
+    facts: Facts,
+    names: NameSupply,
+    user_names: Set[str],
+    *,
+    everything: bool = False,
+) -> Recorded:
     """Decide how each primal value reaches the backward sweep, and rewrite both sweeps accordingly.
 
     Parameters
@@ -100,19 +133,31 @@ def record(function: Function, sweeps: Sweeps, facts: Facts, names: NameSupply, 
         Analyses of `function`.
     names : NameSupply
         Supply of fresh names.
+    user_names : set of str
+        Names of the user; other values outside loops are written again where they are read once and cheap.
     everything : bool
         Record every value of a loop instead of evaluating any again (used to test the analysis).
     """
-    recorder = _Recorder(function, sweeps, facts, names, everything)
+    recorder = _Recorder(function, sweeps, facts, names, user_names, everything)
     return recorder.run()
 
 
 class _Recorder:
-    def __init__(self, function: Function, sweeps: Sweeps, facts: Facts, names: NameSupply, everything: bool) -> None:
+    def __init__(
+        self,
+        function: Function,
+        sweeps: Sweeps,
+        facts: Facts,
+        names: NameSupply,
+        user_names: Set[str],
+        everything: bool,
+    ) -> None:
+        self.user_names = user_names
         self.function, self.sweeps, self.names = function, sweeps, names
         self.facts = facts
         self.scopes, self.effects, self.shapes = facts.scopes, facts.effects, facts.shapes
         self.cheap = -1 if everything else CHEAP
+        self.uses: Counter[Var] = Counter()
         self.decided: dict[Key, Decision] = {}
         self.sure: set[Key] = set()  # keys that must be recorded whatever else is decided
         self.memo: dict[Key, tuple[int, frozenset[Key]]] = {}
@@ -140,7 +185,10 @@ class _Recorder:
         for var, owner in sorted(keys, key=lambda key: self._position(key[0])):
             self._require(var, owner)
         self._shapes()
-        backward = self._backward(self.sweeps.backward, self.scopes.root)
+        backward = (
+            *self._restored(self.scopes.root),
+            *self._backward(self.sweeps.backward, self.scopes.root),
+        )
         forward = self._forward(self.function.body[:-1], self.scopes.root)
         decisions = sorted(self.decided.values(), key=lambda d: (self._position(d.var), d.var.name))
         tapes = {d.var.name: d.scope for d in decisions if d.way == "record"}
@@ -154,6 +202,7 @@ class _Recorder:
     def _reads(self, block: Block, scope: Scope) -> Iterable[tuple[Var, Scope]]:
         for stmt in block:
             for header in rewrite.headers(stmt):
+                self.uses.update(part for part in rewrite.subexpressions(header) if isinstance(part, Var))
                 contents, shapes = rewrite.reads_by_kind(header)
                 for var in sorted(contents, key=lambda v: v.name):
                     if self._is_primal(var):
@@ -178,7 +227,7 @@ class _Recorder:
         key = (var, id(owner))
         if key in self.memo:
             return self.memo[key]
-        self.memo[key] = _EXPENSIVE, frozenset({key})  # while being computed
+        self.memo[key] = _READ, frozenset({key})  # the answer when it has to be recorded
         if self._is_live(var, owner) or self._from_trip(var, owner) is not None:
             self.memo[key] = 0, frozenset()
             return self.memo[key]
@@ -231,7 +280,9 @@ class _Recorder:
         total = 0
         for part in rewrite.subexpressions(value):
             if isinstance(part, Call):
-                total += 1 if part.func in _UNIT else _COST.get(part.func, 0 if part.func in ops.VIEW_CALLS else _EXPENSIVE)
+                total += (
+                    1 if part.func in _UNIT else _COST.get(part.func, 0 if part.func in ops.VIEW_CALLS else _EXPENSIVE)
+                )
             elif isinstance(part, Load):
                 total += 1
         return total
@@ -272,6 +323,11 @@ class _Recorder:
 
     def _writes(self, loop: Stmt, roots: frozenset[str]) -> bool:
         return any(self.effects.writes.get(stmt, frozenset()) & roots for stmt in rewrite.statements((loop,)))
+
+    def _is_passing(self, var: Var) -> bool:
+        """Whether a value is an intermediate result that the backward sweep reads once."""
+        is_temporary = var.name not in self.user_names and _VERSION.sub("", var.name) not in self.user_names
+        return is_temporary and self.uses[var] == 1 and self.cheap >= 0 and isinstance(var.type, Scalar | Array)
 
     def _from_trip(self, var: Var, owner: Scope) -> Expr | None:
         """A counter as a function of the trip being undone."""
@@ -341,7 +397,13 @@ class _Recorder:
         if key in self.decided:
             return
         if self._is_live(var, owner):
-            self._decide(var, owner, "live", "defined once, outside loops")
+            stmt = self._definition(var, owner) if self._is_passing(var) else None
+            if stmt is not None and self._work(stmt.value) <= 1:
+                self._decide(var, owner, "again", "shorter to write again")
+                for operand in rewrite.reads_by_kind(stmt.value)[0]:
+                    self._require(operand, self.scopes.owner_seen_from(operand, self.scopes.at.get(stmt, owner)))
+            else:
+                self._decide(var, owner, "live", "defined once, outside loops")
             return
         if self._from_trip(var, owner) is not None:
             self._decide(var, owner, "trip", "a counter of the trip being undone")
@@ -384,7 +446,12 @@ class _Recorder:
         for var, scope in self.shape_reads:
             owner = self.scopes.owner_seen_from(var, scope)
             key = (var, id(owner))
-            if key in self.shape_of or self._is_live(var, owner) or key in self.decided or not isinstance(var.type, Array):
+            if (
+                key in self.shape_of
+                or self._is_live(var, owner)
+                or key in self.decided
+                or not isinstance(var.type, Array)
+            ):
                 continue
             extents = []
             for axis, extent in enumerate(self.shapes.of(var)):

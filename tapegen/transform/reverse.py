@@ -15,8 +15,8 @@ import numpy as np
 
 from tapegen.analysis.activity import active_operands, is_view
 from tapegen.analysis.scopes import Scope
-from tapegen.ir import build, ops, rewrite
 from tapegen.errors import AliasError
+from tapegen.ir import build, ops, rewrite
 from tapegen.ir.names import NameSupply, bar_name
 from tapegen.ir.nodes import (
     Assign,
@@ -129,7 +129,12 @@ def reverse(
 
 class _Reverser:
     def __init__(
-        self, function: Function, wrt: tuple[Var, ...], active_results: tuple[bool, ...], facts: Facts, names: NameSupply
+        self,
+        function: Function,
+        wrt: tuple[Var, ...],
+        active_results: tuple[bool, ...],
+        facts: Facts,
+        names: NameSupply,
     ) -> None:
         self.function = function
         self.wrt = wrt
@@ -188,7 +193,10 @@ class _Reverser:
             seed = Var(name, type_)
             seeds.append(seed)
             if isinstance(value, Var) and value in self.active:
-                self.contribute(value, seed, owned=False)
+                if isinstance(type_, Scalar) and value not in self.cotangents:
+                    self.cotangents[value] = Cotangent(seed, named=True)
+                else:
+                    self.contribute(value, seed, owned=False)
         return tuple(seeds)
 
     def _gradient(self, param: Var) -> Expr:
@@ -498,7 +506,9 @@ class _Reverser:
             if not stmt.accumulate and self._repeats(stmt.index):
                 part = self.adjoints.last_written(stmt, base_bar, index, part)
             if not is_scalar or not stmt.accumulate:
-                held = Var(self.names.fresh(bar_name(value.name) if self._fits(value, part_type) else "part_bar"), part_type)
+                held = Var(
+                    self.names.fresh(bar_name(value.name) if self._fits(value, part_type) else "part_bar"), part_type
+                )
                 self.emit(Assign((held,), part if is_scalar else build.copy(part)))
                 part = held
             else:
@@ -583,7 +593,9 @@ class _Reverser:
         step = stmt.step
         if stmt in self.scopes.breaks or not isinstance(step, Const):
             k = Var(self.names.fresh("trip"), INT)
-            scaled: Expr = k if build.is_const(step, 1) else Call(operator.mul, (self.expression(stmt, step), k), (), INT)
+            scaled: Expr = (
+                k if build.is_const(step, 1) else Call(operator.mul, (self.expression(stmt, step), k), (), INT)
+            )
             body = (Assign((stmt.target,), build.int_add(start, scaled)), *body)
             self._counted(stmt, k, body)
         else:
@@ -692,10 +704,21 @@ def _full(total: Expr, var: Var) -> Expr:
 def _reversed_range(stmt: For, start: Expr, stop: Expr, step: int, body: Block) -> For:
     if abs(step) == 1:
         sign = -step
-        return For(stmt.target, build.int_add(stop, Const(sign)), build.int_add(start, Const(sign)), Const(sign), body, stmt.origin)
+        return For(
+            stmt.target,
+            build.int_add(stop, Const(sign)),
+            build.int_add(start, Const(sign)),
+            Const(sign),
+            body,
+            stmt.origin,
+        )
     # last value: start + ((stop - start - s) // step) * step, s being the sign of step
     sign = 1 if step > 0 else -1
-    span = Call(operator.sub, (build.int_add(stop, Const(-sign)), start), (), INT) if not build.is_const(start, 0) else build.int_add(stop, Const(-sign))
+    span = (
+        Call(operator.sub, (build.int_add(stop, Const(-sign)), start), (), INT)
+        if not build.is_const(start, 0)
+        else build.int_add(stop, Const(-sign))
+    )
     count = Call(operator.floordiv, (span, Const(step)), (), INT)
     last = build.int_add(start, Call(operator.mul, (count, Const(step)), (), INT))
     return For(stmt.target, last, build.int_add(start, Const(-sign)), Const(-step), body, stmt.origin)
@@ -710,7 +733,10 @@ def _views(block: Block) -> dict[Var, Load | Call]:
     return {
         stmt.targets[0]: stmt.value
         for stmt in rewrite.statements(block)
-        if isinstance(stmt, Assign) and len(stmt.targets) == 1 and isinstance(stmt.value, Load | Call) and is_view(stmt.value)
+        if isinstance(stmt, Assign)
+        and len(stmt.targets) == 1
+        and isinstance(stmt.value, Load | Call)
+        and is_view(stmt.value)
     }
 
 

@@ -15,8 +15,25 @@ from tapegen.analysis.scopes import Scope, Scopes
 from tapegen.analysis.shapes import Shapes
 from tapegen.ir import build, ops, rewrite
 from tapegen.ir.names import NameSupply, tape_name
-from tapegen.ir.nodes import Assign, Block, Call, Const, Effect, Expr, For, If, Load, Pop, Push, Stmt, Store, Tuple, Var, While
-from tapegen.ir.types import INT, Array, ListOf, Scalar
+from tapegen.ir.nodes import (
+    Assign,
+    Block,
+    Call,
+    Const,
+    Effect,
+    Expr,
+    For,
+    If,
+    Load,
+    Pop,
+    Push,
+    Stmt,
+    Store,
+    Tuple,
+    Var,
+    While,
+)
+from tapegen.ir.types import BOOL, INT, Array, ListOf, Scalar
 from tapegen.transform.record import Decision, Recorded
 from tapegen.transform.reverse import Sweeps
 
@@ -72,6 +89,7 @@ class _Layout:
         self.counters: dict[int, Var] = {}  # scope -> counter of its growing tapes
         self.counted: dict[int, list[Tape]] = {}
         self.tapes: dict[str, Tape] = {}
+        self.scope_of: dict[str, Scope] = {}
 
     def run(self) -> Laid:
         for decision in self.recorded.decisions:
@@ -94,6 +112,7 @@ class _Layout:
 
     def _tape(self, decision: Decision) -> Tape:
         var, scope = decision.var, decision.scope
+        self.scope_of[var.name] = scope
         loops = [around for around in scope.chain() if around.is_loop][::-1]
         counts = [self._count(loop) for loop in loops]
         type_ = var.type
@@ -207,14 +226,11 @@ class _Layout:
         for stmt in block:
             if isinstance(stmt, Push):
                 tape = self.tapes[stmt.tape]
-                if tape.counter is not None:
-                    if tape.counter in self.counters.values() and tape.counter not in started:
+                if tape.counter is not None and tape.counter not in started:
+                    started.add(tape.counter)
+                    if tape.counter in self.counters.values():
                         out.append(Assign((tape.counter,), build.int_add(tape.counter, Const(1))))
-                        started.add(tape.counter)
-                    full = Call(operator.gt, (tape.counter, Call(ops.dim, (tape.store, Const(0)), (), INT)), (), Scalar("bool"))
-                    spare = Call(np.empty_like, (tape.store,), (), tape.store.type)
-                    longer = Call(np.concatenate, (Tuple((tape.store, spare)),), (), tape.store.type)
-                    out.append(If(full, (Assign((tape.store,), longer),)))
+                    out.append(self._grown(tape))
                 if tape.index is None:
                     value = build.copy(stmt.value) if isinstance(stmt.value.type, Array) else stmt.value
                     out.append(Effect(Call(ops.append, (tape.store, value), ())))
@@ -223,6 +239,17 @@ class _Layout:
             else:
                 out.append(rewrite.with_blocks(stmt, tuple(self._forward(inner) for inner in rewrite.blocks(stmt))))
         return tuple(out)
+
+    def _grown(self, tape: Tape) -> If:
+        """Double all tapes that share a counter when they are full."""
+        assert tape.counter is not None
+        extent = Call(ops.dim, (tape.store, Const(0)), (), INT)
+        longer: list[Stmt] = []
+        for other in self.counted[id(self.scope_of[tape.var.name])]:
+            spare = Call(np.empty_like, (other.store,), (), other.store.type)
+            value = Call(np.concatenate, (Tuple((other.store, spare)),), (), other.store.type)
+            longer.append(Assign((other.store,), value))
+        return If(Call(operator.gt, (tape.counter, extent), (), BOOL), tuple(longer))
 
     def _backward(self, block: Block) -> Block:
         out: list[Stmt] = []
@@ -238,7 +265,11 @@ class _Layout:
                     if tape.counter is not None and tape.counter not in self.counters.values():
                         index = (self._trip_of(tape.counter),)
                     out.append(Assign((stmt.target,), Load(tape.store, index, stmt.target.type)))
-                    if tape.counter is not None and tape.counter in self.counters.values() and tape.counter not in ended:
+                    if (
+                        tape.counter is not None
+                        and tape.counter in self.counters.values()
+                        and tape.counter not in ended
+                    ):
                         ended.append(tape.counter)
             else:
                 out.append(rewrite.with_blocks(stmt, tuple(self._backward(inner) for inner in rewrite.blocks(stmt))))
@@ -257,5 +288,3 @@ def _minus(a: Expr, b: Expr) -> Expr:
     if isinstance(b, Const) and isinstance(b.value, int):
         return build.int_add(a, Const(-b.value))
     return Call(operator.sub, (a, b), (), INT)
-
-

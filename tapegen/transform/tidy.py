@@ -29,7 +29,7 @@ from tapegen.ir.nodes import (
     Var,
     While,
 )
-from tapegen.ir.types import Array, ListOf
+from tapegen.ir.types import Array, ListOf, Scalar
 
 NEST_LIMIT = 16
 """Nodes of an expression that a temporary of the backward sweep is nested into; the user's own statements have no limit."""
@@ -276,7 +276,10 @@ class _Moves:
         stmt = stmts[k]
         assert isinstance(stmt, Assign)
         (target,) = stmt.targets
-        if self.reads[target] != 1 or not self._single(target) or not self.is_temporary(target):
+        several = self.reads[target] != 1
+        if several and not (isinstance(stmt.value, Load) and isinstance(target.type, Scalar)):
+            return False
+        if not self._single(target) or not self.is_temporary(target):
             return False
         if isinstance(stmt.value, Call) and stmt.value.func in (ops.pop, ops.new_list):
             return False
@@ -287,6 +290,8 @@ class _Moves:
         for j in range(k + 1, len(stmts)):
             here = stmts[j]
             if any(target in rewrite.free_vars(header) for header in rewrite.headers(here)):
+                if several and (self._count(here, target) != self.reads[target] or here.origin != stmt.origin):
+                    return False
                 return self._nest_into(stmts, k, j)
             if isinstance(here, Comment):
                 continue
@@ -310,7 +315,11 @@ class _Moves:
         (target,) = source.targets
         if isinstance(sink, While) or (isinstance(sink, Store) and sink.array == target):
             return False
-        if any(isinstance(part, Load) and part.array == target for h in rewrite.headers(sink) for part in rewrite.subexpressions(h)):
+        if any(
+            isinstance(part, Load) and part.array == target
+            for h in rewrite.headers(sink)
+            for part in rewrite.subexpressions(h)
+        ):
             return False
         if not (source.origin is not None and source.origin == sink.origin and not isinstance(sink, Comment)):
             size = sum(1 for header in rewrite.headers(sink) for _ in rewrite.subexpressions(header))
@@ -445,5 +454,3 @@ def _collect(block: Block, assigned: set[Var], found: set[Var]) -> set[Var]:
         else:
             assigned |= set(rewrite.defines(stmt))
     return assigned
-
-

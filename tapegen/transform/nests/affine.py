@@ -7,7 +7,7 @@ import operator
 from dataclasses import dataclass
 from functools import cached_property
 
-from tapegen.ir.nodes import Call, Const, Expr, Var
+from tapegen.ir.nodes import Call, Const, Expr
 from tapegen.ir.types import INT, Scalar
 
 
@@ -56,43 +56,44 @@ class Affine:
         return Affine(self.constant, tuple(term for term in self.terms if term[0] != atom))
 
     @property
+    def atoms(self) -> tuple[Expr, ...]:
+        return tuple(atom for atom, _ in self.terms)
+
+    @property
     def is_constant(self) -> bool:
         return not self.terms
 
     @property
     def expr(self) -> Expr:
-        """The form as an expression: positive terms first, the constant last."""
-        result: Expr | None = None
-        for atom, coefficient in sorted(self.terms, key=lambda term: term[1] < 0):
-            factor = abs(coefficient)
-            term = atom if factor == 1 else Call(operator.mul, (Const(factor), atom), (), INT)
-            if result is None and coefficient > 0:
-                result = term
-            elif result is None and self.constant > 0:
-                result = Call(operator.sub, (Const(self.constant), term), (), INT)
-                return Affine(0, tuple(t for t in self.terms if t[0] != atom))._onto(result)
-            elif result is None:
-                result = Call(operator.neg, (term,), (), INT)
-            else:
-                result = Call(operator.add if coefficient > 0 else operator.sub, (result, term), (), INT)
-        return Const(self.constant) if result is None else Affine(self.constant)._onto(result)
+        """The form as an expression: what is added first, the constant last where it reads better."""
+        terms = sorted(self.terms, key=lambda term: term[1] < 0)
+        constant = self.constant
+        if not terms:
+            return Const(constant)
+        result: Expr
+        if terms[0][1] > 0:
+            result = _scaled(*terms.pop(0))
+        elif constant > 0:
+            result, constant = Const(constant), 0
+        else:
+            result = Call(operator.neg, (_scaled(*terms.pop(0)),), (), INT)
+        for atom, coefficient in terms:
+            func = operator.add if coefficient > 0 else operator.sub
+            result = Call(func, (result, _scaled(atom, coefficient)), (), INT)
+        if constant:
+            result = Call(operator.add if constant > 0 else operator.sub, (result, Const(abs(constant))), (), INT)
+        return result
 
-    def _onto(self, base: Expr) -> Expr:
-        for atom, coefficient in self.terms:
-            term = atom if abs(coefficient) == 1 else Call(operator.mul, (Const(abs(coefficient)), atom), (), INT)
-            base = Call(operator.add if coefficient > 0 else operator.sub, (base, term), (), INT)
-        if self.constant:
-            func = operator.add if self.constant > 0 else operator.sub
-            base = Call(func, (base, Const(abs(self.constant))), (), INT)
-        return base
+
+def _scaled(atom: Expr, coefficient: int) -> Expr:
+    factor = abs(coefficient)
+    return atom if factor == 1 else Call(operator.mul, (Const(factor), atom), (), INT)
 
 
 def linear(expr: Expr) -> Affine:
     """The linear form of an expression as it is written; what is not linear becomes an atom."""
     match expr:
-        case Const(bool()):
-            return Affine(int(expr.value))  # type: ignore[call-overload]
-        case Const(int() as value):
+        case Const(int() as value) if not isinstance(value, bool):
             return Affine(value)
         case Call(operator.add, (a, b)) if is_int(a) and is_int(b):
             return linear(a) + linear(b)
@@ -118,7 +119,7 @@ def is_int(expr: Expr) -> bool:
 
 def folded(expr: Expr) -> Expr:
     """An integer expression with its constants gathered."""
-    return linear(expr).expr if isinstance(expr, Call) else expr
+    return linear(expr).expr if isinstance(expr, Call) and is_int(expr) else expr
 
 
 def plus(a: Expr, b: Expr | int) -> Expr:
@@ -133,12 +134,4 @@ def minus(a: Expr, b: Expr | int) -> Expr:
 
 def times(a: Expr, b: Expr) -> Expr:
     """`a * b`, folded."""
-    return linear(Call(operator.mul, (a, b), (), INT)).expr
-
-
-def atoms(form: Affine) -> tuple[Expr, ...]:
-    return tuple(atom for atom, _ in form.terms)
-
-
-def counter(name: str) -> Var:
-    return Var(name, INT)
+    return folded(Call(operator.mul, (a, b), (), INT))

@@ -1,0 +1,322 @@
+"""What is known about integers and sizes at a point of the program, and what follows from it.
+
+Knowledge is kept while a program is walked in the order of its text: definitions (`n = u.shape[0]`), inequalities (loop
+counters, tests, checks that have passed) and the extents of arrays.  Whatever mentions a name is forgotten when that
+name is assigned again.  `Facts.nonnegative` is the only prover; a stronger one may take its place.
+"""
+
+from __future__ import annotations
+
+import builtins
+import operator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tapegen.ir import ops
+from tapegen.ir.nodes import Call, Const, Expr, Load, Tuple, Var
+from tapegen.ir.rewrite import free_vars, subexpressions
+from tapegen.ir.types import INT, Array, Scalar
+from tapegen.transform.nests.affine import Affine, is_int, linear
+
+_DEPTH = 6  # how many inequalities a proof may combine
+
+
+@dataclass(frozen=True)
+class Extent:
+    """The size of an array along one axis: `max(0, form)`, printed as `size`."""
+
+    size: Expr
+    form: Affine
+
+    @property
+    def is_unit(self) -> bool:
+        return self.form == _ONE
+
+
+_ONE = Affine(1)
+UNIT = Extent(Const(1), _ONE)
+Extents = tuple[Extent, ...]
+
+
+def dim(array: Var, axis: int) -> Expr:
+    """`array.shape[axis]`."""
+    return Call(ops.dim, (array, Const(axis)), (), INT)
+
+
+@dataclass(slots=True)
+class Facts:
+    """What holds where the walk stands.
+
+    Attributes
+    ----------
+    forms : dict
+        Integer Vars by their definition.
+    shapes : dict
+        Extents of arrays in terms of other things than their own shape.
+    inequalities : dict
+        Forms that are known not to be negative.
+    never_one : set
+        Sizes that are known not to be 1.
+    """
+
+    forms: dict[Var, Affine] = field(default_factory=dict)
+    shapes: dict[Var, Extents] = field(default_factory=dict)
+    inequalities: dict[Affine, None] = field(default_factory=dict)
+    never_one: frozenset[Expr] = frozenset()
+    mentioned: set[Var] = field(default_factory=set)
+
+    def copy(self) -> Facts:
+        return Facts(dict(self.forms), dict(self.shapes), dict(self.inequalities), self.never_one, set(self.mentioned))
+
+    def common(self, other: Facts) -> Facts:
+        """What holds in both of two states."""
+        return Facts(
+            {var: form for var, form in self.forms.items() if other.forms.get(var) == form},
+            {var: shape for var, shape in self.shapes.items() if other.shapes.get(var) == shape},
+            {form: None for form in self.inequalities if form in other.inequalities},
+            self.never_one & other.never_one,
+            self.mentioned | other.mentioned,
+        )
+
+    # ---- learning ----------------------------------------------------------------------------------------------------
+
+    def forget(self, names: Iterable[Var]) -> None:
+        """Drop everything that mentions names that get new values."""
+        gone = self.mentioned.intersection(names)
+        if not gone:
+            return
+        self.forms = {v: f for v, f in self.forms.items() if v not in gone and not _mentions(f, gone)}
+        self.shapes = {
+            v: e for v, e in self.shapes.items() if v not in gone and not any(_extent_mentions(x, gone) for x in e)
+        }
+        self.inequalities = {f: None for f in self.inequalities if not _mentions(f, gone)}
+        self.never_one = frozenset(size for size in self.never_one if gone.isdisjoint(free_vars(size)))
+        self.mentioned -= gone
+
+    def define(self, var: Var, value: Expr) -> None:
+        """Remember an integer definition."""
+        form = self.form(value)
+        if stable(form) and var not in {part for atom in form.atoms for part in free_vars(atom)}:
+            self.forms[var] = form
+            self._mention(form)
+            self.mentioned.add(var)
+
+    def set_shape(self, var: Var, extents: Extents) -> None:
+        """Remember the extents of an array that has just been made."""
+        own = tuple(Extent(dim(var, k), Affine.atom(dim(var, k))) for k in range(len(extents)))
+        self.shapes[var] = tuple(
+            extent if stable(extent.form) and var not in free_vars(extent.size) else other
+            for extent, other in zip(extents, own, strict=True)
+        )
+        self.mentioned.add(var)
+        for extent in self.shapes[var]:
+            self._mention(extent.form)
+            self.mentioned |= free_vars(extent.size)
+
+    def assume(self, form: Affine) -> None:
+        """Remember that a form is not negative."""
+        if not form.is_constant and stable(form):
+            self.inequalities[form] = None
+            self._mention(form)
+
+    @contextmanager
+    def supposing(self, form: Affine) -> Iterator[None]:
+        """Assume for a moment that a form is not negative."""
+        known = form in self.inequalities
+        self.inequalities[form] = None
+        try:
+            yield
+        finally:
+            if not known:
+                del self.inequalities[form]
+
+    def assume_equal(self, a: Affine, b: Affine) -> None:
+        self.assume(a - b)
+        self.assume(b - a)
+
+    def assume_test(self, test: Expr, holds: bool = True) -> None:
+        """Remember what a condition says about integers."""
+        match test:
+            case Call(ops.and_, parts) if holds:
+                for part in parts:
+                    self.assume_test(part)
+            case Call(ops.or_, parts) if not holds:
+                for part in parts:
+                    self.assume_test(part, False)
+            case Call(operator.not_, (inner,)):
+                self.assume_test(inner, not holds)
+            case Call(func, (a, b)) if is_int(a) and is_int(b):
+                func = func if holds else _NEGATED.get(func, func)
+                gap = self.form(b) - self.form(a)
+                if func in (operator.lt, operator.gt):
+                    self.assume(gap - 1 if func is operator.lt else -gap - 1)
+                elif func in (operator.le, operator.ge):
+                    self.assume(gap if func is operator.le else -gap)
+                elif func is operator.eq:
+                    self.assume_equal(self.form(a), self.form(b))
+
+    def _mention(self, form: Affine) -> None:
+        for atom in form.atoms:
+            self.mentioned |= free_vars(atom)
+
+    # ---- asking ------------------------------------------------------------------------------------------------------
+
+    def form(self, expr: Expr) -> Affine:
+        """The linear form of an integer expression with definitions filled in."""
+        result = Affine(linear(expr).constant)
+        for atom, coefficient in linear(expr).terms:
+            result = result + self._atom(atom) * coefficient
+        return result
+
+    def _atom(self, atom: Expr) -> Affine:
+        match atom:
+            case Var():
+                return self.forms.get(atom, Affine.atom(atom))
+            case Call(builtins.len | np.size, (Var() as array,)) if isinstance(array.type, Array):
+                if atom.func is len or array.type.rank == 1:
+                    return self._atom(dim(array, 0))
+            case Call(ops.item, (Call(ops.shape | np.shape, (Var() as array,)), Const(int() as axis))):
+                if isinstance(array.type, Array):
+                    return self._atom(dim(array, axis % array.type.rank))
+            case Call(ops.dim, (Var() as array, Const(int() as axis))):
+                assert isinstance(array.type, Array)
+                if array.type.is_unit(axis % array.type.rank):
+                    return _ONE
+                atom = dim(array, axis % array.type.rank)
+                if array in self.shapes:
+                    form = self.shapes[array][axis].form
+                    if atom not in form.atoms and self.nonnegative(form):  # otherwise the size is `max(0, form)`, an atom of its own
+                        return form
+        return Affine.atom(atom)
+
+    def extents(self, array: Var) -> Extents:
+        """The extents of an array Var; a known 0-or-more form replaces the reading of its shape in comparisons."""
+        assert isinstance(array.type, Array)
+        if array in self.shapes:
+            return self.shapes[array]
+        return tuple(
+            UNIT if array.type.is_unit(k) else Extent(dim(array, k), Affine.atom(dim(array, k)))
+            for k in range(array.type.rank)
+        )
+
+    def equal(self, a: Affine, b: Affine) -> bool:
+        """Whether two sizes are known to be the same."""
+        return a == b or (self.nonnegative(a - b) and self.nonnegative(b - a))
+
+    def is_never_one(self, form: Affine) -> bool:
+        """Whether a size is known not to be 1."""
+        if form.is_constant:
+            return form.constant != 1
+        if len(form.terms) == 1 and form.constant == 0 and form.terms[0][1] == 1 and form.atoms[0] in self.never_one:
+            return True
+        return self.nonnegative(form - 2) or self.nonnegative(-form)
+
+    def nonnegative(self, form: Affine) -> bool:
+        """Whether a form is known not to be negative."""
+        return self._prove(form, _DEPTH)
+
+    def _prove(self, form: Affine, depth: int) -> bool:
+        if form.constant >= 0 and all(c > 0 and self._is_size(atom) for atom, c in form.terms):
+            return True
+        if depth == 0 or form.is_constant:
+            return False
+        # the terms that stand in the way come first: they need an inequality that cancels them
+        for atom, coefficient in sorted(form.terms, key=lambda term: term[1] > 0 and self._is_size(term[0])):
+            for known in self._about(atom):
+                ours = known.coefficient(atom)
+                if ours * coefficient > 0 and coefficient % ours == 0:
+                    if self._prove(form - known * (coefficient // ours), depth - 1):
+                        return True
+            if coefficient > 0 and self._is_size(atom) and form.constant >= 0 and len(form.terms) > 1:
+                if self._prove(form.without(atom), depth - 1):
+                    return True
+            if not (coefficient > 0 and self._is_size(atom)):
+                return False  # nothing removes this term
+        return False
+
+    def _about(self, atom: Expr) -> list[Affine]:
+        """Inequalities in which an atom takes part."""
+        return [form for form in self.inequalities if form.coefficient(atom)] + self._implied(atom)
+
+    def _implied(self, atom: Expr) -> list[Affine]:
+        """Inequalities that the meaning of an atom implies."""
+        own = Affine.atom(atom)
+        match atom:
+            case Call(ops.dim, (Var() as array, Const(int() as axis))) if array in self.shapes:
+                form = self.shapes[array][axis].form
+                return [own] if atom in form.atoms else [own - form, own]
+            case Call(operator.floordiv, (a, Const(int() as d))) if d > 0 and is_int(a):
+                return [self.form(a) - own * d, own * d + (d - 1) - self.form(a)]
+            case Call(operator.mod, (_, n)) if is_int(n) and self._is_positive(n):
+                return [own, self.form(n) - own - 1]
+            case Call(builtins.min, args) if all(is_int(arg) for arg in args):
+                return [self.form(arg) - own for arg in args]
+            case Call(builtins.max, args) if all(is_int(arg) for arg in args):
+                return [own - self.form(arg) for arg in args]
+        return [own] if self._is_size(atom) else []
+
+    def _is_positive(self, n: Expr) -> bool:
+        """Whether `% n` leaves a remainder in 0 <= r < n, given that n is not 0."""
+        return self.nonnegative(self.form(n))
+
+    def _is_size(self, atom: Expr) -> bool:
+        """Whether an atom cannot be negative by its nature."""
+        match atom:
+            case Call(ops.dim | builtins.len | np.size | builtins.abs):
+                return True
+            case Call(builtins.min, args):
+                return all(is_int(arg) and self.nonnegative(self.form(arg)) for arg in args)
+            case Call(builtins.max, args):
+                return any(is_int(arg) and self.nonnegative(self.form(arg)) for arg in args)
+            case Call(operator.floordiv, (a, Const(int() as d))):
+                return d > 0 and is_int(a) and self.nonnegative(self.form(a))
+            case Call(operator.mod, (_, n)):
+                return is_int(n) and self._is_positive(n)
+        return False
+
+
+_NEGATED: dict[Any, Any] = {
+    operator.lt: operator.ge,
+    operator.ge: operator.lt,
+    operator.gt: operator.le,
+    operator.le: operator.gt,
+    operator.ne: operator.eq,
+    operator.eq: operator.ne,
+}
+
+
+def stable(form: Affine) -> bool:
+    """Whether the value of a form depends on names alone, not on elements of arrays or on calls."""
+    return all(_stable(part) for atom in form.atoms for part in subexpressions(atom))
+
+
+def _stable(part: object) -> bool:
+    if isinstance(part, Call):
+        return part.func in _PURE_INTEGER
+    return isinstance(part, Const | Var | Tuple) and not isinstance(part, Load)
+
+
+_PURE_INTEGER = frozenset(
+    {
+        *(ops.dim, ops.shape, ops.item, ops.ifelse, np.size, np.shape, builtins.len, builtins.abs),
+        *(builtins.min, builtins.max, builtins.int, operator.add, operator.sub, operator.mul, operator.neg),
+        *(operator.floordiv, operator.mod, operator.lt, operator.le, operator.gt, operator.ge, operator.eq),
+        *(operator.ne, operator.pow),
+    }
+)
+
+
+def _mentions(form: Affine, names: set[Var]) -> bool:
+    return any(not names.isdisjoint(free_vars(atom)) for atom in form.atoms)
+
+
+def _extent_mentions(extent: Extent, names: set[Var]) -> bool:
+    return _mentions(extent.form, names) or not names.isdisjoint(free_vars(extent.size))
+
+
+def is_integer_scalar(var: Var) -> bool:
+    return isinstance(var.type, Scalar) and var.type.dtype == "int64"

@@ -1,0 +1,160 @@
+"""Which names may share memory where an array is stored into.
+
+Names are related in pairs, statement by statement: a swap of two buffers permutes the pairs, so double buffering needs
+no copies.  Different parameters are taken not to overlap; the calling layer checks that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import BuiltinFunctionType
+from typing import Any
+
+import numpy as np
+
+from tapegen.ir import ops, rewrite
+from tapegen.ir.nodes import (
+    Assign,
+    Block,
+    Break,
+    Call,
+    Continue,
+    Effect,
+    Expr,
+    For,
+    Function,
+    If,
+    Load,
+    Raise,
+    Return,
+    Slice,
+    Stmt,
+    Store,
+    Tuple,
+    Var,
+    While,
+)
+from tapegen.ir.types import Array, ListOf
+
+Pairs = frozenset[frozenset[Var]]
+
+_FRESH = ("numpy", "scipy", "math", "operator", "_operator", "builtins", "cmath")
+_MAY_RETURN_ARGUMENT = frozenset(
+    {np.diag, np.imag, np.asanyarray, np.broadcast_arrays, np.split, np.array_split, np.hsplit, np.vsplit, np.dsplit}
+    | {np.nan_to_num, np.require, np.unstack if hasattr(np, "unstack") else np.split}
+)
+
+
+class Sharing:
+    """Pairs of names that may share memory, at each Store."""
+
+    def __init__(self, function: Function) -> None:
+        self._at: dict[Stmt, Pairs] = {}
+        self._breaks: list[list[Pairs]] = []
+        self._continues: list[list[Pairs]] = []
+        self._block(function.body, frozenset())
+
+    def may_share(self, stmt: Stmt | None, a: Var, b: Var) -> bool:
+        """Whether two names may denote overlapping memory when a statement runs."""
+        return a == b or stmt not in self._at or frozenset((a, b)) in self._at[stmt]
+
+    def _block(self, block: Block, pairs: Pairs) -> Pairs | None:
+        """The pairs after a block; None where its end is not reached."""
+        for stmt in block:
+            match stmt:
+                case Assign(targets, value):
+                    self._at[stmt] = pairs
+                    items = value.items if isinstance(value, Tuple) and len(targets) == len(value.items) else None
+                    pairs = _assigned(pairs, targets, items or (value,) * len(targets))
+                case Effect(Call(ops.append | ops.set_item, (Var() as sequence, *_, item))):
+                    pairs = pairs | {frozenset((sequence, source)) for source in sources(item) if source != sequence}
+                case If(_, body, orelse):
+                    ends = [end for end in (self._block(body, pairs), self._block(orelse, pairs)) if end is not None]
+                    if not ends:
+                        return None
+                    pairs = frozenset().union(*ends)
+                case For() | While():
+                    pairs = self._loop(stmt.body, pairs)
+                case Break():
+                    self._breaks[-1].append(pairs)
+                    return None
+                case Continue():
+                    self._continues[-1].append(pairs)
+                    return None
+                case Raise() | Return():
+                    return None
+                case _:
+                    self._at[stmt] = self._at.get(stmt, frozenset()) | pairs
+        return pairs
+
+    def _loop(self, body: Block, pairs: Pairs) -> Pairs:
+        while True:
+            self._breaks.append([])
+            self._continues.append([])
+            end = self._block(body, pairs)
+            again = pairs.union(*self._continues.pop(), *([] if end is None else [end]))
+            breaks = self._breaks.pop()
+            if again == pairs:
+                return pairs.union(*breaks)
+            pairs = again
+
+
+def _assigned(pairs: Pairs, targets: tuple[Var, ...], values: tuple[Expr, ...]) -> Pairs:
+    places = {target: set(sources(value)) for target, value in zip(targets, values, strict=True) if _is_place(target)}
+    if not places:
+        return pairs
+    result = {pair for pair in pairs if pair.isdisjoint(places)}
+    reach: dict[Var, set[Var]] = {}
+    for target, found in places.items():
+        reach[target] = found | {other for pair in pairs if not pair.isdisjoint(found) for other in pair}
+        result |= {frozenset((target, other)) for other in reach[target] if other not in places}
+    names = list(reach)
+    for k, target in enumerate(names):
+        result |= {frozenset((target, other)) for other in names[k + 1 :] if not reach[target].isdisjoint(reach[other])}
+    return frozenset(result)
+
+
+def sources(value: Expr) -> Iterator[Var]:
+    """Names whose memory the value of an expression may be part of."""
+    match value:
+        case Var():
+            if _is_place(value):
+                yield value
+        case Tuple(items):
+            for item in items:
+                yield from sources(item)
+        case Load(array, index):
+            if isinstance(value.type, Array) and not any(_is_gather(item) for item in index):
+                yield array
+        case Call(ops.ifelse, (_, a, b)):
+            yield from sources(a)
+            yield from sources(b)
+        case Call(func, args, kwargs):
+            out = dict(kwargs).get("out")
+            if out is not None:
+                yield from sources(out)
+            if func in ops.VIEW_CALLS or func in (ops.primal_as, ops.item, ops.pop):
+                yield from sources(args[0])
+            elif func is ops.new_list or func in _MAY_RETURN_ARGUMENT or not _makes_fresh(func):
+                for arg in (*args, *(kwarg for _, kwarg in kwargs)):
+                    yield from sources(arg)
+
+
+def _is_gather(item: Expr | Slice) -> bool:
+    return not isinstance(item, Slice) and isinstance(item.type, Array)
+
+
+def _is_place(var: Var) -> bool:
+    return isinstance(var.type, Array | ListOf)
+
+
+def _makes_fresh(func: Any) -> bool:
+    if isinstance(func, np.ufunc | type | BuiltinFunctionType):
+        return True
+    module = getattr(func, "__module__", None) or ""
+    return module.partition(".")[0] in _FRESH or module == ops.__name__
+
+
+def mentions(expr: Expr | Slice, var: Var) -> bool:
+    """Whether an expression mentions a name."""
+    return var in rewrite.free_vars(expr)

@@ -1,0 +1,283 @@
+"""Where the passes of this package write: emitted statements, fresh names, what is known, and checks."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from tapegen.errors import Span, TapegenError
+from tapegen.ir import ops, rewrite
+from tapegen.ir.names import NameSupply
+from tapegen.ir.nodes import Assign, Call, Comment, Const, Expr, For, Function, If, Load, Raise, Stmt, Var
+from tapegen.ir.types import BOOL, INT, Array, Scalar, Type
+from tapegen.transform.nests.affine import Affine, is_int
+from tapegen.transform.nests.bounds import Extent, Extents, Facts, dim
+from tapegen.transform.nests.sharing import Sharing
+
+Indices = tuple[Expr, ...]
+
+
+class NoCompiledForm(TapegenError):
+    """A call that numba does not take and that is not lowered to loops.
+
+    Parameters
+    ----------
+    call : str
+        The name of the call.
+    origin : Span or None
+        Where it stands in the user's source.
+    """
+
+    def __init__(self, call: str, origin: Span | None) -> None:
+        super().__init__(f"{call} has no compiled form here.", span=origin)
+        self.call = call
+        self.origin = origin
+
+
+@dataclass(frozen=True, eq=False)
+class Lazy:
+    """An array as a rule for its elements.
+
+    Attributes
+    ----------
+    extents : tuple of Extent
+        Its shape.
+    dtype : str
+        Its dtype.
+    at : callable
+        Gives the element for an index (one non-negative expression for each axis); may write temporaries first.
+    weak : bool
+        Whether it is a Python number, which takes the precision of what it meets.
+    """
+
+    extents: Extents
+    dtype: str
+    at: Callable[[Indices], Expr]
+    weak: bool = False
+
+    @property
+    def rank(self) -> int:
+        return len(self.extents)
+
+
+@dataclass(slots=True)
+class Loop:
+    """A loop of the program around the statement that is being written."""
+
+    counter: Var | None  # None: a while loop
+    start: Affine
+    stop: Affine
+    step: int
+    assigned: frozenset[Var]
+    leaves: bool  # whether a Break or Continue may skip statements of a trip
+    before: list[Stmt] = field(default_factory=list)
+    lasting: list[Affine] = field(default_factory=list)  # checked in front of it without a condition
+
+
+class Writer:
+    """State of the walk over one function."""
+
+    def __init__(self, function: Function, sharing: Sharing) -> None:
+        used = {part.name for part in function.params} | {name for name, _ in function.globals} | {function.name}
+        for stmt in rewrite.statements(function.body):
+            used |= {var.name for var in rewrite.defines(stmt)}
+        self.names = NameSupply(used)
+        self.sharing = sharing
+        self.facts = Facts()
+        self.views: dict[Var, tuple[Lazy, frozenset[Var]]] = {}
+        self.out: list[Stmt] = []
+        self.loops: list[Loop] = []
+        self.branches: list[int] = [0]  # for each loop around, how many conditions stand between it and here
+        self.statement: Stmt | None = None
+        self.optional: set[Var] = set()  # names of views whose assignment may be dropped
+        self._counters: list[Var] = []
+
+    @property
+    def origin(self) -> Span | None:
+        return None if self.statement is None else self.statement.origin
+
+    # ---- writing -----------------------------------------------------------------------------------------------------
+
+    def emit(self, *stmts: Stmt) -> None:
+        self.out.extend(stmts)
+
+    @contextmanager
+    def block(self) -> Iterator[list[Stmt]]:
+        """Collect what is written inside into a block of its own."""
+        outer, self.out = self.out, []
+        try:
+            yield self.out
+        finally:
+            self.out = outer
+
+    @contextmanager
+    def conditional(self) -> Iterator[list[Stmt]]:
+        """A block that does not always run: what it learns is forgotten."""
+        facts, views = self.facts, self.views
+        self.facts, self.views = facts.copy(), dict(views)
+        self.branches[-1] += 1
+        try:
+            with self.block() as out:
+                yield out
+        finally:
+            self.branches[-1] -= 1
+            self.facts, self.views = facts, views
+
+    def fresh(self, base: str, type_: Type) -> Var:
+        return Var(self.names.fresh(base), type_)
+
+    def let(self, expr: Expr, base: str = "t") -> Expr:
+        """`expr` itself if it is an atom, else a new name for it."""
+        if isinstance(expr, Var | Const):
+            return expr
+        var = self.fresh(base, expr.type)
+        self.emit(Assign((var,), expr, self.origin))
+        if is_int(expr):
+            self.facts.define(var, expr)
+        return var
+
+    def counters(self, rank: int) -> list[Var]:
+        """Loop counters: the same few letters in every nest."""
+        letters = iter("ijklmpqr")
+        while len(self._counters) < rank:
+            letter = next((c for c in letters if c not in self.names), "i")
+            self._counters.append(self.fresh(letter, INT))
+        return self._counters[:rank]
+
+    def comment(self, text: str) -> None:
+        self.emit(Comment(text, self.origin))
+
+    def unsupported(self, call: str) -> NoCompiledForm:
+        return NoCompiledForm(call, self.origin)
+
+    # ---- knowledge ---------------------------------------------------------------------------------------------------
+
+    def forget(self, names: Iterable[Var]) -> None:
+        """Names get new values: drop what is known about the old ones."""
+        gone = set(names)
+        self.facts.forget(gone)
+        stale = [view for view, (_, mentions) in self.views.items() if view in gone or not gone.isdisjoint(mentions)]
+        for view in stale:
+            del self.views[view]
+
+    def set_view(self, var: Var, lazy: Lazy, keep: bool = False) -> None:
+        """Remember that a name denotes part of other arrays; with `keep` its assignment stays even if unused."""
+        index = tuple(Var(f"?{k}", INT) for k in range(lazy.rank))
+        mentions = rewrite.free_vars(lazy.at(index)) - set(index)
+        for extent in lazy.extents:
+            mentions |= rewrite.free_vars(extent.size)
+        if var not in mentions:
+            self.views[var] = (lazy, frozenset(mentions))
+        self.facts.set_shape(var, lazy.extents)
+        if not keep:
+            self.optional.add(var)
+
+    def array(self, var: Var) -> Lazy:
+        """The elements of an array Var, of the base array where it is a view."""
+        if var in self.views:
+            return self.views[var][0]
+        assert isinstance(var.type, Array)
+        type_ = Scalar(var.type.dtype, False)
+        return Lazy(self.facts.extents(var), var.type.dtype, lambda index: Load(var, index, type_))
+
+    def clamped(self, extent: Extent) -> Expr:
+        """The size as a number that is not negative."""
+        if self.facts.nonnegative(extent.form):
+            return extent.size
+        return Call(max, (extent.size, Const(0)), (), INT)
+
+    def extent(self, size: Expr) -> Extent:
+        """The extent of a size expression."""
+        return Extent(size, self.facts.form(size))
+
+    def sizes(self, var: Var) -> Extents:
+        """The extents of an array read from its own shape."""
+        assert isinstance(var.type, Array)
+        return tuple(self.extent(dim(var, k)) for k in range(var.type.rank))
+
+    # ---- checks ------------------------------------------------------------------------------------------------------
+
+    def check(self, wrong: Expr, exception: type[BaseException], message: str) -> None:
+        """`if wrong: raise exception(message)`."""
+        self.emit(If(wrong, (Raise(exception, (Const(message),), self.origin),), (), self.origin))
+
+    def require(self, form: Affine, exception: type[BaseException], message: str) -> None:
+        """Make sure that a form is not negative: by proof, by a check in front of a loop, or by a check here."""
+        if self.facts.nonnegative(form):
+            return
+        if self._hoisted(form, exception, message):
+            return
+        self.check(negative(form), exception, message)
+        self.facts.assume(form)
+
+    def _hoisted(self, form: Affine, exception: type[BaseException], message: str) -> bool:
+        """Check in front of the loops around: the worst trip decides.
+
+        A check may move only to where it is certain that some trip runs into it.
+        """
+        chosen: tuple[int, Affine, Expr | None] | None = None
+        guard: Expr | None = None
+        worst = form
+        for depth in range(len(self.loops) - 1, -1, -1):
+            loop = self.loops[depth]
+            if guard is not None or self.branches[depth + 1] or loop.leaves or loop.counter is None:
+                break
+            if not loop.assigned.isdisjoint(_vars_of(worst) - {loop.counter}):
+                break
+            coefficient = worst.coefficient(loop.counter)
+            if coefficient and abs(loop.step) != 1:
+                break
+            if not loop.assigned.isdisjoint(_vars_of(loop.start) | _vars_of(loop.stop)):
+                break
+            first, last = loop.start, loop.stop - loop.step
+            low, high = (first, last) if loop.step > 0 else (last, first)
+            worst = worst.without(loop.counter) + (low if coefficient > 0 else high) * coefficient
+            trips = (loop.stop - loop.start) * (1 if loop.step > 0 else -1)
+            if not self._follows(worst, trips):
+                guard = Call(operator.gt, (trips.expr, Const(0)), (), BOOL)
+            chosen = (depth, worst, guard)
+        if chosen is None:
+            return False
+        depth, worst, guard = chosen
+        if self.facts.nonnegative(worst):  # the loop bounds themselves imply it
+            return True
+        test = negative(worst)
+        if guard is not None:
+            test = Call(ops.and_, (guard, test), (), BOOL)
+        loop = self.loops[depth]
+        loop.before.append(If(test, (Raise(exception, (Const(message),), self.origin),), (), self.origin))
+        self.facts.assume(worst)
+        for inner in self.loops[depth + 1 :]:
+            inner.lasting.append(worst)
+        if guard is None:
+            loop.lasting.append(worst)
+        return True
+
+    def _follows(self, form: Affine, trips: Affine) -> bool:
+        """Whether a form can only be negative if the loop runs at all."""
+        if self.facts.nonnegative(trips - 1):
+            return True
+        with self.facts.supposing(-trips):
+            return self.facts.nonnegative(form)
+
+
+def negative(form: Affine) -> Expr:
+    """`form < 0`, with each term on the side where it is added."""
+    plus = Affine(max(form.constant, 0), tuple(t for t in form.terms if t[1] > 0))
+    minus = -Affine(min(form.constant, 0), tuple(t for t in form.terms if t[1] < 0))
+    if minus.is_constant:
+        return Call(operator.lt, (plus.expr, minus.expr), (), BOOL)
+    if minus.constant > 0:
+        return Call(operator.ge, ((minus - 1).expr, plus.expr), (), BOOL)
+    return Call(operator.gt, (minus.expr, plus.expr), (), BOOL)
+
+
+def _vars_of(form: Affine) -> set[Var]:
+    return {var for atom in form.atoms for var in rewrite.free_vars(atom)}
+
+
+def loop_over(counter: Var, size: Expr, body: list[Stmt], origin: Span | None) -> For:
+    """`for counter in range(size)`."""
+    return For(counter, Const(0), size, Const(1), tuple(body), origin)
