@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tapegen.rules.helpers import other_axes
-from tapegen.rules.registry import fixed, linear
+from tapegen.rules.registry import fixed, linear, pullback
 
 
 @linear(np.copy, np.ascontiguousarray, np.asfortranarray, in_="a", shapes=[(3, 4)])
@@ -44,13 +44,19 @@ def linspace(start, stop, num=50, endpoint=True, *, out_bar):
     return np.tensordot(1.0 - weight, out_bar, 1), np.tensordot(weight, out_bar, 1)
 
 
-@linear(np.arange, in_=("start", "step"), shapes=[fixed(0.5), fixed(3.1), fixed(0.4)])
+@pullback(np.arange, wrt=("start", "step"), shapes=[fixed(0.5), fixed(3.1), fixed(0.4)])
 def arange(start, stop=None, step=1, dtype=None, *, out_bar):
     """`start + k * step`; the number of elements carries no derivative."""
-    step_bar = np.arange(np.size(out_bar), dtype=out_bar.dtype) @ out_bar
     if stop is None:
         return None, None
-    return np.sum(out_bar), step_bar
+    return np.sum(out_bar), np.arange(np.size(out_bar), dtype=out_bar.dtype) @ out_bar
+
+
+@arange.pushforward
+def arange_pushforward(start, stop=None, step=1, dtype=None, *, out, start_dot, step_dot):
+    if stop is None:
+        return np.zeros_like(out)
+    return start_dot + np.arange(np.size(out)) * step_dot
 
 
 @linear(np.meshgrid, in_="xi", shapes=[(3,), (4,)])

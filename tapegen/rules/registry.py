@@ -97,14 +97,39 @@ def all_rules() -> tuple[Rule, ...]:
     return tuple(_RULES.values())
 
 
+def _register(rule: Rule) -> None:
+    """Enter a rule, after a look at what can be seen without running it."""
+    name = getattr(rule.func, "__name__", repr(rule.func))
+    if not callable(rule.func):
+        raise TypeError(f"a derivative rule belongs to a function, and {name} cannot be called")
+    if rule.body is not None:
+        parameters = inspect.signature(rule.body).parameters
+        unknown = [wrt for wrt in rule.wrt if wrt not in parameters]
+        if unknown:
+            raise ValueError(f"the rule of {name} has no parameter {unknown[0]!r} to give a cotangent of")
+        if rule.reads("out_bar") != (rule.kind in ("linear", "pullback")):
+            raise ValueError(f"the rule of {name} {'needs' if rule.wrt else 'cannot have'} a keyword out_bar")
+        if rule.reads("out") and rule.kind in ("linear", "expands"):
+            raise ValueError(f"the rule of {name} is of the kind {rule.kind!r}, which does not get the result out")
+    _RULES[rule.func] = rule
+
+
 def partials(
     *funcs: Callable[..., Any], domain: Sequence[tuple[float, float]] | None = None, nonfinite: bool = False
 ) -> Callable[[Body], Body]:
-    """Register an element-wise rule: the local partial derivatives in argument order."""
+    """Register an element-wise rule: the local partial derivatives in argument order.
+
+    Examples
+    --------
+    >>> @partials(np.arctan2, domain=[(0.2, 2.0), (0.2, 2.0)])
+    ... def arctan2(y, x):
+    ...     q = x * x + y * y
+    ...     return x / q, -y / q
+    """
 
     def register(body: Body) -> Body:
         for func in funcs:
-            _RULES[func] = Rule(func, "partials", body, domain=domain, nonfinite=nonfinite)
+            _register(Rule(func, "partials", body, domain=domain, nonfinite=nonfinite))
         return body
 
     return register
@@ -113,12 +138,21 @@ def partials(
 def linear(
     *funcs: Callable[..., Any], in_: str | tuple[str, ...], shapes: Sequence[Any] | None = None
 ) -> Callable[[Body], Body]:
-    """Register the transpose of a function that is linear in the arguments named by `in_`."""
+    """Register the transpose of a function that is linear in the arguments named by `in_`, jointly.
+
+    Forward mode is the function itself (a part that does not depend on these arguments is allowed).
+
+    Examples
+    --------
+    >>> @linear(np.flipud, in_="m", shapes=[(3, 4)])
+    ... def flipud(m, *, out_bar):
+    ...     return out_bar[::-1]
+    """
     wrt = (in_,) if isinstance(in_, str) else in_
 
     def register(body: Body) -> Body:
         for func in funcs:
-            _RULES[func] = Rule(func, "linear", body, wrt=wrt, shapes=shapes)
+            _register(Rule(func, "linear", body, wrt=wrt, shapes=shapes))
         return body
 
     return register
@@ -129,23 +163,32 @@ def pullback(
     wrt: str | tuple[str, ...] | None = None,
     shapes: Sequence[Any] | None = None,
     nonfinite: bool = False,
-) -> Callable[[Body], Body]:
+) -> Callable[[Callable[..., Any]], Any]:
     """Register a pullback.  `wrt` defaults to the first parameter of the body.
 
     The returned function has an attribute `pushforward` that registers the tangent of the same function.
+
+    Examples
+    --------
+    >>> @pullback(np.linalg.inv, shapes=[(3, 3)])
+    ... def inv(a, *, out, out_bar):
+    ...     return -out.T @ out_bar @ out.T
+    >>> @inv.pushforward
+    ... def inv_pushforward(a, *, out, a_dot):
+    ...     return -out @ a_dot @ out
     """
 
-    def register(body: Body) -> Body:
+    def register(body: Callable[..., Any]) -> Callable[..., Any]:
         first = next(iter(inspect.signature(body).parameters))
         names = (first,) if wrt is None else (wrt,) if isinstance(wrt, str) else wrt
 
         def pushforward(tangent: Callable[..., Any]) -> Callable[..., Any]:
             for func in funcs:
-                _RULES[func] = Rule(func, "pullback", body, names, nonfinite, None, shapes, tangent)
+                _register(Rule(func, "pullback", body, names, nonfinite, None, shapes, tangent))
             return tangent
 
         for func in funcs:
-            _RULES[func] = Rule(func, "pullback", body, names, nonfinite, None, shapes)
+            _register(Rule(func, "pullback", body, names, nonfinite, None, shapes))
         body.pushforward = pushforward  # type: ignore[attr-defined]
         return body
 
@@ -157,11 +200,18 @@ def expands(
     domain: Sequence[tuple[float, float]] | None = None,
     shapes: Sequence[Any] | None = None,
 ) -> Callable[[Body], Body]:
-    """Register a formula in functions that have rules; the primal itself keeps calling the original function."""
+    """Register a formula in functions that have rules; the primal itself keeps calling the original function.
+
+    Examples
+    --------
+    >>> @expands(np.ptp, shapes=[(3, 4)])
+    ... def ptp(a, axis=None):
+    ...     return np.max(a, axis=axis) - np.min(a, axis=axis)
+    """
 
     def register(body: Body) -> Body:
         for func in funcs:
-            _RULES[func] = Rule(func, "expands", body, domain=domain, shapes=shapes)
+            _register(Rule(func, "expands", body, domain=domain, shapes=shapes))
         return body
 
     return register
@@ -170,4 +220,4 @@ def expands(
 def inactive(*funcs: Callable[..., Any]) -> None:
     """Declare functions whose result carries no derivative (zero by definition)."""
     for func in funcs:
-        _RULES[func] = Rule(func, "inactive")
+        _register(Rule(func, "inactive"))
