@@ -24,6 +24,15 @@ class Span:
     # Its own lines as they were parsed: the file may change later.  Not part of the identity of the place.
     lines: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
+    @classmethod
+    def of_line(cls, file: str, line: int, text: str | None = None) -> Span:
+        """A whole line, without its indentation; `text` defaults to what the file holds now."""
+        if text is None:
+            text = linecache.getline(file, line)
+        text = text.rstrip()
+        indent = len(text) - len(text.lstrip())
+        return cls(file, line, indent, line, len(text.encode()), (text,) if text else ())
+
     def source_line(self) -> str:
         """The first line of the place, without its newline; empty when the text cannot be read."""
         line = self.lines[0] if self.lines else linecache.getline(self.file, self.line)

@@ -63,13 +63,13 @@ def _inner(func: Any) -> tuple[tuple[Any, ...], Any] | None:
     """What an object forwards its calls to, and the arguments it puts in front."""
     if isinstance(func, type | np.vectorize | np.ufunc | classmethod):
         return None
-    if _of_package(func, _PACKAGE) and isinstance(getattr(func, "python", None), FunctionType):
+    if _of_package(func, _PACKAGE) and hasattr(func, "python"):
         return (), func.python
     if _of_package(func, "numba"):
         target = func.__wrapped__ if is_elementwise(func) else getattr(func, "py_func", None)
         return None if target is None else ((), target)
     call = inspect.getattr_static(type(func), "__call__", None)
-    if isinstance(call, FunctionType) or _of_package(call, "numba"):
+    if isinstance(call, FunctionType) or _of_package(call, "numba") or _of_package(call, _PACKAGE):
         return (func,), call
     return None
 
@@ -89,13 +89,13 @@ def refuse_hidden(func: FunctionType) -> None:
     wrapped = getattr(func, "__wrapped__", None)
     if wrapped is None or getattr(wrapped, "__code__", None) is func.__code__:
         return
-    code = func.__code__
-    decorator = code.co_qualname.partition(".<locals>")[0]
+    decorator = func.__code__.co_qualname.partition(".<locals>")[0]
     name = getattr(wrapped, "__qualname__", func.__qualname__)
+    place = getattr(wrapped, "__code__", func.__code__)
     raise NotDifferentiable(
         f"'{name}' is hidden by the decorator '{decorator}', which calls it in a function of its own.",
         f"Put the differentiable decorator below '{decorator}', next to the def, or pass the undecorated function.",
-        Span(code.co_filename, code.co_firstlineno, 0, code.co_firstlineno, 0),
+        Span.of_line(place.co_filename, place.co_firstlineno),
     )
 
 

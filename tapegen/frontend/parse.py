@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
 import functools
 import hashlib
 import importlib
 import inspect
+import tokenize
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -82,8 +84,12 @@ class Parsed:
 
     def span(self, node: gast.AST) -> Span:
         """The place of a node: all of a simple statement or expression, the header of a compound statement."""
-        if isinstance(node, gast.For | gast.While | gast.If | gast.FunctionDef):
+        if isinstance(node, gast.For | gast.While | gast.If):
             return _header(node, self._located)
+        if isinstance(node, gast.FunctionDef) and (
+            node is not self.tree or not isinstance(self._located.node, ast.Lambda)
+        ):
+            return _def_header(node, self._located)
         return self._located.span(node)
 
     def resolve(self, name: str) -> Any:
@@ -219,23 +225,26 @@ def _text(located: Located) -> str:
     return "\n".join(line.removeprefix(margin) for line in lines) + "\n"
 
 
-def _header(node: gast.AST, located: Located) -> Span:
-    """From the first word of a compound statement to its colon."""
-    parts = [part for part in gast.iter_child_nodes(node) if not isinstance(part, gast.stmt)]
-    if isinstance(node, gast.FunctionDef):
-        parts = [*gast.iter_child_nodes(node.args), *parts]
-    ends = [(part.end_lineno, part.end_col_offset) for part in parts if getattr(part, "end_lineno", None)]
-    line, column = max([(node.lineno, node.col_offset), *ends])
-    end_line, end_column = _colon(located, line, column)
+def _def_header(node: gast.FunctionDef, located: Located) -> Span:
+    """From `def` to the colon behind the parameters and annotations, of which the tree keeps nothing."""
+    lines = iter(located.lines[node.lineno - 1 :])
+    depth = 0
+    for token in tokenize.generate_tokens(lambda: next(lines, "")):
+        if token.type == tokenize.OP:
+            depth += (token.string in "([{") - (token.string in ")]}")
+            if token.string == ":" and depth == 0:
+                break
+    end_line = node.lineno - 1 + token.end[0]
+    end_column = len(token.line[: token.end[1]].encode())
     return located.place(node.lineno, node.col_offset, end_line, end_column)
 
 
-def _colon(located: Located, line: int, column: int) -> tuple[int, int]:
-    """The position after the first colon: between it and the last part of a header stand only brackets and comments."""
-    while line <= len(located.lines):
-        rest = located.lines[line - 1].encode()[column:]
-        code = rest.partition(b"#")[0]
+def _header(node: gast.AST, located: Located) -> Span:
+    """From the first word of a compound statement to its colon."""
+    parts = [part for part in gast.iter_child_nodes(node) if not isinstance(part, gast.stmt)]
+    line, column = max((part.end_lineno, part.end_col_offset) for part in parts)
+    while True:  # between the last part and the colon stand only brackets, commas and comments
+        code = located.lines[line - 1].encode()[column:].partition(b"#")[0]
         if b":" in code:
-            return line, column + code.index(b":") + 1
+            return located.place(node.lineno, node.col_offset, line, column + code.index(b":") + 1)
         line, column = line + 1, 0
-    raise AssertionError("a compound statement without a colon")

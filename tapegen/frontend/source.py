@@ -417,6 +417,9 @@ def _rewriter(func: FunctionType) -> str | None:
     return f"{loader_type.__module__}.{loader_type.__name__}"
 
 
+_JUMPS = {*dis.hasjrel, *dis.hasjabs}
+
+
 def _same_but_asserts(loaded: CodeType, fresh: CodeType, node: Definition) -> bool:
     """Whether only `assert` statements differ: pytest replaces them by code that explains itself."""
     asserts = [
@@ -429,7 +432,7 @@ def _same_but_asserts(loaded: CodeType, fresh: CodeType, node: Definition) -> bo
         kept = []
         for instruction in dis.get_instructions(code):
             at = instruction.positions
-            if instruction.opname == "NOP" or instruction.opcode in dis.hasjrel or instruction.opcode in dis.hasjabs:
+            if instruction.opname in ("NOP", "EXTENDED_ARG") or instruction.opcode in _JUMPS:
                 continue  # where blocks begin depends on the asserts between them
             if at is not None and at.lineno is not None:
                 place = (at.lineno, at.col_offset or 0)
@@ -456,9 +459,7 @@ def _same_but_asserts(loaded: CodeType, fresh: CodeType, node: Definition) -> bo
 
 
 def _line_span(file: str, lines: tuple[str, ...], line: int) -> Span:
-    text = lines[line - 1].rstrip("\n") if line <= len(lines) else ""
-    start = len(text) - len(text.lstrip())
-    return Span(file, line, start, line, len(text.encode()), (text,))
+    return Span.of_line(file, line, lines[line - 1] if line <= len(lines) else "")
 
 
 def _edited(func: FunctionType, source: _SourceFile, line: int, what: str) -> SourceUnavailable:
