@@ -63,9 +63,10 @@ def test_errors_that_python_prints_itself() -> None:
         "from tapegen.errors import *\n"
         "raise UnsupportedSyntax('why.', 'Do.', Span('m.py', 3, 8, 3, 11, ('été = abc',)))",
     )
-    assert output.endswith(
-        '  File "m.py", line 3\n    été = abc\n      ^^^\ntapegen.errors.UnsupportedSyntax: why.\nDo.\n'
-    )
+    place, line, carets, *text = output.splitlines()[-5:]
+    assert (place, line) == ('  File "m.py", line 3', "    été = abc")
+    assert carets.rstrip("^") == " " * 10  # how many carets differs between versions of Python
+    assert text == ["tapegen.errors.UnsupportedSyntax: why.", "Do."]
 
 
 @pytest.mark.parametrize(
