@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -9,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from tapegen.errors import MissingRule
+from tapegen.frontend.structure import abstract_of, flatten, unflatten
 from tapegen.ir.ops import sum_to
 from tapegen.rules import Rule, rule_of
 
-__all__ = ["Case", "check_rule", "default_cases"]
+__all__ = ["Case", "check_grads", "check_rule", "default_cases"]
 
 #: Positional and keyword arguments of one call.
 Case = tuple[tuple[Any, ...], dict[str, Any]]
@@ -349,3 +351,92 @@ def _shape_text(value: Any) -> str:
 
 def _name(func: Callable[..., Any]) -> str:
     return getattr(func, "__name__", repr(func))
+
+
+def check_grads(
+    func: Callable[..., Any], *args: Any, wrt: Any = None, rtol: float = 1e-6, seed: int = 0, **options: Any
+) -> None:
+    """Compare gradients with differences of the function itself.
+
+    The pullback of a random cotangent is projected on random directions, one per argument of `wrt`, and compared with
+    a central difference of eighth order of the plain Python function along that direction.
+
+    Parameters
+    ----------
+    func : callable
+        Any Python function, or a differentiable one.
+    *args
+        Where to check; arguments that the function writes are copied.
+    wrt : int, str or sequence, optional
+        Arguments to check; by default every argument that holds floats.
+    rtol : float
+        Accepted error relative to the size of the terms of the projection.
+    seed : int
+        Seed of the random directions.
+    **options
+        Options of `differentiable`.
+
+    Raises
+    ------
+    AssertionError
+        The gradient is wrong; the message names the argument and both numbers.
+    """
+    from tapegen import api
+
+    if wrt is None:
+        wrt = tuple(k for k, arg in enumerate(args) if any(_is_float(leaf) for leaf in flatten(arg)))
+    elif isinstance(wrt, int | str):
+        wrt = (wrt,)
+    differentiable = api.differentiable(getattr(func, "python", func), wrt=tuple(wrt), **options)
+    rng = np.random.default_rng(seed)
+    value, pullback = differentiable.vjp(*copy.deepcopy(args))
+    value_bar = _random_like(value, rng)
+    gradients = pullback(value_bar)
+    names = list(inspect.signature(differentiable.python).parameters)
+    for which, gradient in zip(wrt, gradients, strict=True):
+        position = names.index(which) if isinstance(which, str) else which
+        direction = _random_like(args[position], rng)
+        terms = [np.asarray(a, float) * np.asarray(b, float) for a, b in _pairs(direction, gradient)]
+        got = sum(float(np.sum(term)) for term in terms)
+
+        def along(t: float, position: int = position, direction: Any = direction) -> float:
+            moved = list(copy.deepcopy(args))
+            moved[position] = _moved(moved[position], direction, t)
+            result = differentiable.python(*moved)
+            return sum(float(np.sum(np.asarray(a) * np.asarray(b))) for a, b in _pairs(value_bar, result))
+
+        expected = sum(w * (along(k * _STEP) - along(-k * _STEP)) for k, w in _WEIGHTS) / _STEP
+        scale = sum(float(np.sum(np.abs(term))) for term in terms) + abs(expected) + 1e-8
+        if not abs(got - expected) <= rtol * scale:
+            raise AssertionError(f"gradient with respect to {which!r}: {got!r} along a direction, differences give {expected!r}")
+
+
+def _is_float(leaf: Any) -> bool:
+    return np.asarray(leaf).dtype.kind == "f"
+
+
+def _random_like(value: Any, rng: np.random.Generator) -> Any:
+    """A random value of the same structure; what is not floating becomes 0."""
+    template = abstract_of(value)
+    leaves = [rng.normal(size=np.shape(leaf))[()] * 1.0 if _is_float(leaf) else 0 for leaf in flatten(value)]
+    return unflatten(template, leaves)
+
+
+def _pairs(first: Any, second: Any) -> Iterator[tuple[Any, Any]]:
+    """Leaves of two equal structures, those that are floating."""
+    for a, b in zip(flatten(first), flatten(second), strict=True):
+        if _is_float(a) and _is_float(b):
+            yield a, b
+
+
+def _moved(value: Any, direction: Any, t: float) -> Any:
+    leaves = []
+    for leaf, d in zip(flatten(value), flatten(direction), strict=True):
+        if not _is_float(leaf):
+            leaves.append(leaf)
+        elif isinstance(leaf, np.ndarray):
+            leaf[...] = leaf + t * d
+            leaves.append(leaf)
+        else:
+            leaves.append(type(leaf)(leaf + t * d))
+    return unflatten(abstract_of(value), leaves)

@@ -21,7 +21,9 @@ Symbol = tuple[str, str, int]
 Extent = tuple[int, tuple[tuple[Symbol, int], ...]]  # constant + sum of coefficient * symbol
 Extents = tuple[Extent, ...]
 
-_LIKE = frozenset({np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.copy, np.negative, operator.neg, np.astype})
+_LIKE = frozenset(
+    {np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.copy, np.negative, operator.neg, np.astype}
+)
 _SHAPED = frozenset({np.zeros, np.ones, np.empty, np.full})
 
 
@@ -149,9 +151,13 @@ class _Pass:
                 if left is None or right is None:
                     return None
                 return _plus(left, right, 1 if expr.func is operator.add else -1)
-            case Call(operator.mul, (Const(int() as factor), other)) | Call(operator.mul, (other, Const(int() as factor))):
+            case Call(operator.mul, (Const(int() as factor), other)) | Call(
+                operator.mul, (other, Const(int() as factor))
+            ):
                 form = self.integer(other)
-                return None if form is None else (form[0] * factor, tuple((s, c * factor) for s, c in form[1] if factor))
+                return (
+                    None if form is None else (form[0] * factor, tuple((s, c * factor) for s, c in form[1] if factor))
+                )
             case Call(ops.dim, (Var() as array, Const(int() as axis))) if isinstance(array.type, Array):
                 return self.shapes.of(array)[axis]
         return None

@@ -239,4 +239,3 @@ def rename_block(block: Block, mapping: Mapping[Var, Var]) -> Block:
                 new = replace(new, target=mapping.get(target, target))
         out.append(with_blocks(new, tuple(rename_block(inner, mapping) for inner in blocks(new))))
     return tuple(out)
-

@@ -1,0 +1,211 @@
+"""What users call: `differentiable` and the functions that work on any Python function."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from tapegen.errors import BadArgument
+from tapegen.frontend.callables import unwrap
+from tapegen.inspection import Inspection
+from tapegen.specialise import Specialisation, Specialiser
+
+Wrt = int | str | Sequence[int | str]
+Backend = Literal["auto", "numba", "python"]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a function is differentiated and compiled; see `differentiable`."""
+
+    wrt: Wrt = 0
+    has_aux: bool = False
+    backend: Backend = "auto"
+    boundscheck: bool = True
+    fastmath: bool = False
+
+    def __post_init__(self) -> None:
+        if self.backend not in ("auto", "numba", "python"):
+            raise BadArgument(f"backend={self.backend!r} is unknown.", 'Use "auto", "numba" or "python".')
+
+
+class Differentiable:
+    """A Python function together with its derivatives; made by `differentiable`.
+
+    Calling it runs the compiled primal, which returns and raises what plain Python does.
+    """
+
+    def __init__(self, func: Callable[..., Any], options: Options) -> None:
+        self.python = func
+        self.options = options
+        self._specialiser = Specialiser(func)
+        self._last: Specialisation | None = None
+        functools.update_wrapper(self, func, updated=())
+        del self.__wrapped__  # `inspect` must not mistake the object for the function
+
+    def __repr__(self) -> str:
+        return f"<differentiable {getattr(self.python, '__qualname__', self.python)}>"
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """Methods: binding an instance gives the same function with its first argument fixed."""
+        if instance is None:
+            return self
+        return Differentiable(self.python.__get__(instance, owner), self.options)
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return inspect.signature(self.python)
+
+    # ---- calls -------------------------------------------------------------------------------------------------------
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The value, as plain Python gives it."""
+        if self.options.backend == "python":
+            return self.python(*args, **kwargs)
+        return self._specialise(args, kwargs).value()
+
+    def value_and_grad(self, *args: Any, **kwargs: Any) -> Any:
+        """Value and gradient.
+
+        Returns
+        -------
+        value, gradient
+            The gradient has the structure of `wrt`: one gradient for an int or a name, a tuple for a tuple.  With
+            `has_aux` the value is `(objective, aux)`.
+
+        Raises
+        ------
+        BadArgument
+            If the value is not a scalar, or an argument of `wrt` is not floating.
+        """
+        return self._specialise(args, kwargs).value_and_grad()
+
+    def grad(self, *args: Any, **kwargs: Any) -> Any:
+        """The gradient alone; with `has_aux`, `(gradient, aux)`."""
+        value, gradient = self._specialise(args, kwargs).value_and_grad()
+        return (gradient, value[1]) if self.options.has_aux else gradient
+
+    def vjp(self, *args: Any, **kwargs: Any) -> tuple[Any, Callable[[Any], Any]]:
+        """Value and pullback.
+
+        Returns
+        -------
+        value : object
+            The value of the function; any structure of arrays and numbers.
+        pullback : callable
+            `pullback(value_bar)` takes cotangents in the structure of the value and returns those of `wrt`; it may be
+            called any number of times.
+        """
+        return self._specialise(args, kwargs).vjp()
+
+    def inspect(self, *args: Any, **kwargs: Any) -> Inspection:
+        """The generated programs for arguments of these types; nothing is run."""
+        return self._specialise(args, kwargs).inspect()
+
+    def _specialise(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Specialisation:
+        call = self._specialiser.specialise(args, kwargs, self.options)
+        self._last = call
+        return call
+
+    # ---- views -------------------------------------------------------------------------------------------------------
+
+    @property
+    def forward_source(self) -> str:
+        """Text of the forward sweep of the last specialisation used."""
+        return self._last_used().inspect().forward
+
+    @property
+    def backward_source(self) -> str:
+        """Text of the backward sweep of the last specialisation used."""
+        return self._last_used().inspect().backward
+
+    def _last_used(self) -> Specialisation:
+        if self._last is None:
+            raise BadArgument(
+                f"{self!r} has not been called yet, so the types of its arguments are not known.",
+                "Call it or one of its derivatives first, or use .inspect(*args).",
+            )
+        return self._last
+
+    def with_options(self, **changes: Any) -> Differentiable:
+        """The same function with other options."""
+        return Differentiable(self.python, replace(self.options, **changes))
+
+
+def differentiable(
+    func: Callable[..., Any] | None = None,
+    *,
+    wrt: Wrt = 0,
+    has_aux: bool = False,
+    backend: Backend = "auto",
+    boundscheck: bool = True,
+    fastmath: bool = False,
+) -> Any:
+    """Give a Python function derivatives.
+
+    Parameters
+    ----------
+    func : callable
+        A function of numbers, NumPy arrays and structures of them.
+    wrt : int, str or sequence of them
+        Arguments to differentiate with respect to, by position or name (`"self.k"` names an attribute).
+    has_aux : bool
+        The function returns `(objective, anything)` and only the objective is differentiated.
+    backend : {"auto", "numba", "python"}
+        "numba" compiles; "python" runs the readable text in CPython; "auto" compiles where every call has a compiled
+        form and says so once where it has not.
+    boundscheck : bool
+        Check indices at run time where they are not proved.
+    fastmath : bool
+        Allow the compiler to reorder sums and to assume that no NaN occurs.
+
+    Returns
+    -------
+    Differentiable
+        Call it like the function; `.grad`, `.value_and_grad`, `.vjp` and `.inspect` take the same arguments.
+    """
+    options = Options(wrt if isinstance(wrt, int | str) else tuple(wrt), has_aux, backend, boundscheck, fastmath)
+
+    def decorate(function: Callable[..., Any]) -> Differentiable:
+        if isinstance(function, Differentiable):
+            warnings.warn(f"{function!r} is differentiable already", UserWarning, stacklevel=3)
+            return function
+        if isinstance(function, classmethod | staticmethod):
+            function = function.__func__
+        unwrap(function)  # refuse what has no Python source here, at the user's decorator
+        return Differentiable(function, options)
+
+    return decorate if func is None else decorate(func)
+
+
+def grad(func: Callable[..., Any], wrt: Wrt = 0, **options: Any) -> Callable[..., Any]:
+    """A function that returns the gradient of `func`; see `differentiable` for the options."""
+    return _with(func, wrt, options).grad
+
+
+def value_and_grad(func: Callable[..., Any], wrt: Wrt = 0, **options: Any) -> Callable[..., Any]:
+    """A function that returns `(value, gradient)` of `func`."""
+    return _with(func, wrt, options).value_and_grad
+
+
+def vjp(func: Callable[..., Any], *args: Any, wrt: Wrt = 0, **options: Any) -> tuple[Any, Callable[[Any], Any]]:
+    """Value of `func` at `args`, and its pullback."""
+    return _with(func, wrt, options).vjp(*args)
+
+
+def _with(func: Callable[..., Any], wrt: Wrt, options: dict[str, Any]) -> Differentiable:
+    if isinstance(func, Differentiable):
+        return func.with_options(wrt=wrt, **options)
+    return _of_function(func, wrt if isinstance(wrt, int | str) else tuple(wrt), tuple(sorted(options.items())))
+
+
+@functools.lru_cache(maxsize=256)
+def _of_function(func: Callable[..., Any], wrt: Wrt, options: tuple[tuple[str, Any], ...]) -> Differentiable:
+    """The same object for the same function, so that `tg.grad(f)(x)` in a loop compiles once."""
+    result = differentiable(func, wrt=wrt, **dict(options))
+    assert isinstance(result, Differentiable)
+    return result
