@@ -131,6 +131,21 @@ VARIANTS: dict[Callable, list] = {
         call(values(2, 3), (2,)),
         call(values(2, 3), ((1, 2),)),
     ],
+    np.rollaxis: [
+        call(values(2, 3, 4), 0, 2),
+        call(values(2, 3, 4), 1, 3),
+        call(values(2, 3, 4), -1, -2),
+        call(values(2, 3), 1),
+    ],
+    np.astype: [call(1.5 * np.ones(()), np.float32)],
+    np.convolve: [
+        call(values(n), values(m, seed=1), mode)
+        for n, m in ((5, 2), (2, 5), (4, 4))
+        for mode in ("full", "same", "valid")
+    ],
+    np.correlate: [call(values(5), values(2, seed=1), mode) for mode in ("full", "same", "valid")],
+    np.polyval: [call(values(3), 0.7), call([1.5, 0.5], values(3)), call(values(1), values(2))],
+    np.vecdot: [call(values(2, 3), values(3, seed=1)), call(values(3, 2), values(3, 2, seed=1), axis=0)],
     np.triu: [call(values(3, 4), 1), call(values(2, 3, 3), -1)],
     np.tril: [call(values(3, 4), -1), call(values(2, 3, 3), 1)],
     np.diag: [

@@ -27,6 +27,7 @@ inactive(np.int64, np.int32, np.int16, np.int8, np.uint64, np.uint32, np.uint16,
 
 # piecewise constant
 inactive(np.floor, np.ceil, np.trunc, np.rint, np.fix, np.round, np.around, np.sign, np.floor_divide)
+inactive(np.spacing)
 inactive(math.floor, math.ceil, math.trunc, builtins.round, builtins.int, builtins.bool, operator.floordiv)
 
 # places and counts
@@ -37,7 +38,16 @@ inactive(np.tril_indices, np.triu_indices, np.tril_indices_from, np.triu_indices
 inactive(np.diag_indices, np.diag_indices_from)
 
 # shape and type
-inactive(np.shape, np.size, np.ndim, builtins.len, builtins.isinstance, np.broadcast_shapes, np.result_type)
+inactive(
+    np.linalg.matrix_rank,
+    np.shape,
+    np.size,
+    np.ndim,
+    builtins.len,
+    builtins.isinstance,
+    np.broadcast_shapes,
+    np.result_type,
+)
 
 # arrays that depend on a shape alone
 inactive(np.zeros, np.ones, np.empty, np.eye, np.identity, np.tri, np.arange)

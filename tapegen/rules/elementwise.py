@@ -11,7 +11,7 @@ import operator
 
 import numpy as np
 
-from tapegen.rules.registry import expands, linear, partials, pullback
+from tapegen.rules.registry import expands, fixed, linear, partials, pullback
 
 # ---- arithmetic ----------------------------------------------------------------------------------------------------
 
@@ -49,7 +49,7 @@ def remainder(x, y):
     return 1.0, -(x // y)
 
 
-@partials(np.fmod, math.fmod, domain=[(-3.0, -2.8), (1.1, 1.2)], nonfinite=True)
+@partials(np.fmod, math.fmod, math.remainder, domain=[(-3.0, -2.8), (1.1, 1.2)], nonfinite=True)
 def fmod(x, y, *, out):
     return 1.0, (out - x) / y
 
@@ -87,6 +87,16 @@ def absolute(x):
 @partials(np.copysign, math.copysign, domain=[(0.2, 2.0), (-2.0, -0.2)])
 def copysign(x, y):
     return np.sign(x) * np.copysign(1.0, y), None
+
+
+@linear(np.ldexp, math.ldexp, in_="x", shapes=[(), fixed(3)])
+def ldexp(x, i, *, out_bar):
+    return np.ldexp(out_bar, i)
+
+
+@partials(np.heaviside, domain=[(-2.0, -0.2), (0.2, 2.0)])
+def heaviside(x, at_zero):
+    return None, x == 0.0
 
 
 @partials(np.square, domain=[(-2.0, 2.0)])

@@ -173,6 +173,11 @@ def qr(a, mode="reduced", *, out, out_bar):
     return matrix_transpose(np.linalg.solve(r, matrix_transpose(q_bar + q @ symmetric)))
 
 
+@expands(np.linalg.svdvals, shapes=[full_rank])
+def svdvals(x):
+    return np.linalg.svd(x, compute_uv=False)
+
+
 @pullback(np.linalg.svd, shapes=[full_rank, fixed(False)])
 def svd(a, full_matrices=True, compute_uv=True, *, out, out_bar):
     """Thin form (Townsend 2016).  Singular vectors of equal singular values have no derivative (inf or NaN)."""

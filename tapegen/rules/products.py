@@ -21,7 +21,7 @@ from tapegen.rules.registry import expands, fixed, pullback
 # ---- matrix products -----------------------------------------------------------------------------------------------
 
 
-@pullback(np.matmul, operator.matmul, wrt=("a", "b"), shapes=[(3, 4), (4, 2)])
+@pullback(np.matmul, np.linalg.matmul, operator.matmul, wrt=("a", "b"), shapes=[(3, 4), (4, 2)])
 def matmul(a, b, *, out_bar):
     if np.ndim(a) == 1 and np.ndim(b) == 1:
         return out_bar * b, out_bar * a
@@ -79,7 +79,7 @@ def vdot(a, b, *, out_bar):
     return out_bar * np.reshape(b, np.shape(a)), out_bar * np.reshape(a, np.shape(b))
 
 
-@pullback(np.outer, wrt=("a", "b"), shapes=[(3,), (4,)])
+@pullback(np.outer, np.linalg.outer, wrt=("a", "b"), shapes=[(3,), (4,)])
 def outer(a, b, *, out_bar):
     if np.ndim(a) == 1 and np.ndim(b) == 1:
         return out_bar @ b, a @ out_bar
@@ -91,7 +91,7 @@ def outer_pushforward(a, b, *, a_dot, b_dot):
     return np.outer(a_dot, b) + np.outer(a, b_dot)
 
 
-@pullback(np.tensordot, wrt=("a", "b"), shapes=[(2, 3, 4), (3, 4, 5)])
+@pullback(np.tensordot, np.linalg.tensordot, wrt=("a", "b"), shapes=[(2, 3, 4), (3, 4, 5)])
 def tensordot(a, b, axes=2, *, out_bar):
     a_axes, b_axes = contracted_axes(axes, np.ndim(a), np.ndim(b))
     return contraction_bar(a, b, a_axes, b_axes, out_bar)
@@ -125,6 +125,11 @@ def contraction_bar(a, b, a_axes, b_axes, out_bar):
     return a_bar, b_bar
 
 
+@expands(np.vecdot, np.linalg.vecdot, shapes=[(3, 4), (3, 4)])
+def vecdot(a, b, *, axis=-1):
+    return np.sum(np.moveaxis(a, axis, -1) * np.moveaxis(b, axis, -1), axis=-1)
+
+
 @expands(np.kron, shapes=[(2, 3), (3, 2)])
 def kron(a, b):
     # ranks made equal, then every axis of a before the same axis of b
@@ -150,6 +155,41 @@ def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
     y = a[2] * b[0] - a[0] * b[2]
     z = a[0] * b[1] - a[1] * b[0]
     return np.stack((x, y, z), axis=axisc)
+
+
+# ---- convolution ---------------------------------------------------------------------------------------------------
+
+
+@pullback(np.convolve, wrt=("a", "v"), shapes=[(5,), (3,)])
+def convolve(a, v, mode="full", *, out_bar):
+    """The cotangent of the full convolution, of which the other modes are the middle, correlated with the partner."""
+    if mode == "full":
+        full_bar = out_bar
+    else:
+        full_bar = np.zeros(np.size(a) + np.size(v) - 1, dtype=out_bar.dtype)
+        start = (np.size(full_bar) - np.size(out_bar)) // 2
+        full_bar[start : start + np.size(out_bar)] = out_bar
+    return np.correlate(full_bar, v, "valid"), np.correlate(full_bar, a, "valid")
+
+
+@convolve.pushforward
+def convolve_pushforward(a, v, mode="full", *, a_dot, v_dot):
+    return np.convolve(a_dot, v, mode) + np.convolve(a, v_dot, mode)
+
+
+@expands(np.correlate, shapes=[(5,), (3,)])
+def correlate(a, v, mode="valid"):
+    return np.convolve(a, v[::-1], mode)
+
+
+@expands(np.polyval, shapes=[(4,), (3,)])
+def polyval(p, x):
+    """Horner's scheme, highest power first."""
+    p = np.asarray(p)
+    y = np.zeros_like(x)
+    for k in range(np.size(p)):
+        y = y * x + p[k]
+    return y
 
 
 # ---- einsum --------------------------------------------------------------------------------------------------------

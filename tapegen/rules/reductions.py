@@ -85,7 +85,7 @@ def prod(a, axis=None, dtype=None, *, keepdims=False, out_bar):
 # ---- largest and smallest ------------------------------------------------------------------------------------------
 
 
-@pullback(np.max, np.min, shapes=[(3, 4)])
+@pullback(np.max, np.amax, np.min, np.amin, shapes=[(3, 4)])
 def max_(a, axis=None, *, keepdims=False, out, out_bar):
     """Elements that tie share alike."""
     hit = a == expand_like(out, a, axis, keepdims)

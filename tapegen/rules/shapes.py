@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tapegen.ir.ops import transpose_view
 from tapegen.rules.helpers import axes_tuple, even_axes, inverse_permutation, require, slice_axis
 from tapegen.rules.registry import fixed, linear
 
@@ -49,7 +50,18 @@ def broadcast_to(array, shape, *, out_bar):
     return out_bar  # un-broadcasting is the compiler's
 
 
+@linear(np.broadcast_arrays, in_="args", shapes=[(3, 1), (4,)])
+def broadcast_arrays(*args, out_bar):
+    return out_bar  # un-broadcasting is the compiler's
+
+
 # ---- order of axes -------------------------------------------------------------------------------------------------
+
+
+@linear(transpose_view, in_="a", shapes=[(2, 3, 4)])
+def transpose_attribute(a, *, out_bar):
+    """`a.T`."""
+    return out_bar.T
 
 
 @linear(np.transpose, in_="a", shapes=[(2, 3, 4)])
@@ -72,6 +84,13 @@ def swapaxes(a, axis1, axis2, *, out_bar):
 @linear(np.moveaxis, in_="a", shapes=[(2, 3, 4), fixed(0), fixed(2)])
 def moveaxis(a, source, destination, *, out_bar):
     return np.moveaxis(out_bar, destination, source)
+
+
+@linear(np.rollaxis, in_="a", shapes=[(2, 3, 4), fixed(2)])
+def rollaxis(a, axis, start=0, *, out_bar):
+    axis = axis % np.ndim(a)
+    end = start + np.ndim(a) if start < 0 else start
+    return np.moveaxis(out_bar, end - 1 if axis < end else end, axis)
 
 
 # ---- order of elements ---------------------------------------------------------------------------------------------
