@@ -93,6 +93,8 @@ def mul(a: Expr, b: Expr) -> Expr:
     match a, b:
         case Const(x), Const(y) if isinstance(x, int | float) and isinstance(y, int | float):
             return Const(x * y)
+        case Const(), Call(operator.mul, (left, right)):
+            return Call(operator.mul, (mul(a, left), right), (), b.type)
         case _, Call(operator.neg, (inner,)):
             return neg(mul(a, inner))
         case Call(operator.neg, (inner,)), _:

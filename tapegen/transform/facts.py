@@ -33,11 +33,11 @@ class Facts:
         """
         if not isinstance(array.type, Array | ListOf):
             return True
-        roots = self.effects.roots_of(array)
+        roots = self.effects.roots(array)
         for scope in self.scopes.at[stmt].chain():
             if scope.is_loop:
                 for var in scope.carried:
-                    if isinstance(var.type, Array | ListOf) and self.effects.roots_of(var) & roots:
+                    if isinstance(var.type, Array | ListOf) and self.effects.roots(var) & roots:
                         inside = rewrite.statements((scope.header,)) if scope.header is not None else ()
                         if any(self.effects.writes.get(inner, frozenset()) & roots for inner in inside):
                             return False

@@ -158,6 +158,7 @@ class _Recorder:
         self.scopes, self.effects, self.shapes = facts.scopes, facts.effects, facts.shapes
         self.cheap = -1 if everything else CHEAP
         self.uses: Counter[Var] = Counter()
+        self.leaf_uses: Counter[Key] = Counter()
         self.decided: dict[Key, Decision] = {}
         self.sure: set[Key] = set()  # keys that must be recorded whatever else is decided
         self.memo: dict[Key, tuple[int, frozenset[Key]]] = {}
@@ -178,8 +179,9 @@ class _Recorder:
         for var, scope in needs:
             owner = self.scopes.owner_seen_from(var, scope)
             keys.append((var, owner))
-        for var, owner in keys:
+        for var, owner in dict.fromkeys(keys):
             _, leaves = self._cost(var, owner)
+            self.leaf_uses.update(leaves)
             if (var, id(owner)) in leaves:
                 self.sure.add((var, id(owner)))
         for var, owner in sorted(keys, key=lambda key: self._position(key[0])):
@@ -292,7 +294,7 @@ class _Recorder:
         owner = self.scopes.owner.get(load.array)
         if owner is None or not isinstance(load.array.type, Array) or isinstance(load.type, Array):
             return None
-        roots = self.effects.roots_of(load.array)
+        roots = self.effects.roots(load.array)
         best: Stmt | None = None
         depth = 0
         levels = 0
@@ -411,10 +413,7 @@ class _Recorder:
         cost, leaves = self._cost(var, owner)
         if key not in leaves:
             missing = leaves - self.sure
-            scalar_from_array = isinstance(var.type, Scalar) and any(
-                isinstance(leaf.type, Array) and leaf not in self.snapshots.values() for leaf, _ in missing
-            )
-            if not missing or (len(missing) == 1 and not scalar_from_array):
+            if not missing or (len(missing) == 1 and self._serves_others(next(iter(missing)), var)):
                 self.sure |= missing
                 stmt = self._definition(var, owner)
                 assert stmt is not None
@@ -424,6 +423,12 @@ class _Recorder:
                 return
         self.sure.add(key)
         self._decide(var, owner, "record", self._reason(var, owner))
+
+    def _serves_others(self, leaf: Key, var: Var) -> bool:
+        """Whether recording `leaf` instead of `var` spares more than this one record."""
+        if isinstance(var.type, Scalar) and isinstance(leaf[0].type, Array) and leaf[0] not in self.snapshots.values():
+            return False
+        return self.leaf_uses[leaf] > 1
 
     def _decide(self, var: Var, owner: Scope, way: Way, why: str) -> None:
         decision = Decision(var, owner, way, why)
@@ -596,7 +601,7 @@ class _Recorder:
         last = None
         complete: list[Stmt] = list(self.scopes.assigns.get(var, ()))
         if isinstance(var.type, Array | ListOf):  # an array is complete after the last store into it
-            roots = self.effects.roots_of(var)
+            roots = self.effects.roots(var)
             complete += [stmt for stmt in self.writers(roots) if self.scopes.at[stmt].within(scope)]
         for stmt in complete:
             anchor: Stmt | None = stmt

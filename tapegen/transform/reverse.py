@@ -200,19 +200,17 @@ class _Reverser:
         return tuple(seeds)
 
     def _gradient(self, param: Var) -> Expr:
+        cot = self.cotangent(param)
+        owned = cot.named or len(cot.pending) > 1 or (bool(cot.pending) and cot.pending[0].owned)
         total = self._consume(param)
         if total is None:
-            return build.zero_like(param)
-        cot = self.cotangents[param]
-        if isinstance(param.type, Array) and not cot.named:
-            # results never share memory with each other or with the caller's seed
-            if not _is_fresh(total):
+            total = build.zero_like(param)
+        elif isinstance(param.type, Array):
+            total = _full(total, param)
+            if not owned and not _is_fresh(total):  # results share no memory with each other or with the seed
                 total = build.copy(total)
-        elif isinstance(param.type, Array) and total != cot.name and not _is_fresh(total):
-            total = build.copy(total)
-        if isinstance(total, Var) and total == cot.name:
-            return total
-        self.emit(Assign((cot.name,), total))
+        if total != cot.name:
+            self.emit(Assign((cot.name,), total))
         return cot.name
 
     # ---- emitting ----------------------------------------------------------------------------------------------------

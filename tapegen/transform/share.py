@@ -43,7 +43,7 @@ def share_loads(block: Block, effects: Effects, user_names: Set[str]) -> Block:
             known = {
                 load: var
                 for load, var in known.items()
-                if not effects.roots_of(load.array) & written
+                if not effects.roots(load.array) & written
                 and (var not in assigned or var in _targets(stmt))
                 and not (rewrite.free_vars(load) & assigned)
             }

@@ -61,12 +61,15 @@ class Facts:
         Forms that are known not to be negative.
     never_one : set
         Sizes that are known not to be 1.
+    nonzero : set
+        Vars that are known not to be 0.
     """
 
     forms: dict[Var, Affine] = field(default_factory=dict)
     shapes: dict[Var, Extents] = field(default_factory=dict)
     inequalities: dict[Affine, None] = field(default_factory=dict)
     never_one: frozenset[Expr] = frozenset()
+    nonzero: frozenset[Expr] = frozenset()
     mentioned: set[Var] = field(default_factory=set)
 
     def copy(self) -> Facts:
@@ -79,6 +82,7 @@ class Facts:
             {var: shape for var, shape in self.shapes.items() if other.shapes.get(var) == shape},
             {form: None for form in self.inequalities if form in other.inequalities},
             self.never_one & other.never_one,
+            self.nonzero & other.nonzero,
             self.mentioned | other.mentioned,
         )
 
@@ -95,6 +99,7 @@ class Facts:
         }
         self.inequalities = {f: None for f in self.inequalities if not _mentions(f, gone)}
         self.never_one = frozenset(size for size in self.never_one if gone.isdisjoint(free_vars(size)))
+        self.nonzero = self.nonzero - gone
         self.mentioned -= gone
 
     def define(self, var: Var, value: Expr) -> None:
@@ -137,6 +142,11 @@ class Facts:
     def assume_equal(self, a: Affine, b: Affine) -> None:
         self.assume(a - b)
         self.assume(b - a)
+
+    def assume_nonzero(self, var: Expr) -> None:
+        if isinstance(var, Var):
+            self.nonzero = self.nonzero | {var}
+            self.mentioned.add(var)
 
     def assume_test(self, test: Expr, holds: bool = True) -> None:
         """Remember what a condition says about integers."""

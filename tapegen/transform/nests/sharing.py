@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tapegen.ir import ops, rewrite
+from tapegen.ir import ops
 from tapegen.ir.nodes import (
     Assign,
     Block,
@@ -84,7 +84,7 @@ class Sharing:
                 case Raise() | Return():
                     return None
                 case _:
-                    self._at[stmt] = self._at.get(stmt, frozenset()) | pairs
+                    self._at[stmt] = pairs
         return pairs
 
     def _loop(self, body: Block, pairs: Pairs) -> Pairs:
@@ -153,8 +153,3 @@ def _makes_fresh(func: Any) -> bool:
         return True
     module = getattr(func, "__module__", None) or ""
     return module.partition(".")[0] in _FRESH or module == ops.__name__
-
-
-def mentions(expr: Expr | Slice, var: Var) -> bool:
-    """Whether an expression mentions a name."""
-    return var in rewrite.free_vars(expr)
