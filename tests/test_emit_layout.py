@@ -13,7 +13,7 @@ import pytest
 
 from tapegen.backend.layout.document import layout_lines
 from tapegen.backend.layout.literals import literal, words
-from tapegen.backend.layout.statements import definition, header, statement
+from tapegen.backend.layout.statements import clause, definition, statement
 
 NAMES = ["u", "k", "dt", "energy", "temperature", "conductivity", "boundary_flux", "cell_average_velocity"]
 BINARY = [ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Mult, ast.Pow, ast.MatMult, ast.FloorDiv, ast.Mod, ast.BitAnd]
@@ -110,9 +110,9 @@ def printed(node: ast.stmt, indent: int) -> list[str]:
     match node:
         case ast.If(test) | ast.While(test):
             keyword = "if" if isinstance(node, ast.If) else "while"
-            return [*layout_lines(header(keyword, test), indent), " " * (indent + 4) + "pass"]
+            return [*layout_lines(clause(keyword, test), indent), " " * (indent + 4) + "pass"]
         case ast.For(ast.Name(target), iterable):
-            return [*layout_lines(header(f"for {target} in", iterable), indent), " " * (indent + 4) + "pass"]
+            return [*layout_lines(clause(f"for {target} in", iterable), indent), " " * (indent + 4) + "pass"]
     return layout_lines(statement(node), indent)
 
 

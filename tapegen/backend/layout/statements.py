@@ -51,7 +51,7 @@ def statement(node: ast.stmt) -> Doc:
     raise AssertionError(f"no layout for {type(node).__name__}")
 
 
-def header(keyword: str, test: ast.expr) -> Doc:
+def clause(keyword: str, test: ast.expr) -> Doc:
     """`if test:`, `while test:`, `for i in range(n):` (the keyword may be several words)."""
     return (keyword, " ", _value(test), ":")
 

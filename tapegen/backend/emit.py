@@ -1,0 +1,364 @@
+"""IR functions as the text of a Python module."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, assert_never
+
+from tapegen.backend.depth import Shortener
+from tapegen.backend.expressions import BINARY, Expressions, is_binary
+from tapegen.backend.helpers import LOCALS_OF_HELPERS, Helpers
+from tapegen.backend.layout.document import INDENT, Doc, layout_lines
+from tapegen.backend.layout.statements import clause, definition, statement
+from tapegen.backend.layout.statements import decorator as decorator_line
+from tapegen.backend.namespace import Namespace
+from tapegen.backend.prose import comment, docstring
+from tapegen.backend.source import PythonSource
+from tapegen.errors import CompileLimit, Span
+from tapegen.ir import nodes, ops, rewrite
+from tapegen.ir.nodes import Call, Const, Expr, Slice, Var
+from tapegen.ir.types import Array, Scalar
+
+MAX_LOOPS = 20  # CPython: "too many statically nested blocks"
+MAX_BLOCKS = 95  # CPython: "too many levels of indentation"
+
+_Lines = list[tuple[str, Span | None]]
+_Target = ast.Name | ast.Subscript
+
+
+def emit(
+    function: nodes.Function,
+    *,
+    modules: Mapping[str, str] | None = None,
+    header: str | None = None,
+    decorator: str | None = None,
+    extra: Sequence[nodes.Function] = (),
+) -> PythonSource:
+    """Print a function, and those it calls, as a Python module.
+
+    The text is laid out as `ruff format` would at 88 columns and is a pure function of the arguments.
+
+    Parameters
+    ----------
+    function : ir.Function
+        The function to print; tapes are arrays by now.  A Call whose `func` is itself an `ir.Function` prints as a call
+        of that function, which the text then defines too.
+    modules : mapping of str to str, optional
+        What the user's program calls its modules; `{"numpy": "np"}` unless said otherwise.
+    header : str, optional
+        Comment lines at the top of the text.
+    decorator : str, optional
+        Decorator of every function, an expression in names of numba (`njit(error_model="numpy")`).
+    extra : sequence of ir.Function
+        Functions to define before this one although no Call refers to them.
+
+    Returns
+    -------
+    PythonSource
+
+    Raises
+    ------
+    CompileLimit
+        If blocks or conditions nest deeper than CPython allows.
+    """
+    return _Module(function, dict(modules or {}), decorator, extra).source(header)
+
+
+class _Module:
+    """One text while it is being put together."""
+
+    def __init__(
+        self,
+        function: nodes.Function,
+        modules: dict[str, str],
+        decorator: str | None,
+        extra: Sequence[nodes.Function],
+    ) -> None:
+        self.functions = _callees_first([*extra, function])
+        self.entry = function
+        self.decorator = decorator
+        taken = {function.name for function in self.functions} | LOCALS_OF_HELPERS
+        for each in self.functions:
+            taken.update(_local_names(each))
+        given = [item for each in self.functions for item in each.globals]
+        self.names = Namespace(taken, modules, given)
+        self.helpers = Helpers(self.names, compiled=decorator is not None)
+        self.expressions = Expressions(self.names, self.helpers, {id(each): each.name for each in self.functions})
+
+    def source(self, header: str | None) -> PythonSource:
+        printed = [_FunctionText(each, self).lines() for each in self.functions]
+        decorated = self._decorator_lines()
+        helpers: list[_Lines] = [[(line, None) for line in text] for text in self.helpers.texts.values()]
+        lines: _Lines = [(line, None) for line in comment(header, 0)] if header else []
+        imports = self.names.import_lines()
+        if imports:
+            lines += [("", None)] * bool(lines) + [(line, None) for line in imports]
+        for block in [*helpers, *printed]:
+            lines += [("", None)] * (2 if lines else 0) + [(line, None) for line in decorated] + block
+        return PythonSource(
+            text="".join(line + "\n" for line, _ in lines),
+            entry=self.entry.name,
+            functions=(*self.helpers.texts, *(each.name for each in self.functions)),
+            namespace=self.names.objects,
+            line_map=tuple(span for _, span in lines),
+            decorator=self.decorator,
+        )
+
+    def _decorator_lines(self) -> list[str]:
+        if self.decorator is None:
+            return []
+        node = ast.parse(self.decorator, mode="eval").body
+        name = node.func if isinstance(node, ast.Call) else node
+        if not isinstance(name, ast.Name):
+            raise ValueError(f"not a decorator of numba: {self.decorator}")
+        imported = self.names.imported("numba", name.id)
+        node = ast.Call(imported, node.args, node.keywords) if isinstance(node, ast.Call) else imported
+        return layout_lines(decorator_line(node), 0)
+
+
+class _FunctionText:
+    """The lines of one function."""
+
+    def __init__(self, function: nodes.Function, module: _Module) -> None:
+        self.function = function
+        self.expressions = module.expressions
+        self.names = module.names
+        self.shorten = Shortener(lambda: module.names.fresh("part"), is_binary)
+        self.out: _Lines = []
+        self.loops = 0
+
+    def lines(self) -> _Lines:
+        function = self.function
+        defaults = dict(function.defaults)
+        params = [
+            (param.name, self.expressions(defaults[param.name]) if param.name in defaults else None)
+            for param in function.params
+        ]
+        self._add(definition(function.name, params), 0, function.origin)
+        self.out += [(line, None) for line in docstring(function.doc, INDENT)]
+        self._block(function.body, INDENT, function.origin, has_doc=bool(function.doc))
+        return self.out
+
+    def _add(self, doc: Doc, indent: int, span: Span | None) -> None:
+        self.out += [(line, span) for line in layout_lines(doc, indent)]
+
+    # ---- blocks ----
+
+    def _block(self, block: nodes.Block, indent: int, span: Span | None, has_doc: bool = False) -> None:
+        """A block: comments, statements, and `pass` where there is nothing to do."""
+        if indent > MAX_BLOCKS * INDENT:
+            raise CompileLimit(
+                f"Blocks nest more than {MAX_BLOCKS} deep here.",
+                "Move the inner ones to a function of their own.",
+                span,
+            )
+        start = len(self.out)
+        empty = not has_doc
+        for stmt in block:
+            if isinstance(stmt, nodes.Comment):
+                self._comment(stmt, indent, first=len(self.out) == start)
+                continue
+            before = len(self.out)
+            self._statement(stmt, indent)
+            empty = empty and len(self.out) == before
+        while len(self.out) > start and not self.out[-1][0]:
+            self.out.pop()
+        if empty:
+            self.out.append((" " * indent + "pass", None))
+
+    def _comment(self, stmt: nodes.Comment, indent: int, first: bool) -> None:
+        if stmt.text:
+            self.out += [(line, stmt.origin) for line in comment(stmt.text, indent)]
+        elif not first and self.out[-1][0]:
+            self.out.append(("", None))
+
+    def _shortened(self, expr: Any, indent: int, span: Span | None) -> Any:
+        before, expr = self.shorten(expr, span)
+        for assign in before:
+            self._statement(assign, indent)
+        return expr
+
+    def _expression(self, expr: Expr, indent: int, span: Span | None) -> ast.expr:
+        return self.expressions(self._shortened(expr, indent, span))
+
+    # ---- statements ----
+
+    def _statement(self, stmt: nodes.Stmt, indent: int) -> None:
+        span = stmt.origin
+        match stmt:
+            case nodes.Assign(targets, value):
+                self._assign(targets, self._shortened(value, indent, span), indent, span)
+            case nodes.Store():
+                self._store(stmt, indent)
+            case nodes.Effect(call):
+                self._effect(self._shortened(call, indent, span), indent, span)
+            case nodes.If():
+                self._if(stmt, indent)
+            case nodes.For(target, start, stop, step, body):
+                bounds = [self._expression(part, indent, span) for part in _range_arguments(start, stop, step)]
+                iterable = ast.Call(self.names.builtin("range"), bounds, [])
+                self._loop(clause(f"for {target.name} in", iterable), body, indent, span)
+            case nodes.While(test, body):
+                before, test = self.shorten(test, span)
+                if before:
+                    raise CompileLimit(
+                        "The condition of this loop is too long to be written out.",
+                        "Compute parts of it in the body of the loop.",
+                        span,
+                    )
+                self._loop(clause("while", self.expressions(test)), body, indent, span)
+            case nodes.Break():
+                self._simple(ast.Break(), indent, span)
+            case nodes.Continue():
+                self._simple(ast.Continue(), indent, span)
+            case nodes.Return(values):
+                self._return(values, indent, span)
+            case nodes.Raise(exception, message):
+                error = self.names.reference(exception)
+                if message:
+                    error = ast.Call(error, [self._expression(part, indent, span) for part in message], [])
+                self._simple(ast.Raise(error), indent, span)
+            case nodes.Push() | nodes.Pop() | nodes.Comment():
+                raise AssertionError(f"{type(stmt).__name__} is not a statement of a finished program")
+            case _:
+                assert_never(stmt)
+
+    def _simple(self, node: ast.stmt, indent: int, span: Span | None) -> None:
+        self._add(statement(node), indent, span)
+
+    def _assign(self, targets: tuple[Var, ...], value: Expr, indent: int, span: Span | None) -> None:
+        if len(targets) > 1:
+            left_side = ast.Tuple([ast.Name(target.name) for target in targets])
+            self._simple(ast.Assign([left_side], self.expressions(value)), indent, span)
+            return
+        (target,) = targets
+        left = ast.Name(target.name)
+        own = isinstance(value, Call) and is_binary(value.func) and _names(value.args[0], target)
+        if own and isinstance(value, Call) and isinstance(target.type, Scalar):
+            self._augment(left, BINARY[value.func], value.args[1], indent, span)
+        else:
+            self._simple(ast.Assign([left], self.expressions(value)), indent, span)
+
+    def _augment(self, left: _Target, op: type[ast.operator], value: Expr, indent: int, span: Span | None) -> None:
+        """`left += value`, or `left -= x` where the value is `-x` (which is the same number)."""
+        if op is ast.Add and isinstance(value, Call) and value.func is operator.neg:
+            op, value = ast.Sub, value.args[0]
+        self._simple(ast.AugAssign(left, op(), self.expressions(value)), indent, span)
+
+    def _store(self, stmt: nodes.Store, indent: int) -> None:
+        span = stmt.origin
+        scalar_place = isinstance(stmt.array.type, Array) and stmt.array.type.rank == 0
+        value = self._shortened(stmt.value, indent, span)
+        index = tuple(self._shortened(item, indent, span) for item in stmt.index)
+        if stmt.accumulate and any(_may_repeat(item) for item in index):
+            self._scatter(stmt.array, index, value, indent, span)
+            return
+        if not index and stmt.accumulate and not scalar_place:
+            left: _Target = ast.Name(stmt.array.name)
+        elif not index and not stmt.accumulate:
+            left = self.expressions.element(stmt.array, (Const(Ellipsis) if scalar_place else Slice(),))
+        else:
+            left = self.expressions.element(stmt.array, index)  # `a[()] += e`: numba cannot do it with `a[...]`
+        if stmt.accumulate:
+            self._augment(left, ast.Add, value, indent, span)
+        else:
+            self._simple(ast.Assign([left], self.expressions(value)), indent, span)
+
+    def _scatter(self, array: Var, index: tuple[nodes.Index, ...], value: Expr, indent: int, span: Span | None) -> None:
+        """`np.add.at(a, i, v)`: the same element may be meant several times."""
+        position = self.expressions.index(index)
+        if isinstance(position, ast.Tuple) and any(isinstance(item, ast.Slice) for item in position.elts):
+            position = ast.Subscript(self.names.numpy("s_"), position)
+        func = ast.Attribute(self.names.numpy("add"), "at")
+        call = ast.Call(func, [ast.Name(array.name), position, self.expressions(value)], [])
+        self._simple(ast.Expr(call), indent, span)
+
+    def _effect(self, call: Call, indent: int, span: Span | None) -> None:
+        if call.func is ops.set_item:
+            sequence, index, value = (self.expressions(arg) for arg in call.args)
+            self._simple(ast.Assign([ast.Subscript(sequence, index)], value), indent, span)
+        else:
+            self._simple(ast.Expr(self.expressions(call)), indent, span)
+
+    def _if(self, stmt: nodes.If, indent: int) -> None:
+        keyword = "if"
+        test = self._shortened(stmt.test, indent, stmt.origin)
+        while True:
+            self._add(clause(keyword, self.expressions(test)), indent, stmt.origin)
+            self._block(stmt.body, indent + INDENT, stmt.origin)
+            if not stmt.orelse:
+                return
+            keyword, orelse = "elif", stmt.orelse
+            inner = orelse[0]
+            if len(orelse) > 1 or not isinstance(inner, nodes.If):
+                break
+            before, test = self.shorten(inner.test, inner.origin)
+            if before:  # what the condition needs has to come first
+                orelse = (*before, replace(inner, test=test))
+                break
+            stmt = inner
+        self._add("else:", indent, None)
+        self._block(orelse, indent + INDENT, stmt.origin)
+
+    def _loop(self, first_line: Doc, body: nodes.Block, indent: int, span: Span | None) -> None:
+        self.loops += 1
+        if self.loops > MAX_LOOPS:
+            raise CompileLimit(
+                f"Loops nest more than {MAX_LOOPS} deep here.", "Move the inner ones to a function of their own.", span
+            )
+        self._add(first_line, indent, span)
+        self._block(body, indent + INDENT, span)
+        self.loops -= 1
+
+    def _return(self, values: tuple[Expr, ...], indent: int, span: Span | None) -> None:
+        if not values:
+            return
+        results = [self._expression(value, indent, span) for value in values]
+        self._simple(ast.Return(results[0] if len(results) == 1 else ast.Tuple(results)), indent, span)
+
+
+# ---- what is asked about the program --------------------------------------------------------------------------------
+
+
+def _callees_first(functions: list[nodes.Function]) -> list[nodes.Function]:
+    """Functions and those they call, each after its callees."""
+    order: dict[int, nodes.Function] = {}
+
+    def visit(function: nodes.Function) -> None:
+        if id(function) in order:
+            return
+        for stmt in rewrite.statements(function.body):
+            for part in rewrite.headers(stmt):
+                for found in rewrite.subexpressions(part):
+                    if isinstance(found, Call) and isinstance(found.func, nodes.Function):
+                        visit(found.func)
+        order[id(function)] = function
+
+    for function in functions:
+        visit(function)
+    return list(order.values())
+
+
+def _local_names(function: nodes.Function) -> set[str]:
+    names = {param.name for param in function.params}
+    for stmt in rewrite.statements(function.body):
+        names.update(var.name for var in rewrite.defines(stmt))
+    return names
+
+
+def _names(expr: Expr, var: Var) -> bool:
+    return isinstance(expr, Var) and expr.name == var.name
+
+
+def _may_repeat(item: nodes.Index) -> bool:
+    """Whether an index may mean one element several times."""
+    return not isinstance(item, Slice) and isinstance(item.type, Array) and item.type.dtype != "bool"
+
+
+def _range_arguments(start: Expr, stop: Expr, step: Expr) -> list[Expr]:
+    if step != Const(1):
+        return [start, stop, step]
+    return [stop] if start == Const(0) else [start, stop]

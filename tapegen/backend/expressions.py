@@ -1,0 +1,316 @@
+"""IR expressions as Python syntax."""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+from collections.abc import Callable, Hashable
+from types import MethodDescriptorType
+from typing import Any, assert_never
+
+import numpy as np
+
+from tapegen.backend.helpers import Helpers
+from tapegen.backend.namespace import Namespace
+from tapegen.ir import nodes, ops
+from tapegen.ir.types import Array, Type
+
+BINARY: dict[Any, type[ast.operator]] = {
+    operator.add: ast.Add,
+    operator.sub: ast.Sub,
+    operator.mul: ast.Mult,
+    operator.truediv: ast.Div,
+    operator.floordiv: ast.FloorDiv,
+    operator.mod: ast.Mod,
+    operator.pow: ast.Pow,
+    operator.matmul: ast.MatMult,
+    operator.lshift: ast.LShift,
+    operator.rshift: ast.RShift,
+    operator.and_: ast.BitAnd,
+    operator.or_: ast.BitOr,
+    operator.xor: ast.BitXor,
+}
+COMPARISONS: dict[Any, type[ast.cmpop]] = {
+    operator.lt: ast.Lt,
+    operator.le: ast.LtE,
+    operator.gt: ast.Gt,
+    operator.ge: ast.GtE,
+    operator.eq: ast.Eq,
+    operator.ne: ast.NotEq,
+    operator.is_: ast.Is,
+    operator.is_not: ast.IsNot,
+    operator.contains: ast.In,
+}
+_UNARY: dict[Any, type[ast.unaryop]] = {
+    operator.neg: ast.USub,
+    operator.pos: ast.UAdd,
+    operator.not_: ast.Not,
+    operator.invert: ast.Invert,
+}
+_NEGATED: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.In: ast.NotIn, ast.Is: ast.IsNot}
+
+
+def is_binary(func: object) -> bool:
+    """Whether a call of this function is written as a binary operator."""
+    return isinstance(func, Hashable) and func in BINARY
+
+
+class Expressions:
+    """Translates expressions for one text.
+
+    Parameters
+    ----------
+    names : Namespace
+        Where names of functions and modules come from.
+    helpers : Helpers
+        Functions that the text defines for itself.
+    functions : dict
+        Names of the functions that the text consists of, by the id of their IR.
+    """
+
+    def __init__(self, names: Namespace, helpers: Helpers, functions: dict[int, str]) -> None:
+        self.names = names
+        self.helpers = helpers
+        self.functions = functions
+
+    def __call__(self, expr: nodes.Expr) -> ast.expr:
+        match expr:
+            case nodes.Var(name):
+                return ast.Name(name)
+            case nodes.Const(value):
+                return self.constant(value)
+            case nodes.Call():
+                return self._call(expr)
+            case nodes.Tuple(items):
+                return ast.Tuple([self(item) for item in items])
+            case nodes.Load(array, index):
+                return self.element(array, index)
+        assert_never(expr)
+
+    # ---- indexing ----
+
+    def element(self, array: nodes.Var, index: tuple[nodes.Index, ...]) -> ast.Subscript:
+        """`array[index]`, without the full slices that may be left out at the end."""
+        return ast.Subscript(ast.Name(array.name), self.index(index))
+
+    def index(self, index: tuple[nodes.Index, ...]) -> ast.expr:
+        """What stands between the brackets; `...` for a whole array, and `()` for its only element."""
+        items = list(index)
+        while len(items) > 1 and items[-1] == nodes.Slice():
+            items.pop()
+        parts = [self._index_item(item) for item in items]
+        return parts[0] if len(parts) == 1 else ast.Tuple(parts)
+
+    def _index_item(self, item: nodes.Index) -> ast.expr:
+        if not isinstance(item, nodes.Slice):
+            return self(item)
+        lo, hi, step = (None if part is None else self(part) for part in (item.lo, item.hi, item.step))
+        return ast.Slice(lo, hi, None if item.step == nodes.Const(1) else step)
+
+    # ---- constants ----
+
+    def constant(self, value: object) -> ast.expr:
+        """A literal, or the name of a function, class or dtype."""
+        match value:
+            case None | bool() | str() | bytes():
+                return ast.Constant(value)
+            case np.generic():
+                return self._numpy_scalar(value)
+            case int():
+                return _signed(value < 0, ast.Constant(abs(value)))
+            case float():
+                negative = math.copysign(1.0, value) < 0 and not math.isnan(value)
+                if math.isfinite(value):
+                    return _signed(negative, ast.Constant(abs(value)))
+                return _signed(negative, self.names.numpy("nan" if math.isnan(value) else "inf"))
+            case complex(real=real, imag=imag):
+                if math.copysign(1.0, real) > 0 and real == 0 and math.copysign(1.0, imag) > 0 and math.isfinite(imag):
+                    return ast.Constant(value)
+                return ast.Call(self.names.builtin("complex"), [self.constant(real), self.constant(imag)], [])
+            case tuple():
+                return ast.Tuple([self.constant(item) for item in value])
+            case list():
+                return ast.List([self.constant(item) for item in value])
+            case slice():
+                return ast.Call(
+                    self.names.builtin("slice"),
+                    [self.constant(part) for part in (value.start, value.stop, value.step)],
+                    [],
+                )
+            case np.dtype():
+                return self.names.reference(value.type)
+        if value is Ellipsis:
+            return ast.Constant(value)
+        return self.names.reference(value)
+
+    def _numpy_scalar(self, value: np.generic) -> ast.expr:
+        """`np.float32(0.1)`: the shortest digits that give this value back."""
+        plain = value.item()
+        if isinstance(value, np.floating) and np.isfinite(value):
+            short = float(str(value))
+            plain = short if type(value)(short) == value else plain
+        return ast.Call(self.names.reference(type(value)), [self.constant(plain)], [])
+
+    # ---- calls ----
+
+    def _call(self, call: nodes.Call) -> ast.expr:
+        func: Any = call.func
+        if isinstance(func, nodes.Function):
+            return self._function(ast.Name(self.functions[id(func)]), call)
+        if isinstance(func, MethodDescriptorType):
+            receiver, *args = call.args
+            return self._function(
+                ast.Attribute(self(receiver), func.__name__), nodes.Call(func, tuple(args), call.kwargs)
+            )
+        try:
+            special = _SYNTAX.get(func)
+        except TypeError:  # an unhashable callable
+            special = None
+        node = None if special is None else special(self, call)
+        return self._function(self.names.reference(func), call) if node is None else node
+
+    def _function(self, func: ast.expr, call: nodes.Call) -> ast.expr:
+        keywords = [ast.keyword(name, self(value)) for name, value in call.kwargs]
+        return ast.Call(func, [self(arg) for arg in call.args], keywords)
+
+    def _binary(self, call: nodes.Call) -> ast.expr:
+        """A chain of operators: a sum of hundreds of terms is as deep as it is long."""
+        chain = []
+        left: nodes.Expr = call
+        while isinstance(left, nodes.Call) and is_binary(left.func):
+            chain.append((BINARY[left.func], left.args[1]))
+            left = left.args[0]
+        node = self(left)
+        for op, right in reversed(chain):
+            node = ast.BinOp(node, op(), self(right))
+        return node
+
+    def _compare(self, call: nodes.Call) -> ast.expr:
+        left, right = call.args if call.func is not operator.contains else call.args[::-1]
+        return ast.Compare(self(left), [COMPARISONS[call.func]()], [self(right)])
+
+    def _unary(self, call: nodes.Call) -> ast.expr:
+        operand = self(call.args[0])
+        if call.func is operator.not_ and isinstance(operand, ast.Compare):
+            negated = _NEGATED.get(type(operand.ops[0]))
+            if negated is not None:
+                return ast.Compare(operand.left, [negated()], operand.comparators)
+        return ast.UnaryOp(_UNARY[call.func](), operand)
+
+    def _bool(self, call: nodes.Call) -> ast.expr:
+        values: list[ast.expr] = []
+        work: list[nodes.Expr] = [call]
+        while work:
+            part = work.pop()
+            if isinstance(part, nodes.Call) and part.func is call.func:
+                work.extend(reversed(part.args))
+            else:
+                values.append(self(part))
+        return ast.BoolOp(ast.And() if call.func is ops.and_ else ast.Or(), values)
+
+    def _ifelse(self, call: nodes.Call) -> ast.expr:
+        test, body, orelse = call.args
+        return ast.IfExp(self(test), self(body), self(orelse))
+
+    def _dim(self, call: nodes.Call) -> ast.expr:
+        array, axis = call.args
+        return ast.Subscript(ast.Attribute(self(array), "shape"), self(axis))
+
+    def _item(self, call: nodes.Call) -> ast.expr:
+        sequence, index = call.args
+        return ast.Subscript(self(sequence), self(index))
+
+    def _attribute(self, call: nodes.Call) -> ast.expr | None:
+        """`x.shape`, `x.size`, `x.T`: of arrays; of anything else NumPy's function is called."""
+        if len(call.args) != 1 or call.kwargs or not _is_named_array(call.args[0]):
+            return None if call.func not in (ops.shape, ops.transpose_view) else self._plain_attribute(call)
+        return self._plain_attribute(call)
+
+    def _plain_attribute(self, call: nodes.Call) -> ast.expr:
+        return ast.Attribute(self(call.args[0]), _ATTRIBUTES[call.func])
+
+    def _method(self, call: nodes.Call) -> ast.expr | None:
+        """`x.copy()`, `x.reshape(n, m)`: of named arrays; of anything else NumPy's function is called."""
+        array, *args = call.args
+        if call.kwargs or not _is_named_array(array):
+            return None
+        if call.func is np.reshape and len(args) == 1 and isinstance(args[0], nodes.Tuple) and args[0].items:
+            args = list(args[0].items)
+        return ast.Call(ast.Attribute(self(array), call.func.__name__), [self(arg) for arg in args], [])
+
+    def _append(self, call: nodes.Call) -> ast.expr:
+        sequence, *args = call.args
+        return ast.Call(ast.Attribute(self(sequence), call.func.__name__), [self(arg) for arg in args], [])
+
+    def _new_list(self, call: nodes.Call) -> ast.expr:
+        return ast.List([self(item) for item in call.args])
+
+    def _fstring(self, call: nodes.Call) -> ast.expr:
+        values: list[ast.expr] = []
+        for part in call.args:
+            if isinstance(part, nodes.Const) and isinstance(part.value, str):
+                values.append(ast.Constant(part.value))
+            else:
+                values.append(ast.FormattedValue(self(part), -1))
+        return ast.JoinedStr(values)
+
+    def _primal_as(self, call: nodes.Call) -> ast.expr:
+        return self(call.args[0])
+
+    def _sum_to(self, call: nodes.Call) -> ast.expr:
+        x, like = call.args
+        rank_x, rank_like = _rank(x.type), _rank(like.type)
+        if rank_x == 0:
+            return self(x)
+        if rank_like == 0:
+            return ast.Call(self.names.numpy("sum"), [self(x)], [])
+        return ast.Call(self.helpers.sum_to(rank_x, rank_like), [self(x), self(like)], [])
+
+    def _strong_mul(self, call: nodes.Call) -> ast.expr:
+        cotangent, partial = call.args
+        product = ast.BinOp(self(cotangent), ast.Mult(), self(partial))
+        zero = ast.Constant(0.0)
+        if _rank(cotangent.type) or _rank(partial.type):
+            test = ast.Compare(self(cotangent), [ast.Eq()], [zero])
+            return ast.Call(self.names.numpy("where"), [test, zero, product], [])
+        return ast.IfExp(ast.Compare(self(cotangent), [ast.NotEq()], [zero]), product, zero)
+
+
+def _signed(negative: bool, node: ast.expr) -> ast.expr:
+    return ast.UnaryOp(ast.USub(), node) if negative else node
+
+
+def _rank(type_: Type) -> int:
+    return type_.rank if isinstance(type_, Array) else 0
+
+
+def _is_named_array(expr: nodes.Expr) -> bool:
+    return isinstance(expr, nodes.Var | nodes.Load) and isinstance(expr.type, Array)
+
+
+_ATTRIBUTES: dict[Any, str] = {
+    ops.shape: "shape",
+    np.shape: "shape",
+    np.size: "size",
+    np.ndim: "ndim",
+    ops.transpose_view: "T",
+    np.transpose: "T",
+}
+_SYNTAX: dict[Any, Callable[[Expressions, nodes.Call], ast.expr | None]] = {
+    **dict.fromkeys(BINARY, Expressions._binary),
+    **dict.fromkeys(COMPARISONS, Expressions._compare),
+    **dict.fromkeys(_UNARY, Expressions._unary),
+    **dict.fromkeys((ops.and_, ops.or_), Expressions._bool),
+    **dict.fromkeys(_ATTRIBUTES, Expressions._attribute),
+    **dict.fromkeys((np.copy, np.reshape, np.ravel, np.astype), Expressions._method),
+    **dict.fromkeys((ops.append, ops.pop), Expressions._append),
+    **dict.fromkeys((ops.item, operator.getitem), Expressions._item),
+    ops.ifelse: Expressions._ifelse,
+    ops.dim: Expressions._dim,
+    ops.new_list: Expressions._new_list,
+    ops.fstring: Expressions._fstring,
+    ops.primal_as: Expressions._primal_as,
+    ops.sum_to: Expressions._sum_to,
+    ops.strong_mul: Expressions._strong_mul,
+}

@@ -1,0 +1,64 @@
+"""Functions that a text defines for itself, because NumPy has no one name for them."""
+
+from __future__ import annotations
+
+import ast
+
+from tapegen.backend.namespace import Namespace
+
+_COUNTERS = "ijklmnopqr"
+LOCALS_OF_HELPERS = frozenset({"x", "like", "total", "lead", "axes", *_COUNTERS})
+"""Variables of the functions below, which no module may be called."""
+
+
+class Helpers:
+    """The helper functions of one text, written when first asked for.
+
+    Parameters
+    ----------
+    names : Namespace
+        Names of the text.
+    compiled : bool
+        Whether numba compiles the text: then an axis must be known by name, so each rank gets a function of its own.
+    """
+
+    def __init__(self, names: Namespace, compiled: bool) -> None:
+        self.names = names
+        self.compiled = compiled
+        self.texts: dict[str, list[str]] = {}  # name -> lines of the function
+        self._functions: dict[tuple[int, ...], str] = {}
+
+    def sum_to(self, rank: int, rank_like: int) -> ast.expr:
+        """The function that undoes broadcasting, for operands of these ranks (one or more)."""
+        key = (rank, rank_like) if self.compiled else ()
+        if key not in self._functions:
+            name = self.names.fresh(f"sum_{rank}d_to_{rank_like}d" if self.compiled else "sum_to")
+            self._functions[key] = name
+            self.texts[name] = self._sum_of_rank(name, rank, rank_like) if self.compiled else _sum_to(name)
+        return ast.Name(self._functions[key])
+
+    def _sum_of_rank(self, name: str, rank: int, rank_like: int) -> list[str]:
+        np = ast.unparse(self.names.module("numpy"))
+        axes = _COUNTERS[:rank]
+        lead = rank - rank_like
+        lines = [
+            f"def {name}(x, like):",
+            '    """Sum `x` over the axes along which an array shaped as `like` was broadcast."""',
+            f"    total = {np}.zeros(like.shape, x.dtype)",
+        ]
+        for axis, letter in enumerate(axes):
+            lines.append(f"{'    ' * (axis + 1)}for {letter} in range(x.shape[{axis}]):")
+        # an axis of size 1 was broadcast: all indices modulo 1 are 0
+        index = ", ".join(f"{letter} % like.shape[{axis}]" for axis, letter in enumerate(axes[lead:]))
+        lines.append(f"{'    ' * (rank + 1)}total[{index}] += x[{', '.join(axes)}]")
+        return [*lines, "    return total"]
+
+
+def _sum_to(name: str) -> list[str]:
+    return [
+        f"def {name}(x, like):",
+        '    """Sum `x` over the axes along which an array shaped as `like` was broadcast."""',
+        "    lead = x.ndim - like.ndim",
+        "    axes = [k for k in range(x.ndim) if k < lead or like.shape[k - lead] != x.shape[k]]",
+        "    return x.sum(axis=tuple(axes)).reshape(like.shape)",
+    ]

@@ -1,0 +1,54 @@
+"""Generated text with all that is needed to run it and to find one's way back to the user's lines."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tapegen.errors import Span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PythonSource:
+    """Python text of one or several functions.
+
+    Attributes
+    ----------
+    text : str
+        A complete module.
+    entry : str
+        Name of the function to call.
+    functions : tuple of str
+        Names of all functions the text defines, each after those it calls.
+    namespace : mapping of str to object
+        Names the text uses and neither defines nor imports: the user's own functions and exception classes.
+    line_map : tuple of Span or None
+        For each line of the text the place in the user's source that it comes from.
+    decorator : str or None
+        What stands after the `@` of each function.
+    """
+
+    text: str
+    entry: str
+    functions: tuple[str, ...]
+    namespace: Mapping[str, object] = field(default_factory=dict)
+    line_map: tuple[Span | None, ...] = ()
+    decorator: str | None = None
+
+    @property
+    def digest(self) -> str:
+        """A hash of the text."""
+        return hashlib.sha256(self.text.encode()).hexdigest()[:12]
+
+    @property
+    def file_name(self) -> str:
+        """The name under which debuggers and tracebacks show the text."""
+        return f"<tapegen {self.entry} {self.digest}>"
+
+    def origin(self, line: int) -> Span | None:
+        """The user's place behind a line of the text (counted from 1)."""
+        return self.line_map[line - 1] if 0 < line <= len(self.line_map) else None
+
+    def __str__(self) -> str:
+        return self.text
