@@ -1,0 +1,129 @@
+"""Generated text as callables: plain Python, or machine code by numba.
+
+All contact with numba is here and in `located.py`.  What its code does differently from NumPy and Python, and what the
+text it gets must therefore avoid (numba 0.68):
+
+* `np.add.at`, `a[...] += e` on a 0-d array (`a[()] += e` works), `[]` that nothing is appended to: not compiled at all;
+* `x.T.reshape(n)` and other reshapes of arrays that are not contiguous: NotImplementedError when run;
+* with `error_model="numpy"`: `1 // 0` and `1 % 0` are 0 and `1.0 / 0.0` is inf; with either model `2 ** -1` is 0 and
+  integers wrap around;
+* `np.zeros_like(x.T)`, `x.copy()` of an array in Fortran order: C order;
+* `IndexError` says "index is out of bounds" and no more;
+* globals and closure cells are read once, when compiling.
+"""
+
+from __future__ import annotations
+
+import linecache
+import warnings
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+from numba import njit
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.dispatcher import Dispatcher
+from numba.core.errors import NumbaPerformanceWarning
+
+from tapegen.backend.located import LocatedCompiler
+from tapegen.backend.source import PythonSource
+from tapegen.errors import CompileLimit, Span
+
+
+def decorator_text(*, boundscheck: bool = True, fastmath: bool = False) -> str:
+    """The decorator under which compiled text keeps NumPy's meaning.
+
+    Parameters
+    ----------
+    boundscheck : bool
+        Whether indexing out of range raises IndexError instead of reading foreign memory.
+    fastmath : bool
+        Whether sums may be reordered and NaN and infinity be taken not to occur.
+    """
+    options = ['error_model="numpy"', f"boundscheck={boundscheck}", *(["fastmath=True"] if fastmath else [])]
+    return f"njit({', '.join(options)})"
+
+
+def build_python(source: PythonSource) -> Callable[..., Any]:
+    """The entry function of a text, run by CPython.
+
+    Tracebacks, `pdb` and `inspect.getsource` show the lines of the text.
+
+    Raises
+    ------
+    CompileLimit
+        If the text is more than CPython's parser takes.
+    """
+    return _run(source)[source.entry]
+
+
+def build_numba(source: PythonSource, *, boundscheck: bool | None = None, fastmath: bool | None = None) -> Dispatcher:
+    """The entry function of a text as a numba dispatcher; it compiles when first called, or by `compile(types)`.
+
+    Parameters
+    ----------
+    source : PythonSource
+        A text with a decorator is compiled as it says.
+    boundscheck, fastmath : bool, optional
+        Options for a text without one (default: True, False).
+
+    Raises
+    ------
+    ValueError
+        If options are given for a text that has its own.
+    """
+    namespace = _run(source)
+    if source.decorator is None:
+        options: Any = {"boundscheck": boundscheck is not False, "fastmath": bool(fastmath), "error_model": "numpy"}
+        for name in source.functions:
+            namespace[name] = njit(**options)(namespace[name])
+    elif boundscheck is not None or fastmath is not None:
+        raise ValueError(f"the text of {source.entry} says itself how it is compiled: @{source.decorator}")
+    for name in source.functions:
+        _prepare(namespace[name])
+    return namespace[source.entry]
+
+
+def user_location(source: PythonSource, traceback: TracebackType | None) -> Span | None:
+    """The place in the user's source behind an error raised by the built text, compiled or not.
+
+    Returns
+    -------
+    Span or None
+        None if the text is not in the traceback, or the line has no origin (an error inside a compiled function of
+        numba's own is not located).
+    """
+    found: Span | None = None
+    while traceback is not None:
+        if traceback.tb_frame.f_code.co_filename == source.file_name:
+            found = source.origin(traceback.tb_lineno) or found
+        traceback = traceback.tb_next
+    return found
+
+
+def _run(source: PythonSource) -> dict[str, Any]:
+    """Execute the text; its names carry a hash of it, so that no two texts share a file, a module or a symbol."""
+    try:
+        code = compile(source.text, source.file_name, "exec")
+    except (RecursionError, MemoryError) as error:
+        raise CompileLimit(
+            f"The code of {source.entry} is more than Python's compiler takes ({error}).",
+            "Split the function into several.",
+        ) from None
+    linecache.cache[source.file_name] = (len(source.text), None, source.text.splitlines(True), source.file_name)
+    namespace = {"__name__": f"tapegen.generated.{source.entry}_{source.digest}", **source.namespace}
+    exec(code, namespace)
+    return namespace
+
+
+def _prepare(dispatcher: Any) -> None:
+    """Errors name their line, and warnings the user can do nothing about are not shown."""
+    dispatcher._compiler.pipeline_class = LocatedCompiler
+    compile_ = dispatcher.compile
+
+    def quiet(signature: Any) -> Any:
+        with global_compiler_lock, warnings.catch_warnings():
+            warnings.simplefilter("ignore", NumbaPerformanceWarning)  # "@ is faster on contiguous arrays"
+            return compile_(signature)
+
+    dispatcher.compile = quiet
