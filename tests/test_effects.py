@@ -76,8 +76,8 @@ def test_views_share_the_roots_of_their_base():
         Assign((u,), Call(np.exp, (w,), (), VECTOR)),
         store(b),
     )
-    assert effects.roots["b"] == effects.roots["v"] == frozenset({"m"})
-    assert effects.roots["u"] == frozenset({"u"})
+    assert effects.by_name["b"] == effects.by_name["v"] == frozenset({"m"})
+    assert effects.by_name["u"] == frozenset({"u"})
     assert effects.mutated_params == {"m"}
     assert effects.may_alias(b, v)
     assert not effects.may_alias(b, u)
@@ -86,14 +86,14 @@ def test_views_share_the_roots_of_their_base():
 
 def test_a_reshape_may_be_a_view_or_a_copy():
     effects = program(Assign((v,), Call(np.ravel, (m,), (), VECTOR)), store(v))
-    assert effects.roots["v"] == frozenset({"m", "v"})
+    assert effects.by_name["v"] == frozenset({"m", "v"})
     assert effects.mutated_params == {"m"}
 
 
 def test_an_integer_array_index_copies():
     index = Var("index", Array("int64", 1))
     effects = program(Assign((v,), Load(a, (index,), VECTOR)), store(v), params=(a, index))
-    assert effects.roots["v"] == frozenset({"v"})
+    assert effects.by_name["v"] == frozenset({"v"})
     assert effects.mutated_params == frozenset()
 
 
@@ -103,7 +103,7 @@ def test_allocations_and_trips():
     effects = program(first, loop(again, inner, Assign((u,), new)))
     assert effects.allocations == {"u": first, "new": again}
     assert effects.fresh_per_trip == {"new"}
-    assert effects.roots["u"] == frozenset({"u", "new"})
+    assert effects.by_name["u"] == frozenset({"u", "new"})
     assert effects.writes == {inner: frozenset({"new"})}
     assert effects.writers == {"new": (inner,)}
 
@@ -111,14 +111,14 @@ def test_allocations_and_trips():
 def test_two_allocations_of_one_merge_are_two_roots():
     latch = Assign((u,), Call(np.sin, (u,), (), VECTOR))
     effects = program(alloc(u), loop(latch))
-    assert effects.roots["u"] == frozenset({"u", "u'1"})
+    assert effects.by_name["u"] == frozenset({"u", "u'1"})
     assert effects.allocations["u'1"] is latch
     assert effects.fresh_per_trip == {"u'1"}
 
 
 def test_a_merged_parameter_keeps_its_root():
     effects = program(loop(Assign((a,), Call(np.sin, (a,), (), VECTOR))), store(a))
-    assert effects.roots["a"] == frozenset({"a", "a'1"})
+    assert effects.by_name["a"] == frozenset({"a", "a'1"})
     assert effects.mutated_params == {"a"}
 
 
@@ -128,7 +128,7 @@ def test_conditional_alias_written_then_read_is_a_conflict():
     effects = program(choose, first, read(s, a), results=(s,))
     (conflict,) = effects.conflicts
     assert (conflict.statement, conflict.stored, conflict.other) == (first, b, a)
-    assert effects.roots["b"] == frozenset({"a", "c"})
+    assert effects.by_name["b"] == frozenset({"a", "c"})
     assert effects.mutated_params == {"a", "c"}
 
 
@@ -197,7 +197,7 @@ def test_an_array_in_a_list_is_the_same_array():
     empty = Assign((path,), Call(ops.new_list, (), (), path.type))
     take = Assign((v,), Call(ops.item, (path, ZERO), (), VECTOR))
     effects = program(empty, alloc(u), put, take, store(u), read(s, v))
-    assert effects.roots["v"] == frozenset({"u"})
+    assert effects.by_name["v"] == frozenset({"u"})
     assert effects.writes[put] == frozenset({"path"})
     assert pairs(effects) == {("u", "v")}
     assert pairs(program(empty, alloc(u), put, put, read(s, u))) == set()
@@ -210,7 +210,7 @@ def test_calls_that_write():
     show = Effect(Call(print, (a,)))
     effects = program(alloc(u), other, out, show)
     assert effects.writes == {other: frozenset({"a", "c"}), out: frozenset({"u"})}
-    assert effects.roots["v"] == frozenset({"u"})
+    assert effects.by_name["v"] == frozenset({"u"})
 
 
 def test_an_unknown_function_may_return_its_argument():
@@ -218,7 +218,7 @@ def test_an_unknown_function_may_return_its_argument():
         return x
 
     effects = program(Assign((v,), Call(mine, (a,), (), VECTOR)), store(v), read(s, a))
-    assert effects.roots["v"] == frozenset({"a", "v"})
+    assert effects.by_name["v"] == frozenset({"a", "v"})
     assert pairs(effects) == {("v", "a")}
 
 

@@ -26,7 +26,7 @@ class Effects:
 
     Attributes
     ----------
-    roots : mapping
+    by_name : mapping
         Name of each array or list Var to the names of the roots it may denote.
     allocations : mapping
         Root name to the Assign that allocates it; parameters are not in here.
@@ -42,7 +42,7 @@ class Effects:
         Stores that another live name may see although the relation of the two names is not known statically.
     """
 
-    roots: Mapping[str, frozenset[str]]
+    by_name: Mapping[str, frozenset[str]]
     allocations: Mapping[str, Assign]
     fresh_per_trip: frozenset[str]
     writes: Mapping[Stmt, frozenset[str]]
@@ -50,17 +50,17 @@ class Effects:
     mutated_params: frozenset[str]
     conflicts: tuple[Conflict, ...]
 
-    def roots_of(self, var: Var) -> frozenset[str]:
+    def roots(self, var: Var) -> frozenset[str]:
         """The roots that an array or list Var may denote."""
-        return self.roots.get(var.name, frozenset())
+        return self.by_name.get(var.name, frozenset())
 
     def may_alias(self, a: Var, b: Var) -> bool:
         """Whether two names may share memory at some time."""
-        return not self.roots_of(a).isdisjoint(self.roots_of(b))
+        return not self.roots(a).isdisjoint(self.roots(b))
 
     def is_written(self, var: Var) -> bool:
         """Whether anything writes to a place that `var` may denote."""
-        return any(self.writers.get(root) for root in self.roots_of(var))
+        return any(self.writers.get(root) for root in self.roots(var))
 
 
 def effects_of(function: Function) -> Effects:
@@ -78,7 +78,7 @@ def effects_of(function: Function) -> Effects:
         targets = frozenset().union(*(places.of(var) for var in written(stmt)))
         if targets:
             writes[stmt] = targets
-            for root in targets:
+            for root in sorted(targets):
                 writers.setdefault(root, []).append(stmt)
     params = {param.name for param in function.params}
     return Effects(

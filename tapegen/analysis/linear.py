@@ -1,0 +1,174 @@
+"""Linear forms over symbols, and formulas of linear constraints: what the integer sets of the analyses are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import count
+
+from tapegen.ir.nodes import Stmt
+
+_serial = count()
+
+
+class Symbol:
+    """An unknown integer.
+
+    A *shared* symbol has one value throughout a call (a parameter, an extent): it depends on no loop.  Any other symbol
+    belongs to one execution of a statement: where two executions are compared, one of them speaks of the `twin`.  A
+    *free* symbol ranges over all values that its facts allow (the elements of a slice).
+
+    Attributes
+    ----------
+    loops : frozenset
+        Loops whose trips the value depends on; outside of them the symbol means nothing.
+    facts : list of Formula
+        What is known about the value; holds wherever the symbol is mentioned.
+    """
+
+    __slots__ = ("_twin", "facts", "free", "loops", "name", "nonnegative", "serial")
+
+    def __init__(self, name: str, loops: Iterable[Stmt] = (), *, free: bool = False, nonnegative: bool = False) -> None:
+        self.name = name
+        self.serial = next(_serial)  # an order that is the same in every run
+        self.loops = frozenset(loops)
+        self.free = free
+        self.nonnegative = nonnegative
+        self.facts: list[Formula] = [at_least(Linear.of(self), 0)] if nonnegative else []
+        self._twin: Symbol | None = None
+
+    def __repr__(self) -> str:
+        return self.name
+
+    @property
+    def shared(self) -> bool:
+        return not self.loops and not self.free
+
+    @property
+    def twin(self) -> Symbol:
+        if self.shared:
+            return self
+        if self._twin is None:
+            self._twin = Symbol(f"{self.name}'", self.loops, free=self.free)
+            self._twin.nonnegative = self.nonnegative
+            self._twin.facts = [fact.twin() for fact in self.facts]
+        return self._twin
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """`constant + sum of coefficient * symbol`; the terms are in canonical order and have no zero coefficients."""
+
+    constant: int = 0
+    terms: tuple[tuple[Symbol, int], ...] = ()
+
+    @staticmethod
+    def of(symbol: Symbol) -> Linear:
+        return Linear(0, ((symbol, 1),))
+
+    def __add__(self, other: Linear | int) -> Linear:
+        if isinstance(other, int):
+            return Linear(self.constant + other, self.terms)
+        terms = dict(self.terms)
+        for symbol, coefficient in other.terms:
+            terms[symbol] = terms.get(symbol, 0) + coefficient
+        kept = tuple(sorted(((s, c) for s, c in terms.items() if c), key=lambda term: term[0].serial))
+        return Linear(self.constant + other.constant, kept)
+
+    def __sub__(self, other: Linear | int) -> Linear:
+        return self + (-other if isinstance(other, int) else other * -1)
+
+    def __mul__(self, factor: int) -> Linear:
+        if factor == 0:
+            return Linear()
+        return Linear(self.constant * factor, tuple((symbol, c * factor) for symbol, c in self.terms))
+
+    def __neg__(self) -> Linear:
+        return self * -1
+
+    @property
+    def symbols(self) -> Iterator[Symbol]:
+        return (symbol for symbol, _ in self.terms)
+
+    @property
+    def is_shared(self) -> bool:
+        return all(symbol.shared for symbol in self.symbols)
+
+    @property
+    def loops(self) -> frozenset[Stmt]:
+        return frozenset().union(*(symbol.loops for symbol in self.symbols))
+
+    @property
+    def is_plainly_nonnegative(self) -> bool:
+        """Whether no symbol can make the form negative (sufficient, not necessary)."""
+        return self.constant >= 0 and all(c > 0 and symbol.nonnegative for symbol, c in self.terms)
+
+    def twin(self) -> Linear:
+        if self.is_shared:
+            return self
+        return Linear(self.constant) + sum((Linear(0, ((s.twin, c),)) for s, c in self.terms), Linear())
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """`form >= 0`, or `form == 0`."""
+
+    form: Linear
+    equality: bool = False
+
+    def twin(self) -> Atom:
+        return Atom(self.form.twin(), self.equality)
+
+    def negated(self) -> Formula:
+        if self.equality:
+            return Or((Atom(self.form - 1), Atom(-self.form - 1)))
+        return Atom(-self.form - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    parts: tuple[Formula, ...]
+
+    def twin(self) -> And:
+        return And(tuple(part.twin() for part in self.parts))
+
+    def negated(self) -> Formula:
+        return Or(tuple(part.negated() for part in self.parts))
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    parts: tuple[Formula, ...]
+
+    def twin(self) -> Or:
+        return Or(tuple(part.twin() for part in self.parts))
+
+    def negated(self) -> Formula:
+        return And(tuple(part.negated() for part in self.parts))
+
+
+Formula = Atom | And | Or
+TRUE = And(())
+
+
+def at_least(a: Linear | int, b: Linear | int) -> Atom:
+    """`a >= b`."""
+    return Atom(_linear(a) - b)
+
+
+def equal(a: Linear | int, b: Linear | int) -> Atom:
+    """`a == b`."""
+    return Atom(_linear(a) - b, True)
+
+
+def _linear(value: Linear | int) -> Linear:
+    return Linear(value) if isinstance(value, int) else value
+
+
+def symbols_of(formula: Formula) -> Iterator[Symbol]:
+    """The symbols that a formula mentions, with repetitions."""
+    if isinstance(formula, Atom):
+        yield from formula.form.symbols
+    else:
+        for part in formula.parts:
+            yield from symbols_of(part)
