@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -118,6 +119,10 @@ class _Call:
     def function(self, changed: dict[str, Any]) -> Any:
         return self._run(self.rule.func, changed, {})
 
+    def projected(self, out_bar: Any, name: str, value: Any) -> float:
+        """`<out_bar, f>` as a function of one argument."""
+        return _dot(out_bar, self.function({name: value}))
+
     def body(self, changed: dict[str, Any], extra: dict[str, Any]) -> Any:
         assert self.rule.body is not None
         declared = {name: value for name, value in extra.items() if self.rule.reads(name)}
@@ -154,7 +159,7 @@ class _Call:
 
     def _run(self, func: Callable[..., Any], changed: dict[str, Any], extra: dict[str, Any]) -> Any:
         assert self.bound is not None
-        bound = inspect.BoundArguments(self.bound.signature, dict(self.bound.arguments))  # type: ignore[arg-type]
+        bound = inspect.BoundArguments(self.bound.signature, dict(self.bound.arguments))
         bound.arguments.update(changed)
         return func(*bound.args, **bound.kwargs, **extra)
 
@@ -186,7 +191,7 @@ def _check_cotangents(call: _Call, rtol: float) -> None:
                 f"cotangent of {name} in {call} has shape {np.shape(bar_leaf)}, not {np.shape(leaf)}"
             )
             if np.asarray(leaf).dtype.kind == "f":
-                expected = _differences(lambda x, n=name: _dot(out_bar, call.function({n: x})), value, k)
+                expected = _differences(partial(call.projected, out_bar, name), value, k)
                 _assert_close(bar_leaf, expected, rtol, f"cotangent of {name} in {call}")
     if call.rule.kind == "linear":
         _check_transpose(call, bars, out_bar, rng, identity_rtol)

@@ -11,7 +11,7 @@ import operator
 
 import numpy as np
 
-from tapegen.rules.registry import expands, fixed, linear, partials, pullback
+from tapegen.rules.registry import fixed, linear, partials, pullback
 
 # ---- arithmetic ----------------------------------------------------------------------------------------------------
 
@@ -54,14 +54,16 @@ def fmod(x, y, *, out):
     return 1.0, (out - x) / y
 
 
-@expands(np.divmod, builtins.divmod, domain=[(2.8, 3.0), (1.1, 1.2)])
-def divmod_(x, y):
-    return x // y, x % y
+@pullback(np.divmod, builtins.divmod, wrt=("x", "y"), shapes=[fixed(7.5), fixed(2.0)])
+def divmod_(x, y, *, out, out_bar):
+    """The quotient is piecewise constant."""
+    return out_bar[1], -out[0] * out_bar[1]
 
 
-@expands(np.modf, math.modf, domain=[(1.1, 1.9)])
-def modf(x):
-    return x - np.trunc(x), np.trunc(x)
+@pullback(np.modf, math.modf, shapes=[fixed(1.3)])
+def modf(x, *, out_bar):
+    """The whole part is piecewise constant."""
+    return out_bar[0]
 
 
 @partials(np.negative, operator.neg, domain=[(-2.0, 2.0)])
