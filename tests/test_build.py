@@ -1,0 +1,156 @@
+"""Generated text as callables: lines in tracebacks, places in the user's source, numba's options and warnings."""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+import operator
+import traceback
+from typing import Any
+
+import numpy as np
+import pytest
+from numba import njit
+
+from tapegen.backend.build import build_numba, build_python, decorator_text, user_location
+from tapegen.backend.emit import emit
+from tapegen.backend.source import PythonSource
+from tapegen.errors import CompileLimit, Span
+from tapegen.ir.nodes import Assign, Call, Const, Function, If, Load, Raise, Return, Store, Var
+from tapegen.ir.types import FLOAT, INT, Array
+
+VECTOR, MATRIX = Array("float64", 1), Array("float64", 2)
+a, m, i, x = Var("a", VECTOR), Var("m", MATRIX), Var("i", INT), Var("x", FLOAT)
+
+
+def span(line: int) -> Span:
+    return Span("heat.py", line, 4, line, 20)
+
+
+def march(decorator: str | None = None, scale: float = 2.0) -> PythonSource:
+    """Refuses negative elements; scales one in place and returns it."""
+    inner = Function(
+        "element",
+        (a, i),
+        (Assign((x,), Load(a, (i,), FLOAT), span(11)), Return((x,), span(12))),
+        origin=span(10),
+    )
+    body = (
+        Assign((x,), Call(inner, (a, i)), span(2)),  # type: ignore[arg-type]
+        If(Call(operator.lt, (x, Const(0.0))), (Raise(ValueError, (Const("negative"),), span(4)),), (), span(3)),
+        Store(a, (i,), Call(operator.mul, (Const(scale), x)), origin=span(5)),
+        Return((Load(a, (i,), FLOAT),), span(6)),
+    )
+    return emit(Function("march", (a, i), body, origin=span(1), doc=("Scale.",)), decorator=decorator)
+
+
+BUILDS = [
+    pytest.param(lambda: (build_python(march()), march()), id="python"),
+    pytest.param(
+        lambda: (build_numba(march(decorator_text())), march(decorator_text())), id="numba", marks=pytest.mark.compiled
+    ),
+    pytest.param(lambda: (build_numba(march()), march()), id="numba-undecorated", marks=pytest.mark.compiled),
+]
+
+
+@pytest.mark.parametrize("build", BUILDS)
+def test_values_and_errors_with_their_place(build: Any) -> None:
+    run, source = build()
+    values = np.array([1.0, -1.0, 3.0])
+    assert run(values, 2) == 6.0
+    assert values.tolist() == [1.0, -1.0, 6.0]
+    with pytest.raises(ValueError, match="negative") as raised:
+        run(values, 1)
+    assert user_location(source, raised.value.__traceback__) == span(4)
+    with pytest.raises(IndexError) as out_of_bounds:
+        run(values, 3)
+    assert user_location(source, out_of_bounds.value.__traceback__) == span(11)
+    shown = "".join(traceback.format_exception(out_of_bounds.value))
+    assert "x = a[i]" in shown
+    assert source.file_name in shown
+    assert run(values, 2) == 12.0
+
+
+def test_an_error_elsewhere_has_no_place() -> None:
+    with pytest.raises(ZeroDivisionError) as caught:
+        1 / 0  # noqa: B018
+    assert user_location(march(), caught.value.__traceback__) is None
+    assert user_location(march(), None) is None
+
+
+def test_lines_can_be_shown() -> None:
+    source = march()
+    run = build_python(source)
+    assert inspect.getsource(run).startswith('def march(a, i):\n    """Scale."""\n')
+    assert linecache.getline(source.file_name, 1) == source.text.splitlines(True)[0]
+    linecache.checkcache()
+    assert linecache.getlines(source.file_name) == source.text.splitlines(True)
+
+
+@pytest.mark.compiled
+def test_names_carry_a_hash_of_the_text() -> None:
+    first, second = march(decorator_text()), march(decorator_text(), scale=3.0)
+    assert first.file_name != second.file_name
+    assert (build_numba(first)(np.ones(1), 0), build_numba(second)(np.ones(1), 0)) == (2.0, 3.0)
+    built = build_numba(first)
+    built(np.ones(1), 0)
+    (compiled,) = built.overloads.values()
+    assert first.digest in compiled.fndesc.mangled_name
+    assert first.digest in built.py_func.__module__
+
+
+@pytest.mark.compiled
+def test_compiled_functions_can_be_called_from_compiled_code() -> None:
+    built = build_numba(march(decorator_text()))
+
+    @njit
+    def twice(values: Any) -> Any:
+        return built(values, 0) + built(values, 1)
+
+    assert twice(np.array([1.0, 2.0])) == 6.0
+
+
+def test_options_are_written_in_the_text_or_given_once() -> None:
+    assert decorator_text() == 'njit(error_model="numpy", boundscheck=True)'
+    assert decorator_text(boundscheck=False, fastmath=True) == (
+        'njit(error_model="numpy", boundscheck=False, fastmath=True)'
+    )
+    with pytest.raises(ValueError, match="says itself how it is compiled"):
+        build_numba(march(decorator_text()), boundscheck=False)
+    options = [
+        build_numba(march(decorator_text(boundscheck=False))).targetoptions,
+        build_numba(march(), boundscheck=False, fastmath=True).targetoptions,
+        build_numba(march()).targetoptions,
+    ]
+    assert [option["boundscheck"] for option in options] == [False, False, True]
+    assert [bool(option.get("fastmath")) for option in options] == [False, True, False]
+    assert {option["error_model"] for option in options} == {"numpy"}
+
+
+@pytest.mark.compiled
+def test_division_follows_numpy() -> None:
+    program = Function("f", (x,), (Return((Call(operator.truediv, (Const(1.0), x)),)),))
+    assert build_numba(emit(program, decorator=decorator_text()))(0.0) == np.inf
+
+
+@pytest.mark.compiled
+def test_warnings_without_a_remedy_are_not_shown() -> None:
+    product = Call(operator.matmul, (Call(np.transpose, (m,), (), MATRIX), m), (), MATRIX)
+    source = emit(Function("f", (m,), (Return((product,)),)), decorator=decorator_text())
+    values = np.arange(12.0).reshape(3, 4)[:, ::2]  # warnings are errors here
+    np.testing.assert_array_equal(build_numba(source)(values), values.T @ values)
+
+
+@pytest.mark.compiled
+def test_an_error_inside_code_of_numba_s_own_has_no_place() -> None:
+    solved = Call(np.linalg.solve, (m, a), (), VECTOR)
+    source = emit(Function("f", (m, a), (Return((solved,), span(2)),)), decorator=decorator_text())
+    with pytest.raises(np.linalg.LinAlgError) as caught:
+        build_numba(source)(np.zeros((2, 2)), np.ones(2))
+    assert user_location(source, caught.value.__traceback__) is None
+
+
+def test_text_beyond_python_s_parser_is_refused() -> None:
+    text = "def f(x):\n    return " + " + ".join(["x"] * 20_000) + "\n"
+    with pytest.raises(CompileLimit, match="more than Python's compiler takes"):
+        build_python(PythonSource(text, "f", ("f",)))
