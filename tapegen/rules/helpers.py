@@ -120,6 +120,20 @@ def reverse_axis(x: Any, axis: int) -> Any:
     return slice_axis(x, axis, None, None, -1)
 
 
+def flat(x: Any) -> Any:
+    """The elements in one row."""
+    if np.ndim(x) == 1:
+        return x
+    return np.ravel(x)
+
+
+def unflat(row: Any, like: Any) -> Any:
+    """The elements of one row in the shape of another array."""
+    if np.ndim(like) == 1:
+        return row
+    return np.reshape(row, np.shape(like))
+
+
 # ---- reductions ----------------------------------------------------------------------------------------------------
 
 
@@ -128,6 +142,34 @@ def expand_like(out_bar: Any, x: Any, axis: Any, keepdims: bool) -> Any:
     if axis is not None and not keepdims:
         out_bar = np.expand_dims(out_bar, axis)
     return np.broadcast_to(out_bar, np.shape(x))
+
+
+def keep_axis(out: Any, axis: Any, keepdims: bool) -> Any:
+    """The result of a reduction, or its cotangent, in a shape that broadcasts against what was reduced."""
+    if axis is not None and not keepdims:
+        return np.expand_dims(out, axis)
+    return out
+
+
+def kept_sum(x: Any, axis: Any) -> Any:
+    """Sum that broadcasts against `x`."""
+    if axis is None:
+        return np.sum(x)
+    return np.sum(x, axis=axis, keepdims=True)
+
+
+def kept_count(hit: Any, axis: Any, dtype: Any) -> Any:
+    """How many are true, in a shape that broadcasts against `hit`."""
+    if axis is None:
+        return np.sum(hit, dtype=dtype)
+    return np.sum(hit, axis=axis, keepdims=True, dtype=dtype)
+
+
+def kept_mean(x: Any, axis: Any) -> Any:
+    """Mean that broadcasts against `x`."""
+    if axis is None:
+        return np.mean(x)
+    return np.mean(x, axis=axis, keepdims=True)
 
 
 def count_along(x: Any, axis: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tapegen.rules.helpers import axes_tuple, require, slice_axis, trailing_axes
+from tapegen.rules.helpers import axes_tuple, flat, require, slice_axis, trailing_axes, unflat
 from tapegen.rules.registry import expands, fixed, linear, pullback
 
 
@@ -15,7 +15,7 @@ def take(a, indices, axis=None, *, mode="raise", out_bar):
     if axis is None:
         flat_bar = np.zeros(np.size(a), dtype=a.dtype)
         np.add.at(flat_bar, indices, out_bar)
-        return np.reshape(flat_bar, np.shape(a))
+        return unflat(flat_bar, a)
     axis = axis % np.ndim(a)
     a_bar = np.zeros_like(a)
     rows_bar = np.moveaxis(a_bar, axis, 0)
@@ -56,7 +56,7 @@ def sort(a, axis=-1, *, out_bar):
     if axis is None:
         flat_bar = np.zeros(np.size(a), dtype=a.dtype)
         flat_bar[np.argsort(a, axis=None)] = out_bar
-        return np.reshape(flat_bar, np.shape(a))
+        return unflat(flat_bar, a)
     order = np.argsort(a, axis=axis)
     if np.ndim(a) == 1:
         a_bar = np.zeros_like(a)
@@ -68,7 +68,7 @@ def sort(a, axis=-1, *, out_bar):
 @sort.pushforward
 def sort_pushforward(a, axis=-1, *, a_dot):
     if axis is None:
-        return np.ravel(a_dot)[np.argsort(a, axis=None)]
+        return flat(a_dot)[np.argsort(a, axis=None)]
     return np.take_along_axis(a_dot, np.argsort(a, axis=axis), axis=axis)
 
 

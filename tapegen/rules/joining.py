@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tapegen.rules.helpers import index_axis, slice_axis
+from tapegen.rules.helpers import index_axis, slice_axis, unflat
 from tapegen.rules.registry import expands, fixed, linear
 
 # ---- joining -------------------------------------------------------------------------------------------------------
@@ -17,7 +17,7 @@ def concatenate(arrays, axis=0, *, out_bar):
     for a in arrays:
         if axis is None:
             stop = start + np.size(a)
-            bars = bars + (np.reshape(out_bar[start:stop], np.shape(a)),)
+            bars = bars + (unflat(out_bar[start:stop], a),)
         else:
             stop = start + np.shape(a)[axis]
             bars = bars + (slice_axis(out_bar, axis, start, stop),)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tapegen.rules.helpers import axes_tuple, expand_like, matrix_transpose, require
+from tapegen.rules.helpers import axes_tuple, keep_axis, kept_count, matrix_transpose, require
 from tapegen.rules.registry import expands, fixed, pullback
 
 # ---- example matrices for the automatic test -----------------------------------------------------------------------
@@ -210,40 +210,36 @@ def svd(a, full_matrices=True, compute_uv=True, *, out, out_bar):
 @pullback(np.linalg.norm, shapes=[(3, 4)])
 def norm(x, ord=None, axis=None, keepdims=False, *, out, out_bar):
     """Where the norm is not smooth, the derivative of least norm (0 at the origin; what ties shares alike)."""
-    if axis is None:
-        axes = axes_tuple(None, np.ndim(x))
-    else:
-        axes = axes_tuple(axis, np.ndim(x))
-    length = expand_like(out, x, axes, keepdims)
-    length_bar = expand_like(out_bar, x, axes, keepdims)
+    axes = axes_tuple(axis, np.ndim(x))
+    length = keep_axis(out, axis, keepdims)
+    length_bar = keep_axis(out_bar, axis, keepdims)
     if ord is None or ord == "fro" or (len(axes) == 1 and ord == 2):
         return x * (length_bar / (length + (length == 0.0)))
     if len(axes) == 1:
-        return vector_norm_bar(x, ord, axes, length, length_bar)
-    return matrix_norm_bar(x, ord, axes, length, length_bar)
+        return vector_norm_bar(x, ord, axis, length, length_bar)
+    return matrix_norm_bar(x, ord, axis, length, length_bar)
 
 
-def vector_norm_bar(x, ord, axes, length, length_bar):
-    """Of a vector norm along one axis; `length` and its cotangent have the shape of x."""
+def vector_norm_bar(x, ord, axis, length, length_bar):
+    """Of a vector norm along one axis; `length` and its cotangent broadcast against x."""
     if ord == 0:
         return np.zeros_like(x)
     if ord == 1:
         return np.sign(x) * length_bar
     if ord == np.inf or ord == -np.inf:
         hit = np.abs(x) == length
-        ties = np.sum(hit, axis=axes, keepdims=True, dtype=x.dtype)
-        return np.where(hit, np.sign(x) * length_bar / ties, 0.0)
+        return np.where(hit, np.sign(x) * length_bar / kept_count(hit, axis, x.dtype), 0.0)
     return np.sign(x) * (np.abs(x) / (length + (length == 0.0))) ** (ord - 1) * length_bar
 
 
-def matrix_norm_bar(x, ord, axes, length, length_bar):
-    """Of a norm of matrices that lie in two axes; `length` and its cotangent have the shape of x."""
+def matrix_norm_bar(x, ord, axis, length, length_bar):
+    """Of a norm of matrices that lie in two axes; `length` and its cotangent broadcast against x."""
+    axes = axes_tuple(axis, np.ndim(x))
     if ord == 1 or ord == -1 or ord == np.inf or ord == -np.inf:
         summed = axes[0] if ord == 1 or ord == -1 else axes[1]
         sums = np.sum(np.abs(x), axis=summed, keepdims=True)
-        hit = np.broadcast_to(sums, np.shape(x)) == length
-        ties = np.sum(hit, axis=axes, keepdims=True, dtype=x.dtype) / np.shape(x)[summed]
-        return np.where(hit, np.sign(x) * length_bar / ties, 0.0)
+        hit = sums == length
+        return np.where(hit, np.sign(x) * length_bar / kept_count(hit, axis, x.dtype), 0.0)
     u, _, vh = np.linalg.svd(np.moveaxis(x, axes, (-2, -1)), full_matrices=False)
     if ord == "nuc":
         slope = u @ vh

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from tapegen.rules.helpers import count_along, expand_like, require, reverse_axis, slice_axis
+from tapegen.rules.helpers import (
+    count_along,
+    expand_like,
+    flat,
+    keep_axis,
+    kept_count,
+    kept_mean,
+    require,
+    reverse_axis,
+    slice_axis,
+    unflat,
+)
 from tapegen.rules.registry import expands, linear, pullback
 
 # ---- sums and means ------------------------------------------------------------------------------------------------
@@ -33,28 +44,28 @@ def average(a, axis=None, weights=None, *, keepdims=False):
 
 @pullback(np.var, shapes=[(3, 4)])
 def var(a, axis=None, dtype=None, *, ddof=0, keepdims=False, out_bar):
-    centred = a - np.mean(a, axis=axis, keepdims=True)
+    centred = a - kept_mean(a, axis)
     scale = 2.0 / (count_along(a, axis) - ddof)
-    return scale * centred * expand_like(out_bar, a, axis, keepdims)
+    return scale * centred * keep_axis(out_bar, axis, keepdims)
 
 
 @var.pushforward
 def var_pushforward(a, axis=None, dtype=None, *, ddof=0, keepdims=False, a_dot):
-    centred = a - np.mean(a, axis=axis, keepdims=True)
+    centred = a - kept_mean(a, axis)
     return 2.0 / (count_along(a, axis) - ddof) * np.sum(centred * a_dot, axis=axis, keepdims=keepdims)
 
 
 @pullback(np.std, shapes=[(3, 4)])
 def std(a, axis=None, dtype=None, *, ddof=0, keepdims=False, out, out_bar):
     """Where all values are equal, the derivative of least norm, 0."""
-    centred = a - np.mean(a, axis=axis, keepdims=True)
+    centred = a - kept_mean(a, axis)
     scale = out_bar / ((count_along(a, axis) - ddof) * (out + (out == 0.0)))
-    return centred * expand_like(scale, a, axis, keepdims)
+    return centred * keep_axis(scale, axis, keepdims)
 
 
 @std.pushforward
 def std_pushforward(a, axis=None, dtype=None, *, ddof=0, keepdims=False, out, a_dot):
-    centred = a - np.mean(a, axis=axis, keepdims=True)
+    centred = a - kept_mean(a, axis)
     scale = 1.0 / ((count_along(a, axis) - ddof) * (out + (out == 0.0)))
     return scale * np.sum(centred * a_dot, axis=axis, keepdims=keepdims)
 
@@ -76,10 +87,10 @@ def prod(a, axis=None, dtype=None, *, keepdims=False, out_bar):
         require(len(axis) == 1, "np.prod over several axes has no rule.", "Multiply over one axis at a time.")
         axis = axis[0]
     if axis is None:
-        others = np.reshape(product_of_others(np.ravel(a), 0), np.shape(a))
+        others = unflat(product_of_others(flat(a), 0), a)
     else:
         others = product_of_others(a, axis)
-    return others * expand_like(out_bar, a, axis, keepdims)
+    return others * keep_axis(out_bar, axis, keepdims)
 
 
 # ---- largest and smallest ------------------------------------------------------------------------------------------
@@ -88,14 +99,13 @@ def prod(a, axis=None, dtype=None, *, keepdims=False, out_bar):
 @pullback(np.max, np.amax, np.min, np.amin, shapes=[(3, 4)])
 def max_(a, axis=None, *, keepdims=False, out, out_bar):
     """Elements that tie share alike."""
-    hit = a == expand_like(out, a, axis, keepdims)
-    ties = np.sum(hit, axis=axis, keepdims=True, dtype=a.dtype)
-    return np.where(hit, expand_like(out_bar, a, axis, keepdims) / ties, 0.0)
+    hit = a == keep_axis(out, axis, keepdims)
+    return np.where(hit, keep_axis(out_bar, axis, keepdims) / kept_count(hit, axis, a.dtype), 0.0)
 
 
 @max_.pushforward
 def max_pushforward(a, axis=None, *, keepdims=False, out, a_dot):
-    hit = a == expand_like(out, a, axis, keepdims)
+    hit = a == keep_axis(out, axis, keepdims)
     ties = np.sum(hit, axis=axis, keepdims=keepdims, dtype=a.dtype)
     return np.sum(np.where(hit, a_dot, 0.0), axis=axis, keepdims=keepdims) / ties
 
@@ -110,7 +120,7 @@ def median(a, axis=None, *, keepdims=False):
     require(not isinstance(axis, tuple), "np.median over several axes has no rule.", "Reshape them to one axis.")
     require(axis is not None or not keepdims, "np.median(keepdims=True) over all axes has no rule.", "Pass axis=.")
     if axis is None:
-        a = np.ravel(a)
+        a = flat(a)
         axis = 0
     n = np.shape(a)[axis]
     middle = slice_axis(np.sort(a, axis=axis), axis, (n - 1) // 2, n // 2 + 1)
@@ -123,7 +133,7 @@ def median(a, axis=None, *, keepdims=False):
 @linear(np.cumsum, in_="a", shapes=[(3, 4)])
 def cumsum(a, axis=None, dtype=None, *, out_bar):
     if axis is None:
-        return np.reshape(np.cumsum(out_bar[::-1])[::-1], np.shape(a))
+        return unflat(np.cumsum(out_bar[::-1])[::-1], a)
     return reverse_axis(np.cumsum(reverse_axis(out_bar, axis), axis=axis), axis)
 
 
@@ -131,7 +141,9 @@ def cumsum(a, axis=None, dtype=None, *, out_bar):
 def cumprod(a, axis=None, dtype=None, *, out_bar):
     """Two recurrences, so that zeros are exact: the product of what came before times what follows."""
     if axis is None:
-        return np.reshape(cumprod_rows_bar(np.ravel(a), out_bar), np.shape(a))
+        return unflat(cumprod_rows_bar(flat(a), out_bar), a)
+    if axis % np.ndim(a) == 0:
+        return cumprod_rows_bar(a, out_bar)
     rows_bar = cumprod_rows_bar(np.moveaxis(a, axis, 0), np.moveaxis(out_bar, axis, 0))
     return np.moveaxis(rows_bar, 0, axis)
 

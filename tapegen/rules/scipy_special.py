@@ -7,7 +7,7 @@ import math
 import numpy as np
 from scipy import special
 
-from tapegen.rules.helpers import expand_like, require
+from tapegen.rules.helpers import keep_axis, kept_sum, require
 from tapegen.rules.registry import fixed, partials, pullback
 
 
@@ -37,8 +37,8 @@ def logit(x):
 @pullback(special.logsumexp, wrt=("a", "b"), shapes=[(3, 4)])
 def logsumexp(a, axis=None, b=None, keepdims=False, return_sign=False, *, out, out_bar):
     require(not return_sign, "logsumexp(return_sign=True) has no rule.", "Leave return_sign out.")
-    top = expand_like(np.where(np.isfinite(out), out, 0.0), a, axis, keepdims)
-    share = np.exp(a - top) * expand_like(out_bar, a, axis, keepdims)
+    top = keep_axis(np.where(np.isfinite(out), out, 0.0), axis, keepdims)
+    share = np.exp(a - top) * keep_axis(out_bar, axis, keepdims)
     if b is None:
         return share, None
     return b * share, share
@@ -46,12 +46,12 @@ def logsumexp(a, axis=None, b=None, keepdims=False, return_sign=False, *, out, o
 
 @pullback(special.softmax, shapes=[(3, 4)])
 def softmax(x, axis=None, *, out, out_bar):
-    return out * (out_bar - np.sum(out * out_bar, axis=axis, keepdims=True))
+    return out * (out_bar - kept_sum(out * out_bar, axis))
 
 
 @pullback(special.log_softmax, shapes=[(3, 4)])
 def log_softmax(x, axis=None, *, out, out_bar):
-    return out_bar - np.exp(out) * np.sum(out_bar, axis=axis, keepdims=True)
+    return out_bar - np.exp(out) * kept_sum(out_bar, axis)
 
 
 # ---- entropy -------------------------------------------------------------------------------------------------------

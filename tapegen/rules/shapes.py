@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from tapegen.ir.ops import transpose_view
-from tapegen.rules.helpers import axes_tuple, even_axes, inverse_permutation, require, slice_axis
+from tapegen.rules.helpers import axes_tuple, even_axes, flat, inverse_permutation, require, slice_axis, unflat
 from tapegen.rules.registry import fixed, linear
 
 # ---- shape ---------------------------------------------------------------------------------------------------------
@@ -132,7 +132,7 @@ def roll(a, shift, axis=None, *, out_bar):
 @linear(np.repeat, in_="a", shapes=[(3, 4), fixed(2)])
 def repeat(a, repeats, axis=None, *, out_bar):
     if axis is None:
-        return np.reshape(repeat_bar(out_bar, np.ravel(a), repeats, 0), np.shape(a))
+        return unflat(repeat_bar(out_bar, flat(a), repeats, 0), a)
     return repeat_bar(out_bar, a, repeats, axis % np.ndim(a))
 
 
@@ -214,8 +214,11 @@ def diagflat(v, k=0, *, out_bar):
 @linear(np.diagonal, in_="a", shapes=[(3, 4)])
 def diagonal(a, offset=0, axis1=0, axis2=1, *, out_bar):
     a_bar = np.zeros_like(a)
-    matrix_bar = np.moveaxis(a_bar, (axis1, axis2), (0, 1))
     row = np.arange(np.shape(out_bar)[-1])
+    if np.ndim(a) == 2 and axis1 % 2 == 0:
+        a_bar[row + max(0, -offset), row + max(0, offset)] = out_bar
+        return a_bar
+    matrix_bar = np.moveaxis(a_bar, (axis1, axis2), (0, 1))
     matrix_bar[row + max(0, -offset), row + max(0, offset)] = np.moveaxis(out_bar, -1, 0)
     return a_bar
 
