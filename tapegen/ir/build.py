@@ -90,6 +90,8 @@ def mul(a: Expr, b: Expr) -> Expr:
         return neg(a)
     if isinstance(b, Const) and not isinstance(a, Const):
         a, b = b, a
+    if isinstance(a, Call) and a.func is operator.truediv and is_const(a.args[0], 1.0):
+        return Call(operator.truediv, (b, a.args[1]), (), broadcast_type(a.type, b.type))
     match a, b:
         case Const(x), Const(y) if isinstance(x, int | float) and isinstance(y, int | float):
             return Const(x * y)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import operator
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,15 @@ from tapegen.rules.registry import Rule, rule_of
 
 if TYPE_CHECKING:
     from tapegen.transform.reverse import _Reverser
+
+
+_RAISES_INSTEAD = frozenset({operator.truediv, math.log, math.log2, math.log10, math.log1p, math.exp, math.atanh})
+"""Functions of Python floats that raise where a partial derivative would not be finite."""
+
+_BROADCASTS = frozenset(
+    {np.where, np.maximum, np.minimum, np.fmax, np.fmin, np.full, np.full_like, np.broadcast_to, np.clip}
+)
+_BATCHED = frozenset({operator.matmul, np.matmul, np.linalg.solve, np.linalg.inv})
 
 
 class Adjoints:
@@ -75,22 +85,26 @@ class Adjoints:
     # ---- kinds of rule -----------------------------------------------------------------------------------------------
 
     def _partials(self, stmt: Assign, target: Var, call: Call, rule: Rule, total: Expr) -> None:
+        assert rule.body is not None
         extra = {"out": target} if rule.reads("out") else {}
         block, value = self._inline(rule.body, call.args, dict(call.kwargs) | extra)
         partials = list(value.children) if isinstance(value, Struct) else [value]
+        bound = _bind(rule.body, call, stmt)
         wanted = []
-        for arg, partial in zip(call.args, partials, strict=False):
+        for (_, arg), partial in zip(bound.items(), partials, strict=False):
             expr = _expression(partial)
             if expr is not None and not build.is_const(expr, 0.0) and self._is_active(arg):
                 wanted.append((arg, expr))
         if not wanted:
             return
-        uses = sum(1 for _ in wanted)
-        cotangent = self.reverser.bind(total, target) if uses > 1 else total
+        python = all(isinstance(arg.type, Scalar) and arg.type.python for arg in call.args)
+        guarded = rule.nonfinite and not (python and call.func in _RAISES_INSTEAD)
+        cotangent = self.reverser.bind(total, target) if len(wanted) > 1 or guarded else total
         terms: list[Expr] = []
         for _, partial in wanted:
-            product = build.strong_mul if rule.nonfinite else build.mul
-            terms.append(product(cotangent, partial) if rule.nonfinite else _ordered(cotangent, partial))
+            if guarded and python:
+                partial = rewrite.map_expr(partial, _never_raising)
+            terms.append(build.strong_mul(cotangent, partial) if guarded else build.mul(partial, cotangent))
         block, terms = self._primal_reads(stmt, target, block, terms)
         self.reverser.emit_block(block)
         for (arg, _), term in zip(wanted, terms, strict=True):
@@ -113,10 +127,17 @@ class Adjoints:
             extra["out"] = targets[0] if len(targets) == 1 else Tuple(targets)
         block, value = self._inline(rule.body, call.args, dict(call.kwargs) | extra)
         results = list(value.children) if len(rule.wrt) > 1 and isinstance(value, Struct) else [value]
-        bound = _bind(rule.body, call)
+        bound = _bind(rule.body, call, stmt)
         wanted: list[tuple[Var, Expr]] = []
         for name, result in zip(rule.wrt, results, strict=True):
             wanted.extend(self._pairs(bound.get(name), result))
+        for name, arg in bound.items():
+            if name not in rule.wrt and any(self._is_active(part) for part in rewrite.subexpressions(arg)):
+                raise MissingRule(
+                    f"{call.func.__name__} has no derivative with respect to '{name}'",
+                    "Keep that argument independent of the inputs of interest.",
+                    stmt.origin,
+                )
         if not wanted:
             return
         block, terms = self._primal_reads(stmt, targets, block, [expr for _, expr in wanted])
@@ -124,7 +145,8 @@ class Adjoints:
         given_away = {self.reverser.cotangent(target).name for target in targets} if len(wanted) == 1 else set()
         for (arg, _), term in zip(wanted, terms, strict=True):
             # the cotangent of a value whose definition is being undone has no other reader
-            self.reverser.contribute(arg, term, owned=True if term in given_away else None)
+            owned = True if term in given_away else None
+            self.reverser.contribute(arg, self._fitted(call, term, arg, targets[0]), owned=owned)
 
     def _pairs(self, arg: Expr | None, result: Abstract) -> Iterable[tuple[Var, Expr]]:
         """Operands with their cotangents; sequences item by item."""
@@ -234,6 +256,15 @@ class Adjoints:
         dtype = term.type.dtype  # type: ignore[union-attr]
         return Call(ops.sum_to, (term, like), (), Array(dtype, like.type.rank, "A"))
 
+    def _fitted(self, call: Call, term: Expr, arg: Var, target: Var) -> Expr:
+        """The cotangent that a transpose gives, summed where the argument was broadcast."""
+        rank = build.rank_of(arg.type)
+        if call.func in _BROADCASTS:
+            return self.unbroadcast(term, arg, target)
+        if build.rank_of(term.type) != rank or (call.func in _BATCHED and max(rank, build.rank_of(target.type)) > 2):
+            return self._sum_to(term, arg) if rank else Call(np.sum, (term,), (), arg.type)
+        return term
+
     def last_written(self, stmt: Store, bar: Var, index: tuple[Index, ...], part: Expr) -> Expr:
         """Cotangent read by a store with a repeated index: only the last write to an element counts."""
         (position,) = [item for item in index if not isinstance(item, Slice) and isinstance(item.type, Array)]
@@ -264,11 +295,6 @@ class Adjoints:
         return Call(np.where, (last, part, Const(0.0)), (), part.type)
 
 
-def _ordered(cotangent: Expr, partial: Expr) -> Expr:
-    """`2.0 * x * y_bar`: the factor first, as a person writes it."""
-    return build.mul(partial, cotangent)
-
-
 def _sum(term: Expr, axes: tuple[int, ...], keepdims: bool, like: Array) -> Call:
     axis: Expr = Const(axes[0]) if len(axes) == 1 else Tuple(tuple(Const(axis) for axis in axes))
     kwargs: tuple[tuple[str, Expr], ...] = (("axis", axis),)
@@ -285,10 +311,31 @@ def _expression(value: Abstract) -> Expr | None:
     raise AssertionError("a rule returned a structure where one value was expected")
 
 
-def _bind(body: Callable[..., Any], call: Call) -> dict[str, Expr]:
-    """The arguments of a call by the names that the rule body gives them."""
-    bound = inspect.signature(body).bind_partial(*call.args, **dict(call.kwargs))
-    return dict(bound.arguments)
+def _bind(body: Callable[..., Any], call: Call, stmt: Assign) -> dict[str, Expr]:
+    """The arguments of a call by the names that the rule body gives them, in the order of its parameters."""
+    try:
+        bound = inspect.signature(body).bind_partial(*call.args, **dict(call.kwargs)).arguments
+    except TypeError as error:
+        raise MissingRule(
+            f"{call.func.__name__} has no derivative rule for these arguments ({error})", "Leave them out.", stmt.origin
+        ) from None
+    out: dict[str, Expr] = {}
+    for name, value in bound.items():
+        if isinstance(value, tuple):  # *args
+            out.update({f"{name}[{k}]": item for k, item in enumerate(value)})
+        else:
+            out[name] = value
+    return out
+
+
+def _never_raising(node: Any) -> Any:
+    """Division and power of Python floats that give inf where Python raises: a derivative may be infinite."""
+    if isinstance(node, Call) and isinstance(node.type, Scalar):
+        if node.func is operator.truediv and not isinstance(node.args[1], Const):
+            return Call(np.divide, node.args, (), Scalar(node.type.dtype, False))
+        if node.func is operator.pow:
+            return Call(np.power, node.args, (), Scalar(node.type.dtype, False))
+    return node
 
 
 def _needed(block: Block, exprs: list[Expr]) -> Block:

@@ -16,8 +16,8 @@ from tapegen.rules.registry import rule_of
 def expand(block: Block, varied: Set[Var], names: NameSupply) -> Block:
     """Inline the formulas of varied calls, also of calls inside formulas.
 
-    The result `t = f(x)` becomes `t_value = f(x)`, the statements of the formula, and `t = primal_as(t_value, formula)`:
-    the value is that of the function itself.
+    The result `t = f(x)` becomes `t_value = f(x)`, the statements of the formula, and
+    `t = primal_as(t_value, formula)`: the value is that of the function itself.
     """
     out: list[Stmt] = []
     for stmt in block:

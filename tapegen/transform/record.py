@@ -225,7 +225,7 @@ class _Recorder:
     # ---- decisions ---------------------------------------------------------------------------------------------------
 
     def _cost(self, var: Var, owner: Scope) -> tuple[int, frozenset[Key]]:
-        """Work to have a value in the backward sweep without recording it, and the leaves that must be recorded for it."""
+        """Work to have a value in the backward sweep again, and the leaves that must be recorded for it."""
         key = (var, id(owner))
         if key in self.memo:
             return self.memo[key]

@@ -1,8 +1,8 @@
 """Reverse mode: from a lowered program to a forward sweep and an *ideal* backward sweep.
 
-The backward sweep has the nesting of the forward sweep upside down and reads any primal value that its forward block saw;
-`tapegen.transform.record` then makes those reads real.  What is read from an array that the program overwrites later is
-captured in a value of its own first, so every Load that appears in the backward sweep is final.
+The backward sweep has the nesting of the forward sweep upside down and reads any primal value that its forward block
+saw; `tapegen.transform.record` then makes those reads real.  What is read from an array that the program overwrites
+later is captured in a value of its own first, so every Load that appears in the backward sweep is final.
 """
 
 from __future__ import annotations
@@ -290,8 +290,8 @@ class _Reverser:
             return True
         if var in self.stored:
             raise AliasError(
-                f"whether {value.func.__name__} gives a view or a copy here depends on the layout of its argument, and the "
-                "result is written",
+                f"whether {value.func.__name__} gives a view or a copy here depends on the layout of its argument, and "
+                "the result is written",
                 "copy first (np.ascontiguousarray(x).reshape(...)), or write into the original array",
                 self.scopes.assigns[var][0].origin,
             )

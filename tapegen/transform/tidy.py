@@ -32,7 +32,7 @@ from tapegen.ir.nodes import (
 from tapegen.ir.types import Array, ListOf, Scalar
 
 NEST_LIMIT = 16
-"""Nodes of an expression that a temporary of the backward sweep is nested into; the user's own statements have no limit."""
+"""Nodes of an expression that a temporary is nested into; the user's own statements have no limit."""
 
 _VERSION = re.compile(r"_\d+$")
 

@@ -199,7 +199,9 @@ class Facts:
                 atom = dim(array, axis % array.type.rank)
                 if array in self.shapes:
                     form = self.shapes[array][axis].form
-                    if atom not in form.atoms and self.nonnegative(form):  # otherwise the size is `max(0, form)`, an atom of its own
+                    if atom not in form.atoms and self.nonnegative(
+                        form
+                    ):  # otherwise the size is `max(0, form)`, an atom of its own
                         return form
         return Affine.atom(atom)
 

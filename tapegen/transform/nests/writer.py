@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -76,7 +77,7 @@ class Loop:
     lasting: list[Affine] = field(default_factory=list)  # checked in front of it without a condition
 
 
-class Writer:
+class Writer(ABC):
     """State of the walk over one function."""
 
     def __init__(self, function: Function, sharing: Sharing) -> None:
@@ -97,6 +98,14 @@ class Writer:
     @property
     def origin(self) -> Span | None:
         return None if self.statement is None else self.statement.origin
+
+    @abstractmethod
+    def materialise(self, expr: Expr, base: str = "t") -> Var:
+        """A Var that holds the array an expression denotes."""
+
+    @abstractmethod
+    def nonzero(self, mask: Expr) -> list[Var]:
+        """For each axis of a boolean array, the indices where it holds."""
 
     # ---- writing -----------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,438 @@
+"""One specialisation per combination of argument types: lowering, deriving, building and running."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tapegen import compiler
+from tapegen.backend.build import build_numba, build_python, decorator_text
+from tapegen.backend.emit import emit
+from tapegen.backend.source import PythonSource
+from tapegen.errors import AliasError, BadArgument, PerformanceWarning
+from tapegen.frontend.callables import unwrap
+from tapegen.frontend.lower import Lowered, lower_function
+from tapegen.frontend.structure import (
+    Abstract,
+    Leaf,
+    Slot,
+    StaticValue,
+    Struct,
+    abstract_of,
+    children_of,
+    flatten,
+    leaf_type,
+    leaves_of,
+    map_leaves,
+    unflatten,
+)
+from tapegen.inspection import Inspection
+from tapegen.ir.nodes import Function, Return, Var
+from tapegen.ir.types import Array, ListOf, Scalar, is_floating
+from tapegen.transform.nests import NoCompiledForm, scalarise
+
+if TYPE_CHECKING:
+    from tapegen.api import Options
+
+
+class Specialiser:
+    """The specialisations of one function, found by the types of the arguments."""
+
+    def __init__(self, func: Callable[..., Any]) -> None:
+        self.python = func
+        self.function, self.bound_args, self.bound_kwargs = unwrap(func)
+        self.signature = inspect.signature(self.function)
+        self._programs: dict[Any, list[Program]] = {}
+
+    def specialise(self, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options) -> Specialisation:
+        """The program for these arguments, together with them."""
+        bound = self.signature.bind(*self.bound_args, *args, **{**self.bound_kwargs, **kwargs})
+        bound.apply_defaults()
+        arguments = dict(bound.arguments)
+        abstracts = {name: abstract_of(value, name) for name, value in arguments.items()}
+        key = (tuple(_key(abstract) for abstract in abstracts.values()), options)
+        for program in self._programs.get(key, ()):
+            if program.holds(arguments):
+                return Specialisation(program, self, arguments, args, kwargs)
+        lowered = self._lower(bound, abstracts)
+        program = Program(lowered, self, abstracts, options)
+        self._programs.setdefault(key, []).append(program)
+        return Specialisation(program, self, arguments, args, kwargs)
+
+    def _lower(self, bound: inspect.BoundArguments, abstracts: dict[str, Abstract]) -> Lowered:
+        positional: list[Abstract] = []
+        keyword: dict[str, Abstract] = {}
+        for name, parameter in self.signature.parameters.items():
+            abstract = abstracts[name]
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                assert isinstance(abstract, Struct)
+                positional.extend(abstract.children)
+            elif parameter.kind is parameter.VAR_KEYWORD:
+                assert isinstance(abstract, Struct)
+                keyword.update(zip(abstract.keys, abstract.children, strict=True))
+            elif parameter.kind is parameter.KEYWORD_ONLY:
+                keyword[name] = abstract
+            else:
+                positional.append(abstract)
+        return lower_function(self.function, tuple(positional), keyword)
+
+
+def _key(abstract: Abstract) -> Any:
+    """What of an argument a specialisation depends on."""
+    if isinstance(abstract, Leaf):
+        return abstract.type
+    if isinstance(abstract, Struct):
+        return (abstract.kind, abstract.keys, abstract.cls, tuple(_key(child) for child in abstract.children))
+    return abstract
+
+
+@dataclass(eq=False)
+class Program:
+    """What is derived and built for one specialisation; each part on first use."""
+
+    lowered: Lowered
+    owner: Specialiser
+    abstracts: dict[str, Abstract]
+    options: Options
+    _built: dict[str, Any] = field(default_factory=dict)
+
+    def holds(self, arguments: dict[str, Any]) -> bool:
+        """Whether what was taken as constant (captured scalars, static integers) still has the same value."""
+        return self.lowered.holds(arguments)
+
+    # ---- what is differentiated --------------------------------------------------------------------------------------
+
+    def wrt_names(self) -> tuple[str, ...]:
+        names = [name for name in self.abstracts if not (name == "self" and next(iter(self.abstracts)) == name)]
+        wrt = self.options.wrt
+        chosen = (wrt,) if isinstance(wrt, int | str) else wrt
+        found = []
+        for item in chosen:
+            if isinstance(item, int):
+                if not -len(names) <= item < len(names):
+                    raise BadArgument(f"wrt={item}: the function has {len(names)} arguments.", "Count from 0.")
+                found.append(names[item])
+            elif item.partition(".")[0] in self.abstracts:
+                found.append(item)
+            else:
+                raise BadArgument(
+                    f"wrt={item!r} is not an argument of {self.owner.function.__name__}.",
+                    f"The arguments are {', '.join(names)}.",
+                )
+        return tuple(found)
+
+    def wrt_template(self, name: str) -> Abstract:
+        """The abstract value of one item of `wrt` (`"u0"`, `"self.k"`)."""
+        head, *path = name.split(".")
+        found = self.abstracts[head]
+        for part in path:
+            if not isinstance(found, Struct) or part not in found.keys:
+                raise BadArgument(
+                    f"wrt={name!r}: there is no attribute '{part}'.", "Name an attribute that holds floats."
+                )
+            found = found.get(part)
+        return found
+
+    def wrt_vars(self) -> tuple[Var, ...]:
+        """The IR parameters that are differentiated, each once."""
+        chosen: dict[Var, None] = {}
+        for name in self.wrt_names():
+            template = self.wrt_template(name)
+            leaves = list(leaves_of(template))
+            floating = [leaf for leaf in leaves if is_floating(leaf.type)]
+            integer = [leaf for leaf in leaves if isinstance(leaf.type, Array) and not is_floating(leaf.type)]
+            if not floating or integer:
+                raise BadArgument(
+                    f"'{name}' holds {'integers' if leaves else 'no numbers'}, which have no gradient.",
+                    "Pass floats, or leave it out of wrt.",
+                )
+            for leaf in floating:
+                var = self.lowered.param_of(leaf)
+                if var is not None:
+                    chosen.setdefault(var)
+        return tuple(chosen)
+
+    def active_results(self, *, scalar: bool) -> tuple[bool, ...]:
+        """Which returned values are differentiated; for a gradient there must be one, and it must be a number."""
+        last = self.lowered.function.body[-1]
+        assert isinstance(last, Return)
+        output = self.lowered.output
+        if scalar:
+            objective = output
+            if self.options.has_aux:
+                if not isinstance(output, Struct) or output.kind != "tuple" or len(output.children) != 2:
+                    raise BadArgument("has_aux=True needs a function that returns (objective, aux).", "Return a pair.")
+                objective = output.children[0]
+            if isinstance(objective, StaticValue) and isinstance(objective.value, float):
+                return tuple(False for _ in last.values)
+            if not isinstance(objective, Slot) or not _is_number(last.values[objective.index].type):
+                raise BadArgument(
+                    f"{self.owner.function.__name__} does not return a float, so it has no gradient.",
+                    "Return one number, or use vjp.",
+                    last.origin,
+                )
+            return tuple(k == objective.index for k in range(len(last.values)))
+        return tuple(is_floating(value.type) for value in last.values)
+
+    # ---- built parts -------------------------------------------------------------------------------------------------
+
+    def _once(self, name: str, make: Callable[[], Any]) -> Any:
+        if name not in self._built:
+            self._built[name] = make()
+        return self._built[name]
+
+    @property
+    def user_names(self) -> frozenset[str]:
+        return frozenset(self.lowered.user_names)
+
+    @property
+    def primal(self) -> Function:
+        return self._once("primal", lambda: compiler.primal(self.lowered.function, self.user_names))
+
+    def stages(self, *, scalar: bool) -> compiler.Stages:
+        def make() -> compiler.Stages:
+            return compiler.differentiate(
+                self.lowered.function, self.wrt_vars(), self.active_results(scalar=scalar), self.user_names
+            )
+
+        return self._once(f"stages {scalar}", make)
+
+    def text(self, function: Function) -> PythonSource:
+        """The readable text."""
+        return emit(function, modules=self.lowered.modules, header=self._header())
+
+    def compiled_text(self, function: Function) -> PythonSource:
+        """The text that numba gets."""
+        decorator = decorator_text(boundscheck=self.options.boundscheck, fastmath=self.options.fastmath)
+        return emit(scalarise(function), modules=self.lowered.modules, header=self._header(), decorator=decorator)
+
+    def _header(self) -> str:
+        return f"Generated by tapegen from {self.owner.function.__qualname__} (primal {self.lowered.digest})."
+
+    def runner(self, name: str, function: Function) -> Callable[..., Any]:
+        """The callable for one of the programs."""
+
+        def make() -> Callable[..., Any]:
+            if self.options.backend != "python":
+                try:
+                    return build_numba(self.compiled_text(function))
+                except NoCompiledForm as missing:
+                    if self.options.backend == "numba":
+                        raise missing.refusal() from None
+                    warnings.warn(missing.warning(), PerformanceWarning, stacklevel=6)
+            return build_python(self.text(function))
+
+        return self._once(f"run {name}", make)
+
+
+def _is_number(type_: Any) -> bool:
+    return is_floating(type_) and not isinstance(type_, ListOf) and (isinstance(type_, Scalar) or type_.rank == 0)
+
+
+@dataclass(eq=False)
+class Specialisation:
+    """A program with the arguments of one call."""
+
+    program: Program
+    owner: Specialiser
+    arguments: dict[str, Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+    # ---- calls -------------------------------------------------------------------------------------------------------
+
+    def value(self) -> Any:
+        """The primal."""
+        program = self.program
+        values = self._run("primal", program.primal, self._leaves())
+        return self._result(values)
+
+    def value_and_grad(self) -> tuple[Any, Any]:
+        stages = self.program.stages(scalar=True)
+        seeds = [_seed_one(seed) for seed in stages.seeds]
+        values = self._run("joint", stages.joint, [*self._leaves(), *seeds])
+        count = len(values) - len(stages.wrt)
+        return self._result(values[:count]), self._gradient(dict(zip(stages.wrt, values[count:], strict=True)))
+
+    def vjp(self) -> tuple[Any, Callable[[Any], Any]]:
+        stages = self.program.stages(scalar=False)
+        values = self._run("record", stages.record, self._leaves())
+        count = len(values) - len(stages.kept)
+        value, kept = self._result(values[:count]), values[count:]
+        template = abstract_of(value, "value_bar")
+
+        def pullback(value_bar: Any) -> Any:
+            """Cotangents of the arguments of `wrt` for cotangents of the value."""
+            seeds = self._seeds(value, value_bar, stages)
+            run = self.program.runner("pullback", stages.pullback)
+            with np.errstate(all="ignore"):
+                gradients = run(*kept, *seeds)
+            gradients = gradients if isinstance(gradients, tuple) else (gradients,)
+            return self._gradient(dict(zip(stages.wrt, gradients, strict=True)))
+
+        del template
+        return value, pullback
+
+    def inspect(self) -> Inspection:
+        program = self.program
+        try:
+            stages = program.stages(scalar=True)
+        except BadArgument:
+            stages = program.stages(scalar=False)
+        return Inspection.of(program, stages)
+
+    # ---- arguments ---------------------------------------------------------------------------------------------------
+
+    def _leaves(self) -> list[Any]:
+        """The flat arguments of the generated functions."""
+        return self.program.lowered.leaves(self.arguments)
+
+    def _run(self, name: str, function: Function, leaves: list[Any]) -> tuple[Any, ...]:
+        program = self.program
+        run = program.runner(name, function)
+        params = program.lowered.function.params
+        written = [
+            (k, leaf) for k, leaf in enumerate(leaves[: len(params)]) if params[k].name in program.lowered.mutated
+        ]
+        self._check_written(written, leaves[: len(params)])
+        entry = [(leaf, leaf.copy()) for _, leaf in written if isinstance(leaf, np.ndarray)]
+        try:
+            with np.errstate(all="ignore"):
+                values = run(*leaves)
+        except Exception as error:
+            for leaf, before in entry:
+                leaf[...] = before
+            self._reraise(error)
+        return values if isinstance(values, tuple) else (values,)
+
+    def _reraise(self, error: Exception) -> None:
+        """Run plain Python in order to raise what it raises, with its own traceback."""
+        try:
+            self.owner.python(*self.args, **self.kwargs)
+        except Exception as own:
+            line = _user_line(own, self.owner.function)
+            if line is not None:
+                own.add_note(f"in {self.owner.function.__qualname__}, {line}")
+            raise own from None
+        raise error
+
+    def _check_written(self, written: list[tuple[int, Any]], leaves: list[Any]) -> None:
+        for k, leaf in written:
+            if not isinstance(leaf, np.ndarray):
+                continue
+            for j, other in enumerate(leaves):
+                if j != k and isinstance(other, np.ndarray) and np.may_share_memory(leaf, other):
+                    names = [self.program.lowered.function.params[n].name for n in (k, j)]
+                    raise AliasError(
+                        f"'{names[0]}' is written and shares memory with '{names[1]}'.",
+                        f"Pass a copy of one of them ({names[1]}.copy()).",
+                    )
+
+    # ---- results -----------------------------------------------------------------------------------------------------
+
+    def _result(self, values: Iterable[Any]) -> Any:
+        last = self.program.lowered.function.body[-1]
+        assert isinstance(last, Return)
+        typed = [_as_type(value, expr.type) for value, expr in zip(values, last.values, strict=True)]
+        return self.program.lowered.restore(typed, self.arguments)
+
+    def _gradient(self, found: dict[Var, Any]) -> Any:
+        names = self.program.wrt_names()
+        results = [self._structured(name, found) for name in names]
+        wrt = self.program.options.wrt
+        return results[0] if isinstance(wrt, int | str) else tuple(results)
+
+    def _structured(self, name: str, found: dict[Var, Any]) -> Any:
+        template = self.program.wrt_template(name)
+
+        def make(leaf: Leaf) -> Any:
+            var = self.program.lowered.param_of(leaf)
+            if var is None or var not in found:
+                return None
+            return _as_type(found[var], leaf.type)
+
+        return map_leaves(_without_statics(template), make)
+
+    def _seeds(self, value: Any, value_bar: Any, stages: compiler.Stages) -> list[Any]:
+        """Cotangents of the active results, checked against the value."""
+        seeds = []
+        for position, (leaf, bar) in enumerate(_matched(value, value_bar)):
+            if not _floats(leaf):
+                continue
+            if np.shape(bar) != np.shape(leaf):
+                raise BadArgument(
+                    f"the cotangent of result {position} has shape {np.shape(bar)}, the result {np.shape(leaf)}.",
+                    "Give cotangents in the structure of the value.",
+                )
+            seeds.append(np.array(bar, leaf.dtype) if isinstance(leaf, np.ndarray) else float(bar))
+        if len(seeds) != len(stages.seeds):
+            raise BadArgument("the cotangents do not match the value.", "Give one for each result.")
+        return seeds
+
+
+# ---- helpers ---------------------------------------------------------------------------------------------------------
+
+
+def _seed_one(seed: Var) -> Any:
+    if isinstance(seed.type, Array):
+        return np.ones((), seed.type.dtype)
+    return 1.0
+
+
+def _floats(leaf: Any) -> bool:
+    return np.asarray(leaf).dtype.kind == "f"
+
+
+def _matched(value: Any, value_bar: Any) -> Iterable[tuple[Any, Any]]:
+    leaves, bars = flatten(value), flatten(value_bar)
+    if len(leaves) != len(bars):
+        raise BadArgument(
+            f"there are {len(bars)} cotangents for {len(leaves)} results.",
+            "Give cotangents in the structure of the value.",
+        )
+    return zip(leaves, bars, strict=True)
+
+
+def _as_type(value: Any, type_: Any) -> Any:
+    """A number or array as plain Python would have it (compiled code hands over bare numbers)."""
+    if isinstance(type_, Scalar):
+        if type_.python:
+            return {"float64": float, "int64": int, "bool": bool}[type_.dtype](value)
+        return np.dtype(type_.dtype).type(value)
+    if isinstance(type_, Array) and not isinstance(value, np.ndarray):
+        return np.asarray(value, type_.dtype)
+    return value
+
+
+def _without_statics(template: Abstract) -> Abstract:
+    """A template whose static leaves become None: options have no gradient."""
+    if isinstance(template, StaticValue):
+        return StaticValue(None)
+    if isinstance(template, Struct):
+        children = tuple(_without_statics(child) for child in template.children)
+        return Struct(template.kind, template.keys, children, template.cls)
+    return template
+
+
+def _user_line(error: BaseException, function: Any) -> str | None:
+    """`file:line: text` of the innermost frame that belongs to the user's function."""
+    found = None
+    traceback = error.__traceback__
+    while traceback is not None:
+        if traceback.tb_frame.f_code.co_filename == function.__code__.co_filename:
+            found = traceback.tb_lineno
+        traceback = traceback.tb_next
+    if found is None:
+        return None
+    import linecache
+
+    file = function.__code__.co_filename
+    return f"{file}:{found}: {linecache.getline(file, found).strip()}"
+
+
+__all__ = ["Program", "Specialisation", "Specialiser", "children_of", "leaf_type", "unflatten"]
