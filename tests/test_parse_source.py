@@ -197,6 +197,15 @@ def test_a06_edited_elsewhere(tmp_path: Path) -> None:
     assert parsed.span(parsed.tree).text() == "def f(x, n):"
 
 
+def test_a06_moved_onto_the_line_of_a_namesake(tmp_path: Path) -> None:
+    path = tmp_path / "edited.py"
+    text = "def f(x):\n    return x * 2.0\n\n\nkeep = f\n\n\ndef f(x):\n    return x * 3.0\n"
+    module = load(path, text)
+    path.write_text("#\n" * 7 + text)
+    assert returned(module.keep) == "x * 2.0"
+    assert returned(module.f) == "x * 3.0"
+
+
 def test_a06_what_was_parsed_stays_what_it_was(tmp_path: Path) -> None:
     path = tmp_path / "edited.py"
     module = load(path, ORIGINAL)

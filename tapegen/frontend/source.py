@@ -271,23 +271,21 @@ def _locate(func: FunctionType) -> Located:
 def _find(func: FunctionType, code: CodeType, source: _SourceFile, flags: int) -> _Definition:
     segment = source.segment_at(code.co_firstlineno)
     candidates = segment.find(code.co_firstlineno, code.co_name) if segment else []
-    if segment is None or not candidates:
-        moved = _find_moved(code, source, flags)
-        if moved is None:
-            raise _edited(func, source, code.co_firstlineno, f"line {code.co_firstlineno} does not define it")
-        return moved
     compiled = [
         fresh
-        for fresh in source.codes(segment, flags)
+        for fresh in (source.codes(segment, flags) if segment and candidates else ())
         if (fresh.co_firstlineno, fresh.co_qualname) == (code.co_firstlineno, code.co_qualname)
     ]
     equal = [fresh for fresh in compiled if same_code(code, fresh)]
     if len(candidates) > 1:
-        return _single_out(func, code, candidates, equal, source)
+        return _single_out(func, candidates, equal, source)
     if equal:
         return candidates[0]
+    moved = _find_moved(code, source, flags)
+    if moved is not None:
+        return moved
     if not compiled:
-        raise _edited(func, source, code.co_firstlineno, f"line {code.co_firstlineno} defines another function")
+        raise _edited(func, source, code.co_firstlineno, f"line {code.co_firstlineno} does not define it")
     rewriter = _rewriter(func)
     if rewriter is None:
         line = _first_difference(code, compiled[0])
@@ -305,38 +303,33 @@ def _find_moved(code: CodeType, source: _SourceFile, flags: int) -> _Definition 
     """The definition when lines were inserted or removed elsewhere in the file: the one with this name and bytecode."""
     if code.co_name == _LAMBDA:
         return None
-    matches = []
+    matches: dict[int, _Definition] = {}
     for segment in source.segments:
         if segment.named(code.co_name):
             for fresh in source.codes(segment, flags):
                 if fresh.co_qualname == code.co_qualname and same_code(code, fresh):
-                    matches.extend(segment.find(fresh.co_firstlineno, fresh.co_name))
-    return matches[0] if len(matches) == 1 else None
+                    matches |= {id(found.node): found for found in segment.find(fresh.co_firstlineno, fresh.co_name)}
+    return next(iter(matches.values())) if len(matches) == 1 else None
 
 
 def _single_out(
-    func: FunctionType, code: CodeType, candidates: list[_Definition], equal: list[CodeType], source: _SourceFile
+    func: FunctionType, candidates: list[_Definition], equal: list[CodeType], source: _SourceFile
 ) -> _Definition:
     """Which of several lambdas that start on one line: the one whose body holds every instruction."""
-    span = _line_span(code.co_filename, source.lines, code.co_firstlineno)
-    if not any(list(fresh.co_positions()) == list(code.co_positions()) for fresh in equal):
-        if not equal:
-            raise _edited(func, source, code.co_firstlineno, f"line {code.co_firstlineno} differs")
-        raise SourceUnavailable(
-            f"{len(candidates)} lambdas start on this line, and the loaded code does not tell which one is meant.",
-            "Write one lambda to a line, or use def.",
-            span,
-        )
-    holding = [found for found in candidates if _holds(found.node, code)]
-    # of nested bodies the innermost
-    holding.sort(key=lambda found: (found.node.lineno, found.node.col_offset))
+    code = func.__code__
+    if not equal:
+        raise _edited(func, source, code.co_firstlineno, f"line {code.co_firstlineno} differs")
+    positions = list(code.co_positions())
+    unmoved = any(list(fresh.co_positions()) == positions for fresh in equal)
+    holding = [found for found in candidates if unmoved and _holds(found.node, code)]
     if not holding:
         raise SourceUnavailable(
             f"{len(candidates)} lambdas start on this line, and the loaded code does not tell which one is meant.",
             "Write one lambda to a line, or use def.",
-            span,
+            _line_span(code.co_filename, source.lines, code.co_firstlineno),
         )
-    return holding[-1]
+    # of nested bodies the innermost
+    return max(holding, key=lambda found: (found.node.lineno, found.node.col_offset))
 
 
 def _holds(node: Definition, code: CodeType) -> bool:
