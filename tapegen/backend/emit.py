@@ -11,7 +11,8 @@ from typing import Any, assert_never
 from tapegen.backend.depth import Shortener
 from tapegen.backend.expressions import BINARY, Expressions, is_binary
 from tapegen.backend.helpers import LOCALS_OF_HELPERS, Helpers
-from tapegen.backend.layout.document import INDENT, Doc, layout_lines
+from tapegen.backend.layout.document import INDENT, Doc, flat_text, layout_lines
+from tapegen.backend.layout.expressions import expression
 from tapegen.backend.layout.statements import clause, definition, statement
 from tapegen.backend.layout.statements import decorator as decorator_line
 from tapegen.backend.namespace import Namespace
@@ -65,6 +66,12 @@ def emit(
         If blocks or conditions nest deeper than CPython allows.
     """
     return _Module(function, dict(modules or {}), decorator, extra).source(header)
+
+
+def expression_text(expr: Expr) -> str:
+    """An expression on one line, as it would stand in generated text."""
+    names = Namespace((), {})
+    return flat_text(expression(Expressions(names, Helpers(names, compiled=False), {})(expr), None))
 
 
 class _Module:
