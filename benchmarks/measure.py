@@ -28,7 +28,7 @@ class Measurement:
     gradient: float
     first_primal: float
     first_gradient: float
-    recorded: int
+    recorded: int | None  # bytes on tapes; None where the trips of a recording loop depend on values
     error: float
     first: float
     goal: float

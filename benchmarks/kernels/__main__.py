@@ -50,9 +50,10 @@ def row(m: Measurement) -> str:
     compile_time = f"{m.first_gradient:.2f}"
     if m.first_gradient > m.allowed_first_call:
         compile_time = f"**{compile_time}**"
+    recorded = "by trips" if m.recorded is None else f"{m.recorded:,}"
     return (
         f"| {m.name} | {m.primal * 1e3:.3g} | {m.gradient * 1e3:.3g} | {ratio} | {m.first:g} | {m.goal:g} | "
-        f"{m.recorded:,} | {compile_time} | {m.allowed_first_call:.2f} | {m.error:.0e} |"
+        f"{recorded} | {compile_time} | {m.allowed_first_call:.2f} | {m.error:.0e} |"
     )
 
 
