@@ -166,3 +166,10 @@ def int_add(a: Expr, b: Expr) -> Expr:
         case _, Const(y) if isinstance(y, int) and y < 0:
             return Call(operator.sub, (a, Const(-y)), (), INT)
     return Call(operator.add, (a, b), (), INT)
+
+
+def without_broadcast(expr: Expr) -> Expr:
+    """`x` for `np.broadcast_to(x, shape)`, where the operation around broadcasts by itself."""
+    while isinstance(expr, Call) and expr.func is np.broadcast_to:
+        expr = expr.args[0]
+    return expr

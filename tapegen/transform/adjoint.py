@@ -99,6 +99,8 @@ class Adjoints:
             return
         python = all(isinstance(arg.type, Scalar) and arg.type.python for arg in call.args)
         guarded = rule.nonfinite and not (python and call.func in _RAISES_INSTEAD)
+        if all(self._spans(partial, target) for _, partial in wanted):
+            total = without_broadcast(total)
         cotangent = self.reverser.bind(total, target) if len(wanted) > 1 or guarded else total
         terms: list[Expr] = []
         for _, partial in wanted:

@@ -241,7 +241,7 @@ class _Reverser:
             expr = build.cast(expr, var.type.dtype)
         cot = self.cotangent(var)
         if cot.named and isinstance(var.type, Array):
-            self.emit(Store(cot.name, (), expr, accumulate=True))
+            self.emit(Store(cot.name, (), build.without_broadcast(expr), accumulate=True))
             return
         cot.pending.append(Contribution(expr, _is_fresh(expr) if owned is None else owned))
 
@@ -264,15 +264,16 @@ class _Reverser:
         elif cot.named:
             if total is not None:
                 if is_array:
-                    self.emit(Store(cot.name, (), total, accumulate=True))
+                    self.emit(Store(cot.name, (), build.without_broadcast(total), accumulate=True))
                 else:
                     self.emit(Assign((cot.name,), build.add(cot.name, total)))
         elif total is None:
             self.emit(Assign((cot.name,), build.zero_like(var)))
         else:
-            if is_array and not (len(cot.pending) > 1 or cot.pending[0].owned):
+            total = _full(total, var)
+            if is_array and not (len(cot.pending) > 1 or cot.pending[0].owned or _is_fresh(total)):
                 total = build.copy(total)
-            self.emit(Assign((cot.name,), _full(total, var)))
+            self.emit(Assign((cot.name,), total))
         cot.named = True
         cot.pending = []
         return cot.name
@@ -693,9 +694,11 @@ def _is_fresh(expr: Expr) -> bool:
 
 
 def _full(total: Expr, var: Var) -> Expr:
-    """A scalar term that stands for a whole array is spread out."""
-    if isinstance(var.type, Array) and not isinstance(total.type, Array):
-        return Call(np.full_like, (var, total), (), Array(var.type.dtype, var.type.rank, "C", var.type.unit))
+    """A number that stands for a whole array is spread out."""
+    if isinstance(var.type, Array):
+        number = build.without_broadcast(total)
+        if not isinstance(number.type, Array):
+            return Call(np.full_like, (var, number), (), Array(var.type.dtype, var.type.rank, "C", var.type.unit))
     return total
 
 

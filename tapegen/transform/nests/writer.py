@@ -51,12 +51,15 @@ class Lazy:
         Gives the element for an index (one non-negative expression for each axis); may write temporaries first.
     weak : bool
         Whether it is a Python number, which takes the precision of what it meets.
+    cost : int
+        How much work one element is, in additions; an element that is merely read costs nothing.
     """
 
     extents: Extents
     dtype: str
     at: Callable[[Indices], Expr]
     weak: bool = False
+    cost: int = 0
 
     @property
     def rank(self) -> int:
