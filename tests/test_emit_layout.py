@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from tapegen.backend.layout.document import layout_lines
 from tapegen.backend.layout.literals import literal, words
 from tapegen.backend.layout.statements import clause, definition, statement
 
@@ -110,10 +109,10 @@ def printed(node: ast.stmt, indent: int) -> list[str]:
     match node:
         case ast.If(test) | ast.While(test):
             keyword = "if" if isinstance(node, ast.If) else "while"
-            return [*layout_lines(clause(keyword, test), indent), " " * (indent + 4) + "pass"]
+            return [*clause(keyword, test, indent), " " * (indent + 4) + "pass"]
         case ast.For(ast.Name(target), iterable):
-            return [*layout_lines(clause(f"for {target} in", iterable), indent), " " * (indent + 4) + "pass"]
-    return layout_lines(statement(node), indent)
+            return [*clause(f"for {target} in", iterable, indent), " " * (indent + 4) + "pass"]
+    return statement(node, indent)
 
 
 def program(seed: int, count: int) -> tuple[list[ast.stmt], str]:
@@ -195,6 +194,6 @@ def test_long_headers_of_functions_break_as_ruff_breaks_them() -> None:
     ]
     lines = []
     for position, params in enumerate(cases):
-        lines += [*layout_lines(definition(f"march_{position}_value_and_grad", params), 0), "    pass", "", ""]
+        lines += [*definition(f"march_{position}_value_and_grad", params), "    pass", "", ""]
     text = "\n".join(lines[:-2]) + "\n"
     assert ruff("format", "--isolated", "--line-length", "88", text=text) == text

@@ -11,8 +11,8 @@ from typing import Any, assert_never
 from tapegen.backend.depth import Shortener
 from tapegen.backend.expressions import BINARY, Expressions, is_binary
 from tapegen.backend.helpers import LOCALS_OF_HELPERS, Helpers
-from tapegen.backend.layout.document import INDENT, Doc, flat_text, layout_lines
-from tapegen.backend.layout.expressions import expression
+from tapegen.backend.layout.document import INDENT
+from tapegen.backend.layout.flat import flat
 from tapegen.backend.layout.statements import clause, definition, statement
 from tapegen.backend.layout.statements import decorator as decorator_line
 from tapegen.backend.namespace import Namespace
@@ -71,7 +71,7 @@ def emit(
 def expression_text(expr: Expr) -> str:
     """An expression on one line, as it would stand in generated text."""
     names = Namespace((), {})
-    return flat_text(expression(Expressions(names, Helpers(names, compiled=False), {})(expr), None))
+    return flat(Expressions(names, Helpers(names, compiled=False), {})(expr))
 
 
 class _Module:
@@ -123,7 +123,7 @@ class _Module:
             raise ValueError(f"not a decorator of numba: {self.decorator}")
         imported = self.names.imported("numba", name.id)
         node = ast.Call(imported, node.args, node.keywords) if isinstance(node, ast.Call) else imported
-        return layout_lines(decorator_line(node), 0)
+        return decorator_line(node)
 
 
 class _FunctionText:
@@ -144,13 +144,13 @@ class _FunctionText:
             (param.name, self.expressions(defaults[param.name]) if param.name in defaults else None)
             for param in function.params
         ]
-        self._add(definition(function.name, params), 0, function.origin)
+        self._add(definition(function.name, params), function.origin)
         self.out += [(line, None) for line in docstring(function.doc, INDENT)]
         self._block(function.body, INDENT, function.origin, has_doc=bool(function.doc))
         return self.out
 
-    def _add(self, doc: Doc, indent: int, span: Span | None) -> None:
-        self.out += [(line, span) for line in layout_lines(doc, indent)]
+    def _add(self, lines: list[str], span: Span | None) -> None:
+        self.out += [(line, span) for line in lines]
 
     # ---- blocks ----
 
@@ -207,7 +207,7 @@ class _FunctionText:
             case nodes.For(target, start, stop, step, body):
                 bounds = [self._expression(part, indent, span) for part in _range_arguments(start, stop, step)]
                 iterable = ast.Call(self.names.builtin("range"), bounds, [])
-                self._loop(clause(f"for {target.name} in", iterable), body, indent, span)
+                self._loop(clause(f"for {target.name} in", iterable, indent), body, indent, span)
             case nodes.While(test, body):
                 before, test = self.shorten(test, span)
                 if before:
@@ -216,7 +216,7 @@ class _FunctionText:
                         "Compute parts of it in the body of the loop.",
                         span,
                     )
-                self._loop(clause("while", self.expressions(test)), body, indent, span)
+                self._loop(clause("while", self.expressions(test), indent), body, indent, span)
             case nodes.Break():
                 self._simple(ast.Break(), indent, span)
             case nodes.Continue():
@@ -234,7 +234,7 @@ class _FunctionText:
                 assert_never(stmt)
 
     def _simple(self, node: ast.stmt, indent: int, span: Span | None) -> None:
-        self._add(statement(node), indent, span)
+        self._add(statement(node, indent), span)
 
     def _assign(self, targets: tuple[Var, ...], value: Expr, indent: int, span: Span | None) -> None:
         if len(targets) > 1:
@@ -294,7 +294,7 @@ class _FunctionText:
         keyword = "if"
         test = self._shortened(stmt.test, indent, stmt.origin)
         while True:
-            self._add(clause(keyword, self.expressions(test)), indent, stmt.origin)
+            self._add(clause(keyword, self.expressions(test), indent), stmt.origin)
             self._block(stmt.body, indent + INDENT, stmt.origin)
             if not stmt.orelse:
                 return
@@ -307,16 +307,16 @@ class _FunctionText:
                 orelse = (*before, replace(inner, test=test))
                 break
             stmt = inner
-        self._add("else:", indent, None)
+        self.out.append((" " * indent + "else:", None))
         self._block(orelse, indent + INDENT, stmt.origin)
 
-    def _loop(self, first_line: Doc, body: nodes.Block, indent: int, span: Span | None) -> None:
+    def _loop(self, first_lines: list[str], body: nodes.Block, indent: int, span: Span | None) -> None:
         self.loops += 1
         if self.loops > MAX_LOOPS:
             raise CompileLimit(
                 f"Loops nest more than {MAX_LOOPS} deep here.", "Move the inner ones to a function of their own.", span
             )
-        self._add(first_line, indent, span)
+        self._add(first_lines, span)
         self._block(body, indent + INDENT, span)
         self.loops -= 1
 

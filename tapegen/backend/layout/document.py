@@ -116,28 +116,6 @@ class _Args:
 _Work = list[tuple[_Args, Doc]]
 
 
-def flat_text(doc: Doc) -> str:
-    """The document on one line."""
-    parts: list[str] = []
-    work: list[Doc] = [doc]
-    while work:
-        match work.pop():
-            case str(text):
-                parts.append(text)
-            case tuple(items):
-                work.extend(reversed(items))
-            case Line() as line:
-                parts.append(" " if line is Line.SPACE else "")
-            case If(breaks, content):
-                if not breaks:
-                    work.append(content)
-            case BestFit(variants):
-                work.append(variants[0])
-            case Group(content) | Indent(content) | FitsExpanded(content) | ParenthesizeIfItHelps(content):
-                work.append(content)
-    return "".join(parts)
-
-
 def text_width(text: str) -> int:
     """Columns that a text takes in a terminal (wide characters two, combining ones none)."""
     if text.isascii():
@@ -149,9 +127,6 @@ def text_width(text: str) -> int:
 
 def layout_lines(doc: Doc, indent: int, width: int = WIDTH) -> list[str]:
     """The document as lines; every line starts with `indent` spaces or more."""
-    text = flat_text(doc)
-    if indent + text_width(text) <= width:
-        return [" " * indent + text]
     return _Printer(width).run(doc, indent)
 
 

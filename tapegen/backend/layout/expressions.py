@@ -8,11 +8,15 @@ them: the emitter writes methods on names only.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tapegen.backend.layout.document import Doc, FitsExpanded, Group, GroupId, If, Indent, Line, flat_text
+from tapegen.backend.layout.document import Doc, FitsExpanded, Group, GroupId, If, Indent, Line
+from tapegen.backend.layout.flat import fields
+from tapegen.backend.layout.grammar import UNARY, Operand, is_simple, operands, operators, slice_parts
 from tapegen.backend.layout.literals import Piece, literal, number, words
+
+_STRING_WIDTH = 60  # columns of one part of a string that no line can hold
 
 
 class Inside:
@@ -22,89 +26,6 @@ class Inside:
 INSIDE = Inside()
 # None: nothing can break here but inside brackets; a GroupId: where that group of optional parentheses breaks
 Level = Inside | GroupId | None
-
-BINARY: dict[type[ast.operator], tuple[str, int]] = {
-    ast.BitOr: ("|", 6),
-    ast.BitXor: ("^", 7),
-    ast.BitAnd: ("&", 8),
-    ast.LShift: ("<<", 9),
-    ast.RShift: (">>", 9),
-    ast.Add: ("+", 10),
-    ast.Sub: ("-", 10),
-    ast.Mult: ("*", 11),
-    ast.MatMult: ("@", 11),
-    ast.Div: ("/", 11),
-    ast.FloorDiv: ("//", 11),
-    ast.Mod: ("%", 11),
-    ast.Pow: ("**", 13),
-}
-_COMPARE: dict[type[ast.cmpop], str] = {
-    ast.Eq: "==",
-    ast.NotEq: "!=",
-    ast.Lt: "<",
-    ast.LtE: "<=",
-    ast.Gt: ">",
-    ast.GtE: ">=",
-    ast.Is: "is",
-    ast.IsNot: "is not",
-    ast.In: "in",
-    ast.NotIn: "not in",
-}
-_UNARY: dict[type[ast.unaryop], str] = {ast.USub: "-", ast.UAdd: "+", ast.Invert: "~", ast.Not: "not "}
-CONDITIONAL, _OR, _AND, _NOT, _COMPARISON, SIGN, _POWER, PRIMARY = 1, 2, 3, 4, 5, 12, 13, 15
-_LOWER_BOOL = min(_OR, _AND)  # `and` and `or` break together
-_STRING_WIDTH = 60  # columns of one part of a string that no line can hold
-
-
-def precedence(node: ast.expr) -> int:
-    """How tightly the outermost operator of an expression binds."""
-    match node:
-        case ast.BinOp(op=op):
-            return BINARY[type(op)][1]
-        case ast.UnaryOp(op=op):
-            return _NOT if isinstance(op, ast.Not) else SIGN
-        case ast.Compare():
-            return _COMPARISON
-        case ast.BoolOp(op=op):
-            return _AND if isinstance(op, ast.And) else _OR
-        case ast.IfExp():
-            return CONDITIONAL
-    return PRIMARY
-
-
-@dataclass(frozen=True, slots=True)
-class Operand:
-    """Part of an expression, and whether it has to stand in parentheses there."""
-
-    node: ast.expr
-    parentheses: bool
-
-
-def _operand(node: ast.expr, at_least: int) -> Operand:
-    return Operand(node, precedence(node) < at_least)
-
-
-def operands(node: ast.expr) -> tuple[Operand, ...]:
-    """The parts of an expression that no bracket of its own encloses, in source order."""
-    own = precedence(node)
-    match node:
-        case ast.BinOp(left, ast.Pow(), right):
-            return _operand(left, own + 1), _operand(right, SIGN)
-        case ast.BinOp(left, _, right):
-            return _operand(left, own), _operand(right, own + 1)
-        case ast.UnaryOp(operand=operand):
-            power = isinstance(operand, ast.BinOp) and isinstance(operand.op, ast.Pow)
-            return (Operand(operand, power or precedence(operand) < own),)
-        case ast.Compare(left, _, comparators):
-            return tuple(_operand(part, own + 1) for part in (left, *comparators))
-        case ast.BoolOp(_, values):
-            return tuple(_operand(part, own + 1) for part in values)
-        case ast.IfExp(test, body, orelse):
-            return _operand(body, own + 1), _operand(test, own + 1), _operand(orelse, own)
-        case ast.Call(func=value) | ast.Attribute(value=value) | ast.Subscript(value=value):
-            return (_operand(value, PRIMARY),)
-    return ()
-
 
 # ---- expressions ---------------------------------------------------------------------------------------------------
 
@@ -117,13 +38,13 @@ def expression(node: ast.expr, level: Level) -> Doc:
         case ast.Constant(str(text)):
             return _string(words(text), level)
         case ast.JoinedStr():
-            return _string(list(_fields(node)), level)
+            return _string(fields(node), level)
         case ast.Constant(value):
             return number(value)
         case ast.BinOp() | ast.Compare() | ast.BoolOp():
             return _group(_chain(_flatten(node), level), level)
         case ast.UnaryOp(op):
-            return (_UNARY[type(op)], _maybe_parenthesized(operands(node)[0], level))
+            return (UNARY[type(op)], _maybe_parenthesized(operands(node)[0], level))
         case ast.IfExp():
             return _group(_conditional(node, level), level)
         case ast.Attribute(attr=attr):
@@ -146,7 +67,7 @@ def expression(node: ast.expr, level: Level) -> Doc:
                 return _brackets("(", (expression(elts[0], INSIDE), ","), ")", level)
             return _brackets("(", commas([expression(item, INSIDE) for item in elts]), ")", level)
         case ast.Slice():
-            return _slice(node)
+            return tuple(slice_parts(node, lambda part: expression(part, INSIDE)))
     raise AssertionError(f"no layout for {type(node).__name__}")
 
 
@@ -220,18 +141,6 @@ def _flatten(node: ast.expr) -> _Chain:
     return chain
 
 
-def operators(node: ast.BinOp | ast.Compare | ast.BoolOp) -> list[tuple[str, int]]:
-    """Symbol and place in the order of breaking (lowest first)."""
-    match node:
-        case ast.BinOp(op=op):
-            return [BINARY[type(op)]]
-        case ast.Compare(ops=ops):
-            return [(_COMPARE[type(op)], _COMPARISON) for op in ops]
-        case ast.BoolOp(op=op, values=values):
-            return [("and" if isinstance(op, ast.And) else "or", _LOWER_BOOL)] * (len(values) - 1)
-    raise AssertionError(type(node).__name__)
-
-
 def _chain(chain: _Chain, level: Level) -> Doc:
     """Lines before all operators that bind least; what is between them holds together longer."""
     if not chain.operators:
@@ -245,23 +154,12 @@ def _chain(chain: _Chain, level: Level) -> Doc:
     result = [parts[0]]
     for cut, part in zip(cuts, parts[1:], strict=True):
         symbol = chain.operators[cut][0]
-        if symbol == "**" and _is_simple(chain.operands[cut]) and _is_simple(chain.operands[cut + 1]):
+        if symbol == "**" and is_simple(chain.operands[cut]) and is_simple(chain.operands[cut + 1]):
             space = "" if level is None else If(True, " ", level if isinstance(level, GroupId) else None)
             result += [_line(level, Line.SOFT), symbol, space, part]
         else:
             result += [_line(level, Line.SPACE), symbol, " ", part]
     return tuple(result)
-
-
-def _is_simple(operand: Operand) -> bool:
-    """Whether `**` is written without spaces beside this operand."""
-    node = operand.node
-    while isinstance(node, ast.UnaryOp | ast.Attribute):
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            return False
-        node = node.operand if isinstance(node, ast.UnaryOp) else node.value
-    number = isinstance(node, ast.Constant) and not isinstance(node.value, str)
-    return not operand.parentheses and (number or isinstance(node, ast.Name))
 
 
 def _conditional(node: ast.IfExp, level: Level) -> Doc:
@@ -275,14 +173,6 @@ def _conditional(node: ast.IfExp, level: Level) -> Doc:
         *(_maybe_parenthesized(body, level), space, "if ", _maybe_parenthesized(test, level)),
         *(space, "else ", rest),
     )
-
-
-def _fields(node: ast.JoinedStr) -> Iterator[Piece]:
-    for value in node.values:
-        if isinstance(value, ast.FormattedValue):
-            yield Piece(flat_text(expression(value.value, None)), placeholder=True)
-        elif isinstance(value, ast.Constant):
-            yield from words(str(value.value))
 
 
 def _string(pieces: list[Piece], level: Level) -> Doc:
@@ -305,21 +195,3 @@ def _index(node: ast.expr) -> Doc:
     if isinstance(node, ast.Tuple) and len(node.elts) > 1:
         return Group(commas([expression(item, INSIDE) for item in node.elts]))
     return expression(node, INSIDE)
-
-
-def _slice(node: ast.Slice) -> Doc:
-    def simple(part: ast.expr | None) -> bool:
-        while isinstance(part, ast.UnaryOp) and not isinstance(part.op, ast.Not):
-            part = part.operand
-        return part is None or isinstance(part, ast.Constant | ast.Name)
-
-    def text(part: ast.expr | None) -> Doc:
-        return "" if part is None else expression(part, INSIDE)
-
-    lower, upper, step = node.lower, node.upper, node.step
-    space = "" if simple(lower) and simple(upper) and simple(step) else " "
-    doc: list[Doc] = [text(lower), space if lower is not None else "", ":", space if upper is not None else ""]
-    doc.append(text(upper))
-    if step is not None:
-        doc += [space if upper is not None else "", ":", space, text(step)]
-    return tuple(doc)

@@ -6,25 +6,55 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tapegen.backend.layout.document import BestFit, Doc, Group, GroupId, If, Indent, Line, ParenthesizeIfItHelps
-from tapegen.backend.layout.expressions import (
-    BINARY,
-    CONDITIONAL,
-    INSIDE,
-    PRIMARY,
-    SIGN,
-    Level,
-    Operand,
-    block,
-    commas,
-    expression,
-    operands,
-    operators,
+from tapegen.backend.layout.document import (
+    WIDTH,
+    BestFit,
+    Doc,
+    Group,
+    GroupId,
+    If,
+    Indent,
+    Line,
+    ParenthesizeIfItHelps,
+    layout_lines,
+    text_width,
 )
+from tapegen.backend.layout.expressions import INSIDE, Level, block, commas, expression
+from tapegen.backend.layout.flat import flat, flat_statement
+from tapegen.backend.layout.grammar import BINARY, CONDITIONAL, PRIMARY, SIGN, Operand, operands, operators
 
 
-def statement(node: ast.stmt) -> Doc:
-    """A simple statement."""
+def statement(node: ast.stmt, indent: int) -> list[str]:
+    """The lines of a simple statement."""
+    return _fitting(flat_statement(node), indent) or layout_lines(_statement(node), indent)
+
+
+def clause(keyword: str, test: ast.expr, indent: int) -> list[str]:
+    """`if test:`, `while test:`, `for i in range(n):` (the keyword may be several words)."""
+    return _fitting(f"{keyword} {flat(test)}:", indent) or layout_lines((keyword, " ", _value(test), ":"), indent)
+
+
+def decorator(node: ast.expr) -> list[str]:
+    """`@node`."""
+    return layout_lines(("@", expression(node, None)), 0)
+
+
+def definition(name: str, params: Sequence[tuple[str, ast.expr | None]]) -> list[str]:
+    """`def name(a, b=default):`."""
+    items = [param if default is None else (f"{param}=", expression(default, INSIDE)) for param, default in params]
+    if not items:
+        return [f"def {name}():"]
+    inner = commas(items, trailing=True)
+    block_of_params = block(inner if len(items) == 1 else Group(inner))
+    return layout_lines((f"def {name}", Group(("(", block_of_params, ")")), ":"), 0)
+
+
+def _fitting(text: str, indent: int) -> list[str]:
+    """The text as one line, or nothing if it is too long."""
+    return [" " * indent + text] if indent + text_width(text) <= WIDTH else []
+
+
+def _statement(node: ast.stmt) -> Doc:
     match node:
         case ast.Assign([target], value):
             return _assignment(target, " = ", value)
@@ -32,42 +62,17 @@ def statement(node: ast.stmt) -> Doc:
             return _assignment(target, f" {BINARY[type(op)][0]}= ", value)
         case ast.Expr(value):
             return expression(value, None)
-        case ast.Raise(exc):
-            return "raise" if exc is None else ("raise ", expression(exc, None))
+        case ast.Raise(ast.expr() as exc):
+            return ("raise ", expression(exc, None))
         case ast.Return(ast.Tuple(elts)) if len(elts) > 1:
             # two results stay beside each other as long as their own brackets can break
             if len(elts) > 2:
                 return ("return ", _optional_parentheses(_bare_tuple(elts, INSIDE), GroupId()))
             id = GroupId()
             return ("return ", _optional_parentheses(_bare_tuple(elts, id), id))
-        case ast.Return(value):
-            return "return" if value is None else ("return ", _value(value))
-        case ast.Pass():
-            return "pass"
-        case ast.Break():
-            return "break"
-        case ast.Continue():
-            return "continue"
+        case ast.Return(ast.expr() as value):
+            return ("return ", _value(value))
     raise AssertionError(f"no layout for {type(node).__name__}")
-
-
-def clause(keyword: str, test: ast.expr) -> Doc:
-    """`if test:`, `while test:`, `for i in range(n):` (the keyword may be several words)."""
-    return (keyword, " ", _value(test), ":")
-
-
-def decorator(node: ast.expr) -> Doc:
-    """`@node`."""
-    return ("@", expression(node, None))
-
-
-def definition(name: str, params: Sequence[tuple[str, ast.expr | None]]) -> Doc:
-    """`def name(a, b=default):`."""
-    items = [param if default is None else (f"{param}=", expression(default, INSIDE)) for param, default in params]
-    if not items:
-        return f"def {name}():"
-    inner = commas(items, trailing=True)
-    return (f"def {name}", Group(("(", block(inner if len(items) == 1 else Group(inner)), ")")), ":")
 
 
 def _assignment(target: ast.expr, operator: str, value: ast.expr) -> Doc:
