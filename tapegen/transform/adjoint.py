@@ -5,7 +5,9 @@ from __future__ import annotations
 import inspect
 import math
 import operator
+from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +15,7 @@ import numpy as np
 from tapegen.analysis.activity import active_operands
 from tapegen.errors import MissingRule, NotDifferentiable
 from tapegen.frontend.lower import inline_call
-from tapegen.frontend.structure import Abstract, Leaf, StaticValue, Struct
+from tapegen.frontend.structure import Abstract, Leaf, StaticValue, Struct, leaves_of
 from tapegen.ir import build, ops, rewrite
 from tapegen.ir.nodes import (
     Assign,
@@ -100,7 +102,7 @@ class Adjoints:
         python = all(isinstance(arg.type, Scalar) and arg.type.python for arg in call.args)
         guarded = rule.nonfinite and not (python and call.func in _RAISES_INSTEAD)
         if all(self._spans(partial, target) for _, partial in wanted):
-            total = without_broadcast(total)
+            total = build.without_broadcast(total)
         cotangent = self.reverser.bind(total, target) if len(wanted) > 1 or guarded else total
         terms: list[Expr] = []
         for _, partial in wanted:
@@ -193,7 +195,8 @@ class Adjoints:
         self, body: Callable[..., Any] | None, args: tuple[Expr, ...], kwargs: dict[str, Expr]
     ) -> tuple[Block, Abstract]:
         assert body is not None
-        return inline_call(body, args, kwargs, self.reverser.names)
+        block, value = inline_call(body, args, kwargs, self.reverser.names)
+        return _folded(block, value)
 
     def _primal_reads(
         self, stmt: Assign, out: Var | tuple[Var, ...], block: Block, exprs: list[Expr]
@@ -303,6 +306,40 @@ def _sum(term: Expr, axes: tuple[int, ...], keepdims: bool, like: Array) -> Call
     if keepdims:
         kwargs += (("keepdims", Const(True)),)
     return Call(np.sum, (term,), kwargs, Array(term.type.dtype, like.rank, "C"))  # type: ignore[union-attr]
+
+
+def _folded(block: Block, value: Abstract) -> tuple[Block, Abstract]:
+    """Write intermediate results that are read once where they are read, so that partials are whole expressions."""
+    if any(not isinstance(stmt, Assign) or len(stmt.targets) != 1 for stmt in block):
+        return block, value
+    results = [leaf.expr for leaf in leaves_of(value) if isinstance(leaf, Leaf)]
+    reads: Counter[Var] = Counter()
+    based: set[Var] = set()
+    for expr in (*results, *(header for stmt in block for header in rewrite.headers(stmt))):
+        for part in rewrite.subexpressions(expr):
+            if isinstance(part, Var):
+                reads[part] += 1
+            elif isinstance(part, Load):
+                based.add(part.array)
+    inlined: dict[Var, Expr] = {}
+    kept: list[Stmt] = []
+    for stmt in block:
+        assert isinstance(stmt, Assign)
+        new = rewrite.substitute(stmt.value, inlined)
+        (target,) = stmt.targets
+        if reads[target] == 1 and target not in based:
+            inlined[target] = new
+        else:
+            kept.append(Assign(stmt.targets, new, stmt.origin))
+    return tuple(kept), _substituted(value, inlined)
+
+
+def _substituted(value: Abstract, mapping: dict[Var, Expr]) -> Abstract:
+    if isinstance(value, Leaf):
+        return Leaf(rewrite.substitute(value.expr, mapping))
+    if isinstance(value, Struct):
+        return replace(value, children=tuple(_substituted(child, mapping) for child in value.children))
+    return value
 
 
 def _expression(value: Abstract) -> Expr | None:
