@@ -448,6 +448,16 @@ def test_an_object_named_like_a_builtin_leaves_the_builtin_alone() -> None:
     assert build_python(source)(1.0) == 102.0
 
 
+def test_what_the_program_brings_along_is_given_unless_it_can_be_imported() -> None:
+    table = np.arange(3.0)
+    more = (("table", table), ("flag", None), ("sine", np.sin))
+    source = emit(
+        function(Return((Load(Var("table", VECTOR), (Const(1),), FLOAT), call(np.sin, x))), params=(x,), globals=more)
+    )
+    assert dict(source.namespace) == {"table": table, "flag": None}
+    assert build_python(source)(0.5) == (1.0, np.sin(0.5))
+
+
 def test_functions_that_are_called_come_first() -> None:
     inner = function(Return((call(np.sin, x),)), params=(x,), name="inner")
     outer = function(Return((call(inner, call(inner, x)),)), params=(x,), name="outer")

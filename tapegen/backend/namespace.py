@@ -108,7 +108,7 @@ class Namespace:
         if isinstance(owner, np.ufunc):  # np.add.at
             path = self._public(owner)
             return None if path is None else (*path, name)
-        for module in _homes(value, tuple(self.aliases)):
+        for module in _homes(value, tuple(self.aliases)) if name else ():
             if getattr(sys.modules.get(module), name, None) is value:
                 return (module, name)
         return None
