@@ -246,6 +246,11 @@ class Expressions:
     def _new_list(self, call: nodes.Call) -> ast.expr:
         return ast.List([self(item) for item in call.args])
 
+    def _zero_items(self, call: nodes.Call) -> ast.expr:
+        zeros = self(nodes.Call(np.zeros_like, (nodes.Var("item", call.type.item),), (), call.type.item))  # type: ignore[union-attr]
+        loop = ast.comprehension(ast.Name("item", ast.Store()), self(call.args[0]), [], 0)
+        return ast.ListComp(zeros, [loop])
+
     def _fstring(self, call: nodes.Call) -> ast.expr:
         values: list[ast.expr] = []
         for part in call.args:
@@ -309,6 +314,7 @@ _SYNTAX: dict[Any, Callable[[Expressions, nodes.Call], ast.expr | None]] = {
     ops.ifelse: Expressions._ifelse,
     ops.dim: Expressions._dim,
     ops.new_list: Expressions._new_list,
+    ops.zero_items: Expressions._zero_items,
     ops.fstring: Expressions._fstring,
     ops.primal_as: Expressions._primal_as,
     ops.sum_to: Expressions._sum_to,

@@ -10,7 +10,7 @@ import numpy as np
 
 from tapegen.ir import ops
 from tapegen.ir.nodes import Call, Const, Expr, Var
-from tapegen.ir.types import INT, Array, Scalar, Type, is_floating
+from tapegen.ir.types import INT, Array, ListOf, Scalar, Type, is_floating
 
 
 def call(func: Callable[..., Any], *args: Expr, type_: Type, **kwargs: Expr) -> Call:
@@ -145,6 +145,11 @@ def zero_like(var: Var) -> Expr:
     """A zero of the type of a value: `0.0`, or `np.zeros_like(var)` (which reads the shape alone)."""
     if isinstance(var.type, Array):
         return Call(np.zeros_like, (var,), (), Array(var.type.dtype, var.type.rank, "C", var.type.unit))
+    if isinstance(var.type, ListOf):
+        if isinstance(var.type.item, Array):
+            return Call(ops.zero_items, (var,), (), var.type)
+        one = Call(ops.new_list, (Const(0.0),), (), var.type)
+        return Call(operator.mul, (one, Call(len, (var,), (), INT)), (), var.type)
     if isinstance(var.type, Scalar) and var.type.dtype == "float32":
         return Call(np.float32, (Const(0.0),), (), Scalar("float32", False))
     return Const(0.0)

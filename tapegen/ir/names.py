@@ -12,7 +12,8 @@ from collections.abc import Iterable
 LONGEST = 80
 """Longer identifiers are cut; generated text must stay readable, and numba fails on very long ones."""
 
-RESERVED = frozenset({*dir(builtins), *keyword.kwlist, "np", "math", "operator", "njit", "numba", "prange", "scipy", "_"})
+_MODULES = ("np", "math", "operator", "njit", "numba", "prange", "scipy", "_")
+RESERVED = frozenset({*dir(builtins), *keyword.kwlist, *_MODULES})
 """Names with a meaning in generated text."""
 
 

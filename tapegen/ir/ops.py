@@ -61,6 +61,11 @@ def new_list(*items: Any) -> list[Any]:
     return list(items)
 
 
+def zero_items(sequence: list[Any]) -> list[Any]:
+    """`[np.zeros_like(item) for item in sequence]`: the first cotangent of a run-time list of arrays."""
+    return [np.zeros_like(item) for item in sequence]
+
+
 def fstring(*parts: Any) -> str:
     """`f"..."` of constant strings and values (only in messages and print)."""
     return "".join(str(part) for part in parts)

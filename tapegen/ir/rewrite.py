@@ -40,6 +40,7 @@ _SHAPE_ONLY: dict[Any, int] = {
     np.ndim: 0,
     len: 0,
     ops.dim: 0,
+    ops.zero_items: 0,
     ops.shape: 0,
     ops.sum_to: 1,
 }
@@ -188,7 +189,7 @@ def substitute(node: Any, mapping: Mapping[Var, Expr]) -> Any:
 def map_headers(stmt: Stmt, change: Callable[[Any], Any]) -> Stmt:
     """A statement with `change` applied to each expression it evaluates; nested blocks are kept."""
     match stmt:
-        case Assign(targets, value):
+        case Assign(_, value):
             new: Any = change(value)
             return stmt if new is value else replace(stmt, value=new)
         case Store(array, index, value):

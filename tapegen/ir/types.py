@@ -38,14 +38,14 @@ class Array:
 class ListOf:
     """A Python list of equally typed items that grows and shrinks at run time."""
 
-    item: "Type"
+    item: Type
 
 
 @dataclass(frozen=True, slots=True)
 class TupleOf:
     """A tuple (shape arguments, results of several values).  Structures of the user are flattened when lowered."""
 
-    items: "tuple[Type, ...]"
+    items: tuple[Type, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from tapegen.ir.nodes import (
     Const,
     Effect,
     Expr,
+    For,
     Index,
     Load,
     Raise,
@@ -33,7 +34,7 @@ from tapegen.ir.nodes import (
     Tuple,
     Var,
 )
-from tapegen.ir.types import INT, Array, Scalar
+from tapegen.ir.types import INT, Array, ListOf, Scalar
 from tapegen.rules.registry import Rule, rule_of
 
 if TYPE_CHECKING:
@@ -133,6 +134,9 @@ class Adjoints:
         results = list(value.children) if len(rule.wrt) > 1 and isinstance(value, Struct) else [value]
         bound = _bind(rule.body, call, stmt)
         wanted: list[tuple[Var, Expr]] = []
+        if any(isinstance(arg.type, ListOf) and self._is_active(arg) for arg in bound.values()):
+            self._spread_over_list(stmt, targets[0], call, bars[0])
+            return
         for name, result in zip(rule.wrt, results, strict=True):
             wanted.extend(self._pairs(bound.get(name), result))
         for name, arg in bound.items():
@@ -151,6 +155,27 @@ class Adjoints:
             # the cotangent of a value whose definition is being undone has no other reader
             owned = True if term in given_away else None
             self.reverser.contribute(arg, self._fitted(call, term, arg, targets[0]), owned=owned)
+
+    def _spread_over_list(self, stmt: Assign, target: Var, call: Call, bar: Expr) -> None:
+        """Reverse `np.array(items)` and `sum(items)` of a run-time list: each item gets its part."""
+        (sequence,) = [arg for arg in call.args if isinstance(arg.type, ListOf)]
+        whole = call.func in (np.array, np.asarray, np.stack)
+        if (not whole and call.func not in (sum, np.sum)) or len(call.args) > 1 or call.kwargs:
+            raise NotDifferentiable(
+                f"{call.func.__name__} of a list that grows has no derivative here",
+                "Make an array of the list first (np.array(items)).",
+                stmt.origin,
+            )
+        assert isinstance(sequence, Var) and isinstance(sequence.type, ListOf)
+        bar = self.reverser.bind(bar, target)
+        items_bar = self.reverser.settle(sequence)
+        k = Var(self.reverser.names.fresh("k"), INT)
+        item_type = sequence.type.item
+        part = Load(bar, (k,), item_type) if whole and isinstance(bar, Var) else bar
+        held = Call(ops.item, (items_bar, k), (), item_type)
+        added = Effect(Call(ops.set_item, (items_bar, k, build.add(held, part)), ()))
+        length = Call(len, (items_bar,), (), INT)
+        self.reverser.emit(For(k, Const(0), length, Const(1), (added,), stmt.origin))
 
     def _pairs(self, arg: Expr | None, result: Abstract) -> Iterable[tuple[Var, Expr]]:
         """Operands with their cotangents; sequences item by item."""
@@ -171,6 +196,24 @@ class Adjoints:
         assert isinstance(target.type, Array | Scalar)
         held = Call(ops.item, (bar, index), (), target.type)
         self.reverser.emit(Effect(Call(ops.set_item, (bar, index, build.add(held, totals[0])), ())))
+
+    def popped(self, call: Call, total: Expr) -> None:
+        """Reverse `x = items.pop()`: the cotangent goes back to the end of the list."""
+        (sequence,) = call.args
+        assert isinstance(sequence, Var)
+        bar = self.reverser.settle(sequence)
+        self.reverser.emit(Effect(Call(ops.append, (bar, total), (), bar.type)))
+
+    def new_list(self, stmt: Assign, target: Var, value: Expr) -> None:
+        """Reverse `items = [a, b]`."""
+        if not isinstance(value, Call) or value.func is not ops.new_list:
+            raise NotDifferentiable("this list cannot be followed backwards", "build it with append", stmt.origin)
+        cot = self.reverser.cotangent(target)
+        if cot.empty or not isinstance(target.type, ListOf):
+            return
+        for k, arg in enumerate(value.args):
+            if isinstance(arg, Var) and arg in self.reverser.active:
+                self.reverser.contribute(arg, Call(ops.item, (cot.name, Const(k)), (), target.type.item))
 
     def list_effect(self, stmt: Effect) -> None:
         """Reverse `append` and `set_item` of a run-time list."""

@@ -461,11 +461,18 @@ class _Reverser:
         if target in self.shadowed and self.cotangent(target).named:
             self._forget(target)  # what was added to a shadow view is in its base already
             return
+        if isinstance(target.type, ListOf):
+            self.adjoints.new_list(stmt, target, value)
+            return
         if self.scopes.is_merge(target):
             taken = self.take(target)
             total = taken.expr if taken is not None else None
         else:
             total = self._consume(target)
+        if isinstance(value, Call) and value.func is ops.pop:
+            self.adjoints.popped(value, build.zero_like(target) if total is None else total)
+            self._forget(target)
+            return
         if total is None:
             return
         if isinstance(value, Load):

@@ -1,7 +1,8 @@
 """Tapes as arrays: from Push and Pop to stores and loads.
 
 A tape has one axis per enclosing loop when all trip counts are known before the outermost loop starts; it is then
-exactly as large as it must be and is indexed by the loops' own counters.  Otherwise it is one growing axis with a counter.
+exactly as large as it must be and is indexed by the counters of the loops.  Otherwise it is one growing axis with a
+counter.
 """
 
 from __future__ import annotations
