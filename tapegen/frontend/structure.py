@@ -1,0 +1,347 @@
+"""Abstract values: what the compiler knows about a value before the program runs.
+
+A value is a `Leaf` (a number or array that the program computes), a `StaticValue` (known when compiling) or a `Struct`
+of values: tuple, list, dict, named tuple, dataclass or simple object.  Only leaves reach the IR.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from types import FunctionType, MethodType, ModuleType
+from typing import Any, Final
+
+import numpy as np
+
+from tapegen.errors import BadArgument
+from tapegen.ir.nodes import Expr, Var
+from tapegen.ir.types import Array, Scalar, Type
+
+# ---- values ----------------------------------------------------------------------------------------------------------
+
+
+class _Unknown:
+    def __repr__(self) -> str:
+        return "UNKNOWN"
+
+
+UNKNOWN: Final = _Unknown()
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A number, array or run-time list.
+
+    Attributes
+    ----------
+    expr : Expr
+        What holds it: a Var, a Const or an integer expression.
+    known : object
+        Its value where the program text fixes it (`n = 3`), else UNKNOWN.
+    sample : object
+        Of an integer argument: its value in the call at hand.  Only used when it must be known when compiling.
+    """
+
+    expr: Expr
+    known: Any = field(default=UNKNOWN, compare=False)
+    sample: Any = field(default=UNKNOWN, compare=False)
+
+    @property
+    def type(self) -> Type:
+        return self.expr.type
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StaticValue:
+    """A value known when compiling: None, str, bool, function, type, module, constant number.
+
+    Two are equal when their types agree and their values do (`1`, `1.0` and `True` all differ).
+    """
+
+    value: Any
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, StaticValue) and same_static(self.value, other.value)
+
+    def __hash__(self) -> int:
+        try:
+            return hash((type(self.value), self.value))
+        except TypeError:
+            return hash((type(self.value), id(self.value)))
+
+
+def same_static(a: Any, b: Any) -> bool:
+    """Whether two compile-time values are interchangeable."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, tuple):
+        return len(a) == len(b) and all(map(same_static, a, b))
+    if isinstance(a, float):
+        return repr(a) == repr(b)  # 0.0 and -0.0 differ, NaN is itself
+    try:
+        hash(a)
+        return bool(a == b)
+    except (TypeError, ValueError):
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """A container whose layout is known when compiling.
+
+    Attributes
+    ----------
+    kind : str
+        "tuple" (also named tuples), "list", "dict" or "object" (dataclasses and simple objects).
+    keys : tuple
+        Positions, dictionary keys or attribute names.
+    children : tuple of Abstract
+        The values, in the order of `keys`.
+    cls : type
+        The class to rebuild.
+    whole : Expr or None
+        An expression for the whole tuple (`x.shape`), where there is one.
+    """
+
+    kind: str
+    keys: tuple[Any, ...]
+    children: tuple[Any, ...]
+    cls: type = tuple
+    whole: Expr | None = field(default=None, compare=False)
+
+    def get(self, key: Any) -> Any:
+        return self.children[self.keys.index(key)]
+
+    def with_child(self, key: Any, value: Any) -> Struct:
+        """A copy in which `key` has another value; a new key comes last."""
+        if key in self.keys:
+            k = self.keys.index(key)
+            return dataclasses.replace(self, children=(*self.children[:k], value, *self.children[k + 1 :]), whole=None)
+        return dataclasses.replace(self, keys=(*self.keys, key), children=(*self.children, value), whole=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A leaf of a result: the position of its value in `Return.values`."""
+
+    index: int
+
+
+Abstract = Leaf | StaticValue | Struct
+
+
+def tuple_of(children: Iterable[Any], cls: type = tuple, whole: Expr | None = None) -> Struct:
+    children = tuple(children)
+    keys = tuple(cls._fields) if hasattr(cls, "_fields") else tuple(range(len(children)))
+    return Struct("tuple", keys, children, cls, whole)
+
+
+def list_of(children: Iterable[Any]) -> Struct:
+    children = tuple(children)
+    return Struct("list", tuple(range(len(children))), children, list)
+
+
+def dict_of(items: Iterable[tuple[Any, Any]], cls: type = dict) -> Struct:
+    pairs = dict(items)
+    return Struct("dict", tuple(pairs), tuple(pairs.values()), cls)
+
+
+# ---- from runtime values ---------------------------------------------------------------------------------------------
+
+_DTYPES = frozenset(
+    "float64 float32 int64 int32 int16 int8 uint64 uint32 uint16 uint8 bool".split()
+)
+_STATIC = (
+    *(str, bytes, bool, np.bool_, type(None), type(Ellipsis), type, ModuleType, FunctionType, MethodType, np.dtype, range),
+    *(slice, enum.Enum, set, frozenset, np.ufunc, np.random.Generator, np.random.RandomState),
+)
+
+
+def children_of(value: Any) -> Struct | None:
+    """A container as a Struct whose children are the runtime values themselves; None for anything else."""
+    if isinstance(value, tuple):
+        return tuple_of(value, type(value))
+    if isinstance(value, list):
+        return list_of(value)
+    if isinstance(value, dict):
+        return dict_of(value.items(), type(value))
+    if isinstance(value, _STATIC) or isinstance(value, type) or callable_from_c(value):
+        return None
+    if dataclasses.is_dataclass(value):
+        names = tuple(item.name for item in dataclasses.fields(value) if hasattr(value, item.name))
+        names += tuple(name for name in getattr(value, "__dict__", ()) if name not in names)
+        return Struct("object", names, tuple(getattr(value, name) for name in names), type(value))
+    if hasattr(value, "__dict__") and not isinstance(value, np.ndarray | np.generic):
+        attributes = vars(value)
+        return Struct("object", tuple(attributes), tuple(attributes.values()), type(value))
+    return None
+
+
+def callable_from_c(value: Any) -> bool:
+    """Whether a value is a function that is not written in Python (or an object wrapping a function)."""
+    return callable(value) and (not hasattr(value, "__dict__") or hasattr(value, "__wrapped__") or hasattr(value, "func"))
+
+
+def abstract_of(value: Any, name: str = "argument") -> Abstract:
+    """What the compiler is told about a runtime argument.
+
+    Raises
+    ------
+    BadArgument
+        A dtype or container that has no derivative form; the text says how to convert.
+    """
+    return _abstract(value, name, ())
+
+
+def _abstract(value: Any, name: str, around: tuple[int, ...]) -> Abstract:
+    type_ = leaf_type(value, name)
+    if type_ is not None:
+        sample = value if isinstance(type_, Scalar) and type_.dtype.startswith(("int", "uint")) else UNKNOWN
+        return Leaf(Var(name, type_), sample=sample)
+    if type(value).__module__.partition(".")[0] == "pandas":
+        raise BadArgument(f"'{name}' is a pandas {type(value).__name__}.", f"Pass its values: {name}.to_numpy().")
+    if isinstance(value, memoryview | bytearray):
+        raise BadArgument(f"'{name}' is a {type(value).__name__}.", f"Pass an array: np.asarray({name}).")
+    struct = children_of(value)
+    if struct is None:
+        return StaticValue(value)
+    if id(value) in around:
+        raise BadArgument(f"'{name}' contains itself.", "Pass a structure without cycles.")
+    around = (*around, id(value))
+    children = tuple(_abstract(child, f"{name}_{key}", around) for key, child in zip(struct.keys, struct.children, strict=True))
+    return dataclasses.replace(struct, children=children)
+
+
+def leaf_type(value: Any, name: str = "argument") -> Type | None:
+    """The type of a number or array, None for anything else.
+
+    Raises
+    ------
+    BadArgument
+        A dtype or kind of array that is refused.
+    """
+    if isinstance(value, bool | np.bool_):
+        return None
+    if isinstance(value, np.ndarray):
+        return array_type(value, name)
+    if isinstance(value, np.generic):
+        return _numpy_scalar_type(value, name)
+    if isinstance(value, int) and not isinstance(value, enum.Enum):
+        if not -(2**63) <= value < 2**63:
+            raise BadArgument(f"'{name}' is {value}, which does not fit into 64 bits.", "Pass a float, or scale it.")
+        return Scalar("int64")
+    if isinstance(value, float) and not isinstance(value, enum.Enum):
+        return Scalar("float64")
+    if isinstance(value, complex):
+        raise BadArgument(f"'{name}' is complex.", "Pass the real and the imaginary part as two arguments.")
+    return None
+
+
+def _numpy_scalar_type(value: np.generic, name: str) -> Type:
+    dtype = value.dtype
+    if dtype.name not in _DTYPES:
+        raise _bad_dtype(name, dtype)
+    return Scalar(dtype.name, python=False)
+
+
+def array_type(value: np.ndarray, name: str = "argument") -> Array:
+    """The type of a runtime array: dtype, rank, layout, and which axes have size 1.
+
+    Raises
+    ------
+    BadArgument
+        A dtype or subclass that is refused.
+    """
+    if isinstance(value, np.ma.MaskedArray):
+        advice = f"Pass the data and a weight array: {name}.filled(0.0) and ~np.ma.getmaskarray({name})."
+        raise BadArgument(f"'{name}' is a masked array, whose mask would be lost.", advice)
+    if type(value) is not np.ndarray and not isinstance(value, np.memmap):
+        kind = type(value).__name__
+        raise BadArgument(f"'{name}' is a {kind}, a kind of array with rules of its own.", f"Pass np.asarray({name}).")
+    dtype = value.dtype
+    if dtype.name not in _DTYPES or not dtype.isnative:
+        raise _bad_dtype(name, dtype)
+    if not value.flags.aligned:
+        raise BadArgument(f"'{name}' is not aligned in memory.", f"Pass a copy: {name}.copy().")
+    layout = "C" if value.flags.c_contiguous else "F" if value.flags.f_contiguous else "A"
+    unit = tuple(n == 1 for n in value.shape)
+    return Array(dtype.name, value.ndim, layout, unit if any(unit) else ())
+
+
+def _bad_dtype(name: str, dtype: np.dtype) -> BadArgument:
+    if dtype.kind == "c":
+        return BadArgument(f"'{name}' has the complex dtype {dtype}.", f"Pass {name}.real and {name}.imag.")
+    if dtype.kind in "fiu" and not dtype.isnative:
+        native = dtype.newbyteorder("=").name
+        return BadArgument(f"'{name}' has dtype {dtype.str}, the byte order of other machines.", f"Pass {name}.astype(np.{native}).")
+    return BadArgument(f"'{name}' has dtype {dtype}, for which there are no derivatives.", f"Pass {name}.astype(np.float64).")
+
+
+# ---- flatten and unflatten -------------------------------------------------------------------------------------------
+
+
+def flatten(value: Any) -> list[Any]:
+    """The numbers and arrays of a runtime argument, in the order of the leaves of `abstract_of(value)`."""
+    if leaf_type(value) is not None:
+        return [value]
+    struct = children_of(value)
+    if struct is None:
+        return []
+    return [leaf for child in struct.children for leaf in flatten(child)]
+
+
+def leaves_of(template: Any) -> Iterator[Leaf | Slot]:
+    """The leaves of an abstract value, in order."""
+    if isinstance(template, Leaf | Slot):
+        yield template
+    elif isinstance(template, Struct):
+        for child in template.children:
+            yield from leaves_of(child)
+
+
+def unflatten(template: Any, leaves: Iterable[Any]) -> Any:
+    """The runtime value of an abstract one.
+
+    Parameters
+    ----------
+    template : Abstract
+        Its Leaf nodes take `leaves` one after the other; a Slot takes the one at its index.
+    leaves : iterable
+        The numbers and arrays.
+    """
+    items = list(leaves)
+    rest = iter(items)
+    return map_leaves(template, lambda leaf: items[leaf.index] if isinstance(leaf, Slot) else next(rest))
+
+
+def map_leaves(template: Any, make: Callable[[Any], Any]) -> Any:
+    """Build the runtime structure of an abstract value; `make` gives what stands at each leaf."""
+    if isinstance(template, Leaf | Slot):
+        return make(template)
+    if isinstance(template, StaticValue):
+        return template.value
+    children = [map_leaves(child, make) for child in template.children]
+    return rebuild(template, children)
+
+
+def rebuild(struct: Struct, children: list[Any]) -> Any:
+    """A container of the class of `struct` with the given children."""
+    cls = struct.cls
+    if struct.kind == "tuple":
+        return cls(*children) if hasattr(cls, "_fields") else tuple(children)
+    if struct.kind == "list":
+        return children
+    if struct.kind == "dict":
+        if cls is dict:
+            return dict(zip(struct.keys, children, strict=True))
+        made = cls()
+        made.update(zip(struct.keys, children, strict=True))
+        return made
+    made = object.__new__(cls)  # the attributes are given, so the constructor is not called
+    for key, child in zip(struct.keys, children, strict=True):
+        object.__setattr__(made, key, child)
+    return made

@@ -1,0 +1,224 @@
+"""Result types of calls, found by running the function on tiny prototypes of its arguments."""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tapegen.frontend.structure import StaticValue
+from tapegen.ir.types import STATIC, Array, ListOf, Scalar, TupleOf, Type
+
+ArgType = Type | StaticValue | tuple[Any, ...]
+"""The type of an argument, its value where that is known, or a tuple of these for a sequence of arguments."""
+
+
+class NoResultType(Exception):
+    """The function fails on every prototype; `cause` is the first failure."""
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
+# (float, int, size of an axis): a function may accept one and refuse another (acosh(0.5), cross products of length 4)
+_TRIALS = ((0.5, 2, 4), (1.5, 2, 4), (0.5, 1, 3), (0.5, 2, 2), (0.5, 1, 1), (-0.5, 3, 3), (0.5, 0, 4), (2.5, 4, 4))
+_OTHER_SIZE = {4: 5, 3: 4, 2: 3, 1: 2}
+_ALWAYS_C = frozenset({operator.matmul, np.matmul, np.dot, np.outer, np.copy})
+_CACHE: dict[Any, Type] = {}
+
+
+def result_type(func: Callable[..., Any], args: tuple[ArgType, ...], kwargs: Mapping[str, ArgType] | None = None) -> Type:
+    """The type of `func(*args, **kwargs)`.
+
+    Parameters
+    ----------
+    func : callable
+        A function of NumPy, math, scipy or the builtins; it must not have side effects.
+    args, kwargs
+        Types, or StaticValue where the value itself is known.
+
+    Raises
+    ------
+    NoResultType
+        The function fails on all prototypes.
+    """
+    items = tuple(sorted((kwargs or {}).items()))
+    key = (func, args, items)
+    try:
+        found = _CACHE.get(key)
+    except TypeError:  # an unhashable function
+        return _infer(func, args, dict(items))
+    if found is None:
+        found = _CACHE[key] = _infer(func, args, dict(items))
+    return found
+
+
+def _infer(func: Callable[..., Any], args: tuple[ArgType, ...], kwargs: dict[str, ArgType]) -> Type:
+    special = _SHAPED.get(func)
+    if special is not None:
+        found = special(*args, **kwargs)
+        if found is not None:
+            return found
+    first: Exception | None = None
+    for trial in _TRIALS:
+        try:
+            value = _run(func, args, kwargs, trial, strided=True)
+            type_ = _type_of(value)
+        except Exception as error:
+            first = first or error
+            continue
+        return _refine(func, args, kwargs, trial, value, type_)
+    assert first is not None
+    raise NoResultType(first)
+
+
+def _run(func: Any, args: tuple, kwargs: dict[str, Any], trial: tuple[float, int, int], *, strided: bool) -> Any:
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        return func(
+            *(_prototype(arg, trial, strided) for arg in args),
+            **{name: _prototype(arg, trial, strided) for name, arg in kwargs.items()},
+        )
+
+
+def _refine(func: Any, args: tuple, kwargs: dict[str, Any], trial: tuple, value: Any, type_: Type) -> Type:
+    """Take back what holds for one prototype only: axes of size 1 and layouts."""
+    if isinstance(type_, Array):
+        others: list[Any] = []
+        arrays = [arg for arg in _flat((*args, *kwargs.values())) if isinstance(arg, Array) and arg.rank > 1]
+        try:
+            if type_.unit:
+                others.append(_run(func, args, kwargs, (trial[0], trial[1] + 1, _OTHER_SIZE[trial[2]]), strided=True))
+            if any(arg.layout == "A" for arg in arrays):
+                others.append(_run(func, args, kwargs, trial, strided=False))
+        except Exception:
+            return replace(type_, unit=(), layout="A")
+        for other in map(_type_of, others):
+            assert isinstance(other, Array)
+            unit = tuple(a and b for a, b in zip(type_.unit, other.unit)) if other.unit else ()
+            type_ = replace(type_, unit=unit if any(unit) else (), layout=_same(type_.layout, other.layout))
+        if len({arg.layout for arg in arrays}) > 1 and type_.rank > 1 and func not in _ALWAYS_C:
+            type_ = replace(type_, layout="A")  # it may depend on the strides
+    elif isinstance(type_, TupleOf):
+        items = tuple(replace(item, unit=(), layout="A" if item.rank > 1 else item.layout) if isinstance(item, Array) else item for item in type_.items)
+        type_ = TupleOf(items)
+    return type_
+
+
+def _same(a: str, b: str) -> str:
+    return a if a == b else "A"
+
+
+def _flat(args: Any) -> Iterator[Any]:
+    for arg in args:
+        if isinstance(arg, tuple):
+            yield from _flat(arg)
+        else:
+            yield arg
+
+
+# ---- prototypes ------------------------------------------------------------------------------------------------------
+
+
+def _prototype(arg: ArgType, trial: tuple[float, int, int], strided: bool) -> Any:
+    number, integer, size = trial
+    match arg:
+        case StaticValue(value):
+            return value
+        case tuple():
+            return tuple(_prototype(item, trial, strided) for item in arg)
+        case Scalar(dtype, python):
+            value = True if dtype == "bool" else integer if "int" in dtype else number
+            return value if python else np.dtype(dtype).type(value)
+        case TupleOf(items):
+            return tuple(_prototype(item, trial, strided) for item in items)
+        case ListOf(item):
+            return [_prototype(item, trial, strided) for _ in range(size)]
+        case Array():
+            return _array(arg, number, size, strided)
+    return None
+
+
+def _array(type_: Array, number: float, size: int, strided: bool) -> np.ndarray:
+    shape = tuple(1 if type_.is_unit(k) else size for k in range(type_.rank))
+    dtype = np.dtype(type_.dtype)
+    if dtype.kind == "f":
+        array = np.full(shape, number, dtype)
+        if type_.rank >= 2:  # positive definite, for the functions of linear algebra
+            array += 4.0 * np.eye(*shape[-2:], dtype=dtype)
+    else:
+        array = np.ones(shape, dtype)
+    if type_.layout == "F" or (type_.layout == "A" and not strided):
+        return np.asfortranarray(array) if type_.rank else array
+    if type_.layout == "A" and type_.rank:
+        doubled = np.repeat(array, 2, axis=-1)
+        return doubled[..., ::2]
+    return array
+
+
+def _type_of(value: Any) -> Type:
+    if isinstance(value, np.ndarray):
+        layout = "C" if value.flags.c_contiguous else "F" if value.flags.f_contiguous else "A"
+        unit = tuple(n == 1 for n in value.shape)
+        return Array(value.dtype.name, value.ndim, layout, unit if any(unit) else ())
+    if isinstance(value, np.generic):
+        return Scalar(value.dtype.name, python=False)
+    if isinstance(value, bool):
+        return Scalar("bool")
+    if isinstance(value, int):
+        return Scalar("int64")
+    if isinstance(value, float):
+        return Scalar("float64")
+    if isinstance(value, complex):
+        return Scalar("complex128")
+    if isinstance(value, tuple | list):
+        return TupleOf(tuple(_type_of(item) for item in value))
+    if value is None or isinstance(value, str):
+        return STATIC
+    raise TypeError(f"a result of type {type(value).__name__} cannot be followed")
+
+
+# ---- functions whose result depends on the value of a shape -----------------------------------------------------------
+
+
+def shape_items(shape: ArgType) -> tuple[ArgType, ...]:
+    """The extents of a shape argument, one per axis."""
+    if isinstance(shape, StaticValue):
+        value = shape.value
+        return tuple(map(StaticValue, value)) if isinstance(value, tuple | list) else (shape,)
+    if isinstance(shape, tuple):
+        return shape
+    if isinstance(shape, TupleOf):
+        return shape.items
+    return (shape,)
+
+
+def _units(items: tuple[ArgType, ...]) -> tuple[bool, ...]:
+    unit = tuple(isinstance(item, StaticValue) and item.value == 1 for item in items)
+    return unit if any(unit) else ()
+
+
+def _reshape(a: ArgType, shape: ArgType, order: ArgType = StaticValue("C"), **other: ArgType) -> Type | None:
+    if not isinstance(a, Array) or other:
+        return None
+    items = shape_items(shape)
+    plain = a.layout == "C" and order == StaticValue("C")
+    return Array(a.dtype, len(items), "C" if plain else "A", _units(items))
+
+
+def _broadcast_to(array: ArgType, shape: ArgType, **other: ArgType) -> Type | None:
+    if other:
+        return None
+    items = shape_items(shape)
+    dtype = array.dtype if isinstance(array, Array | Scalar) else None
+    if dtype is None:
+        return None
+    return Array(dtype, len(items), "A", _units(items))
+
+
+_SHAPED: dict[Any, Callable[..., Type | None]] = {np.reshape: _reshape, np.broadcast_to: _broadcast_to}
