@@ -107,6 +107,30 @@ class Writer(ABC):
         """A Var that holds the array an expression denotes."""
 
     @abstractmethod
+    def fill_new(self, target: Var, value: Lazy) -> None:
+        """`target` = a new array with these elements."""
+
+    @abstractmethod
+    def call_new(self, target: Var, value: Expr) -> None:
+        """`target` = the array that a call returns."""
+
+    @abstractmethod
+    def copied(self, array: Var) -> Var:
+        """A contiguous copy."""
+
+    @abstractmethod
+    def view_of(self, expr: Expr) -> Expr:
+        """A place as an operand that numba takes."""
+
+    @abstractmethod
+    def is_written(self, array: Var) -> bool:
+        """Whether something is stored into memory that an array may share."""
+
+    @abstractmethod
+    def check_mask(self, array: Lazy, mask: Lazy) -> None:
+        """A mask has the sizes of the axes it selects from."""
+
+    @abstractmethod
     def nonzero(self, mask: Expr) -> list[Var]:
         """For each axis of a boolean array, the indices where it holds."""
 
@@ -146,6 +170,7 @@ class Writer(ABC):
             return expr
         var = self.fresh(base, expr.type)
         self.emit(Assign((var,), expr, self.origin))
+        self.optional.add(var)
         if is_int(expr):
             self.facts.define(var, expr)
         return var

@@ -1,0 +1,47 @@
+"""Array statements as loop nests: the text that numba compiles.
+
+`scalarise` turns a finished function, whose statements may hold whole expression trees of arrays, into one of loops,
+operations on numbers and a few calls that numba takes as they stand.  There is one nest for each statement, with no
+arrays in between; what the program does, and which errors it raises, is what NumPy and Python do:
+
+* `writer` - where the other modules write: statements, names, checks; `driver` walks over the program
+* `affine`, `bounds` - linear forms of indices, and what is known about them
+* `slices`, `broadcasting` - bounds clipped and sizes compared, once before the loops
+* `elements`, `arrange` - an expression as a rule for its elements
+* `loops` - nests in the order of memory, with care for overlap (`sharing`)
+* `reductions`, `products`, `joins`, `calls` - what is more than a rule for elements
+* `scalars` - numbers: precision as NumPy has it, errors as Python raises them
+* `views` - names for parts of arrays
+"""
+
+from __future__ import annotations
+
+from tapegen.ir.nodes import Function
+from tapegen.transform.nests import arrange, calls, joins, products, reductions  # noqa: F401  (they fill the tables)
+from tapegen.transform.nests.driver import Nests
+from tapegen.transform.nests.writer import NoCompiledForm
+
+__all__ = ["NoCompiledForm", "scalarise"]
+
+
+def scalarise(function: Function) -> Function:
+    """The same program without array expressions.
+
+    Parameters
+    ----------
+    function : Function
+        A finished function: sweeps joined, tapes laid out.  An axis of a parameter that its type does not mark as unit
+        has another size than 1 (a size of 1 makes another specialisation), and parameters do not overlap each other
+        where one of them is written.
+
+    Returns
+    -------
+    Function
+        Loops, operations on numbers, and calls that numba takes.
+
+    Raises
+    ------
+    NoCompiledForm
+        If a call is neither lowered nor taken by numba.
+    """
+    return Nests(function).run()

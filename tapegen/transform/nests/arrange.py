@@ -1,0 +1,559 @@
+"""Other arrangements of an array, and arrays given by a formula: rules for elements that move no memory."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tapegen.ir import ops
+from tapegen.ir.nodes import Call, Const, Expr, Slice, Tuple
+from tapegen.ir.types import BOOL, INT, Array, Scalar
+from tapegen.transform.nests import scalars
+from tapegen.transform.nests.affine import minus, plus, times
+from tapegen.transform.nests.bounds import UNIT, Extent, Extents
+from tapegen.transform.nests.broadcasting import fit
+from tapegen.transform.nests.elements import lazy, loaded, once, scalar, stored_once
+from tapegen.transform.nests.tables import LAZY, arguments, handles
+from tapegen.transform.nests.writer import Indices, Lazy, Writer
+
+
+def static(w: Writer, expr: Any, what: str) -> Any:
+    """The value of an argument that must be known when compiling."""
+    match expr:
+        case None:
+            return None
+        case Const(value):
+            return value
+        case Tuple(items):
+            return tuple(static(w, item, what) for item in items)
+        case Call(operator.neg, (inner,)):
+            return -static(w, inner, what)
+    raise w.unsupported(f"{what} that is not constant")
+
+
+def axes_of(w: Writer, axis: Any, rank: int) -> tuple[int, ...]:
+    """The axes an `axis=` argument means, counted from 0; None means all."""
+    value = static(w, axis, "an axis")
+    if value is None:
+        return tuple(range(rank))
+    return tuple(k % rank for k in (value if isinstance(value, tuple | list) else (value,)))
+
+
+def shape_extents(w: Writer, expr: Expr) -> Extents:
+    """The extents that a shape argument states."""
+    match expr:
+        case Tuple(items):
+            return tuple(w.extent(scalar(w, item)) for item in items)
+        case Const(tuple() as sizes):
+            return tuple(w.extent(Const(size)) for size in sizes)
+        case Call(ops.shape | np.shape, (array,)):
+            return lazy(w, array).extents
+    if isinstance(expr.type, Scalar):
+        return (w.extent(w.let(scalar(w, expr))),)
+    raise w.unsupported("a shape that is computed")
+
+
+# ---- order of axes ---------------------------------------------------------------------------------------------------
+
+
+def permuted(x: Lazy, axes: tuple[int, ...]) -> Lazy:
+    """Axis k of the result is axis `axes[k]` of `x`."""
+    back = [axes.index(k) for k in range(x.rank)]
+    return Lazy(tuple(x.extents[k] for k in axes), x.dtype, lambda index: x.at(tuple(index[k] for k in back)), x.weak)
+
+
+@handles(LAZY, np.transpose, np.permute_dims, ops.transpose_view)
+def _transpose(w: Writer, call: Call) -> Lazy:
+    array, axes = arguments(call, "a", "axes")
+    x = lazy(w, array)
+    order = static(w, axes, "axes")
+    return permuted(x, tuple(reversed(range(x.rank))) if order is None else tuple(k % x.rank for k in order))
+
+
+@handles(LAZY, np.swapaxes)
+def _swapaxes(w: Writer, call: Call) -> Lazy:
+    array, axis1, axis2 = arguments(call, "a", "axis1", "axis2")
+    x = lazy(w, array)
+    order = list(range(x.rank))
+    a, b = static(w, axis1, "an axis"), static(w, axis2, "an axis")
+    order[a], order[b] = order[b], order[a]
+    return permuted(x, tuple(order))
+
+
+@handles(LAZY, np.matrix_transpose, np.linalg.matrix_transpose)
+def _matrix_transpose(w: Writer, call: Call) -> Lazy:
+    x = lazy(w, call.args[0])
+    order = list(range(x.rank))
+    return permuted(x, (*order[:-2], order[-1], order[-2]))
+
+
+@handles(LAZY, np.moveaxis)
+def _moveaxis(w: Writer, call: Call) -> Lazy:
+    array, source, destination = arguments(call, "a", "source", "destination")
+    x = lazy(w, array)
+    moved = dict(zip(axes_of(w, destination, x.rank), axes_of(w, source, x.rank), strict=True))
+    rest = (k for k in range(x.rank) if k not in moved.values())
+    return permuted(x, tuple(moved[k] if k in moved else next(rest) for k in range(x.rank)))
+
+
+@handles(LAZY, np.rollaxis)
+def _rollaxis(w: Writer, call: Call) -> Lazy:
+    array, axis, start = arguments(call, "a", "axis", "start")
+    x = lazy(w, array)
+    which, to = static(w, axis, "an axis") % x.rank, static(w, start, "an axis") or 0
+    to = to + x.rank if to < 0 else to
+    order = [k for k in range(x.rank) if k != which]
+    order.insert(to - 1 if which < to else to, which)
+    return permuted(x, tuple(order))
+
+
+# ---- axes of size 1 --------------------------------------------------------------------------------------------------
+
+
+def with_unit_axes(x: Lazy, where: tuple[int, ...]) -> Lazy:
+    """New axes of size 1 at these positions of the result."""
+    rank = x.rank + len(where)
+    rest = iter(x.extents)
+    extents = tuple(UNIT if k in where else next(rest) for k in range(rank))
+    kept = [k for k in range(rank) if k not in where]
+    return Lazy(extents, x.dtype, lambda index: x.at(tuple(index[k] for k in kept)), x.weak, x.cost)
+
+
+@handles(LAZY, np.expand_dims)
+def _expand_dims(w: Writer, call: Call) -> Lazy:
+    array, axis = arguments(call, "a", "axis")
+    x = lazy(w, array)
+    value = static(w, axis, "an axis")
+    count = len(value) if isinstance(value, tuple | list) else 1
+    return with_unit_axes(x, axes_of(w, axis, x.rank + count))
+
+
+@handles(LAZY, np.atleast_1d, np.atleast_2d, np.atleast_3d)
+def _atleast(w: Writer, call: Call) -> Lazy:
+    (array,) = call.args
+    x = lazy(w, array)
+    rank = {np.atleast_1d: 1, np.atleast_2d: 2, np.atleast_3d: 3}[call.func]
+    if x.rank >= rank:
+        return x
+    if rank == 3:
+        return with_unit_axes(x, {0: (0, 1, 2), 1: (0, 2), 2: (2,)}[x.rank])
+    return with_unit_axes(x, tuple(range(rank - x.rank)))
+
+
+@handles(LAZY, np.squeeze)
+def _squeeze(w: Writer, call: Call) -> Lazy:
+    array, axis = arguments(call, "a", "axis")
+    x = lazy(w, array)
+    assert isinstance(call.type, Array)
+    if axis is None:
+        gone = {k for k, extent in enumerate(x.extents) if extent.is_unit}
+        if x.rank - len(gone) != call.type.rank:
+            raise w.unsupported("np.squeeze of axes that are not known to have size 1")
+    else:
+        gone = set(axes_of(w, axis, x.rank))
+        for k in gone:
+            if not x.extents[k].is_unit:
+                several = Call(operator.ne, (x.extents[k].size, Const(1)), (), BOOL)
+                w.check(several, ValueError, "cannot squeeze an axis whose size is not 1")
+
+    def at(index: Indices) -> Expr:
+        rest = iter(index)
+        return x.at(tuple(Const(0) if k in gone else next(rest) for k in range(x.rank)))
+
+    return Lazy(tuple(extent for k, extent in enumerate(x.extents) if k not in gone), x.dtype, at)
+
+
+@handles(LAZY, np.broadcast_to)
+def _broadcast_to(w: Writer, call: Call) -> Lazy:
+    array, shape = arguments(call, "array", "shape")
+    return fit(w, lazy(w, array), shape_extents(w, shape))
+
+
+@handles(LAZY, np.copy, np.array, np.asarray, np.ascontiguousarray, np.real, np.asanyarray)
+def _same(w: Writer, call: Call) -> Lazy:
+    assert isinstance(call.type, Array)
+    if isinstance(call.args[0], Tuple) or any(name not in ("copy", "dtype", "order") for name, _ in call.kwargs):
+        return w.array(w.materialise(call))
+    return _as_dtype(lazy(w, call.args[0]), call.type.dtype)
+
+
+@handles(LAZY, np.astype)
+def _astype(w: Writer, call: Call) -> Lazy:
+    assert isinstance(call.type, Array)
+    return _as_dtype(lazy(w, call.args[0]), call.type.dtype)
+
+
+def _as_dtype(x: Lazy, dtype: str) -> Lazy:
+    return x if x.dtype == dtype else Lazy(x.extents, dtype, lambda index: scalars.convert(x.at(index), dtype))
+
+
+# ---- order of elements -----------------------------------------------------------------------------------------------
+
+
+def indexed(w: Writer, x: Lazy, *items: Any) -> Lazy:
+    """`x[items]` by basic indexing."""
+    return loaded(w, x, items, wraps=False)
+
+
+def _reversed(w: Writer, x: Lazy, axes: tuple[int, ...]) -> Lazy:
+    return indexed(w, x, *(Slice(step=Const(-1)) if k in axes else Slice() for k in range(x.rank)))
+
+
+@handles(LAZY, np.flip, np.flipud, np.fliplr)
+def _flip(w: Writer, call: Call) -> Lazy:
+    array, axis = arguments(call, "m", "axis")
+    x = lazy(w, array)
+    if call.func is not np.flip:
+        axis = Const(0 if call.func is np.flipud else 1)
+    return _reversed(w, x, axes_of(w, axis, x.rank))
+
+
+@handles(LAZY, np.rot90)
+def _rot90(w: Writer, call: Call) -> Lazy:
+    array, k, axes = arguments(call, "m", "k", "axes")
+    x = lazy(w, array)
+    turns = (1 if k is None else static(w, k, "k")) % 4
+    a, b = axes_of(w, axes, x.rank) if axes is not None else (0, 1)
+    if turns == 0:
+        return x
+    if turns == 2:
+        return _reversed(w, x, (a, b))
+    order = list(range(x.rank))
+    order[a], order[b] = order[b], order[a]
+    if turns == 1:
+        return permuted(_reversed(w, x, (b,)), tuple(order))
+    return _reversed(w, permuted(x, tuple(order)), (b,))
+
+
+@handles(LAZY, np.roll)
+def _roll(w: Writer, call: Call) -> Lazy:
+    array, shift, axis = arguments(call, "a", "shift", "axis")
+    x = lazy(w, array)
+    if axis is None and x.rank > 1:
+        raise w.unsupported("np.roll of a flattened array")
+    axes = axes_of(w, axis, x.rank)
+    shifts = shift.items if isinstance(shift, Tuple) else (shift,) * len(axes)
+    for k, amount in zip(axes, shifts, strict=True):
+        x = _rolled(w, x, k, scalar(w, amount))
+    return x
+
+
+def _rolled(w: Writer, x: Lazy, axis: int, shift: Expr) -> Lazy:
+    size = w.clamped(x.extents[axis])
+    safe = Call(max, (size, Const(1)), (), INT)  # an empty axis has nothing to move
+    start = w.let(Call(operator.mod, (Call(operator.neg, (shift,), (), INT), safe), (), INT), "start")
+
+    def at(index: Indices) -> Expr:
+        moved = w.let(plus(index[axis], start))
+        beyond = Call(operator.ge, (moved, size), (), BOOL)
+        source = w.let(Call(ops.ifelse, (beyond, minus(moved, size), moved), (), INT))
+        return x.at((*index[:axis], source, *index[axis + 1 :]))
+
+    return Lazy(x.extents, x.dtype, at)
+
+
+# ---- copies of elements ----------------------------------------------------------------------------------------------
+
+
+@handles(LAZY, np.tile)
+def _tile(w: Writer, call: Call) -> Lazy:
+    array, reps = arguments(call, "A", "reps")
+    x = _cheap(w, lazy(w, array))
+    counts = [scalar(w, item) for item in (reps.items if isinstance(reps, Tuple) else (reps,))]
+    if isinstance(reps, Const) and isinstance(reps.value, tuple):
+        counts = [Const(value) for value in reps.value]
+    x = with_unit_axes(x, tuple(range(max(0, len(counts) - x.rank))))
+    counts = [Const(1)] * (x.rank - len(counts)) + counts
+    extents = tuple(
+        extent if count == Const(1) else w.extent(times(w.clamped(extent), w.let(count, "copies")))
+        for extent, count in zip(x.extents, counts, strict=True)
+    )
+
+    def at(index: Indices) -> Expr:
+        where = [
+            i if count == Const(1) else Const(0) if extent.is_unit else _mod(i, extent)
+            for i, count, extent in zip(index, counts, x.extents, strict=True)
+        ]
+        return x.at(tuple(where))
+
+    return Lazy(extents, x.dtype, at)
+
+
+def _mod(index: Expr, extent: Extent) -> Expr:
+    return Call(operator.mod, (index, extent.size), (), INT)
+
+
+@handles(LAZY, np.repeat)
+def _repeat(w: Writer, call: Call) -> Lazy:
+    array, repeats, axis = arguments(call, "a", "repeats", "axis")
+    x = _cheap(w, lazy(w, array))
+    if not isinstance(repeats.type, Scalar) or (axis is None and x.rank != 1):
+        return w.array(w.materialise(call))
+    k = 0 if axis is None else axes_of(w, axis, x.rank)[0]
+    count = w.let(scalar(w, repeats), "copies")
+    extent = w.extent(times(w.clamped(x.extents[k]), count))
+
+    def at(index: Indices) -> Expr:
+        source = Call(operator.floordiv, (index[k], count), (), INT)
+        return x.at((*index[:k], source, *index[k + 1 :]))
+
+    return Lazy((*x.extents[:k], extent, *x.extents[k + 1 :]), x.dtype, at)
+
+
+@handles(LAZY, np.pad)
+def _pad(w: Writer, call: Call) -> Lazy:
+    array, widths, mode, values = arguments(call, "array", "pad_width", "mode", "constant_values")
+    x = lazy(w, array)
+    if mode is not None and mode != Const("constant"):
+        raise w.unsupported("np.pad with another mode than 'constant'")
+    value = scalars.convert(w.let(scalar(w, values)) if values is not None else Const(0), x.dtype)
+    pairs = [tuple(w.let(scalar(w, width)) for width in pair) for pair in _pad_widths(w, widths, x.rank)]
+    extents = tuple(
+        w.extent(plus(plus(w.clamped(extent), before), after))
+        for extent, (before, after) in zip(x.extents, pairs, strict=True)
+    )
+
+    def at(index: Indices) -> Expr:
+        where = [minus(i, before) for i, (before, _) in zip(index, pairs, strict=True)]
+        inside: list[Expr] = []
+        for i, extent, pair in zip(where, x.extents, pairs, strict=True):
+            if pair != (Const(0), Const(0)):
+                inside.append(Call(operator.ge, (i, Const(0)), (), BOOL))
+                inside.append(Call(operator.lt, (i, extent.size), (), BOOL))
+        element = x.at(tuple(where))
+        if not inside:
+            return element
+        test = inside[0]
+        for part in inside[1:]:
+            test = Call(ops.and_, (test, part), (), BOOL)
+        return Call(ops.ifelse, (test, element, value), (), Scalar(x.dtype, False))
+
+    return Lazy(extents, x.dtype, at)
+
+
+def _pad_widths(w: Writer, widths: Expr, rank: int) -> list[tuple[Expr, Expr]]:
+    """`n`, `(n,)`, `(before, after)` or one pair for each axis."""
+    if isinstance(widths, Const) and isinstance(widths.value, tuple):
+        widths = _as_tuple(widths.value)
+    if not isinstance(widths, Tuple):
+        return [(widths, widths)] * rank
+    if not any(isinstance(item, Tuple) for item in widths.items):
+        before, after = (widths.items * 2)[:2]
+        return [(before, after)] * rank
+    pairs = [(item.items * 2)[:2] for item in widths.items if isinstance(item, Tuple)]
+    return [(a, b) for a, b in (pairs * rank if len(pairs) == 1 else pairs)]
+
+
+def _as_tuple(value: Any) -> Expr:
+    return Tuple(tuple(map(_as_tuple, value))) if isinstance(value, tuple) else Const(value)
+
+
+# ---- triangles, diagonals, products of axes --------------------------------------------------------------------------
+
+
+@handles(LAZY, np.triu, np.tril)
+def _triangle(w: Writer, call: Call) -> Lazy:
+    array, k = arguments(call, "m", "k")
+    x = lazy(w, array)
+    offset = w.let(scalar(w, k)) if k is not None else Const(0)
+    if x.rank == 1:
+        row = x
+        x = Lazy((x.extents[0], x.extents[0]), x.dtype, lambda index: row.at(index[1:]))
+    keep = operator.ge if call.func is np.triu else operator.le
+    zero = scalars.convert(Const(0.0), x.dtype)
+
+    def at(index: Indices) -> Expr:
+        test = Call(keep, (index[-1], plus(index[-2], offset)), (), BOOL)
+        return Call(ops.ifelse, (test, x.at(index), zero), (), Scalar(x.dtype, False))
+
+    return Lazy(x.extents, x.dtype, at)
+
+
+@handles(LAZY, np.diag, np.diagflat)
+def _diag(w: Writer, call: Call) -> Lazy:
+    array, k = arguments(call, "v", "k")
+    x = lazy(w, array)
+    offset = w.let(scalar(w, k)) if k is not None else Const(0)
+    if x.rank == 2 and call.func is np.diag:
+        return diagonal(w, x, offset, 0, 1)
+    if x.rank != 1:
+        raise w.unsupported("np.diagflat of a matrix")
+    size = w.extent(plus(w.clamped(x.extents[0]), w.let(Call(abs, (offset,), (), INT)) if offset != Const(0) else 0))
+    column = w.let(Call(max, (offset, Const(0)), (), INT)) if offset != Const(0) else Const(0)
+    zero = scalars.convert(Const(0.0), x.dtype)
+
+    def at(index: Indices) -> Expr:
+        test = Call(operator.eq, (index[1], plus(index[0], offset)), (), BOOL)
+        return Call(ops.ifelse, (test, x.at((minus(index[1], column),)), zero), (), Scalar(x.dtype, False))
+
+    return Lazy((size, size), x.dtype, at)
+
+
+def diagonal(w: Writer, x: Lazy, offset: Expr, axis1: int, axis2: int) -> Lazy:
+    """The diagonal of two axes, as the last axis."""
+    rows, columns = w.clamped(x.extents[axis1]), w.clamped(x.extents[axis2])
+    down: Expr = Const(0)
+    right: Expr = Const(0)
+    if offset != Const(0):
+        down = w.let(Call(max, (Call(operator.neg, (offset,), (), INT), Const(0)), (), INT))
+        right = w.let(Call(max, (offset, Const(0)), (), INT))
+    if down == right and w.facts.equal(x.extents[axis1].form, x.extents[axis2].form):
+        size = x.extents[axis1]
+    else:
+        size = w.extent(w.let(Call(min, (minus(rows, down), minus(columns, right)), (), INT), "n"))
+    rest = [k for k in range(x.rank) if k not in (axis1, axis2)]
+
+    def at(index: Indices) -> Expr:
+        where = dict(zip(rest, index[:-1], strict=True))
+        where[axis1], where[axis2] = plus(index[-1], down), plus(index[-1], right)
+        return x.at(tuple(where[k] for k in range(x.rank)))
+
+    return Lazy((*(x.extents[k] for k in rest), size), x.dtype, at)
+
+
+@handles(LAZY, np.diagonal, np.linalg.diagonal)
+def _diagonal(w: Writer, call: Call) -> Lazy:
+    array, offset, axis1, axis2 = arguments(call, "a", "offset", "axis1", "axis2")
+    x = lazy(w, array)
+    default = (-2, -1) if call.func is np.linalg.diagonal else (0, 1)
+    first, second = (
+        (fallback if axis is None else static(w, axis, "an axis")) % x.rank
+        for axis, fallback in zip((axis1, axis2), default)
+    )
+    return diagonal(w, x, w.let(scalar(w, offset)) if offset is not None else Const(0), first, second)
+
+
+@handles(LAZY, np.outer)
+def _outer(w: Writer, call: Call) -> Lazy:
+    a, b = (once(w, lazy(w, arg), 2) for arg in call.args)
+    if a.rank != 1 or b.rank != 1:
+        raise w.unsupported("np.outer of arrays that are not vectors")
+    assert isinstance(call.type, Array)
+    type_ = Scalar(call.type.dtype, False)
+
+    def at(index: Indices) -> Expr:
+        return scalars.operation(w, operator.mul, (a.at(index[:1]), b.at(index[1:])), type_)
+
+    return Lazy((*a.extents, *b.extents), call.type.dtype, at)
+
+
+@handles(LAZY, np.kron)
+def _kron(w: Writer, call: Call) -> Lazy:
+    a, b = (_cheap(w, lazy(w, arg)) for arg in call.args)
+    assert isinstance(call.type, Array)
+    type_ = Scalar(call.type.dtype, False)
+    rank = max(a.rank, b.rank)
+    a, b = (with_unit_axes(x, tuple(range(rank - x.rank))) for x in (a, b))
+    extents = tuple(w.extent(times(w.clamped(p), w.clamped(q))) for p, q in zip(a.extents, b.extents, strict=True))
+
+    def at(index: Indices) -> Expr:
+        big = tuple(_part(i, extent, operator.floordiv) for i, extent in zip(index, b.extents, strict=True))
+        small = tuple(_part(i, extent, operator.mod) for i, extent in zip(index, b.extents, strict=True))
+        return scalars.operation(w, operator.mul, (a.at(big), b.at(small)), type_)
+
+    return Lazy(extents, call.type.dtype, at)
+
+
+def _cheap(w: Writer, x: Lazy) -> Lazy:
+    return stored_once(w, x) if x.cost else x
+
+
+def _part(index: Expr, extent: Extent, func: Callable[..., Any]) -> Expr:
+    if extent.is_unit:
+        return index if func is operator.floordiv else Const(0)
+    return Call(func, (index, extent.size), (), INT)
+
+
+@handles(LAZY, np.diff)
+def _diff(w: Writer, call: Call) -> Lazy:
+    array, n, axis = arguments(call, "a", "n", "axis")
+    x = lazy(w, array)
+    (k,) = axes_of(w, Const(-1) if axis is None else axis, x.rank)
+    assert isinstance(call.type, Array)
+    for _ in range(1 if n is None else static(w, n, "n")):
+        x = _differences(w, x, k, call.type.dtype)
+    return x
+
+
+def _differences(w: Writer, x: Lazy, axis: int, dtype: str) -> Lazy:
+    extent = w.extent(plus(x.extents[axis].size, -1))
+    type_ = Scalar(dtype, False)
+    func = operator.xor if dtype == "bool" else operator.sub
+
+    def at(index: Indices) -> Expr:
+        upper = x.at((*index[:axis], plus(index[axis], 1), *index[axis + 1 :]))
+        return scalars.operation(w, func, (upper, x.at(index)), type_)
+
+    return Lazy((*x.extents[:axis], extent, *x.extents[axis + 1 :]), dtype, at)
+
+
+@handles(LAZY, np.take)
+def _take(w: Writer, call: Call) -> Lazy:
+    array, indices, axis = arguments(call, "a", "indices", "axis")
+    x = lazy(w, array)
+    if axis is None and x.rank != 1:
+        raise w.unsupported("np.take of a flattened array")
+    (k,) = axes_of(w, Const(0) if axis is None else axis, x.rank)
+    return loaded(w, x, (*(Slice(),) * k, indices), wraps=False)
+
+
+# ---- formulas --------------------------------------------------------------------------------------------------------
+
+
+def constant(value: Expr, extents: Extents, dtype: str) -> Lazy:
+    """An array of equal elements."""
+    element = scalars.convert(value, dtype)
+    return Lazy(extents, dtype, lambda index: element)
+
+
+@handles(LAZY, np.zeros, np.ones, np.zeros_like, np.ones_like)
+def _constant(w: Writer, call: Call) -> Lazy:
+    assert isinstance(call.type, Array)
+    like = call.func in (np.zeros_like, np.ones_like)
+    extents = lazy(w, call.args[0]).extents if like else shape_extents(w, call.args[0])
+    return constant(Const(0.0 if call.func in (np.zeros, np.zeros_like) else 1.0), extents, call.type.dtype)
+
+
+@handles(LAZY, np.full, np.full_like)
+def _full(w: Writer, call: Call) -> Lazy:
+    assert isinstance(call.type, Array)
+    shape, value, _ = arguments(call, "shape" if call.func is np.full else "a", "fill_value", "dtype")
+    extents = lazy(w, shape).extents if call.func is np.full_like else shape_extents(w, shape)
+    filling = lazy(w, value)
+    if filling.rank:
+        return _as_dtype(fit(w, filling, extents), call.type.dtype)
+    return constant(filling.at(()), extents, call.type.dtype)
+
+
+@handles(LAZY, np.eye, np.identity)
+def _eye(w: Writer, call: Call) -> Lazy:
+    assert isinstance(call.type, Array)
+    if call.func is np.identity:
+        rows, columns, k = call.args[0], None, None
+    else:
+        rows, columns, k, _ = arguments(call, "N", "M", "k", "dtype")
+    first = w.extent(w.let(scalar(w, rows)))
+    second = first if columns is None or columns == Const(None) else w.extent(w.let(scalar(w, columns)))
+    offset = w.let(scalar(w, k)) if k is not None else Const(0)
+    one, zero = (scalars.convert(Const(value), call.type.dtype) for value in (1.0, 0.0))
+    type_ = Scalar(call.type.dtype, False)
+
+    def at(index: Indices) -> Expr:
+        test = Call(operator.eq, (index[1], plus(index[0], offset)), (), BOOL)
+        return Call(ops.ifelse, (test, one, zero), (), type_)
+
+    return Lazy((first, second), call.type.dtype, at)
+
+
+@handles(LAZY, np.arange)
+def _arange(w: Writer, call: Call) -> Lazy:
+    assert isinstance(call.type, Array)
+    args = [scalar(w, arg) for arg in call.args]
+    if call.type.dtype != "int64" or len(args) > 2 or call.kwargs:
+        return w.array(w.materialise(call))
+    start, stop = (Const(0), args[0]) if len(args) == 1 else args
+    start = w.let(start)
+    return Lazy((w.extent(minus(w.let(stop, "n"), start)),), "int64", lambda index: plus(start, index[0]))

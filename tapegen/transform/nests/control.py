@@ -1,0 +1,253 @@
+"""What the walk needs to know about blocks: what they assign, whether they leave, what may be dropped in the end."""
+
+from __future__ import annotations
+
+import copy
+import operator
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from tapegen.ir import ops, rewrite
+from tapegen.ir.nodes import (
+    Assign,
+    Block,
+    Break,
+    Call,
+    Comment,
+    Const,
+    Continue,
+    Effect,
+    Expr,
+    For,
+    Function,
+    If,
+    Raise,
+    Return,
+    Stmt,
+    Store,
+    Var,
+    While,
+)
+from tapegen.ir.types import Array
+from tapegen.transform.nests.affine import Affine, is_int
+from tapegen.transform.nests.bounds import Extents, stable
+from tapegen.transform.nests.sharing import sources
+
+if TYPE_CHECKING:
+    from tapegen.transform.nests.driver import Nests
+    from tapegen.transform.nests.writer import Loop
+
+
+def assigned_in(*stmts: Stmt) -> frozenset[Var]:
+    """Every name that some statements assign."""
+    return frozenset(var for stmt in rewrite.statements(stmts) for var in rewrite.defines(stmt))
+
+
+def escapes(block: Block) -> bool:
+    """Whether the end of a block is never reached."""
+    last = next((stmt for stmt in reversed(block) if not isinstance(stmt, Comment)), None)
+    if isinstance(last, If):
+        return bool(last.orelse) and escapes(last.body) and escapes(last.orelse)
+    return isinstance(last, Break | Continue | Raise | Return)
+
+
+def leaves(block: Block) -> bool:
+    """Whether a Break or Continue of the loop itself stands in its body."""
+    for stmt in block:
+        if isinstance(stmt, Break | Continue):
+            return True
+        if isinstance(stmt, If) and (leaves(stmt.body) or leaves(stmt.orelse)):
+            return True
+    return False
+
+
+def alternatives(bound: Expr, func: Any) -> tuple[Expr, ...]:
+    """The bounds that hold together where a range ends at their `min` (starts at their `max`)."""
+    if isinstance(bound, Call) and bound.func is func and all(is_int(arg) for arg in bound.args):
+        return (bound, *bound.args)
+    return (bound,)
+
+
+def constant_message(message: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    """The constant words of a message: numba takes no others."""
+    words: list[str] = []
+    for part in message:
+        pieces = part.args if isinstance(part, Call) and part.func is ops.fstring else (part,)
+        words += [str(piece.value) if isinstance(piece, Const) else "..." for piece in pieces]
+    return (Const("".join(words)),) if words else ()
+
+
+def written_names(function: Function) -> set[Var]:
+    """Arrays that are stored into, and those that may share memory with them."""
+    groups: dict[Var, set[Var]] = {}
+    written: set[Var] = set()
+    for stmt in rewrite.statements(function.body):
+        match stmt:
+            case Store(array):
+                written.add(array)
+            case Effect(call):
+                written |= {var for var in rewrite.free_vars(call) if isinstance(var.type, Array)}
+            case Assign(targets, value):
+                for target in targets:
+                    group = groups.setdefault(target, {target})
+                    for source in sources(value):
+                        other = groups.setdefault(source, {source})
+                        if other is not group:
+                            group |= other
+                            groups.update(dict.fromkeys(group, group))
+    return {var for name in written for var in groups.get(name, {name})}
+
+
+def without_unused(block: Block, optional: set[Var]) -> Block:
+    """Drop assignments of optional names that nothing reads."""
+    while True:
+        reads: Counter[Var] = Counter()
+        for stmt in rewrite.statements(block):
+            for part in rewrite.headers(stmt):
+                reads.update(rewrite.free_vars(part))
+        gone = {var for var in optional if not reads[var]}
+        shorter = _without(block, gone)
+        if shorter is block:
+            return block
+        block = shorter
+
+
+def _without(block: Block, gone: set[Var]) -> Block:
+    out: list[Stmt] = []
+    changed = False
+    for stmt in block:
+        if isinstance(stmt, Assign) and len(stmt.targets) == 1 and stmt.targets[0] in gone:
+            changed = True
+            continue
+        inner = rewrite.blocks(stmt)
+        if inner:
+            new = tuple(_without(part, gone) for part in inner)
+            if any(a is not b for a, b in zip(new, inner, strict=True)):
+                stmt, changed = rewrite.with_blocks(stmt, new), True
+        out.append(stmt)
+    return tuple(out) if changed else block
+
+
+# ---- loops -----------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def loop_body(w: Nests, stmt: For | While, loop: Loop) -> Iterator[list[Stmt]]:
+    """The state inside a loop: what the loop assigns is unknown but for what every trip preserves."""
+    lower = [var for var in loop.assigned if is_int(var) and _only_grows(stmt, var, w)]
+    shapes = _lasting_shapes(w, stmt, loop)
+    w.forget(loop.assigned)
+    outer = w.facts
+    with _inside(w, loop, shapes):
+        for var in lower:
+            w.facts.mentioned.add(var)
+            w.facts.assume(Affine.atom(var))
+        with w.block() as body:
+            yield body
+    w.facts = outer
+    for var, extents in shapes.items():
+        w.facts.set_shape(var, extents)
+    loop.assigned -= shapes.keys()
+
+
+@contextmanager
+def _inside(w: Nests, loop: Loop, shapes: dict[Var, Extents]) -> Iterator[None]:
+    facts, views = w.facts, w.views
+    w.facts, w.views = facts.copy(), dict(views)
+    w.loops.append(loop)
+    w.branches.append(0)
+    for var, extents in shapes.items():
+        w.facts.set_shape(var, extents)
+    try:
+        yield
+    finally:
+        w.loops.pop()
+        w.branches.pop()
+        w.facts, w.views = facts, views
+
+
+def _only_grows(loop: For | While, var: Var, w: Nests) -> bool:
+    """Whether an integer starts non-negative and every assignment in a loop adds to it."""
+    if isinstance(loop, For) and var == loop.target:
+        return False
+    if not w.facts.nonnegative(w.facts.form(var)):
+        return False
+    for stmt in rewrite.statements(loop.body):
+        if isinstance(stmt, For) and stmt.target == var:
+            return False
+        if isinstance(stmt, Assign) and var in stmt.targets:
+            match stmt:
+                case Assign((_,), Call(operator.add, (a, Const(int() as step)))) if a == var and step >= 0:
+                    continue
+            return False
+    return True
+
+
+def _lasting_shapes(w: Nests, stmt: For | While, loop: Loop) -> dict[Var, Extents]:
+    """Extents that arrays assigned in a loop have on every trip, found by trying."""
+    arrays = sorted((var for var in loop.assigned if _is_known_array(w, var)), key=lambda var: var.name)
+    if not arrays:
+        return {}
+    kept: dict[Var, Extents] = {}
+    for var in arrays:
+        extents = w.array(var).extents
+        if any(_mentions(extent.size, loop.assigned) for extent in extents):
+            extents = tuple(_named_size(w, extent) for extent in extents)
+        if all(stable(extent.form) for extent in extents):
+            kept[var] = extents
+    while kept:
+        broken = _trial(w, stmt, loop, kept)
+        if not broken:
+            return kept
+        kept = {var: extents for var, extents in kept.items() if var not in broken}
+    return kept
+
+
+def _is_known_array(w: Nests, var: Var) -> bool:
+    return isinstance(var.type, Array) and var in w.bound
+
+
+def _mentions(size: Expr, names: frozenset[Var]) -> bool:
+    return not names.isdisjoint(rewrite.free_vars(size))
+
+
+def _named_size(w: Nests, extent: Any) -> Any:
+    if extent.is_unit:
+        return extent
+    never_one = w.facts.is_never_one(extent.form)
+    size = w.clamped(extent)
+    var = w.fresh("n", size.type)
+    w.emit(Assign((var,), size, w.origin))
+    w.optional.add(var)
+    if never_one:
+        w.facts.never_one |= {var}
+    w.facts.mentioned.add(var)
+    return w.extent(var)
+
+
+def _trial(w: Nests, stmt: For | While, loop: Loop, shapes: dict[Var, Extents]) -> set[Var]:
+    """Walk over a loop without writing anything: which of the arrays do not keep these extents?"""
+    saved = (w.names, w.facts, w.views, w.statement, set(w.optional), dict(w.phantoms), w.expected, set(w.bound))
+    outer = [(each, len(each.before), len(each.lasting)) for each in w.loops]
+    counters = list(w._counters)
+    w.names, w.facts, w.views = copy.deepcopy(w.names), w.facts.copy(), dict(w.views)
+    w.expected = dict(shapes)
+    broken: set[Var] = set()
+    w.broken, before = broken, w.broken
+    try:
+        w.forget(loop.assigned)
+        with _inside(w, loop, shapes), w.block():
+            w.loop_statements(stmt)
+    finally:
+        w.names, w.facts, w.views, w.statement, w.optional, w.phantoms, w.expected, w.bound = saved
+        w.broken = before
+        w._counters = counters
+        loop.before.clear()
+        loop.lasting.clear()
+        for each, before_length, lasting_length in outer:
+            del each.before[before_length:]
+            del each.lasting[lasting_length:]
+    return broken
+

@@ -1,0 +1,347 @@
+"""From expression trees to numbers and to rules for elements.
+
+`scalar` turns an expression that denotes a number into one that numba computes as Python and NumPy do, and `lazy` turns
+one that denotes an array into a rule for its elements.  Both write what must come first: checks, bounds of slices, and
+whatever has no place inside an expression.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tapegen.ir import ops
+from tapegen.ir.nodes import Assign, Call, Const, Expr, Function, If, Load, Slice, Tuple, Var
+from tapegen.ir.types import BOOL, INT, Array, Scalar
+from tapegen.transform.nests import scalars
+from tapegen.transform.nests.affine import is_int, plus, times
+from tapegen.transform.nests.bounds import UNIT, Extent, Extents
+from tapegen.transform.nests.broadcasting import broadcast
+from tapegen.transform.nests.loops import fill, scratch
+from tapegen.transform.nests.slices import checked, position, sliced
+from tapegen.transform.nests.tables import FILL, LAZY, REWRITE, SCALAR
+from tapegen.transform.nests.writer import Indices, Lazy, Writer
+
+_SHAPES = frozenset({ops.dim, ops.shape, builtins.len, np.size, np.shape, np.ndim})
+_LISTS = frozenset({ops.new_list, ops.item, ops.append, ops.pop, ops.set_item, ops.fstring, operator.getitem})
+
+# ---- numbers ---------------------------------------------------------------------------------------------------------
+
+
+def scalar(w: Writer, expr: Any) -> Any:
+    """An expression that denotes a number (or a list, a string, a tuple of such)."""
+    match expr:
+        case Const(np.generic() as value):
+            plain, dtype = value.item(), value.dtype.name
+            return scalars.convert(Call(float, (Const(plain),), (), Scalar("float64", False)), dtype)
+        case Tuple(items):
+            return Tuple(tuple(scalar(w, item) for item in items))
+        case Load(array, index, Scalar()):
+            base = w.array(array)
+            wraps = array not in w.views
+            where = tuple(
+                position(w, extent, scalar(w, item), wraps) for extent, item in zip(base.extents, index, strict=True)
+            )
+            return base.at(where)
+        case Load():
+            return w.materialise(expr)
+        case Call():
+            return _call(w, expr)
+    return expr
+
+
+def _call(w: Writer, call: Call) -> Expr:
+    func: Any = call.func
+    if isinstance(func, Function):
+        return opaque(w, call)
+    if func in (ops.and_, ops.or_):
+        return _short_circuit(w, call)
+    if func is ops.ifelse:
+        return _ternary(w, call)
+    if func is ops.primal_as:
+        return scalar(w, call.args[0])
+    if func in _SHAPES:
+        return _shape(w, call)
+    if func in REWRITE:
+        return scalar(w, REWRITE[func](w, call))
+    if isinstance(call.type, Array):
+        return w.materialise(call)
+    if func in SCALAR and any(isinstance(arg.type, Array) or isinstance(arg, Tuple) for arg in call.args):
+        return SCALAR[func](w, call)
+    if func in scalars.OPERATIONS and not any(isinstance(arg.type, Array) for arg in call.args):
+        assert isinstance(call.type, Scalar)
+        args = tuple(scalar(w, arg) for arg in call.args)
+        return scalars.operation(w, func, args + tuple(scalar(w, value) for _, value in call.kwargs), call.type)
+    return opaque(w, call)
+
+
+def opaque(w: Writer, call: Call) -> Call:
+    """A call that numba takes as it stands, with its operands made ready."""
+    if not (isinstance(call.func, Function) or call.func in _LISTS or call.func in FILL or call.func in _OPAQUE):
+        raise w.unsupported(getattr(call.func, "__name__", repr(call.func)))
+    args = tuple(operand(w, arg) for arg in call.args)
+    return Call(call.func, args, tuple((name, operand(w, value)) for name, value in call.kwargs), call.type)
+
+
+_OPAQUE: frozenset[Any] = frozenset(
+    {builtins.print, builtins.divmod, math.frexp, builtins.complex, ops.item, builtins.sum}
+)
+
+
+def operand(w: Writer, expr: Expr) -> Expr:
+    """An argument of a call: arrays become Vars."""
+    if isinstance(expr.type, Array):
+        return w.materialise(expr)
+    return scalar(w, expr)  # type: ignore[no-any-return]
+
+
+def _shape(w: Writer, call: Call) -> Expr:
+    array = call.args[0]
+    if not isinstance(array.type, Array):
+        return opaque(w, call) if call.func is len else call
+    if isinstance(array, Var) and array not in w.views:
+        return call
+    extents = lazy(w, array).extents
+    sizes = tuple(w.clamped(extent) for extent in extents)
+    if call.func is ops.dim:
+        axis = call.args[1]
+        if not isinstance(axis, Const) or not isinstance(axis.value, int):
+            return Call(ops.dim, (w.materialise(array), scalar(w, axis)), (), INT)
+        return sizes[axis.value]
+    if call.func is len:
+        return sizes[0]
+    if call.func is np.ndim:
+        return Const(len(sizes))
+    if call.func is np.size:
+        return product(sizes)
+    return Tuple(sizes)
+
+
+def product(sizes: tuple[Expr, ...]) -> Expr:
+    """The product of some sizes."""
+    result: Expr = Const(1)
+    for size in sizes:
+        result = times(result, size)
+    return result
+
+
+def _short_circuit(w: Writer, call: Call) -> Expr:
+    """`a and b`: what b needs before it runs only if b does."""
+    holds = call.func is ops.and_
+    result = scalar(w, call.args[0])
+    test = call.args[0]
+    for arg in call.args[1:]:
+        with w.conditional() as before:
+            w.facts.assume_test(test, holds)
+            value = scalar(w, arg)
+        if before:
+            var = w.fresh("test", call.type)
+            w.emit(Assign((var,), result, w.origin))
+            run = var if holds else Call(operator.not_, (var,), (), BOOL)
+            w.emit(If(run, (*before, Assign((var,), value, w.origin)), (), w.origin))
+            result = var
+        else:
+            result = Call(call.func, (result, value), (), call.type)
+        test = Call(call.func, (test, arg), (), call.type)
+    return result  # type: ignore[no-any-return]
+
+
+def _ternary(w: Writer, call: Call) -> Expr:
+    test = scalar(w, call.args[0])
+    sides = []
+    for which, arg in enumerate(call.args[1:]):
+        with w.conditional() as before:
+            w.facts.assume_test(call.args[0], which == 0)
+            value = operand(w, arg)
+            if isinstance(call.type, Scalar) and isinstance(value.type, Scalar):
+                value = scalars.convert(value, call.type.dtype)
+        sides.append((before, value))
+    (before_a, a), (before_b, b) = sides
+    if not before_a and not before_b:
+        return Call(ops.ifelse, (test, a, b), (), call.type)
+    var = w.fresh("t", call.type)
+    w.emit(
+        If(
+            test,
+            (*before_a, Assign((var,), a, w.origin)),
+            (*before_b, Assign((var,), b, w.origin)),
+            w.origin,
+        )
+    )
+    return var
+
+
+# ---- arrays ----------------------------------------------------------------------------------------------------------
+
+
+def lazy(w: Writer, expr: Any) -> Lazy:
+    """The elements of an expression."""
+    if isinstance(expr, Call) and not isinstance(expr.func, Function):
+        if expr.func in REWRITE and isinstance(expr.type, Array):
+            return lazy(w, REWRITE[expr.func](w, expr))
+        if expr.func is ops.primal_as:
+            return lazy(w, expr.args[0])
+    if not isinstance(expr.type, Array):
+        value = w.let(scalar(w, expr)) if not _is_sign(expr) else scalar(w, expr)
+        type_ = value.type
+        if not isinstance(type_, Scalar):  # None, str: arguments that say how
+            return Lazy((), "", lambda index: value, True)
+        return Lazy((), type_.dtype, lambda index: value, type_.python)
+    match expr:
+        case Var():
+            return w.array(expr)
+        case Load(array, index):
+            return loaded(w, w.array(array), index, array not in w.views)
+        case Call(func) if func in LAZY:
+            return LAZY[func](w, expr)
+        case Call(func) if func in scalars.OPERATIONS:
+            return elementwise(w, expr)
+    return w.array(w.materialise(expr))
+
+
+def _is_sign(expr: Expr) -> bool:
+    return isinstance(expr, Call) and expr.func is operator.neg and isinstance(expr.args[0], Const | Var)
+
+
+def elementwise(w: Writer, call: Call) -> Lazy:
+    """A function of numbers, element by element."""
+    if any(name != "decimals" for name, _ in call.kwargs):
+        raise w.unsupported(f"{call.func.__name__} with keywords")
+    assert isinstance(call.type, Array)
+    rank, type_ = call.type.rank, Scalar(call.type.dtype, False)
+    operands = [
+        once(w, lazy(w, arg), rank) for arg in (*call.args, *(value for _, value in call.kwargs))
+    ]
+    extents, selectors = broadcast(w, [each.extents for each in operands])
+
+    def at(index: Indices) -> Expr:
+        args = tuple(each.at(select(index)) for each, select in zip(operands, selectors, strict=True))
+        return scalars.operation(w, call.func, args, type_)
+
+    return Lazy(extents, call.type.dtype, at, cost=sum(each.cost for each in operands) + _COSTS.get(call.func, 20))
+
+
+_COSTS: dict[Any, int] = {
+    **dict.fromkeys((operator.add, operator.sub, operator.mul, operator.neg, np.add, np.subtract, np.multiply), 1),
+    **dict.fromkeys((np.negative, np.square, np.absolute, builtins.abs, np.where, np.maximum, np.minimum), 1),
+    **dict.fromkeys((operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne), 1),
+    **dict.fromkeys((operator.truediv, np.divide, np.sqrt, np.reciprocal), 5),
+}
+_CHEAP = 5
+
+
+def once(w: Writer, x: Lazy, rank: int) -> Lazy:
+    """An operand that will be broadcast to `rank` axes: what is costly is not worked out again for every repetition."""
+    repeated = x.rank < rank or any(extent.is_unit for extent in x.extents)
+    if x.rank == 0 or x.cost <= _CHEAP or not repeated:
+        return x
+    return stored_once(w, x)
+
+
+def stored_once(w: Writer, x: Lazy) -> Lazy:
+    """The same elements, worked out and kept in a new array."""
+    var = scratch(w, x.extents, x.dtype)
+    fill(w, w.array(var), x, fresh=True)
+    return w.array(var)
+
+
+def loaded(w: Writer, base: Lazy, index: tuple[Any, ...], wraps: bool) -> Lazy:
+    """`base[index]` of slices, integers, new axes and arrays of integers or booleans."""
+    items = list(index)
+    for position_, item in enumerate(items):
+        if not isinstance(item, Slice) and isinstance(item.type, Array) and item.type.dtype == "bool":
+            first = sum(1 for each in items[:position_] if each != Const(None))
+            w.check_mask(Lazy(base.extents[first:], base.dtype, base.at), lazy(w, item))
+            items[position_ : position_ + 1] = w.nonzero(item)
+            return loaded(w, base, tuple(items), wraps)
+    consumed = sum(1 for item in items if item != Const(None))
+    items += [Slice()] * (base.rank - consumed)
+    if any(not isinstance(item, Slice) and isinstance(item.type, Array) for item in items):
+        return _gathered(w, base, items, wraps)
+    extents: list[Extent] = []
+    rules: list[Callable[[Indices], Expr]] = []
+    axes = iter(base.extents)
+    for item in items:
+        if item == Const(None):
+            extents.append(UNIT)
+            continue
+        extent = next(axes)
+        if isinstance(item, Slice):
+            rule, size = _slice_rule(w, extent, item, len(extents))
+            extents.append(size)
+            rules.append(rule)
+        else:
+            rules.append(_fixed(position(w, extent, w.let(scalar(w, item)), wraps)))
+    return Lazy(tuple(extents), base.dtype, lambda index: base.at(tuple(rule(index) for rule in rules)))
+
+
+def _fixed(index: Expr) -> Callable[[Indices], Expr]:
+    return lambda _: index
+
+
+def _slice_rule(w: Writer, extent: Extent, item: Slice, axis: int) -> tuple[Callable[[Indices], Expr], Extent]:
+    if item == Slice():
+        return lambda index: index[axis], extent
+    lo, hi, step = (None if part is None else scalar(w, part) for part in (item.lo, item.hi, item.step))
+    if any(part is not None and part == Const(None) for part in (lo, hi, step)):
+        lo, hi, step = (None if part == Const(None) else part for part in (lo, hi, step))
+    first, step, size = sliced(w, extent, lo, hi, step)
+    return lambda index: plus(first, times(step, index[axis])), size
+
+
+def _gathered(w: Writer, base: Lazy, items: list[Any], wraps: bool) -> Lazy:
+    """Indexing with arrays of integers: their common shape stands where they stand, or in front if they are apart."""
+    advanced = [k for k, item in enumerate(items) if item != Const(None) and not isinstance(item, Slice)]
+    together = advanced == list(range(advanced[0], advanced[-1] + 1))
+    arrays = {k: lazy(w, items[k]) for k in advanced}
+    shape, selectors = broadcast(w, [arrays[k].extents for k in advanced])
+    select = dict(zip(advanced, selectors, strict=True))
+    before = sum(1 for item in items[: advanced[0]]) if together else 0
+    extents: list[Extent] = []
+    rules: list[Callable[[Indices, Indices], Expr]] = []
+    axes = iter(base.extents)
+    for k, item in enumerate(items):
+        if item == Const(None):
+            extents.append(UNIT)
+            continue
+        extent = next(axes)
+        if isinstance(item, Slice):
+            rule, size = _slice_rule(w, extent, item, len(extents))
+            extents.append(size)
+            rules.append(_of_rest(rule))
+        else:
+            rule_of = _of_array(w, extent, arrays[k], select[k], wraps)
+            if arrays[k].rank == 0:
+                rule_of = _of_rest(_fixed(position(w, extent, arrays[k].at(()), wraps)))
+            rules.append(rule_of)
+    whole: Extents = (*extents[:before], *shape, *extents[before:])
+    end = before + len(shape)
+
+    def at(index: Indices) -> Expr:
+        rest, which = index[:before] + index[end:], index[before:end]
+        return base.at(tuple(rule(rest, which) for rule in rules))
+
+    return Lazy(whole, base.dtype, at)
+
+
+def _of_rest(rule: Callable[[Indices], Expr]) -> Callable[[Indices, Indices], Expr]:
+    return lambda rest, which: rule(rest)
+
+
+def _of_array(
+    w: Writer, extent: Extent, array: Lazy, select: Callable[[Indices], Indices], wraps: bool
+) -> Callable[[Indices, Indices], Expr]:
+    def rule(rest: Indices, which: Indices) -> Expr:
+        index = array.at(select(which))
+        index = checked(w, extent, index)
+        if wraps:
+            return index
+        negative = Call(operator.lt, (index, Const(0)), (), BOOL)
+        return w.let(Call(ops.ifelse, (negative, plus(index, extent.size), index), (), INT))
+
+    return rule

@@ -1,0 +1,282 @@
+"""New arrays from parts, and arrays whose size depends on values."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from tapegen.ir import ops
+from tapegen.ir.nodes import Assign, Call, Const, Expr, If, Load, Store, Tuple, Var
+from tapegen.ir.types import BOOL, INT, Array, Scalar
+from tapegen.transform.nests import scalars
+from tapegen.transform.nests.affine import plus
+from tapegen.transform.nests.arrange import LAZY, axes_of, with_unit_axes
+from tapegen.transform.nests.bounds import Extents
+from tapegen.transform.nests.broadcasting import fit
+from tapegen.transform.nests.elements import lazy, scalar
+from tapegen.transform.nests.loops import allocate, counters_for, fill, nest
+from tapegen.transform.nests.slices import checked
+from tapegen.transform.nests.tables import FILL, arguments, handles
+from tapegen.transform.nests.writer import Indices, Lazy, Writer
+
+# ---- joining ---------------------------------------------------------------------------------------------------------
+
+
+def _parts(w: Writer, sequence: Expr) -> list[Lazy]:
+    if not isinstance(sequence, Tuple):
+        raise w.unsupported("joining arrays of a run-time list")
+    return [lazy(w, item) for item in sequence.items]
+
+
+def join(w: Writer, parts: list[Lazy], axis: int, target: Var) -> None:
+    """Parts one after another along an axis."""
+    first = parts[0].extents
+    starts: list[Expr] = [Const(0)]
+    for part in parts:
+        starts.append(plus(starts[-1], w.clamped(part.extents[axis])))
+    others = [tuple(e for k, e in enumerate(part.extents) if k != axis) for part in parts]
+    for other in others[1:]:
+        for a, b in zip(others[0], other, strict=True):
+            if not w.facts.equal(a.form, b.form):
+                wrong = Call(operator.ne, (w.clamped(a), w.clamped(b)), (), BOOL)
+                w.check(wrong, ValueError, "all the input array dimensions except for the concatenation axis must match")
+    allocate(w, target, (*first[:axis], w.extent(starts[-1]), *first[axis + 1 :]))
+    out = w.array(target)
+    for part, start in zip(parts, starts, strict=False):
+        extents = (*first[:axis], part.extents[axis], *first[axis + 1 :])
+        fill(w, _shifted(out, extents, axis, start), Lazy(extents, part.dtype, part.at, part.weak), fresh=True)
+
+
+def _shifted(out: Lazy, extents: Extents, axis: int, start: Expr) -> Lazy:
+    def at(index: Indices) -> Expr:
+        return out.at((*index[:axis], plus(start, index[axis]), *index[axis + 1 :]))
+
+    return Lazy(extents, out.dtype, at)
+
+
+@handles(FILL, np.concatenate)
+def _concatenate(w: Writer, call: Call, target: Var) -> None:
+    sequence, axis = arguments(call, "arrays", "axis")
+    parts = _parts(w, sequence)
+    if axis == Const(None):
+        raise w.unsupported("np.concatenate of flattened arrays")
+    (k,) = axes_of(w, Const(0) if axis is None else axis, parts[0].rank)
+    join(w, parts, k, target)
+
+
+@handles(FILL, np.stack)
+def _stack(w: Writer, call: Call, target: Var) -> None:
+    sequence, axis = arguments(call, "arrays", "axis")
+    parts = _parts(w, sequence)
+    (k,) = axes_of(w, Const(0) if axis is None else axis, parts[0].rank + 1)
+    join(w, [with_unit_axes(part, (k,)) for part in parts], k, target)
+
+
+@handles(FILL, np.hstack, np.vstack, np.dstack, np.column_stack)
+def _nd_stack(w: Writer, call: Call, target: Var) -> None:
+    parts = [_raised(part, call.func) for part in _parts(w, call.args[0])]
+    if call.func is np.hstack:
+        axis = 0 if parts[0].rank == 1 else 1
+    else:
+        axis = {np.vstack: 0, np.column_stack: 1, np.dstack: 2}[call.func]
+    join(w, parts, axis, target)
+
+
+def _raised(part: Lazy, func: Any) -> Lazy:
+    """A part with as many axes as the stacking function wants at least."""
+    if func is np.column_stack:
+        return part if part.rank > 1 else with_unit_axes(part, (1,) if part.rank == 1 else (0, 1))
+    if func is np.hstack:
+        return part if part.rank else with_unit_axes(part, (0,))
+    if func is np.vstack:
+        return part if part.rank > 1 else with_unit_axes(part, tuple(range(2 - part.rank)))
+    return part if part.rank > 2 else with_unit_axes(part, {0: (0, 1, 2), 1: (0, 2), 2: (2,)}[part.rank])
+
+
+@handles(FILL, np.append)
+def _append(w: Writer, call: Call, target: Var) -> None:
+    array, values, axis = arguments(call, "arr", "values", "axis")
+    parts = [lazy(w, array), lazy(w, values)]
+    if axis is None and any(part.rank > 1 for part in parts):
+        raise w.unsupported("np.append of flattened arrays")
+    if axis is None:
+        parts = [part if part.rank else with_unit_axes(part, (0,)) for part in parts]
+    join(w, parts, axes_of(w, Const(0) if axis is None else axis, parts[0].rank)[0], target)
+
+
+@handles(FILL, np.array, np.asarray)
+def _array(w: Writer, call: Call, target: Var) -> None:
+    """An array display: `np.array([a, b, c])`, nested to any depth; anything else is a copy."""
+    if not isinstance(call.args[0], Tuple):
+        w.fill_new(target, LAZY[call.func](w, call))
+        return
+    assert isinstance(target.type, Array)
+    rank = target.type.rank
+    shape: list[int] = []
+    level: Expr = call.args[0]
+    while isinstance(level, Tuple):
+        shape.append(len(level.items))
+        level = level.items[0] if level.items else Const(0)
+    cells = list(_cells(call.args[0], ()))
+    values = [(where, lazy(w, item)) for where, item in cells]
+    lead = tuple(w.extent(Const(size)) for size in shape)
+    rest = values[0][1].extents if values else ()
+    if len(lead) + len(rest) != rank:
+        raise w.unsupported("np.array of this form")
+    allocate(w, target, (*lead, *rest))
+    out = w.array(target)
+    for where, value in values:
+        fill(w, Lazy(rest, out.dtype, _below(out, where)), fit(w, value, rest), fresh=True)
+
+
+def _below(out: Lazy, where: tuple[int, ...]) -> Any:
+    front = tuple(Const(k) for k in where)
+    return lambda index: out.at(front + index)
+
+
+def _cells(expr: Expr, where: tuple[int, ...]) -> Any:
+    if isinstance(expr, Tuple):
+        for k, item in enumerate(expr.items):
+            yield from _cells(item, (*where, k))
+    else:
+        yield where, expr
+
+
+# ---- sizes that depend on values -------------------------------------------------------------------------------------
+
+
+def count_true(w: Writer, mask: Lazy) -> Expr:
+    """How many elements of a boolean array hold."""
+    count = w.fresh("count", INT)
+    index = counters_for(w, mask.extents)
+    with w.block() as body:
+        w.emit(If(mask.at(index), (_step(w, count),), (), w.origin))
+    w.emit(Assign((count,), Const(0), w.origin))
+    nest(w, mask.extents, index, body)
+    w.facts.assume(w.facts.form(count))
+    return count
+
+
+def _step(w: Writer, count: Var) -> Assign:
+    return Assign((count,), Call(operator.add, (count, Const(1)), (), INT), w.origin)
+
+
+def masked(w: Writer, array: Lazy, mask: Lazy, target: Var) -> None:
+    """`target = array[mask]` with a mask of the array's own shape."""
+    size = w.extent(count_true(w, mask))
+    allocate(w, target, (size,))
+    place = w.fresh("place", INT)
+    index = counters_for(w, mask.extents)
+    with w.block() as body:
+        w.emit(
+            If(mask.at(index), (Store(target, (place,), array.at(index), False, w.origin), _step(w, place)), (), w.origin)
+        )
+    w.emit(Assign((place,), Const(0), w.origin))
+    nest(w, mask.extents, index, body)
+
+
+def store_masked(w: Writer, array: Lazy, mask: Lazy, value: Lazy, accumulate: bool) -> None:
+    """`array[mask] = value` with a mask of the array's own shape; the value does not share memory with the array."""
+    index = counters_for(w, mask.extents)
+    place: Var | None = None
+    if value.rank:
+        place = w.fresh("place", INT)
+        value = fit(w, value, (w.extent(count_true(w, mask)),))
+        w.emit(Assign((place,), Const(0), w.origin))
+    with w.block() as body:
+        with w.block() as hit:
+            element = value.at(() if place is None else (place,))
+            target = array.at(index)
+            assert isinstance(target, Load)
+            w.emit(Store(target.array, target.index, scalars.convert(element, array.dtype), accumulate, w.origin))
+            if place is not None:
+                w.emit(_step(w, place))
+        w.emit(If(mask.at(index), tuple(hit), (), w.origin))
+    nest(w, mask.extents, index, body)
+
+
+def nonzero(w: Writer, mask: Lazy) -> list[Var]:
+    """For each axis, the indices where a boolean array holds."""
+    size = w.extent(count_true(w, mask))
+    found = [w.fresh("found", Array("int64", 1, "C")) for _ in mask.extents]
+    for var in found:
+        allocate(w, var, (size,))
+    place = w.fresh("place", INT)
+    index = counters_for(w, mask.extents)
+    with w.block() as body:
+        hit = [Store(var, (place,), i, False, w.origin) for var, i in zip(found, index, strict=True)]
+        w.emit(If(mask.at(index), (*hit, _step(w, place)), (), w.origin))
+    w.emit(Assign((place,), Const(0), w.origin))
+    nest(w, mask.extents, index, body)
+    return found
+
+
+@handles(FILL, np.flatnonzero)
+def _flatnonzero(w: Writer, call: Call, target: Var) -> None:
+    x = lazy(w, call.args[0])
+    if x.rank != 1:
+        raise w.unsupported("np.flatnonzero of a matrix")
+    (found,) = nonzero(w, Lazy(x.extents, "bool", lambda index: scalars.convert(x.at(index), "bool")))
+    w.call_new(target, found)
+
+
+@handles(FILL, np.repeat)
+def _repeat(w: Writer, call: Call, target: Var) -> None:
+    array, repeats, axis = arguments(call, "a", "repeats", "axis")
+    if isinstance(repeats.type, Scalar):
+        w.fill_new(target, LAZY[np.repeat](w, call))
+        return
+    x, counts = lazy(w, array), lazy(w, repeats)
+    if x.rank != 1 or counts.rank != 1:
+        raise w.unsupported("np.repeat by an array along an axis")
+    counts = fit(w, counts, x.extents)
+    total, place = w.fresh("total", INT), w.fresh("place", INT)
+    (i, j) = w.counters(2)
+    w.emit(Assign((total,), Const(0), w.origin))
+    with w.block() as body:
+        w.emit(Assign((total,), Call(operator.add, (total, counts.at((i,))), (), INT), w.origin))
+    nest(w, x.extents, (i,), body)
+    allocate(w, target, (w.extent(total),))
+    w.emit(Assign((place,), Const(0), w.origin))
+    with w.block() as outer:
+        element = w.let(x.at((i,)), "x")
+        with w.block() as inner:
+            w.emit(Store(target, (place,), element, False, w.origin), _step(w, place))
+        nest(w, (w.extent(counts.at((i,))),), (j,), inner)
+    nest(w, x.extents, (i,), outer)
+
+
+@handles(FILL, np.take_along_axis)
+def _take_along_axis(w: Writer, call: Call, target: Var) -> None:
+    array, indices, axis = arguments(call, "arr", "indices", "axis")
+    x, which = lazy(w, array), lazy(w, indices)
+    (k,) = axes_of(w, axis, x.rank)
+    extents = tuple(
+        each if n == k else other for n, (each, other) in enumerate(zip(which.extents, x.extents, strict=True))
+    )
+    which = fit(w, which, extents)
+
+    def at(index: Indices) -> Expr:
+        position = checked(w, x.extents[k], which.at(index))
+        negative = Call(operator.lt, (position, Const(0)), (), BOOL)
+        position = Call(ops.ifelse, (negative, plus(position, x.extents[k].size), position), (), INT)
+        return x.at((*index[:k], w.let(position), *index[k + 1 :]))
+
+    w.fill_new(target, Lazy(extents, x.dtype, at))
+
+
+@handles(FILL, np.linspace)
+def _linspace(w: Writer, call: Call, target: Var) -> None:
+    start, stop, num, endpoint = arguments(call, "start", "stop", "num", "endpoint")
+    if start.type == stop.type and isinstance(start.type, Array):
+        raise w.unsupported("np.linspace between arrays")
+    assert isinstance(target.type, Array)
+    count = w.let(scalar(w, num), "n") if num is not None else Const(50)
+    if endpoint is None and target.type.dtype == "float64":
+        args = (w.let(scalar(w, start)), w.let(scalar(w, stop)), count)
+        w.call_new(target, Call(np.linspace, args, (), target.type))
+        w.facts.set_shape(target, (w.extent(count),))
+        return
+    raise w.unsupported("np.linspace of this form")

@@ -1,0 +1,46 @@
+"""Which function is lowered how.  The other modules of this package fill these tables when they are imported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
+from tapegen.ir.nodes import Call, Expr, Var
+from tapegen.transform.nests.writer import Lazy, Writer
+
+SCALAR: dict[Any, Callable[[Writer, Call], Expr]] = {}
+"""Functions of arrays that give one number."""
+
+LAZY: dict[Any, Callable[[Writer, Call], Lazy]] = {}
+"""Functions whose result is a rule for elements: other arrangements of an array, constant arrays, ..."""
+
+FILL: dict[Any, Callable[[Writer, Call, Var], None]] = {}
+"""Functions whose result is assigned to a new array, by loops or by a call that numba takes."""
+
+REWRITE: dict[Any, Callable[[Writer, Call], Expr]] = {}
+"""Functions that are said with other functions."""
+
+Handler = TypeVar("Handler", bound=Callable[..., Any])
+
+
+class _Register(Protocol):
+    def __call__(self, handler: Handler) -> Handler: ...
+
+
+def handles(table: dict[Any, Any], *funcs: Any) -> _Register:
+    """Decorator: enter a handler into a table for some functions."""
+
+    def register(handler: Handler) -> Handler:
+        table.update(dict.fromkeys(funcs, handler))
+        return handler
+
+    return register
+
+
+def arguments(call: Call, *names: str) -> list[Any]:
+    """The arguments of a call by position or keyword; None where an argument is left out."""
+    given = dict(zip(names, call.args)) | dict(call.kwargs)
+    unknown = given.keys() - set(names)
+    if unknown or len(call.args) > len(names):
+        raise TypeError(f"arguments {sorted(unknown) or call.args[len(names) :]}")
+    return [given.get(name) for name in names]

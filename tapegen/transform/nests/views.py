@@ -1,0 +1,143 @@
+"""Views: names for parts of arrays.  Nests look through them; numba sees them only where the whole view is needed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tapegen.ir import ops
+from tapegen.ir.nodes import Call, Const, Expr, Load, Slice, Tuple, Var
+from tapegen.ir.types import INT, Array
+from tapegen.transform.nests.affine import minus
+from tapegen.transform.nests.arrange import shape_extents, static
+from tapegen.transform.nests.bounds import Extents
+from tapegen.transform.nests.elements import lazy, scalar
+from tapegen.transform.nests.slices import position
+from tapegen.transform.nests.tables import LAZY
+from tapegen.transform.nests.writer import Writer
+
+RESHAPES = frozenset({np.reshape, np.ravel})
+_SAME = frozenset({np.asarray, np.real, np.asanyarray})
+
+
+def is_place(expr: Any) -> bool:
+    """Whether an expression denotes a name's memory or a part of it."""
+    match expr:
+        case Var():
+            return isinstance(expr.type, Array)
+        case Load():
+            return isinstance(expr.type, Array) and not any(
+                not isinstance(item, Slice) and isinstance(item.type, Array) for item in expr.index
+            )
+        case Call(func, (first, *_)):
+            return func in ops.VIEW_CALLS and is_place(first)
+    return False
+
+
+def atomic_index(w: Writer, load: Load) -> Load:
+    """A basic-index Load whose integers and bounds are atoms, checked where they are not proved."""
+    base = w.array(load.array)
+    items: list[Any] = []
+    axes = iter(base.extents)
+    for item in load.index:
+        if isinstance(item, Slice):
+            next(axes)
+            parts = (None if p is None else w.let(scalar(w, p)) for p in (item.lo, item.hi, item.step))
+            items.append(Slice(*parts))
+        elif item == Const(None):
+            items.append(item)
+        else:
+            extent = next(axes)
+            items.append(position(w, extent, w.let(scalar(w, item)), load.array not in w.views))
+    return replace(load, index=tuple(items))
+
+
+def native_view(w: Writer, expr: Expr) -> Expr | None:
+    """A view as numba takes it, or None."""
+    if isinstance(expr, Var | Load):
+        return expr
+    assert isinstance(expr, Call)
+    inner = expr.args[0]
+    base = inner if isinstance(inner, Var) else w.materialise(inner)
+    if expr.func in _SAME:
+        return base
+    if expr.func is np.broadcast_to:
+        sizes = tuple(w.clamped(extent) for extent in shape_extents(w, expr.args[1]))
+        return Call(np.broadcast_to, (base, Tuple(sizes)), (), expr.type)
+    assert isinstance(base.type, Array)
+    stand_in = Var("?", base.type)
+    w.facts.set_shape(stand_in, lazy(w, base).extents)
+    shown = LAZY[expr.func](w, replace(expr, args=(stand_in, *expr.args[1:])))
+    w.facts.forget([stand_in])
+    index = tuple(Var(f"?{k}", INT) for k in range(shown.rank))
+    element = shown.at(index)
+    assert isinstance(element, Load)
+    return _as_indexing(base, element, index, w.array(base).extents, expr)
+
+
+def _as_indexing(base: Var, element: Load, index: tuple[Var, ...], extents: Extents, expr: Call) -> Expr | None:
+    """`base[...]` with its axes in another order, from what the element `index` of the view is."""
+    items: list[Any] = []
+    order: list[int] = []
+    for item, extent in zip(element.index, extents, strict=True):
+        if item in index:
+            items.append(Slice())
+            order.append(index.index(item))  # type: ignore[arg-type]
+        elif isinstance(item, Const):
+            items.append(item)
+        else:
+            from_end = [k for k, i in enumerate(index) if item == minus(minus(extent.size, 1), i)]
+            if len(from_end) != 1:
+                return None
+            items.append(Slice(step=Const(-1)))
+            order.append(from_end[0])
+    if len(set(order)) != len(order):
+        return None
+    part: Expr = base
+    assert isinstance(base.type, Array)
+    if any(item != Slice() for item in items):
+        part = Load(base, tuple(items), Array(base.type.dtype, len(order), "A"))
+    if order != sorted(order):
+        rank = len(order)
+        turned = Array(base.type.dtype, rank, "A")
+        if order == sorted(order, reverse=True):
+            part = Call(ops.transpose_view, (part,), (), turned)
+        else:
+            axes = tuple(Const(order.index(k)) for k in sorted(order))
+            part = Call(np.transpose, (part, Tuple(axes)), (), turned)
+    new = [k for k in range(len(index)) if k not in order]
+    for k in new:
+        part = Call(np.expand_dims, (part, Const(k)), (), expr.type)
+    return part
+
+
+def reshaped(w: Writer, call: Call) -> tuple[Expr, Extents | None]:
+    """`x.reshape(shape)` of a contiguous array, and the new extents where they are stated."""
+    inner = call.args[0]
+    options = dict(call.kwargs)
+    if options.get("order", Const("C")) != Const("C") or (call.func is np.ravel and len(call.args) > 1):
+        raise w.unsupported("reshape in another order")
+    base = inner if isinstance(inner, Var) else w.materialise(inner)
+    assert isinstance(base.type, Array)
+    if base.type.layout != "C" and base.type.rank > 0:
+        if base.type.layout == "A" and w.is_written(base):
+            raise w.unsupported("reshape of an array that may be a view or a copy")
+        base = w.copied(base)
+    if call.func is np.ravel:
+        return Call(np.ravel, (base,), (), call.type), None
+    shape = call.args[1] if len(call.args) > 1 else options.get("shape", options.get("newshape"))
+    if shape is None or len(call.args) > 2:
+        raise w.unsupported("reshape of this form")
+    if isinstance(shape, Tuple | Const) and -1 in _known(shape):
+        value = shape if isinstance(shape, Tuple) else Const(static(w, shape, "a shape"))
+        return Call(np.reshape, (base, scalar(w, value)), (), call.type), None
+    extents = shape_extents(w, shape)
+    sizes = tuple(w.clamped(extent) for extent in extents)
+    return Call(np.reshape, (base, sizes[0] if len(sizes) == 1 else Tuple(sizes)), (), call.type), extents
+
+
+def _known(shape: Expr) -> tuple[Any, ...]:
+    items = shape.items if isinstance(shape, Tuple) else (shape,)
+    return tuple(item.value for item in items if isinstance(item, Const))
