@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, field, replace
 
 from tapegen.analysis.effects import effects_of
@@ -124,7 +124,9 @@ def differentiate(
     forward = _with_tapes(forward, create)
     backward_reads = reads_of(backward) | (ends - _defined(backward))
 
-    joint = _joint(expanded, forward, backward, last, sweeps, gradients)
+    tapes = [tape for tape in laid.tapes if tape.store in used_tapes]
+    doc = _doc(expanded, wrt, results, sweeps, tapes, facts)
+    joint = _joint(expanded, forward, backward, last, sweeps, gradients, doc)
     kept = tuple(sorted((v for v in backward_reads if v not in sweeps.seeds), key=lambda v: v.name))
     return Stages(
         lowered,
@@ -134,14 +136,34 @@ def differentiate(
         recorded,
         laid,
         joint,
-        _record_form(expanded, forward, last, kept),
-        _pullback_form(expanded, backward, sweeps, gradients, kept),
+        _record_form(expanded, forward, last, kept, doc),
+        _pullback_form(expanded, backward, sweeps, gradients, kept, doc),
         kept,
         wrt,
         sweeps.seeds,
         recorded.decisions,
-        [tape for tape in laid.tapes if tape.store in used_tapes],
+        tapes,
     )
+
+
+def _doc(
+    function: Function, wrt: tuple[Var, ...], results: list[Var], sweeps: Sweeps, tapes: list[Tape], facts: Facts
+) -> tuple[str, ...]:
+    """What the docstrings of all forms say about the program."""
+
+    def listed(variables: Iterable[Var]) -> str:
+        return ", ".join(var.name for var in variables) or "nothing"
+
+    rows = [
+        ("useful results:", listed(results) + (f"  (seed: {listed(sweeps.seeds)})" if sweeps.seeds else "")),
+        ("varying inputs:", listed(wrt)),
+        ("recorded:", listed(tape.var for tape in tapes)),
+    ]
+    mutated = [param for param in function.params if param.name in facts.effects.mutated_params]
+    if mutated:
+        rows.append(("mutated:", f"{listed(mutated)}  (cotangents belong to the values on entry)"))
+    width = max(len(head) for head, _ in rows)
+    return tuple(f"{head:<{width}}  {text}" for head, text in rows)
 
 
 def _names_of(function: Function) -> set[str]:
@@ -156,9 +178,10 @@ def _names_of(function: Function) -> set[str]:
 def _refuse_conflicts(facts: Facts) -> None:
     for conflict in facts.effects.conflicts:
         raise AliasError(
-            f"{' and '.join(conflict.names)} may share memory here, and one of them is written",
-            "copy one of them first (b = a.copy())",
-            conflict.stmt.origin,
+            f"'{conflict.stored.name}' and '{conflict.other.name}' may share memory here, the first is written and the "
+            "second is read afterwards",
+            f"Copy one of them first ({conflict.stored.name} = {conflict.stored.name}.copy()).",
+            conflict.statement.origin,
         )
 
 
@@ -179,7 +202,13 @@ def _with_tapes(forward: Block, create: Block) -> Block:
 
 
 def _joint(
-    function: Function, forward: Block, backward: Block, last: Return, sweeps: Sweeps, gradients: tuple[Expr, ...]
+    function: Function,
+    forward: Block,
+    backward: Block,
+    last: Return,
+    sweeps: Sweeps,
+    gradients: tuple[Expr, ...],
+    doc: tuple[str, ...],
 ) -> Function:
     body: list[Stmt] = [Comment(FORWARD), *forward]
     if backward:
@@ -192,13 +221,15 @@ def _joint(
         (*function.params, *sweeps.seeds),
         tuple(body),
         defaults,
-        (f"Value of {function.name} and the cotangents of its inputs.",),
+        (f"Value of {function.name} and the cotangents of its inputs.", "", *doc),
         function.origin,
         function.globals,
     )
 
 
-def _record_form(function: Function, forward: Block, last: Return, kept: tuple[Var, ...]) -> Function:
+def _record_form(
+    function: Function, forward: Block, last: Return, kept: tuple[Var, ...], doc: tuple[str, ...]
+) -> Function:
     """The forward sweep by itself: results, then what the pullback reads (arrays of the caller are copied)."""
     values: list[Expr] = []
     for var in kept:
@@ -209,21 +240,26 @@ def _record_form(function: Function, forward: Block, last: Return, kept: tuple[V
         function.params,
         (*forward, Return((*last.values, *values))),
         (),
-        (f"Value of {function.name}, and what its pullback reads.",),
+        (f"Value of {function.name}, and what its pullback reads.", "", *doc),
         function.origin,
         function.globals,
     )
 
 
 def _pullback_form(
-    function: Function, backward: Block, sweeps: Sweeps, gradients: tuple[Expr, ...], kept: tuple[Var, ...]
+    function: Function,
+    backward: Block,
+    sweeps: Sweeps,
+    gradients: tuple[Expr, ...],
+    kept: tuple[Var, ...],
+    doc: tuple[str, ...],
 ) -> Function:
     return Function(
         f"{function.name}_pullback",
         (*kept, *sweeps.seeds),
         (*backward, Return(gradients)),
         (),
-        (f"Cotangents of the inputs of {function.name}.",),
+        (f"Cotangents of the inputs of {function.name}.", "", *doc),
         function.origin,
         function.globals,
     )

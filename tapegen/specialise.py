@@ -284,7 +284,7 @@ class Specialisation:
             stages = program.stages(scalar=True)
         except BadArgument:
             stages = program.stages(scalar=False)
-        return Inspection.of(program, stages)
+        return Inspection.of(program, stages, self._leaves())
 
     # ---- arguments ---------------------------------------------------------------------------------------------------
 
