@@ -23,7 +23,7 @@ from typing import Any
 from numba import njit
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
-from numba.core.errors import NumbaPerformanceWarning
+from numba.core.errors import NumbaError, NumbaPerformanceWarning
 
 from tapegen.backend.located import LocatedCompiler
 from tapegen.backend.source import PythonSource
@@ -82,6 +82,11 @@ def build_numba(source: PythonSource, *, boundscheck: bool | None = None, fastma
     for name in source.functions:
         _prepare(namespace[name])
     return namespace[source.entry]
+
+
+def is_compile_error(error: Exception) -> bool:
+    """Whether an error says that numba could not compile a text, rather than being raised by its code."""
+    return isinstance(error, NumbaError)
 
 
 def user_location(source: PythonSource, traceback: TracebackType | None) -> Span | None:
