@@ -19,7 +19,7 @@ from tapegen.errors import BadArgument
 from tapegen.ir.nodes import Expr, Var
 from tapegen.ir.types import Array, Scalar, Type
 
-# ---- values ----------------------------------------------------------------------------------------------------------
+# ---- values --------------------------------------------------------------------------------------------------------
 
 
 class _Unknown:
@@ -150,13 +150,24 @@ def dict_of(items: Iterable[tuple[Any, Any]], cls: type = dict) -> Struct:
     return Struct("dict", tuple(pairs), tuple(pairs.values()), cls)
 
 
-# ---- from runtime values ---------------------------------------------------------------------------------------------
+# ---- from runtime values -------------------------------------------------------------------------------------------
 
-_DTYPES = frozenset(
-    "float64 float32 int64 int32 int16 int8 uint64 uint32 uint16 uint8 bool".split()
-)
+_DTYPES = frozenset("float64 float32 int64 int32 int16 int8 uint64 uint32 uint16 uint8 bool".split())
 _STATIC = (
-    *(str, bytes, bool, np.bool_, type(None), type(Ellipsis), type, ModuleType, FunctionType, MethodType, np.dtype, range),
+    *(
+        str,
+        bytes,
+        bool,
+        np.bool_,
+        type(None),
+        type(Ellipsis),
+        type,
+        ModuleType,
+        FunctionType,
+        MethodType,
+        np.dtype,
+        range,
+    ),
     *(slice, enum.Enum, set, frozenset, np.ufunc, np.random.Generator, np.random.RandomState),
 )
 
@@ -183,7 +194,9 @@ def children_of(value: Any) -> Struct | None:
 
 def callable_from_c(value: Any) -> bool:
     """Whether a value is a function that is not written in Python (or an object wrapping a function)."""
-    return callable(value) and (not hasattr(value, "__dict__") or hasattr(value, "__wrapped__") or hasattr(value, "func"))
+    return callable(value) and (
+        not hasattr(value, "__dict__") or hasattr(value, "__wrapped__") or hasattr(value, "func")
+    )
 
 
 def abstract_of(value: Any, name: str = "argument") -> Abstract:
@@ -212,7 +225,9 @@ def _abstract(value: Any, name: str, around: tuple[int, ...]) -> Abstract:
     if id(value) in around:
         raise BadArgument(f"'{name}' contains itself.", "Pass a structure without cycles.")
     around = (*around, id(value))
-    children = tuple(_abstract(child, f"{name}_{key}", around) for key, child in zip(struct.keys, struct.children, strict=True))
+    children = tuple(
+        _abstract(child, f"{name}_{key}", around) for key, child in zip(struct.keys, struct.children, strict=True)
+    )
     return dataclasses.replace(struct, children=children)
 
 
@@ -277,11 +292,15 @@ def _bad_dtype(name: str, dtype: np.dtype) -> BadArgument:
         return BadArgument(f"'{name}' has the complex dtype {dtype}.", f"Pass {name}.real and {name}.imag.")
     if dtype.kind in "fiu" and not dtype.isnative:
         native = dtype.newbyteorder("=").name
-        return BadArgument(f"'{name}' has dtype {dtype.str}, the byte order of other machines.", f"Pass {name}.astype(np.{native}).")
-    return BadArgument(f"'{name}' has dtype {dtype}, for which there are no derivatives.", f"Pass {name}.astype(np.float64).")
+        return BadArgument(
+            f"'{name}' has dtype {dtype.str}, the byte order of other machines.", f"Pass {name}.astype(np.{native})."
+        )
+    return BadArgument(
+        f"'{name}' has dtype {dtype}, for which there are no derivatives.", f"Pass {name}.astype(np.float64)."
+    )
 
 
-# ---- flatten and unflatten -------------------------------------------------------------------------------------------
+# ---- flatten and unflatten -----------------------------------------------------------------------------------------
 
 
 def flatten(value: Any) -> list[Any]:

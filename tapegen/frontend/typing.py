@@ -32,7 +32,9 @@ _ALWAYS_C = frozenset({operator.matmul, np.matmul, np.dot, np.outer, np.copy})
 _CACHE: dict[Any, Type] = {}
 
 
-def result_type(func: Callable[..., Any], args: tuple[ArgType, ...], kwargs: Mapping[str, ArgType] | None = None) -> Type:
+def result_type(
+    func: Callable[..., Any], args: tuple[ArgType, ...], kwargs: Mapping[str, ArgType] | None = None
+) -> Type:
     """The type of `func(*args, **kwargs)`.
 
     Parameters
@@ -105,7 +107,10 @@ def _refine(func: Any, args: tuple, kwargs: dict[str, Any], trial: tuple, value:
         if len({arg.layout for arg in arrays}) > 1 and type_.rank > 1 and func not in _ALWAYS_C:
             type_ = replace(type_, layout="A")  # it may depend on the strides
     elif isinstance(type_, TupleOf):
-        items = tuple(replace(item, unit=(), layout="A" if item.rank > 1 else item.layout) if isinstance(item, Array) else item for item in type_.items)
+        items = tuple(
+            replace(item, unit=(), layout="A" if item.rank > 1 else item.layout) if isinstance(item, Array) else item
+            for item in type_.items
+        )
         type_ = TupleOf(items)
     return type_
 
@@ -122,7 +127,7 @@ def _flat(args: Any) -> Iterator[Any]:
             yield arg
 
 
-# ---- prototypes ------------------------------------------------------------------------------------------------------
+# ---- prototypes ----------------------------------------------------------------------------------------------------
 
 
 def _prototype(arg: ArgType, trial: tuple[float, int, int], strided: bool) -> Any:
@@ -183,7 +188,7 @@ def _type_of(value: Any) -> Type:
     raise TypeError(f"a result of type {type(value).__name__} cannot be followed")
 
 
-# ---- functions whose result depends on the value of a shape -----------------------------------------------------------
+# ---- functions whose result depends on the value of a shape --------------------------------------------------------
 
 
 def shape_items(shape: ArgType) -> tuple[ArgType, ...]:

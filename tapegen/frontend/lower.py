@@ -1,0 +1,410 @@
+"""From a Python function and the types of its arguments to a program.
+
+Lowering is an abstract interpreter over the syntax tree.  It runs the function once with abstract values: what is known
+(options, structures, callees, ranks) is decided on the way, what is not becomes a statement of the program.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from types import FunctionType, ModuleType
+from typing import Any
+
+import tapegen.rules  # noqa: F401  (registers them)
+from tapegen.errors import BadArgument, CompileLimit
+from tapegen.frontend import lower_builtins, lower_comp, lower_loops  # noqa: F401  (register what they lower)
+from tapegen.frontend.lower_call import bind, call_value, function_frame, inline_function
+from tapegen.frontend.lower_context import Context, NeedsStatic, PathEnds
+from tapegen.frontend.lower_finish import Finished, finish, resolved
+from tapegen.frontend.lower_flow import run_body
+from tapegen.frontend.lower_values import adopt, export, expr_of
+from tapegen.frontend.parse import Parsed
+from tapegen.frontend.structure import (
+    UNKNOWN,
+    Abstract,
+    Leaf,
+    Slot,
+    StaticValue,
+    Struct,
+    children_of,
+    leaf_type,
+    leaves_of,
+    same_static,
+    unflatten,
+)
+from tapegen.ir.names import NameSupply
+from tapegen.ir.nodes import Block, Const, Expr, Function, Return, Tuple, Var
+
+RECURSION = 20_000
+"""Depth of Python calls while lowering: nested calls and expressions of the user nest in the interpreter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """How a parameter of the program is found.
+
+    Attributes
+    ----------
+    var : Var
+        The parameter.
+    argument : str
+        The user's argument it belongs to; of a hidden parameter, the name of the global or closure variable.
+    path : tuple
+        Keys and attribute names from the argument to the leaf.
+    getter : callable or None
+        Of a hidden parameter: reads its value at this moment.
+    """
+
+    var: Var
+    argument: str
+    path: tuple[Any, ...] = ()
+    getter: Callable[[], Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A value that was taken as constant: the program is right as long as `getter()` still gives it."""
+
+    getter: Callable[[], Any]
+    value: Any
+
+    def holds(self) -> bool:
+        try:
+            return same_static(self.getter(), self.value)
+        except (NameError, AttributeError, LookupError, TypeError):
+            return False
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A function lowered for one set of argument types.
+
+    Attributes
+    ----------
+    function : Function
+        The program.
+    output : Abstract
+        The structure of the result; its leaves are Slots (positions in `Return.values`) or static.
+    params : tuple of Param
+        How each parameter is found, in order.
+    mutated : frozenset of str
+        Names of the parameters that the program stores into.
+    guards : tuple of Guard
+        Captured values that were taken as constant.
+    statics : tuple of Param
+        Integer arguments that had to be known when compiling; `var` holds their name only.
+    sources : tuple of function
+        Python functions whose text is part of the program.
+    user_names : frozenset of str
+        Names that stand in the user's text.
+    modules : dict
+        What the user's text calls the modules it uses (`{"numpy": "np"}`).
+    digest : str
+        A short hash of the text of the function.
+    """
+
+    function: Function
+    output: Any
+    params: tuple[Param, ...]
+    mutated: frozenset[str]
+    guards: tuple[Guard, ...]
+    statics: tuple[tuple[str, tuple[Any, ...], int], ...]
+    sources: tuple[FunctionType, ...]
+    user_names: frozenset[str]
+    modules: dict[str, str]
+    digest: str
+    _by_leaf: dict[Var, Var] = field(default_factory=dict)
+
+    def param_of(self, leaf: Leaf) -> Var | None:
+        """The parameter for a leaf of an abstract argument; None when the argument was taken as constant."""
+        return self._by_leaf.get(leaf.expr) if isinstance(leaf.expr, Var) else None
+
+    def holds(self, arguments: Mapping[str, Any]) -> bool:
+        """Whether the program is right for these arguments (of the right types) and the captured values of now."""
+        if not all(guard.holds() for guard in self.guards):
+            return False
+        for name, path, value in self.statics:
+            if not same_static(_follow(arguments[name], path), value):
+                return False
+        for param in self.params:
+            if param.getter is not None:
+                try:
+                    if leaf_type(param.getter()) != param.var.type:
+                        return False
+                except (NameError, AttributeError, LookupError, BadArgument):
+                    return False
+        return True
+
+    def leaves(self, arguments: Mapping[str, Any]) -> list[Any]:
+        """The values of the parameters, in order."""
+        found: list[Any] = []
+        for param in self.params:
+            found.append(_follow(arguments[param.argument], param.path) if param.getter is None else param.getter())
+        return found
+
+    def restore(self, values: Sequence[Any], arguments: Mapping[str, Any]) -> Any:
+        """The result in the structure that the user's function returns."""
+        return unflatten(self.output, values)
+
+
+def _follow(value: Any, path: tuple[Any, ...]) -> Any:
+    for key in path:
+        struct = children_of(value)
+        assert struct is not None
+        value = struct.get(key)
+    return value
+
+
+# ---- whole functions -----------------------------------------------------------------------------------------------
+
+
+def lower_function(
+    func: FunctionType,
+    args: tuple[Abstract, ...],
+    kwargs: Mapping[str, Abstract] | None = None,
+    *,
+    name: str | None = None,
+) -> Lowered:
+    """Lower a plain Python function for the given arguments.
+
+    Parameters
+    ----------
+    func : function
+        A plain function (see `tapegen.frontend.parse.unwrap` for other callables).
+    args, kwargs
+        Abstract arguments as they are passed.
+    name : str, optional
+        Name of the program; the function's own name by default.
+
+    Raises
+    ------
+    TapegenError
+        The function cannot be lowered; the error points at the construct.
+    """
+    fixed: dict[Var, int] = {}
+    leaves = [leaf for arg in (*args, *(kwargs or {}).values()) for leaf in leaves_of(arg)]
+    while True:
+        run = _Run(func, args, dict(kwargs or {}), fixed)
+        try:
+            with _deep():
+                return run.lower(name or func.__name__)
+        except NeedsStatic as need:
+            wanted = run.origins(need.expr)
+            samples = {leaf.expr: leaf.sample for leaf in leaves if leaf.expr in wanted and leaf.sample is not UNKNOWN}
+            if not samples:
+                raise need.refusal from None
+            fixed.update({var: value for var, value in samples.items() if isinstance(var, Var)})
+        except RecursionError:
+            raise CompileLimit(
+                f"'{func.__name__}' nests expressions or calls too deeply.", "Split long expressions; use a loop."
+            ) from None
+
+
+@contextmanager
+def _deep() -> Iterator[None]:
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, RECURSION))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+def new_context(*, rules: bool = False) -> Context:
+    """A context with everything in place."""
+    cx = Context(rules=rules)
+    cx.call = call_value
+    return cx
+
+
+class _Run:
+    """One attempt to lower a function; `fixed` are integer arguments that are known."""
+
+    def __init__(
+        self, func: FunctionType, args: tuple[Abstract, ...], kwargs: dict[str, Abstract], fixed: dict[Var, int]
+    ) -> None:
+        self.func, self.args, self.kwargs, self.fixed = func, args, kwargs, fixed
+        self.cx = new_context()
+        self.params: list[Param] = []
+        self.statics: list[tuple[str, tuple[Any, ...], int]] = []
+        self.made: dict[Var, Var] = {}  # parameter while lowering -> Var of the abstract argument
+
+    def origins(self, expr: Expr) -> set[Expr]:
+        """The arguments that an integer expression is computed from."""
+        return {self.made[var] for var in self.cx.int_sources(expr) if var in self.made}
+
+    def lower(self, name: str) -> Lowered:
+        cx = self.cx
+        frame = cx.frame = function_frame(cx, self.func)
+        parsed = frame.parsed
+        values = self._bound(parsed)
+        try:
+            for argument, value in values.items():
+                cx.state.vars[(frame, argument)] = adopt(cx, self._parameter(argument, value, ()))
+            cx.calls.append((self.func.__code__, ()))
+            result = export(cx, run_body(cx, frame.node.body))
+            output, exprs = self._flat(result)
+        except PathEnds:
+            output, exprs = StaticValue(None), []
+        hidden = [Param(var, var.name.partition("#")[0], (), getter) for var, getter in cx.hidden.values()]
+        params = [*self.params, *hidden]
+        supply = NameSupply()
+        function_name = supply.fresh(name)
+        done = finish(cx, cx.builder, exprs, [param.var for param in params], supply)
+        final = tuple(replace(param, var=done.names[param.var]) for param in params)
+        body = (*done.body, Return(tuple(self._result(done, expr) for expr in exprs)))
+        program = Function(function_name, tuple(param.var for param in final), body, origin=parsed.span(parsed.tree))
+        by_leaf = {self.made[param.var]: new.var for param, new in zip(self.params, final, strict=False)}
+        return Lowered(
+            program,
+            output,
+            final,
+            frozenset(done.names[var].name for var in cx.mutated if var in {param.var for param in params}),
+            tuple(Guard(getter, value) for getter, value in cx.guards.values()),
+            tuple(self.statics),
+            tuple(cx.sources),
+            self._user_names(),
+            self._modules(parsed),
+            parsed.text_hash[:12],
+            by_leaf,
+        )
+
+    def _bound(self, parsed: Parsed) -> dict[str, Any]:
+        try:
+            return bind(self.cx, parsed.signature, self.func, self.args, self.kwargs)
+        except PathEnds:
+            (stmt,) = self.cx.builder.items[-1:]
+            raise TypeError(stmt.message[0].value) from None
+
+    def _parameter(self, argument: str, value: Any, path: tuple[Any, ...]) -> Any:
+        """Make the parameters for the leaves of an argument."""
+        if isinstance(value, Struct):
+            children = tuple(
+                self._parameter(argument, child, (*path, key))
+                for key, child in zip(value.keys, value.children, strict=True)
+            )
+            return replace(value, children=children)
+        if not isinstance(value, Leaf) or not isinstance(value.expr, Var) or "#" in value.expr.name:
+            return value
+        if value.expr in self.fixed:
+            self.statics.append((argument, path, self.fixed[value.expr]))
+            return StaticValue(self.fixed[value.expr])
+        base = "_".join(_identifier(part) for part in (argument, *path))
+        var = self.cx.new_var(base, value.type)
+        self.params.append(Param(var, argument, path))
+        self.made[var] = value.expr
+        return Leaf(var)
+
+    def _flat(self, result: Any) -> tuple[Any, list[Expr]]:
+        """The structure of the result, and what is returned flat."""
+        exprs: list[Expr] = []
+
+        def slots(value: Any) -> Any:
+            if isinstance(value, Leaf):
+                expr = expr_of(self.cx, value)
+                exprs.append(expr if isinstance(expr, Var | Const) else self.cx.atom(expr, "result"))
+                return Slot(len(exprs) - 1)
+            if isinstance(value, Struct):
+                return replace(value, children=tuple(map(slots, value.children)), whole=None)
+            if not isinstance(value, StaticValue):
+                raise self.cx.refusal(BadArgument, "the result is not made of numbers and arrays.", "Return numbers.")
+            return value
+
+        return slots(result), exprs
+
+    def _result(self, done: Finished, expr: Expr) -> Expr:
+        return done.rename(resolved(self.cx, expr))
+
+    def _user_names(self) -> frozenset[str]:
+        names: set[str] = {param.argument for param in self.params}
+        for func in self.cx.sources:
+            names.update(func.__code__.co_varnames)
+        for node_frame in (frame for frame, _ in self.cx.state.vars if frame is not None):
+            names.update(node_frame.locals)
+        return frozenset(names)
+
+    def _modules(self, parsed: Parsed) -> dict[str, str]:
+        modules = dict(self.cx.modules)
+        for func in self.cx.sources:
+            for name in func.__code__.co_names:
+                value = func.__globals__.get(name)
+                if isinstance(value, ModuleType):
+                    modules.setdefault(value.__name__, name)
+        return modules
+
+
+def _identifier(part: Any) -> str:
+    text = "".join(ch if ch.isalnum() or ch == "_" else "_" for ch in str(part))
+    return text or "_"
+
+
+# ---- bodies of rules -----------------------------------------------------------------------------------------------
+
+
+def inline_call(
+    func: FunctionType, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None, names: NameSupply | None = None
+) -> tuple[Block, Abstract]:
+    """Write out a call of a plain Python function whose arguments are IR expressions.
+
+    Parameters
+    ----------
+    func : function
+        The body of a rule, or any function it may call.
+    args, kwargs
+        Expressions or abstract values.  A Const is known, so branches on it fold; a Tuple is a tuple.
+    names : NameSupply
+        Gives the names of new values.
+
+    Returns
+    -------
+    block, value
+        The statements, and the abstract value of the result.
+    """
+    cx = new_context(rules=True)
+    cx.fixed_origin = True
+    cx.frame = function_frame(cx, func)
+    given = [_value(arg) for arg in args]
+    keywords = {name: _value(value) for name, value in (kwargs or {}).items()}
+    with _deep():
+        try:
+            value = export(cx, inline_function(cx, func, given, keywords))
+        except NeedsStatic as need:
+            raise need.refusal from None
+    exprs = list(_exprs(cx, value))
+    done = finish(cx, cx.builder, exprs, [], names if names is not None else NameSupply())
+    return done.body, _renamed(value, lambda expr: done.rename(resolved(cx, expr)))
+
+
+def _value(arg: Any) -> Any:
+    """An IR expression as an abstract value."""
+    match arg:
+        case Const(value):
+            return StaticValue(value)
+        case Tuple(items):
+            return Struct("tuple", tuple(range(len(items))), tuple(map(_value, items)), tuple)
+        case Leaf() | StaticValue() | Struct():
+            return arg
+    return Leaf(arg)
+
+
+def _exprs(cx: Context, value: Any) -> Iterator[Expr]:
+    if isinstance(value, Leaf):
+        yield value.expr
+    elif isinstance(value, Struct):
+        for child in value.children:
+            yield from _exprs(cx, child)
+
+
+def _renamed(value: Any, rename: Callable[[Expr], Expr]) -> Any:
+    if isinstance(value, Leaf):
+        return Leaf(rename(value.expr))
+    if isinstance(value, Struct):
+        whole = None if value.whole is None else rename(value.whole)
+        return replace(value, children=tuple(_renamed(child, rename) for child in value.children), whole=whole)
+    return value
+
+
+__all__ = ["Guard", "Lowered", "Param", "inline_call", "lower_function", "new_context"]

@@ -1,0 +1,597 @@
+"""Builtins, and the functions of NumPy that look at types or write into their arguments."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+from tapegen.errors import NotDifferentiable
+from tapegen.frontend import builtin_texts
+from tapegen.frontend.lower_attr import attribute, shape_of
+from tapegen.frontend.lower_call import call_value, handles, inline_function
+from tapegen.frontend.lower_context import (
+    Bound,
+    Captured,
+    Closure,
+    Context,
+    NotWhole,
+    Ref,
+    Series,
+    SliceValue,
+    known_value,
+)
+from tapegen.frontend.lower_expr import binary, both, choose, compare_values, spread
+from tapegen.frontend.lower_index import Place, load_place, store_place
+from tapegen.frontend.lower_iter import enumerated, range_series, reversed_, zipped
+from tapegen.frontend.lower_list import length
+from tapegen.frontend.lower_numpy import call_library
+from tapegen.frontend.lower_stmt import text_of
+from tapegen.frontend.lower_values import (
+    as_bool,
+    describe,
+    emit_call,
+    fold,
+    operand,
+    static,
+    struct_of,
+    truth,
+    type_of,
+)
+from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, dict_of, list_of, tuple_of
+from tapegen.ir import ops
+from tapegen.ir.nodes import Call, Const
+from tapegen.ir.types import BOOL, INT, STATIC, Array, Scalar, is_floating
+
+Args, Kwargs, Hint = list[Any], dict[str, Any], str | None
+
+
+def written_out(cx: Context, text: Any, args: Args) -> Any:
+    """Write out the Python text of a builtin; its statements belong to the user's statement."""
+    outer = cx.fixed_origin
+    cx.fixed_origin = True
+    try:
+        return inline_function(cx, text, args, {})
+    finally:
+        cx.fixed_origin = outer
+
+
+# ---- numbers -------------------------------------------------------------------------------------------------------
+
+
+def _plain(func: Any) -> None:
+    @handles(func)
+    def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+        if any(type_of(arg) is None for arg in args):
+            known = fold(cx, func, args)
+            if known is not UNKNOWN:
+                return StaticValue(known)
+            content = struct_of(cx, args[0])
+            special = getattr(content.cls, f"__{func.__name__}__", None) if content is not None else None
+            if special is not None:
+                return call_value(cx, StaticValue(special), args, kwargs, hint)
+            cx.raise_(TypeError, f"bad operand type for {func.__name__}()")
+        if func is pow:
+            return call_value(cx, StaticValue(operator.pow), args, kwargs, hint)
+        if func is round and isinstance(type_of(args[0]), Array):
+            return call_library(cx, np.round, args, kwargs, hint)
+        if func is round and len(args) == 2:
+            args = [args[0], StaticValue(static(cx, args[1], "the number of digits"))]
+        return emit_call(cx, func, args, kwargs, hint)
+
+
+for _func in (abs, round, divmod, pow):
+    _plain(_func)
+
+
+@handles(operator.pow)
+def _power(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    return binary(cx, operator.pow, args[0], args[1], hint)
+
+
+def _convert(func: Any) -> None:
+    @handles(func)
+    def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+        if not args:
+            return StaticValue(func())
+        (value, *rest) = args
+        known = known_value(value)
+        if isinstance(value, StaticValue) and known is not UNKNOWN and not isinstance(known, np.generic):
+            try:
+                return StaticValue(func(known, *(static(cx, part, "the base") for part in rest)))
+            except (TypeError, ValueError, OverflowError) as error:
+                cx.raise_(type(error), str(error))
+        if isinstance(value, Leaf) and isinstance(value.type, Array):
+            value = _only_element(cx, value)
+        if type_of(value) is None:
+            content = struct_of(cx, value)
+            special = getattr(content.cls, f"__{func.__name__}__", None) if content is not None else None
+            if special is not None:
+                return call_value(cx, StaticValue(special), args, kwargs, hint)
+            cx.raise_(TypeError, f"{func.__name__}() argument must be a string or a real number")
+        type_ = type_of(value)
+        if isinstance(type_, Scalar) and type_.python and type_.dtype == ("int64" if func is int else "float64"):
+            return value
+        return emit_call(cx, func, (value,), {}, hint)
+
+
+for _func in (int, float):
+    _convert(_func)
+
+
+def _only_element(cx: Context, value: Leaf) -> Any:
+    """The element of an array of size 1, as `float(array)` takes it (NumPy raises for any other size)."""
+    array = operand(cx, value)
+    assert isinstance(array.type, Array)
+    if array.type.rank:
+        if array.type.rank > 1 or not array.type.is_unit(0):
+            size = Call(np.size, (array,), (), INT)
+            test = Call(operator.ne, (size, Const(1)), (), BOOL)
+            cx.raise_if(test, TypeError, "only length-1 arrays can be converted to Python scalars")
+        return load_place(cx, Place(Leaf(array), [StaticValue(0)] * array.type.rank))
+    return load_place(cx, Place(Leaf(array), []))
+
+
+@handles(bool)
+def _bool(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    return as_bool(cx, args[0]) if args else StaticValue(False)
+
+
+def _extreme(func: Any, text: Any, comparison: Any) -> None:
+    @handles(func)
+    def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+        if kwargs:
+            raise cx.refusal(NotDifferentiable, f"keywords of {func.__name__}() are not supported.", "Write a loop.")
+        if len(args) == 1:
+            content = struct_of(cx, args[0])
+            if content is None:
+                return written_out(cx, text, args)
+            args = list(spread(cx, args[0]))
+            if not args:
+                cx.raise_(ValueError, f"{func.__name__}() iterable argument is empty")
+        known = fold(cx, func, args)
+        if known is not UNKNOWN:
+            return StaticValue(known)
+        best = args[0]
+        for other in args[1:]:
+            best = _better(cx, func, comparison, best, other, hint)
+        return best
+
+
+def _better(cx: Context, func: Any, comparison: Any, best: Any, other: Any, hint: Hint) -> Any:
+    types = (type_of(best), type_of(other))
+    if all(isinstance(type_, Scalar) and not is_floating(type_) for type_ in types):
+        return emit_call(cx, func, (best, other))
+    if cx.whole and all(isinstance(type_, Scalar) for type_ in types):
+        return emit_call(cx, func, (best, other))
+    test = truth(cx, compare_values(cx, comparison, other, best))
+    if isinstance(test, bool):
+        return other if test else best
+    return choose(cx, test, lambda: other, lambda: best, hint)
+
+
+_extreme(max, builtin_texts.max_of, operator.gt)
+_extreme(min, builtin_texts.min_of, operator.lt)
+
+
+@handles(sum)
+def _sum(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    items, *start = [*args, *kwargs.values()]
+    content = struct_of(cx, items)
+    if content is None and isinstance(items, Series) and items.unroll:
+        content = tuple_of(items.item(StaticValue(k)) for k in range(items.length))
+    if content is None:
+        return written_out(cx, builtin_texts.sum_of, args)
+    total = start[0] if start else StaticValue(0)
+    for child in spread(cx, content if isinstance(items, Series) else items):
+        if known_value(total) == 0 and isinstance(known_value(total), int) and type_of(child) is not None:
+            total = child  # 0 + x is x
+            continue
+        total = call_value(cx, StaticValue(operator.add), [total, child], {})
+    return total
+
+
+def _operator(func: Any) -> None:
+    @handles(func)
+    def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+        return binary(cx, func, args[0], args[1], hint)
+
+
+for _func in (
+    operator.add,
+    operator.sub,
+    operator.mul,
+    operator.truediv,
+    operator.floordiv,
+    operator.mod,
+    operator.matmul,
+):
+    _operator(_func)
+
+
+def _quantified(func: Any, combine: Any, library: Any) -> None:
+    @handles(func)
+    def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+        (items,) = args
+        if isinstance(items, Leaf) and isinstance(items.type, Array):
+            if items.type.rank != 1:
+                raise cx.refusal(
+                    NotDifferentiable, f"{func.__name__}() of rows is ambiguous.", f"Use np.{func.__name__}."
+                )
+            return call_library(cx, library, args, {}, hint)
+        result: Any = StaticValue(func is all)
+        for child in spread(cx, items):
+            result = both(cx, combine, result, lambda child=child: as_bool(cx, child))  # type: ignore[misc]
+        return result
+
+
+_quantified(all, ops.and_, np.all)
+_quantified(any, ops.or_, np.any)
+
+# ---- series --------------------------------------------------------------------------------------------------------
+
+
+@handles(range)
+def _range(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    return range_series(cx, args)
+
+
+@handles(enumerate)
+def _enumerate(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    start = args[1] if len(args) > 1 else kwargs.get("start", StaticValue(0))
+    return enumerated(cx, args[0], start)
+
+
+@handles(zip)
+def _zip(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    return zipped(cx, args)
+
+
+@handles(reversed)
+def _reversed(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    return reversed_(cx, args[0])
+
+
+@handles(map)
+def _map(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    func, *values = args
+    pairs = zipped(cx, values)
+    return Series(pairs.length, lambda k: call_value(cx, func, spread(cx, pairs.item(k)), {}), pairs.unroll)
+
+
+@handles(len)
+def _len(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    (value,) = args
+    if isinstance(value, Leaf) and isinstance(value.type, Array):
+        array = operand(cx, value)
+        assert isinstance(array.type, Array)
+        if not array.type.rank:
+            cx.raise_(TypeError, "len() of unsized object")
+        return StaticValue(1) if array.type.is_unit(0) else Leaf(Call(ops.dim, (array, Const(0)), (), INT))
+    found = length(cx, value)
+    if found is not None:
+        return found
+    if isinstance(value, Series):
+        return StaticValue(value.length) if isinstance(value.length, int) else Leaf(value.length)
+    content = struct_of(cx, value)
+    if content is not None:
+        special = getattr(content.cls, "__len__", None)
+        if content.kind == "object" and special is not None:
+            return call_value(cx, StaticValue(special), args, {}, hint)
+        return StaticValue(len(content.children))
+    known = fold(cx, len, args)
+    if known is not UNKNOWN:
+        return StaticValue(known)
+    cx.raise_(TypeError, "object of this type has no len()")
+
+
+# ---- containers ----------------------------------------------------------------------------------------------------
+
+
+def _items_of(cx: Context, value: Any) -> tuple[Any, ...] | None:
+    """The items of something that is iterated, if their number is known and they are not made in a loop."""
+    if isinstance(value, Series):
+        if value.bounds is not None and not isinstance(value.length, int):
+            return None
+        if isinstance(value.length, int) and (value.unroll or value.length <= 16):
+            return tuple(value.item(StaticValue(k)) for k in range(value.length))
+        return None
+    if struct_of(cx, value) is not None or isinstance(value, StaticValue):
+        return spread(cx, value)
+    return None
+
+
+@handles(list)
+def _list(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    if not args:
+        return cx.new_cell(list_of(()))
+    items = _items_of(cx, args[0])
+    return written_out(cx, builtin_texts.copied, args) if items is None else cx.new_cell(list_of(items))
+
+
+@handles(tuple)
+def _tuple(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    if not args:
+        return tuple_of(())
+    items = _items_of(cx, args[0])
+    if items is None:
+        raise cx.refusal(NotDifferentiable, "the length of this tuple is not known here.", "Use an array or a list.")
+    return tuple_of(items)
+
+
+@handles(dict)
+def _dict(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    items: list[tuple[Any, Any]] = []
+    if args:
+        content = struct_of(cx, args[0])
+        if content is not None and content.kind == "dict":
+            items.extend(zip(content.keys, content.children, strict=True))
+        else:
+            for pair in _items_of(cx, args[0]) or ():
+                key, value = spread(cx, pair)
+                items.append((static(cx, key, "a key of a dict"), value))
+    return cx.new_cell(dict_of([*items, *kwargs.items()]))
+
+
+@handles(sorted)
+def _sorted(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    items = spread(cx, args[0])
+    known = [known_value(item) for item in items]
+    if UNKNOWN in known or kwargs:
+        raise cx.refusal(NotDifferentiable, "sorted() of computed values is not supported.", "Use np.sort on an array.")
+    return cx.new_cell(list_of(map(StaticValue, sorted(known))))
+
+
+@handles(ops.new_list)
+def _repeated(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    count, *items = args
+    return written_out(cx, builtin_texts.repeated, [count, tuple_of(items)])
+
+
+# ---- what a value is -----------------------------------------------------------------------------------------------
+
+
+def class_of(cx: Context, value: Any) -> type:
+    """The class of a value."""
+    if isinstance(value, StaticValue):
+        return type(value.value) if not isinstance(value.value, Closure) else type(class_of)
+    if isinstance(value, Leaf):
+        type_ = value.type
+        if isinstance(type_, Array):
+            return np.ndarray
+        if isinstance(type_, Scalar):
+            if not type_.python:
+                return np.dtype(type_.dtype).type
+            return {"float64": float, "int64": int, "bool": bool}.get(type_.dtype, complex)
+        return str if type_ == STATIC else list
+    if isinstance(value, Captured):
+        return type(value.value)
+    content = struct_of(cx, value)
+    if content is not None:
+        return content.cls
+    return list if isinstance(value, Ref) else type(class_of)
+
+
+@handles(isinstance)
+def _isinstance(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    value, classes = args
+    if isinstance(value, StaticValue) and not isinstance(value.value, Closure):
+        return StaticValue(isinstance(value.value, static(cx, classes, "the class")))
+    return StaticValue(issubclass(class_of(cx, value), static(cx, classes, "the class")))
+
+
+@handles(type)
+def _type(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    if len(args) != 1:
+        raise cx.refusal(NotDifferentiable, "making a class is not supported.", "Define it at module level.")
+    return StaticValue(class_of(cx, args[0]))
+
+
+@handles(callable)
+def _callable(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    (value,) = args
+    if isinstance(value, StaticValue):
+        return StaticValue(isinstance(value.value, Closure) or callable(value.value))
+    return StaticValue(isinstance(value, Bound) or callable(getattr(class_of(cx, value), "__call__", None)))  # noqa: B004
+
+
+@handles(getattr)
+def _getattr(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    owner, name, *default = args
+    if default and not _has(cx, owner, static(cx, name, "the name")):
+        return default[0]
+    return attribute(cx, owner, static(cx, name, "the name"), hint)
+
+
+@handles(hasattr)
+def _hasattr(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    return StaticValue(_has(cx, args[0], static(cx, args[1], "the name")))
+
+
+def _has(cx: Context, owner: Any, name: str) -> bool:
+    if isinstance(owner, StaticValue):
+        return hasattr(owner.value, name)
+    if isinstance(owner, Captured):
+        return hasattr(owner.value, name)
+    content = struct_of(cx, owner)
+    return hasattr(class_of(cx, owner), name) or (
+        content is not None and content.kind == "object" and name in content.keys
+    )
+
+
+@handles(str, repr, format)
+def _text(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    known = [known_value(arg) for arg in args]
+    if UNKNOWN not in known:
+        return StaticValue(str(*known))
+    return Leaf(Call(ops.fstring, (text_of(cx, args[0]),), (), STATIC))
+
+
+@handles(print)
+def _print(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    if cx.whole:
+        raise NotWhole
+    given = tuple((name, Const(static(cx, value, f"'{name}' of print"))) for name, value in kwargs.items())
+    cx.effect(Call(print, tuple(text_of(cx, arg) for arg in args), given, STATIC))
+    return StaticValue(None)
+
+
+@handles(slice)
+def _slice(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    parts = [None if known_value(arg) is None else arg for arg in args]
+    parts = [None, parts[0], None] if len(parts) == 1 else [*parts, None][:3]
+    return SliceValue(*parts)
+
+
+@handles(functools.partial)
+def _partial(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    func, *first = args
+    return Bound(func, tuple(first), kwargs)
+
+
+# ---- NumPy: shapes and types ---------------------------------------------------------------------------------------
+
+
+@handles(np.ndim)
+def _ndim(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    return StaticValue(len(_shape_items(cx, args[0])))
+
+
+@handles(np.shape)
+def _shape(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    if isinstance(args[0], Leaf) and isinstance(args[0].type, Array):
+        return shape_of(cx, args[0])
+    return tuple_of(_shape_items(cx, args[0]))
+
+
+def _shape_items(cx: Context, value: Any) -> list[Any]:
+    if isinstance(value, Leaf) and isinstance(value.type, Array):
+        return list(shape_of(cx, value).children)
+    if type_of(value) is not None:
+        return []
+    children = spread(cx, value)
+    return [StaticValue(len(children)), *(_shape_items(cx, children[0]) if children else [])]
+
+
+@handles(np.size)
+def _size(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    value, *axis = [*args, *kwargs.values()]
+    if isinstance(value, Leaf) and isinstance(value.type, Array):
+        if axis:
+            return shape_of(cx, value).children[static(cx, axis[0], "the axis")]
+        return emit_call(cx, np.size, (value,))
+    size = StaticValue(1)
+    for part in _shape_items(cx, value):
+        size = call_value(cx, StaticValue(operator.mul), [size, part], {})
+    return size
+
+
+@handles(np.isscalar)
+def _isscalar(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    return StaticValue(isinstance(type_of(args[0]), Scalar) or isinstance(known_value(args[0]), str))
+
+
+@handles(np.iscomplexobj)
+def _iscomplexobj(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    return StaticValue(False)
+
+
+def _of_types(func: Any) -> None:
+    @handles(func)
+    def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+        values = []
+        for arg in args:
+            type_ = type_of(arg)
+            if isinstance(arg, Leaf) and isinstance(type_, Array | Scalar):
+                values.append(np.dtype(type_.dtype))
+            else:
+                values.append(static(cx, arg, "a dtype"))
+        return StaticValue(func(*values))
+
+
+for _func in (np.finfo, np.iinfo, np.dtype, np.issubdtype, np.result_type, np.promote_types, np.can_cast):
+    _of_types(_func)
+
+# ---- NumPy: arrays out of what is there ----------------------------------------------------------------------------
+
+
+@handles(np.asarray, np.asanyarray, np.ascontiguousarray, np.asfortranarray)
+def _asarray(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    value, *rest = args
+    dtype = rest[0] if rest else kwargs.get("dtype", StaticValue(None))
+    wanted = static(cx, dtype, "the dtype")
+    if isinstance(value, Leaf) and isinstance(value.type, Array):
+        if wanted is None or np.dtype(wanted).name == value.type.dtype:
+            return value
+        return call_library(cx, np.astype, [value, StaticValue(np.dtype(wanted).type)], {}, hint)
+    given = {} if wanted is None else {"dtype": StaticValue(wanted)}
+    return call_library(cx, np.array, [value], given, hint)
+
+
+def _contiguous(func: Any, layout: str) -> None:
+    @handles(func)
+    def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+        value = _asarray(cx, args, kwargs, hint)
+        if isinstance(value, Leaf) and isinstance(value.type, Array) and value.type.layout not in (layout,):
+            return call_library(cx, func, [value], {}, hint)
+        return value
+
+
+_contiguous(np.ascontiguousarray, "C")
+_contiguous(np.asfortranarray, "F")
+
+
+@handles(np.array)
+def _array(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    copy = kwargs.pop("copy", None)
+    if copy is not None and known_value(copy) is False:
+        return _asarray(cx, args, kwargs, hint)
+    value, *rest = args
+    if isinstance(value, Series):
+        value = _list(cx, [value], {}, None)
+    if isinstance(value, Leaf) and isinstance(value.type, Array) and not rest and not kwargs:
+        return call_library(cx, np.copy, [value], {}, hint)
+    return call_library(cx, np.array, [value, *rest], kwargs, hint)
+
+
+@handles(np.where)
+def _where(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    if len(args) == 1:
+        return call_library(cx, np.nonzero, args, {}, hint)
+    return call_library(cx, np.where, args, kwargs, hint)
+
+
+@handles(np.copyto)
+def _copyto(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    if kwargs:
+        raise cx.refusal(NotDifferentiable, "keywords of np.copyto are not supported.", "Use a[mask] = b[mask].")
+    store_place(cx, Place(args[0], []), args[1])
+    return StaticValue(None)
+
+
+@handles(np.fill_diagonal)
+def _fill_diagonal(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    owner, value = args
+    if kwargs or not isinstance(owner, Leaf) or not isinstance(owner.type, Array) or owner.type.rank != 2:
+        raise cx.refusal(NotDifferentiable, "np.fill_diagonal is supported for matrices.", "Write a loop.")
+    rows, columns = shape_of(cx, owner).children
+    k = call_library(cx, np.arange, [emit_call(cx, builtins.min, (rows, columns))], {}, "k")
+    store_place(cx, Place(owner, [k, k]), value)
+    return StaticValue(None)
+
+
+@handles(math.prod)
+def _prod(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    total: Any = StaticValue(1)
+    for child in spread(cx, args[0]):
+        total = call_value(cx, StaticValue(operator.mul), [total, child], {})
+    return total
+
+
+@handles(math.fsum)
+def _fsum(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    raise cx.refusal(NotDifferentiable, f"math.fsum of {describe(cx, args[0])} has no rule.", "Use sum or np.sum.")

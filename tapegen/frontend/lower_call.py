@@ -1,0 +1,432 @@
+"""Calls: which function it is, which argument goes where, and Python functions written out in place."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from types import FunctionType, MethodType
+from typing import Any
+
+import gast
+
+from tapegen.errors import CompileLimit, NotDifferentiable
+from tapegen.frontend.callables import is_elementwise, unwrap
+from tapegen.frontend.lower_context import (
+    MOST_INLINED,
+    Bound,
+    Captured,
+    Closure,
+    Context,
+    Frame,
+    Method,
+    NeedsStatic,
+    SliceValue,
+    known_value,
+)
+from tapegen.frontend.lower_expr import elements, evaluate, evaluates
+from tapegen.frontend.lower_flow import run_body
+from tapegen.frontend.lower_live import Liveness, liveness_of
+from tapegen.frontend.lower_numpy import call_library, is_library
+from tapegen.frontend.lower_values import adopt, capture, describe, expr_of, is_int, named, static, struct_of
+from tapegen.frontend.parse import parse_function
+from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, abstract_of, dict_of, tuple_of
+from tapegen.frontend.syntax import bound_names
+from tapegen.rules.helpers import is_compile_time
+from tapegen.rules.registry import rule_of
+
+Handler = Callable[[Context, list[Any], dict[str, Any], str | None], Any]
+_HANDLERS: dict[Any, Handler] = {}
+_METHODS: dict[tuple[str, str], Handler] = {}
+
+
+def handles(*funcs: Any) -> Callable[[Handler], Handler]:
+    """Register what a call of a function means."""
+
+    def register(handler: Handler) -> Handler:
+        _HANDLERS.update(dict.fromkeys(funcs, handler))
+        return handler
+
+    return register
+
+
+def method(kind: str, *names: str) -> Callable[[Handler], Handler]:
+    """Register what a method means; the receiver comes as the first argument."""
+
+    def register(handler: Handler) -> Handler:
+        _METHODS.update({(kind, name): handler for name in names})
+        return handler
+
+    return register
+
+
+def has_method(kind: str, name: str) -> bool:
+    return (kind, name) in _METHODS
+
+
+# ---- calls ---------------------------------------------------------------------------------------------------------
+
+
+@evaluates(gast.Call)
+def _call(cx: Context, node: gast.Call, hint: str | None) -> Any:
+    func = evaluate(cx, node.func)
+    args = elements(cx, node.args)
+    kwargs: dict[str, Any] = {}
+    for keyword in node.keywords:
+        value = evaluate(cx, keyword.value)
+        if keyword.arg is not None:
+            kwargs[keyword.arg] = value
+            continue
+        content = struct_of(cx, value)
+        if content is None or content.kind != "dict":
+            raise cx.refusal(NotDifferentiable, "'**' needs a dict with known keys.", "Write the keywords out.")
+        kwargs.update(zip(content.keys, content.children, strict=True))
+    return call_value(cx, func, args, kwargs, hint)
+
+
+def call_value(cx: Context, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], hint: str | None = None) -> Any:
+    """`func(*args, **kwargs)` of abstract values."""
+    args, kwargs = list(args), dict(kwargs)
+    if isinstance(func, Bound):
+        return call_value(cx, func.func, [*func.args, *args], {**func.kwargs, **kwargs}, hint)
+    if isinstance(func, StaticValue):
+        return _call_static(cx, func.value, args, kwargs, hint)
+    content = struct_of(cx, func)
+    if content is not None and content.kind == "object":
+        call = getattr(content.cls, "__call__", None)  # noqa: B004
+        if isinstance(call, FunctionType):
+            return call_value(cx, StaticValue(call), [func, *args], kwargs, hint)
+    cx.raise_(TypeError, f"'{_class_name(cx, func)}' object is not callable")
+
+
+def _class_name(cx: Context, value: Any) -> str:
+    content = struct_of(cx, value)
+    if content is not None:
+        return content.cls.__name__
+    return "float" if isinstance(value, Leaf) else type(value).__name__
+
+
+def _call_static(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+    if isinstance(func, Closure):
+        return _inline_closure(cx, func, args, kwargs)
+    if isinstance(func, Method):
+        handler = _METHODS.get((func.kind, func.name))
+        if handler is None:
+            raise cx.refusal(
+                NotDifferentiable,
+                f"the method '{func.name}' of {describe(cx, args[0])} is not supported.",
+                "Write a loop.",
+            )
+        return handler(cx, args, kwargs, hint)
+    handler = _handler_of(func)
+    if handler is not None:
+        return handler(cx, args, kwargs, hint)
+    if is_compile_time(func):
+        return _run_now(cx, func, args, kwargs)
+    if rule_of(func) is not None or is_library(func):
+        return call_library(cx, func, args, kwargs, hint)
+    if isinstance(func, type):
+        return _construct(cx, func, args, kwargs)
+    if isinstance(func, MethodType) and not isinstance(func.__self__, type):
+        owner = capture(cx, func.__self__, lambda: func.__self__, func.__func__.__name__, ("self", id(func.__self__)))
+        return call_value(cx, StaticValue(func.__func__), [owner, *args], kwargs, hint)
+    if isinstance(func, functools.partial):
+        bound = [_given(cx, value, f"{_name_of(func.func)}_{k}", (id(func), k)) for k, value in enumerate(func.args)]
+        named_ = {name: _given(cx, value, name, (id(func), name)) for name, value in func.keywords.items()}
+        return call_value(cx, StaticValue(func.func), [*bound, *args], {**named_, **kwargs}, hint)
+    if not callable(func):
+        cx.raise_(TypeError, f"'{type(func).__name__}' object is not callable")
+    if is_elementwise(func) and any(isinstance(arg, Leaf) and getattr(arg.type, "rank", 0) for arg in args):
+        raise cx.refusal(
+            NotDifferentiable,
+            f"'{_name_of(func)}' applies a scalar function to every element of an array.",
+            "Call it for one element at a time in a loop.",
+        )
+    try:
+        function, first, more = unwrap(func)
+    except NotDifferentiable as error:
+        raise cx.refusal(type(error), error.reason, error.advice) from None
+    given = [_given(cx, value, f"{function.__name__}_{k}", (id(func), k)) for k, value in enumerate(first)]
+    keywords = {name: _given(cx, value, name, (id(func), name)) for name, value in more.items()}
+    return inline_function(cx, function, [*given, *args], {**keywords, **kwargs})
+
+
+def _given(cx: Context, value: Any, name: str, path: Any) -> Any:
+    """An argument that was bound before the program runs."""
+    return capture(cx, value, lambda: value, name, ("bound", path))
+
+
+def _handler_of(func: Any) -> Handler | None:
+    try:
+        return _HANDLERS.get(func)
+    except TypeError:
+        return None
+
+
+def _name_of(func: Any) -> str:
+    return getattr(func, "__name__", type(func).__name__)
+
+
+def _run_now(cx: Context, func: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """Run a compile-time helper of the rules."""
+    values = [_plain(cx, arg) for arg in args]
+    try:
+        result = func(*values, **{name: _plain(cx, value) for name, value in kwargs.items()})
+    except NotDifferentiable as error:
+        raise cx.refusal(type(error), error.reason, error.advice) from None
+    return adopt(cx, _known(result))
+
+
+def _plain(cx: Context, value: Any) -> Any:
+    if isinstance(value, SliceValue):
+        return slice(
+            *(None if part is None else static(cx, part, "a bound") for part in (value.lo, value.hi, value.step))
+        )
+    return static(cx, value, "this argument")
+
+
+def _known(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple_of(map(_known, value))
+    return StaticValue(value)
+
+
+# ---- Python functions, written out ---------------------------------------------------------------------------------
+
+
+@functools.cache
+def _liveness(node: Any) -> Liveness:
+    return liveness_of(node)
+
+
+@functools.cache
+def _bound_names(node: Any) -> frozenset[str]:
+    return bound_names(node)
+
+
+def function_frame(cx: Context, func: FunctionType) -> Frame:
+    """The frame of a call of a plain Python function."""
+    parsed = parse_function(func)
+    cx.sources.setdefault(func)
+    return Frame(parsed.tree, parsed, parsed.locals, _liveness(parsed.tree), None, func.__name__)
+
+
+def inline_function(cx: Context, func: FunctionType, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """Write the body of a function in the place of its call."""
+    try:
+        frame = function_frame(cx, func)
+    except NotDifferentiable as error:
+        if error.span is None:
+            raise cx.refusal(type(error), error.reason, error.advice) from None
+        raise
+    values = bind(cx, frame.parsed.signature, func, args, kwargs)
+    return _inline(cx, frame, func.__code__, values)
+
+
+def bind(
+    cx: Context, signature: inspect.Signature, func: FunctionType, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The values of the parameters of a call."""
+
+    def default(parameter: inspect.Parameter) -> Any:
+        name = parameter.name
+
+        def getter() -> Any:
+            return inspect.signature(func).parameters[name].default
+
+        return capture(cx, parameter.default, getter, name, ("default", id(func), name))
+
+    parameters = signature.parameters.values()
+    return _bind(
+        cx, func.__name__, [(p.name, p.kind, p.default is not p.empty, p) for p in parameters], default, args, kwargs
+    )
+
+
+def _bind(
+    cx: Context,
+    func_name: str,
+    parameters: Sequence[tuple[str, Any, bool, Any]],
+    default: Callable[[Any], Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+) -> dict[str, Any]:
+    kinds = inspect.Parameter
+    rest, keywords = list(args), dict(kwargs)
+    values: dict[str, Any] = {}
+    missing: list[str] = []
+    for name, kind, has_default, parameter in parameters:
+        if kind is kinds.VAR_POSITIONAL:
+            values[name], rest = tuple_of(rest), []
+        elif kind is kinds.VAR_KEYWORD:
+            values[name], keywords = cx.new_cell(dict_of(keywords.items())), {}
+        elif rest and kind is not kinds.KEYWORD_ONLY:
+            if name in keywords and kind is not kinds.POSITIONAL_ONLY:
+                cx.raise_(TypeError, f"{func_name}() got multiple values for argument '{name}'")
+            values[name] = rest.pop(0)
+        elif name in keywords and kind is not kinds.POSITIONAL_ONLY:
+            values[name] = keywords.pop(name)
+        elif has_default:
+            values[name] = default(parameter)
+        else:
+            missing.append(name)
+    if missing:
+        listed = " and ".join(f"'{name}'" for name in missing)
+        plural = "s" if len(missing) > 1 else ""
+        cx.raise_(TypeError, f"{func_name}() missing {len(missing)} required positional argument{plural}: {listed}")
+    if rest:
+        cx.raise_(
+            TypeError, f"{func_name}() takes {len(args) - len(rest)} positional arguments but {len(args)} were given"
+        )
+    if keywords:
+        cx.raise_(TypeError, f"{func_name}() got an unexpected keyword argument '{next(iter(keywords))}'")
+    return values
+
+
+def _inline_closure(cx: Context, closure: Closure, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    node = closure.node
+    name = getattr(node, "name", "lambda_")
+    parameters = _closure_parameters(node, closure.defaults)
+    values = _bind(cx, name, parameters, lambda parameter: closure.defaults[parameter], args, kwargs)
+    frame = Frame(node, closure.frame.parsed, _bound_names(node), _liveness(node), closure.frame, name)
+    return _inline(cx, frame, node, values)
+
+
+def _closure_parameters(
+    node: gast.FunctionDef | gast.Lambda, defaults: Mapping[str, Any]
+) -> list[tuple[str, Any, bool, Any]]:
+    kinds = inspect.Parameter
+    args = node.args
+    found = [(arg.id, kinds.POSITIONAL_ONLY) for arg in args.posonlyargs]
+    found += [(arg.id, kinds.POSITIONAL_OR_KEYWORD) for arg in args.args]
+    if args.vararg is not None:
+        found.append((args.vararg.id, kinds.VAR_POSITIONAL))
+    found += [(arg.id, kinds.KEYWORD_ONLY) for arg in args.kwonlyargs]
+    if args.kwarg is not None:
+        found.append((args.kwarg.id, kinds.VAR_KEYWORD))
+    return [(name, kind, name in defaults, name) for name, kind in found]
+
+
+def _inline(cx: Context, frame: Frame, identity: Any, values: Mapping[str, Any]) -> Any:
+    _check_recursion(cx, frame, identity, values)
+    node = frame.node
+    outer_frame, outer_node, outer_origin = cx.frame, cx.node, cx.origin
+    cx.frame = frame
+    cx.calls.append((identity, _signature_of(cx, values)))
+    try:
+        for name, value in values.items():
+            cx.state.vars[(frame, name)] = value if isinstance(value, StaticValue) else named(cx, frame, name, value)
+        body = node.body if isinstance(node.body, list) else [gast.copy_location(gast.Return(node.body), node.body)]
+        result = run_body(cx, body)
+    finally:
+        cx.calls.pop()
+        cx.frame, cx.node, cx.origin = outer_frame, outer_node, outer_origin
+    if not frame.live.captured and not _makes_functions(node):
+        cx.state.vars = {key: value for key, value in cx.state.vars.items() if key[0] is not frame}
+    return result
+
+
+@functools.cache
+def _makes_functions(node: Any) -> bool:
+    return any(isinstance(inner, gast.FunctionDef | gast.Lambda) for inner in gast.walk(node) if inner is not node)
+
+
+def _signature_of(cx: Context, values: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What a call knows of its arguments: two calls that know the same take the same paths."""
+    return tuple(_knowledge(cx, value) for value in values.values())
+
+
+def _knowledge(cx: Context, value: Any) -> Any:
+    known = known_value(value)
+    if known is not UNKNOWN:
+        return StaticValue(known)
+    if isinstance(value, Leaf):
+        return value.type
+    content = struct_of(cx, value) if not isinstance(value, Captured) else None
+    if content is not None:
+        return (content.kind, content.keys, tuple(_knowledge(cx, child) for child in content.children))
+    return id(value)
+
+
+def _check_recursion(cx: Context, frame: Frame, identity: Any, values: Mapping[str, Any]) -> None:
+    cx.inlined += 1
+    if cx.inlined > MOST_INLINED:
+        raise CompileLimit(
+            f"more than {MOST_INLINED} calls would be written out; the last one is '{frame.name}'.",
+            "Replace recursion by a loop.",
+            cx.span(),
+        )
+    active = [known for other, known in cx.calls if other is identity]
+    if not active or _signature_of(cx, values) not in active:
+        return
+    refusal = CompileLimit(
+        f"'{frame.name}' calls itself, and how often depends on values that are computed when it runs.",
+        "Write it as a loop with a list as the stack, or let an integer argument count the depth.",
+        cx.span(),
+    )
+    for value in values.values():
+        if is_int(value) and known_value(value) is UNKNOWN:
+            raise NeedsStatic(expr_of(cx, value), refusal)
+    raise refusal
+
+
+# ---- classes -------------------------------------------------------------------------------------------------------
+
+
+def _construct(cx: Context, cls: type, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """`cls(...)`: named tuples, dataclasses and simple classes."""
+    if hasattr(cls, "_fields") and issubclass(cls, tuple):
+        defaults = getattr(cls, "_field_defaults", {})
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        fields = [(name, kind, name in defaults, name) for name in cls._fields]
+        values = _bind(
+            cx, cls.__name__, fields, lambda name: _given(cx, defaults[name], name, (id(cls), name)), args, kwargs
+        )
+        return tuple_of(values.values(), cls)
+    if dataclasses.is_dataclass(cls) and not _has_source(cls.__init__):
+        return _construct_dataclass(cx, cls, args, kwargs)
+    if issubclass(cls, BaseException) or cls.__module__ == "builtins" or not hasattr(cls, "__dict__"):
+        raise cx.refusal(
+            NotDifferentiable, f"'{cls.__name__}' objects are not followed.", "Use tuples, lists and dicts."
+        )
+    made = cx.new_cell(Struct("object", (), (), cls))
+    if isinstance(cls.__init__, FunctionType):
+        call_value(cx, StaticValue(cls.__init__), [made, *args], kwargs)
+    elif args or kwargs:
+        raise cx.refusal(NotDifferentiable, f"'{cls.__name__}' is not written in Python.", "Use a dataclass.")
+    return made
+
+
+def _has_source(init: Any) -> bool:
+    return isinstance(init, FunctionType) and not init.__code__.co_filename.startswith("<")
+
+
+def _construct_dataclass(cx: Context, cls: type, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    kinds = inspect.Parameter
+    fields = [field for field in dataclasses.fields(cls) if field.init]
+    missing = dataclasses.MISSING
+    parameters = [
+        (
+            field.name,
+            kinds.KEYWORD_ONLY if field.kw_only else kinds.POSITIONAL_OR_KEYWORD,
+            field.default is not missing or field.default_factory is not missing,
+            field,
+        )
+        for field in sorted(fields, key=lambda field: field.kw_only)
+    ]
+
+    def default(field: Any) -> Any:
+        if field.default is not missing:
+            return _given(cx, field.default, field.name, (id(cls), field.name))
+        return adopt(cx, abstract_of(field.default_factory(), field.name))
+
+    values = _bind(cx, cls.__name__, parameters, default, args, kwargs)
+    for field in dataclasses.fields(cls):
+        if not field.init and (field.default is not missing or field.default_factory is not missing):
+            values[field.name] = default(field)
+    order = [field.name for field in dataclasses.fields(cls) if field.name in values]
+    made = cx.new_cell(Struct("object", tuple(order), tuple(values[name] for name in order), cls))
+    after = getattr(cls, "__post_init__", None)
+    if after is not None:
+        call_value(cx, StaticValue(after), [made], {})
+    return made

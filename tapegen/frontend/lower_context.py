@@ -1,0 +1,456 @@
+"""What lowering carries around: the state of a path, the block being written, the function being read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+import gast
+
+from tapegen.errors import Span, TapegenError
+from tapegen.frontend.lower_live import Liveness
+from tapegen.frontend.parse import Parsed
+from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct
+from tapegen.ir import rewrite
+from tapegen.ir.nodes import Assign, Break, Call, Const, Effect, Expr, Raise, Stmt, Store, Tuple, Var
+from tapegen.ir.types import BOOL, Array, ListOf, Scalar, Type, is_floating
+
+# ---- values that only lowering knows -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ref:
+    """A mutable container (list, dict, object) by identity; `State.cells` holds its contents."""
+
+    cell: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Contents of a mutable container.  `frozen` says why it must not be changed, if so."""
+
+    content: Struct | RunList
+    frozen: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunList:
+    """A list that grows at run time: one run-time list for each leaf of its items, which all look like `item`."""
+
+    item: Any
+    columns: tuple[Var, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Closure:
+    """A function defined inside the function at hand; `defaults` were evaluated where it stands."""
+
+    node: gast.FunctionDef | gast.Lambda
+    frame: Frame
+    defaults: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A method of arrays, numbers, lists, dicts or tuples; a table gives its meaning."""
+
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SliceValue:
+    """`lo:hi:step`, each part a value or None."""
+
+    lo: Any = None
+    hi: Any = None
+    step: Any = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bound:
+    """A callable with its first arguments: a method of an abstract value, a partial application."""
+
+    func: Any
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Captured:
+    """A container found through a global or closure variable; it is looked into only as far as it is used."""
+
+    value: Any
+    getter: Callable[[], Any]
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Maybe:
+    """A variable that is bound on some paths only; `bound` tells at run time."""
+
+    value: Any
+    bound: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Poison:
+    """A variable whose values on different paths cannot be one value; reading it is refused."""
+
+    reason: str
+    advice: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Series:
+    """Something to iterate over: its length and its items.  `unroll` when the items differ in kind."""
+
+    length: Any  # int when known
+    item: Callable[[Any], Any]
+    unroll: bool = False
+    bounds: tuple[Expr, Expr, Expr] | None = None  # of a plain range
+
+
+# ---- blocks being written ------------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False, slots=True)
+class Builder:
+    """A block in the making.  `dead` once no path reaches its end."""
+
+    items: list[Any] = field(default_factory=list)
+    dead: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class OpenIf:
+    test: Expr
+    body: Builder
+    orelse: Builder
+    origin: Span | None
+
+
+@dataclass(eq=False, slots=True)
+class OpenLatch:
+    """What a path through a loop body assigns to the carried variables at its end, all at once."""
+
+    pairs: list[tuple[Var, Expr]]
+    origin: Span | None
+
+
+@dataclass(eq=False, slots=True)
+class OpenLoop:
+    """A For (`target` given) or a While (`test` given)."""
+
+    body: Builder
+    origin: Span | None
+    test: Expr = Const(True)
+    target: Var | None = None
+    bounds: tuple[Expr, Expr, Expr] | None = None
+
+
+# ---- paths ---------------------------------------------------------------------------------------------------------
+
+Key = tuple[Any, str]
+BREAK, CONTINUE, RETURN = (None, "left"), (None, "skipped"), (None, "returned")
+FLAGS = (BREAK, CONTINUE, RETURN)
+RESULT: Key = (None, "result")
+
+
+class State:
+    """What the variables of all frames and the mutable containers are on one path."""
+
+    __slots__ = ("cells", "escape_live", "vars")
+
+    def __init__(self, vars_: dict[Key, Any], cells: dict[int, Cell]) -> None:
+        self.vars = vars_
+        self.cells = cells
+        self.escape_live: frozenset[str] | None = None  # on an escaped path: what is read where it goes
+
+    def copy(self) -> State:
+        return State(dict(self.vars), dict(self.cells))
+
+
+@dataclass(eq=False, slots=True)
+class Frame:
+    """A function being read: its names, its text, its place in the call stack."""
+
+    node: gast.FunctionDef | gast.Lambda
+    parsed: Parsed
+    locals: frozenset[str]
+    live: Liveness
+    parent: Frame | None = None  # the enclosing function of an inner one
+    name: str = ""
+    is_comprehension: bool = False
+    loops: list[tuple[frozenset[str], frozenset[str]]] = field(default_factory=list)  # (live at head, live after)
+
+
+@dataclass(eq=False, slots=True)
+class Head:
+    """What the variables are at the start of a trip of a loop that is being read; `observed` are those it looked at."""
+
+    values: dict[Key, Any]
+    observed: set[Key] = field(default_factory=set)
+
+
+# ---- signals -------------------------------------------------------------------------------------------------------
+
+
+class NeedsStatic(Exception):
+    """An integer must be known when compiling.  Loops unroll and arguments become static until it is."""
+
+    def __init__(self, expr: Expr, refusal: TapegenError) -> None:
+        super().__init__()
+        self.expr = expr
+        self.refusal = refusal
+
+
+class NotWhole(Exception):
+    """The expression needs statements of its own."""
+
+
+class PathEnds(Exception):
+    """No statement after this one runs: an exception is raised here."""
+
+
+def _not_set(*_: Any) -> NoReturn:
+    raise AssertionError("the context is made by lower.new_context")
+
+
+# ---- the context ---------------------------------------------------------------------------------------------------
+
+MOST_INLINED = 4000
+"""Calls that one program may inline."""
+
+
+class Context:
+    """Everything that lowering one program shares."""
+
+    def __init__(self, *, rules: bool = False) -> None:
+        self.rules = rules  # lowering the body of a rule: constants fold into the text
+        self.builder = Builder()
+        self.state = State({}, {})
+        self.frame: Frame = None  # type: ignore[assignment]  # set before anything is read
+        self.node: gast.AST | None = None
+        self.origin: Span | None = None
+        self.fixed_origin = False
+        self.whole = False  # inside a condition: the expression stays in one piece
+        self.effects = 0  # statements so far that may change what an expression means
+        self.heads: list[Head] = []
+        self.merged_cells: dict[int, Cell] = {}
+        self.substitution: dict[Var, Expr] = {}
+        self.definitions: dict[Var, Expr] = {}
+        self.roots: dict[Var, frozenset[Var] | None] = {}
+        self.merges: set[Var] = set()
+        self.guards: dict[Any, tuple[Callable[[], Any], Any]] = {}
+        self.hidden: dict[Any, tuple[Var, Callable[[], Any]]] = {}
+        self.mutated: set[Var] = set()
+        self.sources: dict[Any, None] = {}
+        self.modules: dict[str, str] = {}
+        self.calls: list[tuple[Any, tuple[Any, ...]]] = []
+        self.inlined = 0
+        self.unrolled: set[Any] = set()
+        self.kept: list[Any] = []
+        self.call: Callable[..., Any] = _not_set  # call(cx, function, args, kwargs): `lower` puts it in place
+        self._names = 0
+        self._cells = 0
+
+    # ---- names and statements ----------------------------------------------------------------------------------------
+
+    def new_var(self, base: str, type_: Type) -> Var:
+        """A Var with a name of its own; `lower_finish` gives it its final name."""
+        self._names += 1
+        return Var(f"{base}#{self._names}", type_)
+
+    def emit(self, stmt: Any) -> None:
+        """Write a statement."""
+        if self.whole:
+            raise NotWhole
+        self.builder.items.append(stmt)
+        if not isinstance(stmt, Assign):
+            self.effects += 1
+
+    def assign(self, base: str, value: Expr) -> Var:
+        """Name a value."""
+        var = self.new_var(base, value.type)
+        self.emit(Assign((var,), value, self.origin))
+        if isinstance(value.type, Scalar) and not is_floating(value.type):
+            self.definitions[var] = value
+        return var
+
+    def atom(self, expr: Expr, base: str = "t") -> Expr:
+        """The expression as an operand of a floating call: a Var, a Const or a Tuple of these."""
+        if isinstance(expr, Var | Const) or self.whole:
+            return expr
+        if isinstance(expr, Tuple):
+            return Tuple(tuple(self.atom(item) for item in expr.items))
+        return self.assign(base, expr)
+
+    def store(self, array: Var, index: tuple[Any, ...], value: Expr, *, accumulate: bool = False) -> None:
+        """Write into an array."""
+        self.emit(Store(array, index, value, accumulate, self.origin))
+        roots = self.roots_of(array)
+        self.mutated |= {array} if roots is None else roots
+
+    def effect(self, call: Call) -> None:
+        self.emit(Effect(call, self.origin))
+
+    def raise_(self, exception: type[BaseException], *message: str | Expr) -> NoReturn:
+        """Raise at run time; nothing after it runs."""
+        parts = tuple(Const(part) if isinstance(part, str) else part for part in message)
+        self.emit(Raise(exception, parts, self.origin))
+        self.builder.dead = True
+        raise PathEnds
+
+    def raise_if(self, test: Expr, exception: type[BaseException], *message: str | Expr) -> None:
+        """Raise at run time where `test` holds."""
+        if self.whole:
+            raise NotWhole
+        parts = tuple(Const(part) if isinstance(part, str) else part for part in message)
+        body = Builder([Raise(exception, parts, self.origin)], dead=True)
+        self.emit(OpenIf(test, body, Builder(), self.origin))
+
+    @contextmanager
+    def block(self, builder: Builder, state: State) -> Iterator[None]:
+        """Write into another block, starting from `state`."""
+        outer = self.builder, self.state, self.whole
+        self.builder, self.state, self.whole = builder, state, False
+        try:
+            yield
+        finally:
+            self.builder, self.state, self.whole = outer
+
+    @contextmanager
+    def at(self, node: gast.AST, *, statement: bool = False) -> Iterator[None]:
+        """Evaluate a node: refusals point at it, and statements belong to it when it is one."""
+        outer_node, outer_origin = self.node, self.origin
+        self.node = node
+        if statement and not self.fixed_origin:
+            self.origin = self.frame.parsed.span(node)
+        try:
+            yield
+        finally:
+            self.node, self.origin = outer_node, outer_origin
+
+    # ---- containers --------------------------------------------------------------------------------------------------
+
+    def new_cell(self, content: Struct | RunList, frozen: str = "") -> Ref:
+        self._cells += 1
+        self.state.cells[self._cells] = Cell(content, frozen)
+        return Ref(self._cells)
+
+    def set_cell(self, ref: Ref, content: Struct | RunList) -> None:
+        """Change a mutable container."""
+        cell = self.state.cells[ref.cell]
+        if cell.frozen:
+            raise self.refusal(NotImplementedError, cell.frozen, "Build a new list, dict or object and return it.")
+        if self.whole:
+            raise NotWhole
+        self.state.cells[ref.cell] = Cell(content)
+
+    # ---- variables ----------------------------------------------------------------------------------------------------
+
+    def observe(self, key: Key, value: Any) -> None:
+        """Note that the meaning of the program depends on the value that a variable has at the start of a trip."""
+        for head in self.heads:
+            if key in head.values and head.values[key] is value:
+                head.observed.add(key)
+
+    # ---- memory ------------------------------------------------------------------------------------------------------
+
+    def roots_of(self, var: Var) -> frozenset[Var] | None:
+        """The places that an array may share memory with; None when they are not known."""
+        return self.roots.get(var, frozenset({var}))
+
+    def may_overlap(self, a: Var, b: Var) -> bool:
+        left, right = self.roots_of(a), self.roots_of(b)
+        return left is None or right is None or not left.isdisjoint(right)
+
+    # ---- refusals ----------------------------------------------------------------------------------------------------
+
+    def span(self) -> Span | None:
+        made = self.frame.is_comprehension and isinstance(self.node, gast.stmt)
+        if self.node is None or not hasattr(self.node, "lineno") or made:
+            return self.origin
+        return self.frame.parsed.span(self.node)
+
+    def refusal(self, kind: type[Any], reason: str, advice: str) -> TapegenError:
+        """The error that refuses the construct at hand."""
+        from tapegen.errors import NotDifferentiable
+
+        if not issubclass(kind, TapegenError):
+            kind = NotDifferentiable
+        return kind(reason, advice, self.span())
+
+    # ---- what expressions are made of --------------------------------------------------------------------------------
+
+    def int_sources(self, expr: Expr) -> set[Var]:
+        """The Vars that an integer expression is computed from, through the definitions of named integers."""
+        found: set[Var] = set()
+        work = [expr]
+        while work:
+            item = self.resolve(work.pop())
+            for var in rewrite.free_vars(item):
+                if var in found:
+                    continue
+                found.add(var)
+                if var in self.definitions:
+                    work.append(self.definitions[var])
+                elif var in self.substitution:
+                    work.append(self.substitution[var])
+        return found
+
+    def resolve(self, expr: Expr) -> Expr:
+        """A Var that turned out to stand for something else, as that."""
+        while isinstance(expr, Var) and expr in self.substitution:
+            expr = self.substitution[expr]
+        return expr
+
+
+def break_statement(origin: Span | None) -> Stmt:
+    return Break(origin)
+
+
+def const_leaf(value: bool | int | float) -> StaticValue:
+    return StaticValue(value)
+
+
+def is_array(value: Any) -> bool:
+    return isinstance(value, Leaf) and isinstance(value.type, Array)
+
+
+def is_scalar(value: Any) -> bool:
+    return isinstance(value, Leaf) and isinstance(value.type, Scalar)
+
+
+def is_run_list_type(type_: Type) -> bool:
+    return isinstance(type_, ListOf)
+
+
+def known_value(value: Any) -> Any:
+    """The compile-time value of an abstract value, or UNKNOWN."""
+    if isinstance(value, StaticValue):
+        return value.value
+    if isinstance(value, Leaf):
+        return value.known
+    return UNKNOWN
+
+
+NUMBERS = (bool, int, float)
+
+
+def is_number(value: Any) -> bool:
+    """Whether a compile-time value is a Python number."""
+    return type(value) in NUMBERS
+
+
+def bool_leaf(expr: Expr) -> Leaf | StaticValue:
+    if isinstance(expr, Const):
+        return StaticValue(expr.value)
+    return Leaf(expr)
+
+
+TRUE, FALSE = StaticValue(True), StaticValue(False)
+BOOL_TYPE = BOOL

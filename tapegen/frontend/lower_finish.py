@@ -1,0 +1,225 @@
+"""From open blocks to the finished program: resolved merges, latches in order, final names."""
+
+from __future__ import annotations
+
+import operator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tapegen.errors import Span
+from tapegen.frontend.lower_context import Builder, Context, OpenIf, OpenLatch, OpenLoop
+from tapegen.ir import rewrite
+from tapegen.ir.names import NameSupply
+from tapegen.ir.nodes import (
+    Assign,
+    Block,
+    Call,
+    Const,
+    Expr,
+    For,
+    If,
+    Load,
+    Stmt,
+    Tuple,
+    Var,
+    While,
+)
+from tapegen.ir.types import Array, ListOf, is_floating
+
+
+@dataclass(slots=True)
+class Finished:
+    """The statements of a program, and the final Var of each Var that was used while lowering."""
+
+    body: Block
+    names: dict[Var, Var]
+
+    def rename(self, node: Any) -> Any:
+        return rewrite.substitute(node, self.names)
+
+
+def finish(
+    cx: Context, builder: Builder, results: Iterable[Expr], params: Sequence[Var], supply: NameSupply
+) -> Finished:
+    """Close all blocks, drop what nobody reads, and give names in the order of the text."""
+    closer = _Closer(cx)
+    closed = closer.block(builder)
+    kept = [closer.resolve(result) for result in results]
+    closed = _without_dead(closed, kept)
+    final: dict[Var, Var] = {}
+    for var in params:
+        _name(var, supply, final)
+    for var in _defined(closed):
+        _name(var, supply, final)
+    return Finished(rewrite.rename_block(closed, final), final)
+
+
+def resolved(cx: Context, node: Any) -> Any:
+    """An expression with everything that was substituted."""
+    return _Closer(cx).resolve(node)
+
+
+@dataclass(slots=True)
+class _Closer:
+    cx: Context
+    _final: dict[Var, Expr] = field(default_factory=dict)
+
+    def resolve(self, node: Any) -> Any:
+        if not self.cx.substitution:
+            return node
+        return rewrite.map_expr(node, self._replace)
+
+    def _replace(self, part: Any) -> Any:
+        if not isinstance(part, Var) or part not in self.cx.substitution:
+            return part
+        if part not in self._final:
+            self._final[part] = self.resolve(self.cx.substitution[part])
+        return self._final[part]
+
+    def block(self, builder: Builder) -> Block:
+        out: list[Stmt] = []
+        for item in builder.items:
+            match item:
+                case OpenIf():
+                    out.append(If(self.resolve(item.test), self.block(item.body), self.block(item.orelse), item.origin))
+                case OpenLoop():
+                    out.append(self._loop(item))
+                case OpenLatch(pairs, origin):
+                    pairs = [(var, self.resolve(value)) for var, value in pairs]
+                    self._latch(out, [(var, value) for var, value in pairs if var != value], origin)
+                case _:
+                    out.append(rewrite.map_headers(item, self.resolve))
+        return tuple(out)
+
+    def _loop(self, item: OpenLoop) -> Stmt:
+        body = self.block(item.body)
+        if item.target is None:
+            return While(self.resolve(item.test), body, item.origin)
+        assert item.bounds is not None
+        start, stop, step = (self.resolve(part) for part in item.bounds)
+        return For(item.target, start, stop, step, body, item.origin)
+
+    # ---- latches -----------------------------------------------------------------------------------------------------
+
+    def _latch(self, out: list[Stmt], pairs: list[tuple[Var, Expr]], origin: Span | None) -> None:
+        """Assign the carried variables one after the other, in an order in which none is read after it is written."""
+        pairs = self._sunk(out, pairs)
+        waiting = list(pairs)
+        while waiting:
+            for pair in waiting:
+                others = [value for var, value, _ in waiting if var != pair[0]]
+                if not any(pair[0] in rewrite.free_vars(value) for value in others):
+                    out.append(Assign((pair[0],), pair[1], pair[2] or origin))
+                    waiting.remove(pair)
+                    break
+            else:
+                targets = tuple(var for var, _, _ in waiting)
+                out.append(Assign(targets, Tuple(tuple(value for _, value, _ in waiting)), origin))
+                return
+
+    def _sunk(self, out: list[Stmt], pairs: list[tuple[Var, Expr]]) -> list[tuple[Var, Expr, Span | None]]:
+        """`s_1 = s + t` and the latch `s = s_1` become `s = s + t` where nothing else reads `s_1`."""
+        reads: Counter[Var] = Counter()
+        for _, value in pairs:
+            reads.update(rewrite.free_vars(value))
+        carried = {var for var, _ in pairs}
+        sunk: dict[Var, tuple[Expr, Span | None]] = {}
+        for k in range(len(out) - 1, -1, -1):
+            stmt = out[k]
+            if not isinstance(stmt, Assign) or len(stmt.targets) != 1:
+                break
+            (target,) = stmt.targets
+            free = rewrite.free_vars(stmt.value)
+            wanted = [var for var, value in pairs if value == target]
+            if (
+                len(wanted) == 1
+                and reads[target] == 1
+                and wanted[0].type == target.type
+                and not (free & (carried - {wanted[0]}))
+                and _movable(stmt.value)
+            ):
+                sunk[target] = (stmt.value, stmt.origin)
+                del out[k]
+            reads.update(free)
+        return [
+            (var, *sunk.get(value, (value, None))) if isinstance(value, Var) else (var, value, None)
+            for var, value in pairs
+        ]
+
+
+def _movable(value: Expr) -> bool:
+    """Whether a computation may move down across other computations of values."""
+    return isinstance(value, Call) and not any(
+        isinstance(part, Load) or isinstance(getattr(part, "type", None), Array | ListOf)
+        for part in rewrite.subexpressions(value)
+    )
+
+
+# ---- what nobody reads ---------------------------------------------------------------------------------------------
+
+
+def _without_dead(body: Block, results: Sequence[Expr]) -> Block:
+    """Drop moves of values and constants that nobody reads: merges that turned out not to matter."""
+    needs: dict[Var, set[Var]] = {}
+    live: set[Var] = set()
+    for result in results:
+        live |= rewrite.free_vars(result)
+    for stmt in rewrite.statements(body):
+        if isinstance(stmt, Assign) and _is_move(stmt.value):
+            values = stmt.value.items if isinstance(stmt.value, Tuple) else (stmt.value,)
+            for target, value in zip(stmt.targets, values, strict=len(values) == len(stmt.targets)):
+                needs.setdefault(target, set()).update(rewrite.free_vars(value))
+        else:
+            for header in rewrite.headers(stmt):
+                live |= rewrite.free_vars(header)
+    work = list(live)
+    while work:
+        for var in needs.get(work.pop(), ()):
+            if var not in live:
+                live.add(var)
+                work.append(var)
+    return _swept(body, live)
+
+
+def _is_move(value: Expr) -> bool:
+    """Whether computing a value cannot be noticed."""
+    if isinstance(value, Tuple):
+        return all(map(_is_move, value.items))
+    if isinstance(value, Var | Const):
+        return True
+    return isinstance(value, Call) and _is_integer_arithmetic(value)
+
+
+def _is_integer_arithmetic(value: Call) -> bool:
+    simple = (operator.add, operator.sub, operator.mul, operator.neg, operator.not_, bool, float)
+    return value.func in simple and not is_floating(value.type) and all(map(_is_move, value.args))
+
+
+def _swept(body: Block, live: set[Var]) -> Block:
+    out: list[Stmt] = []
+    for stmt in body:
+        if isinstance(stmt, Assign) and _is_move(stmt.value) and not any(target in live for target in stmt.targets):
+            continue
+        inner = rewrite.blocks(stmt)
+        if inner:
+            stmt = rewrite.with_blocks(stmt, tuple(_swept(block, live) for block in inner))
+            if isinstance(stmt, If) and not stmt.body and not stmt.orelse:
+                continue
+        out.append(stmt)
+    return tuple(out)
+
+
+# ---- names ---------------------------------------------------------------------------------------------------------
+
+
+def _defined(body: Block) -> Iterator[Var]:
+    for stmt in rewrite.statements(body):
+        yield from rewrite.defines(stmt)
+
+
+def _name(var: Var, supply: NameSupply, final: dict[Var, Var]) -> None:
+    base, mark, _ = var.name.partition("#")
+    if mark and var not in final:
+        final[var] = Var(supply.fresh(base), var.type)

@@ -1,0 +1,459 @@
+"""Subscripts: elements, views and copies of arrays; items of containers."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import gast
+import numpy as np
+
+from tapegen.errors import NotDifferentiable
+from tapegen.frontend.lower_context import (
+    Captured,
+    Context,
+    NeedsStatic,
+    NotWhole,
+    Ref,
+    SliceValue,
+    known_value,
+)
+from tapegen.frontend.lower_expr import evaluate, evaluates
+from tapegen.frontend.lower_list import Widen, set_item, widen_cell
+from tapegen.frontend.lower_list import item as list_item
+from tapegen.frontend.lower_values import (
+    captured_child,
+    describe,
+    emit_call,
+    expr_of,
+    int_expr,
+    is_int,
+    operand,
+    run_list_of,
+    static,
+    struct_of,
+    type_of,
+)
+from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, children_of, list_of, tuple_of
+from tapegen.frontend.typing import NoResultType, result_type
+from tapegen.ir import ops
+from tapegen.ir.nodes import Call, Const, Index, Load, Slice, Var
+from tapegen.ir.types import Array, Scalar, Type, is_floating
+
+_BAD_INDEX = "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean arrays are valid indices"
+
+
+@dataclass(slots=True)
+class Place:
+    """What a subscript names: `base[index]`."""
+
+    base: Any
+    index: list[Any]
+
+    @property
+    def is_array(self) -> bool:
+        return isinstance(self.base, Leaf) and isinstance(self.base.type, Array)
+
+    @property
+    def is_element(self) -> bool:
+        """Whether it is one element of an array."""
+        type_ = self.base.type
+        return isinstance(type_, Array) and len(self.index) == type_.rank and all(map(is_int, self.index))
+
+    @property
+    def repeats(self) -> bool:
+        """Whether it may name an element twice (an array of integers in the index)."""
+        return any(_is_position(part) for part in self.index)
+
+
+def _is_position(part: Any) -> bool:
+    if isinstance(part, Leaf) and isinstance(part.type, Array):
+        return part.type.dtype != "bool"
+    return isinstance(part, Ref | Captured | Struct)
+
+
+@evaluates(gast.Slice)
+def _slice(cx: Context, node: gast.Slice, hint: str | None) -> Any:
+    parts = (None if part is None else evaluate(cx, part) for part in (node.lower, node.upper, node.step))
+    return SliceValue(*(None if isinstance(part, StaticValue) and part.value is None else part for part in parts))
+
+
+@evaluates(gast.Subscript)
+def _subscript(cx: Context, node: gast.Subscript, hint: str | None) -> Any:
+    return load_place(cx, place_of(cx, node), hint)
+
+
+def place_of(cx: Context, node: gast.Subscript) -> Place:
+    """Evaluate the parts of a subscript; `a[i][j]` of an array is `a[i, j]`."""
+    base = _evaluate_base(cx, node.value)
+    seen, position = cx.effects, len(cx.builder.items)
+    index = _index_values(cx, node.slice)
+    if cx.effects != seen and isinstance(base, Place):
+        later = cx.builder.items[position:]
+        del cx.builder.items[position:]
+        base = load_place(cx, base)
+        cx.builder.items.extend(later)
+    if not isinstance(base, Place):
+        return Place(base, index)
+    joined = Place(base.base, [*base.index, *index])
+    array = base.base.type
+    if (
+        sum(1 for part in index if is_int(part) or isinstance(part, SliceValue)) == len(index)
+        and len(joined.index) <= array.rank
+    ):
+        return joined
+    return Place(load_place(cx, base), index)
+
+
+def _evaluate_base(cx: Context, node: gast.AST) -> Any:
+    """A value, or the Place of a row of an array (`a[i]`) that a further subscript goes into."""
+    if not isinstance(node, gast.Subscript):
+        return evaluate(cx, node)
+    with cx.at(node):
+        place = place_of(cx, node)
+        if place.is_array and place.index and all(map(is_int, place.index)) and len(place.index) < place.base.type.rank:
+            return place
+        return load_place(cx, place)
+
+
+def _index_values(cx: Context, node: gast.AST) -> list[Any]:
+    if isinstance(node, gast.Tuple):
+        return [evaluate(cx, part) for part in node.elts]
+    value = evaluate(cx, node)
+    if isinstance(value, Struct) and value.kind == "tuple":
+        return list(value.children)
+    return [value]
+
+
+# ---- reading -------------------------------------------------------------------------------------------------------
+
+
+def load_place(cx: Context, place: Place, hint: str | None = None) -> Any:
+    """The value of `base[index]`."""
+    base, index = place.base, place.index
+    if place.is_array:
+        return _load(cx, base, index, hint)
+    if isinstance(base, Captured):
+        found = _captured_item(cx, base, index)
+        if found is not None:
+            return found
+    run_list = run_list_of(cx, base)
+    if run_list is not None:
+        if len(index) == 1 and is_int(index[0]):
+            return list_item(cx, run_list, index[0], hint)
+        raise cx.refusal(
+            NotDifferentiable, "a growing list is indexed by one integer only.", "Make an array of it: np.array(x)."
+        )
+    if isinstance(base, StaticValue):
+        return _static_item(cx, base, index)
+    content = struct_of(cx, base)
+    if content is None:
+        if isinstance(base, Leaf) and isinstance(base.type, Scalar) and not base.type.python:
+            cx.raise_(IndexError, "invalid index to scalar variable.")
+        cx.raise_(
+            TypeError, f"'{'float' if isinstance(base, Leaf) else type(base).__name__}' object is not subscriptable"
+        )
+    if content.kind == "object":
+        method = getattr(content.cls, "__getitem__", None)
+        if method is None:
+            cx.raise_(TypeError, f"'{content.cls.__name__}' object is not subscriptable")
+        return cx.call(cx, StaticValue(method), (base, index[0] if len(index) == 1 else tuple_of(index)), {})
+    return _item(cx, content, index)
+
+
+def _captured_item(cx: Context, base: Captured, index: Sequence[Any]) -> Any:
+    struct = children_of(base.value)
+    if struct is None or len(index) != 1 or struct.kind == "object":
+        return None
+    known = known_value(index[0])
+    if known is UNKNOWN or isinstance(index[0], SliceValue):
+        return None
+    try:
+        value = base.value[known]
+    except (KeyError, IndexError, TypeError) as error:
+        cx.raise_(type(error), *(str(part) for part in error.args))
+    return captured_child(cx, base, known, value, lambda owner: owner[known])
+
+
+def _static_item(cx: Context, base: StaticValue, index: Sequence[Any]) -> Any:
+    keys = [_static_index(cx, part) for part in index]
+    try:
+        return StaticValue(base.value[keys[0] if len(keys) == 1 else tuple(keys)])
+    except (KeyError, IndexError, TypeError) as error:
+        cx.raise_(type(error), *(str(part) for part in error.args))
+
+
+def _static_index(cx: Context, part: Any) -> Any:
+    if isinstance(part, SliceValue):
+        bounds = (
+            None if item is None else static(cx, item, "a bound of this slice")
+            for item in (part.lo, part.hi, part.step)
+        )
+        return slice(*bounds)
+    return static(cx, part, "this index")
+
+
+def _item(cx: Context, content: Struct, index: Sequence[Any]) -> Any:
+    """An item or slice of a tuple, list or dict."""
+    if content.kind == "dict":
+        key = static(cx, index[0] if len(index) == 1 else tuple_of(index), "a key of a dict")
+        if key not in content.keys:
+            cx.raise_(KeyError, key if isinstance(key, str) else str(key))
+        return content.get(key)
+    if len(index) != 1:
+        cx.raise_(TypeError, f"{content.kind} indices must be integers or slices, not tuple")
+    (part,) = index
+    if isinstance(part, SliceValue):
+        children = content.children[_static_index(cx, part)]
+        return tuple_of(children) if content.kind == "tuple" else cx.new_cell(list_of(children))
+    if not is_int(part) and not isinstance(known_value(part), bool):
+        cx.raise_(
+            TypeError, f"{content.kind} indices must be integers or slices, not {type(known_value(part)).__name__}"
+        )
+    known = known_value(part)
+    if known is UNKNOWN:
+        return _computed_item(cx, content, part)
+    if not -len(content.children) <= known < len(content.children):
+        cx.raise_(IndexError, f"{content.kind} index out of range")
+    return content.children[known]
+
+
+def _computed_item(cx: Context, content: Struct, part: Any) -> Any:
+    """An item at a place that is computed: numbers of one type can be chosen at run time."""
+    types = {type_of(child) for child in content.children}
+    if len(types) == 1 and isinstance(next(iter(types)), Scalar):
+        (type_,) = types
+        assert isinstance(type_, Scalar)
+        call = Call(ops.item, (operand(cx, content), expr_of(cx, part)), (), type_)
+        if is_floating(type_) and not cx.whole:
+            return Leaf(cx.assign("t", call))
+        return Leaf(call)
+    refusal = cx.refusal(
+        NotDifferentiable,
+        f"the index into this {content.kind} must be known before the program runs.",
+        "Loop over the items themselves, or stack them into one array.",
+    )
+    raise NeedsStatic(expr_of(cx, part), refusal)
+
+
+# ---- arrays --------------------------------------------------------------------------------------------------------
+
+
+def _load(cx: Context, base: Leaf, index: Sequence[Any], hint: str | None) -> Any:
+    array = operand(cx, base)
+    assert isinstance(array.type, Array)
+    items, type_ = array_index(cx, array.type, index)
+    if not isinstance(array, Var):
+        raise NotWhole
+    if isinstance(type_, Array) and not items:
+        return Leaf(array)
+    load = Load(array, items, type_)
+    if isinstance(type_, Scalar) and (cx.whole or not is_floating(type_)):
+        return Leaf(load)
+    var = cx.assign(hint or "t", load)
+    if isinstance(type_, Array) and not any(_is_array_item(item) for item in items):
+        cx.roots[var] = cx.roots_of(array)
+    return Leaf(var)
+
+
+def _is_array_item(item: Index) -> bool:
+    return not isinstance(item, Slice) and isinstance(item.type, Array)
+
+
+def array_index(cx: Context, array: Array, index: Sequence[Any]) -> tuple[tuple[Index, ...], Type]:
+    """The items of an index into an array, and the type of what it names."""
+    parts = _expanded(cx, array, [_index_item(cx, part) for part in index])
+    if any(_is_array_item(part) for part in parts):
+        return tuple(parts), _advanced_type(cx, array, parts)
+    return tuple(parts), _basic_type(array, parts, scalar=len(parts) == array.rank and not _has_ellipsis(index))
+
+
+def _has_ellipsis(index: Sequence[Any]) -> bool:
+    return any(isinstance(part, StaticValue) and part.value is Ellipsis for part in index)
+
+
+def _index_item(cx: Context, part: Any) -> Any:
+    if isinstance(part, SliceValue):
+        return Slice(*(None if bound is None else _bound(cx, bound) for bound in (part.lo, part.hi, part.step)))
+    if isinstance(part, StaticValue):
+        value = part.value
+        if value is None or value is Ellipsis:
+            return Const(value)
+        if isinstance(value, slice):
+            return Slice(
+                *(None if bound is None else Const(int(bound)) for bound in (value.start, value.stop, value.step))
+            )
+        if isinstance(value, int | np.integer) and not isinstance(value, bool):
+            return Const(int(value))
+        if isinstance(value, bool | np.bool_):
+            raise cx.refusal(NotDifferentiable, "a single bool as an index is not supported.", "Use an if.")
+    if is_int(part):
+        return expr_of(cx, part)
+    if isinstance(part, Leaf) and isinstance(part.type, Array) and not is_floating(part.type):
+        return operand(cx, part)
+    if isinstance(part, Ref | Captured | Struct):
+        made = emit_call(cx, np.array, (part,))
+        if isinstance(made, Leaf) and isinstance(made.type, Array) and not is_floating(made.type):
+            return operand(cx, made)
+    cx.raise_(IndexError, _BAD_INDEX)
+
+
+def _bound(cx: Context, bound: Any) -> Any:
+    if not is_int(bound):
+        cx.raise_(TypeError, "slice indices must be integers or None or have an __index__ method")
+    return int_expr(cx, bound)
+
+
+def _expanded(cx: Context, array: Array, parts: list[Any]) -> list[Any]:
+    """Write `...` as full slices, and check the number of indices."""
+
+    def taken(part: Any) -> int:
+        if isinstance(part, Const) and (part.value is None or part.value is Ellipsis):
+            return 0
+        if _is_array_item(part) and part.type.dtype == "bool":
+            return part.type.rank
+        return 1
+
+    used = sum(map(taken, parts))
+    if used > array.rank:
+        cx.raise_(IndexError, f"too many indices for array: array is {array.rank}-dimensional, but {used} were indexed")
+    out: list[Any] = []
+    for part in parts:
+        if isinstance(part, Const) and part.value is Ellipsis:
+            out.extend([Slice()] * (array.rank - used))
+        else:
+            out.append(part)
+    while out and out[-1] == Slice():
+        out.pop()
+    return out
+
+
+def _basic_type(array: Array, parts: list[Any], *, scalar: bool) -> Type:
+    rank = array.rank
+    units: list[bool] = []
+    axis = 0
+    contiguous = array.layout == "C"
+    lead = True  # only integers so far
+    for part in parts:
+        if isinstance(part, Const) and part.value is None:
+            units.append(True)
+        elif isinstance(part, Slice):
+            full = part == Slice()
+            units.append(array.is_unit(axis) and full)
+            if not full:
+                contiguous = contiguous and lead and part.step in (None, Const(1))
+            lead = False
+            axis += 1
+        else:
+            contiguous = contiguous and lead
+            axis += 1
+    units.extend(array.is_unit(k) for k in range(axis, rank))
+    if not units and scalar:
+        return Scalar(array.dtype, python=False)
+    layout = "C" if contiguous else "F" if array.layout == "F" and _keeps_columns(array, parts) else "A"
+    return Array(array.dtype, len(units), layout, tuple(units) if any(units) else ())
+
+
+def _keeps_columns(array: Array, parts: list[Any]) -> bool:
+    """Whether a part of an F-ordered array is F-ordered (or, of rank 1, contiguous): whole columns, from the right."""
+    parts = [part for part in parts if not (isinstance(part, Const) and part.value is None)]
+    parts += [Slice()] * (array.rank - len(parts))
+    kinds = "".join(
+        "f"
+        if part == Slice()
+        else "s"
+        if isinstance(part, Slice) and part.step in (None, Const(1))
+        else "i"
+        if not isinstance(part, Slice)
+        else "x"
+        for part in parts
+    )
+    stripped = kinds.lstrip("f")
+    return (
+        "x" not in kinds
+        and (not stripped or (set(stripped[1:]) <= {"i"} and stripped[0] in "si"))
+        and len(kinds) > len(stripped)
+    )
+
+
+def _advanced_type(cx: Context, array: Array, parts: list[Any]) -> Type:
+    given = tuple(
+        StaticValue(slice(None)) if isinstance(part, Slice) else StaticValue(None) if part == Const(None) else part.type
+        for part in parts
+    )
+    try:
+        type_ = result_type(_index, (array, given))
+    except NoResultType as error:
+        raise cx.refusal(
+            NotDifferentiable, f"this index does not fit the array: {error.cause}.", "Check it with NumPy."
+        ) from None
+    if isinstance(type_, Array):
+        return dataclasses.replace(type_, layout="C" if type_.rank == 1 else "A", unit=())
+    return type_
+
+
+def _index(array: np.ndarray, index: tuple[Any, ...]) -> Any:
+    return array[index]
+
+
+# ---- writing -------------------------------------------------------------------------------------------------------
+
+
+def store_place(cx: Context, place: Place, value: Any, *, accumulate: bool = False) -> None:
+    """`base[index] = value` (or `+=`)."""
+    base, index = place.base, place.index
+    if place.is_array:
+        _store(cx, base, index, value, accumulate=accumulate)
+        return
+    if isinstance(base, Ref):
+        content = cx.state.cells[base.cell].content
+        if isinstance(content, Struct) and content.kind == "dict":
+            cx.set_cell(base, content.with_child(static(cx, index[0], "a key of a dict"), value))
+            return
+        if isinstance(content, Struct) and content.kind == "object":
+            method = getattr(content.cls, "__setitem__", None)
+            if method is not None:
+                cx.call(cx, StaticValue(method), (base, index[0], value), {})
+                return
+        if len(index) == 1 and is_int(index[0]):
+            if isinstance(content, Struct) and known_value(index[0]) is UNKNOWN:
+                widen_cell(cx, Widen(base.cell, [(content, cx.state), (list_of((value,)), cx.state)]))
+            set_item(cx, base, index[0], value)
+            return
+    if isinstance(base, Captured):
+        raise cx.refusal(
+            NotDifferentiable,
+            f"this writes into '{base.name}', which is not part of the result.",
+            "Return the new value.",
+        )
+    if isinstance(base, Struct):
+        cx.raise_(TypeError, "'tuple' object does not support item assignment")
+    raise cx.refusal(NotDifferentiable, f"this part of {describe(cx, base)} cannot be set.", "Use an array.")
+
+
+def _store(cx: Context, base: Leaf, index: Sequence[Any], value: Any, *, accumulate: bool) -> None:
+    array = operand(cx, base)
+    assert isinstance(array, Var) and isinstance(array.type, Array)
+    items, part = array_index(cx, array.type, index)
+    if type_of(value) is None:
+        if isinstance(value, StaticValue) or (struct_of(cx, value) is None and run_list_of(cx, value) is None):
+            raise cx.refusal(NotDifferentiable, f"{describe(cx, value)} is stored into an array.", "Store numbers.")
+        value = emit_call(cx, np.array, (value,))
+    expr = operand(cx, value)
+    if isinstance(expr.type, Array):
+        if isinstance(part, Scalar):
+            expr = _only_element(cx, expr)
+        elif isinstance(expr, Var) and cx.may_overlap(array, expr):
+            # NumPy reads all of the right side before it writes
+            expr = cx.assign("t", Call(np.copy, (expr,), (), dataclasses.replace(expr.type, layout="C")))
+    cx.store(array, items, expr, accumulate=accumulate)
+
+
+def _only_element(cx: Context, array: Any) -> Any:
+    """An array of one element that is stored as a number."""
+    rank = array.type.rank
+    if rank:
+        raise cx.refusal(NotDifferentiable, "an array is stored into one element.", "Index it to get a number.")
+    return cx.assign("t", Load(array, (), Scalar(array.type.dtype, python=False)))

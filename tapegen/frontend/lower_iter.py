@@ -1,0 +1,171 @@
+"""What a for loop runs over."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import gast
+
+from tapegen.errors import NotDifferentiable
+from tapegen.frontend.lower_context import Context, Series, known_value
+from tapegen.frontend.lower_expr import evaluate
+from tapegen.frontend.lower_index import Place, load_place
+from tapegen.frontend.lower_list import item, length
+from tapegen.frontend.lower_values import (
+    describe,
+    emit_call,
+    expr_of,
+    int_expr,
+    is_int,
+    operand,
+    run_list_of,
+    struct_of,
+    type_of,
+)
+from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, tuple_of
+from tapegen.ir import ops
+from tapegen.ir.nodes import Call, Const, Expr, Var
+from tapegen.ir.types import INT, Array
+
+
+def iterable(cx: Context, node: gast.AST) -> Series:
+    """The series that `for ... in node` runs over."""
+    return series_of(cx, evaluate(cx, node))
+
+
+def series_of(cx: Context, value: Any) -> Series:
+    """A value as a series."""
+    if isinstance(value, Series):
+        return value
+    if isinstance(value, Leaf) and isinstance(value.type, Array):
+        array = operand(cx, value)
+        assert isinstance(array, Var)
+        if value.type.rank == 0:
+            cx.raise_(TypeError, "iteration over a 0-d array")
+        size = Call(ops.dim, (array, Const(0)), (), INT)
+        return Series(size, lambda k: load_place(cx, Place(Leaf(array), [k])))
+    run_list = run_list_of(cx, value)
+    if run_list is not None:
+        return Series(expr_of(cx, length(cx, value)), lambda k: item(cx, run_list, k))
+    if isinstance(value, StaticValue) and isinstance(value.value, range):
+        bounds = (StaticValue(part) for part in (value.value.start, value.value.stop, value.value.step))
+        return range_series(cx, tuple(bounds))
+    if isinstance(value, StaticValue) and isinstance(value.value, str | tuple | list | dict):
+        return _of_items(tuple(map(StaticValue, value.value)))
+    content = struct_of(cx, value)
+    if content is not None and content.kind == "dict":
+        return _of_items(tuple(map(StaticValue, content.keys)))
+    if content is not None and content.kind in ("tuple", "list"):
+        return _of_items(content.children)
+    if type_of(value) is not None:
+        cx.raise_(TypeError, "a number is not iterable")
+    raise cx.refusal(NotDifferentiable, f"a loop over {describe(cx, value)} is not supported.", "Loop over a range.")
+
+
+def _of_items(items: Sequence[Any]) -> Series:
+    return Series(len(items), lambda k: items[known_value(k)], unroll=True)
+
+
+def range_series(cx: Context, args: Sequence[Any]) -> Series:
+    """`range(...)`."""
+    for arg in args:
+        if not is_int(arg) and not isinstance(known_value(arg), bool):
+            cx.raise_(TypeError, "'float' object cannot be interpreted as an integer")
+    if len(args) == 1:
+        args = (StaticValue(0), args[0])
+    start, stop, step = (*args, StaticValue(1)) if len(args) == 2 else args
+    if known_value(step) == 0:
+        cx.raise_(ValueError, "range() arg 3 must not be zero")
+    bounds = (int_expr(cx, start), int_expr(cx, stop), int_expr(cx, step))
+    known = [known_value(part) for part in (start, stop, step)]
+    size: Any = len(range(*known)) if UNKNOWN not in known else None
+    if size is None:
+        size = _length(*bounds)
+
+    def element(k: Any) -> Any:
+        if isinstance(k, StaticValue) and UNKNOWN not in known:
+            return StaticValue(range(*known)[k.value])
+        scaled = emit_call(cx, operator.mul, (step, k)) if known[2] != 1 else k
+        return emit_call(cx, operator.add, (start, scaled)) if known[0] != 0 else scaled
+
+    return Series(size, element, bounds=bounds)
+
+
+def _length(start: Expr, stop: Expr, step: Expr) -> Expr:
+    if step == Const(1):
+        return stop if start == Const(0) else Call(operator.sub, (stop, start), (), INT)
+    return Call(len, (Call(range, (start, stop, step), (), INT),), (), INT)
+
+
+def indices(length: Any) -> Series:
+    """`range(length)`."""
+    size = Const(length) if isinstance(length, int) else length
+    return Series(length, lambda k: k, bounds=(Const(0), size, Const(1)))
+
+
+def mapped(series: Sequence[Series], combine: Callable[..., Any]) -> Series:
+    """A series made of the items of several ones, as long as the shortest."""
+    known = [one.length for one in series if isinstance(one.length, int)]
+    unroll = any(one.unroll for one in series)
+    unknown = [one.length for one in series if not isinstance(one.length, int)]
+    size: Any
+    if not unknown:
+        size = min(known)
+    else:
+        exprs = [*unknown, *map(Const, known)]
+        size = exprs[0] if len(set(exprs)) == 1 else Call(min, tuple(exprs), (), INT)
+    return Series(size, lambda k: combine(k, *(one.item(k) for one in series)), unroll and not unknown)
+
+
+def zipped(cx: Context, values: Sequence[Any]) -> Series:
+    """`zip(...)`."""
+    series = [series_of(cx, value) for value in values]
+    if any(one.unroll for one in series) and not all(isinstance(one.length, int) for one in series):
+        # as many trips as the tuple has items; what is longer at run time is cut, what is shorter must be known
+        raise cx.refusal(
+            NotDifferentiable,
+            "this zips a tuple or list with an array of unknown length.",
+            "Stack the items into an array.",
+        )
+    return mapped(series, lambda k, *items: tuple_of(items))
+
+
+def enumerated(cx: Context, value: Any, start: Any) -> Series:
+    """`enumerate(...)`."""
+    series = series_of(cx, value)
+
+    def element(k: Any, part: Any) -> Any:
+        number = k if known_value(start) == 0 else emit_call(cx, operator.add, (k, start))
+        return tuple_of((number, part))
+
+    return mapped([series], element)
+
+
+def reversed_(cx: Context, value: Any) -> Series:
+    """`reversed(...)`."""
+    series = series_of(cx, value)
+    if series.bounds is not None and isinstance(series.bounds[2], Const):
+        start, stop, step = series.bounds
+        assert isinstance(step, Const) and isinstance(step.value, int)
+        if abs(step.value) == 1:
+            sign = step.value
+            one = Const(sign)
+            first, last = (Call(operator.sub, (part, one), (), INT) for part in (stop, start))
+            bounds = (_folded(first), _folded(last), Const(-sign))
+            return Series(series.length, lambda k: series.item(_from_end(cx, series.length, k)), bounds=bounds)
+    return Series(series.length, lambda k: series.item(_from_end(cx, series.length, k)), series.unroll)
+
+
+def _folded(expr: Call) -> Expr:
+    left, right = expr.args
+    if isinstance(left, Const) and isinstance(right, Const):
+        return Const(left.value - right.value)  # type: ignore[operator]
+    return expr
+
+
+def _from_end(cx: Context, length: Any, k: Any) -> Any:
+    size = StaticValue(length) if isinstance(length, int) else Leaf(length)
+    last = emit_call(cx, operator.sub, (size, StaticValue(1)))
+    return emit_call(cx, operator.sub, (last, k))

@@ -1,0 +1,154 @@
+"""Branches and what they leave behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tapegen.frontend.lower_context import (
+    RESULT,
+    Builder,
+    Cell,
+    Context,
+    Key,
+    NotWhole,
+    OpenIf,
+    PathEnds,
+    State,
+)
+from tapegen.frontend.lower_list import Widen, needs_widening, widen_cell
+from tapegen.frontend.lower_merge import ABSENT, ANYTHING, Merge, look_up
+from tapegen.frontend.lower_values import not_
+from tapegen.ir.nodes import Assign, Expr, Var
+
+
+def branches(
+    cx: Context, test: Expr, body: Callable[[], Any], orelse: Callable[[], Any], live: frozenset[str] | None
+) -> tuple[Any, Any]:
+    """Run two branches and join what they leave behind in the names `live` (None: all); returns what the branches return.
+
+    A branch that never ends stays in the If; what the other one does then needs no If around it.
+    """
+    if cx.whole:
+        raise NotWhole
+    base = cx.state
+    while True:
+        sides = [_branch(cx, base, todo) for todo in (body, orelse)]
+        living = [side for side in sides if not side[0].dead]
+        try:
+            if len(living) == 2:
+                cx.state = _joined(cx, base, [(builder, state) for builder, state, _ in living], live)
+            break
+        except Widen as widen:
+            cx.state = base
+            widen_cell(cx, widen)
+            base = cx.state
+    (first, _, a), (second, _, b) = sides
+    if len(living) == 1:
+        kept = living[0]
+        cx.state = kept[1]
+        if kept[0] is first:
+            cx.emit(OpenIf(_negated(cx, test), second, Builder(), cx.origin))
+        else:
+            cx.emit(OpenIf(test, first, Builder(), cx.origin))
+        cx.builder.items.extend(kept[0].items)
+    elif first.items or second.items:
+        cx.emit(OpenIf(test, first, second, cx.origin))
+    if not living:
+        cx.builder.dead = True
+        raise PathEnds
+    return a, b
+
+
+def _negated(cx: Context, test: Expr) -> Expr:
+    result = not_(cx, test)
+    assert not isinstance(result, bool)
+    return result
+
+
+def _branch(cx: Context, base: State, todo: Callable[[], Any]) -> tuple[Builder, State, Any]:
+    builder = Builder()
+    with cx.block(builder, base.copy()):
+        try:
+            value = todo()
+        except PathEnds:
+            value = None
+        return builder, cx.state, value
+
+
+def _joined(cx: Context, base: State, sides: list[tuple[Builder, State]], live: frozenset[str] | None) -> State:
+    """The state behind an If; what differs is assigned at the ends of the branches."""
+    states = [state for _, state in sides]
+    merged = State({}, {})
+    for state in states:
+        merged.cells.update(state.cells)
+    merge = Merge(cx, merged, base)
+    frames = {cx.frame, *_enclosing(cx)}
+    wanted = None if live is None else live | cx.frame.live.captured
+    todo: list[tuple[Any, list[tuple[Any, State]]]] = []
+    for key in dict.fromkeys(key for state in states for key in state.vars):
+        values = [look_up(state, key) for state in states]
+        if all(value is values[0] for value in values):
+            merged.vars[key] = values[0]
+            continue
+        frame, name = key
+        if frame is not None and frame not in frames:
+            merged.vars[key] = base.vars.get(key, values[0])
+            continue
+        if wanted is not None and frame is cx.frame and name not in wanted:
+            continue
+        values = [_seen(key, value, state) for value, state in zip(values, states, strict=True)]
+        for value in values:
+            cx.observe(key, value)
+        pairs = list(zip(values, states, strict=True))
+        template = merge.template(name, pairs)
+        if template is not ANYTHING and template is not ABSENT:
+            merged.vars[key] = template
+            todo.append((template, pairs))
+    for number in dict.fromkeys(number for state in states for number in state.cells):
+        todo.extend(_joined_cell(cx, merge, number, states))
+    for template, pairs in todo:
+        for (builder, state), (value, _) in zip(sides, pairs, strict=True):
+
+            def put(var: Var, expr: Expr, builder: Builder = builder) -> None:
+                builder.items.append(Assign((var,), expr, cx.origin))
+
+            merge.fill(template, value, state, put)
+    merged.escape_live = None
+    if all(state.escape_live is not None for state in states):
+        merged.escape_live = frozenset[str]().union(*(state.escape_live or () for state in states))
+    return merged
+
+
+def _enclosing(cx: Context) -> list[Any]:
+    """The frames that a comprehension at hand shares variables with."""
+    frames = []
+    frame = cx.frame
+    while frame.is_comprehension and frame.parent is not None:
+        frame = frame.parent
+        frames.append(frame)
+    return frames
+
+
+def _seen(key: Key, value: Any, state: State) -> Any:
+    """The value of a variable on a path, as far as it is read where the path goes."""
+    if key is RESULT and value is ABSENT:
+        return ANYTHING
+    if key[0] is not None and state.escape_live is not None and key[1] not in state.escape_live:
+        return ANYTHING
+    return value
+
+
+def _joined_cell(
+    cx: Context, merge: Merge, number: int, states: list[State]
+) -> list[tuple[Any, list[tuple[Any, State]]]]:
+    """Join the contents of a container that both branches have."""
+    cells = [state.cells[number] for state in states if number in state.cells]
+    if len(cells) < len(states) or cells[0] is cells[1]:
+        return []
+    sides = list(zip((cell.content for cell in cells), states, strict=True))
+    if needs_widening(sides):
+        raise Widen(number, sides)
+    template = merge.contents(sides)  # type: ignore[arg-type]
+    merge.state.cells[number] = Cell(template, cells[0].frozen)
+    return [(template, sides)] if template.kind != "poison" else []

@@ -1,0 +1,211 @@
+"""Lists that grow at run time.
+
+A list is a sequence of known items until paths disagree about its length (an `append` in a loop or a branch).  Then
+`Widen` asks for a run-time list in its place, made before the statement at which the paths part.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tapegen.errors import NotDifferentiable
+from tapegen.frontend.lower_context import Cell, Context, Poison, Ref, RunList, State, known_value
+from tapegen.frontend.lower_merge import Merge, converted
+from tapegen.frontend.lower_values import describe, expr_of, operand, run_list_of, static, struct_of
+from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct
+from tapegen.ir import ops
+from tapegen.ir.nodes import Call, Const, Expr
+from tapegen.ir.types import INT, ListOf
+
+Sides = Sequence[tuple[Any, State]]
+
+
+class Widen(Exception):
+    """The list in a cell has different lengths on different paths; `sides` are its contents there."""
+
+    def __init__(self, cell: int, sides: Sides) -> None:
+        super().__init__(cell)
+        self.cell = cell
+        self.sides = sides
+
+
+def needs_widening(sides: Sides) -> bool:
+    """Whether the contents of one container are lists of different lengths."""
+    contents = [content for content, _ in sides]
+    if any(isinstance(content, RunList) for content in contents):
+        return any(content != contents[0] for content in contents)
+    return contents[0].kind == "list" and any(content.keys != contents[0].keys for content in contents)
+
+
+def widen_cell(cx: Context, widen: Widen) -> None:
+    """Turn the list into a run-time list, here."""
+    content = cx.state.cells[widen.cell].content
+    if isinstance(content, RunList):
+        raise cx.refusal(
+            NotDifferentiable,
+            "the items of a list change their type while it grows.",
+            "Put the first item of the final type (0.0 instead of 0) into it from the start.",
+        )
+    frozen = cx.state.cells[widen.cell].frozen
+    if frozen:
+        raise cx.refusal(NotDifferentiable, frozen, "Build a new list and return it.")
+    merge = Merge(cx, cx.state.copy(), State({}, {}), fresh=True)
+    items: list[tuple[Any, State]] = []
+    for side, state in widen.sides:
+        if isinstance(side, RunList):
+            items.append((side.item, state))
+        else:
+            items.extend((child, state) for child in side.children)
+    template = merge.template("item", items)
+    cx.state.cells[widen.cell] = Cell(make_run_list(cx, template, content.children))
+
+
+def make_run_list(cx: Context, template: Any, children: Sequence[Any] = (), hint: str = "items") -> RunList:
+    """A new run-time list whose items look like `template`."""
+    if isinstance(template, Poison):
+        raise cx.refusal(NotDifferentiable, f"the items of a list differ: {template.reason}", template.advice)
+    leaves = list(_leaves(cx, template))
+    if not leaves:
+        raise cx.refusal(NotDifferentiable, "a list that grows must hold numbers or arrays.", "Use a dict or a tuple.")
+    columns = []
+    for k, leaf in enumerate(leaves):
+        items = [list(_leaves(cx, child))[k] for child in children]
+        exprs = tuple(cx.atom(converted(expr_of(cx, item), leaf.type)) for item in items)
+        columns.append(cx.assign(hint, Call(ops.new_list, exprs, (), ListOf(leaf.type))))
+    return RunList(_template(cx, template), tuple(columns))
+
+
+def _leaves(cx: Context, value: Any) -> list[Leaf]:
+    """Leaves of an item; numbers of the text count as leaves."""
+    if isinstance(value, Leaf):
+        return [value]
+    if isinstance(value, StaticValue):
+        return [Leaf(Const(value.value))] if type(value.value) in (int, float, bool) else []
+    content = struct_of(cx, value)
+    if content is None:
+        raise cx.refusal(
+            NotDifferentiable,
+            f"{describe(cx, value)} cannot be an item of a growing list.",
+            "Append numbers or arrays.",
+        )
+    return [leaf for child in content.children for leaf in _leaves(cx, child)]
+
+
+def _template(cx: Context, value: Any) -> Any:
+    """An item without identities: items of run-time lists cannot be changed in place."""
+    content = struct_of(cx, value)
+    if content is None:
+        return value
+    return dataclasses.replace(content, children=tuple(_template(cx, child) for child in content.children))
+
+
+# ---- what programs do with lists -----------------------------------------------------------------------------------
+
+
+def append(cx: Context, ref: Ref, value: Any) -> None:
+    """`list.append(value)`."""
+    content = cx.state.cells[ref.cell].content
+    if isinstance(content, Struct):
+        keys = tuple(range(len(content.children) + 1))
+        cx.set_cell(ref, dataclasses.replace(content, keys=keys, children=(*content.children, value)))
+        return
+    for column, expr in zip(content.columns, _columns(cx, content, value), strict=True):
+        cx.effect(Call(ops.append, (column, expr), (), column.type))
+
+
+def _columns(cx: Context, run_list: RunList, value: Any) -> list[Expr]:
+    wanted = _leaves(cx, run_list.item)
+    given = _leaves(cx, value)
+    if len(wanted) != len(given):
+        raise cx.refusal(NotDifferentiable, "the items of a list differ in kind.", "Append items of one kind.")
+    exprs = [expr_of(cx, leaf) for leaf in given]
+    for leaf, expr in zip(wanted, exprs, strict=True):
+        merged = Merge(cx, cx.state, cx.state, fresh=True).template("item", [(leaf, cx.state), (Leaf(expr), cx.state)])
+        if isinstance(merged, Poison) or getattr(merged.type, "dtype", None) != getattr(leaf.type, "dtype", None):
+            raise cx.refusal(
+                NotDifferentiable, "an item has another type than those that the list holds.", "Convert it: float(x)."
+            )
+    return [cx.atom(converted(expr, leaf.type)) for leaf, expr in zip(wanted, exprs, strict=True)]
+
+
+def pop(cx: Context, ref: Ref, position: Any = None) -> Any:
+    """`list.pop()`."""
+    content = cx.state.cells[ref.cell].content
+    known = -1 if position is None else known_value(position)
+    if isinstance(content, Struct):
+        if known is UNKNOWN:
+            raise cx.refusal(NotDifferentiable, "pop at a computed position is not supported.", "Use pop().")
+        if not -len(content.children) <= known < len(content.children):
+            cx.raise_(IndexError, "pop from empty list" if not content.children else "pop index out of range")
+        children = list(content.children)
+        value = children.pop(known)
+        cx.set_cell(ref, dataclasses.replace(content, keys=tuple(range(len(children))), children=tuple(children)))
+        return value
+    if known != -1:
+        raise cx.refusal(NotDifferentiable, "pop from the middle of a growing list is not supported.", "Use pop().")
+    columns = [
+        Leaf(cx.assign("item", Call(ops.pop, (column,), (), column.type.item)))  # type: ignore[union-attr]
+        for column in content.columns
+    ]
+    cx.effects += 1
+    return _item_of(cx, content, columns)
+
+
+def item(cx: Context, run_list: RunList, index: Any, hint: str | None = None) -> Any:
+    """`list[index]` of a run-time list."""
+    position = expr_of(cx, index)
+    leaves = []
+    for column in run_list.columns:
+        call = Call(ops.item, (column, position), (), column.type.item)  # type: ignore[union-attr]
+        leaves.append(Leaf(call if cx.whole else cx.assign(hint or "t", call)))
+    return _item_of(cx, run_list, leaves)
+
+
+def _item_of(cx: Context, run_list: RunList, leaves: Sequence[Leaf]) -> Any:
+    rest = iter(leaves)
+
+    def build(template: Any) -> Any:
+        if isinstance(template, Leaf):
+            return next(rest)
+        if isinstance(template, Struct):
+            made = dataclasses.replace(template, children=tuple(build(child) for child in template.children))
+            return made if made.kind == "tuple" else cx.new_cell(made, "this changes an item of a growing list.")
+        return template
+
+    return build(run_list.item)
+
+
+def set_item(cx: Context, ref: Ref, index: Any, value: Any) -> None:
+    """`list[index] = value`."""
+    content = cx.state.cells[ref.cell].content
+    if isinstance(content, Struct):
+        known = static(cx, index, "the index into a list of known length")
+        if not -len(content.children) <= known < len(content.children):
+            cx.raise_(IndexError, "list assignment index out of range")
+        cx.set_cell(ref, content.with_child(known % len(content.children), value))
+        return
+    position = operand(cx, index, "k")
+    for column, expr in zip(content.columns, _columns(cx, content, value), strict=True):
+        cx.effect(Call(ops.set_item, (column, position, expr), (), column.type))
+
+
+def length(cx: Context, value: Any) -> Any:
+    """`len(list)` of a run-time list, or None."""
+    run_list = run_list_of(cx, value)
+    return None if run_list is None else Leaf(Call(len, (run_list.columns[0],), (), INT))
+
+
+def repeated(cx: Context, count: Any, children: Sequence[Any], loop: Callable[[Expr, Callable[[], None]], None]) -> Ref:
+    """`[a, b] * count` with a count that is known at run time."""
+    merge = Merge(cx, cx.state.copy(), State({}, {}), fresh=True)
+    template = merge.template("item", [(child, cx.state) for child in children])
+    ref = cx.new_cell(make_run_list(cx, template))
+
+    def again() -> None:
+        for child in children:
+            append(cx, ref, child)
+
+    loop(expr_of(cx, count), again)
+    return ref

@@ -1,0 +1,318 @@
+"""One value for several paths: joins after an If, and the variables that a loop carries.
+
+A *template* is the value that stands for all paths.  Where they differ in a number or array it has a new Var, a merge;
+`Merge.fill` then says what each path assigns to it.
+"""
+
+from __future__ import annotations
+
+import builtins
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+
+from tapegen.frontend.lower_context import (
+    FLAGS,
+    Captured,
+    Context,
+    Key,
+    Maybe,
+    Poison,
+    Ref,
+    RunList,
+    State,
+    is_number,
+)
+from tapegen.frontend.lower_values import expand, expr_of, type_of, zero_of
+from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, same_static
+from tapegen.ir import ops
+from tapegen.ir.nodes import Call, Const, Expr, Var
+from tapegen.ir.text import type_text
+from tapegen.ir.types import BOOL, Array, Scalar, Type, is_floating
+
+
+class _Absent:
+    """No value: the variable is not bound on this path."""
+
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+
+class _Anything:
+    """Any value: nobody reads the variable where this path goes."""
+
+    def __repr__(self) -> str:
+        return "ANYTHING"
+
+
+ABSENT: Final = _Absent()
+ANYTHING: Final = _Anything()
+Side = tuple[Any, State]
+Put = Callable[[Var, Expr], None]
+
+
+class Clash(Exception):
+    """Two types that cannot be one; the text says why, `advice` what to write."""
+
+    def __init__(self, reason: str, advice: str) -> None:
+        super().__init__(reason)
+        self.advice = advice
+
+
+def look_up(state: State, key: Key) -> Any:
+    """The value of a variable on a path; flags are False where they are not set."""
+    value = state.vars.get(key, ABSENT)
+    if value is ABSENT and key in FLAGS:
+        return StaticValue(False)
+    return value
+
+
+@dataclass(slots=True)
+class Merge:
+    """Templates made together, in the state `state`."""
+
+    cx: Context
+    state: State
+    base: State  # before the paths part
+    fresh: bool = False  # every number becomes a merge, as a loop needs it before its body is known
+    new: dict[Var, None] = field(default_factory=dict)
+
+    # ---- templates -----------------------------------------------------------------------------------------------------
+
+    def template(self, base: str, sides: Sequence[Side]) -> Any:
+        """The value that stands for the values of all sides."""
+        sides = [side for side in sides if side[0] is not ANYTHING]
+        if not sides:
+            return ANYTHING
+        values = [value for value, _ in sides]
+        if any(value is ABSENT for value in values):
+            rest = [side for side in sides if side[0] is not ABSENT]
+            return Maybe(self.template(base, rest), self._flag(base)) if rest else ABSENT
+        if any(isinstance(value, Maybe) for value in values):
+            inner = self.template(base, [(value.value if isinstance(value, Maybe) else value, s) for value, s in sides])
+            bounds = {value.bound if isinstance(value, Maybe) else Const(True) for value in values}
+            return Maybe(inner, bounds.pop() if len(bounds) == 1 and not self.fresh else self._flag(base))
+        for value in values:
+            if isinstance(value, Poison):
+                return value
+        try:
+            return self._template(base, sides)
+        except Clash as clash:
+            return Poison(f"{clash}", clash.advice)
+
+    def _template(self, base: str, sides: Sequence[Side]) -> Any:
+        first = sides[0][0]
+        values = [value for value, _ in sides]
+        if all(type_of(value) is not None for value in values):
+            return self._leaf(base, values)
+        if all(isinstance(value, StaticValue) for value in values):
+            if all(same_static(value.value, first.value) for value in values):
+                return first
+        elif all(value is first for value in values) and not isinstance(first, Struct | Ref):
+            return first
+        if (
+            all(isinstance(value, Ref) and value.cell == first.cell for value in values)
+            and first.cell in self.base.cells
+        ):
+            return first
+        contents = [self._content(value, state) for value, state in sides]
+        if all(isinstance(content, Struct) for content in contents):
+            return self._struct(base, first, [(c, s) for c, (_, s) in zip(contents, sides, strict=True)])
+        if all(isinstance(content, RunList) for content in contents):
+            raise Clash(f"'{base}' is a different list on different paths.", "Append to one list.")
+        raise Clash(f"'{base}' is not the same kind of value on all paths.", "Give it the same type on all paths.")
+
+    def _leaf(self, base: str, values: list[Any]) -> Any:
+        exprs = [expr_of(self.cx, value) for value in values]
+        if not self.fresh and all(expr == exprs[0] for expr in exprs):
+            return values[0]
+        type_ = merged_type(base, values)
+        return Leaf(self._var(base, type_))
+
+    def _var(self, base: str, type_: Type) -> Var:
+        var = self.cx.new_var(base, type_)
+        self.new[var] = None
+        if isinstance(type_, Array):
+            self.cx.roots[var] = None
+        return var
+
+    def _flag(self, base: str) -> Var:
+        return self._var(f"{base}_bound", BOOL)
+
+    def _content(self, value: Any, state: State) -> Any:
+        if isinstance(value, Ref):
+            return state.cells[value.cell].content
+        return expand(self.cx, value) if isinstance(value, Captured) else value
+
+    def _struct(self, base: str, first: Any, sides: list[Side]) -> Any:
+        struct = sides[0][0]
+        for other, _ in sides:
+            if (other.kind, other.cls) != (struct.kind, struct.cls):
+                raise Clash(
+                    f"'{base}' is a {struct.kind} on one path and a {other.kind} on another.", "Use one of them."
+                )
+            if other.keys != struct.keys:
+                advice = (
+                    "Give it the same length on all paths."
+                    if struct.kind in ("list", "tuple")
+                    else "Use the same keys."
+                )
+                raise Clash(
+                    f"'{base}' has different {'lengths' if struct.kind in ('list', 'tuple') else 'keys'}.", advice
+                )
+        children = tuple(
+            self.template(f"{base}_{key}", [(side.children[k], state) for side, state in sides])
+            for k, key in enumerate(struct.keys)
+        )
+        made = dataclasses.replace(struct, children=children, whole=None)
+        if struct.kind == "tuple":
+            return made
+        frozen = f"'{base}' is one of several {struct.kind}s here, and this changes it."
+        return self._new_cell(made, frozen)
+
+    def _new_cell(self, content: Struct, frozen: str) -> Ref:
+        ref = self.cx.new_cell(content, frozen)
+        self.state.cells[ref.cell] = self.cx.merged_cells[ref.cell] = self.cx.state.cells[ref.cell]
+        return ref
+
+    def contents(self, sides: Sequence[tuple[Struct, State]]) -> Any:
+        """The template for the contents of one container on several paths."""
+        first = sides[0][0]
+        if any(content.keys != first.keys for content, _ in sides):
+            return Struct("poison", (), (), dict)
+        children = []
+        for k, key in enumerate(first.keys):
+            pairs = [(content.children[k], state) for content, state in sides]
+            same = not self.fresh and all(value is pairs[0][0] for value, _ in pairs)
+            children.append(pairs[0][0] if same else self.template(f"{first.cls.__name__.lower()}_{key}", pairs))
+        return Struct(first.kind, first.keys, tuple(children), first.cls)
+
+    # ---- what a path assigns -------------------------------------------------------------------------------------------
+
+    def fill(self, template: Any, value: Any, state: State, put: Put) -> None:
+        """Call `put(merge, expression)` for every merge of a template."""
+        if isinstance(template, Maybe):
+            if isinstance(template.bound, Var) and template.bound in self.new:
+                bound = value.bound if isinstance(value, Maybe) else Const(value is not ABSENT)
+                put(template.bound, bound)
+            inner = value.value if isinstance(value, Maybe) else value
+            self.fill(template.value, ANYTHING if inner is ABSENT else inner, state, put)
+        elif isinstance(template, Leaf):
+            if isinstance(template.expr, Var) and template.expr in self.new:
+                put(template.expr, self._converted(value, template.expr.type))
+        elif isinstance(template, Struct | Ref):
+            wanted = self._content(template, self.state)
+            given = ANYTHING if value is ANYTHING else self._content(value, state)
+            if isinstance(template, Ref) and isinstance(value, Ref) and template.cell == value.cell:
+                return  # the same container: its contents are merged on their own
+            for k, child in enumerate(wanted.children):
+                self.fill(child, ANYTHING if given is ANYTHING else given.children[k], state, put)
+
+    def _converted(self, value: Any, type_: Type) -> Expr:
+        if value is ANYTHING or isinstance(value, Poison):
+            return zero_of(type_)
+        return converted(expr_of(self.cx, value), type_)
+
+
+# ---- types ---------------------------------------------------------------------------------------------------------
+
+
+def merged_type(name: str, values: Sequence[Any]) -> Type:
+    """The type that holds all the values.
+
+    Raises
+    ------
+    Clash
+        There is none.
+    """
+    types = [type_of(value) for value in values]
+    result = types[0]
+    assert result is not None
+    for type_ in types[1:]:
+        assert type_ is not None
+        result = _both(name, result, type_)
+    if isinstance(result, Scalar) and not result.python:
+        return _weak(name, result, values)
+    return result
+
+
+def _both(name: str, a: Type, b: Type) -> Type:
+    if a == b:
+        return a
+    if isinstance(a, Scalar) and isinstance(b, Scalar):
+        return Scalar(np.promote_types(a.dtype, b.dtype).name, a.python and b.python)
+    if isinstance(a, Array) and isinstance(b, Array) and a.rank == b.rank and a.dtype == b.dtype:
+        unit = tuple(a.is_unit(k) and b.is_unit(k) for k in range(a.rank))
+        return Array(a.dtype, a.rank, a.layout if a.layout == b.layout else "A", unit if any(unit) else ())
+    texts = f"'{name}' has type {type_text(a)} on one path and {type_text(b)} on another."
+    if isinstance(a, Array) != isinstance(b, Array):
+        raise Clash(texts, "Start with an array of the final shape, e.g. np.zeros(n) instead of 0.0.")
+    raise Clash(texts, "Give it the same dtype and number of axes on all paths.")
+
+
+def _weak(name: str, result: Scalar, values: Sequence[Any]) -> Scalar:
+    """Python numbers adapt to NumPy's: `0.0` becomes a float32 where the other paths have one."""
+    strong = [t for t in map(type_of, values) if isinstance(t, Scalar) and not t.python]
+    dtype = np.result_type(*(np.dtype(t.dtype) for t in strong)).name
+    for value in values:
+        type_ = type_of(value)
+        assert isinstance(type_, Scalar)
+        if type_.python and np.promote_types(type_.dtype, dtype).name != dtype:
+            known = value.value if isinstance(value, StaticValue) else value.known
+            if known is UNKNOWN and is_floating(type_) == is_floating(Scalar(dtype)):
+                raise Clash(
+                    f"'{name}' is a Python number on one path and a {dtype} on another.",
+                    f"Convert it: np.{dtype}({name}).",
+                )
+            if is_floating(type_) and not is_floating(Scalar(dtype)):
+                dtype = result.dtype
+    return Scalar(dtype, python=False)
+
+
+def converted(expr: Expr, type_: Type) -> Expr:
+    """An expression as a value of the merged type."""
+    have = expr.type
+    if not isinstance(type_, Scalar) or not isinstance(have, Scalar) or have.dtype == type_.dtype:
+        return expr
+    if isinstance(expr, Const) and is_number(expr.value):
+        if type_.dtype == "float64":
+            return Const(float(expr.value))  # type: ignore[arg-type]
+        if type_.dtype == "int64":
+            return Const(int(expr.value))  # type: ignore[call-overload]
+    if type_.python or type_.dtype in ("float64", "int64"):
+        func: Any = builtins.float if is_floating(type_) else builtins.int
+        return Call(func, (expr,), (), Scalar(type_.dtype))
+    return Call(getattr(np, type_.dtype), (expr,), (), type_)
+
+
+def same_shape(cx: Context, a: Any, b: Any) -> bool:
+    """Whether two templates agree in structure, types and compile-time values (their merges may differ)."""
+    if isinstance(a, Leaf) and isinstance(b, Leaf):
+        return a.type == b.type
+    if isinstance(a, Maybe) and isinstance(b, Maybe):
+        return same_shape(cx, a.value, b.value)
+    if isinstance(a, StaticValue) and isinstance(b, StaticValue):
+        return a == b
+    if isinstance(a, Poison) and isinstance(b, Poison):
+        return True
+    if isinstance(a, Ref) and isinstance(b, Ref):
+        if a.cell == b.cell:
+            return True
+        left, right = cx.merged_cells.get(a.cell), cx.merged_cells.get(b.cell)
+        return left is not None and right is not None and same_shape(cx, left.content, right.content)
+    if isinstance(a, Struct) and isinstance(b, Struct):
+        return (a.kind, a.keys, a.cls) == (b.kind, b.keys, b.cls) and all(
+            same_shape(cx, x, y) for x, y in zip(a.children, b.children, strict=True)
+        )
+    return a is b
+
+
+def or_all(flags: Sequence[Expr]) -> Expr:
+    """`a or b or ...`."""
+    result = flags[0]
+    for flag in flags[1:]:
+        result = Call(ops.or_, (result, flag), (), BOOL)
+    return result

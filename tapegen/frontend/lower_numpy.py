@@ -1,0 +1,201 @@
+"""Calls of library functions: which arguments must be known, which become arrays, and whether there is a rule."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tapegen.errors import MissingRule, NotDifferentiable
+from tapegen.frontend.lower_context import Captured, Context, Ref, RunList, known_value
+from tapegen.frontend.lower_index import Place, store_place
+from tapegen.frontend.lower_values import call_type, emit_call, run_list_of, static, struct_of, type_of
+from tapegen.frontend.structure import Leaf, StaticValue, Struct
+from tapegen.ir.text import callable_text
+from tapegen.ir.types import Array, TupleOf, is_floating
+from tapegen.rules.registry import rule_of
+
+_PACKAGES = frozenset({"numpy", "math", "scipy", "operator", "_operator"})
+_STATIC_NAMES = frozenset(
+    "axis axes keepdims dtype order ord mode axis1 axis2 side kind full_matrices UPLO compute_uv indexing source "
+    "destination indices_or_sections copy casting hermitian endpoint retstep sparse method subok like p".split()
+)
+"""Parameters whose values decide about types or about the code that is generated."""
+_STATIC_COUNTS = {np.diff: "n", np.linalg.matrix_power: "n", np.vander: "N", np.expand_dims: "axis", np.rot90: "k"}
+_POSITIONAL: dict[Any, tuple[str, ...]] = {
+    np.concatenate: ("arrays", "axis"),
+    np.array: ("object", "dtype"),
+    np.asarray: ("a", "dtype"),
+    np.zeros: ("shape", "dtype"),
+    np.empty: ("shape", "dtype"),
+    np.arange: ("start", "stop", "step", "dtype"),
+    np.dot: ("a", "b"),
+    np.where: ("condition", "x", "y"),
+    np.inner: ("a", "b"),
+    np.vdot: ("a", "b"),
+    np.einsum: ("subscripts",),
+}
+_SEQUENCES = frozenset(
+    {"arrays", "tup", "object", "xi", "shape", "newshape", "reps", "choicelist", "condlist", "indices"}
+)
+"""Parameters that take a sequence as a sequence; a list anywhere else becomes an array."""
+_KEPT = (
+    _SEQUENCES | _STATIC_NAMES | {"shift", "pad_width", "multi_index", "dims", "operands", "axes", "block", "repeats"}
+)
+
+
+def is_library(func: Any) -> bool:
+    """Whether a callable belongs to NumPy, scipy, math or operator."""
+    if isinstance(func, np.ufunc):
+        return True
+    owner = getattr(func, "__self__", None)
+    module = getattr(func, "__module__", None) or type(owner).__module__
+    if isinstance(owner, np.ufunc | np.random.Generator | np.random.RandomState):
+        return True
+    return isinstance(module, str) and module.partition(".")[0] in _PACKAGES
+
+
+def call_library(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any], hint: str | None = None) -> Any:
+    """A call of a library function."""
+    owner = getattr(func, "__self__", None)
+    if isinstance(owner, np.ufunc):
+        return _ufunc_method(cx, owner, func.__name__, args, kwargs, hint)
+    _refuse_random(cx, func, owner)
+    where = kwargs.pop("where", None)
+    if where is not None and known_value(where) is not True:
+        raise cx.refusal(NotDifferentiable, "the argument 'where=' of a ufunc is not supported.", "Use np.where(...).")
+    if isinstance(func, np.ufunc) and len(args) > func.nin:
+        kwargs["out"] = args.pop()
+    out = kwargs.pop("out", None)
+    if out is not None and known_value(out) is None:
+        out = None
+    names = _names_of(func)
+    args = [_prepared(cx, func, names[k] if k < len(names) else "", arg) for k, arg in enumerate(args)]
+    kwargs = {name: _prepared(cx, func, name, value) for name, value in kwargs.items()}
+    _check_rule(cx, func, args, kwargs)
+    result = emit_call(cx, func, args, kwargs, hint if out is None else None)
+    if out is None:
+        return result
+    if not isinstance(out, Leaf) or not isinstance(out.type, Array):
+        raise cx.refusal(NotDifferentiable, "'out=' takes one array here.", "Assign the result: a[:] = ...")
+    store_place(cx, Place(out, []), result)
+    return out
+
+
+def _refuse_random(cx: Context, func: Any, owner: Any) -> None:
+    module = getattr(func, "__module__", None) or ""
+    if isinstance(owner, np.random.Generator | np.random.RandomState) or module.startswith("numpy.random"):
+        raise cx.refusal(
+            NotDifferentiable,
+            f"'{func.__name__}' draws random numbers: another call would be another function.",
+            "Draw them outside, and pass them as an argument.",
+        )
+
+
+@functools.cache
+def _names_of(func: Any) -> tuple[str, ...]:
+    """Names of the positional parameters."""
+    if func in _POSITIONAL:
+        return _POSITIONAL[func]
+    if isinstance(func, np.ufunc):
+        return tuple(f"x{k}" for k in range(func.nin))
+    try:
+        parameters = inspect.signature(func).parameters.values()
+    except (TypeError, ValueError):
+        return ()
+    kinds = inspect.Parameter
+    return tuple(p.name for p in parameters if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD))
+
+
+def _prepared(cx: Context, func: Any, name: str, value: Any) -> Any:
+    """An argument as the function gets it."""
+    if name in _STATIC_NAMES or _STATIC_COUNTS.get(func) == name:
+        known = static(cx, value, f"'{name}' of {callable_text(func)}")
+        if name == "dtype" and known is not None:
+            return StaticValue(np.dtype(known).type)
+        return StaticValue(known)
+    if name and name not in _KEPT and isinstance(value, Struct | Ref | Captured) and type_of(value) is None:
+        content = struct_of(cx, value)
+        grows = run_list_of(cx, value) is not None
+        if grows or (content is not None and content.kind in ("tuple", "list")):
+            return emit_call(cx, np.array, (value,))
+    return value
+
+
+def _check_rule(cx: Context, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+    """Refuse a function without a rule where numbers with a derivative may pass through it."""
+    if rule_of(func) is not None:
+        return
+    if any(_has_floats(cx, value) for value in (*args, *kwargs.values())) or _is_floating(
+        call_type(cx, func, tuple(args), kwargs)
+    ):
+        raise cx.refusal(
+            MissingRule,
+            f"{callable_text(func)} has no derivative rule.",
+            "Write it with functions that have one, or register a rule (tg.partials, tg.linear, tg.pullback, tg.expands).",
+        )
+
+
+def _is_floating(type_: Any) -> bool:
+    if isinstance(type_, TupleOf):
+        return any(map(_is_floating, type_.items))
+    return is_floating(type_)
+
+
+def _has_floats(cx: Context, value: Any) -> bool:
+    type_ = type_of(value)
+    if type_ is not None:
+        return isinstance(value, Leaf) and is_floating(type_)
+    if isinstance(value, Ref) and isinstance(cx.state.cells[value.cell].content, RunList):
+        return True
+    content = struct_of(cx, value)
+    return content is not None and any(_has_floats(cx, child) for child in content.children)
+
+
+# ---- methods of ufuncs ---------------------------------------------------------------------------------------------
+
+_REDUCTIONS: dict[Any, Any] = {
+    np.add: np.sum,
+    np.multiply: np.prod,
+    np.maximum: np.max,
+    np.minimum: np.min,
+    np.logical_and: np.all,
+    np.logical_or: np.any,
+}
+_SCANS: dict[Any, Any] = {np.add: np.cumsum, np.multiply: np.cumprod}
+_IN_PLACE = {np.add: operator.add, np.subtract: operator.sub}
+
+
+def _ufunc_method(
+    cx: Context, ufunc: np.ufunc, name: str, args: list[Any], kwargs: dict[str, Any], hint: str | None
+) -> Any:
+    """`np.add.reduce`, `np.add.at`, `np.multiply.outer`, ..."""
+    if name == "at" and ufunc in _IN_PLACE and len(args) == 3:
+        base, index, value = args
+        if isinstance(base, Leaf) and isinstance(base.type, Array):
+            content = index if isinstance(index, Struct) and index.kind == "tuple" else None
+            place = Place(base, list(content.children) if content is not None else [index])
+            if ufunc is np.subtract:
+                value = emit_call(cx, operator.neg, (value,))
+            store_place(cx, place, value, accumulate=True)
+            return StaticValue(None)
+    table = {"reduce": _REDUCTIONS, "accumulate": _SCANS}.get(name, {})
+    if ufunc in table:
+        if len(args) == 1 and "axis" not in kwargs:
+            kwargs["axis"] = StaticValue(0)  # a ufunc reduces the first axis, its function all of them
+        return call_library(cx, table[ufunc], args, kwargs, hint)
+    if name == "outer" and len(args) == 2 and not kwargs:
+        a, b = args
+        rank = getattr(type_of(b), "rank", 0)
+        for _ in range(rank):
+            a = emit_call(cx, np.expand_dims, (a, StaticValue(-1)))
+        return call_library(cx, ufunc, [a, b], {}, hint)
+    raise cx.refusal(
+        MissingRule,
+        f"np.{ufunc.__name__}.{name} has no derivative rule.",
+        "Write it as a loop, or with np.sum, np.cumsum.",
+    )

@@ -1,0 +1,317 @@
+"""Simple statements: assignments, calls for their effect, assert, raise, inner functions."""
+
+from __future__ import annotations
+
+import operator
+from types import ModuleType
+from typing import Any
+
+import gast
+import numpy as np
+
+from tapegen.errors import NotDifferentiable, UnsupportedSyntax
+from tapegen.frontend.lower_context import (
+    Builder,
+    Captured,
+    Context,
+    NotWhole,
+    OpenIf,
+    PathEnds,
+    Ref,
+    RunList,
+    known_value,
+)
+from tapegen.frontend.lower_expr import (
+    BINARY,
+    binary,
+    condition,
+    elements,
+    evaluate,
+    make_closure,
+    spread,
+)
+from tapegen.frontend.lower_index import Place, load_place, place_of, store_place
+from tapegen.frontend.lower_list import append, item, length
+from tapegen.frontend.lower_values import describe, emit_call, expr_of, named, not_, operand, struct_of, type_of
+from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, list_of
+from tapegen.ir import ops
+from tapegen.ir.nodes import Call, Const, Expr, Raise, Var
+from tapegen.ir.types import BOOL, INT, Array, is_floating
+
+
+def run_simple(cx: Context, stmt: gast.stmt) -> None:
+    """Run a statement that holds no other statements."""
+    match stmt:
+        case gast.Assign():
+            single = stmt.targets[0] if len(stmt.targets) == 1 else None
+            value = evaluate(cx, stmt.value, hint=single.id if isinstance(single, gast.Name) else None)
+            for target in stmt.targets:
+                assign_target(cx, target, value)
+        case gast.AugAssign():
+            _augmented(cx, stmt)
+        case gast.AnnAssign():
+            if stmt.value is not None:
+                hint = stmt.target.id if isinstance(stmt.target, gast.Name) else None
+                assign_target(cx, stmt.target, evaluate(cx, stmt.value, hint=hint))
+        case gast.Expr():
+            if not isinstance(stmt.value, gast.Constant):
+                evaluate(cx, stmt.value)
+        case gast.Assert():
+            _assert(cx, stmt)
+        case gast.Raise():
+            exception, message = _exception(cx, stmt.exc)
+            cx.raise_(exception, *message)
+        case gast.FunctionDef():
+            cx.state.vars[(cx.frame, stmt.name)] = make_closure(cx, stmt)
+        case gast.Import() | gast.ImportFrom():
+            for name, value in cx.frame.parsed.imported(stmt).items():
+                cx.state.vars[(cx.frame, name)] = StaticValue(value)
+                if isinstance(value, ModuleType):
+                    cx.modules.setdefault(value.__name__, name)
+        case gast.Pass():
+            pass
+        case _:
+            kind = type(stmt).__name__
+            raise cx.refusal(UnsupportedSyntax, f"the statement '{kind}' is not supported.", "Write it another way.")
+
+
+# ---- assignment ----------------------------------------------------------------------------------------------------
+
+
+def assign_target(cx: Context, target: gast.AST, value: Any) -> None:
+    """`target = value`."""
+    match target:
+        case gast.Name():
+            cx.state.vars[(cx.frame, target.id)] = named(cx, cx.frame, target.id, value)
+        case gast.Tuple() | gast.List():
+            _unpack(cx, target.elts, value)
+        case gast.Subscript():
+            with cx.at(target):
+                store_place(cx, place_of(cx, target), value)
+        case gast.Attribute():
+            with cx.at(target):
+                _set_attribute(cx, evaluate(cx, target.value), target.attr, value)
+        case gast.Starred():
+            assign_target(cx, target.value, value)
+        case _:
+            raise cx.refusal(UnsupportedSyntax, "this target of an assignment is not supported.", "Assign to a name.")
+
+
+def _set_attribute(cx: Context, owner: Any, name: str, value: Any) -> None:
+    if isinstance(owner, Ref):
+        content = cx.state.cells[owner.cell].content
+        if isinstance(content, Struct) and content.kind == "object":
+            cx.set_cell(owner, content.with_child(name, named(cx, cx.frame, name, value)))
+            return
+    if isinstance(owner, Captured):
+        raise cx.refusal(
+            NotDifferentiable,
+            f"this writes '{owner.name}.{name}', which is not part of the result.",
+            "Return the new value, and assign it outside.",
+        )
+    raise cx.refusal(
+        NotDifferentiable, f"the attribute '{name}' of {describe(cx, owner)} cannot be set here.", "Build a new value."
+    )
+
+
+def _unpack(cx: Context, targets: list[gast.AST], value: Any) -> None:
+    stars = [k for k, target in enumerate(targets) if isinstance(target, gast.Starred)]
+    values = _items(cx, value, len(targets), exact=not stars)
+    if stars:
+        (k,) = stars
+        tail = len(targets) - k - 1
+        if len(values) < len(targets) - 1:
+            cx.raise_(
+                ValueError, f"not enough values to unpack (expected at least {len(targets) - 1}, got {len(values)})"
+            )
+        middle = cx.new_cell(list_of(values[k : len(values) - tail]))
+        values = [*values[:k], middle, *values[len(values) - tail :]]
+    elif len(values) != len(targets):
+        if len(values) > len(targets):
+            cx.raise_(ValueError, f"too many values to unpack (expected {len(targets)})")
+        cx.raise_(ValueError, f"not enough values to unpack (expected {len(targets)}, got {len(values)})")
+    for target, part in zip(targets, values, strict=True):
+        assign_target(cx, target, part)
+
+
+def _items(cx: Context, value: Any, count: int, *, exact: bool) -> list[Any]:
+    """The items of what is unpacked; the length of arrays and growing lists is checked when the program runs."""
+    is_array = isinstance(value, Leaf) and isinstance(value.type, Array) and value.type.rank > 0
+    run_list = length(cx, value)
+    if not is_array and run_list is None:
+        if type_of(value) is not None:
+            cx.raise_(TypeError, "cannot unpack non-iterable number")
+        return list(spread(cx, value))
+    if not exact:
+        raise cx.refusal(NotDifferentiable, "'*' takes a number of items that is not known here.", "Use slices.")
+    if run_list is not None:
+        size = expr_of(cx, run_list)
+    else:
+        size = Call(ops.dim, (operand(cx, value), Const(0)), (), INT)
+    test = Call(operator.ne, (size, Const(count)), (), BOOL)
+    cx.raise_if(test, ValueError, f"the number of values to unpack is not {count}")
+    if run_list is not None:
+        content = cx.state.cells[value.cell].content
+        assert isinstance(content, RunList)
+        return [item(cx, content, StaticValue(k)) for k in range(count)]
+    assert isinstance(value, Leaf)
+    array = operand(cx, value)
+    assert isinstance(array, Var)
+    return [load_place(cx, Place(Leaf(array), [StaticValue(k)])) for k in range(count)]
+
+
+# ---- augmented assignment ------------------------------------------------------------------------------------------
+
+
+def _augmented(cx: Context, stmt: gast.AugAssign) -> None:
+    func = BINARY[type(stmt.op)]
+    target = stmt.target
+    if isinstance(target, gast.Name):
+        old = evaluate(cx, gast.copy_location(gast.Name(target.id, gast.Load(), None, None), target))
+        new = _combine(cx, func, old, evaluate(cx, stmt.value), target.id)
+        if new is not None:
+            cx.state.vars[(cx.frame, target.id)] = named(cx, cx.frame, target.id, new)
+    elif isinstance(target, gast.Attribute):
+        owner = evaluate(cx, target.value)
+        old = evaluate(cx, gast.copy_location(gast.Attribute(target.value, target.attr, gast.Load()), target))
+        new = _combine(cx, func, old, evaluate(cx, stmt.value), target.attr)
+        if new is not None:
+            _set_attribute(cx, owner, target.attr, new)
+    else:
+        assert isinstance(target, gast.Subscript)
+        with cx.at(target):
+            place = place_of(cx, target)
+        _augmented_item(cx, func, place, stmt.value)
+
+
+def _augmented_item(cx: Context, func: Any, place: Place, node: gast.AST) -> None:
+    if not place.is_array:
+        old = load_place(cx, place)
+        new = _combine(cx, func, old, evaluate(cx, node), "t")
+        if new is not None:
+            store_place(cx, place, new)
+        return
+    seen, position = cx.effects, len(cx.builder.items)
+    value = evaluate(cx, node)
+    if cx.effects != seen:
+        # the old value is read before the right side runs, which may write to it
+        later = cx.builder.items[position:]
+        del cx.builder.items[position:]
+        old = load_place(cx, place)
+        if isinstance(old, Leaf) and isinstance(old.type, Array):
+            old = emit_call(cx, np.copy, (old,))
+        cx.builder.items.extend(later)
+        store_place(cx, place, binary(cx, func, old, value))
+        return
+    in_place(cx, func, place, value)
+
+
+def in_place(cx: Context, func: Any, place: Place, value: Any) -> None:
+    """`array[index] op= value`: sums accumulate, everything else loads first."""
+    if func in (operator.add, operator.sub) and not place.repeats and type_of(value) is not None:
+        if func is operator.sub:
+            value = emit_call(cx, operator.neg, (value,)) if _negatable(value) else None
+        if value is not None:
+            _check_cast(cx, func, place, value)
+            store_place(cx, place, value, accumulate=True)
+            return
+        raise cx.refusal(NotDifferentiable, "bool is not subtracted.", "Convert it with int().")
+    old = load_place(cx, place)
+    new = binary(cx, func, old, value)
+    _check_cast(cx, func, place, new)
+    store_place(cx, place, new)
+
+
+def _negatable(value: Any) -> bool:
+    type_ = type_of(value)
+    return type_ is not None and getattr(type_, "dtype", "bool") != "bool"
+
+
+def _check_cast(cx: Context, func: Any, place: Place, value: Any) -> None:
+    """An array of integers does not take floats in place; NumPy raises."""
+    type_ = type_of(value)
+    array = place.base.type
+    assert isinstance(array, Array)
+    if place.is_element or type_ is None or not is_floating(type_) or is_floating(array):
+        return
+    name = {operator.add: "add", operator.sub: "subtract", operator.mul: "multiply", operator.truediv: "divide"}.get(
+        func
+    )
+    cx.raise_(
+        TypeError,
+        f"Cannot cast ufunc '{name or func.__name__}' output from dtype('{type_.dtype}') to dtype('{array.dtype}') "  # type: ignore[union-attr]
+        "with casting rule 'same_kind'",
+    )
+
+
+def _combine(cx: Context, func: Any, old: Any, value: Any, hint: str) -> Any:
+    """The new value of `old op= value`, or None where `old` was changed in place."""
+    if isinstance(old, Leaf) and isinstance(old.type, Array):
+        if not (isinstance(value, Leaf | StaticValue) and type_of(value) is not None):
+            value = emit_call(cx, np.array, (value,))
+        if func is operator.matmul:
+            raise cx.refusal(NotDifferentiable, "'@=' is not supported.", "Write a[:] = a @ b.")
+        in_place(cx, func, Place(Leaf(operand(cx, old)), []), value)
+        return None
+    if isinstance(old, Ref) and func is operator.add:
+        content = struct_of(cx, old)
+        if content is None or content.kind == "list":
+            for part in spread(cx, value):
+                append(cx, old, part)
+            return None
+    return binary(cx, func, old, value, hint=hint)
+
+
+# ---- assert and raise ----------------------------------------------------------------------------------------------
+
+
+def _assert(cx: Context, stmt: gast.Assert) -> None:
+    test = condition(cx, stmt.test)
+    if test is True:
+        return
+    if test is False:
+        cx.raise_(AssertionError, *_message(cx, [stmt.msg] if stmt.msg is not None else []))
+    failed = not_(cx, test)
+    assert not isinstance(failed, bool)
+    if cx.whole:
+        raise NotWhole
+    body = Builder()
+    with cx.block(body, cx.state.copy()):
+        try:
+            message = _message(cx, [stmt.msg] if stmt.msg is not None else [])
+            cx.emit(Raise(AssertionError, tuple(message), cx.origin))
+        except PathEnds:
+            pass
+    body.dead = True
+    cx.emit(OpenIf(failed, body, Builder(), cx.origin))
+
+
+def _exception(cx: Context, node: gast.AST) -> tuple[type[BaseException], list[Expr]]:
+    args: list[gast.AST] = []
+    if isinstance(node, gast.Call):
+        if node.keywords:
+            raise cx.refusal(
+                UnsupportedSyntax, "keywords of an exception are not supported.", "Pass the message alone."
+            )
+        node, args = node.func, node.args
+    kind = known_value(evaluate(cx, node))
+    if not (isinstance(kind, type) and issubclass(kind, BaseException)):
+        raise cx.refusal(UnsupportedSyntax, "this raises something that is not an exception class.", "Name the class.")
+    return kind, _message(cx, args)
+
+
+def _message(cx: Context, nodes: list[gast.AST]) -> list[Expr]:
+    """Arguments of an exception."""
+    return [text_of(cx, value) for value in elements(cx, nodes)]
+
+
+def text_of(cx: Context, value: Any) -> Expr:
+    """A value in a message or in print."""
+    known = known_value(value)
+    if known is not UNKNOWN and isinstance(value, StaticValue):
+        plain = known is None or isinstance(known, bool | int | float | str)
+        return Const(known if plain else str(known))
+    content = struct_of(cx, value)
+    if content is not None and content.kind in ("dict", "object"):
+        return Const(f"<{content.cls.__name__}>")
+    return operand(cx, value)
