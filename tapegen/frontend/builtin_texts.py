@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 
 def sum_of(items: Any, start: Any = 0) -> Any:
     """`sum(items)` of an array or a growing list."""
@@ -50,3 +52,32 @@ def copied(items: Any) -> Any:
     for item in items:
         made.append(item)
     return made
+
+
+def sliced(items: Any, lo: Any, hi: Any) -> Any:
+    """`items[lo:hi]` of a growing list."""
+    size = len(items)
+    start = 0 if lo is None else lo
+    stop = size if hi is None else hi
+    if start < 0:
+        start = max(size + start, 0)
+    if stop < 0:
+        stop = size + stop
+    made = []
+    for k in range(start, min(stop, size)):
+        made.append(items[k])
+    return made
+
+
+def elementwise(func: Any, *args: Any) -> Any:
+    """A scalar function applied to every element of arrays that are broadcast together."""
+    like = args[0]
+    for arg in args[1:]:
+        like = like + arg
+    flat = []
+    for arg in args:
+        flat.append(np.ravel(np.broadcast_to(arg, np.shape(like))))
+    made = np.empty(np.size(like), dtype=like.dtype)
+    for k in range(np.size(like)):
+        made[k] = func(*[values[k] for values in flat])
+    return np.reshape(made, np.shape(like))

@@ -197,6 +197,8 @@ def lower_function(
             if not samples:
                 raise need.refusal from None
             fixed.update({var: value for var, value in samples.items() if isinstance(var, Var)})
+        except CompileLimit:
+            raise
         except RecursionError:
             raise CompileLimit(
                 f"'{func.__name__}' nests expressions or calls too deeply.", "Split long expressions; use a loop."

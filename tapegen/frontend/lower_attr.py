@@ -15,12 +15,13 @@ from tapegen.frontend.lower_call import call_value, has_method, method
 from tapegen.frontend.lower_context import (
     Bound,
     Captured,
+    Choice,
     Context,
     Method,
     Ref,
     known_value,
 )
-from tapegen.frontend.lower_expr import evaluate, evaluates, spread
+from tapegen.frontend.lower_expr import evaluate, evaluates, split, spread
 from tapegen.frontend.lower_index import Place, load_place, store_place
 from tapegen.frontend.lower_list import append, pop
 from tapegen.frontend.lower_numpy import call_library
@@ -49,6 +50,8 @@ def _attribute(cx: Context, node: gast.Attribute, hint: str | None) -> Any:
 
 def attribute(cx: Context, owner: Any, name: str, hint: str | None = None) -> Any:
     """`owner.name`."""
+    if isinstance(owner, Choice):
+        return split(cx, (owner,), lambda part: attribute(cx, part, name, hint), hint)
     if isinstance(owner, StaticValue) and type_of(owner) is None:
         return _static_attribute(cx, owner.value, name)
     if isinstance(owner, Captured):

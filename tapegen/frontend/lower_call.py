@@ -12,11 +12,13 @@ from typing import Any
 import gast
 
 from tapegen.errors import CompileLimit, NotDifferentiable
+from tapegen.frontend import builtin_texts
 from tapegen.frontend.callables import is_elementwise, unwrap
 from tapegen.frontend.lower_context import (
     MOST_INLINED,
     Bound,
     Captured,
+    Choice,
     Closure,
     Context,
     Frame,
@@ -25,7 +27,7 @@ from tapegen.frontend.lower_context import (
     SliceValue,
     known_value,
 )
-from tapegen.frontend.lower_expr import elements, evaluate, evaluates
+from tapegen.frontend.lower_expr import elements, evaluate, evaluates, split
 from tapegen.frontend.lower_flow import run_body
 from tapegen.frontend.lower_live import Liveness, liveness_of
 from tapegen.frontend.lower_numpy import call_library, is_library
@@ -88,6 +90,8 @@ def _call(cx: Context, node: gast.Call, hint: str | None) -> Any:
 def call_value(cx: Context, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], hint: str | None = None) -> Any:
     """`func(*args, **kwargs)` of abstract values."""
     args, kwargs = list(args), dict(kwargs)
+    if isinstance(func, Choice) or (any(isinstance(arg, Choice) for arg in args) and not is_inlined(func)):
+        return split(cx, (func, *args), lambda chosen, *given: call_value(cx, chosen, given, kwargs, hint), hint)
     if isinstance(func, Bound):
         return call_value(cx, func.func, [*func.args, *args], {**func.kwargs, **kwargs}, hint)
     if isinstance(func, StaticValue):
@@ -98,6 +102,11 @@ def call_value(cx: Context, func: Any, args: Sequence[Any], kwargs: Mapping[str,
         if isinstance(call, FunctionType):
             return call_value(cx, StaticValue(call), [func, *args], kwargs, hint)
     cx.raise_(TypeError, f"'{_class_name(cx, func)}' object is not callable")
+
+
+def is_inlined(func: Any) -> bool:
+    """Whether a call writes out Python code, which deals with arguments of two kinds itself."""
+    return isinstance(func, StaticValue) and isinstance(func.value, Closure | FunctionType) and not is_library(func.value)
 
 
 def _class_name(cx: Context, value: Any) -> str:
@@ -126,6 +135,8 @@ def _call_static(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
         return _run_now(cx, func, args, kwargs)
     if rule_of(func) is not None or is_library(func):
         return call_library(cx, func, args, kwargs, hint)
+    if _name_of(func) == "prange" and getattr(func, "__module__", "").startswith("numba"):
+        return _HANDLERS[range](cx, args, kwargs, hint)
     if isinstance(func, type):
         return _construct(cx, func, args, kwargs)
     if isinstance(func, MethodType) and not isinstance(func.__self__, type):
@@ -138,11 +149,7 @@ def _call_static(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
     if not callable(func):
         cx.raise_(TypeError, f"'{type(func).__name__}' object is not callable")
     if is_elementwise(func) and any(isinstance(arg, Leaf) and getattr(arg.type, "rank", 0) for arg in args):
-        raise cx.refusal(
-            NotDifferentiable,
-            f"'{_name_of(func)}' applies a scalar function to every element of an array.",
-            "Call it for one element at a time in a loop.",
-        )
+        return call_value(cx, StaticValue(builtin_texts.elementwise), [StaticValue(func), *args], kwargs, hint)
     try:
         function, first, more = unwrap(func)
     except NotDifferentiable as error:

@@ -96,6 +96,19 @@ class Maybe:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Choice:
+    """One of two values of different kinds, such as None or a number: `first` where `test` holds, else `second`.
+
+    `kinds` tell the alternatives apart.
+    """
+
+    test: Expr
+    first: Any
+    second: Any
+    kinds: tuple[Any, Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Poison:
     """A variable whose values on different paths cannot be one value; reading it is refused."""
 

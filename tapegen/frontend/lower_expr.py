@@ -7,7 +7,8 @@ may be written: the expression stays in one piece, with Python's short-circuit.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import gast
@@ -15,6 +16,7 @@ import gast
 from tapegen.errors import BadArgument, NotDifferentiable, UnsupportedSyntax
 from tapegen.frontend.lower_context import (
     Captured,
+    Choice,
     Closure,
     Context,
     Frame,
@@ -28,6 +30,7 @@ from tapegen.frontend.lower_join import branches
 from tapegen.frontend.lower_merge import ABSENT, converted, merged_type
 from tapegen.frontend.lower_values import (
     capture,
+    definite,
     describe,
     emit_call,
     expr_of,
@@ -256,6 +259,8 @@ def _binary(cx: Context, node: gast.BinOp, hint: str | None) -> Any:
 
 def binary(cx: Context, func: Any, left: Any, right: Any, hint: str | None = None) -> Any:
     """`left op right`."""
+    if isinstance(left, Choice) or isinstance(right, Choice):
+        return split(cx, (left, right), lambda a, b: binary(cx, func, a, b, hint), hint)
     if type_of(left) is not None and type_of(right) is not None:
         if func is operator.pow:
             _check_power(cx, left, right)
@@ -361,7 +366,7 @@ def _unary(cx: Context, node: gast.UnaryOp, hint: str | None) -> Any:
         value = evaluate(cx, node.operand)
         test = not_(cx, truth(cx, value))
         return StaticValue(test) if isinstance(test, bool) else Leaf(test)
-    value = evaluate(cx, node.operand)
+    value = definite(cx, evaluate(cx, node.operand))
     func = _UNARY[type(node.op)]
     content = struct_of(cx, value)
     if content is not None and content.kind == "object":
@@ -414,7 +419,7 @@ def _simple(expr: Expr) -> bool:
 def compare(cx: Context, op: gast.cmpop, left: Any, right: Any, hint: str | None = None) -> Any:
     """One comparison."""
     if isinstance(op, gast.Is | gast.IsNot):
-        return StaticValue(_is(cx, left, right) == isinstance(op, gast.Is))
+        return _identity(cx, left, right, isinstance(op, gast.Is))
     if isinstance(op, gast.In | gast.NotIn):
         found = _contains(cx, right, left)
         if isinstance(op, gast.In):
@@ -426,6 +431,8 @@ def compare(cx: Context, op: gast.cmpop, left: Any, right: Any, hint: str | None
 
 def compare_values(cx: Context, func: Any, left: Any, right: Any, hint: str | None = None) -> Any:
     """`left < right` and its siblings."""
+    if isinstance(left, Choice) or isinstance(right, Choice):
+        return split(cx, (left, right), lambda a, b: compare_values(cx, func, a, b, hint), hint)
     if type_of(left) is not None and type_of(right) is not None:
         return emit_call(cx, func, (left, right), hint=hint)
     known = fold(cx, func, (left, right))
@@ -459,6 +466,20 @@ def _equal_sequences(cx: Context, func: Any, a: Struct, b: Struct) -> Any:
         test = not_(cx, truth(cx, result))
         return StaticValue(test) if isinstance(test, bool) else Leaf(test)
     return result
+
+
+def _identity(cx: Context, left: Any, right: Any, wanted: bool) -> Any:
+    """`left is right` (or `is not`)."""
+    if isinstance(right, Choice):
+        left, right = right, left
+    if not isinstance(left, Choice):
+        return StaticValue(_is(cx, left, right) == wanted)
+    answers = [_is(cx, part, right) == wanted for part in (left.first, left.second)]
+    if answers[0] == answers[1]:
+        return StaticValue(answers[0])
+    test = left.test if answers[0] else not_(cx, left.test)
+    assert not isinstance(test, bool)
+    return Leaf(test)
 
 
 def _is(cx: Context, left: Any, right: Any) -> bool:
@@ -564,8 +585,14 @@ def _ternary(cx: Context, node: gast.IfExp, hint: str | None) -> Any:
     test = condition(cx, node.test)
     if isinstance(test, bool):
         return evaluate(cx, node.body if test else node.orelse, hint)
-    a = quietly(cx, lambda: evaluate(cx, node.body))
-    b = quietly(cx, lambda: evaluate(cx, node.orelse)) if a is not None else None
+
+    def side(part: gast.AST, outcome: bool) -> Any:
+        with refined(cx):
+            refine(cx, node.test, outcome)
+            return evaluate(cx, part)
+
+    a = quietly(cx, lambda: side(node.body, True))
+    b = quietly(cx, lambda: side(node.orelse, False)) if a is not None else None
     if a is not None and b is not None and type_of(a) is not None and type_of(b) is not None:
         ints = all(isinstance(type_of(v), Scalar) and not is_floating(type_of(v)) for v in (a, b))  # type: ignore[arg-type]
         if ints or cx.whole:
@@ -573,7 +600,7 @@ def _ternary(cx: Context, node: gast.IfExp, hint: str | None) -> Any:
             return Leaf(
                 Call(ops.ifelse, (test, converted(expr_of(cx, a), type_), converted(expr_of(cx, b), type_)), (), type_)
             )
-    return choose(cx, test, lambda: evaluate(cx, node.body), lambda: evaluate(cx, node.orelse), hint)
+    return choose(cx, test, lambda: side(node.body, True), lambda: side(node.orelse, False), hint)
 
 
 def choose(cx: Context, test: Expr, a: Callable[[], Any], b: Callable[[], Any], hint: str | None) -> Any:
@@ -590,6 +617,56 @@ def choose(cx: Context, test: Expr, a: Callable[[], Any], b: Callable[[], Any], 
 
     branches(cx, test, into(a), into(b), None)
     return poison_check(cx, cx.state.vars.pop(key))
+
+
+# ---- values of two kinds ------------------------------------------------------------------------------------
+
+
+def split(cx: Context, values: Sequence[Any], compute: Callable[..., Any], hint: str | None = None) -> Any:
+    """`compute(*values)` where some values are of two kinds: for each kind by itself."""
+    for k, value in enumerate(values):
+        if not isinstance(value, Choice):
+            continue
+        if any(isinstance(part, StaticValue) and part.value is None for part in (value.first, value.second)):
+            return compute(*values[:k], definite(cx, value), *values[k + 1 :])
+        first, second = ((*values[:k], part, *values[k + 1 :]) for part in (value.first, value.second))
+        return choose(cx, value.test, lambda: compute(*first), lambda: compute(*second), hint)
+    return compute(*values)
+
+
+def refine(cx: Context, node: gast.AST, outcome: bool) -> None:
+    """Note what a test has told: a variable is None, or is not."""
+    match node:
+        case gast.UnaryOp() if isinstance(node.op, gast.Not):
+            refine(cx, node.operand, not outcome)
+        case gast.BoolOp() if isinstance(node.op, gast.And) == outcome:
+            for part in node.values:
+                refine(cx, part, outcome)
+        case gast.Compare() if len(node.ops) == 1 and isinstance(node.ops[0], gast.Is | gast.IsNot):
+            other = node.comparators[0]
+            if isinstance(node.left, gast.Name) and isinstance(other, gast.Constant) and other.value is None:
+                _refine_name(cx, node.left.id, isinstance(node.ops[0], gast.Is) == outcome)
+
+
+def _refine_name(cx: Context, name: str, is_none: bool) -> None:
+    key = (cx.frame, name)
+    value = cx.state.vars.get(key)
+    if isinstance(value, Choice):
+        for part in (value.first, value.second):
+            if (isinstance(part, StaticValue) and part.value is None) == is_none:
+                cx.state.vars[key] = part
+
+
+@contextmanager
+def refined(cx: Context) -> Iterator[None]:
+    """Forget what tests have told when the expression is over."""
+    before = {key: value for key, value in cx.state.vars.items() if isinstance(value, Choice)}
+    try:
+        yield
+    finally:
+        for key, value in before.items():
+            if cx.state.vars.get(key) in (value.first, value.second):
+                cx.state.vars[key] = value
 
 
 # ---- conditions ----------------------------------------------------------------------------------------------------
@@ -610,13 +687,15 @@ def _test(cx: Context, node: gast.AST) -> bool | Expr:
     """The truth of a node."""
     with cx.at(node):
         match node:
-            case gast.UnaryOp(gast.Not(), operand_):
-                return not_(cx, _test(cx, operand_))
+            case gast.UnaryOp() if isinstance(node.op, gast.Not):
+                return not_(cx, _test(cx, node.operand))
             case gast.BoolOp():
                 func = ops.and_ if isinstance(node.op, gast.And) else ops.or_
                 result = _test(cx, node.values[0])
-                for part in node.values[1:]:
-                    result = _both_tests(cx, func, result, part)
+                with refined(cx):
+                    for k, part in enumerate(node.values[1:]):
+                        refine(cx, node.values[k], func is ops.and_)
+                        result = _both_tests(cx, func, result, part)
                 return result
     return truth(cx, evaluate(cx, node))
 

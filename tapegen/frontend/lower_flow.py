@@ -28,7 +28,7 @@ from tapegen.frontend.lower_context import (
     PathEnds,
     State,
 )
-from tapegen.frontend.lower_expr import condition, evaluate
+from tapegen.frontend.lower_expr import condition, evaluate, refine
 from tapegen.frontend.lower_join import branches
 from tapegen.frontend.lower_live import always_escapes, has_escape
 from tapegen.frontend.lower_merge import look_up, or_all
@@ -37,6 +37,7 @@ from tapegen.frontend.lower_values import expr_of, not_, poison_check
 from tapegen.frontend.structure import StaticValue
 
 FALL = "fall"
+_POSITION = ("lineno", "col_offset", "end_lineno", "end_col_offset")
 
 
 @dataclass(eq=False, slots=True)
@@ -73,7 +74,9 @@ def compound(*kinds: type) -> Callable[[Handler], Handler]:
 def run_body(cx: Context, body: Sequence[gast.stmt]) -> Any:
     """Run the body of a function; returns what it returns."""
     if not always_escapes(list(body)):
-        body = [*body, gast.Return(None)]
+        end = gast.Return(None)
+        vars(end).update({name: getattr(body[-1], name) for name in _POSITION})
+        body = [*body, end]
     run(cx, body, Region())
     if cx.builder.dead:
         raise PathEnds
@@ -188,29 +191,45 @@ def _if(cx: Context, stmt: gast.If, rest: Sequence[gast.stmt], region: Region) -
         run(cx, chosen, Region(live))
         return False
     if not (has_escape(stmt.body) or has_escape(stmt.orelse)):
-        branches(cx, test, lambda: run(cx, stmt.body, Region(live)), lambda: run(cx, stmt.orelse, Region(live)), live)
+        branches(cx, test, *_sides(cx, stmt, stmt.body, stmt.orelse, Region(live)), live)
         return False
     body_leaves, orelse_leaves = always_escapes(stmt.body), always_escapes(stmt.orelse)
     if not (body_leaves or orelse_leaves) and rest:
         # some paths of a branch leave, some go on: flags tell which
         inner = Region(live.union(*(head | after for head, after in cx.frame.loops)))
-        branches(cx, test, lambda: run(cx, stmt.body, inner), lambda: run(cx, stmt.orelse, inner), inner.live)
+        branches(cx, test, *_sides(cx, stmt, stmt.body, stmt.orelse, inner), inner.live)
         return False
     body = stmt.body if body_leaves else [*stmt.body, *rest]
     orelse = stmt.orelse if orelse_leaves else [*stmt.orelse, *rest]
     if region.ends is None:
-        branches(cx, test, lambda: run(cx, body, region), lambda: run(cx, orelse, region), region.live)
+        branches(cx, test, *_sides(cx, stmt, body, orelse, region), region.live)
         return True
     if cx.whole:
         raise NotWhole
     opened = OpenIf(test, Builder(), Builder(), cx.origin)
     outer = cx.state
+    first, second = _sides(cx, stmt, body, orelse, region)
     with cx.block(opened.body, outer.copy()):
-        run(cx, body, region)
+        first()
     with cx.block(opened.orelse, outer.copy()):
-        run(cx, orelse, region)
+        second()
     cx.emit(opened)
     return True
+
+
+def _sides(
+    cx: Context, stmt: gast.If, body: Sequence[gast.stmt], orelse: Sequence[gast.stmt], region: Region
+) -> tuple[Callable[[], None], Callable[[], None]]:
+    """What the two branches run, with what the test tells them."""
+
+    def side(block: Sequence[gast.stmt], outcome: bool) -> Callable[[], None]:
+        def todo() -> None:
+            refine(cx, stmt.test, outcome)
+            run(cx, block, region)
+
+        return todo
+
+    return side(body, True), side(orelse, False)
 
 
 def _live_behind(cx: Context, stmt: gast.stmt) -> frozenset[str]:

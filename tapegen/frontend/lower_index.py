@@ -13,6 +13,7 @@ import numpy as np
 from tapegen.errors import NotDifferentiable
 from tapegen.frontend.lower_context import (
     Captured,
+    Choice,
     Context,
     NeedsStatic,
     NotWhole,
@@ -20,11 +21,12 @@ from tapegen.frontend.lower_context import (
     SliceValue,
     known_value,
 )
-from tapegen.frontend.lower_expr import evaluate, evaluates
+from tapegen.frontend.lower_expr import evaluate, evaluates, split
 from tapegen.frontend.lower_list import Widen, set_item, widen_cell
 from tapegen.frontend.lower_list import item as list_item
 from tapegen.frontend.lower_values import (
     captured_child,
+    definite,
     describe,
     emit_call,
     expr_of,
@@ -133,6 +135,8 @@ def _index_values(cx: Context, node: gast.AST) -> list[Any]:
 def load_place(cx: Context, place: Place, hint: str | None = None) -> Any:
     """The value of `base[index]`."""
     base, index = place.base, place.index
+    if any(isinstance(part, Choice) for part in (base, *index)):
+        return split(cx, (base, *index), lambda owner, *parts: load_place(cx, Place(owner, list(parts)), hint), hint)
     if place.is_array:
         return _load(cx, base, index, hint)
     if isinstance(base, Captured):
@@ -403,7 +407,8 @@ def _index(array: np.ndarray, index: tuple[Any, ...]) -> Any:
 
 def store_place(cx: Context, place: Place, value: Any, *, accumulate: bool = False) -> None:
     """`base[index] = value` (or `+=`)."""
-    base, index = place.base, place.index
+    base, index = definite(cx, place.base), [definite(cx, part) for part in place.index]
+    place = Place(base, index)
     if place.is_array:
         _store(cx, base, index, value, accumulate=accumulate)
         return

@@ -14,6 +14,7 @@ from tapegen.frontend.lower_expr import evaluate
 from tapegen.frontend.lower_index import Place, load_place
 from tapegen.frontend.lower_list import item, length
 from tapegen.frontend.lower_values import (
+    definite,
     describe,
     emit_call,
     expr_of,
@@ -37,6 +38,7 @@ def iterable(cx: Context, node: gast.AST) -> Series:
 
 def series_of(cx: Context, value: Any) -> Series:
     """A value as a series."""
+    value = definite(cx, value)
     if isinstance(value, Series):
         return value
     if isinstance(value, Leaf) and isinstance(value.type, Array):

@@ -9,17 +9,19 @@ from tapegen.frontend.lower_context import (
     RESULT,
     Builder,
     Cell,
+    Choice,
     Context,
     Key,
     NotWhole,
     OpenIf,
+    OpenLatch,
     PathEnds,
     State,
 )
 from tapegen.frontend.lower_list import Widen, needs_widening, widen_cell
 from tapegen.frontend.lower_merge import ABSENT, ANYTHING, Merge, look_up
 from tapegen.frontend.lower_values import not_
-from tapegen.ir.nodes import Assign, Expr, Var
+from tapegen.ir.nodes import Expr, Var
 
 
 def branches(
@@ -91,6 +93,10 @@ def _joined(cx: Context, base: State, sides: list[tuple[Builder, State]], live: 
         if all(value is values[0] for value in values):
             merged.vars[key] = values[0]
             continue
+        whole = base.vars.get(key)
+        if isinstance(whole, Choice) and all(value in (whole, whole.first, whole.second) for value in values):
+            merged.vars[key] = whole  # the branches only know which of the two it is
+            continue
         frame, name = key
         if frame is not None and frame not in frames:
             merged.vars[key] = base.vars.get(key, values[0])
@@ -107,13 +113,12 @@ def _joined(cx: Context, base: State, sides: list[tuple[Builder, State]], live: 
             todo.append((template, pairs))
     for number in dict.fromkeys(number for state in states for number in state.cells):
         todo.extend(_joined_cell(cx, merge, number, states))
-    for template, pairs in todo:
-        for (builder, state), (value, _) in zip(sides, pairs, strict=True):
-
-            def put(var: Var, expr: Expr, builder: Builder = builder) -> None:
-                builder.items.append(Assign((var,), expr, cx.origin))
-
-            merge.fill(template, value, state, put)
+    for k, (builder, state) in enumerate(sides):
+        ends: dict[Var, Expr] = {}
+        for template, pairs in todo:
+            merge.fill(template, pairs[k][0], state, ends.__setitem__)
+        if ends:
+            builder.items.append(OpenLatch(list(ends.items()), cx.origin))
     merged.escape_live = None
     if all(state.escape_live is not None for state in states):
         merged.escape_live = frozenset[str]().union(*(state.escape_live or () for state in states))

@@ -460,7 +460,9 @@ def owner_of(cx: Context, name: str) -> Any:
 
 def guarded(cx: Context, loop: gast.stmt, test: bool | Expr, body: list[gast.stmt]) -> gast.If:
     """`if test: body` behind a loop."""
-    made = gast.copy_location(gast.If(Given(test), body, []), loop)
+    made = gast.If(Given(test), body, [])
+    for part in (made, made.test):
+        vars(part).update({name: getattr(loop, name) for name in ("lineno", "col_offset", "end_lineno", "end_col_offset")})
     cx.frame.live.out[id(made)] = cx.frame.live.out[id(loop)]
     cx.kept.append(made)  # its identity must stay its own
     return made

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import builtins
 import dataclasses
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 
 from tapegen.frontend.lower_context import (
     FLAGS,
     Captured,
+    Choice,
     Context,
     Key,
     Maybe,
@@ -99,9 +101,39 @@ class Merge:
             if isinstance(value, Poison):
                 return value
         try:
+            if any(isinstance(value, Choice) for value in values):
+                raise Clash(f"'{base}' is not the same kind of value on all paths.", "Give it the same type on all paths.")
             return self._template(base, sides)
         except Clash as clash:
-            return Poison(f"{clash}", clash.advice)
+            return self._choice(base, sides) or Poison(f"{clash}", clash.advice)
+
+    def _choice(self, base: str, sides: Sequence[Side]) -> Choice | None:
+        """Two kinds of value, if it is two."""
+        groups: dict[Any, list[Side]] = {}
+        for value, state in sides:
+            parts = (value.first, value.second) if isinstance(value, Choice) else (value,)
+            for part in parts:
+                groups.setdefault(self._kind(part, state), []).append((part, state))
+        if len(groups) != 2:
+            return None
+        (kind, first), (other, second) = groups.items()
+        alternatives = self.template(base, first), self.template(base, second)
+        if any(isinstance(part, Poison) for part in alternatives):
+            return None
+        return Choice(self._var(f"{base}_first", BOOL), *alternatives, (kind, other))
+
+    def _kind(self, value: Any, state: State) -> Any:
+        type_ = type_of(value)
+        if isinstance(type_, Array):
+            return (Array, type_.rank, type_.dtype)
+        if type_ is not None:
+            return Scalar
+        if isinstance(value, StaticValue):
+            return value
+        content = self._content(value, state)
+        if isinstance(content, Struct):
+            return (content.kind, content.cls, content.keys)
+        return id(value)
 
     def _template(self, base: str, sides: Sequence[Side]) -> Any:
         first = sides[0][0]
@@ -200,6 +232,8 @@ class Merge:
                 put(template.bound, bound)
             inner = value.value if isinstance(value, Maybe) else value
             self.fill(template.value, ANYTHING if inner is ABSENT else inner, state, put)
+        elif isinstance(template, Choice):
+            self._fill_choice(template, value, state, put)
         elif isinstance(template, Leaf):
             if isinstance(template.expr, Var) and template.expr in self.new:
                 put(template.expr, self._converted(value, template.expr.type))
@@ -211,10 +245,27 @@ class Merge:
             for k, child in enumerate(wanted.children):
                 self.fill(child, ANYTHING if given is ANYTHING else given.children[k], state, put)
 
+    def _fill_choice(self, template: Choice, value: Any, state: State, put: Put) -> None:
+        assert isinstance(template.test, Var)
+        if template.test not in self.new:
+            return
+        first, second, test = value, ANYTHING, cast(Expr, Const(True))
+        if isinstance(value, Choice):
+            first, second, test = value.first, value.second, value.test
+            if value.kinds != template.kinds:
+                first, second, test = second, first, Call(operator.not_, (test,), (), BOOL)
+        elif value is not ANYTHING and self._kind(value, state) != template.kinds[0]:
+            first, second, test = ANYTHING, value, Const(False)
+        put(template.test, test)
+        self.fill(template.first, first, state, put)
+        self.fill(template.second, second, state, put)
+
     def _converted(self, value: Any, type_: Type) -> Expr:
         if value is ANYTHING or isinstance(value, Poison):
             return zero_of(type_)
-        return converted(expr_of(self.cx, value), type_)
+        known = value.known if isinstance(value, Leaf) and value.type != type_ else UNKNOWN
+        expr = Const(known) if is_number(known) else expr_of(self.cx, value)
+        return converted(expr, type_)
 
 
 # ---- types ---------------------------------------------------------------------------------------------------------
@@ -298,6 +349,8 @@ def same_shape(cx: Context, a: Any, b: Any) -> bool:
         return a == b
     if isinstance(a, Poison) and isinstance(b, Poison):
         return True
+    if isinstance(a, Choice) and isinstance(b, Choice):
+        return a.kinds == b.kinds and same_shape(cx, a.first, b.first) and same_shape(cx, a.second, b.second)
     if isinstance(a, Ref) and isinstance(b, Ref):
         if a.cell == b.cell:
             return True

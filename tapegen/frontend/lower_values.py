@@ -16,6 +16,7 @@ from tapegen.errors import BadArgument, NotDifferentiable
 from tapegen.frontend.lower_context import (
     Bound,
     Captured,
+    Choice,
     Closure,
     Context,
     Frame,
@@ -40,6 +41,8 @@ from tapegen.ir.types import BOOL, INT, Array, ListOf, Scalar, TupleOf, Type, is
 
 def expr_of(cx: Context, value: Any) -> Expr:
     """An abstract value as an operand."""
+    if isinstance(value, Choice):
+        value = definite(cx, value)
     match value:
         case Leaf(expr):
             return cx.resolve(expr)
@@ -73,6 +76,21 @@ def const_expr(constant: Any) -> Expr:
     if isinstance(constant, tuple):
         return Tuple(tuple(map(const_expr, constant)))
     return Const(constant)
+
+
+def definite(cx: Context, value: Any) -> Any:
+    """What a variable that may be None is where only something else makes sense; None raises as in Python."""
+    if not isinstance(value, Choice):
+        return value
+    none = [isinstance(part, StaticValue) and part.value is None for part in (value.first, value.second)]
+    if not any(none):
+        raise cx.refusal(
+            BadArgument, "this is one of two kinds of value, depending on the path taken.", "Give it one type on all paths."
+        )
+    test = value.test if none[0] else not_(cx, value.test)
+    assert not isinstance(test, bool)
+    cx.raise_if(test, TypeError, "unsupported operand type(s): 'NoneType'")
+    return value.second if none[0] else value.first
 
 
 def describe(cx: Context, value: Any) -> str:
@@ -425,6 +443,8 @@ def truth(cx: Context, value: Any) -> bool | Expr:
     known = known_value(value)
     if known is not UNKNOWN:
         return bool(known)
+    if isinstance(value, Choice):
+        return _either(cx, value.test, truth(cx, value.first), truth(cx, value.second))
     if isinstance(value, Leaf):
         type_ = value.type
         if isinstance(type_, Array):
@@ -445,6 +465,21 @@ def truth(cx: Context, value: Any) -> bool | Expr:
     if isinstance(value, Series):
         raise cx.refusal(NotDifferentiable, "the truth of an iterator is not a useful test.", "Compare lengths.")
     return True
+
+
+def _either(cx: Context, test: Expr, first: bool | Expr, second: bool | Expr) -> bool | Expr:
+    """`first if test else second` of truths."""
+    if first is True:
+        return test if second is False else True if second is True else Call(ops.or_, (test, second), (), BOOL)
+    if second is False:
+        return False if first is False else Call(ops.and_, (test, first), (), BOOL)
+    other = not_(cx, test)
+    assert not isinstance(other, bool)
+    if first is False:
+        return other if second is True else Call(ops.and_, (other, second), (), BOOL)
+    if second is True:
+        return Call(ops.or_, (other, first), (), BOOL)
+    return Call(ops.ifelse, (test, first, second), (), BOOL)
 
 
 _AMBIGUOUS = "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
