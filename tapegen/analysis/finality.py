@@ -20,7 +20,7 @@ from tapegen.analysis.effects import Effects, effects_of
 from tapegen.analysis.extents import Extents
 from tapegen.analysis.integer_sets import Solver
 from tapegen.analysis.linear import And, Formula, Linear, Or, at_least, equal
-from tapegen.analysis.places import expressions, is_one_of, moves, operands, statements
+from tapegen.analysis.places import expressions, operands, statements, viewed
 from tapegen.analysis.regions import Region, Regions
 from tapegen.analysis.sites import Site, Sites, sites_of
 from tapegen.ir import ops
@@ -34,7 +34,6 @@ from tapegen.ir.nodes import (
     For,
     Function,
     If,
-    Load,
     Raise,
     Slice,
     Stmt,
@@ -157,16 +156,11 @@ class Finality:
         return False
 
     def _base(self, var: Var) -> Var | None:
-        """The array of which a name is certainly a view, if evaluating its definition again makes the same view."""
+        """The array of which a name is a view that can be made again."""
         definitions = self.sites.definitions.get(var, [])
         if len(definitions) != 1 or var in self.sites.params:
             return None
-        stmt, value = definitions[0].site.stmt, definitions[0].value
-        assert isinstance(stmt, Assign)
-        if not isinstance(value, Load) and not (isinstance(value, Call) and is_one_of(value.func, ops.VIEW_CALLS)):
-            return None
-        ((_, move),) = moves(stmt)
-        return move.sources[0] if move.sources and not move.fresh else None
+        return viewed(definitions[0].value)
 
     # ---- time --------------------------------------------------------------------------------------------------------
 
@@ -212,11 +206,12 @@ class Finality:
         integers = self.extents.integers
         parts: list[Formula] = [times, integers.domain(at), *a.facts, integers.domain(b_at).twin()]
         parts += [fact.twin() for fact in b.facts]
-        parts += [
-            equal(mine, theirs.twin())
-            for mine, theirs in zip(a.coordinates, b.coordinates)
-            if mine is not None and theirs is not None
-        ]
+        if a.view == b.view:
+            parts += [
+                equal(mine, theirs.twin())
+                for mine, theirs in zip(a.coordinates, b.coordinates)
+                if mine is not None and theirs is not None
+            ]
         for loop in at.common_loops(b_at):
             if loop in a.instance and loop in b.instance:
                 trip = Linear.of(integers.trips(loop).order)
@@ -295,7 +290,8 @@ class Finality:
             for region in self._written(site):
                 yield region, True
         for expr in expressions(stmt):
-            for array, index in operands(expr):
+            makes_view = isinstance(stmt, Assign) and viewed(stmt.value) is not None  # which looks at no element
+            for array, index in list(operands(expr))[makes_view:]:
                 for region in self._regions.regions(array, index, site):
                     yield region, False
 

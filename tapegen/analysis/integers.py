@@ -113,7 +113,7 @@ class Integers:
         if inner == {outer}:
             if first is None or not _are_exclusive([first, *later]):
                 return self.unknown(var.name, site)
-            return self._single(var, Definition(first.site, None), site)  # joined: one value after the If
+            return self._joined(var, [first, *later], site)
         carriers = {loops[-1] for loops in inner if loops[:-1] == outer and loops}
         if len(inner) != 1 or len(carriers) != 1:
             return self.unknown(var.name, site)
@@ -128,6 +128,17 @@ class Integers:
         if not outer and site.order(loop_site) == "after":
             return self._opaque(self._final, var, ())
         return self.unknown(var.name, site)
+
+    def _joined(self, var: Var, definitions: list[Definition], site: Site) -> Linear:
+        """A name that each branch of an If assigns: one of the values, the same one for all that follows."""
+        values = [None if d.value is None else self.value(d.value, d.site) for d in definitions]
+        made = var not in self._defined
+        result = self._single(var, Definition(definitions[0].site, None), site)
+        known = [value for value in values if value is not None]
+        if made and _is_exact(var) and len(known) == len(values):
+            for symbol in self._defined[var].symbols:
+                symbol.facts.append(Or(tuple(equal(self._defined[var], value) for value in known)))
+        return result
 
     def _initial(self, var: Var, first: Definition | None) -> Linear:
         if first is None:

@@ -101,6 +101,16 @@ def moves(stmt: Assign) -> Iterator[tuple[Var, Move]]:
             yield target, _move(stmt.value)
 
 
+def viewed(value: Expr | None) -> Var | None:
+    """The array of which a value is certainly a view; evaluating it again gives the same view."""
+    if value is None or not is_place_type(value.type):
+        return None
+    if not isinstance(value, Load) and not (isinstance(value, Call) and is_one_of(value.func, ops.VIEW_CALLS)):
+        return None
+    move = _move(value)
+    return move.sources[0] if move.sources and not move.fresh else None
+
+
 def _move(value: Expr) -> Move:
     match value:
         case Var():

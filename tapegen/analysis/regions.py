@@ -37,12 +37,16 @@ class Region:
         Constraints on the coordinates.
     instance : frozenset of Stmt
         Loops of which each trip has a place of its own, and this access means the one of its own trip.
+    view : Var or None
+        The coordinates are those of this name, made once in a call, whose relation to the root is not known; different
+        coordinates are different elements.
     """
 
     root: str
     coordinates: Coordinates = ()
     facts: tuple[Formula, ...] = ()
     instance: frozenset[Stmt] = frozenset()
+    view: Var | None = None
 
 
 class Regions:
@@ -92,7 +96,9 @@ class Regions:
             self._through(definition.value, coordinates, definition.site, facts) if current and move.exact else None
         )
         if mapped is None:
-            yield from self._whole(*move.sources) if not move.items else self._whole(var)
+            once = move.exact and not definition.site.loops and not _repeats(definition.value)
+            for region in self._whole(*((var,) if move.items else move.sources)):
+                yield Region(region.root, coordinates, tuple(facts), view=var) if once else region
         else:
             base, base_coordinates = mapped
             yield from self._place(base, base_coordinates, facts, site)
@@ -116,8 +122,7 @@ class Regions:
                     sources = (name,) if move.items else move.sources
                     whole.update(dict.fromkeys(region.root for region in self._whole(*sources)))
         for root in exact:
-            if root not in whole:
-                yield Region(root, coordinates, tuple(facts))
+            yield Region(root, coordinates, tuple(facts))
         for root in whole:
             yield Region(root)
 
@@ -201,6 +206,11 @@ class Regions:
 
 def _is_move(value: Expr | None) -> bool:
     return isinstance(value, Var) or (isinstance(value, Call) and is_one_of(value.func, _PURE_MOVES))
+
+
+def _repeats(value: Expr | None) -> bool:
+    """Whether a view may show an element twice."""
+    return isinstance(value, Call) and value.func is np.broadcast_to
 
 
 def _move(definition: Definition, var: Var) -> Move:
