@@ -147,10 +147,11 @@ class OpenIf:
 
 @dataclass(eq=False, slots=True)
 class OpenLatch:
-    """What a path through a loop body assigns to the carried variables at its end, all at once."""
+    """What a path assigns at its end to joined or carried variables, all at once; or (`first`) before the loop."""
 
     pairs: list[tuple[Var, Expr]]
     origin: Span | None
+    first: bool = False
 
 
 @dataclass(eq=False, slots=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 from tapegen.errors import Span
 from tapegen.frontend.lower_context import Builder, Context, OpenIf, OpenLatch, OpenLoop
-from tapegen.ir import rewrite
+from tapegen.ir import ops, rewrite
 from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import (
     Assign,
@@ -26,7 +26,7 @@ from tapegen.ir.nodes import (
     Var,
     While,
 )
-from tapegen.ir.types import Array, ListOf, is_floating
+from tapegen.ir.types import is_floating
 
 
 @dataclass(slots=True)
@@ -47,7 +47,7 @@ def finish(
     closer = _Closer(cx)
     closed = closer.block(builder)
     kept = [closer.resolve(result) for result in results]
-    closed = _without_dead(closed, kept)
+    closed = _coalesced(_without_dead(closed, kept), closer.firsts, _reads(closed, kept))
     final: dict[Var, Var] = {}
     for var in params:
         _name(var, supply, final)
@@ -64,6 +64,7 @@ def resolved(cx: Context, node: Any) -> Any:
 @dataclass(slots=True)
 class _Closer:
     cx: Context
+    firsts: set[Stmt] = field(default_factory=set)  # first values of carried variables
     _final: dict[Var, Expr] = field(default_factory=dict)
 
     def resolve(self, node: Any) -> Any:
@@ -83,15 +84,25 @@ class _Closer:
         for item in builder.items:
             match item:
                 case OpenIf():
-                    out.append(If(self.resolve(item.test), self.block(item.body), self.block(item.orelse), item.origin))
+                    out.append(self._if(item))
                 case OpenLoop():
                     out.append(self._loop(item))
+                case OpenLatch(pairs, origin, True):
+                    firsts = [Assign((var,), self.resolve(value), origin) for var, value in pairs]
+                    self.firsts.update(firsts)
+                    out.extend(firsts)
                 case OpenLatch(pairs, origin):
                     pairs = [(var, self.resolve(value)) for var, value in pairs]
                     self._latch(out, [(var, value) for var, value in pairs if var != value], origin)
                 case _:
                     out.append(rewrite.map_headers(item, self.resolve))
         return tuple(out)
+
+    def _if(self, item: OpenIf) -> Stmt:
+        test, body, orelse = self.resolve(item.test), self.block(item.body), self.block(item.orelse)
+        if isinstance(test, Call) and test.func is operator.not_ and orelse:
+            test, body, orelse = test.args[0], orelse, body
+        return If(test, body, orelse, item.origin)
 
     def _loop(self, item: OpenLoop) -> Stmt:
         body = self.block(item.body)
@@ -151,10 +162,39 @@ class _Closer:
 
 def _movable(value: Expr) -> bool:
     """Whether a computation may move down across other computations of values."""
-    return isinstance(value, Call) and not any(
-        isinstance(part, Load) or isinstance(getattr(part, "type", None), Array | ListOf)
-        for part in rewrite.subexpressions(value)
-    )
+    return isinstance(value, Load) or (isinstance(value, Call) and value.func is not ops.pop)
+
+
+# ---- first values --------------------------------------------------------------------------------------------
+
+
+def _reads(body: Block, results: Sequence[Expr]) -> Counter[Var]:
+    """How often each Var is mentioned."""
+    counts: Counter[Var] = Counter()
+    for node in (*results, *(header for stmt in rewrite.statements(body) for header in rewrite.headers(stmt))):
+        counts.update(part for part in rewrite.subexpressions(node) if isinstance(part, Var))
+    return counts
+
+
+def _coalesced(body: Block, firsts: set[Stmt], reads: Counter[Var]) -> Block:
+    """`s = 0.0` and the first value `s_1 = s` of a carried variable become `s_1 = 0.0` where nothing else reads `s`."""
+    out: list[Stmt] = []
+    defined: dict[Var, int] = {}
+    for stmt in body:
+        if stmt in firsts and isinstance(stmt, Assign) and isinstance(stmt.value, Var):
+            (target,), value = stmt.targets, stmt.value
+            if value in defined and reads[value] == 1 and value.type == target.type:
+                made = out[defined[value]]
+                assert isinstance(made, Assign)
+                out[defined.pop(value)] = Assign((target,), made.value, made.origin)
+                continue
+        if isinstance(stmt, Assign) and len(stmt.targets) == 1:
+            defined[stmt.targets[0]] = len(out)
+        inner = rewrite.blocks(stmt)
+        if inner:
+            stmt = rewrite.with_blocks(stmt, tuple(_coalesced(block, firsts, reads) for block in inner))
+        out.append(stmt)
+    return tuple(out)
 
 
 # ---- what nobody reads ---------------------------------------------------------------------------------------------

@@ -43,7 +43,7 @@ from tapegen.frontend.lower_merge import ABSENT, ANYTHING, Merge, look_up, or_al
 from tapegen.frontend.lower_stmt import assign_target
 from tapegen.frontend.lower_values import expr_of, not_
 from tapegen.frontend.structure import Leaf, StaticValue
-from tapegen.ir.nodes import Assign, Break, Const, Expr, Var
+from tapegen.ir.nodes import Break, Const, Expr, Var
 from tapegen.ir.types import BOOL, INT, Array
 
 EXIT = "exit"
@@ -292,8 +292,8 @@ class _Loop:
                 end.builder.items.append(OpenLatch(list(latch.items()), cx.origin))
             if end.kind != FALL:
                 end.builder.items.append(Break(cx.origin))
-        for var, value in first.items():
-            cx.emit(Assign((var,), value, cx.origin))
+        if first:
+            cx.emit(OpenLatch(list(first.items()), cx.origin, first=True))
         target = self.counter if self.series is not None else None
         cx.emit(OpenLoop(body, cx.origin, self.test, target, self.bounds))
         cx.state = self._behind(entry, templates, merge, runs)

@@ -86,13 +86,15 @@ class Merge:
 
     def template(self, base: str, sides: Sequence[Side]) -> Any:
         """The value that stands for the values of all sides."""
-        sides = [side for side in sides if side[0] is not ANYTHING]
-        if not sides:
+        rest = [side for side in sides if side[0] is not ANYTHING]
+        if not rest:
             return ANYTHING
+        if len(rest) < len(sides):
+            return self._partial(base, rest)
         values = [value for value, _ in sides]
         if any(value is ABSENT for value in values):
             rest = [side for side in sides if side[0] is not ABSENT]
-            return Maybe(self.template(base, rest), self._flag(base)) if rest else ABSENT
+            return Maybe(self._partial(base, rest), self._flag(base)) if rest else ABSENT
         if any(isinstance(value, Maybe) for value in values):
             inner = self.template(base, [(value.value if isinstance(value, Maybe) else value, s) for value, s in sides])
             bounds = {value.bound if isinstance(value, Maybe) else Const(True) for value in values}
@@ -107,6 +109,16 @@ class Merge:
         except Clash as clash:
             return self._choice(base, sides) or Poison(f"{clash}", clash.advice)
 
+    def _partial(self, base: str, sides: Sequence[Side]) -> Any:
+        """The template for some of the paths: what they compute needs a name that all paths assign."""
+        if all(isinstance(value, StaticValue) and same_static(value.value, sides[0][0].value) for value, _ in sides):
+            return sides[0][0] if not self.fresh else self.template(base, sides)
+        outer, self.fresh = self.fresh, True
+        try:
+            return self.template(base, sides)
+        finally:
+            self.fresh = outer
+
     def _choice(self, base: str, sides: Sequence[Side]) -> Choice | None:
         """Two kinds of value, if it is two."""
         groups: dict[Any, list[Side]] = {}
@@ -117,7 +129,7 @@ class Merge:
         if len(groups) != 2:
             return None
         (kind, first), (other, second) = groups.items()
-        alternatives = self.template(base, first), self.template(base, second)
+        alternatives = self._partial(base, first), self._partial(base, second)
         if any(isinstance(part, Poison) for part in alternatives):
             return None
         return Choice(self._var(f"{base}_first", BOOL), *alternatives, (kind, other))
