@@ -1,1 +1,48 @@
 """tapegen: gradients of ordinary Python functions as readable, compiled Python."""
+
+from tapegen.api import Differentiable, differentiable, grad, value_and_grad, vjp
+from tapegen.errors import (
+    AliasError,
+    BadArgument,
+    BuildError,
+    CacheWarning,
+    CompileLimit,
+    MissingRule,
+    NameConflict,
+    NotDifferentiable,
+    PerformanceWarning,
+    SourceUnavailable,
+    TapegenError,
+    TapeMemoryError,
+    UnsupportedSyntax,
+)
+from tapegen.rules.registry import expands, inactive, linear, partials, pullback
+from tapegen.testing import check_grads, check_rule
+
+__all__ = [
+    "AliasError",
+    "BadArgument",
+    "BuildError",
+    "CacheWarning",
+    "CompileLimit",
+    "Differentiable",
+    "MissingRule",
+    "NameConflict",
+    "NotDifferentiable",
+    "PerformanceWarning",
+    "SourceUnavailable",
+    "TapeMemoryError",
+    "TapegenError",
+    "UnsupportedSyntax",
+    "check_grads",
+    "check_rule",
+    "differentiable",
+    "expands",
+    "grad",
+    "inactive",
+    "linear",
+    "partials",
+    "pullback",
+    "value_and_grad",
+    "vjp",
+]

@@ -18,7 +18,7 @@ from tapegen.transform.expand import expand
 from tapegen.transform.facts import Facts, facts_of
 from tapegen.transform.record import Decision, Recorded, record
 from tapegen.transform.reverse import Sweeps, reverse
-from tapegen.transform.share import share_loads
+from tapegen.transform.share import accumulations, share_loads
 from tapegen.transform.tapes import Laid, Tape, lay_out
 from tapegen.transform.tidy import reads_of, resolve_primal_as, tidy
 
@@ -100,7 +100,8 @@ def differentiate(
     results = [v for v, active in zip(last.values, active_results, strict=True) if active and isinstance(v, Var)]
     facts = facts_of(lowered, wrt, results)
     expanded = replace(lowered, body=(*expand(tuple(body), facts.activity.varied, names), last))
-    shared = share_loads(expanded.body, effects_of(expanded), user_names)
+    accumulating = replace(expanded, body=accumulations(expanded.body, effects_of(expanded)))
+    shared = share_loads(accumulating.body, effects_of(accumulating), user_names)
     if shared != lowered.body:
         expanded = replace(expanded, body=shared)
         facts = facts_of(expanded, wrt, results)

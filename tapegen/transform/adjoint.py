@@ -116,6 +116,12 @@ class Adjoints:
             assert isinstance(arg, Var)
             self.reverser.contribute(arg, self.unbroadcast(term, arg, target))
 
+    def _spans(self, partial: Expr, target: Var) -> bool:
+        """Whether a partial is known to have the shape of the result."""
+        extents = self.reverser.shapes.of(target)
+        arrays = [var for var in rewrite.free_vars(partial) if isinstance(var.type, Array)]
+        return any(self.reverser.shapes.of(var) == extents for var in arrays)
+
     def _transposed(
         self, stmt: Assign, targets: tuple[Var, ...], call: Call, rule: Rule, totals: tuple[Expr | None, ...]
     ) -> None:

@@ -574,7 +574,7 @@ class _Recorder:
                 out.append(Push(counter.name, counter))
                 pending.discard(counter)
             for var in sorted(pending, key=lambda v: v.name):
-                if self._last_definition(var, scope) is stmt:
+                if var not in self.sweeps.captures and self._last_definition(var, scope) is stmt:
                     out.append(Push(var.name, var, stmt.origin))
                     pending.discard(var)
             for kept in self.sweeps.after.get(stmt, ()):

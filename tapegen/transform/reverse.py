@@ -479,7 +479,8 @@ class _Reverser:
             self._load(stmt, value, total)
         elif isinstance(value, Call):
             self.adjoints.call(stmt, (target,), value, (total,))
-        self._forget(target)
+        if not self.scopes.is_merge(target):
+            self._forget(target)
 
     def _values(self, stmt: Assign) -> None:
         totals = [self._consume(target) if target in self.active else None for target in stmt.targets]

@@ -1,13 +1,20 @@
-"""Reads of the same element: `u[i] * u[i]` loads once, so that its derivative is `2.0 * u[i]` and records once."""
+"""What the user wrote in a longer way than the derivative needs.
+
+`u[i] * u[i]` loads once, so that its derivative is `2.0 * u[i]` and records once; `u[i] = u[i] + x` accumulates, so
+that its adjoint reads `u_bar[i]` and leaves it alone.
+"""
 
 from __future__ import annotations
 
+import operator
+from collections import Counter
 from collections.abc import Set
+from dataclasses import replace
 
 from tapegen.analysis.effects import Effects
-from tapegen.ir import rewrite
-from tapegen.ir.nodes import Assign, Block, Load, Stmt, Var
-from tapegen.ir.types import Scalar
+from tapegen.ir import build, rewrite
+from tapegen.ir.nodes import Assign, Block, Call, Expr, Load, Slice, Stmt, Store, Var
+from tapegen.ir.types import Array, Scalar
 
 
 def share_loads(block: Block, effects: Effects, user_names: Set[str]) -> Block:
@@ -53,3 +60,75 @@ def share_loads(block: Block, effects: Effects, user_names: Set[str]) -> Block:
 
 def _targets(stmt: Stmt) -> tuple[Var, ...]:
     return stmt.targets if isinstance(stmt, Assign) else ()
+
+
+def accumulations(block: Block, effects: Effects) -> Block:
+    """Write `t = a[i]; t_1 = t + x; a[i] = t_1` as `a[i] += x`, where nothing else reads t and t_1.
+
+    Parameters
+    ----------
+    block : Block
+        The body of a lowered function.
+    effects : Effects
+        What its statements write.
+    """
+    reads: Counter[Var] = Counter()
+    for stmt in rewrite.statements(block):
+        for header in rewrite.headers(stmt):
+            reads.update(part for part in rewrite.subexpressions(header) if isinstance(part, Var))
+    return _accumulated(block, effects, reads)
+
+
+def _accumulated(block: Block, effects: Effects, reads: Counter[Var]) -> Block:
+    out: list[Stmt] = []
+    for stmt in block:
+        inner = rewrite.blocks(stmt)
+        if inner:
+            stmt = rewrite.with_blocks(stmt, tuple(_accumulated(part, effects, reads) for part in inner))
+        elif isinstance(stmt, Store) and not stmt.accumulate and isinstance(stmt.value, Var) and reads[stmt.value] == 1:
+            stmt = _accumulation(out, stmt, effects, reads)
+        out.append(stmt)
+    return tuple(out)
+
+
+def _accumulation(before: list[Stmt], stmt: Store, effects: Effects, reads: Counter[Var]) -> Store:
+    """The store as an accumulating one if it adds to what it overwrites; its load and sum leave `before`."""
+    added = _definition(before, stmt.value)
+    if added is None or not isinstance(before[added], Assign):
+        return stmt
+    total = before[added].value  # type: ignore[union-attr]
+    if not isinstance(total, Call) or total.func not in (operator.add, operator.sub):
+        return stmt
+    for position in (0, 1) if total.func is operator.add else (0,):
+        held, other = total.args[position], total.args[1 - position]
+        loaded = _definition(before, held)
+        if loaded is None or held == other or reads[held] != 1:  # type: ignore[index]
+            continue
+        load = before[loaded].value  # type: ignore[union-attr]
+        if not isinstance(load, Load) or (load.array, load.index) != (stmt.array, stmt.index):
+            continue
+        if any(isinstance(item.type, Array) for item in load.index if not isinstance(item, Slice)):
+            continue  # a repeated index would add more than once
+        if load.type != total.type and build.rank_of(load.type) != build.rank_of(total.type):
+            continue
+        roots = effects.roots(stmt.array)
+        between = [part for k in range(loaded, len(before)) for part in rewrite.statements((before[k],))]
+        if any(effects.writes.get(part, frozenset()) & roots for part in between):
+            continue
+        value: Expr = other
+        if total.func is operator.sub:
+            value = Var(held.name, other.type)  # type: ignore[union-attr]
+            before[added] = Assign((value,), Call(operator.neg, (other,), (), other.type), before[added].origin)
+        else:
+            del before[added]
+        del before[loaded]
+        return replace(stmt, value=value, accumulate=True)
+    return stmt
+
+
+def _definition(before: list[Stmt], value: Expr) -> int | None:
+    for k in range(len(before) - 1, -1, -1):
+        stmt = before[k]
+        if isinstance(stmt, Assign) and stmt.targets == (value,):
+            return k
+    return None

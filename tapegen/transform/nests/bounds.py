@@ -8,6 +8,7 @@ name is assigned again.  `Facts.nonnegative` is the only prover; a stronger one 
 from __future__ import annotations
 
 import builtins
+import math
 import operator
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -73,7 +74,14 @@ class Facts:
     mentioned: set[Var] = field(default_factory=set)
 
     def copy(self) -> Facts:
-        return Facts(dict(self.forms), dict(self.shapes), dict(self.inequalities), self.never_one, set(self.mentioned))
+        return Facts(
+            dict(self.forms),
+            dict(self.shapes),
+            dict(self.inequalities),
+            self.never_one,
+            self.nonzero,
+            set(self.mentioned),
+        )
 
     def common(self, other: Facts) -> Facts:
         """What holds in both of two states."""
@@ -129,15 +137,14 @@ class Facts:
             self._mention(form)
 
     @contextmanager
-    def supposing(self, form: Affine) -> Iterator[None]:
-        """Assume for a moment that a form is not negative."""
-        known = form in self.inequalities
-        self.inequalities[form] = None
+    def supposing(self, *forms: Affine) -> Iterator[None]:
+        """Assume for a moment that some forms are not negative."""
+        known = self.inequalities
+        self.inequalities = known | dict.fromkeys(forms)
         try:
             yield
         finally:
-            if not known:
-                del self.inequalities[form]
+            self.inequalities = known
 
     def assume_equal(self, a: Affine, b: Affine) -> None:
         self.assume(a - b)
@@ -238,14 +245,21 @@ class Facts:
             return False
         # the terms that stand in the way come first: they need an inequality that cancels them
         for atom, coefficient in sorted(form.terms, key=lambda term: term[1] > 0 and self._is_size(term[0])):
+            cases = _cases(atom, coefficient)
+            if cases and all(
+                self._prove(form.without(atom) + self.form(case) * coefficient, depth - 1) for case in cases
+            ):
+                return True
             for known in self._about(atom):
                 ours = known.coefficient(atom)
-                if ours * coefficient > 0 and coefficient % ours == 0:
-                    if self._prove(form - known * (coefficient // ours), depth - 1):
+                if ours * coefficient > 0:
+                    common = math.gcd(ours, coefficient)
+                    rest = form * abs(ours // common) - known * abs(coefficient // common)
+                    if self._prove(rest, depth - 1):
                         return True
-            if coefficient > 0 and self._is_size(atom) and form.constant >= 0 and len(form.terms) > 1:
-                if self._prove(form.without(atom), depth - 1):
-                    return True
+            droppable = coefficient > 0 and self._is_size(atom) and form.constant >= 0 and len(form.terms) > 1
+            if droppable and self._prove(form.without(atom), depth - 1):
+                return True
             if not (coefficient > 0 and self._is_size(atom)):
                 return False  # nothing removes this term
         return False
@@ -299,6 +313,18 @@ _NEGATED: dict[Any, Any] = {
     operator.ne: operator.eq,
     operator.eq: operator.ne,
 }
+
+
+def _cases(atom: Expr, coefficient: int) -> tuple[Expr, ...]:
+    """Numbers one of which is the value of an atom, where a bound on all of them is what is asked for."""
+    match atom:
+        case Call(builtins.max, args) if coefficient < 0 and all(map(is_int, args)):
+            return args
+        case Call(builtins.min, args) if coefficient > 0 and all(map(is_int, args)):
+            return args
+        case Call(ops.ifelse, (_, a, b)) if is_int(a) and is_int(b):
+            return a, b
+    return ()
 
 
 def stable(form: Affine) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from tapegen.ir import ops
 from tapegen.ir.nodes import Call, Const, Expr
 from tapegen.ir.types import BOOL, INT
-from tapegen.transform.nests.affine import times
+from tapegen.transform.nests.affine import Affine, times
 from tapegen.transform.nests.bounds import UNIT, Extent, Extents
 from tapegen.transform.nests.writer import Indices, Lazy, Writer
 
@@ -93,6 +93,8 @@ def _agree(w: Writer, extent: Extent, whole: Extent) -> Factor:
     """Check that an operand fits along an axis; how its index follows that of the whole."""
     if extent is whole or w.facts.equal(extent.form, whole.form):
         return 1
+    if _same_part(w, extent, whole):
+        return 1
     size, full = w.clamped(extent), w.clamped(whole)
     if w.facts.is_never_one(extent.form):
         w.check(Call(operator.ne, (size, full), (), BOOL), ValueError, MISMATCH)
@@ -104,6 +106,23 @@ def _agree(w: Writer, extent: Extent, whole: Extent) -> Factor:
     several = Call(operator.ne, (size, Const(1)), (), BOOL)
     w.check(Call(ops.and_, (differs, several), (), BOOL), ValueError, MISMATCH)
     return w.let(Call(ops.ifelse, (several, Const(1), Const(0)), (), INT), "m")
+
+
+def _same_part(w: Writer, a: Extent, b: Extent) -> bool:
+    """Whether two sizes are the same part (`n - 2`) of two axes, which are then required to be equally long.
+
+    That refuses a part that happens to have size 1 where the other one is longer: the one place where a broadcast that
+    NumPy would make at run time is an error here.
+    """
+    gap = a.form - b.form
+    if gap.constant or sorted(c for _, c in gap.terms) != [-1, 1]:
+        return False
+    one, other = gap.atoms
+    if not (w.facts.is_never_one(Affine.atom(one)) and w.facts.is_never_one(Affine.atom(other))):
+        return False
+    w.check(Call(operator.ne, (one, other), (), BOOL), ValueError, MISMATCH)
+    w.facts.assume_equal(Affine.atom(one), Affine.atom(other))
+    return True
 
 
 def fit(w: Writer, value: Lazy, target: Extents) -> Lazy:

@@ -22,6 +22,10 @@ def rank_of(type_: Type) -> int:
     return type_.rank if isinstance(type_, Array) else 0
 
 
+def _is_c(type_: Type) -> bool:
+    return isinstance(type_, Array) and type_.layout == "C"
+
+
 # ---- new arrays ------------------------------------------------------------------------------------------------------
 
 
@@ -43,12 +47,11 @@ def _extents_like(w: Writer, array: Expr) -> Extents:
 @handles(FILL, np.copy)
 def _copy(w: Writer, call: Call, target: Var) -> None:
     (array,) = call.args
-    if isinstance(array, Var) and array not in w.views and isinstance(array.type, Array):
-        if array.type.layout == "C" and array.type == target.type:
-            extents = w.facts.extents(array)
-            w.call_new(target, call)
-            w.facts.set_shape(target, extents)
-            return
+    if isinstance(array, Var) and array not in w.views and array.type == target.type and _is_c(array.type):
+        extents = w.facts.extents(array)
+        w.call_new(target, call)
+        w.facts.set_shape(target, extents)
+        return
     w.fill_new(target, LAZY[np.copy](w, call))
 
 
@@ -69,7 +72,7 @@ def _matrices_only(call: Call) -> bool:
 
 
 def _vector_only(call: Call) -> bool:
-    return rank_of(call.args[0].type) == 1 and not call.kwargs
+    return all(rank_of(arg.type) <= 1 for arg in call.args) and not call.kwargs
 
 
 def _whole_only(call: Call) -> bool:
@@ -111,7 +114,7 @@ def _native(w: Writer, call: Call, target: Var) -> None:
 @handles(FILL, np.sort)
 def _sort(w: Writer, call: Call, target: Var) -> None:
     """A copy whose rows numba sorts in place."""
-    array, axis, kind = arguments(call, "a", "axis", "kind")
+    array, axis, _ = arguments(call, "a", "axis", "kind")
     x = lazy(w, array)
     if axis is not None and static(w, axis, "an axis") not in (-1, x.rank - 1):
         raise w.unsupported("np.sort along another axis than the last")
@@ -147,7 +150,8 @@ def _dtype(type_: Type) -> str:
 def _kept(type_: Type, axis: Any) -> Type:
     """The type of a reduction with keepdims."""
     assert isinstance(type_, Array)
-    axes = range(type_.rank) if axis is None else [k % type_.rank for k in (axis if isinstance(axis, tuple) else (axis,))]
+    given = axis if isinstance(axis, tuple) else (axis,)
+    axes = range(type_.rank) if axis is None else [k % type_.rank for k in given]
     return Array(type_.dtype, type_.rank, "C", tuple(k in axes or type_.is_unit(k) for k in range(type_.rank)))
 
 
@@ -209,4 +213,3 @@ def _norm(w: Writer, call: Call) -> Expr:
     if over_vectors and kind in (np.inf, -np.inf):
         return _call(np.max if kind > 0 else np.min, size, type_=type_, **options)
     raise w.unsupported(f"np.linalg.norm(ord={kind!r})")
-

@@ -223,7 +223,7 @@ def _named_size(w: Nests, extent: Any) -> Any:
     w.optional.add(var)
     if never_one:
         w.facts.never_one |= {var}
-    w.facts.mentioned.add(var)
+    w.facts.assume(Affine.atom(var))
     return w.extent(var)
 
 
@@ -250,4 +250,3 @@ def _trial(w: Nests, stmt: For | While, loop: Loop, shapes: dict[Var, Extents]) 
             del each.before[before_length:]
             del each.lasting[lasting_length:]
     return broken
-

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -47,7 +47,7 @@ from tapegen.transform.nests.control import (
     without_unused,
     written_names,
 )
-from tapegen.transform.nests.elements import lazy, opaque, operand, scalar
+from tapegen.transform.nests.elements import lazy, loaded, opaque, operand, scalar
 from tapegen.transform.nests.loops import allocate, fill, stored
 from tapegen.transform.nests.reductions import REDUCTIONS, number_into
 from tapegen.transform.nests.scalars import OPERATIONS
@@ -79,7 +79,8 @@ class Nests(Writer):
         """The function in terms of loops."""
         self.block_of(self.function.body)
         body = without_unused(tuple(self.out), self.optional)
-        read = {var for stmt in rewrite.statements(body) for part in rewrite.headers(stmt) for var in rewrite.free_vars(part)}
+        parts = (part for stmt in rewrite.statements(body) for part in rewrite.headers(stmt))
+        read = {var for part in parts for var in rewrite.free_vars(part)}
         for var, what in self.phantoms.items():
             if var in read:
                 raise self.unsupported(what)
@@ -124,10 +125,9 @@ class Nests(Writer):
         if isinstance(target.type, Array):
             self.assign_array(target, value)
             return
-        if isinstance(value, Call) and value.func in REDUCTIONS and isinstance(value.type, Scalar):
-            if isinstance(value.args[0].type, Array):
-                self._assign_reduction(target, value)
-                return
+        if _is_reduction(value):
+            self._assign_reduction(target, value)
+            return
         number = operand(self, value)
         self.forget([target])
         self.emit(Assign((target,), number, self.origin))
@@ -147,7 +147,7 @@ class Nests(Writer):
     def _assign_several(self, targets: tuple[Var, ...], value: Expr) -> None:
         if isinstance(value, Tuple):
             items = tuple(operand(self, item) for item in value.items)
-            shapes = [self.facts.extents(v) if isinstance(v, Var) and isinstance(v.type, Array) else None for v in items]
+            shapes = [self.array(item).extents if isinstance(item.type, Array) else None for item in items]
             self.forget(targets)
             self.emit(Assign(targets, Tuple(items), self.origin))
             for target, shape in zip(targets, shapes, strict=False):
@@ -252,12 +252,13 @@ class Nests(Writer):
                 self.check_mask(base, mask)
                 joins.store_masked(self, base, mask, self._apart(stmt, value), stmt.accumulate)
                 return
-        target = lazy(self, Load(array, index, stmt.value.type)) if index else self.array(array)
+        target = loaded(self, self.array(array), index, array not in self.views)
         fill(self, target, fit(self, value, target.extents), stmt.accumulate)
 
     def _apart(self, stmt: Store, value: Lazy) -> Lazy:
         """A value that shares no memory with the array it is stored into."""
-        if value.rank == 0 or not any(self.sharing.may_share(stmt, stmt.array, v) for v in rewrite.free_vars(stmt.value)):
+        read = rewrite.free_vars(stmt.value)
+        if value.rank == 0 or not any(self.sharing.may_share(stmt, stmt.array, var) for var in read):
             return value
         var = self.fresh("t", Array(value.dtype, value.rank, "C"))
         self.fill_new(var, value)
@@ -398,6 +399,13 @@ class Nests(Writer):
             if var == target or (var in self.views and target in self.views[var][1]):
                 return True
         return False
+
+
+def _is_reduction(value: Expr) -> TypeGuard[Call]:
+    """Whether a number is made of all elements of an array."""
+    if not isinstance(value, Call) or isinstance(value.func, Function) or value.func not in REDUCTIONS:
+        return False
+    return isinstance(value.type, Scalar) and isinstance(value.args[0].type, Array)
 
 
 def _rank(array: Var) -> int:

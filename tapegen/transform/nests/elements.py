@@ -19,7 +19,7 @@ from tapegen.ir import ops
 from tapegen.ir.nodes import Assign, Call, Const, Expr, Function, If, Load, Slice, Tuple, Var
 from tapegen.ir.types import BOOL, INT, Array, Scalar
 from tapegen.transform.nests import scalars
-from tapegen.transform.nests.affine import is_int, plus, times
+from tapegen.transform.nests.affine import plus, times
 from tapegen.transform.nests.bounds import UNIT, Extent, Extents
 from tapegen.transform.nests.broadcasting import broadcast
 from tapegen.transform.nests.loops import fill, scratch
@@ -73,11 +73,16 @@ def _call(w: Writer, call: Call) -> Expr:
         return w.materialise(call)
     if func in SCALAR and any(isinstance(arg.type, Array) or isinstance(arg, Tuple) for arg in call.args):
         return SCALAR[func](w, call)
-    if func in scalars.OPERATIONS and not any(isinstance(arg.type, Array) for arg in call.args):
+    operands = (*call.args, *(value for _, value in call.kwargs))
+    if func in scalars.OPERATIONS and not any(isinstance(arg.type, Array) and arg.type.rank for arg in operands):
         assert isinstance(call.type, Scalar)
-        args = tuple(scalar(w, arg) for arg in call.args)
-        return scalars.operation(w, func, args + tuple(scalar(w, value) for _, value in call.kwargs), call.type)
+        return scalars.operation(w, func, tuple(number(w, arg) for arg in operands), call.type)
     return opaque(w, call)
+
+
+def number(w: Writer, expr: Expr) -> Expr:
+    """The number that an expression denotes, be it the only element of an array without axes."""
+    return lazy(w, expr).at(()) if isinstance(expr.type, Array) else scalar(w, expr)
 
 
 def opaque(w: Writer, call: Call) -> Call:
@@ -97,7 +102,7 @@ def operand(w: Writer, expr: Expr) -> Expr:
     """An argument of a call: arrays become Vars."""
     if isinstance(expr.type, Array):
         return w.materialise(expr)
-    return scalar(w, expr)  # type: ignore[no-any-return]
+    return scalar(w, expr)
 
 
 def _shape(w: Writer, call: Call) -> Expr:
@@ -148,7 +153,7 @@ def _short_circuit(w: Writer, call: Call) -> Expr:
         else:
             result = Call(call.func, (result, value), (), call.type)
         test = Call(call.func, (test, arg), (), call.type)
-    return result  # type: ignore[no-any-return]
+    return result
 
 
 def _ternary(w: Writer, call: Call) -> Expr:
@@ -214,9 +219,7 @@ def elementwise(w: Writer, call: Call) -> Lazy:
         raise w.unsupported(f"{call.func.__name__} with keywords")
     assert isinstance(call.type, Array)
     rank, type_ = call.type.rank, Scalar(call.type.dtype, False)
-    operands = [
-        once(w, lazy(w, arg), rank) for arg in (*call.args, *(value for _, value in call.kwargs))
-    ]
+    operands = [once(w, lazy(w, arg), rank) for arg in (*call.args, *(value for _, value in call.kwargs))]
     extents, selectors = broadcast(w, [each.extents for each in operands])
 
     def at(index: Indices) -> Expr:

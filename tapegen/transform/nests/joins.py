@@ -12,13 +12,13 @@ from tapegen.ir.nodes import Assign, Call, Const, Expr, If, Load, Store, Tuple, 
 from tapegen.ir.types import BOOL, INT, Array, Scalar
 from tapegen.transform.nests import scalars
 from tapegen.transform.nests.affine import plus
-from tapegen.transform.nests.arrange import LAZY, axes_of, with_unit_axes
+from tapegen.transform.nests.arrange import axes_of, with_unit_axes
 from tapegen.transform.nests.bounds import Extents
 from tapegen.transform.nests.broadcasting import fit
 from tapegen.transform.nests.elements import lazy, scalar
 from tapegen.transform.nests.loops import allocate, counters_for, fill, nest
 from tapegen.transform.nests.slices import checked
-from tapegen.transform.nests.tables import FILL, arguments, handles
+from tapegen.transform.nests.tables import FILL, LAZY, arguments, handles
 from tapegen.transform.nests.writer import Indices, Lazy, Writer
 
 # ---- joining ---------------------------------------------------------------------------------------------------------
@@ -41,7 +41,7 @@ def join(w: Writer, parts: list[Lazy], axis: int, target: Var) -> None:
         for a, b in zip(others[0], other, strict=True):
             if not w.facts.equal(a.form, b.form):
                 wrong = Call(operator.ne, (w.clamped(a), w.clamped(b)), (), BOOL)
-                w.check(wrong, ValueError, "all the input array dimensions except for the concatenation axis must match")
+                w.check(wrong, ValueError, "all dimensions except for the concatenation axis must match")
     allocate(w, target, (*first[:axis], w.extent(starts[-1]), *first[axis + 1 :]))
     out = w.array(target)
     for part, start in zip(parts, starts, strict=False):
@@ -170,9 +170,8 @@ def masked(w: Writer, array: Lazy, mask: Lazy, target: Var) -> None:
     place = w.fresh("place", INT)
     index = counters_for(w, mask.extents)
     with w.block() as body:
-        w.emit(
-            If(mask.at(index), (Store(target, (place,), array.at(index), False, w.origin), _step(w, place)), (), w.origin)
-        )
+        store = Store(target, (place,), array.at(index), False, w.origin)
+        w.emit(If(mask.at(index), (store, _step(w, place)), (), w.origin))
     w.emit(Assign((place,), Const(0), w.origin))
     nest(w, mask.extents, index, body)
 
@@ -224,7 +223,7 @@ def _flatnonzero(w: Writer, call: Call, target: Var) -> None:
 
 @handles(FILL, np.repeat)
 def _repeat(w: Writer, call: Call, target: Var) -> None:
-    array, repeats, axis = arguments(call, "a", "repeats", "axis")
+    array, repeats, _ = arguments(call, "a", "repeats", "axis")
     if isinstance(repeats.type, Scalar):
         w.fill_new(target, LAZY[np.repeat](w, call))
         return

@@ -84,8 +84,9 @@ def fill(w: Writer, target: Lazy, value: Lazy, accumulate: bool = False, fresh: 
         w.emit(Store(place.array, place.index, element, accumulate, w.origin))
     counters = [i for i in index if isinstance(i, Var)]
     order = memory_order(w, body, counters)
+    sizes = {i: extent.form for i, extent in zip(index, target.extents, strict=True) if isinstance(i, Var)}
     inner = _defined(body)
-    if not fresh and not all(_reads_first(w, place, read, order, inner) for read in element_loads(body)):
+    if not fresh and not all(_reads_first(w, place, read, order, sizes, inner) for read in element_loads(body)):
         buffer = scratch(w, target.extents, value.dtype)
         fill(w, w.array(buffer), value, fresh=True)
         fill(w, target, w.array(buffer), accumulate, fresh=True)
@@ -138,23 +139,20 @@ def _defined(body: Iterable[Stmt]) -> set[Var]:
     return {var for stmt in rewrite.statements(tuple(body)) for var in rewrite.defines(stmt)}
 
 
-def _reads_first(w: Writer, write: Load, read: Load, order: list[Var], inner: set[Var]) -> bool:
+def _reads_first(
+    w: Writer, write: Load, read: Load, order: list[Var], sizes: dict[Var, Affine], inner: set[Var]
+) -> bool:
     """Whether no trip writes an element that a later trip reads."""
-    if scalars.dtype_of(write) != scalars.dtype_of(read) or not w.sharing.may_share(
-        w.statement, write.array, read.array
-    ):
+    same_dtype = scalars.dtype_of(write) == scalars.dtype_of(read)
+    if not same_dtype or not w.sharing.may_share(w.statement, write.array, read.array):
         return True
     if write.array != read.array:
         return False
     pairs = [(w.facts.form(a), w.facts.form(b)) for a, b in zip(write.index, read.index, strict=True)]  # type: ignore[arg-type]
-    varying = inner | set(order)
-    for a, b in pairs:
-        if not any(rewrite.free_vars(atom) & varying for atom in (*a.atoms, *b.atoms)):
-            gap = b - a
-            if w.facts.nonnegative(gap - 1) or w.facts.nonnegative(-gap - 1):
-                return True  # another row altogether
+    if any(_apart(w, a, b, sizes) for a, b in pairs if not _mentions(a, inner) and not _mentions(b, inner)):
+        return True
     for counter in order:
-        distance = _distance(pairs, counter, varying)
+        distance = _distance(pairs, counter, inner | set(order))
         if distance is None:
             return False
         gap, stride = distance
@@ -168,13 +166,29 @@ def _reads_first(w: Writer, write: Load, read: Load, order: list[Var], inner: se
     return True
 
 
+def _apart(w: Writer, a: Affine, b: Affine, sizes: dict[Var, Affine]) -> bool:
+    """Whether an index written on any trip differs from one read on any trip."""
+    ranges = []
+    for counter, size in sizes.items():
+        other = Affine.atom(Var(f"?{counter.name}", counter.type))
+        coefficient = b.coefficient(counter)
+        b = b.without(counter) + other * coefficient
+        for c in (Affine.atom(counter), other):
+            ranges += [c, size - 1 - c]
+    with w.facts.supposing(*ranges):
+        return w.facts.nonnegative(b - a - 1) or w.facts.nonnegative(a - b - 1)
+
+
+def _mentions(form: Affine, names: set[Var]) -> bool:
+    return any(rewrite.free_vars(atom) & names for atom in form.atoms)
+
+
 def _distance(pairs: list[tuple[Affine, Affine]], counter: Var, varying: set[Var]) -> tuple[Affine, int] | None:
     """How far a read is ahead of the write along an axis that only `counter` runs over, and the stride there."""
     for a, b in pairs:
         stride = a.coefficient(counter)
         if not stride or b.coefficient(counter) != stride:
             continue
-        rest = (*a.without(counter).atoms, *b.without(counter).atoms)
-        if not any(rewrite.free_vars(atom) & varying for atom in rest):
+        if not _mentions(a.without(counter), varying) and not _mentions(b.without(counter), varying):
             return b - a, stride
     return None

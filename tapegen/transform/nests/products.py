@@ -15,8 +15,8 @@ from tapegen.transform.nests.arrange import permuted, static
 from tapegen.transform.nests.bounds import Extent, Extents
 from tapegen.transform.nests.broadcasting import broadcast
 from tapegen.transform.nests.elements import elementwise, lazy
-from tapegen.transform.nests.loops import allocate, counters_for, fill, memory_order, nest
-from tapegen.transform.nests.reductions import SUM, constant_of, reduce_all
+from tapegen.transform.nests.loops import allocate, counters_for, memory_order, nest
+from tapegen.transform.nests.reductions import SUM, reduce_all
 from tapegen.transform.nests.tables import FILL, LAZY, SCALAR, arguments, handles
 from tapegen.transform.nests.writer import Indices, Lazy, Writer
 
@@ -154,9 +154,10 @@ def _stacked(w: Writer, x: Lazy, y: Lazy, target: Var) -> None:
     contract(w, x, left, y, right, out, target)
 
 
-def contract(
-    w: Writer, x: Lazy, x_letters: tuple[int, ...], y: Lazy, y_letters: tuple[int, ...], out: tuple[int, ...], target: Var
-) -> None:
+Letters = tuple[int, ...]
+
+
+def contract(w: Writer, x: Lazy, x_letters: Letters, y: Lazy, y_letters: Letters, out: Letters, target: Var) -> None:
     """`target[out] = sum of x[x_letters] * y[y_letters]`, as in np.einsum with numbers for letters."""
     sizes: dict[int, Extent] = {}
     for letter, extent in (*zip(x_letters, x.extents, strict=True), *zip(y_letters, y.extents, strict=True)):
@@ -174,8 +175,7 @@ def contract(
         factors = (x.at(tuple(at[k] for k in x_letters)), y.at(tuple(at[k] for k in y_letters)))
         element = scalars.operation(w, operator.mul, factors, Scalar(dtype, False))
         w.emit(Store(target, tuple(at[k] for k in out), element, True, w.origin))
-    allocate(w, target, extents)
-    fill(w, w.array(target), constant_of(scalars.convert(Const(0.0), dtype), extents, dtype), fresh=True)
+    allocate(w, target, extents, np.zeros)
     nest(w, whole, index, body, memory_order(w, body, [i for i in index if isinstance(i, Var)]))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from tapegen.ir import ops
 from tapegen.ir.nodes import Assign, Call, Const, Expr, If, Load, Stmt, Store, Var
-from tapegen.ir.types import BOOL, FLOAT, INT, Array, Scalar
+from tapegen.ir.types import BOOL, INT, Array, Scalar
 from tapegen.transform.nests import scalars
 from tapegen.transform.nests.affine import plus, times
 from tapegen.transform.nests.arrange import axes_of, diagonal, static
@@ -34,7 +34,7 @@ class Reduction:
     start : callable
         dtype -> the value of nothing.
     join : callable
-        (so far, element, dtype) -> a condition under which the element replaces what there is so far, and the new value.
+        (so far, element, dtype) -> a condition for replacing what there is so far (None: always), and the new value.
     mean : bool
         Whether the result is divided by the number of elements.
     empty : bool
@@ -143,9 +143,7 @@ def reduce_axes(w: Writer, how: Reduction, x: Lazy, axes: tuple[int, ...], keepd
     count = product(tuple(w.clamped(x.extents[k]) for k in axes))
     if how.mean:
         count = w.let(count, "n")
-    extents = tuple(
-        UNIT if k in axes else extent for k, extent in enumerate(x.extents) if keepdims or k not in axes
-    )
+    extents = tuple(UNIT if k in axes else extent for k, extent in enumerate(x.extents) if keepdims or k not in axes)
     index = counters_for(w, x.extents)
     with w.block() as body:
         element = x.at(index)
@@ -154,12 +152,11 @@ def reduce_axes(w: Writer, how: Reduction, x: Lazy, axes: tuple[int, ...], keepd
         w.emit(*body, Assign((Var("?", Scalar(dtype, False)),), element))
     order = memory_order(w, probe, counters)
     kept = tuple(Const(0) if k in axes else i for k, i in enumerate(index) if keepdims or k not in axes)
-    allocate(w, target, extents)
-    out = w.array(target)
     reduced = [c for c in order if c in {index[k] for k in axes}]
     outer = [c for c in order if c not in reduced]
     place = Load(target, kept, Scalar(dtype, False))
     if not order or order[-1] in reduced or not outer:
+        allocate(w, target, extents)
         wide = _accumulator(how, dtype)
         total = w.fresh("total", Scalar(wide, False))
         with w.block() as inner:
@@ -171,7 +168,7 @@ def reduce_axes(w: Writer, how: Reduction, x: Lazy, axes: tuple[int, ...], keepd
             w.emit(Store(target, kept, _finished(w, how, total, count, dtype), False, w.origin))
         nest(w, x.extents, index, trip, outer)
         return
-    fill(w, out, constant_of(how.start(dtype), extents, dtype), fresh=True)
+    allocate_constant(w, target, extents, how.start(dtype))
     with w.block() as inner:
         w.emit(*body)
         _join_place(w, how, place, scalars.convert(element, _element_dtype(how, dtype, x.dtype)), dtype)
@@ -182,8 +179,13 @@ def reduce_axes(w: Writer, how: Reduction, x: Lazy, axes: tuple[int, ...], keepd
         nest(w, x.extents, index, last, outer)
 
 
-def constant_of(value: Expr, extents: Extents, dtype: str) -> Lazy:
-    return Lazy(extents, dtype, lambda index: value)
+def allocate_constant(w: Writer, target: Var, extents: Extents, value: Expr) -> None:
+    """`target` = a new array of equal elements."""
+    if value in (Const(0.0), Const(0), Const(False)) or value == Call(np.float32, (Const(0.0),), (), value.type):
+        allocate(w, target, extents, np.zeros)
+        return
+    allocate(w, target, extents)
+    fill(w, w.array(target), Lazy(extents, scalars.dtype_of(value), lambda index: value), fresh=True)
 
 
 def _join_number(w: Writer, how: Reduction, total: Var, element: Expr, dtype: str) -> None:
@@ -253,9 +255,7 @@ def _operands(w: Writer, call: Call) -> tuple[Reduction, Lazy, tuple[int, ...], 
         if out is not None or initial is not None:
             raise w.unsupported(f"np.{call.func.__name__} with out= or initial=")
     else:
-        array, axis, out, keepdims, initial, where = arguments(
-            call, "a", "axis", "out", "keepdims", "initial", "where"
-        )
+        array, axis, out, keepdims, initial, where = arguments(call, "a", "axis", "out", "keepdims", "initial", "where")
         if out is not None or initial is not None:
             raise w.unsupported(f"np.{call.func.__name__} with out= or initial=")
     x = lazy(w, array)
@@ -269,9 +269,7 @@ def _operands(w: Writer, call: Call) -> tuple[Reduction, Lazy, tuple[int, ...], 
 def _masked(w: Writer, x: Lazy, where: Lazy, how: Reduction) -> Lazy:
     neutral = how.start(x.dtype)
     type_ = Scalar(x.dtype, False)
-    return Lazy(
-        x.extents, x.dtype, lambda index: Call(ops.ifelse, (where.at(index), x.at(index), neutral), (), type_)
-    )
+    return Lazy(x.extents, x.dtype, lambda index: Call(ops.ifelse, (where.at(index), x.at(index), neutral), (), type_))
 
 
 @handles(SCALAR, *REDUCTIONS)
@@ -317,9 +315,7 @@ def _trace(w: Writer, call: Call) -> Expr:
 @handles(LAZY, ops.sum_to)
 def _sum_to_lazy(w: Writer, call: Call) -> Lazy:
     x, like = lazy(w, call.args[0]), lazy(w, call.args[1])
-    if x.rank == like.rank and all(
-        w.facts.equal(a.form, b.form) for a, b in zip(x.extents, like.extents, strict=True)
-    ):
+    if x.rank == like.rank and all(w.facts.equal(a.form, b.form) for a, b in zip(x.extents, like.extents, strict=True)):
         return x
     return w.array(w.materialise(call))
 
@@ -354,8 +350,7 @@ def _sum_to(w: Writer, call: Call, target: Var) -> None:
         elif not lead:
             reduce_axes(w, SUM, x, axes, True, target)
             return
-    allocate(w, target, like.extents)
-    fill(w, w.array(target), constant_of(scalars.convert(Const(0.0), x.dtype), like.extents, x.dtype), fresh=True)
+    allocate(w, target, like.extents, np.zeros)
     index = counters_for(w, x.extents)
     with w.block() as body:
         where = tuple(scaled(i, factor) for i, factor in zip(index[lead:], factors, strict=True))

@@ -149,7 +149,7 @@ def nonzero(w: Writer, x: Expr, message: str) -> Expr:
 
 
 def sign_of(x: Expr) -> str:
-    """ "+" for a number that is positive (or NaN) whatever its variables are, "0+" if it may be 0, else ""."""
+    """What is known whatever the variables are: "+" for positive (or NaN), "0+" for not negative, "" for nothing."""
     match x:
         case Const(int() | float() as value):
             return "+" if value > 0 else "0+" if value == 0 else ""
@@ -186,9 +186,17 @@ def _power(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
                 if exponent == 0.5:
                     return Call(np.sqrt, (convert(x, type_.dtype),), (), type_)
                 if exponent == int(exponent) and abs(exponent) <= 4:
-                    return Call(operator.pow, (convert(x, type_.dtype), Const(int(exponent))), (), type_)
+                    return _whole_power(convert(x, type_.dtype), int(exponent), type_)
         return Call(operator.pow, _in_precision((x, y), type_.dtype), (), type_)
     return _python_power(w, x, y)
+
+
+def _whole_power(x: Expr, exponent: int, type_: Scalar) -> Call:
+    """`x ** exponent` for a constant integer; numba's own negative powers raise at 0."""
+    if exponent >= 0:
+        return Call(operator.pow, (x, Const(exponent)), (), type_)
+    base = x if exponent == -1 else Call(operator.pow, (x, Const(-exponent)), (), type_)
+    return Call(operator.truediv, (convert(Const(1.0), type_.dtype), base), (), type_)
 
 
 def _python_power(w: Writer, x: Expr, y: Expr) -> Expr:
@@ -200,7 +208,8 @@ def _python_power(w: Writer, x: Expr, y: Expr) -> Expr:
             if exponent < 0:
                 x = nonzero(w, x, "0.0 cannot be raised to a negative power")
             if exponent == int(exponent):
-                y = Const(int(exponent))
+                power = _whole_power(convert(x, "float64"), int(exponent), FLOAT)
+                return _finite(w, power, (x,), "Numerical result out of range")
             else:
                 w.check(below, ValueError, "negative number to a fractional power")
         case _:
@@ -347,6 +356,7 @@ def _cast(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
 def _fits_int(w: Writer, x: Expr) -> Expr:
     """A float after a check that it is finite and not too large for an integer."""
     x = w.let(x)
+    w.check(Call(operator.ne, (x, x), (), BOOL), ValueError, "cannot convert float NaN to integer")
     inside = Call(operator.lt, (Call(builtins.abs, (x,), (), FLOAT), Const(_LARGEST_INT)), (), BOOL)
     w.check(Call(operator.not_, (inside,), (), BOOL), OverflowError, "cannot convert float to integer")
     return x
@@ -436,6 +446,13 @@ def _pole(x: Expr) -> Expr:
     return Call(ops.and_, (low, whole), (), BOOL)
 
 
+def _no_remainder(x: Expr, y: Expr) -> Expr:
+    """An infinite number, or a divisor of 0; NaN gives NaN."""
+    infinite = Call(ops.and_, (_infinite(x), Call(operator.eq, (y, y), (), BOOL)), (), BOOL)
+    zero = Call(ops.and_, (Call(operator.eq, (y, Const(0.0)), (), BOOL), Call(operator.eq, (x, x), (), BOOL)), (), BOOL)
+    return Call(ops.or_, (infinite, zero), (), BOOL)
+
+
 _DOMAINS: dict[Any, Callable[..., Expr]] = {
     math.sqrt: _test(operator.lt, 0.0),
     math.log: _test(operator.le, 0.0),
@@ -451,7 +468,7 @@ _DOMAINS: dict[Any, Callable[..., Expr]] = {
     math.tan: _infinite,
     math.gamma: _pole,
     math.lgamma: _pole,
-    math.fmod: lambda x, y: Call(ops.or_, (_infinite(x), Call(operator.eq, (y, Const(0.0)), (), BOOL)), (), BOOL),
+    math.fmod: _no_remainder,
 }
 _OVERFLOWS = frozenset(
     {math.exp, math.exp2, math.expm1, math.cosh, math.sinh, math.gamma, math.lgamma, math.ldexp, math.hypot}

@@ -29,7 +29,6 @@ from tapegen.ir.nodes import (
     Return,
     Slice,
     Stmt,
-    Store,
     Tuple,
     Var,
     While,

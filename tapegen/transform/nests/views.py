@@ -84,7 +84,7 @@ def _as_indexing(base: Var, element: Load, index: tuple[Var, ...], extents: Exte
     for item, extent in zip(element.index, extents, strict=True):
         if item in index:
             items.append(Slice())
-            order.append(index.index(item))  # type: ignore[arg-type]
+            order.append(index.index(item))
         elif isinstance(item, Const):
             items.append(item)
         else:
@@ -127,8 +127,10 @@ def reshaped(w: Writer, call: Call) -> tuple[Expr, Extents | None]:
         base = w.copied(base)
     if call.func is np.ravel:
         return Call(np.ravel, (base,), (), call.type), None
-    shape = call.args[1] if len(call.args) > 1 else options.get("shape", options.get("newshape"))
-    if shape is None or len(call.args) > 2:
+    shape = options.get("shape", options.get("newshape")) if len(call.args) == 1 else call.args[1]
+    if len(call.args) > 2:
+        shape = Tuple(call.args[1:])
+    if shape is None:
         raise w.unsupported("reshape of this form")
     if isinstance(shape, Tuple | Const) and -1 in _known(shape):
         value = shape if isinstance(shape, Tuple) else Const(static(w, shape, "a shape"))

@@ -261,7 +261,7 @@ class Writer(ABC):
             loop = self.loops[depth]
             if guard is not None or self.branches[depth + 1] or loop.leaves or loop.counter is None:
                 break
-            if not loop.assigned.isdisjoint(_vars_of(worst) - {loop.counter}):
+            if not loop.assigned.isdisjoint(_vars_of(worst.without(loop.counter))):
                 break
             coefficient = worst.coefficient(loop.counter)
             if coefficient and abs(loop.step) != 1:
