@@ -1,6 +1,7 @@
 """Symbolic shapes: which arrays are known to have equal extents, and which axes are known not to be 1.
 
-An extent is a linear form over symbols (parameter extents, integer values); an unknown extent is a symbol of its own.  A
+An extent is a linear form over symbols (parameter extents, integer values); an unknown extent is a symbol of its own.
+A
 parameter axis that its type does not mark as unit is not 1, because a size of 1 makes another specialisation.
 """
 
@@ -13,7 +14,23 @@ import numpy as np
 
 from tapegen.analysis.scopes import Scopes
 from tapegen.ir import ops
-from tapegen.ir.nodes import Assign, Block, Call, Const, Expr, For, Function, If, Load, Slice, Tuple, Var, While
+from tapegen.ir.nodes import (
+    Assign,
+    Block,
+    Call,
+    Const,
+    Expr,
+    For,
+    Function,
+    If,
+    Load,
+    Slice,
+    Stmt,
+    Store,
+    Tuple,
+    Var,
+    While,
+)
 from tapegen.ir.types import Array, Scalar
 from tapegen.rules.registry import rule_of
 
@@ -32,6 +49,7 @@ class Shapes:
     """Facts of `shapes_of`."""
 
     extents: dict[Var, Extents] = field(default_factory=dict)
+    regions: dict[Stmt, Extents] = field(default_factory=dict)  # what a Store writes
     not_unit: set[Symbol] = field(default_factory=set)
 
     def of(self, var: Var) -> Extents:
@@ -53,7 +71,11 @@ class Shapes:
 
     def reduced_axes(self, value: Var, like: Var) -> tuple[int, ...] | None:
         """Axes of `value` along which `like` was broadcast, size-1 axes of `like` included; None when not known."""
-        full, part = self.of(value), self.of(like)
+        return self.summed_axes(self.of(value), like)
+
+    def summed_axes(self, full: Extents, like: Var) -> tuple[int, ...] | None:
+        """The same for a whole of known extents."""
+        part = self.of(like)
         lead = len(full) - len(part)
         axes = list(range(lead))
         for k, extent in enumerate(part):
@@ -113,6 +135,11 @@ class _Pass:
                         self.assign(target, item)
                 case Assign((target,), value):
                     self.assign(target, value)
+                case Store(array, index) if isinstance(array.type, Array):
+                    rank = self.region_rank(array, index)
+                    if rank is not None:
+                        unknown = tuple(_symbol("unknown", f"{array.name}[]", k) for k in range(rank))
+                        self.shapes.regions[stmt] = self.load(array, index, unknown)
                 case If(_, body, orelse):
                     self.block(body)
                     self.block(orelse)
@@ -255,6 +282,18 @@ class _Pass:
                 whole.pop(0)
         out.extend(whole)
         return tuple(out) if len(out) == len(unknown) else unknown
+
+    def region_rank(self, array: Var, index: tuple[object, ...]) -> int | None:
+        """The rank of `array[index]`; None with index arrays."""
+        assert isinstance(array.type, Array)
+        rank = array.type.rank
+        for item in index:
+            if isinstance(item, Slice):
+                continue
+            if isinstance(item.type, Array):  # type: ignore[attr-defined]
+                return None
+            rank += 1 if isinstance(item, Const) and item.value is None else -1
+        return rank
 
     def sliced(self, extent: Extent, item: Slice, unknown: Extent) -> Extent:
         if item.step is not None and item.step != Const(1):

@@ -178,3 +178,21 @@ def without_broadcast(expr: Expr) -> Expr:
     while isinstance(expr, Call) and expr.func is np.broadcast_to:
         expr = expr.args[0]
     return expr
+
+
+def simplified(node: Expr) -> Expr:
+    """One operator with what a person would leave out left out: `x ** 1`, `1.0 * x`, `-(-x)`."""
+    match node:
+        case Call(operator.pow | np.power, (base, Const(exponent))) if exponent == 1 and is_floating(base.type):
+            return base
+        case Call(operator.mul | np.multiply, (a, b), ()) if _foldable(a, b):
+            return mul(a, b)
+        case Call(operator.add | np.add, (a, b), ()) if _foldable(a, b):
+            return add(a, b)
+        case Call(operator.neg | np.negative, (a,), ()) if is_floating(a.type):
+            return neg(a)
+    return node
+
+
+def _foldable(a: Expr, b: Expr) -> bool:
+    return is_floating(a.type) and is_floating(b.type)

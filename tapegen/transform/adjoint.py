@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tapegen.analysis.activity import active_operands
+from tapegen.analysis.shapes import Extents
 from tapegen.errors import MissingRule, NotDifferentiable
 from tapegen.frontend.lower import inline_call
 from tapegen.frontend.structure import Abstract, Leaf, StaticValue, Struct, leaves_of
@@ -101,7 +102,7 @@ class Adjoints:
         if not wanted:
             return
         python = all(isinstance(arg.type, Scalar) and arg.type.python for arg in call.args)
-        guarded = rule.nonfinite and not (python and call.func in _RAISES_INSTEAD)
+        guarded = rule.nonfinite and not (python and call.func in _RAISES_INSTEAD) and not _is_polynomial(call)
         if all(self._spans(partial, target) for _, partial in wanted):
             total = build.without_broadcast(total)
         cotangent = self.reverser.bind(total, target) if len(wanted) > 1 or guarded else total
@@ -291,12 +292,17 @@ class Adjoints:
             return Call(np.sum, (term,), (), Scalar(dtype, False))
         if whole is None:
             return self._sum_to(term, like)
-        axes = self.reverser.shapes.reduced_axes(whole, like)
+        return self.summed(term, like, self.reverser.shapes.of(whole))
+
+    def summed(self, term: Expr, like: Var, full: Extents) -> Expr:
+        """Sum a term with the given extents to the shape of `like`."""
+        assert isinstance(like.type, Array)
+        axes = self.reverser.shapes.summed_axes(full, like)
         if axes is None:
             return self._sum_to(term, like)
         if not axes:
             return term
-        lead = build.rank_of(whole.type) - rank
+        lead = len(full) - like.type.rank
         prepended = tuple(axis for axis in axes if axis < lead)
         kept = tuple(axis - lead for axis in axes if axis >= lead)
         if prepended:
@@ -374,7 +380,7 @@ def _folded(block: Block, value: Abstract) -> tuple[Block, Abstract]:
     kept: list[Stmt] = []
     for stmt in block:
         assert isinstance(stmt, Assign)
-        new = rewrite.substitute(stmt.value, inlined)
+        new = rewrite.map_expr(rewrite.substitute(stmt.value, inlined), build.simplified)
         (target,) = stmt.targets
         if reads[target] == 1 and target not in based:
             inlined[target] = new
@@ -385,7 +391,7 @@ def _folded(block: Block, value: Abstract) -> tuple[Block, Abstract]:
 
 def _substituted(value: Abstract, mapping: dict[Var, Expr]) -> Abstract:
     if isinstance(value, Leaf):
-        return Leaf(rewrite.substitute(value.expr, mapping))
+        return Leaf(rewrite.map_expr(rewrite.substitute(value.expr, mapping), build.simplified))
     if isinstance(value, Struct):
         return replace(value, children=tuple(_substituted(child, mapping) for child in value.children))
     return value
@@ -414,6 +420,14 @@ def _bind(body: Callable[..., Any], call: Call, stmt: Assign) -> dict[str, Expr]
         else:
             out[name] = value
     return out
+
+
+def _is_polynomial(call: Call) -> bool:
+    """Whether a call is a power with a constant exponent whose derivative is finite everywhere."""
+    if call.func not in (operator.pow, np.power, math.pow) or not isinstance(call.args[1], Const):
+        return False
+    exponent = call.args[1].value
+    return isinstance(exponent, int | float) and (exponent >= 1 or exponent == 0)
 
 
 def _never_raising(node: Any) -> Any:

@@ -272,10 +272,19 @@ class _Recorder:
                 self.scopes.at[again] = self.scopes.at[stmt]
                 self.rewritten[var] = again
                 return again
-        if not isinstance(stmt.value, Load):
-            for operand in rewrite.reads_by_kind(stmt.value)[0]:
-                if isinstance(operand.type, Array) and not self.facts.is_final(stmt, operand, ()):
+        if isinstance(stmt.value, Load):
+            return stmt
+        kept: dict[Var, Expr] = {}
+        for operand in rewrite.reads_by_kind(stmt.value)[0]:
+            if isinstance(operand.type, Array) and not self.facts.is_final(stmt, operand, ()):
+                capture = self.sweeps.captured.get((stmt, build.copy(operand)))
+                if capture is None or is_view(stmt.value):
                     return None
+                kept[operand] = capture
+        if kept:
+            stmt = Assign(stmt.targets, rewrite.substitute(stmt.value, kept), stmt.origin)
+            self.scopes.at[stmt] = self.scopes.at[assigns[0]]
+            self.rewritten[var] = stmt
         return stmt
 
     def _work(self, value: Expr) -> int:

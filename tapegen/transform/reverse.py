@@ -86,6 +86,8 @@ class Sweeps:
         Captures around a forward statement.
     tests : dict
         Forward If -> the Var that keeps its test.
+    captured : dict
+        (forward statement, expression) -> the Var that keeps the value it had there.
     captures : set of Var
         Values that exist only because the backward sweep reads them; they cannot be evaluated again.
     trips : dict
@@ -101,6 +103,7 @@ class Sweeps:
     before: dict[Stmt, list[Assign]]
     after: dict[Stmt, list[Assign]]
     tests: dict[Stmt, Var]
+    captured: dict[tuple[Stmt, Expr], Var]
     captures: set[Var]
     trips: dict[Stmt, Var]
     trip_index: dict[Stmt, Var]
@@ -174,6 +177,7 @@ class _Reverser:
             self.before,
             self.after,
             self.tests,
+            self.captured,
             self.captures,
             self.trips,
             self.trip_index,
@@ -522,7 +526,11 @@ class _Reverser:
                 held = Var(self.names.fresh(bar_name(value.name)), part_type)
                 self.emit(Assign((held,), part))
                 part = held
-            term = self.adjoints.unbroadcast(part, value)
+            region = self.shapes.regions.get(stmt)
+            if isinstance(value.type, Array) and region is not None:
+                term = self.adjoints.summed(part, value, region)
+            else:
+                term = self.adjoints.unbroadcast(part, value)
         if not stmt.accumulate:
             zero: Expr = Const(0.0)
             self.emit(Store(base_bar, index, zero))
@@ -661,7 +669,17 @@ class _Reverser:
         """An array operand of a forward statement: itself when its contents are final, else a captured copy."""
         if not isinstance(var.type, Array) or self.facts.is_final(stmt, var, ()):
             return var
-        return self.capture(stmt, build.copy(var), var.name)
+        return self.capture(stmt, build.copy(var), self._root_name(var))
+
+    def _root_name(self, var: Var) -> str:
+        """The name of the array that a view looks into."""
+        while var in self.views:
+            value = self.views[var]
+            base = value.array if isinstance(value, Load) else value.args[0]
+            if not isinstance(base, Var):
+                break
+            var = base
+        return var.name
 
     def result(self, stmt: Assign, var: Var) -> Var:
         """The result of a forward statement, as the statement left it."""

@@ -147,7 +147,7 @@ class Nests(Writer):
     def _assign_several(self, targets: tuple[Var, ...], value: Expr) -> None:
         if isinstance(value, Tuple):
             items = tuple(operand(self, item) for item in value.items)
-            shapes = [self.array(item).extents if isinstance(item.type, Array) else None for item in items]
+            shapes = [self.array(item).extents if _is_array(item) else None for item in items]
             self.forget(targets)
             self.emit(Assign(targets, Tuple(items), self.origin))
             for target, shape in zip(targets, shapes, strict=False):
@@ -399,6 +399,11 @@ class Nests(Writer):
             if var == target or (var in self.views and target in self.views[var][1]):
                 return True
         return False
+
+
+def _is_array(expr: Expr) -> TypeGuard[Var]:
+    """Whether an operand, which is a name if it is an array, is one."""
+    return isinstance(expr.type, Array)
 
 
 def _is_reduction(value: Expr) -> TypeGuard[Call]:
