@@ -10,6 +10,7 @@ from types import FunctionType, MethodType
 from typing import Any
 
 import gast
+import numpy as np
 
 from tapegen.errors import CompileLimit, NotDifferentiable
 from tapegen.frontend import builtin_texts
@@ -27,7 +28,7 @@ from tapegen.frontend.lower_context import (
     SliceValue,
     known_value,
 )
-from tapegen.frontend.lower_expr import elements, evaluate, evaluates, split
+from tapegen.frontend.lower_expr import Given, elements, evaluate, evaluates, split
 from tapegen.frontend.lower_flow import run_body
 from tapegen.frontend.lower_live import Liveness, liveness_of
 from tapegen.frontend.lower_numpy import call_library, is_library
@@ -73,7 +74,7 @@ def has_method(kind: str, name: str) -> bool:
 @evaluates(gast.Call)
 def _call(cx: Context, node: gast.Call, hint: str | None) -> Any:
     func = evaluate(cx, node.func)
-    args = elements(cx, node.args)
+    args = elements(cx, _rows_as_arrays(node) if _is_array_maker(func) else node.args)
     kwargs: dict[str, Any] = {}
     for keyword in node.keywords:
         value = evaluate(cx, keyword.value)
@@ -85,6 +86,25 @@ def _call(cx: Context, node: gast.Call, hint: str | None) -> Any:
             raise cx.refusal(NotDifferentiable, "'**' needs a dict with known keys.", "Write the keywords out.")
         kwargs.update(zip(content.keys, content.children, strict=True))
     return call_value(cx, func, args, kwargs, hint)
+
+
+def _is_array_maker(func: Any) -> bool:
+    return isinstance(func, StaticValue) and any(func.value is maker for maker in _ARRAY_MAKERS)
+
+
+_ROWS: dict[gast.AST, gast.ListComp] = {}
+_ARRAY_MAKERS = (np.array, np.asarray, np.stack, np.vstack)
+
+
+def _rows_as_arrays(node: gast.Call) -> list[gast.AST]:
+    """`np.array([[f(i, j) for j in b] for i in a])`: each row becomes an array of its own."""
+    first, *rest = node.args
+    if not isinstance(first, gast.ListComp) or not isinstance(first.elt, gast.ListComp):
+        return node.args
+    if first not in _ROWS:
+        row = gast.copy_location(gast.Call(Given(StaticValue(np.array)), [first.elt], []), first.elt)
+        _ROWS[first] = gast.copy_location(gast.ListComp(row, first.generators), first)
+    return [_ROWS[first], *rest]
 
 
 def call_value(cx: Context, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], hint: str | None = None) -> Any:
@@ -106,7 +126,9 @@ def call_value(cx: Context, func: Any, args: Sequence[Any], kwargs: Mapping[str,
 
 def is_inlined(func: Any) -> bool:
     """Whether a call writes out Python code, which deals with arguments of two kinds itself."""
-    return isinstance(func, StaticValue) and isinstance(func.value, Closure | FunctionType) and not is_library(func.value)
+    return (
+        isinstance(func, StaticValue) and isinstance(func.value, Closure | FunctionType) and not is_library(func.value)
+    )
 
 
 def _class_name(cx: Context, value: Any) -> str:
@@ -137,6 +159,8 @@ def _call_static(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
         return call_library(cx, func, args, kwargs, hint)
     if _name_of(func) == "prange" and getattr(func, "__module__", "").startswith("numba"):
         return _HANDLERS[range](cx, args, kwargs, hint)
+    if type(func).__module__.startswith("numba.core.types") and hasattr(np, str(func)):
+        return call_library(cx, getattr(np, str(func)), args, kwargs, hint)  # numba.float64(x)
     if isinstance(func, type):
         return _construct(cx, func, args, kwargs)
     if isinstance(func, MethodType) and not isinstance(func.__self__, type):

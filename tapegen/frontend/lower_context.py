@@ -386,7 +386,7 @@ class Context:
 
     def span(self) -> Span | None:
         made = self.frame.is_comprehension and isinstance(self.node, gast.stmt)
-        if self.node is None or not hasattr(self.node, "lineno") or made:
+        if getattr(self.node, "lineno", None) is None or made:
             return self.origin
         return self.frame.parsed.span(self.node)
 

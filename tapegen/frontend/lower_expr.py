@@ -66,13 +66,13 @@ def evaluates(*kinds: type) -> Callable[[Evaluator], Evaluator]:
 
 
 class Given(gast.expr):
-    """A node whose value is an IR expression already."""
+    """A node whose value is known already."""
 
     _fields = ()
 
-    def __init__(self, test: bool | Expr) -> None:
+    def __init__(self, value: Any) -> None:
         super().__init__()
-        self.test = test
+        self.value = value
 
 
 def evaluate(cx: Context, node: gast.AST, hint: str | None = None) -> Any:
@@ -135,7 +135,7 @@ def _name(cx: Context, node: gast.Name, hint: str | None) -> Any:
 
 @evaluates(Given)
 def _given(cx: Context, node: Given, hint: str | None) -> Any:
-    return StaticValue(node.test) if isinstance(node.test, bool) else Leaf(node.test)
+    return node.value
 
 
 def look_up_name(cx: Context, name: str) -> Any:

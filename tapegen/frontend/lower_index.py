@@ -11,6 +11,7 @@ import gast
 import numpy as np
 
 from tapegen.errors import NotDifferentiable
+from tapegen.frontend import builtin_texts
 from tapegen.frontend.lower_context import (
     Captured,
     Choice,
@@ -147,6 +148,9 @@ def load_place(cx: Context, place: Place, hint: str | None = None) -> Any:
     if run_list is not None:
         if len(index) == 1 and is_int(index[0]):
             return list_item(cx, run_list, index[0], hint)
+        if len(index) == 1 and isinstance(index[0], SliceValue) and index[0].step is None:
+            bounds = [StaticValue(None) if part is None else part for part in (index[0].lo, index[0].hi)]
+            return cx.call(cx, StaticValue(builtin_texts.sliced), (base, *bounds), {})
         raise cx.refusal(
             NotDifferentiable, "a growing list is indexed by one integer only.", "Make an array of it: np.array(x)."
         )

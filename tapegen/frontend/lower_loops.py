@@ -458,11 +458,13 @@ def owner_of(cx: Context, name: str) -> Any:
     return frame
 
 
-def guarded(cx: Context, loop: gast.stmt, test: bool | Expr, body: list[gast.stmt]) -> gast.If:
+def guarded(cx: Context, loop: gast.For | gast.While, test: bool | Expr, body: list[gast.stmt]) -> gast.If:
     """`if test: body` behind a loop."""
-    made = gast.If(Given(test), body, [])
-    for part in (made, made.test):
-        vars(part).update({name: getattr(loop, name) for name in ("lineno", "col_offset", "end_lineno", "end_col_offset")})
+    made = gast.If(Given(StaticValue(test) if isinstance(test, bool) else Leaf(test)), body, [])
+    header = loop.iter if isinstance(loop, gast.For) else loop.test
+    for part, like in ((made, loop), (made.test, header)):
+        for name in ("lineno", "col_offset", "end_lineno", "end_col_offset"):
+            setattr(part, name, getattr(like, name))
     cx.frame.live.out[id(made)] = cx.frame.live.out[id(loop)]
     cx.kept.append(made)  # its identity must stay its own
     return made

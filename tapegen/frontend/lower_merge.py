@@ -104,7 +104,9 @@ class Merge:
                 return value
         try:
             if any(isinstance(value, Choice) for value in values):
-                raise Clash(f"'{base}' is not the same kind of value on all paths.", "Give it the same type on all paths.")
+                raise Clash(
+                    f"'{base}' is not the same kind of value on all paths.", "Give it the same type on all paths."
+                )
             return self._template(base, sides)
         except Clash as clash:
             return self._choice(base, sides) or Poison(f"{clash}", clash.advice)

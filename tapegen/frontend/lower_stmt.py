@@ -19,6 +19,7 @@ from tapegen.frontend.lower_context import (
     PathEnds,
     Ref,
     RunList,
+    SliceValue,
     known_value,
 )
 from tapegen.frontend.lower_expr import (
@@ -32,7 +33,17 @@ from tapegen.frontend.lower_expr import (
 )
 from tapegen.frontend.lower_index import Place, load_place, place_of, store_place
 from tapegen.frontend.lower_list import append, item, length
-from tapegen.frontend.lower_values import describe, emit_call, expr_of, named, not_, operand, struct_of, type_of
+from tapegen.frontend.lower_values import (
+    definite,
+    describe,
+    emit_call,
+    expr_of,
+    named,
+    not_,
+    operand,
+    struct_of,
+    type_of,
+)
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, list_of
 from tapegen.ir import ops
 from tapegen.ir.nodes import Call, Const, Expr, Raise, Var
@@ -115,7 +126,11 @@ def _set_attribute(cx: Context, owner: Any, name: str, value: Any) -> None:
 
 
 def _unpack(cx: Context, targets: list[gast.AST], value: Any) -> None:
+    value = definite(cx, value)
     stars = [k for k, target in enumerate(targets) if isinstance(target, gast.Starred)]
+    if stars and isinstance(value, Leaf) and isinstance(value.type, Array):
+        _unpack_array(cx, targets, stars[0], value)
+        return
     values = _items(cx, value, len(targets), exact=not stars)
     if stars:
         (k,) = stars
@@ -132,6 +147,23 @@ def _unpack(cx: Context, targets: list[gast.AST], value: Any) -> None:
         cx.raise_(ValueError, f"not enough values to unpack (expected {len(targets)}, got {len(values)})")
     for target, part in zip(targets, values, strict=True):
         assign_target(cx, target, part)
+
+
+def _unpack_array(cx: Context, targets: list[gast.AST], star: int, value: Leaf) -> None:
+    """`first, *rest = array`: the starred name is a list of what is left over."""
+    array = Leaf(operand(cx, value))
+    tail = len(targets) - star - 1
+    size = Call(ops.dim, (array.expr, Const(0)), (), INT)
+    test = Call(operator.lt, (size, Const(len(targets) - 1)), (), BOOL)
+    if len(targets) > 1:
+        cx.raise_if(test, ValueError, f"not enough values to unpack (expected at least {len(targets) - 1})")
+    middle = load_place(cx, Place(array, [SliceValue(StaticValue(star), StaticValue(-tail) if tail else None)]))
+    for k, target in enumerate(targets):
+        if k == star:
+            assign_target(cx, target, cx.call(cx, StaticValue(list), (middle,), {}))
+        else:
+            place = Place(array, [StaticValue(k if k < star else k - len(targets))])
+            assign_target(cx, target, load_place(cx, place))
 
 
 def _items(cx: Context, value: Any, count: int, *, exact: bool) -> list[Any]:

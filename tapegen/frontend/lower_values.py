@@ -85,7 +85,9 @@ def definite(cx: Context, value: Any) -> Any:
     none = [isinstance(part, StaticValue) and part.value is None for part in (value.first, value.second)]
     if not any(none):
         raise cx.refusal(
-            BadArgument, "this is one of two kinds of value, depending on the path taken.", "Give it one type on all paths."
+            BadArgument,
+            "this is one of two kinds of value, depending on the path taken.",
+            "Give it one type on all paths.",
         )
     test = value.test if none[0] else not_(cx, value.test)
     assert not isinstance(test, bool)
