@@ -21,3 +21,4 @@ def ARGS():
 
 
 WRT = (0,)
+TOL = 1e-6  # the stopping test looks at the value, whose error is the square of the vector's
