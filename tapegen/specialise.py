@@ -283,7 +283,9 @@ class Specialisation:
         def pullback(value_bar: Any) -> Any:
             """Cotangents of the arguments of `wrt` for cotangents of the value."""
             seeds = self._seeds(value, value_bar, stages)
-            gradients = self.program.run("pullback", stages.pullback, [*kept, *seeds])
+            # a pullback takes values off the end of its lists; the next call must find them again
+            again = [list(item) if isinstance(item, list) else item for item in kept]
+            gradients = self.program.run("pullback", stages.pullback, [*again, *seeds])
             return self._gradient(dict(zip(stages.wrt, gradients, strict=True)))
 
         return value, pullback

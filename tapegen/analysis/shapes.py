@@ -159,7 +159,7 @@ class _Pass:
         if not self.scopes.is_merge(target):
             self.shapes.extents[target] = extents
             return
-        if any(kind == "int" for _, terms in extents for (kind, _, _), _ in terms):
+        if any(kind in ("int", "mask") for _, terms in extents for (kind, _, _), _ in terms):
             self.clashes.add(target)  # the extent may belong to another trip
         known = self.shapes.extents.setdefault(target, extents)
         if known != extents:
@@ -276,22 +276,34 @@ class _Pass:
                 out.append(self.sliced(whole.pop(0), item, unknown[len(out)] if len(out) < len(unknown) else (0, ())))
             elif isinstance(item, Const) and item.value is None:
                 out.append((1, ()))
-            elif isinstance(item.type, Array):  # type: ignore[attr-defined]
-                return unknown
+            elif isinstance(item, Var) and isinstance(item.type, Array):
+                if sum(1 for other in index if not isinstance(other, Slice) and isinstance(other.type, Array)) > 1:  # type: ignore[attr-defined]
+                    return unknown
+                if item.type.dtype == "bool":
+                    del whole[: item.type.rank]
+                    out.append(_symbol("mask", item.name, 0))
+                else:
+                    whole.pop(0)
+                    out.extend(self.shapes.of(item))
             else:
                 whole.pop(0)
         out.extend(whole)
         return tuple(out) if len(out) == len(unknown) else unknown
 
     def region_rank(self, array: Var, index: tuple[object, ...]) -> int | None:
-        """The rank of `array[index]`; None with index arrays."""
+        """The rank of `array[index]`; None with several index arrays."""
         assert isinstance(array.type, Array)
         rank = array.type.rank
+        seen = False
         for item in index:
             if isinstance(item, Slice):
                 continue
             if isinstance(item.type, Array):  # type: ignore[attr-defined]
-                return None
+                if seen:
+                    return None
+                seen = True
+                rank += 1 - item.type.rank if item.type.dtype == "bool" else item.type.rank - 1  # type: ignore[attr-defined]
+                continue
             rank += 1 if isinstance(item, Const) and item.value is None else -1
         return rank
 
