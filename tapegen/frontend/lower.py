@@ -190,7 +190,7 @@ def lower_function(
         run = _Run(func, args, dict(kwargs or {}), fixed)
         try:
             with _deep():
-                return run.lower(name or func.__name__)
+                return run.lower(name)
         except NeedsStatic as need:
             wanted = run.origins(need.expr)
             samples = {leaf.expr: leaf.sample for leaf in leaves if leaf.expr in wanted and leaf.sample is not UNKNOWN}
@@ -238,7 +238,7 @@ class _Run:
         """The arguments that an integer expression is computed from."""
         return {self.made[var] for var in self.cx.int_sources(expr) if var in self.made}
 
-    def lower(self, name: str) -> Lowered:
+    def lower(self, name: str | None) -> Lowered:
         cx = self.cx
         frame = cx.frame = function_frame(cx, self.func)
         parsed = frame.parsed
@@ -254,7 +254,7 @@ class _Run:
         hidden = [Param(var, var.name.partition("#")[0], (), getter) for var, getter in cx.hidden.values()]
         params = [*self.params, *hidden]
         supply = NameSupply()
-        function_name = supply.fresh(name)
+        function_name = supply.fresh(name or parsed.tree.name)  # `__name__` may be "<lambda>" or anything else
         done = finish(cx, cx.builder, exprs, [param.var for param in params], supply)
         final = tuple(replace(param, var=done.names[param.var]) for param in params)
         body = (*done.body, Return(tuple(self._result(done, expr) for expr in exprs)))
