@@ -182,7 +182,7 @@ class Extents:
             case Var() as var:
                 return self._extent(var, axis)
             case Load(array, index):
-                return self._measure_load(array, index, axis, site)
+                return self.extent_of_load(array, index, axis, site)
             case Call(func, args, kwargs):
                 if is_one_of(func, _SHAPED) and "shape" not in dict(kwargs) and args:
                     return self._shape_argument(args[0], axis, site)
@@ -229,7 +229,8 @@ class Extents:
         sizes -= {_ONE} if len(sizes) > 1 else set()
         return sizes.pop() if len(sizes) == 1 else None
 
-    def _measure_load(self, array: Var, index: tuple[Expr | Slice, ...], axis: int, site: Site) -> Linear | None:
+    def extent_of_load(self, array: Var, index: tuple[Expr | Slice, ...], axis: int, site: Site) -> Linear | None:
+        """The size of an axis of `array[index]` evaluated at a site, None if it has no linear form."""
         position = result_axis = 0
         for item in index:
             if isinstance(item, Slice):

@@ -2,6 +2,7 @@
 
     finality = final_loads(function)
     finality.is_final(stmt, array, index)      # re-reading `array[index]` in the backward sweep gives what `stmt` read
+    finality.kept_in(var)                      # `a[i]` where `a[i] = var` has put it and nothing overwrites it
     finality.value_available(var, stmt)        # the name still holds its value (or counts the trips of a loop around)
     finality.loop_is_parallel(loop)            # no element is written in one trip and touched in another
     finality.in_bounds(stmt, array, index)     # every integer index lies in [0, size)
@@ -14,6 +15,7 @@ any position.  Without islpy only what no later statement writes at all is final
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 from tapegen.analysis.effects import Effects, effects_of
@@ -34,6 +36,7 @@ from tapegen.ir.nodes import (
     For,
     Function,
     If,
+    Load,
     Raise,
     Slice,
     Stmt,
@@ -41,7 +44,7 @@ from tapegen.ir.nodes import (
     Var,
 )
 from tapegen.ir.rewrite import subexpressions
-from tapegen.ir.types import Array
+from tapegen.ir.types import Array, Scalar
 
 __all__ = ["Finality", "final_loads"]
 
@@ -125,6 +128,53 @@ class Finality:
             for write, times in later
             for region in self._written(write)
             if region.root == read.root
+        )
+
+    def kept_in(self, var: Var) -> Load | None:
+        """Elements that hold the value of `var`, from its definition on to the end of the forward sweep.
+
+        After `t = sqrt(s)` and `a[i] = t`, with nothing written to `a[i]` later, `a[i]` serves wherever the backward
+        sweep needs `t`.  The Store stands in the block of the definition, which is the only one, so that both run in
+        the same trips; the index is that of the Store, whose names are the caller's affair (`value_available`).
+        """
+        definitions = self.sites.definitions.get(var, [])
+        if len(definitions) != 1 or var in self.sites.params:
+            return None
+        for store in self._stores_of.get(var, ()):
+            type_ = Scalar(var.type.dtype, python=False) if isinstance(var.type, Scalar) else var.type
+            load = Load(store.array, store.index, type_)
+            if (
+                _runs_with(definitions[0].site, self.sites.at[store])
+                and self._holds_whole(var, load, self.sites.at[store])
+                and not (isinstance(var.type, Array) and self.effects.is_written(var))
+                and self.is_final(store, store.array, store.index, after=True)
+            ):
+                return load
+        return None
+
+    @cached_property
+    def _stores_of(self) -> dict[Var, list[Store]]:
+        found: dict[Var, list[Store]] = {}
+        for stmt in self.sites.at:
+            if isinstance(stmt, Store) and isinstance(stmt.value, Var) and not stmt.accumulate:
+                found.setdefault(stmt.value, []).append(stmt)
+        return found
+
+    def _holds_whole(self, var: Var, load: Load, site: Site) -> bool:
+        """Whether a store of `var` there neither converts nor broadcasts it."""
+        if not isinstance(load.array.type, Array) or not isinstance(var.type, Array | Scalar):
+            return False
+        if load.array.type.dtype != var.type.dtype:
+            return False
+        if any(not isinstance(item, Slice) and isinstance(item.type, Array) for item in load.index):
+            return False
+        rank = load.array.type.rank - sum(not isinstance(item, Slice) and item != Const(None) for item in load.index)
+        rank += sum(item == Const(None) for item in load.index)
+        if isinstance(var.type, Scalar):
+            return rank == 0
+        return rank == var.type.rank and all(
+            self.extents.extent(var, axis, site) == self.extents.extent_of_load(load.array, load.index, axis, site)
+            for axis in range(rank)
         )
 
     def value_available(self, var: Var, stmt: Stmt) -> bool:
@@ -333,6 +383,14 @@ class Finality:
                 return False
             axis += 1
         return True
+
+
+def _runs_with(first: Site, second: Site) -> bool:
+    """Whether the second statement follows the first in the same block, and certainly runs whenever it does."""
+    same_block = first.path[:-1] == second.path[:-1] and first.path[-1][0] == second.path[-1][0]
+    return (
+        same_block and first.loops == second.loops and first.guards == second.guards and first.order(second) == "before"
+    )
 
 
 def _leaves(block: Block) -> bool:
