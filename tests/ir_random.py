@@ -14,6 +14,7 @@ class _Writer:
         self.count = 0
         self.arrays = [dict(ARRAYS)]  # name -> rank, by block
         self.integers: list[list[str]] = [[] if exact else ["n"]]
+        self.floats: list[list[str]] = [["0.5"]]
 
     def choose(self, *options):
         return self.draw(st.sampled_from(options))
@@ -89,6 +90,7 @@ class _Writer:
     def block(self, depth: int, budget: int, *, in_loop: bool = False) -> None:
         self.arrays.append({})
         self.integers.append([])
+        self.floats.append([])
         before = len(self.lines)
         for _ in range(self.draw(st.integers(1, 3))):
             self.statement(depth, budget, in_loop=in_loop)
@@ -96,6 +98,7 @@ class _Writer:
             self.emit(depth, "pass")
         self.arrays.pop()
         self.integers.pop()
+        self.floats.pop()
 
     def statement(self, depth: int, budget: int, *, in_loop: bool) -> None:
         kinds = ["read"] * 3 + ["write"] * 3 + ["view"]
@@ -109,7 +112,9 @@ class _Writer:
         name, rank = self.array()
         index, left = self.index(rank)
         if left == 0:
-            self.emit(depth, f"{self.fresh('x')} = {name}[{index}]")
+            value = self.fresh("x")
+            self.emit(depth, f"{value} = {name}[{index}]")
+            self.floats[-1].append(value)
         else:
             view = self.fresh("v")
             self.emit(depth, f"{view} = {name}[{index}]")
@@ -119,7 +124,8 @@ class _Writer:
     def _write(self, depth: int, budget: int) -> None:
         name, rank = self.array()
         index, _ = self.index(rank)
-        self.emit(depth, f"{name}[{index}] {self.choose('=', '=', '+=')} 0.5")
+        value = self.choose(*(value for block in self.floats for value in block))
+        self.emit(depth, f"{name}[{index}] {self.choose('=', '=', '+=')} {value}")
 
     def _view(self, depth: int, budget: int) -> None:
         name, rank = self.array()

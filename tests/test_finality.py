@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from tapegen.analysis.finality import Finality, final_loads
 from tapegen.analysis.places import expressions, operands, statements, viewed
 from tapegen.ir.nodes import Assign, Call, For, Function, Load, Stmt, Store, Var
+from tapegen.ir.types import Scalar
 from tests.ir_random import SIZE, programs
 from tests.ir_text import function
 from tests.ir_trace import Access, Cells, Trace
@@ -36,6 +37,21 @@ def truly_final(trace: Trace, stmt: Stmt, array: Var, index: tuple[Any, ...]) ->
 
 def truly_kept(trace: Trace, store: Store) -> bool:
     return not any(is_overwritten(trace, write) for write in trace.writes if write.stmt is store)
+
+
+def truly_kept_in(trace: Trace, definition: Assign, load: Load) -> bool:
+    """Whether each run of a definition is followed by a store of its value to one place, which stays."""
+    runs = {read.trips for read in trace.reads if read.stmt is definition}
+    stored = [
+        write
+        for write in trace.writes
+        if (write.array, write.index) == (load.array, load.index)
+        and isinstance(write.stmt, Store)
+        and write.stmt.value == definition.targets[0]
+        and not write.stmt.accumulate
+    ]
+    kept = [write.trips for write in stored if not is_overwritten(trace, write)]
+    return trace.raised is not None or runs <= set(kept)
 
 
 def truly_parallel(trace: Trace, loop: For) -> bool:
@@ -117,6 +133,11 @@ def check(program: Function, traces: list[Trace]) -> tuple[int, int]:
         compare(finality.contents_final(store, store.array, store.index, after=True), kept, ("kept", store))
         inside = [truly_in_bounds(trace, store, store.array, store.index) for trace in traces]
         assert all(inside) or not finality.in_bounds(store, store.array, store.index), ("bounds", store)
+    for stmt, _ in statements(program.body):
+        if isinstance(stmt, Assign) and isinstance(stmt.value, Load) and isinstance(stmt.value.type, Scalar):
+            kept_load = finality.kept_in(stmt.targets[0])
+            if kept_load is not None:
+                assert all(truly_kept_in(trace, stmt, kept_load) for trace in traces), ("kept in", stmt, kept_load)
     for loop in loops(program):
         if finality.loop_is_parallel(loop):
             assert all(truly_parallel(trace, loop) for trace in traces), loop
@@ -717,6 +738,47 @@ def test_of_elements_that_stay_a_fresh_place_per_trip_may_be_kept_by_reference()
     )
     assert isinstance(read.value, Load)
     assert finality.contents_final(read, read.value.array, read.value.index)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("y = np.sqrt(x); a[n] = y", True),
+        ("y = np.sqrt(x); a[n] += y", False),
+        ("y = np.sqrt(x); a[n] = y; a[0] = x", False),
+        ("y = np.sqrt(x); a[n] = y; b[0] = x", True),
+        ("for i in range(9):; .y = b[i]; .a[i] = y", True),
+        ("for i in range(9):; .y = b[i]; .a[i] = y; .a[i - 1] = x", False),
+        ("for i in range(9):; .y = b[i]; .a[0] = y", False),
+        ("for i in range(9):; .y = b[i]; .if x < 0.0:; ..a[i] = y", False),
+        ("for i in range(9):; .y = b[i]; .if x < 0.0:; ..break; .a[i] = y", False),
+        ("for i in range(9):; .y = b[i]; a[0] = y", False),
+        ("for i in range(9):; .y = b[i]; .m[i] = y", False),
+        ("for i in range(9):; .y = m[:, i]; .m[:, i + 1] = y", False),  # the definition makes a view
+        ("for i in range(9):; .v = m[:, i]; .y = np.sqrt(v); .m[:, i] = y", True),
+        ("for i in range(9):; .v = m[:, i]; .y = np.sqrt(v); .m[i, :] = y", False),
+        ("for i in range(9):; .v = m[:, i]; .y = np.sqrt(v); .m[:, i] = y; .y[0] = x", False),
+        ("y = np.sqrt(a); b[:] = y", False),  # a may have size 1
+        ("y = np.sqrt(a); a[:] = y", True),
+        ("y = np.sqrt(a); c = np.zeros_like(a); c[p] = y", False),
+        ("y = p[0]; a[0] = y", False),  # converted
+    ],
+)
+def test_values_that_a_store_keeps(body, expected):
+    lines = [part.replace(".", "    ", len(part) - len(part.lstrip("."))) for part in body.split("; ")]
+    program = function(HEAD + textwrap.indent("\n".join(lines), "    "))
+    (var,) = {
+        target
+        for stmt, _ in statements(program.body)
+        if isinstance(stmt, Assign)
+        for target in stmt.targets
+        if target.name == "y"
+    }
+    finality = final_loads(program)
+    load = finality.kept_in(var)
+    assert (load is not None) is expected
+    if load is not None:
+        assert any((store.array, store.index) == (load.array, load.index) for store in stores(program))
 
 
 def test_names_that_still_hold_their_value():
