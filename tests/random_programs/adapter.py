@@ -1,0 +1,98 @@
+"""The one place that calls tapegen: a program's derivatives through the public interface, and its generated texts."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import tapegen
+from tapegen.errors import TapegenError
+from tests.random_programs.field import FieldMath, FieldNumpy
+from tests.random_programs.program import Program, run_text
+from tests.random_programs.residues import OutsideField, Residue, lift
+
+__all__ = ["Derivatives", "TapegenError"]
+
+
+class Derivatives:
+    """What tapegen makes of one program."""
+
+    def __init__(self, program: Program, backend: str = "python") -> None:
+        self.program = program
+        self.function = tapegen.differentiable(program.load(), wrt=program.wrt, backend=backend)
+
+    def call(self, args: tuple[Any, ...]) -> Any:
+        """The primal."""
+        return self.function(*args)
+
+    def value_and_grad(self, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+        """Of a program that returns one number."""
+        return self.function.value_and_grad(*args)
+
+    def vjp(self, args: tuple[Any, ...]) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
+        """Of any program."""
+        return self.function.vjp(*args)
+
+    def over_field(self, weights: Sequence[Any]) -> list[tuple[list[Any], list[Any]]]:
+        """Run the generated texts on residues, unchanged.
+
+        Parameters
+        ----------
+        weights : sequence
+            A cotangent for each floating result.
+
+        Returns
+        -------
+        list of (results, gradients)
+            Of the joint text and of the split pair.
+        """
+        inspection = self.function.inspect(*self.program.arguments())
+        joint = Text(str(inspection.joint))
+        given = self._given()
+        seeds = joint.seeds(given)
+        if len(seeds) != len(weights):
+            raise OutsideField("results without a cotangent")
+        made = joint(given, weights)
+        count = len(made) - len(self.program.wrt)
+        found = [(made[:count], made[count:])]
+        forward, backward = Text(str(inspection.forward)), Text(str(inspection.backward))
+        kept = forward(self._given(), ())
+        found.append((kept[:count], backward.call([*kept[count:], *weights])))
+        return found
+
+    def _given(self) -> dict[str, Any]:
+        """Values on residues for the parameters of the user's function and for its globals."""
+        numpy = FieldNumpy()
+        names = {"__float__": lift, "float": lift}
+        f = self.program.load_with(numpy, FieldMath(), names)
+        given = {name: value for name, value in f.__globals__.items() if isinstance(value, Residue | np.ndarray)}
+        parameters = f.__code__.co_varnames[: f.__code__.co_argcount]
+        for name, value in zip(parameters, self.program.arguments(numpy), strict=True):
+            given[name] = lift(value) if isinstance(value, float) else value
+        return given
+
+
+class Text:
+    """A generated text, ready to run on residues."""
+
+    def __init__(self, text: str) -> None:
+        definition = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)][-1]
+        self.parameters = [arg.arg for arg in definition.args.args]
+        namespace = run_text(text, FieldNumpy(), FieldMath(), {"__float__": lift, "float": lift})
+        self.function = namespace[definition.name]
+
+    def seeds(self, given: dict[str, Any]) -> list[str]:
+        """The parameters that are cotangents of results."""
+        return [name for name in self.parameters if name not in given]
+
+    def __call__(self, given: dict[str, Any], weights: Sequence[Any]) -> list[Any]:
+        rest = iter(weights)
+        return self.call([given[name] if name in given else next(rest) for name in self.parameters])
+
+    def call(self, values: Sequence[Any]) -> list[Any]:
+        with np.errstate(all="ignore"):
+            made = self.function(*values)
+        return list(made) if isinstance(made, tuple) else [made]

@@ -1,0 +1,425 @@
+"""The oracles: what must hold for a program and its gradient, and how exactly.
+
+====  ==================================================================================  ===============
+O1    the value, the exception and the arguments afterwards are those of plain Python     bit for bit
+O2    <w, J v> = <J^T w, v> over the residues modulo 2^61 - 1                              exact
+O3    the same over floats, against dual numbers                                          64 u S
+O4    each component of the gradient (small inputs)                                       64 u S
+O8    a cotangent twice as large gives a gradient twice as large; zero gives zero         bit for bit
+O9    a second call gives the same and changes nothing of the first                       bit for bit
+O12   a planted fault gives the exception of plain Python                                 exact
+====  ==================================================================================  ===============
+"""
+
+from __future__ import annotations
+
+import copy
+import random
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tests.random_programs.adapter import Derivatives, TapegenError
+from tests.random_programs.duals import FieldDual
+from tests.random_programs.forward import (
+    Derivative,
+    differentiate,
+    inner,
+    leaves,
+    random_float,
+    random_like,
+    random_residue,
+)
+from tests.random_programs.program import Program
+from tests.random_programs.residues import OutsideField, Residue
+
+TOLERANCE = 64.0
+COMPILED_RTOL = 1e-9  # compiled transcendental functions and sums differ in the last digits
+COMPILED_MARGIN = 1e-6  # a comparison closer than this may come out otherwise when compiled
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One oracle that disagreed."""
+
+    oracle: str
+    kind: str  # what distinguishes this failure from others of the same oracle
+    detail: str
+
+    @property
+    def bucket(self) -> tuple[str, str]:
+        return self.oracle, self.kind
+
+
+@dataclass
+class Verdict:
+    """What was found about one program."""
+
+    failures: list[Failure] = field(default_factory=list)
+    passed: Counter[str] = field(default_factory=Counter)
+    skipped: Counter[str] = field(default_factory=Counter)
+    ratio: float = 0.0  # the largest error in units of u * S
+
+    def fail(self, oracle: str, kind: str, detail: str = "") -> None:
+        self.failures.append(Failure(oracle, kind, detail))
+
+    def compare(self, oracle: str, kind: str, differences: list[str]) -> None:
+        if differences:
+            self.fail(oracle, kind, "; ".join(differences[:3]))
+        else:
+            self.passed[oracle] += 1
+
+
+@dataclass
+class Plain:
+    """What plain Python does."""
+
+    result: Any = None
+    error: Exception | None = None
+    args: tuple[Any, ...] = ()
+
+
+def run_plain(program: Program) -> Plain:
+    """The program in CPython."""
+    args = program.arguments()
+    try:
+        with np.errstate(all="ignore"):
+            return Plain(program.load()(*args), None, args)
+    except Exception as error:
+        return Plain(None, error, args)
+
+
+# ---- comparing ----
+
+
+def differences(expected: Any, got: Any, where: str = "", *, rtol: float = 0.0) -> Iterator[str]:
+    """How two results differ; bit for bit unless `rtol` is given (NaNs are equal to one another)."""
+    if type(expected) is not type(got):
+        yield f"{where}: {type(got).__name__} instead of {type(expected).__name__} ({got!r}, {expected!r})"
+    elif isinstance(expected, tuple | list):
+        if len(expected) != len(got):
+            yield f"{where}: {len(got)} items instead of {len(expected)}"
+        for k, pair in enumerate(zip(expected, got, strict=False)):
+            yield from differences(*pair, f"{where}[{k}]", rtol=rtol)
+    elif isinstance(expected, dict):
+        for key in expected:
+            yield from differences(expected[key], got.get(key), f"{where}[{key!r}]", rtol=rtol)
+    elif isinstance(expected, np.ndarray):
+        if (expected.shape, expected.dtype) != (got.shape, got.dtype):
+            yield f"{where}: {got.dtype}{got.shape} instead of {expected.dtype}{expected.shape}"
+        elif not _equal(expected, got, rtol):
+            yield f"{where}: {got!r} instead of {expected!r}"
+    elif isinstance(expected, float | np.floating):
+        if not _equal(np.asarray(expected), np.asarray(got), rtol):
+            yield f"{where}: {got!r} instead of {expected!r}"
+    elif expected is not got and expected != got:
+        yield f"{where}: {got!r} instead of {expected!r}"
+
+
+def _equal(a: np.ndarray, b: np.ndarray, rtol: float) -> bool:
+    if a.dtype.kind != "f":
+        return bool(np.array_equal(a, b))
+    if rtol:
+        scale = np.max(np.abs(a[np.isfinite(a)]), initial=1.0)
+        return bool(np.allclose(a, b, rtol=rtol, atol=rtol * scale, equal_nan=True))
+    with np.errstate(all="ignore"):
+        same = (a == b) & (np.signbit(a) == np.signbit(b)) | np.isnan(a) & np.isnan(b)
+    return bool(np.all(same))
+
+
+def finite(x: Any) -> bool:
+    """Whether every number is finite."""
+    return all(bool(np.all(np.isfinite(leaf))) for leaf in leaves(x))
+
+
+# ---- one program ----
+
+
+class Check:
+    """Applies the oracles to one program."""
+
+    def __init__(self, program: Program, backend: str = "python", *, thorough: bool = True) -> None:
+        self.program = program
+        self.backend = backend
+        self.thorough = thorough
+        self.rng = random.Random(program.seed)
+        self.verdict = Verdict()
+
+    def run(self) -> Verdict:
+        plain = run_plain(self.program)
+        try:
+            derivatives = Derivatives(self.program, self.backend)
+        except TapegenError as refusal:
+            self.verdict.fail("refused", *_refusal(refusal))
+            return self.verdict
+        scalar = isinstance(plain.result, float | np.floating) or plain.error is not None
+        forms: list[tuple[str, Callable[[], Any]]] = []
+        if scalar and not (plain.error is not None and _several_results(self.program)):
+            forms.append(("joint", lambda: self.joint(derivatives)))
+        if not forms or self.thorough:
+            forms.append(("split", lambda: self.split(derivatives, plain)))
+        if self.backend != "python":
+            forms.append(("primal", lambda: self.primal(derivatives)))
+        direction = [random_like(arg, self.rng, random_float) for arg in self.wrt_arguments()]
+        truth = self.truth(direction, plain)
+        for form, run in forms:
+            self.one_form(form, run, plain, truth, direction)
+            if self.verdict.failures:
+                return self.verdict
+        if plain.error is None:
+            self.over_field(derivatives)
+        return self.verdict
+
+    def wrt_arguments(self) -> list[Any]:
+        args = self.program.arguments()
+        return [args[k] for k in self.program.wrt]
+
+    def truth(self, direction: list[Any], plain: Plain) -> Derivative | None:
+        """The dual numbers' answer; None where plain Python raises."""
+        if plain.error is not None:
+            return None
+        return differentiate(self.program, direction)
+
+    # ---- the three forms: each returns value, arguments afterwards, weights, gradients, and a second run ----
+
+    def joint(self, derivatives: Derivatives) -> Any:
+        args = self.program.arguments()
+        value, gradients = derivatives.value_and_grad(args)
+        return value, args, [1.0], gradients
+
+    def split(self, derivatives: Derivatives, plain: Plain) -> Any:
+        args = self.program.arguments()
+        value, pullback = derivatives.vjp(args)
+        rng = random.Random(self.program.seed + 1)
+        weights = [_as_leaf(random_like(leaf, rng, random_float), leaf) for leaf in leaves(value)]
+        gradients = pullback(rebuilt(value, iter(weights)))
+        self.linear(value, pullback, weights, gradients)
+        return value, args, weights, gradients
+
+    def primal(self, derivatives: Derivatives) -> Any:
+        args = self.program.arguments()
+        return derivatives.call(args), args, None, None
+
+    def linear(self, value: Any, pullback: Callable[[Any], Any], weights: list[Any], gradients: Any) -> None:
+        """O8 and O9 of a pullback: scale, zero, and a second call."""
+        before = copy.deepcopy(gradients)
+        double = pullback(rebuilt(value, iter([2.0 * w for w in weights])))
+        again = pullback(rebuilt(value, iter(weights)))
+        self.verdict.compare("O9", "pullback twice", list(differences(before, again)))
+        self.verdict.compare("O9", "first result kept", list(differences(before, gradients)))
+        if not finite(gradients) or self.backend != "python":
+            return
+        twice = [2.0 * np.asarray(g) for g in gradients]
+        if all(np.all((np.abs(g) > 1e-290) & (np.abs(g) < 1e300) | (np.asarray(g) == 0)) for g in gradients):
+            same = all(np.array_equal(np.asarray(a), np.asarray(b)) for a, b in zip(twice, double, strict=True))
+            if all(np.asarray(g).dtype == np.float64 for g in gradients):
+                self.verdict.compare("O8", "scale", [] if same else [f"{double!r} is not twice {gradients!r}"])
+
+    def one_form(
+        self,
+        form: str,
+        run: Callable[[], Any],
+        plain: Plain,
+        truth: Derivative | None,
+        direction: list[Any],
+    ) -> None:
+        verdict = self.verdict
+        try:
+            value, args, weights, gradients = run()
+        except TapegenError as refusal:
+            if plain.error is not None and isinstance(refusal, type(plain.error)):
+                verdict.passed["O12"] += 1
+            else:
+                verdict.fail("refused", *_refusal(refusal))
+            return
+        except Exception as error:
+            self.raised(form, error, plain)
+            return
+        if plain.error is not None:
+            verdict.fail("O12", f"{form} no exception", f"{plain.error!r} expected, returned {value!r}")
+            return
+        rtol = 0.0 if self.backend == "python" else COMPILED_RTOL
+        if rtol and truth is not None and truth.monitor.margin < COMPILED_MARGIN:
+            verdict.skipped["compiled, near a branch"] += 1
+            return
+        verdict.compare("O1", f"{form} value", list(differences(plain.result, value, "result", rtol=rtol)))
+        verdict.compare("O1", f"{form} arguments", list(differences(plain.args, args, "arguments", rtol=rtol)))
+        if weights is None:
+            return
+        self.gradient_types(form, gradients)
+        if truth is not None and not verdict.failures:
+            self.dot_product(form, truth, weights, gradients, direction)
+            self.components(form, weights, gradients)
+        if not verdict.failures:
+            self.second_call(form, run, value, args, gradients)
+
+    def raised(self, form: str, error: Exception, plain: Plain) -> None:
+        if plain.error is None:
+            where = _place(error)
+            self.verdict.fail("crash", f"{form} {type(error).__name__} {where}", _last_lines(error))
+        elif type(error) is not type(plain.error) or str(error) != str(plain.error):
+            self.verdict.fail("O12", f"{form} exception", f"{error!r} instead of {plain.error!r}")
+        else:
+            self.verdict.passed["O12"] += 1
+
+    def gradient_types(self, form: str, gradients: Any) -> None:
+        sources = self.wrt_arguments()
+        wrong = []
+        for source, gradient in zip(sources, gradients, strict=True):
+            if type(source) is not type(gradient) or np.shape(source) != np.shape(gradient):
+                wrong.append(
+                    f"{type(gradient).__name__}{np.shape(gradient)} for {type(source).__name__}{np.shape(source)}"
+                )
+            elif isinstance(source, np.ndarray | np.generic) and source.dtype != gradient.dtype:
+                wrong.append(f"{gradient.dtype} for {source.dtype}")
+            if (
+                isinstance(gradient, np.ndarray)
+                and isinstance(source, np.ndarray)
+                and np.shares_memory(gradient, source)
+            ):
+                wrong.append("shares memory with its source")
+        self.verdict.compare("O1", f"{form} gradient type", wrong)
+
+    def unit(self) -> float:
+        """The rounding unit of the least precise argument."""
+        kinds = [np.asarray(arg).dtype for arg in self.program.arguments()]
+        return float(np.finfo(np.float32).eps) / 2 if np.dtype(np.float32) in kinds else 2.0**-53
+
+    def dot_product(
+        self, form: str, truth: Derivative, weights: list[Any], gradients: Any, direction: list[Any]
+    ) -> None:
+        """O3."""
+        left, scale = _contracted(truth, weights)
+        with np.errstate(all="ignore"):
+            right = float(sum((inner(g, v) for g, v in zip(gradients, direction, strict=True)), 0.0))
+        self.judge("O3", form, left, right, scale, truth)
+
+    def judge(self, oracle: str, form: str, left: float, right: float, scale: float, truth: Derivative) -> None:
+        if not (np.isfinite(left) and np.isfinite(right) and np.isfinite(scale)):
+            overflow = not finite(truth.result_values()) or not np.isfinite(scale)
+            if truth.monitor.nonfinite or overflow or (not np.isfinite(left) and not np.isfinite(right)):
+                self.verdict.skipped[f"{oracle} not finite"] += 1
+            else:
+                self.verdict.fail(oracle, f"{form} not finite", f"{right!r} instead of {left!r}")
+            return
+        tolerance = TOLERANCE if self.backend == "python" else 1e6
+        ratio = abs(left - right) / (self.unit() * scale) if scale else (0.0 if left == right else np.inf)
+        self.verdict.ratio = max(self.verdict.ratio, ratio)
+        wrong = f"{right!r} instead of {left!r} ({ratio:.3g} units of rounding)"
+        self.verdict.compare(oracle, form, [wrong] if ratio > tolerance else [])
+
+    def components(self, form: str, weights: list[Any], gradients: Any) -> None:
+        """O4, where there are few components."""
+        sources = self.wrt_arguments()
+        if not self.thorough or sum(np.size(x) for x in sources) > 4 or self.program.seed % 4:
+            return
+        for k, source in enumerate(sources):
+            for index in np.ndindex(np.shape(source)):
+                basis: list[Any] = [np.zeros(np.shape(x))[()] for x in sources]
+                if np.shape(source):
+                    basis[k][index] = 1.0
+                else:
+                    basis[k] = 1.0
+                truth = differentiate(self.program, basis)
+                left, scale = _contracted(truth, weights)
+                self.judge("O4", form, left, float(np.asarray(gradients[k])[index]), scale, truth)
+
+    def second_call(self, form: str, run: Callable[[], Any], value: Any, args: Any, gradients: Any) -> None:
+        """O9."""
+        first = copy.deepcopy((value, args, gradients))
+        again = run()
+        self.verdict.compare("O9", f"{form} twice", list(differences(first[0], again[0]))[:2])
+        self.verdict.compare("O9", f"{form} twice", list(differences(first[2], again[3]))[:2])
+        kept = list(differences(first, (value, args, gradients)))
+        self.verdict.compare("O9", f"{form} first result kept", kept)
+
+    # ---- O2 ----
+
+    def over_field(self, derivatives: Derivatives) -> None:
+        if any("float32" in text for text in self.program.args):
+            return
+        direction = [random_like(arg, self.rng, random_residue) for arg in self.wrt_arguments()]
+        try:
+            truth = differentiate(self.program, direction, FieldDual)
+        except (OutsideField, ZeroDivisionError) as reason:
+            self.verdict.skipped[f"O2 {reason}"] += 1
+            return
+        weights = [random_like(output.v, self.rng, random_residue) for output in truth.outputs]
+        try:
+            found = derivatives.over_field(weights)
+        except OutsideField as reason:
+            self.verdict.skipped[f"O2 text: {reason}"] += 1
+            return
+        except Exception as error:
+            self.verdict.fail("O2", f"{type(error).__name__} {_place(error)}", _last_lines(error))
+            return
+        left = sum((inner(o.t, w) for o, w in zip(truth.outputs, weights, strict=True)), Residue(0))
+        for form, (outputs, gradients) in zip(("joint", "split"), found, strict=True):
+            values = leaves(outputs)
+            wrong = [
+                f"result {k} differs"
+                for k, (a, b) in enumerate(zip(truth.outputs, values, strict=False))
+                if not np.array_equal(np.asarray(a.v, dtype=object), np.asarray(b, dtype=object))
+            ]
+            self.verdict.compare("O2", f"{form} value", wrong)
+            right = sum((inner(g, v) for g, v in zip(gradients, direction, strict=True)), Residue(0))
+            self.verdict.compare("O2", form, [] if left == right else ["<w, J v> is not <J^T w, v>"])
+
+
+def check(program: Program, backend: str = "python", *, thorough: bool = True) -> Verdict:
+    """Apply every oracle to a program; stops at the first that fails."""
+    try:
+        return Check(program, backend, thorough=thorough).run()
+    finally:
+        program.forget()
+
+
+# ---- helpers ----
+
+
+def rebuilt(value: Any, cotangents: Iterator[Any]) -> Any:
+    """Cotangents in the structure of a result."""
+    if isinstance(value, tuple | list):
+        return type(value)(rebuilt(item, cotangents) for item in value)
+    if isinstance(value, dict):
+        return {key: rebuilt(item, cotangents) for key, item in value.items()}
+    return next(cotangents) if leaves(value) else value
+
+
+def _as_leaf(weight: Any, leaf: Any) -> Any:
+    return weight.astype(leaf.dtype) if isinstance(leaf, np.ndarray) else type(leaf)(weight)
+
+
+def _contracted(truth: Derivative, weights: list[Any]) -> tuple[float, float]:
+    """The weighted sum of the tangents, and of their magnitudes."""
+    with np.errstate(all="ignore"):
+        left = sum((inner(output.t, w) for output, w in zip(truth.outputs, weights, strict=True)), 0.0)
+        scale = sum((inner(output.s, np.abs(w)) for output, w in zip(truth.outputs, weights, strict=True)), 0.0)
+    return float(left), float(scale)
+
+
+def _several_results(program: Program) -> bool:
+    return program.source.rstrip().rsplit("return ", 1)[-1].startswith("(")
+
+
+def _refusal(error: TapegenError) -> tuple[str, str]:
+    return f"{type(error).__name__}: {error.reason}", str(error)
+
+
+def _place(error: BaseException) -> str:
+    """The innermost line of tapegen that an exception passed through, or of generated text."""
+    place = ""
+    for frame in traceback.extract_tb(error.__traceback__):
+        if "tapegen/" in frame.filename and "tests/" not in frame.filename:
+            place = f"{frame.filename.rsplit('tapegen/', 1)[-1]}:{frame.lineno}"
+        elif frame.filename.startswith("<tapegen"):
+            place = "generated text"
+    return place
+
+
+def _last_lines(error: BaseException) -> str:
+    return "".join(traceback.format_exception(error)[-4:])
