@@ -8,19 +8,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Set
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from tapegen.analysis.effects import effects_of
 from tapegen.errors import AliasError
-from tapegen.ir import build, rewrite
+from tapegen.ir import build, ops, rewrite
 from tapegen.ir.names import NameSupply
-from tapegen.ir.nodes import Block, Comment, Const, Expr, For, Function, Return, Stmt, Var, While
+from tapegen.ir.nodes import Assign, Block, Call, Comment, Const, Expr, For, Function, Return, Stmt, Tuple, Var, While
 from tapegen.ir.types import Array, Scalar
 from tapegen.transform.expand import expand
 from tapegen.transform.facts import Facts, facts_of
 from tapegen.transform.record import Decision, Recorded, record
 from tapegen.transform.reverse import Sweeps, reverse
-from tapegen.transform.share import accumulations, share_loads
+from tapegen.transform.share import accumulations, share_loads, split_merges
 from tapegen.transform.tapes import Laid, Tape, lay_out
-from tapegen.transform.tidy import reads_of, resolve_primal_as, tidy
+from tapegen.transform.tidy import reads_of, resolve_primal_as, surely_assigned, tidy
 
 FORWARD = "---- forward sweep ---------------------------------------------------"
 BACKWARD = "---- backward sweep --------------------------------------------------"
@@ -102,6 +104,8 @@ def differentiate(
     expanded = replace(lowered, body=(*expand(tuple(body), facts.activity.varied, names), last))
     accumulating = replace(expanded, body=accumulations(expanded.body, effects_of(expanded)))
     shared = share_loads(accumulating.body, effects_of(accumulating), user_names)
+    merges = {var for var, assigns in facts.scopes.assigns.items() if len(assigns) > 1}
+    shared = split_merges(shared, merges, names)
     if shared != lowered.body:
         expanded = replace(expanded, body=shared)
         facts = facts_of(expanded, wrt, results)
@@ -127,7 +131,7 @@ def differentiate(
 
     tapes = [tape for tape in laid.tapes if tape.store in used_tapes]
     doc = _doc(expanded, wrt, results, sweeps, tapes, facts)
-    joint = _joint(expanded, forward, backward, last, sweeps, gradients, doc)
+    joint = _joint(expanded, forward, backward, last, sweeps, gradients, doc, names)
     kept = tuple(sorted((v for v in backward_reads if v not in sweeps.seeds), key=lambda v: v.name))
     return Stages(
         lowered,
@@ -210,11 +214,20 @@ def _joint(
     sweeps: Sweeps,
     gradients: tuple[Expr, ...],
     doc: tuple[str, ...],
+    names: NameSupply,
 ) -> Function:
     body: list[Stmt] = [Comment(FORWARD), *forward]
+    overwritten = _defined(backward)
+    values: list[Expr] = []
+    for value in last.values:
+        if isinstance(value, Var) and value in overwritten:  # the backward sweep uses the name for earlier values
+            kept = Var(names.fresh("value"), value.type)
+            body.append(Assign((kept,), value, last.origin))
+            value = kept
+        values.append(value)
     if backward:
         body += [Comment(BACKWARD), *backward]
-    body.append(Return((*last.values, *gradients)))
+    body.append(Return((*values, *gradients)))
     scalar = len(sweeps.seeds) == 1 and isinstance(sweeps.seeds[0].type, Scalar)
     defaults: tuple[tuple[str, Expr], ...] = ((sweeps.seeds[0].name, Const(1.0)),) if scalar else ()
     return Function(
@@ -233,18 +246,31 @@ def _record_form(
 ) -> Function:
     """The forward sweep by itself: results, then what the pullback reads (arrays of the caller are copied)."""
     values: list[Expr] = []
+    sure = surely_assigned(forward) | set(function.params)
+    unset = tuple(Assign((var,), _placeholder(var)) for var in kept if var not in sure)
     for var in kept:
         caller_owned = isinstance(var.type, Array) and var in function.params
         values.append(build.copy(var) if caller_owned else var)
     return Function(
         f"{function.name}_record",
         function.params,
-        (*forward, Return((*last.values, *values))),
+        (*unset, *forward, Return((*last.values, *values))),
         (),
         (f"Value of {function.name}, and what its pullback reads.", "", *doc),
         function.origin,
         function.globals,
     )
+
+
+def _placeholder(var: Var) -> Expr:
+    """What stands for a value that is made in one branch only, and read only where that branch was taken."""
+    if isinstance(var.type, Array):
+        shape = Tuple((Const(0),) * var.type.rank)
+        dtype = np.bool_ if var.type.dtype == "bool" else getattr(np, var.type.dtype)
+        return Call(np.empty, (shape, Const(dtype)), (), var.type)
+    if isinstance(var.type, Scalar):
+        return Const({"bool": False, "int64": 0}.get(var.type.dtype, 0.0))
+    return Call(ops.new_list, (), (), var.type)
 
 
 def _pullback_form(

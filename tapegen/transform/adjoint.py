@@ -106,12 +106,13 @@ class Adjoints:
         if all(self._spans(partial, target) for _, partial in wanted):
             total = build.without_broadcast(total)
         cotangent = self.reverser.bind(total, target) if len(wanted) > 1 or guarded else total
+        # only what this statement reads is looked up here: the cotangent may mention the same names at another time
+        block, factors = self._primal_reads(stmt, target, block, [partial for _, partial in wanted])
         terms: list[Expr] = []
-        for _, partial in wanted:
+        for partial in factors:
             if guarded and python:
                 partial = rewrite.map_expr(partial, _never_raising)
             terms.append(build.strong_mul(cotangent, partial) if guarded else build.mul(partial, cotangent))
-        block, terms = self._primal_reads(stmt, target, block, terms)
         self.reverser.emit_block(block)
         for (arg, _), term in zip(wanted, terms, strict=True):
             assert isinstance(arg, Var)

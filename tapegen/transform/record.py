@@ -346,7 +346,7 @@ class _Recorder:
         if not isinstance(loop, For | While):
             return None
         if isinstance(loop, For) and var == loop.target:
-            return var
+            return self.sweeps.counters.get(loop, var)
         if var not in owner.carried or not isinstance(var.type, Scalar) or var.type.dtype != "int64":
             return None
         trip = self._trip(loop)
@@ -416,8 +416,12 @@ class _Recorder:
             else:
                 self._decide(var, owner, "live", "defined once, outside loops")
             return
-        if self._from_trip(var, owner) is not None:
+        counter = self._from_trip(var, owner)
+        if counter is not None:
             self._decide(var, owner, "trip", "a counter of the trip being undone")
+            for operand in rewrite.free_vars(counter):
+                if operand in self.scopes.owner and operand != var:
+                    self._require(operand, self.scopes.owner_seen_from(operand, owner))
             return
         cost, leaves = self._cost(var, owner)
         if key not in leaves:

@@ -94,6 +94,8 @@ class Sweeps:
         Forward loop -> its trip counter, where the number of trips is not known on entry.
     trip_index : dict
         Forward loop -> the Var that counts its trips down in the backward sweep, where there is one.
+    counters : dict
+        Forward For with a trip counter -> its loop variable as a function of the trip.
     """
 
     backward: Block
@@ -107,6 +109,7 @@ class Sweeps:
     captures: set[Var]
     trips: dict[Stmt, Var]
     trip_index: dict[Stmt, Var]
+    counters: dict[Stmt, Expr]
 
 
 def reverse(
@@ -159,6 +162,7 @@ class _Reverser:
         self.captures: set[Var] = set()
         self.trips: dict[Stmt, Var] = {}
         self.trip_index: dict[Stmt, Var] = {}
+        self.counters: dict[Stmt, Expr] = {}
         self.adjoints = Adjoints(self)
 
     # ---- driver ------------------------------------------------------------------------------------------------------
@@ -181,6 +185,7 @@ class _Reverser:
             self.captures,
             self.trips,
             self.trip_index,
+            self.counters,
         )
 
     def _seed(self, last: Return) -> tuple[Var, ...]:
@@ -611,7 +616,7 @@ class _Reverser:
             scaled: Expr = (
                 k if build.is_const(step, 1) else Call(operator.mul, (self.expression(stmt, step), k), (), INT)
             )
-            body = (Assign((stmt.target,), build.int_add(start, scaled)), *body)
+            self.counters[stmt] = build.int_add(start, scaled)
             self._counted(stmt, k, body)
         else:
             stop = self.expression(stmt, stmt.stop)

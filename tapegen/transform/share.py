@@ -13,7 +13,8 @@ from dataclasses import replace
 
 from tapegen.analysis.effects import Effects
 from tapegen.ir import build, rewrite
-from tapegen.ir.nodes import Assign, Block, Call, Expr, Load, Slice, Stmt, Store, Var
+from tapegen.ir.names import NameSupply
+from tapegen.ir.nodes import Assign, Block, Call, Expr, Load, Slice, Stmt, Store, Tuple, Var
 from tapegen.ir.types import Array, Scalar
 
 
@@ -132,3 +133,23 @@ def _definition(before: list[Stmt], value: Expr) -> int | None:
         if isinstance(stmt, Assign) and stmt.targets == (value,):
             return k
     return None
+
+
+def split_merges(block: Block, merges: Set[Var], names: NameSupply) -> Block:
+    """Give a computed value that is assigned to a merge a name of its own: `x = f(y)` becomes `x_1 = f(y); x = x_1`.
+
+    The backward sweep may read the result of `f`, while `x` there means the value at the start of the trip.
+    """
+    out: list[Stmt] = []
+    for stmt in block:
+        inner = rewrite.blocks(stmt)
+        if inner:
+            stmt = rewrite.with_blocks(stmt, tuple(split_merges(part, merges, names) for part in inner))
+        elif isinstance(stmt, Assign) and isinstance(stmt.value, Call | Load) and not merges.isdisjoint(stmt.targets):
+            fresh = tuple(Var(names.fresh(t.name), t.type) if t in merges else t for t in stmt.targets)
+            out.append(Assign(fresh, stmt.value, stmt.origin))
+            moved = [(t, new) for t, new in zip(stmt.targets, fresh, strict=True) if t != new]
+            targets, values = tuple(t for t, _ in moved), tuple(new for _, new in moved)
+            stmt = Assign(targets, values[0] if len(values) == 1 else Tuple(values), stmt.origin)
+        out.append(stmt)
+    return tuple(out)

@@ -213,6 +213,10 @@ class _Moves:
         while k < len(stmts):
             stmt = stmts[k]
             if isinstance(stmt, Assign) and len(stmt.targets) == 1:
+                if self._is_idle(stmts, k):
+                    del stmts[k]
+                    changed = True
+                    continue
                 done = self._propagate(stmts, k) or self._nest(stmts, k) or self._merge(stmts, k)
                 if done:
                     changed = True
@@ -226,6 +230,22 @@ class _Moves:
 
     def _single(self, var: Var) -> bool:
         return self.assigns[var] == 1 and var not in self.live_out
+
+    # y = x; x = y: the second says nothing
+
+    def _is_idle(self, stmts: list[Stmt], k: int) -> bool:
+        stmt = stmts[k]
+        assert isinstance(stmt, Assign)
+        if not isinstance(stmt.value, Var) or len(stmt.targets) != 1:
+            return False
+        for j in range(k - 1, -1, -1):
+            here = stmts[j]
+            if isinstance(here, Assign) and here.targets == (stmt.value,):
+                return here.value == stmt.targets[0]
+            changed = {var for inner in rewrite.statements((here,)) for var in rewrite.defines(inner)}
+            if stmt.value in changed or stmt.targets[0] in changed:
+                return False
+        return False
 
     # x = y: read y instead
 
@@ -436,6 +456,11 @@ def reads_of(block: Iterable[Stmt]) -> set[Var]:
     found: set[Var] = set()
     _collect(tuple(block), set(), found)
     return found
+
+
+def surely_assigned(block: Block) -> set[Var]:
+    """Vars that a block assigns whichever way it takes."""
+    return _collect(block, set(), set())
 
 
 def _collect(block: Block, assigned: set[Var], found: set[Var]) -> set[Var]:
