@@ -65,7 +65,6 @@ REFUSED = [
     ("del x[0]", "del x[0]", "'del' removes a value", "pop()"),
     ("y = {1, x}", "{1, x}", "a set has no order", "Use a tuple or a list"),
     ("y = {k for k in x}", "{k for", "a set has no order", "list comprehension"),
-    ("y = sum(k for k in x)", "(k for", "a generator expression runs piecemeal", "list comprehension"),
     ("@np.vectorize\ndef g(y):\n    return y", "np.vec", "decorator of the inner function 'g'", "at module level"),
     ("y = x[*z]", "*z", "'*' inside an index", "Write the index out"),
     ("y = x[1, *z]", "*z", "'*' inside an index", "Write the index out"),

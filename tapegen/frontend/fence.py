@@ -16,7 +16,8 @@ _STATEMENTS = {
 _EXPRESSIONS = {
     *(ast.Lambda, ast.arguments, ast.arg, ast.Call, ast.keyword, ast.Starred, ast.Attribute, ast.Subscript, ast.Slice),
     *(ast.Name, ast.Constant, ast.NamedExpr, ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.Compare, ast.IfExp),
-    *(ast.JoinedStr, ast.FormattedValue, ast.Tuple, ast.List, ast.Dict, ast.ListComp, ast.DictComp, ast.comprehension),
+    *(ast.ListComp, ast.DictComp, ast.GeneratorExp),
+    *(ast.JoinedStr, ast.FormattedValue, ast.Tuple, ast.List, ast.Dict, ast.comprehension),
 }
 _OPERATORS = {
     *(ast.And, ast.Or, ast.Not, ast.Invert, ast.UAdd, ast.USub, ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv),
@@ -45,10 +46,6 @@ _REFUSED = {
     "Await": (_ASYNC, _ASYNC_ADVICE),
     "Yield": (_GENERATOR, _GENERATOR_ADVICE),
     "YieldFrom": (_GENERATOR, _GENERATOR_ADVICE),
-    "GeneratorExp": (
-        "a generator expression runs piecemeal, whenever its consumer asks, which has no reverse order.",
-        "Write a list comprehension: [... for ...].",
-    ),
     "Try": (_TRY, _TRY_ADVICE),
     "TryStar": (_TRY, _TRY_ADVICE),
     "With": ("'with' runs code of the context manager that is not part of the function.", _WITH_ADVICE),

@@ -10,11 +10,12 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import FunctionType, ModuleType
 from typing import Any
 
 import tapegen.rules  # noqa: F401  (registers them)
-from tapegen.errors import BadArgument, CompileLimit
+from tapegen.errors import BadArgument, CompileLimit, NotDifferentiable
 from tapegen.frontend import lower_builtins, lower_comp, lower_loops  # noqa: F401  (register what they lower)
 from tapegen.frontend.lower_call import bind, call_value, function_frame, inline_function
 from tapegen.frontend.lower_context import Context, NeedsStatic, PathEnds
@@ -36,7 +37,7 @@ from tapegen.frontend.structure import (
     unflatten,
 )
 from tapegen.ir.names import NameSupply
-from tapegen.ir.nodes import Block, Const, Expr, Function, Return, Tuple, Var
+from tapegen.ir.nodes import Block, Const, Expr, Function, Raise, Return, Tuple, Var
 
 RECURSION = 20_000
 """Depth of Python calls while lowering: nested calls and expressions of the user nest in the interpreter."""
@@ -265,7 +266,10 @@ class _Run:
             output,
             final,
             frozenset(done.names[var].name for var in cx.mutated if var in {param.var for param in params}),
-            tuple(Guard(getter, value) for getter, value in cx.guards.values()),
+            (
+                *(Guard(getter, value) for getter, value in cx.guards.values()),
+                *(Guard(partial(getattr, func, "__code__"), func.__code__) for func in cx.sources),  # reloaded in place
+            ),
             tuple(self.statics),
             tuple(cx.sources),
             self._user_names(),
@@ -375,9 +379,21 @@ def inline_call(
             value = export(cx, inline_function(cx, func, given, keywords))
         except NeedsStatic as need:
             raise need.refusal from None
+        except PathEnds:
+            raise _always_raises(cx, func) from None
     exprs = list(_exprs(cx, value))
     done = finish(cx, cx.builder, exprs, [], names if names is not None else NameSupply())
     return done.body, _renamed(value, lambda expr: done.rename(resolved(cx, expr)))
+
+
+def _always_raises(cx: Context, func: FunctionType) -> NotDifferentiable:
+    """Why a call that is written out cannot return."""
+    last = cx.builder.items[-1]
+    detail = ""
+    if isinstance(last, Raise):
+        parts = (part.value if isinstance(part, Const) else "..." for part in last.message)
+        detail = f": {last.exception.__name__}: {', '.join(map(str, parts))}"
+    return NotDifferentiable(f"'{func.__name__}' fails for these arguments{detail}.", "Check their types and ranks.")
 
 
 def _value(arg: Any) -> Any:

@@ -28,7 +28,8 @@ from tapegen.frontend.lower_context import (
     SliceValue,
     known_value,
 )
-from tapegen.frontend.lower_expr import Given, elements, evaluate, evaluates, split
+from tapegen.frontend.lower_comp import ARRAY_MAKERS, consume, rows_as_arrays
+from tapegen.frontend.lower_expr import elements, evaluate, evaluates, split
 from tapegen.frontend.lower_flow import run_body
 from tapegen.frontend.lower_live import Liveness, liveness_of
 from tapegen.frontend.lower_numpy import call_library, is_library
@@ -74,7 +75,13 @@ def has_method(kind: str, name: str) -> bool:
 @evaluates(gast.Call)
 def _call(cx: Context, node: gast.Call, hint: str | None) -> Any:
     func = evaluate(cx, node.func)
-    args = elements(cx, _rows_as_arrays(node) if _is_array_maker(func) else node.args)
+    if len(node.args) == 1 and isinstance(node.args[0], gast.ListComp | gast.GeneratorExp):
+        return _consumed(cx, func, node, hint)
+    args = elements(cx, node.args)
+    return call_value(cx, func, args, _keywords(cx, node), hint)
+
+
+def _keywords(cx: Context, node: gast.Call) -> dict[str, Any]:
     kwargs: dict[str, Any] = {}
     for keyword in node.keywords:
         value = evaluate(cx, keyword.value)
@@ -85,26 +92,17 @@ def _call(cx: Context, node: gast.Call, hint: str | None) -> Any:
         if content is None or content.kind != "dict":
             raise cx.refusal(NotDifferentiable, "'**' needs a dict with known keys.", "Write the keywords out.")
         kwargs.update(zip(content.keys, content.children, strict=True))
-    return call_value(cx, func, args, kwargs, hint)
+    return kwargs
 
 
-def _is_array_maker(func: Any) -> bool:
-    return isinstance(func, StaticValue) and any(func.value is maker for maker in _ARRAY_MAKERS)
-
-
-_ROWS: dict[gast.AST, gast.ListComp] = {}
-_ARRAY_MAKERS = (np.array, np.asarray, np.stack, np.vstack)
-
-
-def _rows_as_arrays(node: gast.Call) -> list[gast.AST]:
-    """`np.array([[f(i, j) for j in b] for i in a])`: each row becomes an array of its own."""
-    first, *rest = node.args
-    if not isinstance(first, gast.ListComp) or not isinstance(first.elt, gast.ListComp):
-        return node.args
-    if first not in _ROWS:
-        row = gast.copy_location(gast.Call(Given(StaticValue(np.array)), [first.elt], []), first.elt)
-        _ROWS[first] = gast.copy_location(gast.ListComp(row, first.generators), first)
-    return [_ROWS[first], *rest]
+def _consumed(cx: Context, func: Any, node: gast.Call, hint: str | None) -> Any:
+    """A call with a comprehension as its only argument."""
+    (argument,) = node.args
+    consumer = func.value if isinstance(func, StaticValue) else None
+    if isinstance(argument, gast.ListComp) and any(consumer is maker for maker in ARRAY_MAKERS):
+        argument = rows_as_arrays(argument)
+    value, done = consume(cx, argument, consumer)
+    return value if done else call_value(cx, func, [value], _keywords(cx, node), hint)
 
 
 def call_value(cx: Context, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], hint: str | None = None) -> Any:

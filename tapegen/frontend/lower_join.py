@@ -107,7 +107,7 @@ def _joined(cx: Context, base: State, sides: list[tuple[Builder, State]], live: 
         for value in values:
             cx.observe(key, value)
         pairs = list(zip(values, states, strict=True))
-        template = merge.template(name, pairs)
+        template = merge.template(name.strip(), pairs)
         if template is not ANYTHING and template is not ABSENT:
             merged.vars[key] = template
             todo.append((template, pairs))

@@ -12,7 +12,7 @@ from typing import Any
 
 import gast
 
-from tapegen.errors import CompileLimit, NotDifferentiable
+from tapegen.errors import CompileLimit, NotDifferentiable, TapegenError
 from tapegen.frontend.lower_context import (
     BREAK,
     CONTINUE,
@@ -60,10 +60,9 @@ def lower_loop(cx: Context, stmt: gast.For | gast.While, rest: Sequence[gast.stm
         raise NotWhole
     live = cx.frame.live
     loop = _Loop(cx, stmt, live.head[id(stmt)] | live.captured, live.out[id(stmt)] | live.captured)
-    if isinstance(stmt, gast.While):
-        loop.run()
-    else:
-        _for(cx, loop, iterable(cx, stmt.iter))
+    series = iterable(cx, stmt.iter) if isinstance(stmt, gast.For) else None
+    if series is None or series.length != 0:
+        _run(cx, loop, series)
     if cx.builder.dead:
         return True
     if not stmt.orelse:
@@ -76,25 +75,27 @@ def lower_loop(cx: Context, stmt: gast.For | gast.While, rest: Sequence[gast.stm
     return True
 
 
-def _for(cx: Context, loop: _Loop, series: Series) -> None:
+def _run(cx: Context, loop: _Loop, series: Series | None) -> None:
+    """Run a loop at run time, or unrolled where its trips differ in kind or an integer of it must be known."""
     here = (id(loop.stmt), id(cx.frame))
-    if series.length == 0:
-        return
-    if series.unroll or (here in cx.unrolled and isinstance(series.length, int)):
+    if series is not None and series.unroll:
         _Unrolled(cx, loop, series).run()
         return
     mark, state = len(cx.builder.items), cx.state.copy()
-    try:
-        loop.run(series)
-    except NeedsStatic as need:
-        if loop.counter is None or loop.counter not in cx.int_sources(need.expr):
-            raise
-        if not isinstance(series.length, int):
-            raise NeedsStatic(series.length, need.refusal) from None
+    if here not in cx.unrolled:
+        try:
+            loop.run(series)
+            return
+        except NeedsStatic as need:
+            if cx.int_sources(need.expr).isdisjoint(loop.own):
+                raise
+            if series is not None and not isinstance(series.length, int):
+                raise NeedsStatic(series.length, need.refusal) from None
+            loop.refusal = need.refusal
         del cx.builder.items[mark:]
         cx.state = state
         cx.unrolled.add(here)
-        _Unrolled(cx, loop, series).run()
+    _Unrolled(cx, loop, series).run()
 
 
 @dataclass(eq=False, slots=True)
@@ -111,6 +112,8 @@ class _Loop:
     test: Expr = Const(True)
     bounds: tuple[Expr, Expr, Expr] | None = None
     ends: list[End] = field(default_factory=list)
+    own: set[Var] = field(default_factory=set)  # the counter and the carried variables, as they were tried
+    refusal: TapegenError | None = None  # why it is unrolled
 
     def run(self, series: Series | None = None) -> None:
         """Write the For or While."""
@@ -133,6 +136,7 @@ class _Loop:
             start = merge.state.copy()
             for key, template in templates.items():
                 _set(start, key, template)
+            self.own.update(merge.new)
             body = self._read(start, head)
             try:
                 found, other, agreed = self._compare(entry, templates, head)
@@ -188,6 +192,7 @@ class _Loop:
         if series is not None:
             base = stmt.target.id if isinstance(stmt.target, gast.Name) and series.bounds else "k"
             self.counter = cx.new_var(base, INT)
+            self.own.add(self.counter)
             self.bounds = series.bounds or (Const(0), _length(series), Const(1))
             index = Leaf(self.counter)
             assign_target(cx, stmt.target, index if series.bounds else series.item(index))
@@ -379,15 +384,9 @@ class _Unrolled:
 
     cx: Context
     loop: _Loop
-    series: Series
+    series: Series | None
 
     def run(self) -> None:
-        if self.series.length > MOST_TRIPS:
-            raise CompileLimit(
-                f"this loop would be written out {self.series.length} times.",
-                "Stack the items into one array and loop over that.",
-                self.cx.span(),
-            )
         self.cx.frame.loops.append((self.loop.head, self.loop.after))
         try:
             self._from(0)
@@ -397,13 +396,32 @@ class _Unrolled:
         if left is not None:
             self.loop.left = True if left == TRUE else expr_of(self.cx, left)
 
+    def _goes_on(self, trip: int) -> bool:
+        """Whether there is another trip; its target is bound then."""
+        cx, stmt, series = self.cx, self.loop.stmt, self.series
+        if trip > MOST_TRIPS:
+            raise CompileLimit(
+                f"this loop would be written out more than {MOST_TRIPS} times.",
+                "Stack the items into one array and loop over that.",
+                cx.span(),
+            )
+        with cx.at(stmt, statement=True):
+            if series is not None:
+                if trip < series.length:
+                    assign_target(cx, stmt.target, series.item(StaticValue(trip)))
+                return trip < series.length
+            test = try_whole(cx, stmt.test)
+            if not isinstance(test, bool):
+                assert self.loop.refusal is not None
+                raise self.loop.refusal
+            return test
+
     def _from(self, trip: int) -> None:
         """Write the trips from `trip` on."""
         cx, stmt = self.cx, self.loop.stmt
         region = Region(self.loop.head | self.loop.after)
-        for k in range(trip, self.series.length):
-            with cx.at(stmt, statement=True):
-                assign_target(cx, stmt.target, self.series.item(StaticValue(k)))
+        while self._goes_on(trip):
+            trip += 1
             run(cx, stmt.body, region)
             if cx.builder.dead:
                 raise PathEnds
@@ -413,7 +431,7 @@ class _Unrolled:
             if TRUE in flags:
                 return
             if flags:
-                self._unless(flags, k + 1)
+                self._unless(flags, trip)
                 return
 
     def _unless(self, flags: list[Any], trip: int) -> None:

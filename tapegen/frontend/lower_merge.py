@@ -33,7 +33,7 @@ from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, same_
 from tapegen.ir import ops
 from tapegen.ir.nodes import Call, Const, Expr, Var
 from tapegen.ir.text import type_text
-from tapegen.ir.types import BOOL, Array, Scalar, Type, is_floating
+from tapegen.ir.types import BOOL, Array, ListOf, Scalar, Type, is_floating
 
 
 class _Absent:
@@ -167,8 +167,8 @@ class Merge:
         contents = [self._content(value, state) for value, state in sides]
         if all(isinstance(content, Struct) for content in contents):
             return self._struct(base, first, [(c, s) for c, (_, s) in zip(contents, sides, strict=True)])
-        if all(isinstance(content, RunList) for content in contents):
-            raise Clash(f"'{base}' is a different list on different paths.", "Append to one list.")
+        if any(isinstance(content, RunList) for content in contents):
+            return self._run_list(base, contents, [state for _, state in sides])
         raise Clash(f"'{base}' is not the same kind of value on all paths.", "Give it the same type on all paths.")
 
     def _leaf(self, base: str, values: list[Any]) -> Any:
@@ -192,6 +192,38 @@ class Merge:
         if isinstance(value, Ref):
             return state.cells[value.cell].content
         return expand(self.cx, value) if isinstance(value, Captured) else value
+
+    def _run_list(self, base: str, contents: list[Any], states: list[State]) -> Ref:
+        """A variable for one of several growing lists; a list of known length counts as a new one."""
+        items: list[Side] = []
+        for content, state in zip(contents, states, strict=True):
+            if isinstance(content, RunList):
+                items.append((content.item, state))
+            elif isinstance(content, Struct) and content.kind == "list":
+                items.extend((child, state) for child in content.children)
+            else:
+                raise Clash(f"'{base}' is not a list on all paths.", "Give it the same type on all paths.")
+        template = Merge(self.cx, self.state, self.base, fresh=True).template("item", items)
+        leaves = list(number_leaves(template))
+        for content in contents:
+            if isinstance(content, RunList) and [c.type for c in content.columns] != [ListOf(t) for t in leaves]:
+                raise Clash(f"the items of '{base}' differ in type.", "Put items of one type into it.")
+        columns = tuple(self._var(base, ListOf(type_)) for type_ in leaves)
+        ref = self.cx.new_cell(RunList(template, columns))
+        self.state.cells[ref.cell] = self.cx.merged_cells[ref.cell] = self.cx.state.cells[ref.cell]
+        return ref
+
+    def _fill_list(self, wanted: RunList, given: Any, put: Put) -> None:
+        for k, column in enumerate(wanted.columns):
+            if column not in self.new:
+                continue
+            if isinstance(given, RunList):
+                put(column, given.columns[k])
+            else:
+                assert isinstance(column.type, ListOf)
+                rows = () if given is ANYTHING else given.children
+                exprs = tuple(converted(number_exprs(self.cx, row)[k], column.type.item) for row in rows)
+                put(column, Call(ops.new_list, exprs, (), column.type))
 
     def _struct(self, base: str, first: Any, sides: list[Side]) -> Any:
         struct = sides[0][0]
@@ -256,6 +288,9 @@ class Merge:
             given = ANYTHING if value is ANYTHING else self._content(value, state)
             if isinstance(template, Ref) and isinstance(value, Ref) and template.cell == value.cell:
                 return  # the same container: its contents are merged on their own
+            if isinstance(wanted, RunList):
+                self._fill_list(wanted, given, put)
+                return
             for k, child in enumerate(wanted.children):
                 self.fill(child, ANYTHING if given is ANYTHING else given.children[k], state, put)
 
@@ -280,6 +315,24 @@ class Merge:
         known = value.known if isinstance(value, Leaf) and value.type != type_ else UNKNOWN
         expr = Const(known) if is_number(known) else expr_of(self.cx, value)
         return converted(expr, type_)
+
+
+def number_leaves(template: Any) -> list[Type]:
+    """Types of the numbers and arrays in an item of a list."""
+    if isinstance(template, Leaf):
+        return [template.type]
+    if isinstance(template, Struct):
+        return [type_ for child in template.children for type_ in number_leaves(child)]
+    return []
+
+
+def number_exprs(cx: Context, value: Any) -> list[Expr]:
+    """Expressions of the numbers and arrays in an item of a list."""
+    if type_of(value) is not None:
+        return [expr_of(cx, value)]
+    if isinstance(value, Struct):
+        return [expr for child in value.children for expr in number_exprs(cx, child)]
+    return []
 
 
 # ---- types ---------------------------------------------------------------------------------------------------------
@@ -369,7 +422,11 @@ def same_shape(cx: Context, a: Any, b: Any) -> bool:
         if a.cell == b.cell:
             return True
         left, right = cx.merged_cells.get(a.cell), cx.merged_cells.get(b.cell)
-        return left is not None and right is not None and same_shape(cx, left.content, right.content)
+        if left is None or right is None:
+            return False
+        if isinstance(left.content, RunList) and isinstance(right.content, RunList):
+            return [column.type for column in left.content.columns] == [column.type for column in right.content.columns]
+        return same_shape(cx, left.content, right.content)
     if isinstance(a, Struct) and isinstance(b, Struct):
         return (a.kind, a.keys, a.cls) == (b.kind, b.keys, b.cls) and all(
             same_shape(cx, x, y) for x, y in zip(a.children, b.children, strict=True)

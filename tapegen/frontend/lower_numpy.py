@@ -39,9 +39,7 @@ _POSITIONAL: dict[Any, tuple[str, ...]] = {
     np.vdot: ("a", "b"),
     np.einsum: ("subscripts",),
 }
-_SEQUENCES = frozenset(
-    {"arrays", "tup", "object", "xi", "shape", "newshape", "reps", "choicelist", "condlist", "indices"}
-)
+_SEQUENCES = frozenset({"arrays", "tup", "object", "xi", "shape", "newshape", "reps", "choicelist", "condlist"})
 """Parameters that take a sequence as a sequence; a list anywhere else becomes an array."""
 _KEPT = (
     _SEQUENCES | _STATIC_NAMES | {"shift", "pad_width", "multi_index", "dims", "operands", "axes", "block", "repeats"}
