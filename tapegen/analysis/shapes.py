@@ -41,6 +41,7 @@ Extents = tuple[Extent, ...]
 _LIKE = frozenset(
     {np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.copy, np.negative, operator.neg, np.astype}
 )
+_LIKE |= {np.sort, np.argsort, np.triu, np.tril, np.flip, np.roll, np.ascontiguousarray}
 _SHAPED = frozenset({np.zeros, np.ones, np.empty, np.full})
 
 

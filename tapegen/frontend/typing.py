@@ -93,6 +93,8 @@ def _refine(func: Any, args: tuple, kwargs: dict[str, Any], trial: tuple, value:
     if isinstance(type_, Array):
         others: list[Any] = []
         arrays = [arg for arg in _flat((*args, *kwargs.values())) if isinstance(arg, Array) and arg.rank > 1]
+        if func is np.arange:
+            return replace(type_, unit=())  # its size depends on values
         try:
             if type_.unit:
                 others.append(_run(func, args, kwargs, (trial[0], trial[1] + 1, _OTHER_SIZE[trial[2]]), strided=True))

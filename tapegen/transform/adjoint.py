@@ -451,8 +451,8 @@ def _needed(block: Block, exprs: list[Expr]) -> Block:
         inner = list(rewrite.statements((stmt,)))
         if not any(isinstance(part, Raise) for part in inner):
             changed = {var for part in inner for var in rewrite.defines(part)}
-            changed |= {part.array for part in inner if isinstance(part, Store)}
-            if not changed & wanted:
+            # a store may write through a view of what is wanted
+            if not changed & wanted and not any(isinstance(part, Store) for part in inner):
                 continue
         kept.append(stmt)
         for part in inner:

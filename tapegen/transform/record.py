@@ -17,7 +17,7 @@ import operator
 import re
 from collections import Counter
 from collections.abc import Iterable, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -100,6 +100,7 @@ class Decision:
     scope: Scope
     way: Way
     why: str
+    tape: str = ""  # of a recorded value: the tape's key (a name may be recorded in two scopes)
 
 
 @dataclass(slots=True)
@@ -109,7 +110,6 @@ class Recorded:
     forward: Block
     backward: Block
     decisions: list[Decision]
-    scopes: dict[str, Scope] = field(default_factory=dict)  # tape -> scope in which it is pushed
 
 
 def record(
@@ -193,8 +193,7 @@ class _Recorder:
         )
         forward = self._forward(self.function.body[:-1], self.scopes.root)
         decisions = sorted(self.decided.values(), key=lambda d: (self._position(d.var), d.var.name))
-        tapes = {d.var.name: d.scope for d in decisions if d.way == "record"}
-        return Recorded(forward, backward, decisions, tapes)
+        return Recorded(forward, backward, decisions)
 
     # ---- what is read ------------------------------------------------------------------------------------------------
 
@@ -444,7 +443,11 @@ class _Recorder:
         return self.leaf_uses[leaf] > 1
 
     def _decide(self, var: Var, owner: Scope, way: Way, why: str) -> None:
-        decision = Decision(var, owner, way, why)
+        tape = ""
+        if way == "record":
+            taken = sum(1 for other in self.decided.values() if other.var == var and other.way == "record")
+            tape = f"{var.name}@{taken}"
+        decision = Decision(var, owner, way, why, tape)
         self.decided[var, id(owner)] = decision
         self.by_scope.setdefault(id(owner), []).append(decision)
 
@@ -554,7 +557,7 @@ class _Recorder:
                 assert value is not None
                 if value != decision.var:
                     out.append(Assign((decision.var,), value))
-        out.extend(Pop(d.var, d.var.name) for d in decisions if d.way == "record")
+        out.extend(Pop(d.var, d.tape) for d in decisions if d.way == "record")
         again = [d.var for d in decisions if d.way == "again"]
         for var in sorted(again, key=self._position):
             stmt = self._definition(var, scope)
@@ -565,14 +568,14 @@ class _Recorder:
     def _forward(self, block: Block, scope: Scope) -> Block:
         out: list[Stmt] = list(self.spare.get(id(scope), ()))
         recorded = {d.var: d for d in self.by_scope.get(id(scope), ()) if d.way == "record"}
-        out.extend(Push(var.name, var) for var in recorded if var in scope.carried)
-        for read in self.spare.get(id(scope), ()):
-            out.append(Push(read.targets[0].name, read.targets[0]))
+        tapes = {var: decision.tape for var, decision in recorded.items()}
+        out.extend(Push(tape, var) for var, tape in tapes.items() if var in scope.carried)
+        out.extend(Push(tapes[read.targets[0]], read.targets[0]) for read in self.spare.get(id(scope), ()))
         spare = {read.targets[0] for read in self.spare.get(id(scope), ())}
         pending = {var for var in recorded if var not in scope.carried and var not in spare}
         for stmt in block:
             for kept in self.sweeps.before.get(stmt, ()):
-                out.extend(self._kept(kept, pending))
+                out.extend(self._kept(kept, pending, tapes))
             counter = self.sweeps.trips.get(stmt)
             inner_scopes = tuple(s for s in (self.scopes.body.get(stmt), self.scopes.orelse.get(stmt)) if s is not None)
             inner = [self._forward(b, s) for b, s in zip(rewrite.blocks(stmt), inner_scopes, strict=True)]
@@ -584,26 +587,26 @@ class _Recorder:
                 new = replace(new, test=self.sweeps.tests[stmt])
             out.append(new)
             if counter is not None and counter in pending:
-                out.append(Push(counter.name, counter))
+                out.append(Push(tapes[counter], counter))
                 pending.discard(counter)
             for var in sorted(pending, key=lambda v: v.name):
                 if var not in self.sweeps.captures and self._last_definition(var, scope) is stmt:
-                    out.append(Push(var.name, var, stmt.origin))
+                    out.append(Push(tapes[var], var, stmt.origin))
                     pending.discard(var)
             for kept in self.sweeps.after.get(stmt, ()):
-                out.extend(self._kept(kept, pending))
+                out.extend(self._kept(kept, pending, tapes))
         assert not pending, f"never defined: {[var.name for var in pending]}"
         return tuple(out)
 
-    def _kept(self, stmt: Assign, pending: set[Var]) -> list[Stmt]:
+    def _kept(self, stmt: Assign, pending: set[Var], tapes: dict[Var, str]) -> list[Stmt]:
         """A capture; where it goes straight to a tape, the copy is the tape's."""
         (var,) = stmt.targets
         if var not in pending:
             return [stmt]
         pending.discard(var)
         if isinstance(stmt.value, Call) and stmt.value.func is np.copy:
-            return [Push(var.name, stmt.value.args[0], stmt.origin)]
-        return [stmt, Push(var.name, var, stmt.origin)]
+            return [Push(tapes[var], stmt.value.args[0], stmt.origin)]
+        return [stmt, Push(tapes[var], var, stmt.origin)]
 
     def writers(self, roots: frozenset[str]) -> Iterable[Stmt]:
         for root in sorted(roots):

@@ -525,7 +525,7 @@ class _Reverser:
                 held = Var(
                     self.names.fresh(bar_name(value.name) if self._fits(value, part_type) else "part_bar"), part_type
                 )
-                self.emit(Assign((held,), part if is_scalar else build.copy(part)))
+                self.emit(Assign((held,), part if is_scalar or _is_fresh(part) else build.copy(part)))
                 part = held
             else:
                 held = Var(self.names.fresh(bar_name(value.name)), part_type)

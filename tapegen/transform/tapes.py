@@ -59,6 +59,8 @@ class Tape:
         The counter of a growing tape.
     exact : bool
         Whether the tape never grows.
+    scope : Scope
+        The scope whose value it holds.
     """
 
     var: Var
@@ -67,6 +69,7 @@ class Tape:
     shape: tuple[Expr, ...]
     counter: Var | None
     exact: bool
+    scope: Scope
 
 
 @dataclass(slots=True)
@@ -90,12 +93,11 @@ class _Layout:
         self.counters: dict[int, Var] = {}  # scope -> counter of its growing tapes
         self.counted: dict[int, list[Tape]] = {}
         self.tapes: dict[str, Tape] = {}
-        self.scope_of: dict[str, Scope] = {}
 
     def run(self) -> Laid:
         for decision in self.recorded.decisions:
             if decision.way == "record":
-                self.tapes[decision.var.name] = self._tape(decision)
+                self.tapes[decision.tape] = self._tape(decision)
         create: list[Stmt] = []
         for tape in self.tapes.values():
             if tape.index is None:
@@ -113,7 +115,6 @@ class _Layout:
 
     def _tape(self, decision: Decision) -> Tape:
         var, scope = decision.var, decision.scope
-        self.scope_of[var.name] = scope
         loops = [around for around in scope.chain() if around.is_loop][::-1]
         counts = [self._count(loop) for loop in loops]
         type_ = var.type
@@ -121,17 +122,18 @@ class _Layout:
         if isinstance(type_, Array):
             value_shape = self._value_shape(var)
         if value_shape is None or isinstance(type_, ListOf):
-            return Tape(var, Var(self.names.fresh(tape_name(var.name)), ListOf(type_)), None, (), None, False)
+            return Tape(var, Var(self.names.fresh(tape_name(var.name)), ListOf(type_)), None, (), None, False, scope)
         assert isinstance(type_, Array | Scalar)
         rank = len(value_shape)
         if all(count is not None for count in counts):
             store = Var(self.names.fresh(tape_name(var.name)), Array(type_.dtype, len(loops) + rank, "C"))
             index = tuple(self._position(loop) for loop in loops)
             extents = tuple(count for count in counts if count is not None)
-            return Tape(var, store, index, extents + value_shape, None, True)
+            return Tape(var, store, index, extents + value_shape, None, True, scope)
         store = Var(self.names.fresh(tape_name(var.name)), Array(type_.dtype, 1 + rank, "C"))
         counter = self._counter(scope)
-        tape = Tape(var, store, (build.int_add(counter, Const(-1)),), (Const(START_SIZE), *value_shape), counter, False)
+        last = build.int_add(counter, Const(-1))
+        tape = Tape(var, store, (last,), (Const(START_SIZE), *value_shape), counter, False, scope)
         self.counted.setdefault(id(scope), []).append(tape)
         return tape
 
@@ -246,7 +248,7 @@ class _Layout:
         assert tape.counter is not None
         extent = Call(ops.dim, (tape.store, Const(0)), (), INT)
         longer: list[Stmt] = []
-        for other in self.counted[id(self.scope_of[tape.var.name])]:
+        for other in self.counted[id(tape.scope)]:
             spare = Call(np.empty_like, (other.store,), (), other.store.type)
             value = Call(np.concatenate, (Tuple((other.store, spare)),), (), other.store.type)
             longer.append(Assign((other.store,), value))
