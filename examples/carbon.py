@@ -88,7 +88,7 @@ def record() -> tuple[np.ndarray, np.ndarray]:
     """Times as decimal years, and parts per million with NaN for missing weeks."""
     table = co2.load_pandas().data
     start_of_year = table.index.year
-    times = start_of_year + (table.index.dayofyear - 1) / 365.25
+    times = start_of_year + (table.index.day_of_year - 1) / 365.25
     return np.asarray(times, dtype=float), np.asarray(table["co2"], dtype=float)
 
 
