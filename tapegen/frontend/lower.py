@@ -14,6 +14,8 @@ from functools import partial
 from types import FunctionType, ModuleType
 from typing import Any
 
+import numpy as np
+
 import tapegen.rules  # noqa: F401  (registers them)
 from tapegen.errors import BadArgument, CompileLimit, NotDifferentiable
 from tapegen.frontend import lower_builtins, lower_comp, lower_loops  # noqa: F401  (register what they lower)
@@ -38,6 +40,7 @@ from tapegen.frontend.structure import (
 )
 from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import Block, Const, Expr, Function, Raise, Return, Tuple, Var
+from tapegen.ir.types import Array
 
 RECURSION = 20_000
 """Depth of Python calls while lowering: nested calls and expressions of the user nest in the interpreter."""
@@ -63,6 +66,9 @@ class Param:
     argument: str
     path: tuple[Any, ...] = ()
     getter: Callable[[], Any] | None = None
+
+
+Static = tuple[str, tuple[Any, ...], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +101,9 @@ class Lowered:
         Names of the parameters that the program stores into.
     guards : tuple of Guard
         Captured values that were taken as constant.
-    statics : tuple of Param
-        Integer arguments that had to be known when compiling; `var` holds their name only.
+    statics : tuple of (str, tuple, int or tuple)
+        Integer arguments that had to be known when compiling, and array arguments whose shape had to be: argument, path
+        and value or shape.
     sources : tuple of function
         Python functions whose text is part of the program.
     user_names : frozenset of str
@@ -112,7 +119,7 @@ class Lowered:
     params: tuple[Param, ...]
     mutated: frozenset[str]
     guards: tuple[Guard, ...]
-    statics: tuple[tuple[str, tuple[Any, ...], int], ...]
+    statics: tuple[Static, ...]
     sources: tuple[FunctionType, ...]
     user_names: frozenset[str]
     modules: dict[str, str]
@@ -128,7 +135,8 @@ class Lowered:
         if not all(guard.holds() for guard in self.guards):
             return False
         for name, path, value in self.statics:
-            if not same_static(_follow(arguments[name], path), value):
+            found = _follow(arguments[name], path)
+            if not same_static(found.shape if isinstance(found, np.ndarray) else found, value):
                 return False
         for param in self.params:
             if param.getter is not None:
@@ -185,7 +193,7 @@ def lower_function(
     TapegenError
         The function cannot be lowered; the error points at the construct.
     """
-    fixed: dict[Var, int] = {}
+    fixed: dict[Expr, Any] = {}
     leaves = [leaf for arg in (*args, *(kwargs or {}).values()) for leaf in leaves_of(arg)]
     while True:
         run = _Run(func, args, dict(kwargs or {}), fixed)
@@ -195,9 +203,9 @@ def lower_function(
         except NeedsStatic as need:
             wanted = run.origins(need.expr)
             samples = {leaf.expr: leaf.sample for leaf in leaves if leaf.expr in wanted and leaf.sample is not UNKNOWN}
-            if not samples:
+            if samples.keys() <= fixed.keys():
                 raise need.refusal from None
-            fixed.update({var: value for var, value in samples.items() if isinstance(var, Var)})
+            fixed.update(samples)
         except CompileLimit:
             raise
         except RecursionError:
@@ -224,15 +232,15 @@ def new_context(*, rules: bool = False) -> Context:
 
 
 class _Run:
-    """One attempt to lower a function; `fixed` are integer arguments that are known."""
+    """One attempt to lower a function; `fixed` are integers and shapes of arguments that are known."""
 
     def __init__(
-        self, func: FunctionType, args: tuple[Abstract, ...], kwargs: dict[str, Abstract], fixed: dict[Var, int]
+        self, func: FunctionType, args: tuple[Abstract, ...], kwargs: dict[str, Abstract], fixed: dict[Expr, Any]
     ) -> None:
         self.func, self.args, self.kwargs, self.fixed = func, args, kwargs, fixed
         self.cx = new_context()
         self.params: list[Param] = []
-        self.statics: list[tuple[str, tuple[Any, ...], int]] = []
+        self.statics: list[Static] = []
         self.made: dict[Var, Var] = {}  # parameter while lowering -> Var of the abstract argument
 
     def origins(self, expr: Expr) -> set[Expr]:
@@ -295,13 +303,17 @@ class _Run:
             return replace(value, children=children)
         if not isinstance(value, Leaf) or not isinstance(value.expr, Var) or "#" in value.expr.name:
             return value
+        is_array = isinstance(value.type, Array)
         if value.expr in self.fixed:
             self.statics.append((argument, path, self.fixed[value.expr]))
-            return StaticValue(self.fixed[value.expr])
+            if not is_array:
+                return StaticValue(self.fixed[value.expr])
         base = "_".join(_identifier(part) for part in (argument, *path))
         var = self.cx.new_var(base, value.type)
         self.params.append(Param(var, argument, path))
         self.made[var] = value.expr
+        if is_array and value.expr in self.fixed:
+            self.cx.shapes[var] = self.fixed[value.expr]
         return Leaf(var)
 
     def _flat(self, result: Any) -> tuple[Any, list[Expr]]:

@@ -25,11 +25,13 @@ from tapegen.frontend.lower_expr import evaluate, evaluates, split, spread
 from tapegen.frontend.lower_index import Place, load_place, store_place
 from tapegen.frontend.lower_list import append, pop
 from tapegen.frontend.lower_numpy import call_library
+from tapegen.frontend.lower_shapes import extent, known_size
 from tapegen.frontend.lower_values import (
     capture,
     captured_child,
     describe,
     emit_call,
+    expr_of,
     is_fixed_module,
     operand,
     run_list_of,
@@ -39,7 +41,7 @@ from tapegen.frontend.lower_values import (
 )
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, children_of, dict_of, list_of, tuple_of
 from tapegen.ir import ops
-from tapegen.ir.nodes import Call, Const
+from tapegen.ir.nodes import Call
 from tapegen.ir.types import INT, Array, Scalar, TupleOf
 
 
@@ -185,7 +187,7 @@ def _array_attribute(cx: Context, owner: Any, type_: Array, name: str, hint: str
         case "ndim":
             return StaticValue(type_.rank)
         case "size":
-            return emit_call(cx, np.size, (owner,))
+            return Leaf(expr_of(cx, emit_call(cx, np.size, (owner,))), known_size(cx, operand(cx, owner)))
         case "T":
             return emit_call(cx, ops.transpose_view, (owner,), hint=hint) if type_.rank > 1 else owner
         case "mT":
@@ -210,10 +212,7 @@ def shape_of(cx: Context, owner: Any) -> Struct:
     array = operand(cx, owner)
     assert isinstance(array.type, Array)
     type_ = array.type
-    dims = (
-        StaticValue(1) if type_.is_unit(k) else Leaf(Call(ops.dim, (array, Const(k)), (), INT))
-        for k in range(type_.rank)
-    )
+    dims = (extent(cx, array, k) for k in range(type_.rank))
     return tuple_of(dims, whole=Call(ops.shape, (array,), (), TupleOf((INT,) * type_.rank)) if type_.rank else None)
 
 

@@ -30,6 +30,7 @@ from tapegen.frontend.lower_index import Place, load_place, store_place
 from tapegen.frontend.lower_iter import enumerated, range_series, reversed_, zipped
 from tapegen.frontend.lower_list import length
 from tapegen.frontend.lower_numpy import call_library
+from tapegen.frontend.lower_shapes import extent
 from tapegen.frontend.lower_stmt import text_of
 from tapegen.frontend.lower_values import (
     as_bool,
@@ -271,7 +272,7 @@ def _len(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
         assert isinstance(array.type, Array)
         if not array.type.rank:
             cx.raise_(TypeError, "len() of unsized object")
-        return StaticValue(1) if array.type.is_unit(0) else Leaf(Call(ops.dim, (array, Const(0)), (), INT))
+        return extent(cx, array, 0)
     found = length(cx, value)
     if found is not None:
         return found
@@ -483,7 +484,7 @@ def _size(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     if isinstance(value, Leaf) and isinstance(value.type, Array):
         if axis:
             return shape_of(cx, value).children[static(cx, axis[0], "the axis")]
-        return emit_call(cx, np.size, (value,))
+        return attribute(cx, value, "size")
     size = StaticValue(1)
     for part in _shape_items(cx, value):
         size = call_value(cx, StaticValue(operator.mul), [size, part], {})

@@ -15,6 +15,7 @@ import numpy as np
 from tapegen.errors import CompileLimit, NotDifferentiable
 from tapegen.frontend import builtin_texts
 from tapegen.frontend.callables import is_elementwise, unwrap
+from tapegen.frontend.lower_comp import ARRAY_MAKERS, consume, rows_as_arrays
 from tapegen.frontend.lower_context import (
     MOST_INLINED,
     Bound,
@@ -28,15 +29,17 @@ from tapegen.frontend.lower_context import (
     SliceValue,
     known_value,
 )
-from tapegen.frontend.lower_comp import ARRAY_MAKERS, consume, rows_as_arrays
 from tapegen.frontend.lower_expr import elements, evaluate, evaluates, split
 from tapegen.frontend.lower_flow import run_body
 from tapegen.frontend.lower_live import Liveness, liveness_of
 from tapegen.frontend.lower_numpy import call_library, is_library
+from tapegen.frontend.lower_shapes import known_shape
 from tapegen.frontend.lower_values import adopt, capture, describe, expr_of, is_int, named, static, struct_of
 from tapegen.frontend.parse import parse_function
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, abstract_of, dict_of, tuple_of
 from tapegen.frontend.syntax import bound_names
+from tapegen.ir.nodes import Call, Tuple
+from tapegen.ir.types import INT, Array
 from tapegen.rules.helpers import is_compile_time
 from tapegen.rules.registry import rule_of
 
@@ -370,7 +373,7 @@ def _knowledge(cx: Context, value: Any) -> Any:
     if known is not UNKNOWN:
         return StaticValue(known)
     if isinstance(value, Leaf):
-        return value.type
+        return value.type, known_shape(cx, value.expr)
     content = struct_of(cx, value) if not isinstance(value, Captured) else None
     if content is not None:
         return (content.kind, content.keys, tuple(_knowledge(cx, child) for child in content.children))
@@ -393,10 +396,11 @@ def _check_recursion(cx: Context, frame: Frame, identity: Any, values: Mapping[s
         "Write it as a loop with a list as the stack, or let an integer argument count the depth.",
         cx.span(),
     )
+    wanted = [expr_of(cx, value) for value in values.values() if is_int(value) and known_value(value) is UNKNOWN]
     for value in values.values():
-        if is_int(value) and known_value(value) is UNKNOWN:
-            raise NeedsStatic(expr_of(cx, value), refusal)
-    raise refusal
+        if isinstance(value, Leaf) and isinstance(value.type, Array) and known_shape(cx, value.expr) is None:
+            wanted.append(Call(np.size, (expr_of(cx, value),), (), INT))
+    raise NeedsStatic(Tuple(tuple(wanted)), refusal) if wanted else refusal
 
 
 # ---- classes -------------------------------------------------------------------------------------------------------

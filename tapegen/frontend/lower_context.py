@@ -124,6 +124,7 @@ class Series:
     item: Callable[[Any], Any]
     unroll: bool = False
     bounds: tuple[Expr, Expr, Expr] | None = None  # of a plain range
+    known: Any = UNKNOWN  # the length of an array, where it is known
 
 
 # ---- blocks being written ------------------------------------------------------------------------------------------
@@ -256,6 +257,7 @@ class Context:
         self.merged_cells: dict[int, Cell] = {}
         self.substitution: dict[Var, Expr] = {}
         self.definitions: dict[Var, Expr] = {}
+        self.shapes: dict[Var, tuple[int, ...]] = {}
         self.roots: dict[Var, frozenset[Var] | None] = {}
         self.merges: set[Var] = set()
         self.guards: dict[Any, tuple[Callable[[], Any], Any]] = {}
@@ -290,7 +292,7 @@ class Context:
         """Name a value."""
         var = self.new_var(base, value.type)
         self.emit(Assign((var,), value, self.origin))
-        if isinstance(value.type, Scalar) and not is_floating(value.type):
+        if isinstance(value.type, Array) or not is_floating(value.type):
             self.definitions[var] = value
         return var
 

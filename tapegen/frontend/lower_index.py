@@ -25,6 +25,7 @@ from tapegen.frontend.lower_context import (
 from tapegen.frontend.lower_expr import evaluate, evaluates, split
 from tapegen.frontend.lower_list import Widen, set_item, widen_cell
 from tapegen.frontend.lower_list import item as list_item
+from tapegen.frontend.lower_shapes import note_part
 from tapegen.frontend.lower_values import (
     captured_child,
     definite,
@@ -263,6 +264,7 @@ def _load(cx: Context, base: Leaf, index: Sequence[Any], hint: str | None) -> An
     var = cx.assign(hint or "t", load)
     if isinstance(type_, Array) and not any(_is_array_item(item) for item in items):
         cx.roots[var] = cx.roots_of(array)
+    note_part(cx, var, load)
     return Leaf(var)
 
 

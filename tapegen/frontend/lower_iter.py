@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import gast
@@ -13,6 +14,7 @@ from tapegen.frontend.lower_context import Context, Series, known_value
 from tapegen.frontend.lower_expr import evaluate
 from tapegen.frontend.lower_index import Place, load_place
 from tapegen.frontend.lower_list import item, length
+from tapegen.frontend.lower_shapes import extent
 from tapegen.frontend.lower_values import (
     definite,
     describe,
@@ -26,7 +28,6 @@ from tapegen.frontend.lower_values import (
     type_of,
 )
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, tuple_of
-from tapegen.ir import ops
 from tapegen.ir.nodes import Call, Const, Expr, Var
 from tapegen.ir.types import INT, Array
 
@@ -46,8 +47,11 @@ def series_of(cx: Context, value: Any) -> Series:
         assert isinstance(array, Var)
         if value.type.rank == 0:
             cx.raise_(TypeError, "iteration over a 0-d array")
-        size = Call(ops.dim, (array, Const(0)), (), INT)
-        return Series(size, lambda k: load_place(cx, Place(Leaf(array), [k])))
+        return Series(
+            expr_of(cx, size := extent(cx, array, 0)),
+            lambda k: load_place(cx, Place(Leaf(array), [k])),
+            known=known_value(size),
+        )
     run_list = run_list_of(cx, value)
     if run_list is not None:
         return Series(expr_of(cx, length(cx, value)), lambda k: item(cx, run_list, k))
@@ -124,6 +128,8 @@ def mapped(series: Sequence[Series], combine: Callable[..., Any]) -> Series:
 def zipped(cx: Context, values: Sequence[Any]) -> Series:
     """`zip(...)`."""
     series = [series_of(cx, value) for value in values]
+    if any(one.unroll for one in series):
+        series = [one if one.known is UNKNOWN else replace(one, length=one.known) for one in series]
     if any(one.unroll for one in series) and not all(isinstance(one.length, int) for one in series):
         # as many trips as the tuple has items; what is longer at run time is cut, what is shorter must be known
         raise cx.refusal(

@@ -29,6 +29,7 @@ from tapegen.frontend.lower_context import (
     is_number,
     known_value,
 )
+from tapegen.frontend.lower_shapes import note_result
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, children_of, leaf_type, tuple_of
 from tapegen.frontend.typing import NoResultType, result_type
 from tapegen.ir import ops
@@ -360,6 +361,7 @@ def emit_call(
         return Leaf(call, known)
     var = cx.assign(hint or "t", call)
     note_view(cx, var, call)
+    note_result(cx, var, call)
     return Leaf(var, known)
 
 

@@ -41,7 +41,8 @@ class Leaf:
     known : object
         Its value where the program text fixes it (`n = 3`), else UNKNOWN.
     sample : object
-        Of an integer argument: its value in the call at hand.  Only used when it must be known when compiling.
+        Of an integer argument its value, of an array its shape in the call at hand.  Only used when it must be known
+        when compiling.
     """
 
     expr: Expr
@@ -213,7 +214,11 @@ def abstract_of(value: Any, name: str = "argument") -> Abstract:
 def _abstract(value: Any, name: str, around: tuple[int, ...]) -> Abstract:
     type_ = leaf_type(value, name)
     if type_ is not None:
-        sample = value if isinstance(type_, Scalar) and type_.dtype.startswith(("int", "uint")) else UNKNOWN
+        sample = UNKNOWN
+        if isinstance(type_, Array):
+            sample = value.shape
+        elif type_.dtype.startswith(("int", "uint")):
+            sample = value
         return Leaf(Var(name, type_), sample=sample)
     if type(value).__module__.partition(".")[0] == "pandas":
         raise BadArgument(f"'{name}' is a pandas {type(value).__name__}.", f"Pass its values: {name}.to_numpy().")

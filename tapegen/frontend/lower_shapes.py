@@ -1,0 +1,128 @@
+"""Extents that are known when compiling: of arrays made with constant sizes, and of arguments where they decide.
+
+A function whose recursion or unrolled loop depends on the size of an argument is lowered for that size.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from tapegen.frontend.lower_context import Context
+from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue
+from tapegen.ir import ops, rewrite
+from tapegen.ir.nodes import Call, Const, Expr, Load, Slice, Tuple, Var
+from tapegen.ir.types import INT, Array
+
+LARGEST = 4096
+"""Elements of an array whose extents are followed."""
+
+
+def extent(cx: Context, array: Expr, axis: int) -> Leaf | StaticValue:
+    """`array.shape[axis]`, with its value where that is known."""
+    assert isinstance(array.type, Array)
+    if array.type.is_unit(axis):
+        return StaticValue(1)
+    shape = known_shape(cx, array)
+    return Leaf(Call(ops.dim, (array, Const(axis)), (), INT), shape[axis] if shape is not None else UNKNOWN)
+
+
+def known_shape(cx: Context, array: Expr) -> tuple[int, ...] | None:
+    """The shape of an array, if it is known when compiling."""
+    array = cx.resolve(array)
+    return cx.shapes.get(array) if isinstance(array, Var) else None
+
+
+def known_size(cx: Context, array: Expr) -> Any:
+    """The number of elements, or UNKNOWN."""
+    shape = known_shape(cx, array)
+    return UNKNOWN if shape is None else int(np.prod(shape, dtype=int))
+
+
+def note_result(cx: Context, var: Var, call: Call) -> None:
+    """Find the shape of a result by running the function on arrays of the known shapes."""
+    if not isinstance(var.type, Array):
+        return
+    try:
+        args = [_prototype(cx, arg) for arg in call.args]
+        kwargs = {name: _prototype(cx, value) for name, value in call.kwargs}
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            shape = np.shape(call.func(*args, **kwargs))
+    except Exception:  # a size is not known, or the function refuses the prototypes
+        return
+    if len(shape) == var.type.rank and np.prod(shape, dtype=int) <= LARGEST:
+        cx.shapes[var] = shape
+
+
+def note_part(cx: Context, var: Var, load: Load) -> None:
+    """Find the shape of a part of an array of known shape."""
+    shape = known_shape(cx, load.array)
+    if shape is None or not isinstance(var.type, Array):
+        return
+    try:
+        part = np.broadcast_to(np.int8(0), shape)[tuple(_index(cx, item) for item in load.index)]
+    except (_NotKnown, IndexError, ValueError):
+        return
+    cx.shapes[var] = part.shape
+
+
+class _NotKnown(Exception):
+    pass
+
+
+def _prototype(cx: Context, expr: Expr) -> Any:
+    if isinstance(expr, Tuple):
+        return tuple(_prototype(cx, item) for item in expr.items)
+    if isinstance(expr.type, Array):
+        shape = known_shape(cx, expr)
+        if shape is None or not isinstance(expr, Var):
+            raise _NotKnown
+        array = np.ones(shape, expr.type.dtype)
+        return array + np.eye(*shape[-2:], dtype=array.dtype) if len(shape) > 1 and array.dtype.kind == "f" else array
+    if isinstance(expr, Const):
+        return expr.value
+    dtype = getattr(expr.type, "dtype", "")
+    if dtype.startswith("float"):
+        return 0.5
+    return _integer(cx, expr)
+
+
+def _integer(cx: Context, expr: Expr) -> int:
+    """The value of an integer expression."""
+    found = rewrite.map_expr(cx.resolve(expr), lambda part: _replaced(cx, part))
+    if not isinstance(found, Const) or not isinstance(found.value, int):
+        raise _NotKnown
+    return found.value
+
+
+def _replaced(cx: Context, part: Any) -> Any:
+    """An integer expression one step closer to its value."""
+    match part:
+        case Var() if part in cx.definitions and not isinstance(part.type, Array):
+            return rewrite.map_expr(cx.definitions[part], lambda inner: _replaced(cx, inner))
+        case Call(ops.dim, (array, Const(axis))):
+            shape = known_shape(cx, array)
+            return part if shape is None else Const(shape[axis])
+        case Call(func, args, ()) if all(isinstance(arg, Const) for arg in args):
+            try:
+                value = func(*(arg.value for arg in args))
+            except Exception:
+                return part
+            return Const(value) if isinstance(value, int) else part
+    return part
+
+
+def _index(cx: Context, item: Any) -> Any:
+    if isinstance(item, Slice):
+        return slice(*(None if part is None else _integer(cx, part) for part in (item.lo, item.hi, item.step)))
+    if isinstance(item, Const):
+        return item.value
+    if isinstance(item.type, Array):
+        shape = known_shape(cx, item)
+        if shape is None or item.type.dtype == "bool":
+            raise _NotKnown
+        return np.zeros(shape, int)
+    return 0  # which element does not matter
