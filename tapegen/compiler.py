@@ -103,9 +103,9 @@ def differentiate(
     facts = facts_of(lowered, wrt, results)
     expanded = replace(lowered, body=(*expand(tuple(body), facts.activity.varied, names), last))
     accumulating = replace(expanded, body=accumulations(expanded.body, effects_of(expanded)))
-    shared = share_loads(accumulating.body, effects_of(accumulating), user_names)
     merges = {var for var, assigns in facts.scopes.assigns.items() if len(assigns) > 1}
-    shared = split_merges(shared, merges, names)
+    split = replace(accumulating, body=split_merges(accumulating.body, merges, names))
+    shared = share_loads(split.body, effects_of(split), user_names)
     if shared != lowered.body:
         expanded = replace(expanded, body=shared)
         facts = facts_of(expanded, wrt, results)

@@ -310,7 +310,9 @@ class _Moves:
         for j in range(k + 1, len(stmts)):
             here = stmts[j]
             if any(target in rewrite.free_vars(header) for header in rewrite.headers(here)):
-                if several and (self._count(here, target) != self.reads[target] or here.origin != stmt.origin):
+                if several and (
+                    rewrite.blocks(here) or self._count(here, target) != self.reads[target] or here.origin != stmt.origin
+                ):
                     return False
                 return self._nest_into(stmts, k, j)
             if isinstance(here, Comment):
