@@ -278,7 +278,7 @@ class Context:
     def new_var(self, base: str, type_: Type) -> Var:
         """A Var with a name of its own; `lower_finish` gives it its final name."""
         self._names += 1
-        return Var(f"{base}#{self._names}", type_)
+        return Var(f"{base.strip()}#{self._names}", type_)
 
     def emit(self, stmt: Any) -> None:
         """Write a statement."""
