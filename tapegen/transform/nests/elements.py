@@ -17,7 +17,7 @@ import numpy as np
 
 from tapegen.ir import ops
 from tapegen.ir.nodes import Assign, Call, Const, Expr, Function, If, Load, Slice, Tuple, Var
-from tapegen.ir.types import BOOL, INT, Array, Scalar
+from tapegen.ir.types import BOOL, INT, Array, ListOf, Scalar
 from tapegen.transform.nests import scalars
 from tapegen.transform.nests.affine import plus, times
 from tapegen.transform.nests.bounds import UNIT, Extent, Extents
@@ -28,7 +28,9 @@ from tapegen.transform.nests.tables import FILL, LAZY, REWRITE, SCALAR
 from tapegen.transform.nests.writer import Indices, Lazy, Writer
 
 _SHAPES = frozenset({ops.dim, ops.shape, builtins.len, np.size, np.shape, np.ndim})
-_LISTS = frozenset({ops.new_list, ops.item, ops.append, ops.pop, ops.set_item, ops.fstring, operator.getitem})
+_LISTS = frozenset(
+    {builtins.len, ops.new_list, ops.item, ops.append, ops.pop, ops.set_item, ops.fstring, operator.getitem}
+)
 
 # ---- numbers ---------------------------------------------------------------------------------------------------------
 
@@ -71,9 +73,13 @@ def _call(w: Writer, call: Call) -> Expr:
         return scalar(w, REWRITE[func](w, call))
     if isinstance(call.type, Array):
         return w.materialise(call)
+    if isinstance(call.type, ListOf):  # `[0.0] * len(items)` and the like
+        return Call(func, tuple(operand(w, arg) for arg in call.args), (), call.type)
     if func in SCALAR and any(isinstance(arg.type, Array) or isinstance(arg, Tuple) for arg in call.args):
         return SCALAR[func](w, call)
     operands = (*call.args, *(value for _, value in call.kwargs))
+    if any(isinstance(arg.type, ListOf) for arg in operands) and func in (operator.add, operator.mul):
+        return Call(func, tuple(operand(w, arg) for arg in operands), (), call.type)
     if func in scalars.OPERATIONS and not any(isinstance(arg.type, Array) and arg.type.rank for arg in operands):
         assert isinstance(call.type, Scalar)
         return scalars.operation(w, func, tuple(number(w, arg) for arg in operands), call.type)
