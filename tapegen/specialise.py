@@ -280,6 +280,7 @@ class Specialisation:
         values = self._run("record", stages.record, self._leaves())
         count = len(values) - len(stages.kept)
         value, kept = self._result(values[:count]), values[count:]
+
         def pullback(value_bar: Any) -> Any:
             """Cotangents of the arguments of `wrt` for cotangents of the value."""
             seeds = self._seeds(value, value_bar, stages)

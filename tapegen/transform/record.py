@@ -24,6 +24,7 @@ import numpy as np
 
 from tapegen.analysis.activity import is_view
 from tapegen.analysis.scopes import Scope
+from tapegen.errors import NotDifferentiable
 from tapegen.ir import build, ops, rewrite
 from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import (
@@ -503,15 +504,25 @@ class _Recorder:
         kept = Var(self.names.fresh(f"{var.name}_n{axis}"), Scalar("int64"))
         self.sweeps.captures.add(kept)
         self.scopes.owner[kept] = owner
-        read = Assign((kept,), Call(ops.dim, (var, Const(axis)), (), Scalar("int64")))
+        is_list = isinstance(var.type, ListOf)
+        extent = (
+            Call(len, (var,), (), Scalar("int64"))
+            if is_list
+            else Call(ops.dim, (var, Const(axis)), (), Scalar("int64"))
+        )
+        read = Assign((kept,), extent)
         self.scopes.assigns[kept] = [read]
+        if isinstance(var.type, ListOf) and isinstance(var.type.item, Array):
+            raise NotDifferentiable(
+                f"'{var.name}' is a list of arrays that is made anew in every trip of a loop",
+                "Make it before the loop, or use one array with an axis for the items.",
+                self.scopes.assigns[var][0].origin if var in self.scopes.assigns else None,
+            )
         if var in owner.carried:
             self.spare.setdefault(id(owner), []).append(read)
         else:
-            last = self.scopes.assigns[var][-1]
-            anchor: Stmt = last
-            while self.scopes.at[anchor] is not owner:
-                anchor = self.scopes.at[anchor].header  # type: ignore[assignment]
+            anchor = self._last_definition(var, owner)
+            assert anchor is not None
             self.sweeps.after.setdefault(anchor, []).append(read)
         self._decide(kept, owner, "record", "extent of an array that is gone")
         return kept
@@ -646,6 +657,8 @@ def _assigned(stmt: Assign, var: Var) -> Expr | None:
 
 def _of_shape(call: Call, array: Var, extents: tuple[Expr, ...]) -> Expr:
     """A call that reads the shape of an array, given the extents instead."""
+    if isinstance(array.type, ListOf):
+        return extents[0] if call.func is len else call
     assert isinstance(array.type, Array)
     shape: Expr = extents[0] if len(extents) == 1 else Tuple(extents)
     dtype: tuple[Expr, ...] = () if array.type.dtype == "float64" else (Const(getattr(np, array.type.dtype)),)

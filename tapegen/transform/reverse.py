@@ -15,7 +15,7 @@ import numpy as np
 
 from tapegen.analysis.activity import active_operands, is_view
 from tapegen.analysis.scopes import Scope
-from tapegen.errors import AliasError
+from tapegen.errors import AliasError, NotDifferentiable
 from tapegen.ir import build, ops, rewrite
 from tapegen.ir.names import NameSupply, bar_name
 from tapegen.ir.nodes import (
@@ -268,8 +268,14 @@ class _Reverser:
         total = self._sum(cot)
         is_array = isinstance(var.type, Array)
         if isinstance(var.type, ListOf):
+            if len(cot.pending) + cot.named > 1:
+                raise NotDifferentiable(
+                    f"'{var.name}' is a list that goes by several names here, and both are read",
+                    "Use an array, or copy the list (list(items)).",
+                    self.scopes.assigns[var][0].origin if var in self.scopes.assigns else None,
+                )
             if not cot.named:
-                self.emit(Assign((cot.name,), build.zero_like(var)))
+                self.emit(Assign((cot.name,), build.zero_like(var) if total is None else total))
         elif cot.named:
             if total is not None:
                 if is_array:

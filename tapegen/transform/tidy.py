@@ -311,7 +311,9 @@ class _Moves:
             here = stmts[j]
             if any(target in rewrite.free_vars(header) for header in rewrite.headers(here)):
                 if several and (
-                    rewrite.blocks(here) or self._count(here, target) != self.reads[target] or here.origin != stmt.origin
+                    rewrite.blocks(here)
+                    or self._count(here, target) != self.reads[target]
+                    or here.origin != stmt.origin
                 ):
                     return False
                 return self._nest_into(stmts, k, j)

@@ -10,7 +10,7 @@ import numpy as np
 
 from tapegen.ir import ops
 from tapegen.ir.nodes import Call, Const, Expr, Slice, Tuple
-from tapegen.ir.types import BOOL, INT, Array, Scalar
+from tapegen.ir.types import BOOL, INT, Array, Scalar, TupleOf
 from tapegen.transform.nests import scalars
 from tapegen.transform.nests.affine import minus, plus, times
 from tapegen.transform.nests.bounds import UNIT, Extent, Extents
@@ -53,6 +53,11 @@ def shape_extents(w: Writer, expr: Expr) -> Extents:
             return lazy(w, array).extents
     if isinstance(expr.type, Scalar):
         return (w.extent(w.let(scalar(w, expr))),)
+    if isinstance(expr.type, TupleOf):
+        shape = w.let(scalar(w, expr))
+        return tuple(
+            w.extent(w.let(Call(ops.item, (shape, Const(k)), (), INT), "n")) for k in range(len(expr.type.items))
+        )
     raise w.unsupported("a shape that is computed")
 
 
@@ -233,12 +238,19 @@ def _roll(w: Writer, call: Call) -> Lazy:
     array, shift, axis = arguments(call, "a", "shift", "axis")
     x = lazy(w, array)
     if axis is None and x.rank > 1:
-        raise w.unsupported("np.roll of a flattened array")
+        flat = Call(np.ravel, (array,), (), _flat_type(x))
+        rolled = Call(np.roll, (flat, shift), (), _flat_type(x))
+        shape = Tuple(tuple(w.clamped(extent) for extent in x.extents))
+        return w.array(w.materialise(Call(np.reshape, (w.materialise(rolled), shape), (), call.type)))
     axes = axes_of(w, axis, x.rank)
     shifts = shift.items if isinstance(shift, Tuple) else (shift,) * len(axes)
     for k, amount in zip(axes, shifts, strict=True):
         x = _rolled(w, x, k, scalar(w, amount))
     return x
+
+
+def _flat_type(x: Lazy) -> Array:
+    return Array(x.dtype, 1, "C")
 
 
 def _rolled(w: Writer, x: Lazy, axis: int, shift: Expr) -> Lazy:

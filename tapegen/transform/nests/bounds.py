@@ -24,6 +24,7 @@ from tapegen.ir.types import INT, Array, Scalar
 from tapegen.transform.nests.affine import Affine, is_int, linear
 
 _DEPTH = 6  # how many inequalities a proof may combine
+_QUESTIONS = 5  # how many questions may wait for the answer of another
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,7 @@ class Facts:
     never_one: frozenset[Expr] = frozenset()
     nonzero: frozenset[Expr] = frozenset()
     mentioned: set[Var] = field(default_factory=set)
+    _asking: list[Affine] = field(default_factory=list)
 
     def copy(self) -> Facts:
         return Facts(
@@ -117,6 +119,15 @@ class Facts:
             self.forms[var] = form
             self._mention(form)
             self.mentioned.add(var)
+
+    def shift(self, var: Var, by: int) -> None:
+        """`var` becomes `var + by`: what was known of it is known of `var - by`."""
+        moved = [form for form in self.inequalities if form.coefficient(var)]
+        self.forget([var])
+        for form in moved:
+            rest = form.without(var)
+            if var not in {part for atom in rest.atoms for part in free_vars(atom)}:
+                self.assume(form - form.coefficient(var) * by)
 
     def set_shape(self, var: Var, extents: Extents) -> None:
         """Remember the extents of an array that has just been made."""
@@ -175,6 +186,10 @@ class Facts:
                     self.assume(gap if func is operator.le else -gap)
                 elif func is operator.eq:
                     self.assume_equal(self.form(a), self.form(b))
+                elif func is operator.ne and self.nonnegative(gap):
+                    self.assume(gap - 1)
+                elif func is operator.ne and self.nonnegative(-gap):
+                    self.assume(-gap - 1)
 
     def _mention(self, form: Affine) -> None:
         for atom in form.atoms:
@@ -236,7 +251,15 @@ class Facts:
 
     def nonnegative(self, form: Affine) -> bool:
         """Whether a form is known not to be negative."""
-        return self._prove(form, _DEPTH)
+        if form.is_constant:
+            return form.constant >= 0
+        if form in self._asking or len(self._asking) >= _QUESTIONS:
+            return False  # a proof must not rest on itself
+        self._asking.append(form)
+        try:
+            return self._prove(form, _DEPTH)
+        finally:
+            self._asking.pop()
 
     def _prove(self, form: Affine, depth: int) -> bool:
         if form.constant >= 0 and all(c > 0 and self._is_size(atom) for atom, c in form.terms):

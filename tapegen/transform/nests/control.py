@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from tapegen.transform.nests.writer import Loop
 
 
-def assigned_in(*stmts: Stmt) -> frozenset[Var]:
+def assigned_in(*stmts: Stmt) -> set[Var]:
     """Every name that some statements assign."""
-    return frozenset(var for stmt in rewrite.statements(stmts) for var in rewrite.defines(stmt))
+    return {var for stmt in rewrite.statements(stmts) for var in rewrite.defines(stmt)}
 
 
 def escapes(block: Block) -> bool:
@@ -77,6 +77,45 @@ def constant_message(message: tuple[Expr, ...]) -> tuple[Expr, ...]:
         pieces = part.args if isinstance(part, Call) and part.func is ops.fstring else (part,)
         words += [str(piece.value) if isinstance(piece, Const) else "..." for piece in pieces]
     return (Const("".join(words)),) if words else ()
+
+
+def printed(w: Nests, call: Call) -> Call:
+    """`print(f"x = {x}")` as `print("x =", x)`: numba formats no numbers, but prints them as Python does."""
+    if call.func is not print or not any(_is_fstring(arg) for arg in call.args):
+        return call
+    words: list[Expr] = []
+    for arg in call.args:
+        if isinstance(arg, Call) and arg.func is ops.fstring:
+            words += _words(w, arg)
+        else:
+            words.append(arg)
+    return Call(print, tuple(words), call.kwargs, call.type)
+
+
+def _is_fstring(expr: Expr) -> bool:
+    return isinstance(expr, Call) and expr.func is ops.fstring
+
+
+def _words(w: Nests, text: Call) -> list[Expr]:
+    """The pieces of a text between which there is exactly one space."""
+    words: list[Expr] = []
+    joined = True  # whether the piece before ends where this one may start
+    for part in text.args:
+        if isinstance(part, Const) and isinstance(part.value, str):
+            if not joined and not part.value.startswith(" "):
+                break
+            inner = part.value.removeprefix(" ") if words else part.value
+            joined = inner.endswith(" ") or not inner
+            if inner.removesuffix(" "):
+                words.append(Const(inner.removesuffix(" ")))
+        elif joined:
+            words.append(part)
+            joined = False
+        else:
+            break
+    else:
+        return words
+    raise w.unsupported("print of an f-string")
 
 
 def written_names(function: Function) -> set[Var]:
@@ -209,7 +248,7 @@ def _is_known_array(w: Nests, var: Var) -> bool:
     return isinstance(var.type, Array) and var in w.bound
 
 
-def _mentions(size: Expr, names: frozenset[Var]) -> bool:
+def _mentions(size: Expr, names: set[Var]) -> bool:
     return not names.isdisjoint(rewrite.free_vars(size))
 
 

@@ -34,7 +34,7 @@ from tapegen.ir.nodes import (
 )
 from tapegen.ir.types import BOOL, Array, Scalar
 from tapegen.transform.nests import joins
-from tapegen.transform.nests.affine import Affine, is_int
+from tapegen.transform.nests.affine import Affine, is_int, linear
 from tapegen.transform.nests.bounds import Extents, Facts, dim
 from tapegen.transform.nests.broadcasting import fit
 from tapegen.transform.nests.control import (
@@ -44,6 +44,7 @@ from tapegen.transform.nests.control import (
     escapes,
     leaves,
     loop_body,
+    printed,
     without_unused,
     written_names,
 )
@@ -52,7 +53,7 @@ from tapegen.transform.nests.loops import allocate, fill, stored
 from tapegen.transform.nests.reductions import REDUCTIONS, number_into
 from tapegen.transform.nests.scalars import OPERATIONS
 from tapegen.transform.nests.sharing import Sharing
-from tapegen.transform.nests.tables import FILL, LAZY, REWRITE
+from tapegen.transform.nests.tables import FILL, LAZY, REWRITE, SEVERAL
 from tapegen.transform.nests.views import RESHAPES, atomic_index, is_place, native_view, reshaped
 from tapegen.transform.nests.writer import Lazy, Loop, Writer
 
@@ -101,7 +102,7 @@ class Nests(Writer):
             case Store():
                 self.store(stmt)
             case Effect(call):
-                self.emit(Effect(opaque(self, call), stmt.origin))
+                self.emit(Effect(opaque(self, printed(self, call)), stmt.origin))
             case If():
                 self.branch(stmt)
             case For():
@@ -129,9 +130,12 @@ class Nests(Writer):
             self._assign_reduction(target, value)
             return
         number = operand(self, value)
-        self.forget([target])
+        step = linear(value) - Affine.atom(target) if is_int(target) and is_int(value) else None
+        if step is not None and step.is_constant:
+            self.facts.shift(target, step.constant)
+        self.forget([] if step is not None and step.is_constant else [target])
         self.emit(Assign((target,), number, self.origin))
-        if is_int(target) and is_int(value):
+        if step is not None and not step.is_constant:
             self.facts.define(target, value)
 
     def _compare_shapes(self, targets: tuple[Var, ...]) -> None:
@@ -156,6 +160,10 @@ class Nests(Writer):
                     self.facts.forget([v for v in targets if v != target and _mentions_any(shape, v)])
             return
         assert isinstance(value, Call)
+        if value.func in SEVERAL:
+            for target, part in zip(targets, SEVERAL[value.func](self, value), strict=True):
+                self.assign((target,), part)
+            return
         whole = opaque(self, value)
         self.forget(targets)
         self.emit(Assign(targets, whole, self.origin))

@@ -9,10 +9,10 @@ import numpy as np
 
 from tapegen.ir import ops
 from tapegen.ir.nodes import Assign, Call, Const, Expr, If, Load, Store, Tuple, Var
-from tapegen.ir.types import BOOL, INT, Array, Scalar
+from tapegen.ir.types import BOOL, FLOAT, INT, Array, Scalar
 from tapegen.transform.nests import scalars
-from tapegen.transform.nests.affine import plus
-from tapegen.transform.nests.arrange import axes_of, with_unit_axes
+from tapegen.transform.nests.affine import minus, plus
+from tapegen.transform.nests.arrange import axes_of, shape_extents, static, with_unit_axes
 from tapegen.transform.nests.bounds import Extents
 from tapegen.transform.nests.broadcasting import fit
 from tapegen.transform.nests.elements import lazy, scalar
@@ -24,10 +24,21 @@ from tapegen.transform.nests.writer import Indices, Lazy, Writer
 # ---- joining ---------------------------------------------------------------------------------------------------------
 
 
+_EMPTY: frozenset[Any] = frozenset({np.empty, np.empty_like})
+
+
 def _parts(w: Writer, sequence: Expr) -> list[Lazy]:
     if not isinstance(sequence, Tuple):
         raise w.unsupported("joining arrays of a run-time list")
-    return [lazy(w, item) for item in sequence.items]
+    return [
+        _unset(w, item) if isinstance(item, Call) and item.func in _EMPTY else lazy(w, item) for item in sequence.items
+    ]
+
+
+def _unset(w: Writer, call: Call) -> Lazy:
+    """A new array without values, of which a join needs the size alone."""
+    extents = shape_extents(w, call.args[0]) if call.func is np.empty else lazy(w, call.args[0]).extents
+    return Lazy(extents, "", lambda index: Const(0))
 
 
 def join(w: Writer, parts: list[Lazy], axis: int, target: Var) -> None:
@@ -45,6 +56,8 @@ def join(w: Writer, parts: list[Lazy], axis: int, target: Var) -> None:
     allocate(w, target, (*first[:axis], w.extent(starts[-1]), *first[axis + 1 :]))
     out = w.array(target)
     for part, start in zip(parts, starts, strict=False):
+        if not part.dtype:
+            continue
         extents = (*first[:axis], part.extents[axis], *first[axis + 1 :])
         fill(w, _shifted(out, extents, axis, start), Lazy(extents, part.dtype, part.at, part.weak), fresh=True)
 
@@ -273,9 +286,18 @@ def _linspace(w: Writer, call: Call, target: Var) -> None:
         raise w.unsupported("np.linspace between arrays")
     assert isinstance(target.type, Array)
     count = w.let(scalar(w, num), "n") if num is not None else Const(50)
-    if endpoint is None and target.type.dtype == "float64":
-        args = (w.let(scalar(w, start)), w.let(scalar(w, stop)), count)
-        w.call_new(target, Call(np.linspace, args, (), target.type))
-        w.facts.set_shape(target, (w.extent(count),))
-        return
-    raise w.unsupported("np.linspace of this form")
+    dtype = target.type.dtype
+    first, last = (w.let(scalars.convert(scalar(w, part), "float64")) for part in (start, stop))
+    closed = endpoint is None or bool(static(w, endpoint, "endpoint"))
+    gaps = Call(max, (minus(count, 1) if closed else count, Const(1)), (), INT)
+    step = w.let(Call(operator.truediv, (Call(operator.sub, (last, first), (), FLOAT), w.let(gaps)), (), FLOAT), "step")
+
+    def at(index: Indices) -> Expr:
+        (i,) = index
+        along = Call(operator.add, (Call(operator.mul, (i, step), (), FLOAT), first), (), FLOAT)
+        return scalars.convert(along, dtype)
+
+    w.fill_new(target, Lazy((w.extent(count),), dtype, at))
+    if closed:  # exactly, whatever rounding says
+        final = Store(target, (minus(count, 1),), scalars.convert(last, dtype), False, w.origin)
+        w.emit(If(Call(operator.gt, (count, Const(1)), (), BOOL), (final,), (), w.origin))

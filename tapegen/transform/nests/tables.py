@@ -17,6 +17,9 @@ LAZY: dict[Any, Callable[[Writer, Call], Lazy]] = {}
 FILL: dict[Any, Callable[[Writer, Call, Var], None]] = {}
 """Functions whose result is assigned to a new array, by loops or by a call that numba takes."""
 
+SEVERAL: dict[Any, Callable[[Writer, Call], tuple[Expr, ...]]] = {}
+"""Functions that give several arrays: an expression for each."""
+
 REWRITE: dict[Any, Callable[[Writer, Call], Expr]] = {}
 """Functions that are said with other functions."""
 

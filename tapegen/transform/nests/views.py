@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import replace
 from typing import Any
 
@@ -9,13 +10,13 @@ import numpy as np
 
 from tapegen.ir import ops
 from tapegen.ir.nodes import Call, Const, Expr, Load, Slice, Tuple, Var
-from tapegen.ir.types import INT, Array
-from tapegen.transform.nests.affine import minus
+from tapegen.ir.types import BOOL, INT, Array, TupleOf
+from tapegen.transform.nests.affine import minus, times
 from tapegen.transform.nests.arrange import shape_extents, static
-from tapegen.transform.nests.bounds import Extents
+from tapegen.transform.nests.bounds import UNIT, Extents
 from tapegen.transform.nests.elements import lazy, scalar
 from tapegen.transform.nests.slices import position
-from tapegen.transform.nests.tables import LAZY
+from tapegen.transform.nests.tables import LAZY, SCALAR, SEVERAL, arguments, handles
 from tapegen.transform.nests.writer import Writer
 
 RESHAPES = frozenset({np.reshape, np.ravel})
@@ -119,6 +120,8 @@ def reshaped(w: Writer, call: Call) -> tuple[Expr, Extents | None]:
     options = dict(call.kwargs)
     if options.get("order", Const("C")) != Const("C") or (call.func is np.ravel and len(call.args) > 1):
         raise w.unsupported("reshape in another order")
+    if not isinstance(inner.type, Array):
+        inner = Call(np.array, (Tuple((inner,)),), (), Array(inner.type.dtype, 1, "C", (True,)))  # type: ignore[union-attr]
     base = inner if isinstance(inner, Var) else w.materialise(inner)
     assert isinstance(base.type, Array)
     if base.type.layout != "C" and base.type.rank > 0:
@@ -138,6 +141,66 @@ def reshaped(w: Writer, call: Call) -> tuple[Expr, Extents | None]:
     extents = shape_extents(w, shape)
     sizes = tuple(w.clamped(extent) for extent in extents)
     return Call(np.reshape, (base, sizes[0] if len(sizes) == 1 else Tuple(sizes)), (), call.type), extents
+
+
+@handles(SCALAR, np.reshape, np.squeeze, np.ravel)
+def _only_element(w: Writer, call: Call) -> Expr:
+    """The element of an array of one element, as a number."""
+    x = lazy(w, call.args[0])
+    for extent in x.extents:
+        if not w.facts.equal(extent.form, UNIT.form):
+            several = Call(operator.ne, (w.clamped(extent), Const(1)), (), BOOL)
+            w.check(several, ValueError, "cannot reshape an array of this size into a number")
+    return x.at((Const(0),) * x.rank)
+
+
+@handles(SEVERAL, np.split, np.array_split, np.hsplit, np.vsplit)
+def _split(w: Writer, call: Call) -> tuple[Expr, ...]:
+    """Parts of an array, as views."""
+    array, sections, axis = arguments(call, "ary", "indices_or_sections", "axis")
+    base = array if isinstance(array, Var) else w.materialise(array)
+    assert isinstance(base.type, Array)
+    assert isinstance(call.type, TupleOf)
+    default = 1 if call.func is np.hsplit and base.type.rank > 1 else 0
+    k = default if axis is None else static(w, axis, "an axis") % base.type.rank
+    size = w.clamped(w.array(base).extents[k])
+    count = len(call.type.items)
+    if isinstance(sections, Tuple):
+        bounds: list[Expr] = [Const(0), *(scalar(w, item) for item in sections.items), size]
+    elif call.func is np.array_split:
+        raise w.unsupported("np.array_split into a number of parts")
+    else:
+        left = Call(operator.mod, (size, Const(count)), (), INT)
+        wrong = Call(operator.ne, (left, Const(0)), (), BOOL)
+        w.check(wrong, ValueError, "array split does not result in an equal division")
+        part = w.let(Call(operator.floordiv, (size, Const(count)), (), INT), "n")
+        bounds = [times(Const(j), part) for j in range(count)] + [size]
+    front = (Slice(),) * k
+    return tuple(
+        Load(base, (*front, Slice(lo, hi)), type_)
+        for lo, hi, type_ in zip(bounds, bounds[1:], call.type.items, strict=False)
+    )
+
+
+@handles(SEVERAL, np.meshgrid)
+def _meshgrid(w: Writer, call: Call) -> tuple[Expr, ...]:
+    options = dict(call.kwargs)
+    indexing = static(w, options.pop("indexing", Const("xy")), "indexing")
+    if options or any(not isinstance(arg.type, Array) or arg.type.rank != 1 for arg in call.args):
+        raise w.unsupported("np.meshgrid of this form")
+    vectors = [w.materialise(arg) for arg in call.args]
+    order = list(range(len(vectors)))
+    if indexing == "xy" and len(vectors) > 1:
+        order[:2] = [1, 0]
+    sizes = Tuple(tuple(w.clamped(w.array(vectors[k]).extents[0]) for k in order))
+    assert isinstance(call.type, TupleOf)
+    grids: list[Expr] = []
+    for k, (vector, type_) in enumerate(zip(vectors, call.type.items, strict=True)):
+        assert isinstance(type_, Array)
+        index = tuple(Slice() if axis == k else Const(None) for axis in order)
+        spread = Load(vector, index, Array(type_.dtype, type_.rank, "A", tuple(axis != k for axis in order)))
+        grids.append(Call(np.copy, (Call(np.broadcast_to, (spread, sizes), (), type_),), (), type_))
+    return tuple(grids)
 
 
 def _known(shape: Expr) -> tuple[Any, ...]:

@@ -74,7 +74,7 @@ class Loop:
     start: Affine
     stop: Affine
     step: int
-    assigned: frozenset[Var]
+    assigned: set[Var]  # by the program, and by what is written into the body
     leaves: bool  # whether a Break or Continue may skip statements of a trip
     before: list[Stmt] = field(default_factory=list)
     lasting: list[Affine] = field(default_factory=list)  # checked in front of it without a condition
@@ -162,7 +162,10 @@ class Writer(ABC):
             self.facts, self.views = facts, views
 
     def fresh(self, base: str, type_: Type) -> Var:
-        return Var(self.names.fresh(base), type_)
+        var = Var(self.names.fresh(base), type_)
+        for loop in self.loops:
+            loop.assigned.add(var)
+        return var
 
     def let(self, expr: Expr, base: str = "t") -> Expr:
         """`expr` itself if it is an atom, else a new name for it."""
