@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-STEP = 0.02
+STEP = 0.01
 SHRINK = 2.0
-LEVELS = 9
+LEVELS = 8
+JUMP = 0.01  # a value further than this off its tangent, relative to the step, has jumped
 
 
 @dataclasses.dataclass(frozen=True)
@@ -133,7 +134,7 @@ def numerical_gradient(
     paths : sequence of tuple, optional
         The leaves of `args` to differentiate by (default: all floating ones); a path starts with the position.
     step : float
-        The largest step, relative to the larger of 0.5 and the number's magnitude.
+        The largest step, relative to the larger of 0.1 and the number's magnitude.
 
     Returns
     -------
@@ -157,9 +158,14 @@ def numerical_gradient(
             continue
         value[path], error[path] = np.zeros(leaf.shape), np.zeros(leaf.shape)
         for index in np.ndindex(leaf.shape):
-            first = step * max(0.5, abs(float(leaf[index])))
-            best = extrapolate(lambda h, path=path, index=index: at(path, index, h) - at(path, index, -h), first)
-            value[path][index], error[path][index] = best
+            first = step * max(0.1, abs(float(leaf[index])))
+            best, doubt = extrapolate(lambda h, path=path, index=index: at(path, index, h) - at(path, index, -h), first)
+            # large steps may have met another branch on both sides, where all is smooth too
+            last = first / SHRINK ** (LEVELS - 1)
+            off = at(path, index, last) - at(path, index, 0.0) - last * best
+            if abs(off) > JUMP * last * max(1.0, abs(best)):
+                doubt = np.inf
+            value[path][index], error[path][index] = best, doubt
     return Estimate(value, error)
 
 
