@@ -32,7 +32,7 @@ from tapegen.frontend.structure import (
     unflatten,
 )
 from tapegen.inspection import Inspection
-from tapegen.ir.nodes import Function, Return, Var
+from tapegen.ir.nodes import Block, Function, If, Raise, Return, Var
 from tapegen.ir.types import Array, ListOf, Scalar, is_floating
 from tapegen.transform.nests import NoCompiledForm, scalarise
 
@@ -192,7 +192,7 @@ class Program:
 
     @property
     def primal(self) -> Function:
-        return self._once("primal", lambda: compiler.primal(self.lowered.function, self.user_names))
+        return self._once("stages of the primal", lambda: compiler.primal(self.lowered.function, self.user_names))
 
     def stages(self, *, scalar: bool) -> compiler.Stages:
         def make() -> compiler.Stages:
@@ -246,6 +246,16 @@ class Program:
         return build_python(self.text(function))
 
 
+def _never_returns(body: Block) -> bool:
+    """Whether every path through a block ends in an exception."""
+    if not body:
+        return False
+    last = body[-1]
+    return isinstance(last, Raise) or (
+        isinstance(last, If) and _never_returns(last.body) and _never_returns(last.orelse)
+    )
+
+
 def _is_number(type_: Any) -> bool:
     return is_floating(type_) and not isinstance(type_, ListOf) and (isinstance(type_, Scalar) or type_.rank == 0)
 
@@ -269,6 +279,8 @@ class Specialisation:
         return self._result(values)
 
     def value_and_grad(self) -> tuple[Any, Any]:
+        if _never_returns(self.program.lowered.function.body[:-1]):
+            self.value()  # raises what plain Python raises
         stages = self.program.stages(scalar=True)
         seeds = [_seed_one(seed) for seed in stages.seeds]
         values = self._run("joint", stages.joint, [*self._leaves(), *seeds])
