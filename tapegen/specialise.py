@@ -49,6 +49,15 @@ class Specialiser:
         self.signature = inspect.signature(self.function)
         self._programs: dict[Any, list[Program]] = {}
 
+    def free_names(self) -> list[str]:
+        """The parameters that a caller counts: neither `self` nor what is bound already."""
+        positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        parameters = list(self.signature.parameters.values())
+        bound = [param for param in parameters if param.kind in positional][: len(self.bound_args)]
+        if not bound and parameters and parameters[0].name == "self":
+            bound = parameters[:1]
+        return [param.name for param in parameters if param not in bound]
+
     def specialise(self, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options) -> Specialisation:
         """The program for these arguments, together with them."""
         bound = self.signature.bind(*self.bound_args, *args, **{**self.bound_kwargs, **kwargs})
@@ -108,7 +117,7 @@ class Program:
     # ---- what is differentiated --------------------------------------------------------------------------------------
 
     def wrt_names(self) -> tuple[str, ...]:
-        names = [name for name in self.abstracts if not (name == "self" and next(iter(self.abstracts)) == name)]
+        names = self.owner.free_names()
         wrt = self.options.wrt
         chosen = (wrt,) if isinstance(wrt, int | str) else wrt
         found = []
