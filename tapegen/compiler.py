@@ -105,7 +105,7 @@ def differentiate(
     accumulating = replace(expanded, body=accumulations(expanded.body, effects_of(expanded)))
     merges = {var for var, assigns in facts.scopes.assigns.items() if len(assigns) > 1}
     split = replace(accumulating, body=split_merges(accumulating.body, merges, names))
-    shared = share_loads(split.body, effects_of(split), user_names)
+    shared = share_loads(split.body, effects_of(split), user_names, merges)
     if shared != lowered.body:
         expanded = replace(expanded, body=shared)
         facts = facts_of(expanded, wrt, results)

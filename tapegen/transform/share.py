@@ -16,9 +16,10 @@ from tapegen.ir import build, rewrite
 from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import Assign, Block, Call, Expr, Load, Slice, Stmt, Store, Tuple, Var
 from tapegen.ir.types import Array, Scalar
+from tapegen.rules.registry import rule_of
 
 
-def share_loads(block: Block, effects: Effects, user_names: Set[str]) -> Block:
+def share_loads(block: Block, effects: Effects, user_names: Set[str], merges: Set[Var]) -> Block:
     """Let equal scalar loads between two writes share one value.
 
     Parameters
@@ -29,6 +30,8 @@ def share_loads(block: Block, effects: Effects, user_names: Set[str]) -> Block:
         What its statements write.
     user_names : set of str
         Names of the user; their assignments are kept.
+    merges : set of Var
+        Names with several values.
     """
     out: list[Stmt] = []
     known: dict[Load, Var] = {}
@@ -37,10 +40,15 @@ def share_loads(block: Block, effects: Effects, user_names: Set[str]) -> Block:
         stmt = rewrite.substitute_block((original,), same)[0] if same else original
         inner = rewrite.blocks(stmt)
         if inner:
-            stmt = rewrite.with_blocks(stmt, tuple(share_loads(part, effects, user_names) for part in inner))
+            stmt = rewrite.with_blocks(stmt, tuple(share_loads(part, effects, user_names, merges) for part in inner))
         written = {var for part in rewrite.statements((original,)) for var in effects.writes.get(part, ())}
         assigned = {var for part in rewrite.statements((original,)) for var in rewrite.defines(part)}
-        if isinstance(stmt, Assign) and isinstance(stmt.value, Load) and isinstance(stmt.value.type, Scalar):
+        if (
+            isinstance(stmt, Assign)
+            and isinstance(stmt.value, Load)
+            and isinstance(stmt.value.type, Scalar)
+            and stmt.targets[0] not in merges
+        ):
             earlier = known.get(stmt.value)
             (target,) = stmt.targets
             if earlier is not None and target.name not in user_names and earlier.type == target.type:
@@ -136,16 +144,16 @@ def _definition(before: list[Stmt], value: Expr) -> int | None:
 
 
 def split_merges(block: Block, merges: Set[Var], names: NameSupply) -> Block:
-    """Give a computed value that is assigned to a merge a name of its own: `x = f(y)` becomes `x_1 = f(y); x = x_1`.
+    """Give a result that its own derivative reads a name of its own: `x = exp(y)` becomes `x_1 = exp(y); x = x_1`.
 
-    The backward sweep may read the result of `f`, while `x` there means the value at the start of the trip.
+    In the backward sweep `x` means the value at the start of the trip.
     """
     out: list[Stmt] = []
     for stmt in block:
         inner = rewrite.blocks(stmt)
         if inner:
             stmt = rewrite.with_blocks(stmt, tuple(split_merges(part, merges, names) for part in inner))
-        elif isinstance(stmt, Assign) and isinstance(stmt.value, Call | Load) and not merges.isdisjoint(stmt.targets):
+        elif isinstance(stmt, Assign) and _reads_result(stmt.value) and not merges.isdisjoint(stmt.targets):
             fresh = tuple(Var(names.fresh(t.name), t.type) if t in merges else t for t in stmt.targets)
             out.append(Assign(fresh, stmt.value, stmt.origin))
             moved = [(t, new) for t, new in zip(stmt.targets, fresh, strict=True) if t != new]
@@ -153,3 +161,10 @@ def split_merges(block: Block, merges: Set[Var], names: NameSupply) -> Block:
             stmt = Assign(targets, values[0] if len(values) == 1 else Tuple(values), stmt.origin)
         out.append(stmt)
     return tuple(out)
+
+
+def _reads_result(value: Expr) -> bool:
+    if not isinstance(value, Call):
+        return False
+    rule = rule_of(value.func)
+    return rule is not None and rule.reads("out")
