@@ -59,6 +59,7 @@ REFUSED = [
     ("y = 1; yield x", "yield x", "'yield' makes the function a generator", "Collect the values"),
     ("yield from x", "yield from x", "'yield' makes the function a generator", "Collect the values"),
     ("async def g():\n    return x", "async def", "'async' code runs in pieces", "Await what is needed outside"),
+    ("y = sum(k + 1 async for k in x)", "k in x", "'async' code runs in pieces", "Await what is needed outside"),
     ("match x:\n    case 1:\n        pass", "match x", "'match' is not supported", "'if' and 'elif'"),
     ("class A:\n    pass", "class A", "a class defined inside the function", "at module level"),
     ("del x", "del x", "'del' removes a value", "Leave it out"),
@@ -159,7 +160,7 @@ def f(a, /, b, *rest, c=lambda q, r=1: q, **more):
         return u if v else w
     h = lambda *s, **t: (s, t)
     d = {"a": 1, **more, "b": {k: v for k, v in more.items() if v}}
-    m = [[u * v for u in a if u] for v in b]
+    m = [[u * v for u in a if u] for v in b] + [sum(u for u in a)]
     return d, m, g, h, 1j, b"", "", ..., True, None
 """
 

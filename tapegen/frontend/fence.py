@@ -25,7 +25,7 @@ _OPERATORS = {
     *(ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Is, ast.IsNot, ast.In, ast.NotIn),
 }
 # A longer look decides about these.
-_CHECKED = {ast.FunctionDef, ast.Subscript, ast.Raise}
+_CHECKED = {ast.FunctionDef, ast.comprehension, ast.Subscript, ast.Raise}
 _ALLOWED = _STATEMENTS | _EXPRESSIONS | _OPERATORS
 _PASSED = _ALLOWED - _CHECKED
 
@@ -107,6 +107,8 @@ def _complaint(node: ast.AST, root: ast.AST) -> tuple[ast.AST, str, str] | None:
                 f"the decorator of the inner function '{node.name}' may return any other function.",
                 "Define the decorated function at module level.",
             )
+        case ast.comprehension(is_async=1):
+            return node.target, _ASYNC, _ASYNC_ADVICE
         case ast.Subscript(slice=ast.Tuple(elts=items)):
             for item in items:
                 if isinstance(item, ast.Starred):
