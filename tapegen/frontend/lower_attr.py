@@ -70,6 +70,8 @@ def attribute(cx: Context, owner: Any, name: str, hint: str | None = None) -> An
     if content.kind == "object" or (content.kind == "tuple" and hasattr(content.cls, "_fields")):
         if name in content.keys:
             return content.get(name)
+        if content.kind == "tuple" and has_method("tuple", name):
+            return Bound(StaticValue(Method("tuple", name)), (owner,))
         return _class_attribute(cx, owner, content.cls, name)
     if not has_method(content.kind, name):
         if not hasattr(content.cls, name):
@@ -96,8 +98,6 @@ def _class_attribute(cx: Context, owner: Any, cls: type, name: str) -> Any:
         return Bound(StaticValue(found.__func__), (StaticValue(cls),))
     if isinstance(found, FunctionType) or hasattr(found, "py_func"):
         return Bound(StaticValue(found), (owner,))
-    if isinstance(cls, type) and issubclass(cls, tuple) and has_method("tuple", name):
-        return Bound(StaticValue(Method("tuple", name)), (owner,))
     if callable(found) and not isinstance(found, type):
         raise cx.refusal(
             NotDifferentiable, f"'{cls.__name__}.{name}' is not a plain method.", "Write it as a function."

@@ -224,6 +224,9 @@ def _known(value: Any) -> Any:
     return StaticValue(value)
 
 
+DEEPEST = 150
+"""Calls of a function inside itself that are written out."""
+
 # ---- Python functions, written out ---------------------------------------------------------------------------------
 
 
@@ -354,7 +357,8 @@ def _inline(cx: Context, frame: Frame, identity: Any, values: Mapping[str, Any])
         cx.calls.pop()
         cx.frame, cx.node, cx.origin = outer_frame, outer_node, outer_origin
     if not frame.live.captured and not _makes_functions(node):
-        cx.state.vars = {key: value for key, value in cx.state.vars.items() if key[0] is not frame}
+        for name in frame.locals:
+            cx.state.vars.pop((frame, name), None)
     return result
 
 
@@ -389,7 +393,7 @@ def _check_recursion(cx: Context, frame: Frame, identity: Any, values: Mapping[s
             cx.span(),
         )
     active = [known for other, known in cx.calls if other is identity]
-    if not active or _signature_of(cx, values) not in active:
+    if not active or (len(active) < DEEPEST and _signature_of(cx, values) not in active):
         return
     refusal = CompileLimit(
         f"'{frame.name}' calls itself, and how often depends on values that are computed when it runs.",

@@ -183,9 +183,8 @@ def _coalesced(body: Block, firsts: set[Stmt], reads: Counter[Var]) -> Block:
     for stmt in body:
         if stmt in firsts and isinstance(stmt, Assign) and isinstance(stmt.value, Var):
             (target,), value = stmt.targets, stmt.value
-            if value in defined and reads[value] == 1 and value.type == target.type:
-                made = out[defined[value]]
-                assert isinstance(made, Assign)
+            made = out[defined[value]] if value in defined and reads[value] == 1 else None
+            if isinstance(made, Assign) and (value.type == target.type or isinstance(made.value, Const)):
                 out[defined.pop(value)] = Assign((target,), made.value, made.origin)
                 continue
         if isinstance(stmt, Assign) and len(stmt.targets) == 1:

@@ -235,6 +235,9 @@ def _computed_item(cx: Context, content: Struct, part: Any) -> Any:
     if len(types) == 1 and isinstance(next(iter(types)), Scalar):
         (type_,) = types
         assert isinstance(type_, Scalar)
+        if is_floating(type_) and not all(isinstance(child, StaticValue) for child in content.children):
+            array = emit_call(cx, np.array, (content,))
+            return load_place(cx, Place(array, [part]))
         call = Call(ops.item, (operand(cx, content), expr_of(cx, part)), (), type_)
         if is_floating(type_) and not cx.whole:
             return Leaf(cx.assign("t", call))

@@ -92,13 +92,8 @@ class Merge:
         if len(rest) < len(sides):
             return self._partial(base, rest)
         values = [value for value, _ in sides]
-        if any(value is ABSENT for value in values):
-            rest = [side for side in sides if side[0] is not ABSENT]
-            return Maybe(self._partial(base, rest), self._flag(base)) if rest else ABSENT
-        if any(isinstance(value, Maybe) for value in values):
-            inner = self.template(base, [(value.value if isinstance(value, Maybe) else value, s) for value, s in sides])
-            bounds = {value.bound if isinstance(value, Maybe) else Const(True) for value in values}
-            return Maybe(inner, bounds.pop() if len(bounds) == 1 and not self.fresh else self._flag(base))
+        if any(value is ABSENT or isinstance(value, Maybe) for value in values):
+            return self._maybe(base, sides)
         for value in values:
             if isinstance(value, Poison):
                 return value
@@ -110,6 +105,16 @@ class Merge:
             return self._template(base, sides)
         except Clash as clash:
             return self._choice(base, sides) or Poison(f"{clash}", clash.advice)
+
+    def _maybe(self, base: str, sides: Sequence[Side]) -> Any:
+        """A variable that is not bound on all paths."""
+        inner = [(value.value if isinstance(value, Maybe) else value, s) for value, s in sides if value is not ABSENT]
+        if not inner:
+            return ABSENT
+        bounds = {value.bound if isinstance(value, Maybe) else Const(value is not ABSENT) for value, _ in sides}
+        known = len(bounds) == 1 and not self.fresh
+        value = self.template(base, inner) if len(inner) == len(sides) else self._partial(base, inner)
+        return Maybe(value, bounds.pop() if known else self._flag(base))
 
     def _partial(self, base: str, sides: Sequence[Side]) -> Any:
         """The template for some of the paths: what they compute needs a name that all paths assign."""
@@ -130,11 +135,13 @@ class Merge:
                 groups.setdefault(self._kind(part, state), []).append((part, state))
         if len(groups) != 2:
             return None
-        (kind, first), (other, second) = groups.items()
+        ordered = sorted(groups.items(), key=lambda item: not isinstance(item[0], StaticValue))
+        (kind, first), (other, second) = ordered
         alternatives = self._partial(base, first), self._partial(base, second)
         if any(isinstance(part, Poison) for part in alternatives):
             return None
-        return Choice(self._var(f"{base}_first", BOOL), *alternatives, (kind, other))
+        word = "is_none" if kind == StaticValue(None) else "first"
+        return Choice(self._var(f"{base}_{word}", BOOL), *alternatives, (kind, other))
 
     def _kind(self, value: Any, state: State) -> Any:
         type_ = type_of(value)
@@ -165,10 +172,10 @@ class Merge:
         ):
             return first
         contents = [self._content(value, state) for value, state in sides]
+        if any(isinstance(content, RunList) for content in contents) or _lengths_differ(contents):
+            return self._run_list(base, contents, [state for _, state in sides])
         if all(isinstance(content, Struct) for content in contents):
             return self._struct(base, first, [(c, s) for c, (_, s) in zip(contents, sides, strict=True)])
-        if any(isinstance(content, RunList) for content in contents):
-            return self._run_list(base, contents, [state for _, state in sides])
         raise Clash(f"'{base}' is not the same kind of value on all paths.", "Give it the same type on all paths.")
 
     def _leaf(self, base: str, values: list[Any]) -> Any:
@@ -312,9 +319,15 @@ class Merge:
     def _converted(self, value: Any, type_: Type) -> Expr:
         if value is ANYTHING or isinstance(value, Poison):
             return zero_of(type_)
-        known = value.known if isinstance(value, Leaf) and value.type != type_ else UNKNOWN
+        other = isinstance(value, Leaf) and getattr(value.type, "dtype", "") != getattr(type_, "dtype", "")
+        known = value.known if other else UNKNOWN
         expr = Const(known) if is_number(known) else expr_of(self.cx, value)
         return converted(expr, type_)
+
+
+def _lengths_differ(contents: list[Any]) -> bool:
+    lists = all(isinstance(content, Struct) and content.kind == "list" for content in contents)
+    return lists and any(content.keys != contents[0].keys for content in contents)
 
 
 def number_leaves(template: Any) -> list[Type]:

@@ -106,6 +106,9 @@ def _replaced(cx: Context, part: Any) -> Any:
         case Call(ops.dim, (array, Const(axis))):
             shape = known_shape(cx, array)
             return part if shape is None else Const(shape[axis])
+        case Call(np.size, (array,)):
+            shape = known_shape(cx, array)
+            return part if shape is None else Const(int(np.prod(shape, dtype=int)))
         case Call(func, args, ()) if all(isinstance(arg, Const) for arg in args):
             try:
                 value = func(*(arg.value for arg in args))

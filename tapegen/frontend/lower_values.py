@@ -30,7 +30,7 @@ from tapegen.frontend.lower_context import (
     known_value,
 )
 from tapegen.frontend.lower_shapes import note_result
-from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, children_of, leaf_type, tuple_of
+from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, children_of, leaf_type, list_of, tuple_of
 from tapegen.frontend.typing import NoResultType, result_type
 from tapegen.ir import ops
 from tapegen.ir.nodes import Assign, Call, Const, Expr, Tuple, Var
@@ -371,9 +371,12 @@ def note_view(cx: Context, var: Var, call: Call) -> None:
         cx.roots[var] = cx.roots_of(call.args[0])
 
 
+_GIVE_LISTS = frozenset({np.split, np.array_split, np.hsplit, np.vsplit, np.dsplit})
+
+
 def _emit_tuple(
     cx: Context, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], type_: TupleOf, hint: str | None
-) -> Struct:
+) -> Any:
     if any(isinstance(item, TupleOf) for item in type_.items):
         raise cx.refusal(
             NotDifferentiable, f"the result of {callable_text(func)} is nested.", "Call it for one part at a time."
@@ -389,7 +392,8 @@ def _emit_tuple(
         return tuple_of((Leaf(var),))
     targets = tuple(cx.new_var(hint or "t", item) for item in type_.items)
     cx.emit(Assign(targets, call, cx.origin))
-    return tuple_of(Leaf(target) for target in targets)
+    parts = [Leaf(target) for target in targets]
+    return cx.new_cell(list_of(parts)) if func in _GIVE_LISTS else tuple_of(parts)
 
 
 def call_type(cx: Context, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Type:
