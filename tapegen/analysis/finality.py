@@ -187,11 +187,10 @@ class Finality:
         site = self.sites.header(stmt)
         if site is None:
             return False
-        definitions = self.sites.definitions.get(var, [])
-        counted = self.sites.counted.get(var, [])
-        if not definitions and any(loop in site.loops for loop in counted):
-            return len(counted) == 1
-        rebinding = [definition.site for definition in definitions] + [self.sites.at[loop] for loop in counted]
+        if self.sites.counting(var, site) is not None:
+            return True
+        rebinding = [definition.site for definition in self.sites.definitions.get(var, [])]
+        rebinding += [self.sites.at[loop] for loop in self.sites.counted.get(var, [])]
         return all(self._later(site, other, inclusive=False) is None for other in rebinding)
 
     def _can_be_named(self, stmt: Stmt, array: Var) -> bool:

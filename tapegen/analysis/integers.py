@@ -67,11 +67,10 @@ class Integers:
     def name(self, var: Var, site: Site) -> Linear:
         """The value that an integer name has at a site."""
         definitions = self.sites.definitions.get(var, [])
-        counted = self.sites.counted.get(var, [])
-        if counted:
-            for loop in reversed(site.loops):
-                if loop in counted and not definitions:
-                    return self.trips(loop).value
+        loop = self.sites.counting(var, site)
+        if loop is not None:
+            return self.trips(loop).value
+        if var in self.sites.counted:
             return self.unknown(var.name, site)
         if var in self.sites.params:
             if not definitions:

@@ -202,6 +202,10 @@ class _Pass:
                     return self.shapes.of(args[0]) if isinstance(args[0].type, Array) else unknown
                 if func in _SHAPED:
                     return self.shape_argument(args[0], unknown)
+                if func is np.eye or func is np.identity:
+                    rows = self.integer(args[0])
+                    columns = self.integer(args[1]) if len(args) > 1 else rows
+                    return unknown if rows is None or columns is None or kwargs else (rows, columns)
                 if func is ops.primal_as or func is ops.strong_mul:
                     return self.broadcast(args[:1], unknown)
                 if func is ops.transpose_view and isinstance(args[0], Var):

@@ -83,6 +83,16 @@ class Sites:
     definitions: dict[Var, list[Definition]] = field(default_factory=dict)
     counted: dict[Var, list[For]] = field(default_factory=dict)  # the loops that have a name as their counter
 
+    def counting(self, var: Var, site: Site) -> For | None:
+        """The loop around a site that has a name as its counter, if the name has no other meaning in its body."""
+        if var in self.definitions or var in self.params:
+            return None
+        counted = self.counted.get(var, ())
+        around = [loop for loop in counted if loop in site.loops]
+        if len(around) != 1 or any(around[0] in self.at[loop].loops for loop in counted):
+            return None
+        return around[0]
+
     def header(self, stmt: Stmt) -> Site | None:
         """Where a statement evaluates its own expressions; None for a statement of another function."""
         return self.tests.get(stmt) or self.at.get(stmt)

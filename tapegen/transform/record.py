@@ -468,12 +468,12 @@ class _Recorder:
         for var, scope in self.shape_reads:
             owner = self.scopes.owner_seen_from(var, scope)
             key = (var, id(owner))
-            if (
-                key in self.shape_of
-                or self._is_live(var, owner)
-                or key in self.decided
-                or not isinstance(var.type, Array)
-            ):
+            if key in self.shape_of or self._is_live(var, owner):
+                continue
+            if isinstance(var.type, ListOf):
+                self.shape_of[key] = (self._kept_extent(var, owner, 0),)
+                continue
+            if key in self.decided or not isinstance(var.type, Array):
                 continue
             extents = []
             for axis, extent in enumerate(self.shapes.of(var)):

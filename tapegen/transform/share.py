@@ -144,7 +144,7 @@ def _definition(before: list[Stmt], value: Expr) -> int | None:
 
 
 def split_merges(block: Block, merges: Set[Var], names: NameSupply) -> Block:
-    """Give a result that its own derivative reads a name of its own: `x = exp(y)` becomes `x_1 = exp(y); x = x_1`.
+    """Give a result that its derivative may read a name of its own: `x = exp(x)` becomes `x_1 = exp(x); x = x_1`.
 
     In the backward sweep `x` means the value at the start of the trip.
     """
@@ -153,7 +153,7 @@ def split_merges(block: Block, merges: Set[Var], names: NameSupply) -> Block:
         inner = rewrite.blocks(stmt)
         if inner:
             stmt = rewrite.with_blocks(stmt, tuple(split_merges(part, merges, names) for part in inner))
-        elif isinstance(stmt, Assign) and _reads_result(stmt.value) and not merges.isdisjoint(stmt.targets):
+        elif isinstance(stmt, Assign) and _reads_result(stmt) and not merges.isdisjoint(stmt.targets):
             fresh = tuple(Var(names.fresh(t.name), t.type) if t in merges else t for t in stmt.targets)
             out.append(Assign(fresh, stmt.value, stmt.origin))
             moved = [(t, new) for t, new in zip(stmt.targets, fresh, strict=True) if t != new]
@@ -163,8 +163,9 @@ def split_merges(block: Block, merges: Set[Var], names: NameSupply) -> Block:
     return tuple(out)
 
 
-def _reads_result(value: Expr) -> bool:
-    if not isinstance(value, Call):
+def _reads_result(stmt: Assign) -> bool:
+    """Whether a derivative may need the result and the value before it under one name."""
+    if not isinstance(stmt.value, Call):
         return False
-    rule = rule_of(value.func)
-    return rule is not None and rule.reads("out")
+    rule = rule_of(stmt.value.func)
+    return (rule is not None and rule.reads("out")) or not rewrite.free_vars(stmt.value).isdisjoint(stmt.targets)

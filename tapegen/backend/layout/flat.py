@@ -101,6 +101,9 @@ def _tuple(node: ast.Tuple) -> str:
 
 _FLAT: dict[type[ast.expr], Callable[[Any], str]] = {
     ast.Name: lambda node: node.id,
+    ast.ListComp: lambda node: (
+        f"[{flat(node.elt)} for {flat(node.generators[0].target)} in {flat(node.generators[0].iter)}]"
+    ),
     ast.Constant: _constant,
     ast.JoinedStr: lambda node: literal(fields(node)),
     ast.BinOp: _binary,
