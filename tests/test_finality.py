@@ -418,6 +418,36 @@ CASES = {
         """,
         {"y": False, "z": True},
     ),
+    "all but one": (
+        """
+        for i in range(9):
+            y = a[0]
+            z = a[4]
+            if not (i == 4):
+                a[i] = 0.5
+        """,
+        {"y": False, "z": True},
+    ),
+    "a counter that an inner loop takes": (
+        """
+        for i in range(3):
+            for i in range(5):
+                z = b[i]
+            y = a[i]
+            a[4] = 0.5
+        """,
+        {"z": True, "y": False},
+    ),
+    "two loops that share a counter": (
+        """
+        for i in range(3):
+            y = a[i]
+        for i in range(3):
+            z = a[i + 1]
+            a[i] = 0.5
+        """,
+        {"y": False, "z": False},
+    ),
     "either condition": (
         """
         for i in range(9):
@@ -516,9 +546,10 @@ CASES = {
             j = 2
         y = a[j]
         z = a[j + 1]
+        w = a[3]
         a[j + 1] = 0.5
         """,
-        {"y": True, "z": False},
+        {"y": True, "z": False, "w": False},
     ),
     "what a loop leaves in an integer": (
         """
@@ -641,6 +672,16 @@ CASES = {
         v[2] = 0.5
         """,
         {"y": False, "z": True},
+    ),
+    "another shape in each trip": (
+        """
+        for i in range(5):
+            t = a[i:]
+            v = np.ravel(t)
+            y = v[1]
+            v[0] = 0.5
+        """,
+        {"t": False, "y": False},
     ),
     "two shapes of one array": (
         """
@@ -792,11 +833,13 @@ def test_names_that_still_hold_their_value():
                 y = a[j]
                 s = s + 1
             z = a[s]
+            for i in range(n):
+                w = a[i]
         """
     )
     finality = final_loads(program)
     where = {stmt.targets[0].name: stmt for stmt, _ in statements(program.body) if isinstance(stmt, Assign)}
-    (loop,) = loops(program)
+    loop, _ = loops(program)
     names = {target.name: target for stmt in where.values() for target in stmt.targets} | {
         "i": loop.target,
         "n": program.params[1],
@@ -806,7 +849,7 @@ def test_names_that_still_hold_their_value():
         for at in ("y", "z")
         for name in ("n", "k", "i", "j", "s")
     }
-    assert {key for key, answer in seen.items() if not answer} == {("j", "y"), ("s", "y")}
+    assert {key for key, answer in seen.items() if not answer} == {("j", "y"), ("s", "y"), ("i", "z")}
 
 
 @pytest.mark.parametrize(
@@ -875,6 +918,7 @@ def test_parallel_loops(header, body, expected):
         ("u = np.exp(a); for i in range(a.shape[0])", "u[i]", True),
         ("u = a * 2.0; for i in range(a.shape[0])", "u[i]", True),
         ("u = a * b; for i in range(a.shape[0])", "u[i]", False),
+        ("c = a if x < 0.0 else b; u = a * c; for i in range(u.shape[0])", "a[i]", False),
         ("c = a if x < 0.0 else b; for i in range(a.shape[0])", "c[i]", False),
         ("for i in range(a.shape[0])", "m[:, i]", False),
         ("for i in range(m.shape[1])", "m[:, i]", True),
