@@ -48,7 +48,11 @@ from tapegen.ir import ops
 from tapegen.ir.nodes import Call, Const
 from tapegen.ir.types import BOOL, INT, STATIC, Array, Scalar, is_floating
 
-Args, Kwargs, Hint = list[Any], dict[str, Any], str | None
+Args = list[Any]
+Kwargs = dict[str, Any]
+Hint = str | None
+
+_func: Any
 
 
 def written_out(cx: Context, text: Any, args: Args) -> Any:
