@@ -30,8 +30,9 @@ class Const:
         return _CONST_TYPES.get(type(self.value), STATIC)
 
     def __eq__(self, other: object) -> bool:  # 1 == 1.0 == True and 0.0 == -0.0, but the constants differ
-        same_type = isinstance(other, Const) and type(self.value) is type(other.value)
-        return same_type and repr(self.value) == repr(other.value)
+        if not isinstance(other, Const) or type(self.value) is not type(other.value):
+            return False
+        return repr(self.value) == repr(other.value)
 
     def __hash__(self) -> int:
         return hash((type(self.value), repr(self.value)))
