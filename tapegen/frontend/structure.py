@@ -181,7 +181,7 @@ def children_of(value: Any) -> Struct | None:
         return list_of(value)
     if isinstance(value, dict):
         return dict_of(value.items(), type(value))
-    if isinstance(value, _STATIC) or isinstance(value, type) or callable_from_c(value):
+    if isinstance(value, (*_STATIC, type)) or callable_from_c(value):
         return None
     if dataclasses.is_dataclass(value):
         names = tuple(item.name for item in dataclasses.fields(value) if hasattr(value, item.name))
@@ -217,7 +217,7 @@ def _abstract(value: Any, name: str, around: tuple[int, ...]) -> Abstract:
         sample = UNKNOWN
         if isinstance(type_, Array):
             sample = value.shape
-        elif type_.dtype.startswith(("int", "uint")):
+        elif isinstance(type_, Scalar) and type_.dtype.startswith(("int", "uint")):
             sample = value
         return Leaf(Var(name, type_), sample=sample)
     if type(value).__module__.partition(".")[0] == "pandas":
