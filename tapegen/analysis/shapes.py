@@ -38,7 +38,7 @@ Symbol = tuple[str, str, int]
 Extent = tuple[int, tuple[tuple[Symbol, int], ...]]  # constant + sum of coefficient * symbol
 Extents = tuple[Extent, ...]
 
-_LIKE = frozenset(
+_LIKE: frozenset[Any] = frozenset(
     {np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.copy, np.negative, operator.neg, np.astype}
 )
 _LIKE |= {np.sort, np.argsort, np.triu, np.tril, np.flip, np.roll, np.ascontiguousarray}
