@@ -1,7 +1,7 @@
 """Which values carry a derivative: *varied* (depend on an input of interest) and *useful* (influence a result).
 
-A Var is active when it is both.  The analysis is flow-insensitive per name, which structured SSA makes precise enough; an
-array and its views share one answer.
+A Var is active when it is both.  The analysis is flow-insensitive per name, which structured SSA makes precise enough;
+an array and its views share one answer.
 """
 
 from __future__ import annotations
