@@ -116,8 +116,7 @@ class _Closer:
 
     def _latch(self, out: list[Stmt], pairs: list[tuple[Var, Expr]], origin: Span | None) -> None:
         """Assign the carried variables one after the other, in an order in which none is read after it is written."""
-        pairs = self._sunk(out, pairs)
-        waiting = list(pairs)
+        waiting = self._sunk(out, pairs)
         while waiting:
             for pair in waiting:
                 others = [value for var, value, _ in waiting if var != pair[0]]
