@@ -103,15 +103,18 @@ def _replaced(cx: Context, part: Any) -> Any:
     match part:
         case Var() if part in cx.definitions and not isinstance(part.type, Array):
             return rewrite.map_expr(cx.definitions[part], lambda inner: _replaced(cx, inner))
-        case Call(ops.dim, (array, Const(axis))):
+        case Call(ops.dim, (array, Const(int(axis)))):
             shape = known_shape(cx, array)
             return part if shape is None else Const(shape[axis])
         case Call(np.size, (array,)):
             shape = known_shape(cx, array)
             return part if shape is None else Const(int(np.prod(shape, dtype=int)))
-        case Call(func, args, ()) if all(isinstance(arg, Const) for arg in args):
+        case Call(func, args, ()):
+            known = [arg.value for arg in args if isinstance(arg, Const)]
+            if len(known) < len(args):
+                return part
             try:
-                value = func(*(arg.value for arg in args))
+                value = func(*known)
             except Exception:
                 return part
             return Const(value) if isinstance(value, int) else part
