@@ -9,6 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import gast
@@ -80,6 +81,10 @@ def evaluate(cx: Context, node: gast.AST, hint: str | None = None) -> Any:
 
     Parameters
     ----------
+    cx : Context
+        Where its statements go.
+    node : gast.AST
+        The expression.
     hint : str, optional
         The name for the result, where it gets one.
     """
@@ -630,7 +635,7 @@ def split(cx: Context, values: Sequence[Any], compute: Callable[..., Any], hint:
         if any(isinstance(part, StaticValue) and part.value is None for part in (value.first, value.second)):
             return compute(*values[:k], definite(cx, value), *values[k + 1 :])
         first, second = ((*values[:k], part, *values[k + 1 :]) for part in (value.first, value.second))
-        return choose(cx, value.test, lambda: compute(*first), lambda: compute(*second), hint)
+        return choose(cx, value.test, partial(compute, *first), partial(compute, *second), hint)
     return compute(*values)
 
 
@@ -711,8 +716,8 @@ def _both_tests(cx: Context, func: Any, left: bool | Expr, part: gast.AST) -> bo
             return StaticValue(test) if isinstance(test, bool) else Leaf(test)
 
         known = StaticValue(func is ops.or_)
-        sides = (compute, lambda: known) if func is ops.and_ else (lambda: known, compute)
-        return truth(cx, choose(cx, left, *sides, None))
+        first, second = (compute, lambda: known) if func is ops.and_ else (lambda: known, compute)
+        return truth(cx, choose(cx, left, first, second, None))
     if isinstance(right, bool):
         return left if right == (func is ops.and_) else right
     return Call(func, (left, right), (), BOOL)
@@ -815,7 +820,8 @@ def _text_parts(cx: Context, node: gast.AST) -> list[Any]:
             raise cx.refusal(
                 UnsupportedSyntax, "a format that is computed is not supported.", "Write the format as text."
             )
-    conversion = {115: str, 114: repr, 97: ascii}.get(node.conversion)
+    conversions: dict[int, Callable[[object], str]] = {115: str, 114: repr, 97: ascii}
+    conversion = conversions.get(node.conversion)
     known = known_value(value)
     if known is not UNKNOWN:
         return [StaticValue(format(conversion(known) if conversion else known, spec))]
