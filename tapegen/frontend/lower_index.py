@@ -46,7 +46,10 @@ from tapegen.ir import ops
 from tapegen.ir.nodes import Call, Const, Index, Load, Slice, Var
 from tapegen.ir.types import Array, Scalar, Type, is_floating
 
-_BAD_INDEX = "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean arrays are valid indices"
+_BAD_INDEX = (
+    "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean arrays "
+    "are valid indices"
+)
 
 
 @dataclass(slots=True)
@@ -456,12 +459,13 @@ def _store(cx: Context, base: Leaf, index: Sequence[Any], value: Any, *, accumul
             raise cx.refusal(NotDifferentiable, f"{describe(cx, value)} is stored into an array.", "Store numbers.")
         value = emit_call(cx, np.array, (value,))
     expr = operand(cx, value)
-    if isinstance(expr.type, Array):
+    stored = expr.type
+    if isinstance(stored, Array):
         if isinstance(part, Scalar):
             expr = _only_element(cx, expr)
         elif isinstance(expr, Var) and cx.may_overlap(array, expr):
             # NumPy reads all of the right side before it writes
-            expr = cx.assign("t", Call(np.copy, (expr,), (), dataclasses.replace(expr.type, layout="C")))
+            expr = cx.assign("t", Call(np.copy, (expr,), (), dataclasses.replace(stored, layout="C")))
     cx.store(array, items, expr, accumulate=accumulate)
 
 
