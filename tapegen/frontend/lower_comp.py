@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, TypeAlias
 
 import gast
 import numpy as np
@@ -16,7 +16,7 @@ from tapegen.frontend.lower_iter import iterable
 from tapegen.frontend.lower_live import bound_in, liveness_of
 from tapegen.frontend.structure import StaticValue, dict_of, list_of
 
-Comprehension = gast.ListComp | gast.DictComp | gast.GeneratorExp
+Comprehension: TypeAlias = gast.ListComp | gast.DictComp | gast.GeneratorExp
 _MADE, _SOURCE = "made ", "source "  # no name in the text has a space
 
 
