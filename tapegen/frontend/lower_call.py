@@ -332,7 +332,7 @@ def _closure_parameters(
 ) -> list[tuple[str, Any, bool, Any]]:
     kinds = inspect.Parameter
     args = node.args
-    found = [(arg.id, kinds.POSITIONAL_ONLY) for arg in args.posonlyargs]
+    found: list[tuple[str, Any]] = [(arg.id, kinds.POSITIONAL_ONLY) for arg in args.posonlyargs]
     found += [(arg.id, kinds.POSITIONAL_OR_KEYWORD) for arg in args.args]
     if args.vararg is not None:
         found.append((args.vararg.id, kinds.VAR_POSITIONAL))
@@ -412,7 +412,7 @@ def _check_recursion(cx: Context, frame: Frame, identity: Any, values: Mapping[s
 
 def _construct(cx: Context, cls: type, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """`cls(...)`: named tuples, dataclasses and simple classes."""
-    if hasattr(cls, "_fields") and issubclass(cls, tuple):
+    if issubclass(cls, tuple) and hasattr(cls, "_fields"):
         defaults = getattr(cls, "_field_defaults", {})
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         fields = [(name, kind, name in defaults, name) for name in cls._fields]
@@ -449,7 +449,7 @@ def _construct_dataclass(cx: Context, cls: type, args: list[Any], kwargs: dict[s
             field.default is not missing or field.default_factory is not missing,
             field,
         )
-        for field in sorted(fields, key=lambda field: field.kw_only)
+        for field in sorted(fields, key=lambda field: bool(field.kw_only))
     ]
 
     def default(field: Any) -> Any:
