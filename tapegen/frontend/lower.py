@@ -194,7 +194,7 @@ def lower_function(
         The function cannot be lowered; the error points at the construct.
     """
     fixed: dict[Expr, Any] = {}
-    leaves = [leaf for arg in (*args, *(kwargs or {}).values()) for leaf in leaves_of(arg)]
+    leaves = [leaf for arg in (*args, *(kwargs or {}).values()) for leaf in leaves_of(arg) if isinstance(leaf, Leaf)]
     while True:
         run = _Run(func, args, dict(kwargs or {}), fixed)
         try:
