@@ -216,7 +216,7 @@ class _Layout:
         key = id(scope)
         loop = scope.header
         if loop in self.sweeps.trips and scope.parent is self.scopes.root:
-            return self.sweeps.trips[loop]  # type: ignore[index]
+            return self.sweeps.trips[loop]
         if key not in self.counters:
             self.counters[key] = Var(self.names.fresh("top"), INT)
         return self.counters[key]
