@@ -152,7 +152,7 @@ class Program:
         chosen: dict[Var, None] = {}
         for name in self.wrt_names():
             template = self.wrt_template(name)
-            leaves = list(leaves_of(template))
+            leaves = [leaf for leaf in leaves_of(template) if isinstance(leaf, Leaf)]
             floating = [leaf for leaf in leaves if is_floating(leaf.type)]
             integer = [leaf for leaf in leaves if isinstance(leaf.type, Array) and not is_floating(leaf.type)]
             if not floating or integer:
