@@ -45,7 +45,7 @@ class Differentiable:
         self._specialiser = Specialiser(func)
         self._last: Specialisation | None = None
         functools.update_wrapper(self, func, updated=())
-        del self.__wrapped__  # `inspect` must not mistake the object for the function
+        del self.__dict__["__wrapped__"]  # `inspect` must not mistake the object for the function
 
     def __repr__(self) -> str:
         return f"<differentiable {getattr(self.python, '__qualname__', self.python)}>"
