@@ -137,8 +137,8 @@ def _static_attribute(cx: Context, value: Any, name: str) -> Any:
 _FUNCTIONS: dict[str, Any] = {
     name: getattr(np, name)
     for name in (
-        "sum mean std var prod min max argmin argmax argsort argpartition cumsum cumprod any all trace squeeze clip round "
-        "conjugate diagonal dot repeat take nonzero ptp searchsorted copy ravel swapaxes compress choose partition"
+        "sum mean std var prod min max argmin argmax argsort argpartition cumsum cumprod any all trace squeeze clip "
+        "round conjugate diagonal dot repeat take nonzero ptp searchsorted copy ravel swapaxes compress choose partition"
     ).split()
     if hasattr(np, name)
 } | {"conj": np.conjugate}
@@ -157,9 +157,8 @@ def _number_attribute(cx: Context, owner: Any, name: str, hint: str | None) -> A
         case "is_integer":
             return Bound(StaticValue(Method("number", name)), (owner,))
     if type_.python:
-        if name in ("conjugate", "bit_length", "item"):
-            if hasattr(float, name) or hasattr(int, name):
-                return Bound(StaticValue(Method("number", name)), (owner,))
+        if name in ("conjugate", "bit_length", "item") and (hasattr(float, name) or hasattr(int, name)):
+            return Bound(StaticValue(Method("number", name)), (owner,))
         cx.raise_(AttributeError, f"'{'int' if 'int' in type_.dtype else 'float'}' object has no attribute '{name}'")
     match name:
         case "T":
