@@ -366,7 +366,7 @@ class Context:
             raise NotWhole
         self.state.cells[ref.cell] = Cell(content)
 
-    # ---- variables ----------------------------------------------------------------------------------------------------
+    # ---- variables ---------------------------------------------------------------------------------------------------
 
     def observe(self, key: Key, value: Any) -> None:
         """Note that the meaning of the program depends on the value that a variable has at the start of a trip."""
