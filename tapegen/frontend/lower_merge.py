@@ -82,7 +82,7 @@ class Merge:
     fresh: bool = False  # every number becomes a merge, as a loop needs it before its body is known
     new: dict[Var, None] = field(default_factory=dict)
 
-    # ---- templates -----------------------------------------------------------------------------------------------------
+    # ---- templates ---------------------------------------------------------------------------------------------------
 
     def template(self, base: str, sides: Sequence[Side]) -> Any:
         """The value that stands for the values of all sides."""
@@ -275,7 +275,7 @@ class Merge:
             children.append(pairs[0][0] if same else self.template(f"{first.cls.__name__.lower()}_{key}", pairs))
         return Struct(first.kind, first.keys, tuple(children), first.cls)
 
-    # ---- what a path assigns -------------------------------------------------------------------------------------------
+    # ---- what a path assigns -----------------------------------------------------------------------------------------
 
     def fill(self, template: Any, value: Any, state: State, put: Put) -> None:
         """Call `put(merge, expression)` for every merge of a template."""
