@@ -27,7 +27,7 @@ from tapegen.ir.nodes import Expr, Var
 def branches(
     cx: Context, test: Expr, body: Callable[[], Any], orelse: Callable[[], Any], live: frozenset[str] | None
 ) -> tuple[Any, Any]:
-    """Run two branches and join what they leave behind in the names `live` (None: all); returns what the branches return.
+    """Run two branches and join what they leave behind in the names `live` (None: all); returns what they return.
 
     A branch that never ends stays in the If; what the other one does then needs no If around it.
     """
