@@ -134,7 +134,8 @@ def _check_rule(cx: Context, func: Any, args: Sequence[Any], kwargs: dict[str, A
         raise cx.refusal(
             MissingRule,
             f"{callable_text(func)} has no derivative rule.",
-            "Write it with functions that have one, or register a rule (tg.partials, tg.linear, tg.pullback, tg.expands).",
+            "Write it with functions that have one, or register a rule (tg.partials, tg.linear, tg.pullback, "
+            "tg.expands).",
         )
 
 
