@@ -230,6 +230,16 @@ def capture(cx: Context, value: Any, getter: Callable[[], Any], name: str, path:
 
     Parameters
     ----------
+    cx : Context
+        Takes the new argument or the guard.
+    value : object
+        What it is now.
+    getter : callable
+        Reads it again before each call.
+    name : str
+        Its name in the text.
+    path : hashable
+        Where it is, the same for each read of it.
     inside : bool
         Whether it is a part of an object: its floats then are arguments of the program; others are guarded constants.
     """
@@ -339,9 +349,9 @@ def emit_call(
     """
     args, kwargs = tuple(args), dict(kwargs or {})
     known = UNKNOWN if kwargs else fold(cx, func, args)
-    if known is not UNKNOWN and all(isinstance(arg, StaticValue) for arg in args):
-        if not isinstance(known, float) or cx.rules or func in (operator.neg, operator.pos):
-            return StaticValue(known)
+    plain = not isinstance(known, float) or cx.rules or func in (operator.neg, operator.pos)
+    if known is not UNKNOWN and all(isinstance(arg, StaticValue) for arg in args) and plain:
+        return StaticValue(known)
     type_ = call_type(cx, func, args, kwargs)
     if isinstance(type_, TupleOf):
         return _emit_tuple(cx, func, args, kwargs, type_, hint)
