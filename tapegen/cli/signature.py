@@ -20,8 +20,8 @@ def example_arguments(text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
     Parameters
     ----------
     text : str
-        numba's spelling: `f8` a float, `f8[:]` any layout, `f8[::1]` C order, `f8[::1,:]` Fortran order; structures as Python
-        literals; static values as they are (`3`, `None`, `'upwind'`), by keyword if wanted (`n=3`).
+        numba's spelling: `f8` a float, `f8[:]` any layout, `f8[::1]` C order, `f8[::1,:]` Fortran order; structures as
+        Python literals; static values as they are (`3`, `None`, `'upwind'`), by keyword if wanted (`n=3`).
 
     Raises
     ------
