@@ -161,6 +161,7 @@ class _Recorder:
         self.uses: Counter[Var] = Counter()
         self.leaf_uses: Counter[Key] = Counter()
         self.decided: dict[Key, Decision] = {}
+        self.places: list[tuple[Var, Scope]] = []
         self.sure: set[Key] = set()  # keys that must be recorded whatever else is decided
         self.memo: dict[Key, tuple[int, frozenset[Key]]] = {}
         self.by_scope: dict[int, list[Decision]] = {}
@@ -448,6 +449,7 @@ class _Recorder:
         if way == "record":
             taken = sum(1 for other in self.decided.values() if other.var == var and other.way == "record")
             tape = f"{var.name}@{taken}"
+        self.places.append((var, owner))
         decision = Decision(var, owner, way, why, tape)
         self.decided[var, id(owner)] = decision
         self.by_scope.setdefault(id(owner), []).append(decision)
@@ -554,9 +556,19 @@ class _Recorder:
                     new.append(self._backward(inner, scope))
                 else:
                     rest = self._backward(inner, inner_scopes[k])
-                    new.append((*self._restored(inner_scopes[k]), *rest) if rest else ())
+                    whole = (*self._restored(inner_scopes[k]), *rest) if rest else ()
+                    new.append(rewrite.rename_block(whole, self._apart(inner_scopes[k])))
             out.append(rewrite.with_blocks(stmt, tuple(new)) if new else stmt)
         return tuple(out)
+
+    def _apart(self, scope: Scope) -> dict[Var, Var]:
+        """Other names, inside a loop, for carried variables whose value after the loop is read as well."""
+        apart: dict[Var, Var] = {}
+        for decision in self.by_scope.get(id(scope), ()):
+            var = decision.var
+            if var in scope.carried and any(other is not scope for seen, other in self.places if seen == var):
+                apart[var] = Var(self.names.fresh(var.name), var.type)
+        return apart
 
     def _restored(self, scope: Scope) -> list[Stmt]:
         """What makes the values of a forward block available at the start of its backward block."""
