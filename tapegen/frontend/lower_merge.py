@@ -31,7 +31,7 @@ from tapegen.frontend.lower_context import (
 from tapegen.frontend.lower_values import expand, expr_of, type_of, zero_of
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, same_static
 from tapegen.ir import ops
-from tapegen.ir.nodes import Call, Const, Expr, Var
+from tapegen.ir.nodes import Call, Const, Expr, Load, Var
 from tapegen.ir.text import type_text
 from tapegen.ir.types import BOOL, Array, ListOf, Scalar, Type, is_floating
 
@@ -378,10 +378,16 @@ def _both(name: str, a: Type, b: Type) -> Type:
     if isinstance(a, Array) and isinstance(b, Array) and a.rank == b.rank and a.dtype == b.dtype:
         unit = tuple(a.is_unit(k) and b.is_unit(k) for k in range(a.rank))
         return Array(a.dtype, a.rank, a.layout if a.layout == b.layout else "A", unit if any(unit) else ())
+    if _one_number(a) and _one_number(b):
+        return Scalar(np.promote_types(a.dtype, b.dtype).name, python=False)  # type: ignore[union-attr]
     texts = f"'{name}' has type {type_text(a)} on one path and {type_text(b)} on another."
     if isinstance(a, Array) != isinstance(b, Array):
         raise Clash(texts, "Start with an array of the final shape, e.g. np.zeros(n) instead of 0.0.")
     raise Clash(texts, "Give it the same dtype and number of axes on all paths.")
+
+
+def _one_number(type_: Type) -> bool:
+    return isinstance(type_, Scalar) or (isinstance(type_, Array) and type_.rank == 0)
 
 
 def _weak(name: str, result: Scalar, values: Sequence[Any]) -> Scalar:
@@ -390,7 +396,8 @@ def _weak(name: str, result: Scalar, values: Sequence[Any]) -> Scalar:
     dtype = np.result_type(*(np.dtype(t.dtype) for t in strong)).name
     for value in values:
         type_ = type_of(value)
-        assert isinstance(type_, Scalar)
+        if not isinstance(type_, Scalar):
+            continue
         if type_.python and np.promote_types(type_.dtype, dtype).name != dtype:
             known = value.value if isinstance(value, StaticValue) else value.known
             if known is UNKNOWN and is_floating(type_) == is_floating(Scalar(dtype)):
@@ -406,6 +413,10 @@ def _weak(name: str, result: Scalar, values: Sequence[Any]) -> Scalar:
 def converted(expr: Expr, type_: Type) -> Expr:
     """An expression as a value of the merged type."""
     have = expr.type
+    if isinstance(have, Array) and isinstance(type_, Scalar):
+        assert isinstance(expr, Var)
+        expr = Load(expr, (), Scalar(have.dtype, python=False))
+        have = expr.type
     if not isinstance(type_, Scalar) or not isinstance(have, Scalar) or have.dtype == type_.dtype:
         return expr
     if isinstance(expr, Const) and is_number(expr.value):

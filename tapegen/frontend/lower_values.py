@@ -204,8 +204,24 @@ def adopt(cx: Context, value: Any) -> Any:
     return cx.new_cell(made, f"this changes {what} that belongs to the caller or to another part of the program.")
 
 
+def _likely(cx: Context, value: Choice) -> Any:
+    """A result that is None or a constant on some paths (`s = 0.0` before a loop without trips): these paths raise."""
+    first, second = value.first, value.second
+    if isinstance(type_of(first), Scalar) and isinstance(type_of(second), Array):
+        likely, test = second, value.test
+    elif isinstance(type_of(second), Scalar) and isinstance(type_of(first), Array):
+        likely, test = first, not_(cx, value.test)
+    else:
+        return definite(cx, value)
+    assert not isinstance(test, bool)
+    cx.raise_if(test, TypeError, "the result is a number on this path, and an array on others")
+    return likely
+
+
 def export(cx: Context, value: Any) -> Any:
-    """A value without identities."""
+    """A value without identities, and of one kind."""
+    if isinstance(value, Choice):
+        value = _likely(cx, value)
     if isinstance(value, Captured):
         value = expand(cx, value)
     if isinstance(value, Ref):
@@ -545,7 +561,7 @@ def named(cx: Context, frame: Frame, name: str, value: Any) -> Any:
                 raise NotWhole
             return value
         return Leaf(cx.assign(name, value.expr), value.known)
-    if isinstance(value, Struct) and value.kind == "tuple" and value.whole is None:
+    if isinstance(value, Struct) and value.kind == "tuple" and value.whole is None and not cx.rules:
         children = tuple(
             named(cx, frame, f"{name}_{key}", child) if isinstance(child, Leaf) else child
             for key, child in zip(value.keys, value.children, strict=True)

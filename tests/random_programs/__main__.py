@@ -7,7 +7,7 @@ import pathlib
 import sys
 import warnings
 
-from tests.random_programs.campaign import Summary, campaign
+from tests.random_programs.campaign import Found, Summary, campaign
 from tests.random_programs.corpus import FOLDER
 from tests.random_programs.generator import generate, profiles
 
@@ -39,12 +39,15 @@ def main() -> int:
         shrinks=options.shrinks,
         folder=options.save,
         progress=_tell,
+        report=_show,
     )
     print(end="\r", file=sys.stderr)
-    for found in summary.found:
-        print(found, end="\n\n")
     print(summary)
     return 1 if summary.buckets else 0
+
+
+def _show(found: Found) -> None:
+    print(f"\r{found}", end="\n\n", flush=True)
 
 
 def _tell(summary: Summary) -> None:

@@ -99,11 +99,12 @@ def verdicts(programs: Iterable[Program], backend: str) -> Iterator[tuple[Progra
         pool.shutdown()
 
 
-def same_failure(failure: Failure, backend: str) -> Callable[[Program], bool]:
-    """Whether a program fails in the same way."""
+def same_failure(failure: Failure, raised: str, backend: str) -> Callable[[Program], bool]:
+    """Whether a program fails in the same way, and plain Python does with it what it did before."""
 
     def fails(program: Program) -> bool:
-        return any(found.bucket == failure.bucket for found in check(program, backend).failures)
+        verdict = check(program, backend)
+        return verdict.raised == raised and any(found.bucket == failure.bucket for found in verdict.failures)
 
     return fails
 
@@ -117,6 +118,7 @@ def campaign(
     shrinks: int = 10,
     folder: pathlib.Path | None = FOLDER,
     progress: Callable[[Summary], None] | None = None,
+    report: Callable[[Found], None] = lambda found: None,
     enough: Callable[[Summary], bool] = lambda summary: False,
 ) -> Summary:
     """Draw programs, judge them, make the first failure of each kind small.
@@ -135,6 +137,8 @@ def campaign(
         Where small failures are written.
     progress : callable
         Called after each program.
+    report : callable
+        Called with each small failure as it is found.
     enough : callable
         Ends the campaign early.
     """
@@ -148,7 +152,8 @@ def campaign(
             new = failure.bucket not in summary.buckets
             summary.buckets[failure.bucket] += 1
             if new and len(summary.found) < shrinks:
-                summary.found.append(reduced(program, failure, backend, folder))
+                summary.found.append(reduced(program, failure, verdict.raised, backend, folder))
+                report(summary.found[-1])
         summary.seconds = time.monotonic() - start
         if progress is not None:
             progress(summary)
@@ -157,10 +162,10 @@ def campaign(
     return summary
 
 
-def reduced(program: Program, failure: Failure, backend: str, folder: pathlib.Path | None) -> Found:
+def reduced(program: Program, failure: Failure, raised: str, backend: str, folder: pathlib.Path | None) -> Found:
     """The smallest program that fails alike, written to the corpus."""
     small = program
     if failure.oracle != "time" and failure.kind != "process died":
-        small = shrink(program, same_failure(failure, backend))
+        small = shrink(program, same_failure(failure, raised, backend))
     path = save(small, failure, folder) if folder is not None else None
     return Found(program, failure, small, path)

@@ -63,6 +63,7 @@ class Verdict:
     passed: Counter[str] = field(default_factory=Counter)
     skipped: Counter[str] = field(default_factory=Counter)
     ratio: float = 0.0  # the largest error in units of u * S
+    raised: str = ""  # the exception of plain Python
 
     def fail(self, oracle: str, kind: str, detail: str = "") -> None:
         self.failures.append(Failure(oracle, kind, detail))
@@ -151,14 +152,14 @@ class Check:
 
     def run(self) -> Verdict:
         plain = run_plain(self.program)
+        self.verdict.raised = type(plain.error).__name__ if plain.error else ""
         try:
             derivatives = Derivatives(self.program, self.backend)
         except TapegenError as refusal:
             self.verdict.fail("refused", *_refusal(refusal))
             return self.verdict
-        scalar = isinstance(plain.result, float | np.floating) or plain.error is not None
         forms: list[tuple[str, Callable[[], Any]]] = []
-        if scalar and not (plain.error is not None and _several_results(self.program)):
+        if isinstance(plain.result, float | np.floating):
             forms.append(("joint", lambda: self.joint(derivatives)))
         if not forms or self.thorough:
             forms.append(("split", lambda: self.split(derivatives, plain)))
@@ -400,10 +401,6 @@ def _contracted(truth: Derivative, weights: list[Any]) -> tuple[float, float]:
         left = sum((inner(output.t, w) for output, w in zip(truth.outputs, weights, strict=True)), 0.0)
         scale = sum((inner(output.s, np.abs(w)) for output, w in zip(truth.outputs, weights, strict=True)), 0.0)
     return float(left), float(scale)
-
-
-def _several_results(program: Program) -> bool:
-    return program.source.rstrip().rsplit("return ", 1)[-1].startswith("(")
 
 
 def _refusal(error: TapegenError) -> tuple[str, str]:

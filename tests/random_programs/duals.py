@@ -321,6 +321,9 @@ class Dual:
     def item(self) -> Any:
         return type(self)(self.v.item(), self.zero() + self.t.item(), self.zero() + self.s.item())
 
+    def copy(self) -> Any:
+        return self.linear(lambda part: part.copy(), self)  # C order, where np.copy keeps the layout
+
     def fill(self, new: Any) -> None:
         self[...] = new
 
@@ -485,7 +488,7 @@ PARTIALS: dict[str, Callable[[type[Dual], Any, Any, Any], tuple]] = {
 }
 
 METHODS = frozenset(
-    "sum mean prod max min dot copy reshape ravel flatten transpose squeeze swapaxes var std cumsum clip take repeat "
+    "sum mean prod max min dot reshape ravel flatten transpose squeeze swapaxes var std cumsum clip take repeat "
     "trace diagonal argmax argmin argsort astype".split()
 )
 NAMESPACES: dict[type[Dual], Any] = {}  # the `numpy` of each class; filled by dual_numpy

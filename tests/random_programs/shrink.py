@@ -17,7 +17,7 @@ BLOCKS = ("body", "orelse")
 Path = tuple[tuple[str, int | None], ...]
 
 
-def shrink(program: Program, fails: Callable[[Program], bool], seconds: float = 60.0) -> Program:
+def shrink(program: Program, fails: Callable[[Program], bool], seconds: float = 25.0) -> Program:
     """The smallest program found for which `fails` still holds.
 
     `fails` must hold for `program`; it decides alone what counts as the same failure.
@@ -40,7 +40,7 @@ def _descend(
     while True:
         found = None
         for k, candidate in enumerate(candidates(program)):
-            if k < tried or size(candidate) >= size(program):
+            if k < tried or not _smaller(candidate, program):
                 continue
             if time.monotonic() > end:
                 return program, better
@@ -60,7 +60,7 @@ def _holds(fails: Callable[[Program], bool], program: Program) -> bool:
         compile(program.source, "<candidate>", "exec")
         with deadline(1.0):
             return fails(program)
-    except (SyntaxError, TimeoutError):
+    except Exception:  # a candidate that cannot be judged is not the same failure
         return False
     finally:
         program.forget()
@@ -80,6 +80,13 @@ def deadline(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, before)
+
+
+def _smaller(candidate: Program, program: Program) -> bool:
+    try:
+        return size(candidate) < size(program)
+    except SyntaxError:  # `v = ::2`
+        return False
 
 
 def size(program: Program) -> tuple[int, int]:
@@ -146,12 +153,16 @@ def fewer_statements(program: Program) -> Iterator[Program]:
             for start in range(count - length, -1, -1):
                 new = copy.deepcopy(tree)
                 items = getattr(_at(new, path), name)
-                if any(isinstance(item, ast.Import) for item in items[start : start + length]):
+                if any(_is_needed(item) for item in items[start : start + length]):
                     continue
                 del items[start : start + length]
                 if not items and name == "body":
                     items.append(ast.Pass())
                 yield _changed(program, new)
+
+
+def _is_needed(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Import) or (isinstance(node, ast.FunctionDef) and node.name == "f")
 
 
 def _is_block(node: ast.AST, name: str) -> bool:
