@@ -389,7 +389,7 @@ class Context:
     def span(self) -> Span | None:
         made = self.frame.is_comprehension and isinstance(self.node, gast.stmt)
         if getattr(self.node, "lineno", None) is None or made:
-            return self.origin
+            return self.origin or self.frame.parsed.span(self.frame.node)
         return self.frame.parsed.span(self.node)
 
     def refusal(self, kind: type[Any], reason: str, advice: str) -> TapegenError:

@@ -133,8 +133,8 @@ class Merge:
             parts = (value.first, value.second) if isinstance(value, Choice) else (value,)
             for part in parts:
                 groups.setdefault(self._kind(part, state), []).append((part, state))
-        if len(groups) != 2:
-            return None
+        if len(groups) != 2 or len({kind[:2] if isinstance(kind, tuple) else kind for kind in groups}) < 2:
+            return None  # arrays that differ in dtype alone are better made alike
         ordered = sorted(groups.items(), key=lambda item: not isinstance(item[0], StaticValue))
         (kind, first), (other, second) = ordered
         alternatives = self._partial(base, first), self._partial(base, second)

@@ -22,7 +22,7 @@ from tapegen.rules.registry import rule_of
 _PACKAGES = frozenset({"numpy", "math", "scipy", "operator", "_operator"})
 _STATIC_NAMES = frozenset(
     "axis axes keepdims dtype order ord mode axis1 axis2 side kind full_matrices UPLO compute_uv indexing source "
-    "destination indices_or_sections copy casting hermitian endpoint retstep sparse method subok like p".split()
+    "destination indices_or_sections copy casting hermitian endpoint retstep sparse method subok like".split()
 )
 """Parameters whose values decide about types or about the code that is generated."""
 _STATIC_COUNTS = {np.diff: "n", np.linalg.matrix_power: "n", np.vander: "N", np.expand_dims: "axis", np.rot90: "k"}

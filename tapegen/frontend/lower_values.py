@@ -116,6 +116,8 @@ def describe(cx: Context, value: Any) -> str:
             return f"'{value.name}'"
         case Bound() | Closure():
             return "a function"
+        case Choice():
+            return "a value of one of two kinds"
     return f"a {type(value).__name__}"
 
 

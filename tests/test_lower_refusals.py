@@ -1,0 +1,246 @@
+"""What cannot be followed is refused before any number is produced, at its place and with advice."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tapegen.errors import BadArgument, CompileLimit, MissingRule, NotDifferentiable, TapegenError, UnsupportedSyntax
+from tapegen.frontend.structure import abstract_of
+from tests.lowering import lower
+
+X = np.array([0.5, -1.5, 2.0])
+SHARED: list = [1.0]
+SETTINGS = {"scale": 1.0}
+SPRING = types.SimpleNamespace(stiffness=2.0)
+
+
+def complex_constant(x):
+    return x * 1j
+
+
+def huge_integer(x):
+    return x * 2**70
+
+
+def huge_constant(x):
+    return x * 18446744073709551616
+
+
+def without_rule(x):
+    return np.sum(np.unwrap(x))
+
+
+def complex_result(x):
+    return np.abs(np.emath.sqrt(x))
+
+
+def random_numbers(x):
+    return x[0] * np.random.rand()
+
+
+def random_generator(x):
+    rng = np.random.default_rng(0)
+    return x[0] * rng.normal()
+
+
+def unknown_callable(x):
+    return hash(x[0])
+
+
+def two_dtypes(x):
+    y = np.zeros(3, dtype=np.float32)
+    for _ in range(2):
+        y = x * 2.0 + y
+    return y
+
+
+def two_ranks(x, c):
+    if c > 0.0:
+        y = x
+    else:
+        y = np.outer(x, x)
+    y[0] = 1.0
+    return y
+
+
+def recursion_by_value(x):
+    if x < 1.0:
+        return x
+    return recursion_by_value(x * 0.5)
+
+
+def writes_global_list(x):
+    SHARED.append(x)
+    return x
+
+
+def writes_global_dict(x):
+    SETTINGS["scale"] = x
+    return x
+
+
+def writes_global_object(x):
+    SPRING.stiffness = x
+    return x
+
+
+def writes_list_argument(values):
+    values[0] = 3.0
+    return values[0]
+
+
+def writes_attribute_of_argument(owner):
+    owner.scale = 2.0
+    return owner.scale
+
+
+def axis_by_value(x):
+    return np.sum(x[None] * 2.0, axis=int(x[0]))
+
+
+def structure_by_value(x):
+    pairs = [(x, 1.0), (x, 2.0)]
+    return pairs[int(x)][1]
+
+
+def identity_of_numbers(x):
+    return x is not x + 1.0
+
+
+def membership(x):
+    items = [v for v in np.arange(3.0) if v < x]
+    return x in items
+
+
+def bare_generator(x):
+    squares = (v * v for v in x)
+    return squares
+
+
+def where_of_ufunc(x):
+    return np.sqrt(x, where=x > 0.0)
+
+
+def items_of_different_kind(x):
+    items = []
+    for v in x:
+        items.append({"v": v} if v > 0.0 else v)
+    return items[0]
+
+
+def single_bool_index(x, flag):
+    return x[flag]
+
+
+def sort_of_values(x):
+    return sorted([x, 2.0])
+
+
+def result_of_two_kinds(x):
+    if x > 0.0:
+        return "positive"
+    return x
+
+
+def zip_of_unknown_length(x):
+    total = 0.0
+    for a, b in zip((1.0, 2.0), x):
+        total += a * b
+    return total
+
+
+REFUSED: list[tuple[Any, tuple, type[TapegenError], str, str]] = [
+    (complex_constant, (0.5,), BadArgument, "complex", "1j"),
+    (huge_integer, (0.5,), BadArgument, "64 bits", "2**70"),
+    (huge_constant, (0.5,), BadArgument, "64 bits", "18446744073709551616"),
+    (without_rule, (X,), MissingRule, "np.unwrap has no derivative rule", "np.unwrap(x)"),
+    (complex_result, (X,), MissingRule, "np.sqrt has no derivative rule", "np.emath.sqrt(x)"),
+    (random_numbers, (X,), NotDifferentiable, "random", "np.random.rand()"),
+    (random_generator, (X,), NotDifferentiable, "random", "np.random.default_rng(0)"),
+    (unknown_callable, (X,), NotDifferentiable, "'hash' is not written in Python", "hash(x[0])"),
+    (two_dtypes, (X,), BadArgument, "'y' has type float32[:]C on one path and float64[:]C on another", "y"),
+    (two_ranks, (X, 1.0), BadArgument, "one of two kinds of value", "y[0]"),
+    (recursion_by_value, (4.0,), CompileLimit, "'recursion_by_value' calls itself", "recursion_by_value(x * 0.5)"),
+    (writes_global_list, (0.5,), NotDifferentiable, "not part of the result", "SHARED.append(x)"),
+    (writes_global_dict, (0.5,), NotDifferentiable, "'SETTINGS'", 'SETTINGS["scale"]'),
+    (writes_global_object, (0.5,), NotDifferentiable, "'SPRING.stiffness'", "SPRING.stiffness"),
+    (writes_list_argument, ([1.0],), NotDifferentiable, "belongs to the caller", "values[0]"),
+    (writes_attribute_of_argument, (SPRING,), NotDifferentiable, "belongs to the caller", "owner.scale"),
+    (axis_by_value, (X,), NotDifferentiable, "'axis' of np.sum must be known", "np.sum("),
+    (structure_by_value, (0.5,), NotDifferentiable, "index into this list must be known", "pairs[int(x)]"),
+    (identity_of_numbers, (0.5,), UnsupportedSyntax, "'is' between values", "x is not x + 1.0"),
+    (membership, (1.5,), UnsupportedSyntax, "'in a list'", "x in items"),
+    (bare_generator, (X,), UnsupportedSyntax, "generator expression", "(v * v for v in x)"),
+    (where_of_ufunc, (X,), NotDifferentiable, "'where='", "np.sqrt("),
+    (items_of_different_kind, (X,), NotDifferentiable, "one of two kinds cannot be an item of a growing list", ""),
+    (single_bool_index, (X, True), NotDifferentiable, "single bool", "x[flag]"),
+    (sort_of_values, (0.5,), NotDifferentiable, "sorted()", "sorted("),
+    (result_of_two_kinds, (0.5,), BadArgument, "two kinds of value", ""),
+    (zip_of_unknown_length, (X,), NotDifferentiable, "zips a tuple or list", "zip("),
+]
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=lambda case: case[0].__name__)
+def test_refused_with_place_and_advice(case: tuple[Any, tuple, type[TapegenError], str, str]) -> None:
+    func, args, kind, reason, place = case
+    with pytest.raises(kind) as caught:
+        lower(func, *args)
+    error = caught.value
+    assert type(error) is kind
+    assert reason in error.reason
+    assert error.advice
+    assert error.span is not None
+    assert error.span.file == __file__
+    assert place in error.span.text()
+
+
+# ---- arguments -------------------------------------------------------------------------------------------------------
+
+FLOATS = np.array([1.0, 2.0])
+
+ARGUMENTS = [
+    (FLOATS.astype(">f8"), ">f8", "astype(np.float64)"),
+    (FLOATS.astype(np.longdouble), "longdouble", "astype(np.float64)"),
+    (FLOATS.astype(np.float16), "float16", "astype(np.float64)"),
+    (FLOATS.astype(object), "object", "astype(np.float64)"),
+    (FLOATS.astype(complex), "complex128", "real"),
+    (np.array(["a"]), "<U1", "astype"),
+    (np.array([(1.0, 2)], dtype=[("a", float), ("b", int)]), "'a'", "astype"),
+    (np.array(["2020-01-01"], dtype="M8[D]"), "datetime64", "astype"),
+    (np.ma.masked_array(FLOATS, [True, False]), "masked array", "filled"),
+    (FLOATS.view(type("Subclass", (np.ndarray,), {})), "Subclass", "np.asarray"),
+    (np.float16(1.0), "float16", "astype"),
+    (memoryview(FLOATS), "memoryview", "np.asarray"),
+    (1.0 + 2.0j, "complex", "imaginary"),
+    (2**70, "64 bits", "float"),
+    (np.frombuffer(bytearray(17), dtype=np.uint8)[1:].view(np.float64), "aligned", "copy"),
+]
+
+
+@pytest.mark.parametrize(("value", "reason", "advice"), ARGUMENTS, ids=lambda part: str(part)[:20])
+def test_arguments_that_are_refused(value: Any, reason: str, advice: str) -> None:
+    for argument in (value, {"w": [value]}):
+        with pytest.raises(BadArgument) as caught:
+            abstract_of(argument, "x")
+        assert "'x" in caught.value.reason
+        if reason == "longdouble":
+            reason = np.dtype(np.longdouble).name
+        assert reason in caught.value.reason
+        assert advice in caught.value.advice
+
+
+def test_a_structure_that_contains_itself_is_refused() -> None:
+    loop: list[Any] = []
+    loop.append(loop)
+    with pytest.raises(BadArgument, match="contains itself"):
+        abstract_of(loop, "x")
+
+
+def test_a_pandas_argument_is_refused() -> None:
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(BadArgument, match="to_numpy"):
+        abstract_of(pandas.Series([1.0]), "x")
