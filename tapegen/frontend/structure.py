@@ -181,7 +181,7 @@ def children_of(value: Any) -> Struct | None:
         return list_of(value)
     if isinstance(value, dict):
         return dict_of(value.items(), type(value))
-    if isinstance(value, (*_STATIC, type)) or callable_from_c(value):
+    if isinstance(value, _STATIC) or callable_from_c(value):
         return None
     if dataclasses.is_dataclass(value):
         names = tuple(item.name for item in dataclasses.fields(value) if hasattr(value, item.name))
