@@ -1,14 +1,14 @@
 """Symbolic shapes: which arrays are known to have equal extents, and which axes are known not to be 1.
 
 An extent is a linear form over symbols (parameter extents, integer values); an unknown extent is a symbol of its own.
-A
-parameter axis that its type does not mark as unit is not 1, because a size of 1 makes another specialisation.
+A parameter axis that its type does not mark as unit is not 1, because a size of 1 makes another specialisation.
 """
 
 from __future__ import annotations
 
 import operator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -39,10 +39,12 @@ Extent = tuple[int, tuple[tuple[Symbol, int], ...]]  # constant + sum of coeffic
 Extents = tuple[Extent, ...]
 
 _LIKE: frozenset[Any] = frozenset(
-    {np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.copy, np.negative, operator.neg, np.astype}
+    (
+        *(np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.copy, np.negative, operator.neg, np.astype),
+        *(np.sort, np.argsort, np.triu, np.tril, np.flip, np.roll, np.ascontiguousarray),
+    )
 )
-_LIKE |= {np.sort, np.argsort, np.triu, np.tril, np.flip, np.roll, np.ascontiguousarray}
-_SHAPED = frozenset({np.zeros, np.ones, np.empty, np.full})
+_SHAPED: frozenset[Any] = frozenset({np.zeros, np.ones, np.empty, np.full})
 
 
 @dataclass(slots=True)
