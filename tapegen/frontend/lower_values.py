@@ -8,7 +8,7 @@ import functools
 import operator
 from collections.abc import Callable, Iterable, Mapping
 from types import ModuleType
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -537,6 +537,12 @@ def as_bool(cx: Context, value: Any) -> Any:
     return StaticValue(tested) if isinstance(tested, bool) else Leaf(tested)
 
 
+@overload
+def not_(cx: Context, test: bool) -> bool: ...
+@overload
+def not_(cx: Context, test: Expr) -> Expr: ...
+@overload
+def not_(cx: Context, test: bool | Expr) -> bool | Expr: ...
 def not_(cx: Context, test: bool | Expr) -> bool | Expr:
     """`not test`, comparisons turned round."""
     if isinstance(test, bool):
