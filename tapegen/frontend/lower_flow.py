@@ -107,7 +107,8 @@ def _statement(cx: Context, stmt: gast.stmt, body: Sequence[gast.stmt], k: int, 
     """Run one statement; True when what follows it has been dealt with."""
     match stmt:
         case gast.Return():
-            value = StaticValue(None) if stmt.value is None else evaluate(cx, stmt.value, hint=None if cx.rules else "result")
+            hint = None if cx.rules else "result"
+            value = StaticValue(None) if stmt.value is None else evaluate(cx, stmt.value, hint=hint)
             cx.state.vars[RESULT] = value
             return _escape(cx, RETURN, region)
         case gast.Break():
