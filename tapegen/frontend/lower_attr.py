@@ -138,7 +138,8 @@ _FUNCTIONS: dict[str, Any] = {
     name: getattr(np, name)
     for name in (
         "sum mean std var prod min max argmin argmax argsort argpartition cumsum cumprod any all trace squeeze clip "
-        "round conjugate diagonal dot repeat take nonzero ptp searchsorted copy ravel swapaxes compress choose partition"
+        "round conjugate diagonal dot repeat take nonzero ptp searchsorted copy ravel swapaxes compress choose "
+        "partition"
     ).split()
     if hasattr(np, name)
 } | {"conj": np.conjugate}
