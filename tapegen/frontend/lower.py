@@ -19,6 +19,7 @@ import numpy as np
 import tapegen.rules  # noqa: F401  (registers them)
 from tapegen.errors import BadArgument, CompileLimit, NotDifferentiable
 from tapegen.frontend import lower_builtins, lower_comp, lower_loops  # noqa: F401  (register what they lower)
+from tapegen.frontend.callables import refusal
 from tapegen.frontend.lower_call import bind, call_value, function_frame, inline_function
 from tapegen.frontend.lower_context import Context, NeedsStatic, PathEnds
 from tapegen.frontend.lower_finish import Finished, finish, resolved
@@ -363,7 +364,7 @@ def _identifier(part: Any) -> str:
 
 
 def inline_call(
-    func: FunctionType, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None, names: NameSupply | None = None
+    func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any] | None = None, names: NameSupply | None = None
 ) -> tuple[Block, Abstract]:
     """Write out a call of a plain Python function whose arguments are IR expressions.
 
@@ -381,6 +382,8 @@ def inline_call(
     block, value
         The statements, and the abstract value of the result.
     """
+    if not isinstance(func, FunctionType):
+        raise refusal(func)
     cx = new_context(rules=True)
     cx.fixed_origin = True
     cx.frame = function_frame(cx, func)
