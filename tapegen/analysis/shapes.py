@@ -23,6 +23,7 @@ from tapegen.ir.nodes import (
     For,
     Function,
     If,
+    Index,
     Load,
     Slice,
     Stmt,
@@ -275,7 +276,7 @@ class _Pass:
                     result[k] = unknown[k]
         return tuple(result)
 
-    def load(self, array: Var, index: tuple[object, ...], unknown: Extents) -> Extents:
+    def load(self, array: Var, index: tuple[Index, ...], unknown: Extents) -> Extents:
         whole = list(self.shapes.of(array))
         out: list[Extent] = []
         for item in index:
@@ -284,7 +285,8 @@ class _Pass:
             elif isinstance(item, Const) and item.value is None:
                 out.append((1, ()))
             elif isinstance(item, Var) and isinstance(item.type, Array):
-                if sum(1 for other in index if not isinstance(other, Slice) and isinstance(other.type, Array)) > 1:  # type: ignore[attr-defined]
+                arrays = [part for part in index if not isinstance(part, Slice) and isinstance(part.type, Array)]
+                if len(arrays) > 1:
                     return unknown
                 if item.type.dtype == "bool":
                     del whole[: item.type.rank]
