@@ -364,7 +364,10 @@ def _identifier(part: Any) -> str:
 
 
 def inline_call(
-    func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any] | None = None, names: NameSupply | None = None
+    func: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any] | None = None,
+    names: NameSupply | None = None,
 ) -> tuple[Block, Abstract]:
     """Write out a call of a plain Python function whose arguments are IR expressions.
 
