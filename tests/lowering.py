@@ -60,6 +60,10 @@ def agree(func: Callable[..., Any], *args: Any, lowered_for: tuple | None = None
 
     Parameters
     ----------
+    func : callable
+        The function.
+    *args, **kwargs
+        What it is called with.
     lowered_for : tuple, optional
         Arguments of the same types to lower for, when they differ from those of the call.
     """
