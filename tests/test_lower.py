@@ -156,7 +156,7 @@ def loop_variable_after_empty(x):
 def loop_variable_changed(x):
     s = 0.0
     for i in range(4):
-        i = i * 2  # noqa: PLW2901
+        i = i * 2
         if i < x.size:
             s += x[i]
     return s, i
