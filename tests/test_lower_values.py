@@ -769,6 +769,7 @@ def test_types_tell_python_from_numpy_and_known_axes() -> None:
         return x, y * 2.0, m[0, 0], m @ m.T, np.sum(m, axis=1, keepdims=True)
 
     values = lower(program, 0.5, np.float32(0.5), np.ones((2, 1))).function.body[-1].values
-    assert [value.type for value in values[:3]] == [Scalar("float64"), Scalar("float32", False), Scalar("float64", False)]
+    types = [Scalar("float64"), Scalar("float32", False), Scalar("float64", False)]
+    assert [value.type for value in values[:3]] == types
     assert values[4].type == Array("float64", 2, "C", (False, True))
     assert lower(program, 0.5, 0.5, np.ones((2, 1))).params[2].var.type.unit == (False, True)
