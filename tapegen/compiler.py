@@ -70,7 +70,7 @@ def primal(lowered: Function, user_names: Set[str]) -> Function:
     assert isinstance(last, Return)
     live = set().union(*(rewrite.free_vars(value) for value in last.values))
     live |= {param for param in lowered.params if isinstance(param.type, Array)}
-    return replace(lowered, body=(*tidy(tuple(body), live, user_names), last))
+    return replace(lowered, body=(*tidy(tuple(body), live, user_names, _defined(lowered.body)), last))
 
 
 def differentiate(
@@ -125,7 +125,7 @@ def differentiate(
     made = {var for stmt in laid.create for var in rewrite.defines(stmt)}
     used_tapes = reads_of(backward)
     create = tuple(stmt for stmt in laid.create if any(var in used_tapes for var in rewrite.defines(stmt)))
-    forward = tidy(forward, wanted | made, user_names)
+    forward = tidy(forward, wanted | made, user_names, _defined(lowered.body))
     forward = _with_tapes(forward, create)
     backward_reads = reads_of(backward) | (ends - _defined(backward))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -25,11 +25,8 @@ from tapegen.frontend.structure import (
     Struct,
     abstract_of,
     children_of,
-    flatten,
-    leaf_type,
     leaves_of,
     map_leaves,
-    unflatten,
 )
 from tapegen.inspection import Inspection
 from tapegen.ir.nodes import Block, Function, If, Raise, Return, Var
@@ -394,7 +391,7 @@ class Specialisation:
     def _seeds(self, value: Any, value_bar: Any, stages: compiler.Stages) -> list[Any]:
         """Cotangents of the active results, checked against the value."""
         seeds = []
-        for position, (leaf, bar) in enumerate(_matched(value, value_bar)):
+        for position, (leaf, bar) in enumerate(_matched(self.program.lowered.output, value, value_bar)):
             if not _floats(leaf):
                 continue
             if np.shape(bar) != np.shape(leaf):
@@ -421,14 +418,18 @@ def _floats(leaf: Any) -> bool:
     return np.asarray(leaf).dtype.kind == "f"
 
 
-def _matched(value: Any, value_bar: Any) -> Iterable[tuple[Any, Any]]:
-    leaves, bars = flatten(value), flatten(value_bar)
-    if len(leaves) != len(bars):
-        raise BadArgument(
-            f"there are {len(bars)} cotangents for {len(leaves)} results.",
-            "Give cotangents in the structure of the value.",
-        )
-    return zip(leaves, bars, strict=True)
+def _matched(template: Any, value: Any, value_bar: Any) -> Iterator[tuple[Any, Any]]:
+    """The computed leaves of a value with their cotangents; what the program returns as a constant has none."""
+    if isinstance(template, StaticValue):
+        return
+    if isinstance(template, Slot):
+        yield value, value_bar
+        return
+    values, bars = children_of(value), children_of(value_bar)
+    if values is None or bars is None or values.keys != bars.keys:
+        raise BadArgument("the cotangents do not match the value.", "Give them in the structure of the value.")
+    for child, part, bar in zip(template.children, values.children, bars.children, strict=True):
+        yield from _matched(child, part, bar)
 
 
 def _as_type(value: Any, type_: Any) -> Any:
@@ -468,4 +469,3 @@ def _user_line(error: BaseException, function: Any) -> str | None:
     return f"{file}:{found}: {linecache.getline(file, found).strip()}"
 
 
-__all__ = ["Program", "Specialisation", "Specialiser", "children_of", "leaf_type", "unflatten"]

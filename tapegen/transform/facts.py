@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from tapegen.analysis.activity import Activity, activity_of
 from tapegen.analysis.effects import Effects, effects_of
 from tapegen.analysis.finality import Finality, final_loads
-from tapegen.analysis.scopes import Scopes, scopes_of
+from tapegen.analysis.scopes import Scope, Scopes, scopes_of
 from tapegen.analysis.shapes import Shapes, shapes_of
 from tapegen.ir import rewrite
-from tapegen.ir.nodes import Function, Index, Stmt, Var
+from tapegen.ir.nodes import Function, Index, Load, Stmt, Var
 from tapegen.ir.types import Array, ListOf
 
 
@@ -33,15 +33,25 @@ class Facts:
         """
         if not isinstance(array.type, Array | ListOf):
             return True
+        return not self._is_renamed(array, self.scopes.at[stmt]) and self.finality.is_final(stmt, array, index)
+
+    def kept_in(self, var: Var, scope: Scope) -> Load | None:
+        """The element that holds a value of a scope to the end of the forward sweep, if it was stored into one."""
+        load = self.finality.kept_in(var)
+        return None if load is None or self._is_renamed(load.array, scope) else load
+
+    def _is_renamed(self, array: Var, scope: Scope) -> bool:
+        """Whether a loop around carries the place of an array under changing names, and writes it."""
         roots = self.effects.roots(array)
-        for scope in self.scopes.at[stmt].chain():
-            if scope.is_loop:
-                for var in scope.carried:
-                    if isinstance(var.type, Array | ListOf) and self.effects.roots(var) & roots:
-                        inside = rewrite.statements((scope.header,)) if scope.header is not None else ()
-                        if any(self.effects.writes.get(inner, frozenset()) & roots for inner in inside):
-                            return False
-        return self.finality.is_final(stmt, array, index)
+        for around in scope.chain():
+            if not around.is_loop or around.header is None:
+                continue
+            carried = [var for var in around.carried if isinstance(var.type, Array | ListOf)]
+            if any(self.effects.roots(var) & roots for var in carried) and any(
+                self.effects.writes.get(inner, frozenset()) & roots for inner in rewrite.statements((around.header,))
+            ):
+                return True
+        return False
 
 
 def facts_of(function: Function, wrt: Iterable[Var], results: Iterable[Var]) -> Facts:

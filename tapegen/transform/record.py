@@ -260,6 +260,12 @@ class _Recorder:
         if not assigns or len(assigns[0].targets) != 1 or isinstance(var.type, ListOf):
             return None
         stmt = assigns[0]
+        kept_in = self.facts.kept_in(var, self.scopes.at[stmt]) if self.cheap >= 0 else None
+        if kept_in is not None and self._work(stmt.value) > 1:
+            again = Assign((var,), kept_in, stmt.origin)
+            self.scopes.at[again] = self.scopes.at[stmt]
+            self.rewritten[var] = again
+            return again
         if isinstance(stmt.value, Call) and stmt.value.func in (ops.pop, ops.item, ops.new_list):
             return None
         if isinstance(var.type, Array) and not is_view(stmt.value) and self.effects.is_written(var):
@@ -487,7 +493,7 @@ class _Recorder:
         total: Expr = Const(constant)
         for (kind, name, axis), coefficient in terms:
             source = next((v for v in self.scopes.owner if v.name == name), None)
-            if source is None or kind == "unknown" or coefficient < 0 or constant < 0:
+            if source is None or kind not in ("param", "int") or coefficient < 0 or constant < 0:
                 return None
             if kind == "param":
                 term: Expr = Call(ops.dim, (source, Const(axis)), (), Scalar("int64"))

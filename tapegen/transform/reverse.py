@@ -151,7 +151,7 @@ class _Reverser:
         self.names = names
         self.cotangents: dict[Var, Cotangent] = {}
         self.stored = {stmt.array for stmt in rewrite.statements(function.body) if isinstance(stmt, Store)}
-        self.views = _views(function.body)
+        self.views = {var: value for var, value in _views(function.body).items() if not self.scopes.is_merge(var)}
         self.shadowed: set[Var] = set()  # views whose cotangent is a view
         self.out: list[Stmt] = []  # the backward block being written
         self.scopes_of: dict[Stmt, tuple[Scope, ...]] = {}

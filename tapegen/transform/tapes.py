@@ -161,7 +161,7 @@ class _Layout:
     def _fixed(self, var: Var) -> bool:
         """Whether a value is known before any loop starts."""
         owner = self.scopes.owner.get(var)
-        if owner is not self.scopes.root or self.scopes.is_merge(var):
+        if owner is not self.scopes.root or self.scopes.is_merge(var) or isinstance(var.type, ListOf):
             return False
         assigns = self.scopes.assigns.get(var)
         return not assigns or self._before_loops(assigns[0])
@@ -207,7 +207,7 @@ class _Layout:
 
     def _symbol(self, kind: str, name: str, axis: int) -> Expr | None:
         source = next((var for var in self.scopes.owner if var.name == name), None)
-        if source is None or kind == "unknown" or not self._fixed(source):
+        if source is None or kind not in ("param", "int") or not self._fixed(source):
             return None
         return Call(ops.dim, (source, Const(axis)), (), INT) if kind == "param" else source
 

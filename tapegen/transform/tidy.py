@@ -37,7 +37,7 @@ NEST_LIMIT = 16
 _VERSION = re.compile(r"_\d+$")
 
 
-def tidy(block: Block, live_out: Set[Var], user_names: Set[str]) -> Block:
+def tidy(block: Block, live_out: Set[Var], user_names: Set[str], keep: Set[Var] = frozenset()) -> Block:
     """Simplify one sweep.
 
     Parameters
@@ -48,10 +48,12 @@ def tidy(block: Block, live_out: Set[Var], user_names: Set[str]) -> Block:
         Vars that are read after the sweep.
     user_names : set of str
         Names that the user chose; their assignments stay visible.
+    keep : set of Var
+        Values that are computed even if nobody reads them: the user's program may raise there.
     """
     for _ in range(8):
         before = block
-        block = _drop_dead(block, live_out)
+        block = _drop_dead(block, live_out, keep)
         block = _Moves(block, live_out, user_names).run()
         if block is before:
             break
@@ -61,7 +63,7 @@ def tidy(block: Block, live_out: Set[Var], user_names: Set[str]) -> Block:
 # ---- dead code -------------------------------------------------------------------------------------------------------
 
 
-def _drop_dead(block: Block, live_out: Set[Var]) -> Block:
+def _drop_dead(block: Block, live_out: Set[Var], keep: Set[Var]) -> Block:
     """Remove assignments whose value nobody reads, and stores into arrays nobody reads."""
     while True:
         read: set[Var] = set(live_out)
@@ -70,7 +72,7 @@ def _drop_dead(block: Block, live_out: Set[Var]) -> Block:
             for header in _value_headers(stmt):
                 read |= rewrite.free_vars(header)
         live_roots = {aliases.root(var) for var in read if isinstance(var.type, Array | ListOf)}
-        new = _keep_live(block, read, live_roots, aliases)
+        new = _keep_live(block, read, live_roots, aliases, keep)
         if new == block:
             return block
         block = new
@@ -83,13 +85,14 @@ def _value_headers(stmt: Stmt) -> tuple[object, ...]:
     return rewrite.headers(stmt)
 
 
-def _keep_live(block: Block, read: set[Var], live_roots: set[Var], aliases: _Aliases) -> Block:
+def _keep_live(block: Block, read: set[Var], live_roots: set[Var], aliases: _Aliases, keep: Set[Var]) -> Block:
     out: list[Stmt] = []
     for stmt in block:
         match stmt:
             case Assign(targets, value):
                 stored = any(aliases.stored(target) and aliases.root(target) in live_roots for target in targets)
-                if not stored and not any(target in read for target in targets) and _is_pure(value):
+                idle = isinstance(value, Var | Const) or keep.isdisjoint(targets)
+                if not stored and idle and not any(target in read for target in targets) and _is_pure(value):
                     continue
                 if len(targets) > 1 and isinstance(value, Tuple):
                     kept = [(t, v) for t, v in zip(targets, value.items, strict=True) if t in read or aliases.stored(t)]
@@ -103,7 +106,7 @@ def _keep_live(block: Block, read: set[Var], live_roots: set[Var], aliases: _Ali
                 continue
         inner = rewrite.blocks(stmt)
         if inner:
-            new = tuple(_keep_live(part, read, live_roots, aliases) for part in inner)
+            new = tuple(_keep_live(part, read, live_roots, aliases, keep) for part in inner)
             if not any(_acts(part) for part in new) and not isinstance(stmt, While):
                 continue
             if new != inner:

@@ -22,10 +22,6 @@ def rank_of(type_: Type) -> int:
     return type_.rank if isinstance(type_, Array) else 0
 
 
-def _is_c(type_: Type) -> bool:
-    return isinstance(type_, Array) and type_.layout == "C"
-
-
 # ---- new arrays ------------------------------------------------------------------------------------------------------
 
 
@@ -47,7 +43,7 @@ def _extents_like(w: Writer, array: Expr) -> Extents:
 @handles(FILL, np.copy)
 def _copy(w: Writer, call: Call, target: Var) -> None:
     (array,) = call.args
-    if isinstance(array, Var) and array not in w.views and array.type == target.type and _is_c(array.type):
+    if isinstance(array, Var) and array not in w.views and array.type == target.type and w.layout(array) == "C":
         extents = w.facts.extents(array)
         w.call_new(target, call)
         w.facts.set_shape(target, extents)

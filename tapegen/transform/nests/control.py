@@ -70,10 +70,11 @@ def alternatives(bound: Expr, func: Any) -> tuple[Expr, ...]:
     return (bound,)
 
 
-def constant_message(message: tuple[Expr, ...]) -> tuple[Expr, ...]:
+def constant_message(w: Nests, message: tuple[Expr, ...]) -> tuple[Expr, ...]:
     """The constant words of a message: numba takes no others."""
     words: list[str] = []
     for part in message:
+        part = w.texts.get(part, part) if isinstance(part, Var) else part
         pieces = part.args if isinstance(part, Call) and part.func is ops.fstring else (part,)
         words += [str(piece.value) if isinstance(piece, Const) else "..." for piece in pieces]
     return (Const("".join(words)),) if words else ()
@@ -81,10 +82,11 @@ def constant_message(message: tuple[Expr, ...]) -> tuple[Expr, ...]:
 
 def printed(w: Nests, call: Call) -> Call:
     """`print(f"x = {x}")` as `print("x =", x)`: numba formats no numbers, but prints them as Python does."""
-    if call.func is not print or not any(_is_fstring(arg) for arg in call.args):
+    given = tuple(w.texts.get(arg, arg) if isinstance(arg, Var) else arg for arg in call.args)
+    if call.func is not print or not any(_is_fstring(arg) for arg in given):
         return call
     words: list[Expr] = []
-    for arg in call.args:
+    for arg in given:
         if isinstance(arg, Call) and arg.func is ops.fstring:
             words += _words(w, arg)
         else:

@@ -49,6 +49,7 @@ from tapegen.transform.nests.control import (
     written_names,
 )
 from tapegen.transform.nests.elements import lazy, loaded, opaque, operand, scalar
+from tapegen.transform.nests.elements import number as element
 from tapegen.transform.nests.loops import allocate, fill, stored
 from tapegen.transform.nests.reductions import REDUCTIONS, number_into
 from tapegen.transform.nests.scalars import OPERATIONS
@@ -65,6 +66,7 @@ class Nests(Writer):
         super().__init__(function, Sharing(function))
         self.function = function
         self.phantoms: dict[Var, str] = {}  # views that numba has no form for, by what makes them
+        self.texts: dict[Var, Call] = {}  # strings by what they are made of
         self.bound: set[Var] = set(function.params)  # arrays that have a value here
         self.expected: dict[Var, Extents] = {}  # extents that a trial expects
         self.broken: set[Var] = set()
@@ -112,7 +114,7 @@ class Nests(Writer):
             case Return(values):
                 self.emit(Return(tuple(operand(self, value) for value in values), stmt.origin))
             case Raise(exception, message):
-                self.emit(Raise(exception, constant_message(message), stmt.origin))
+                self.emit(Raise(exception, constant_message(self, message), stmt.origin))
             case Break() | Continue() | Comment():
                 self.emit(stmt)
             case _:
@@ -129,7 +131,10 @@ class Nests(Writer):
         if _is_reduction(value):
             self._assign_reduction(target, value)
             return
-        number = operand(self, value)
+        if isinstance(value, Call) and value.func is ops.fstring:
+            self._assign_text(target, value)
+            return
+        number = scalar(self, value) if not _is_array(value) else element(self, value)
         step = linear(value) - Affine.atom(target) if is_int(target) and is_int(value) else None
         if step is not None and step.is_constant:
             self.facts.shift(target, step.constant)
@@ -137,6 +142,22 @@ class Nests(Writer):
         self.emit(Assign((target,), number, self.origin))
         if step is not None and not step.is_constant:
             self.facts.define(target, value)
+
+    def _assign_text(self, target: Var, value: Call) -> None:
+        """A text that is only printed is put together when it is printed."""
+        parts = tuple(self._now(scalar(self, part)) for part in value.args)
+        self.forget([target])
+        self.texts[target] = Call(ops.fstring, parts, (), value.type)
+        self.phantoms[target] = "an f-string"
+
+    def _now(self, value: Expr) -> Expr:
+        """A value that no later assignment changes."""
+        if not isinstance(value, Var):
+            return self.let(value)
+        var = self.fresh(value.name, value.type)
+        self.emit(Assign((var,), value, self.origin))
+        self.optional.add(var)
+        return var
 
     def _compare_shapes(self, targets: tuple[Var, ...]) -> None:
         """In a trial, notice arrays that get other extents than expected."""

@@ -23,6 +23,8 @@ def allocate(w: Writer, var: Var, extents: Extents, func: object = np.empty) -> 
     w.forget([var])
     w.emit(Assign((var,), new_array(w, var.type, extents, func), w.origin))
     w.facts.set_shape(var, extents)
+    if var.type.layout == "A":
+        w.layouts[var] = "C"
 
 
 def new_array(w: Writer, type_: Array, extents: Extents, func: object = np.empty) -> Expr:
@@ -127,8 +129,7 @@ def memory_order(w: Writer, body: list[Stmt], counters: list[Var]) -> list[Var]:
     accesses += [(load.array, load.index) for load in element_loads(body)]  # type: ignore[misc]
     strides = dict.fromkeys(counters, 0.0)
     for array, index in accesses:
-        assert isinstance(array.type, Array)
-        axes = list(index) if array.type.layout == "F" else list(reversed(index))
+        axes = list(index) if w.layout(array) == "F" else list(reversed(index))
         for distance, item in enumerate(axes):
             for counter in rewrite.free_vars(item) & strides.keys():
                 strides[counter] += 1000.0**distance

@@ -46,7 +46,7 @@ def _inner(w: Writer, call: Call) -> Expr:
     assert isinstance(call.type, Scalar)
     if rank_of(a) != 1 or rank_of(b) != 1:
         raise w.unsupported(f"np.{call.func.__name__} of these ranks")
-    if _same_floats(a, b, call.type) and _in_a_row(a) and _in_a_row(b):
+    if _same_floats(a, b, call.type) and _in_a_row(w, a) and _in_a_row(w, b):
         return Call(np.dot, (w.view_of(a), w.view_of(b)), (), call.type)
     x, y = lazy(w, a), lazy(w, b)
     _check_equal(w, x.extents[0], y.extents[0])
@@ -58,17 +58,21 @@ def _inner(w: Writer, call: Call) -> Expr:
     return reduce_all(w, SUM, Lazy(x.extents, type_.dtype, at), type_.dtype)
 
 
-def _in_a_row(expr: Expr) -> bool:
+def _in_a_row(w: Writer, expr: Expr) -> bool:
     """Whether a vector is known to be contiguous."""
-    match expr:
-        case Var(_, Array(layout="C")):
-            return True
-        case Load(Var(_, Array(rank=rank, layout="C")), index) if len(index) == rank:
-            *front, last = index
-            return isinstance(last, Slice) and last.step in (None, Const(1)) and _all_integers(front)
-        case Load(Var(_, Array(rank=rank, layout="C")), index) if len(index) == rank - 1:
-            return _all_integers(index)
-    return False
+    if isinstance(expr, Var):
+        return w.layout(expr) == "C"
+    if not isinstance(expr, Load) or w.layout(expr.array) != "C":
+        return False
+    index = expr.index
+    if len(index) == rank_of(expr.array) - 1:
+        return _all_integers(index)
+    *front, last = index
+    return len(index) == rank_of(expr.array) and _is_plain_slice(last) and _all_integers(front)
+
+
+def _is_plain_slice(item: Any) -> bool:
+    return isinstance(item, Slice) and item.step in (None, Const(1))
 
 
 def _all_integers(items: Any) -> bool:
@@ -122,13 +126,12 @@ def _product(w: Writer, call: Call, target: Var) -> None:
 def _for_blas(w: Writer, expr: Expr) -> Expr:
     """An operand in C or Fortran order."""
     match expr:
-        case Var(_, Array(layout="C" | "F")):
-            return expr
-        case Call(ops.transpose_view | np.transpose, (Var(_, Array(layout="C" | "F")) as array,), ()):
-            return Call(ops.transpose_view, (array,), (), expr.type)
         case Var():
-            return w.copied(expr)
-    return w.materialise(expr)
+            return expr if w.layout(expr) != "A" else w.copied(expr)
+        case Call(ops.transpose_view | np.transpose, (Var() as array,), ()) if w.layout(array) != "A":
+            return Call(ops.transpose_view, (array,), (), expr.type)
+    whole = w.materialise(expr)
+    return whole if w.layout(whole) != "A" else w.copied(whole)
 
 
 def _stacked(w: Writer, x: Lazy, y: Lazy, target: Var) -> None:

@@ -124,8 +124,8 @@ def reshaped(w: Writer, call: Call) -> tuple[Expr, Extents | None]:
         inner = Call(np.array, (Tuple((inner,)),), (), Array(inner.type.dtype, 1, "C", (True,)))  # type: ignore[union-attr]
     base = inner if isinstance(inner, Var) else w.materialise(inner)
     assert isinstance(base.type, Array)
-    if base.type.layout != "C" and base.type.rank > 0:
-        if base.type.layout == "A" and w.is_written(base):
+    if w.layout(base) != "C" and base.type.rank > 0:
+        if w.layout(base) == "A" and w.is_written(base):
             raise w.unsupported("reshape of an array that may be a view or a copy")
         base = w.copied(base)
     if call.func is np.ravel:

@@ -91,6 +91,7 @@ class Writer(ABC):
         self.sharing = sharing
         self.facts = Facts()
         self.views: dict[Var, tuple[Lazy, frozenset[Var]]] = {}
+        self.layouts: dict[Var, str] = {}  # of arrays made here, where the type does not say
         self.out: list[Stmt] = []
         self.loops: list[Loop] = []
         self.branches: list[int] = [0]  # for each loop around, how many conditions stand between it and here
@@ -198,6 +199,8 @@ class Writer(ABC):
         """Names get new values: drop what is known about the old ones."""
         gone = set(names)
         self.facts.forget(gone)
+        for var in gone:
+            self.layouts.pop(var, None)
         stale = [view for view, (_, mentions) in self.views.items() if view in gone or not gone.isdisjoint(mentions)]
         for view in stale:
             del self.views[view]
@@ -221,6 +224,11 @@ class Writer(ABC):
         assert isinstance(var.type, Array)
         type_ = Scalar(var.type.dtype, False)
         return Lazy(self.facts.extents(var), var.type.dtype, lambda index: Load(var, index, type_))
+
+    def layout(self, array: Var) -> str:
+        """How an array lies in memory: "C", "F" or "A" for any."""
+        assert isinstance(array.type, Array)
+        return self.layouts.get(array, array.type.layout)
 
     def clamped(self, extent: Extent) -> Expr:
         """The size as a number that is not negative."""
