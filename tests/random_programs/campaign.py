@@ -14,7 +14,7 @@ from tests.random_programs.checks import Failure, Verdict, check
 from tests.random_programs.corpus import FOLDER, save
 from tests.random_programs.generator import generate, profiles
 from tests.random_programs.program import Program
-from tests.random_programs.shrink import deadline, shrink
+from tests.random_programs.shrink import OutOfTime, deadline, shrink
 
 SECONDS_PER_PROGRAM = {"python": 20.0, "numba": 300.0}
 
@@ -73,7 +73,7 @@ def judged(program: Program, backend: str) -> Verdict:
     try:
         with deadline(SECONDS_PER_PROGRAM[backend]):
             return check(program, backend)
-    except TimeoutError as late:
+    except OutOfTime as late:
         verdict = Verdict()
         verdict.fail("time", "too long", str(late))
         return verdict
@@ -99,12 +99,12 @@ def verdicts(programs: Iterable[Program], backend: str) -> Iterator[tuple[Progra
         pool.shutdown()
 
 
-def same_failure(failure: Failure, raised: str, backend: str) -> Callable[[Program], bool]:
+def same_failure(failure: Failure, plain: str, backend: str) -> Callable[[Program], bool]:
     """Whether a program fails in the same way, and plain Python does with it what it did before."""
 
     def fails(program: Program) -> bool:
         verdict = check(program, backend)
-        return verdict.raised == raised and any(found.bucket == failure.bucket for found in verdict.failures)
+        return verdict.plain == plain and any(found.bucket == failure.bucket for found in verdict.failures)
 
     return fails
 
@@ -152,7 +152,7 @@ def campaign(
             new = failure.bucket not in summary.buckets
             summary.buckets[failure.bucket] += 1
             if new and len(summary.found) < shrinks:
-                summary.found.append(reduced(program, failure, verdict.raised, backend, folder))
+                summary.found.append(reduced(program, failure, verdict.plain, backend, folder))
                 report(summary.found[-1])
         summary.seconds = time.monotonic() - start
         if progress is not None:
@@ -162,10 +162,10 @@ def campaign(
     return summary
 
 
-def reduced(program: Program, failure: Failure, raised: str, backend: str, folder: pathlib.Path | None) -> Found:
+def reduced(program: Program, failure: Failure, plain: str, backend: str, folder: pathlib.Path | None) -> Found:
     """The smallest program that fails alike, written to the corpus."""
     small = program
     if failure.oracle != "time" and failure.kind != "process died":
-        small = shrink(program, same_failure(failure, raised, backend))
+        small = shrink(program, same_failure(failure, plain, backend))
     path = save(small, failure, folder) if folder is not None else None
     return Found(program, failure, small, path)

@@ -63,7 +63,7 @@ class Verdict:
     passed: Counter[str] = field(default_factory=Counter)
     skipped: Counter[str] = field(default_factory=Counter)
     ratio: float = 0.0  # the largest error in units of u * S
-    raised: str = ""  # the exception of plain Python
+    plain: str = ""  # the exception of plain Python, or what kind of result it gives
 
     def fail(self, oracle: str, kind: str, detail: str = "") -> None:
         self.failures.append(Failure(oracle, kind, detail))
@@ -152,7 +152,7 @@ class Check:
 
     def run(self) -> Verdict:
         plain = run_plain(self.program)
-        self.verdict.raised = type(plain.error).__name__ if plain.error else ""
+        self.verdict.plain = type(plain.error).__name__ if plain.error else _kind(plain.result)
         try:
             derivatives = Derivatives(self.program, self.backend)
         except TapegenError as refusal:
@@ -401,6 +401,10 @@ def _contracted(truth: Derivative, weights: list[Any]) -> tuple[float, float]:
         left = sum((inner(output.t, w) for output, w in zip(truth.outputs, weights, strict=True)), 0.0)
         scale = sum((inner(output.s, np.abs(w)) for output, w in zip(truth.outputs, weights, strict=True)), 0.0)
     return float(left), float(scale)
+
+
+def _kind(result: Any) -> str:
+    return "number" if isinstance(result, int | float | np.generic) else type(result).__name__
 
 
 def _refusal(error: TapegenError) -> tuple[str, str]:
