@@ -22,7 +22,15 @@ import numpy as np
 import pytest
 
 from tapegen import differentiable
-from tapegen.errors import BadArgument, PerformanceWarning
+from tapegen.errors import (
+    AliasError,
+    BadArgument,
+    CompileLimit,
+    NotDifferentiable,
+    PerformanceWarning,
+    TapegenError,
+    UnsupportedSyntax,
+)
 from tests.oracle import Estimate, floating, is_floating, leaves, numerical_gradient, with_leaf
 
 FOLDER = pathlib.Path(__file__).parent / "programs"
@@ -119,6 +127,25 @@ def collect() -> list[Program]:
 
 PROGRAMS = collect()
 
+# Programs that plain Python runs and tapegen refuses today, with the error.  Each is a promise still to be kept: when one
+# is differentiated its line goes, and the program is judged like all others.
+REFUSED = {
+    "language/alias-in_branch": AliasError,  # one name for different arrays on different paths, stored through
+    "language/alias-in_while": AliasError,  # a buffer swapped with an argument
+    "language/docstring_and_pass": UnsupportedSyntax,  # del
+    "language/np_where-at_top": NotDifferentiable,  # np.clip(min=, max=)
+    "language/pair_index": NotDifferentiable,  # a store through an index array and a number
+    "language/ravel_copy": AliasError,  # a store through a reshape that copies
+    "language/recursion_by_value": CompileLimit,
+    "language/transpose_reshape_views-in_branch": AliasError,
+    "language/view_store-in_branch": AliasError,
+    "textbook/adaptive_quadrature": CompileLimit,  # recursion ended by a tolerance
+    "textbook/bezier_arc_length": NotDifferentiable,  # a list of arrays made in a loop
+    "textbook/recurrent_network_list": AliasError,
+    "textbook/soft_edit_distance": NotDifferentiable,
+}
+ACCEPTED = [program for program in PROGRAMS if program.name not in REFUSED]
+
 
 def each(programs: list[Program]) -> Any:
     return pytest.mark.parametrize("program", [pytest.param(p, id=p.name) for p in programs])
@@ -160,7 +187,20 @@ def assert_gradient(program: Program, gradient: tuple) -> None:
             np.testing.assert_allclose(have, want, rtol=0, atol=tol * scale, err_msg=f"gradient {path}")
 
 
-@each(PROGRAMS)
+@each([program for program in PROGRAMS if program.name in REFUSED])
+def test_refused_before_any_number(program: Program) -> None:
+    with pytest.raises(REFUSED[program.name]) as caught:
+        program.decorated("python").vjp(*program.args(), **program.kwargs())
+    assert isinstance(caught.value, TapegenError)
+    assert caught.value.reason
+    assert caught.value.advice
+
+
+def test_refusals_name_programs() -> None:
+    assert REFUSED.keys() <= {program.name for program in PROGRAMS}
+
+
+@each(ACCEPTED)
 def test_pullback_agrees_with_differences(program: Program) -> None:
     want, left = program.plain
     args = program.args()
@@ -173,7 +213,7 @@ def test_pullback_agrees_with_differences(program: Program) -> None:
     assert_same(args, left, "arguments after the pullback")
 
 
-@each(PROGRAMS)
+@each(ACCEPTED)
 def test_value_and_grad_agrees_with_differences(program: Program) -> None:
     want, left = program.plain
     decorated = program.decorated("python")
@@ -189,9 +229,19 @@ def test_value_and_grad_agrees_with_differences(program: Program) -> None:
         assert_gradient(program, gradient)
 
 
+@each(ACCEPTED[::8])
+def test_sample_compiled_agrees(program: Program) -> None:
+    check_compiled(program)
+
+
 @pytest.mark.compiled
-@each(PROGRAMS)
+@each(ACCEPTED)
 def test_compiled_agrees(program: Program) -> None:
+    check_compiled(program)
+
+
+def check_compiled(program: Program) -> None:
+    """Compiled code gives the value of plain Python and the gradient of the differences."""
     want, left = program.plain
     args = program.args()
     decorated = program.decorated("auto")

@@ -289,7 +289,7 @@ def _item(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None
     if len(index) != rank:
         raise cx.refusal(NotDifferentiable, "item() with a flat position is not supported.", "Index the array.")
     place = Place(owner, index)
-    element = load_place(cx, place) if rank else load_place(cx, Place(owner, [tuple_of(())]))
+    element = load_place(cx, place)
     func = float if "float" in owner.type.dtype else bool if owner.type.dtype == "bool" else int
     return call_value(cx, StaticValue(func), [element], {}, hint)
 

@@ -230,6 +230,11 @@ class PathEnds(Exception):
     """No statement after this one runs: an exception is raised here."""
 
 
+def _age(var: Var) -> int:
+    """When a Var was made; operands of rules were there before."""
+    return int(var.name.partition("#")[2] or 0)
+
+
 def _not_set(*_: Any) -> NoReturn:
     raise AssertionError("the context is made by lower.new_context")
 
@@ -382,7 +387,13 @@ class Context:
 
     def may_overlap(self, a: Var, b: Var) -> bool:
         left, right = self.roots_of(a), self.roots_of(b)
-        return left is None or right is None or not left.isdisjoint(right)
+        if left is None and right is None:
+            return True
+        if left is None or right is None:
+            # a merge holds nothing that was made after it began to
+            merge, roots = (a, right) if left is None else (b, left)
+            return any(_age(root) < _age(merge) for root in roots or ())
+        return not left.isdisjoint(right)
 
     # ---- refusals ----------------------------------------------------------------------------------------------------
 

@@ -47,7 +47,10 @@ def finish(
     closer = _Closer(cx)
     closed = closer.block(builder)
     kept = [closer.resolve(result) for result in results]
-    closed = _coalesced(_without_dead(closed, kept), closer.firsts, _reads(closed, kept))
+    closed = _without_dead(closed, kept)
+    assigned = Counter(_defined(closed))
+    reads = _reads(closed, kept)
+    closed = _coalesced(closed, closer.firsts, {var for var in reads if reads[var] == assigned[var] == 1})
     final: dict[Var, Var] = {}
     for var in params:
         _name(var, supply, final)
@@ -175,14 +178,17 @@ def _reads(body: Block, results: Sequence[Expr]) -> Counter[Var]:
     return counts
 
 
-def _coalesced(body: Block, firsts: set[Stmt], reads: Counter[Var]) -> Block:
-    """`s = 0.0` and the first value `s_1 = s` of a carried variable become `s_1 = 0.0` where nothing else reads `s`."""
+def _coalesced(body: Block, firsts: set[Stmt], single: set[Var]) -> Block:
+    """`s = 0.0` and the first value `s_1 = s` of a carried variable become `s_1 = 0.0`.
+
+    `single` are the Vars that are assigned once and read once.
+    """
     out: list[Stmt] = []
     defined: dict[Var, int] = {}
     for stmt in body:
         if stmt in firsts and isinstance(stmt, Assign) and isinstance(stmt.value, Var):
             (target,), value = stmt.targets, stmt.value
-            made = out[defined[value]] if value in defined and reads[value] == 1 else None
+            made = out[defined[value]] if value in defined and value in single else None
             if isinstance(made, Assign) and (value.type == target.type or isinstance(made.value, Const)):
                 out[defined.pop(value)] = Assign((target,), made.value, made.origin)
                 continue
@@ -190,7 +196,7 @@ def _coalesced(body: Block, firsts: set[Stmt], reads: Counter[Var]) -> Block:
             defined[stmt.targets[0]] = len(out)
         inner = rewrite.blocks(stmt)
         if inner:
-            stmt = rewrite.with_blocks(stmt, tuple(_coalesced(block, firsts, reads) for block in inner))
+            stmt = rewrite.with_blocks(stmt, tuple(_coalesced(block, firsts, single) for block in inner))
         out.append(stmt)
     return tuple(out)
 

@@ -395,12 +395,17 @@ def _keeps_columns(array: Array, parts: list[Any]) -> bool:
 
 
 def _advanced_type(cx: Context, array: Array, parts: list[Any]) -> Type:
-    given = tuple(
-        StaticValue(slice(None)) if isinstance(part, Slice) else StaticValue(None) if part == Const(None) else part.type
-        for part in parts
-    )
+
+    def given(part: Any) -> Any:
+        if isinstance(part, Slice):
+            return StaticValue(slice(None))
+        if part == Const(None):
+            return StaticValue(None)
+        is_mask = isinstance(part.type, Array) and part.type.dtype == "bool"
+        return dataclasses.replace(part.type, unit=()) if is_mask else part.type
+
     try:
-        type_ = result_type(_index, (array, given))
+        type_ = result_type(_index, (dataclasses.replace(array, unit=()), tuple(map(given, parts))))
     except NoResultType as error:
         raise cx.refusal(
             NotDifferentiable, f"this index does not fit the array: {error.cause}.", "Check it with NumPy."

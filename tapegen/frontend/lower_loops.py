@@ -256,7 +256,8 @@ class _Loop:
                 found[key] = templates[key]
                 continue
             found[key] = template
-            agreed = agreed and not (isinstance(key, int) or key in head.observed)
+            kept = key in templates and any(value is templates[key] for value, _ in sides)
+            agreed = agreed and not (isinstance(key, int) or key in head.observed or kept)
         if not agreed:  # all merges anew, so that one set of them belongs together
             again = Merge(cx, entry.copy(), entry, fresh=True)
             fresh = {}

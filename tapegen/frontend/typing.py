@@ -228,4 +228,9 @@ def _broadcast_to(array: ArgType, shape: ArgType, **other: ArgType) -> Type | No
     return Array(dtype, len(items), "A", _units(items))
 
 
-_SHAPED: dict[Any, Callable[..., Type | None]] = {np.reshape: _reshape, np.broadcast_to: _broadcast_to}
+def _copy(a: ArgType, **other: ArgType) -> Type | None:
+    """A copy is in C order: it is printed as `a.copy()`."""
+    return replace(a, layout="C") if isinstance(a, Array) and not other else None
+
+
+_SHAPED: dict[Any, Callable[..., Type | None]] = {np.reshape: _reshape, np.broadcast_to: _broadcast_to, np.copy: _copy}

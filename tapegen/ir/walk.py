@@ -33,7 +33,7 @@ from tapegen.ir.nodes import (
     While,
 )
 from tapegen.ir.text import block_text, expr_text
-from tapegen.ir.types import ListOf, Type, is_floating
+from tapegen.ir.types import BOOL, ListOf, Type, is_floating
 
 
 class BrokenInvariant(AssertionError):
@@ -139,6 +139,8 @@ class _Checker:
                 return  # conditions and messages stay whole
             case Effect(Call(args=args)):
                 exprs: Iterator[Any] = iter(args)
+            case Assign(_, value) if value.type == BOOL:
+                return  # a condition with a name
             case Assign(_, value):
                 self.inside(value, stmt)
                 return

@@ -95,9 +95,10 @@ class Adjoints:
         partials = list(value.children) if isinstance(value, Struct) else [value]
         bound = _bind(rule.body, call, stmt)
         wanted = []
-        for (_, arg), partial in zip(bound.items(), partials, strict=False):
+        for name, partial in zip(inspect.signature(rule.body).parameters, partials, strict=False):
+            arg = bound.get(name)
             expr = _expression(partial)
-            if expr is not None and not build.is_const(expr, 0.0) and self._is_active(arg):
+            if arg is not None and expr is not None and not build.is_const(expr, 0.0) and self._is_active(arg):
                 wanted.append((arg, expr))
         if not wanted:
             return
@@ -135,6 +136,9 @@ class Adjoints:
             if isinstance(target.type, Array) and not isinstance(total.type, Array):
                 total = Call(np.full_like, (target, total), (), target.type)
             bars.append(self.reverser.bind(total, target))
+        if any(isinstance(arg.type, ListOf) and self._is_active(arg) for arg in call.args):
+            self._spread_over_list(stmt, targets[0], call, bars[0])
+            return
         extra: dict[str, Expr] = {"out_bar": bars[0] if len(bars) == 1 else Tuple(tuple(bars))}
         if rule.reads("out"):
             extra["out"] = targets[0] if len(targets) == 1 else Tuple(targets)
@@ -142,13 +146,11 @@ class Adjoints:
         results = list(value.children) if len(rule.wrt) > 1 and isinstance(value, Struct) else [value]
         bound = _bind(rule.body, call, stmt)
         wanted: list[tuple[Var, Expr]] = []
-        if any(isinstance(arg.type, ListOf) and self._is_active(arg) for arg in bound.values()):
-            self._spread_over_list(stmt, targets[0], call, bars[0])
-            return
         for name, result in zip(rule.wrt, results, strict=True):
             wanted.extend(self._pairs(bound.get(name), result))
-        for name, arg in bound.items():
-            if name not in rule.wrt and any(self._is_active(part) for part in rewrite.subexpressions(arg)):
+        shape_only = rewrite.shape_only_argument(call.func)
+        for position, (name, arg) in enumerate(bound.items()):
+            if position != shape_only and name not in rule.wrt and any(self._is_active(part) for part in rewrite.subexpressions(arg)):
                 raise MissingRule(
                     f"{call.func.__name__} has no derivative with respect to '{name}'",
                     "Keep that argument independent of the inputs of interest.",
@@ -416,10 +418,7 @@ def _bind(body: Callable[..., Any], call: Call, stmt: Assign) -> dict[str, Expr]
         ) from None
     out: dict[str, Expr] = {}
     for name, value in bound.items():
-        if isinstance(value, tuple):  # *args
-            out.update({f"{name}[{k}]": item for k, item in enumerate(value)})
-        else:
-            out[name] = value
+        out[name] = Tuple(value) if isinstance(value, tuple) else value  # a tuple: *args
     return out
 
 
