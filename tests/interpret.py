@@ -62,6 +62,8 @@ def evaluate(expr: Any, values: dict[str, Any]) -> Any:
             return evaluate(a, values) or evaluate(b, values)
         case Call(ops.ifelse, (test, a, b)):
             return evaluate(a if evaluate(test, values) else b, values)
+        case Call(np.copy, (array,), ()):
+            return np.array(evaluate(array, values), order="C")  # it is printed as a.copy()
         case Call(func, args, kwargs):
             given = [evaluate(arg, values) for arg in args]
             return func(*given, **{name: evaluate(value, values) for name, value in kwargs})

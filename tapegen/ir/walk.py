@@ -139,8 +139,6 @@ class _Checker:
                 return  # conditions and messages stay whole
             case Effect(Call(args=args)):
                 exprs: Iterator[Any] = iter(args)
-            case Assign(_, value) if value.type == BOOL:
-                return  # a condition with a name
             case Assign(_, value):
                 self.inside(value, stmt)
                 return
@@ -152,7 +150,9 @@ class _Checker:
             self.inside(expr, stmt)
 
     def inside(self, expr: Expr | Slice, stmt: Stmt) -> None:
-        """Check the operands of what is computed."""
+        """Check the operands of what is computed; conditions stay whole."""
+        if getattr(expr, "type", None) == BOOL:
+            return
         for part in rewrite.parts(expr):
             if _floats(expr) and not isinstance(expr, Load) and not _is_atom(part):
                 self.fail(5, f"{expr_text(part)} is an operand of a floating call", stmt)
