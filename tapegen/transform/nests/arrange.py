@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tapegen.ir import ops
-from tapegen.ir.nodes import Call, Const, Expr, Slice, Tuple
+from tapegen.ir.nodes import Call, Const, Expr, Slice, Tuple, Var
 from tapegen.ir.types import BOOL, INT, Array, Scalar, TupleOf
 from tapegen.transform.nests import scalars
 from tapegen.transform.nests.affine import minus, plus, times
@@ -238,8 +238,8 @@ def _roll(w: Writer, call: Call) -> Lazy:
     array, shift, axis = arguments(call, "a", "shift", "axis")
     x = lazy(w, array)
     if axis is None and x.rank > 1:
-        flat = Call(np.ravel, (array,), (), _flat_type(x))
-        rolled = Call(np.roll, (flat, shift), (), _flat_type(x))
+        flat = flattened(w, array)
+        rolled = Call(np.roll, (flat, shift), (), flat.type)
         shape = Tuple(tuple(w.clamped(extent) for extent in x.extents))
         return w.array(w.materialise(Call(np.reshape, (w.materialise(rolled), shape), (), call.type)))
     axes = axes_of(w, axis, x.rank)
@@ -249,8 +249,15 @@ def _roll(w: Writer, call: Call) -> Lazy:
     return x
 
 
-def _flat_type(x: Lazy) -> Array:
-    return Array(x.dtype, 1, "C")
+def flattened(w: Writer, array: Expr) -> Var:
+    """All elements of an array in a row, to be read and not stored into."""
+    x = w.materialise(array)
+    if w.layout(x) != "C":
+        x = w.copied(x)
+    assert isinstance(x.type, Array)
+    flat = w.fresh("flat", Array(x.type.dtype, 1, "C"))
+    w.call_new(flat, Call(np.ravel, (x,), (), flat.type))
+    return flat
 
 
 def _rolled(w: Writer, x: Lazy, axis: int, shift: Expr) -> Lazy:

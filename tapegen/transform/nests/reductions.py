@@ -16,7 +16,7 @@ from tapegen.ir.nodes import Assign, Call, Const, Expr, If, Load, Stmt, Store, V
 from tapegen.ir.types import BOOL, INT, Array, Scalar
 from tapegen.transform.nests import scalars
 from tapegen.transform.nests.affine import plus, times
-from tapegen.transform.nests.arrange import axes_of, diagonal, static
+from tapegen.transform.nests.arrange import axes_of, diagonal, flattened, static
 from tapegen.transform.nests.bounds import UNIT, Extents
 from tapegen.transform.nests.broadcasting import fit, scaled
 from tapegen.transform.nests.elements import lazy, product, scalar
@@ -432,7 +432,8 @@ def _scan(w: Writer, call: Call, target: Var) -> None:
     func = operator.add if call.func is np.cumsum else operator.mul
     type_ = Scalar(dtype, False)
     if axis is None and x.rank != 1:
-        raise w.unsupported(f"np.{call.func.__name__} of a flattened array")
+        w.assign_array(target, Call(call.func, (flattened(w, array),), (), call.type))
+        return
     (along,) = axes_of(w, axis, x.rank)
     if x.rank == 1:
         total = w.fresh("total", type_)

@@ -108,6 +108,10 @@ class Writer(ABC):
         """A Var that holds the array an expression denotes."""
 
     @abstractmethod
+    def assign_array(self, target: Var, value: Expr) -> None:
+        """`target = value` of an array."""
+
+    @abstractmethod
     def fill_new(self, target: Var, value: Lazy) -> None:
         """`target` = a new array with these elements."""
 
