@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 import tapegen
-from tapegen.errors import TapegenError
+from tapegen.errors import AliasError, TapegenError
 from tests.random_programs.field import FieldMath, FieldNumpy
 from tests.random_programs.program import Program, run_text
 from tests.random_programs.residues import OutsideField, Residue, lift
 
-__all__ = ["Derivatives", "TapegenError"]
+__all__ = ["AliasError", "Derivatives", "TapegenError"]
 
 
 class Derivatives:

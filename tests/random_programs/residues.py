@@ -166,36 +166,41 @@ class Residue:
 
     # ---- whole numbers: small, fixed by the residue, without a derivative ----
 
-    def _small(self, name: str) -> int:
-        return _formal(name, self.n) % 7 - 3
+    def _small(self, function: Callable[[float], int]) -> int:
+        """What rounding gives: the true number for a short binary fraction, a small formal one for all others."""
+        for bits in range(8):
+            numerator = signed((self.n << bits) % PRIME)
+            if abs(numerator) < 1 << 30:
+                return function(numerator / (1 << bits))
+        return _formal(function.__name__, self.n) % 7 - 3
 
     def __int__(self) -> int:
-        return self._small("int")
+        return self._small(int)
 
     __index__ = None
     __trunc__ = __int__
 
     def __floor__(self) -> int:
-        return self._small("floor")
+        return self._small(math.floor)
 
     def __ceil__(self) -> int:
-        return self._small("ceil")
+        return self._small(math.ceil)
 
     def __round__(self, digits: int | None = None) -> Any:
-        small = self._small("round")
+        small = self._small(round)
         return small if digits is None else Residue(small)
 
     def floor(self) -> Residue:
-        return Residue(self._small("floor"))
+        return Residue(self._small(math.floor))
 
     def ceil(self) -> Residue:
-        return Residue(self._small("ceil"))
+        return Residue(self._small(math.ceil))
 
     def rint(self) -> Residue:
-        return Residue(self._small("round"))
+        return Residue(self._small(round))
 
     def trunc(self) -> Residue:
-        return Residue(self._small("int"))
+        return Residue(self._small(int))
 
     # ---- formal functions ----
 
