@@ -221,7 +221,9 @@ ARGUMENTS = [
 ]
 
 
-@pytest.mark.parametrize(("value", "reason", "advice"), ARGUMENTS, ids=lambda part: str(part)[:20])
+@pytest.mark.parametrize(
+    ("value", "reason", "advice"), ARGUMENTS, ids=lambda part: part if isinstance(part, str) else type(part).__name__
+)
 def test_arguments_that_are_refused(value: Any, reason: str, advice: str) -> None:
     for argument in (value, {"w": [value]}):
         with pytest.raises(BadArgument) as caught:

@@ -127,7 +127,7 @@ def collect() -> list[Program]:
 
 PROGRAMS = collect()
 
-# Programs that plain Python runs and tapegen refuses today, with the error.  Each is a promise still to be kept: when one
+# Programs that plain Python runs and tapegen refuses today, with the error.  Each is a promise to be kept: when one
 # is differentiated its line goes, and the program is judged like all others.
 REFUSED = {
     "language/alias-in_branch": AliasError,  # one name for different arrays on different paths, stored through
