@@ -150,7 +150,9 @@ class Adjoints:
             wanted.extend(self._pairs(bound.get(name), result))
         shape_only = rewrite.shape_only_argument(call.func)
         for position, (name, arg) in enumerate(bound.items()):
-            if position != shape_only and name not in rule.wrt and any(self._is_active(part) for part in rewrite.subexpressions(arg)):
+            if position == shape_only or name in rule.wrt:
+                continue
+            if any(self._is_active(part) for part in rewrite.subexpressions(arg)):
                 raise MissingRule(
                     f"{call.func.__name__} has no derivative with respect to '{name}'",
                     "Keep that argument independent of the inputs of interest.",
