@@ -70,9 +70,18 @@ class Place:
         return isinstance(type_, Array) and len(self.index) == type_.rank and all(map(is_int, self.index))
 
     @property
+    def is_view(self) -> bool:
+        """Whether reading it gives a view of the array."""
+        return not self.is_element and not any(_is_position(part) or _is_mask(part) for part in self.index)
+
+    @property
     def repeats(self) -> bool:
         """Whether it may name an element twice (an array of integers in the index)."""
         return any(_is_position(part) for part in self.index)
+
+
+def _is_mask(part: Any) -> bool:
+    return isinstance(part, Leaf) and isinstance(part.type, Array)
 
 
 def _is_position(part: Any) -> bool:

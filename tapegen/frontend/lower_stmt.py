@@ -225,13 +225,11 @@ def _augmented_item(cx: Context, func: Any, place: Place, node: gast.AST) -> Non
         return
     seen, position = cx.effects, len(cx.builder.items)
     value = evaluate(cx, node)
-    if cx.effects != seen:
-        # the old value is read before the right side runs, which may write to it
+    if cx.effects != seen and not place.is_view:
+        # an element is read before the right side runs, which may write to it; a view shows what has been written
         later = cx.builder.items[position:]
         del cx.builder.items[position:]
         old = load_place(cx, place)
-        if isinstance(old, Leaf) and isinstance(old.type, Array):
-            old = emit_call(cx, np.copy, (old,))
         cx.builder.items.extend(later)
         store_place(cx, place, binary(cx, func, old, value))
         return
