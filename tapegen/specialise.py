@@ -242,6 +242,8 @@ class Program:
             return build_numba(self.compiled_text(function))
         except NoCompiledForm as missing:
             return self._uncompiled(function, missing.reason, missing)
+        except (TypeError, RecursionError) as missing:  # a call in a form that the loop nests do not know yet
+            return self._uncompiled(function, f"{function.name} has a call without a compiled form ({missing})", missing)
 
     def _uncompiled(self, function: Function, reason: str, error: Exception) -> Callable[..., Any]:
         span = getattr(error, "span", None)

@@ -142,7 +142,6 @@ REFUSED = {
     "textbook/adaptive_quadrature": CompileLimit,  # recursion ended by a tolerance
     "textbook/bezier_arc_length": NotDifferentiable,  # a list of arrays made in a loop
     "textbook/recurrent_network_list": AliasError,
-    "textbook/soft_edit_distance": NotDifferentiable,
 }
 ACCEPTED = [program for program in PROGRAMS if program.name not in REFUSED]
 
