@@ -243,7 +243,8 @@ class Program:
         except NoCompiledForm as missing:
             return self._uncompiled(function, missing.reason, missing)
         except (TypeError, RecursionError) as missing:  # a call in a form that the loop nests do not know yet
-            return self._uncompiled(function, f"{function.name} has a call without a compiled form ({missing})", missing)
+            reason = f"{function.name} has a call without a compiled form ({missing})"
+            return self._uncompiled(function, reason, missing)
 
     def _uncompiled(self, function: Function, reason: str, error: Exception) -> Callable[..., Any]:
         span = getattr(error, "span", None)
