@@ -400,7 +400,8 @@ def _weak(name: str, result: Scalar, values: Sequence[Any]) -> Scalar:
             continue
         if type_.python and np.promote_types(type_.dtype, dtype).name != dtype:
             known = value.value if isinstance(value, StaticValue) else value.known
-            if known is UNKNOWN and is_floating(type_) == is_floating(Scalar(dtype)):
+            exact = known is not UNKNOWN and (not is_floating(type_) or float(np.float32(known)) == known)
+            if not exact and is_floating(type_) == is_floating(Scalar(dtype)):
                 raise Clash(
                     f"'{name}' is a Python number on one path and a {dtype} on another.",
                     f"Convert it: np.{dtype}({name}).",
@@ -424,7 +425,7 @@ def converted(expr: Expr, type_: Type) -> Expr:
             return Const(float(expr.value))  # type: ignore[arg-type]
         if type_.dtype == "int64":
             return Const(int(expr.value))  # type: ignore[call-overload]
-    if type_.python or type_.dtype in ("float64", "int64"):
+    if type_.python:
         func: Any = builtins.float if is_floating(type_) else builtins.int
         return Call(func, (expr,), (), Scalar(type_.dtype))
     return Call(getattr(np, type_.dtype), (expr,), (), type_)
