@@ -18,7 +18,14 @@ import numpy as np
 
 import tapegen.rules  # noqa: F401  (registers them)
 from tapegen.errors import BadArgument, CompileLimit, NotDifferentiable
-from tapegen.frontend import lower_builtins, lower_comp, lower_loops  # noqa: F401  (register what they lower)
+from tapegen.frontend import (  # noqa: F401  (register what they lower)
+    lower_builtins,
+    lower_comp,
+    lower_compare,
+    lower_library,
+    lower_loops,
+    lower_text,
+)
 from tapegen.frontend.callables import refusal
 from tapegen.frontend.lower_call import bind, call_value, function_frame, inline_function
 from tapegen.frontend.lower_context import Context, NeedsStatic, PathEnds

@@ -12,33 +12,16 @@ import numpy as np
 
 from tapegen.errors import NotDifferentiable
 from tapegen.frontend.lower_call import call_value, has_method, method
-from tapegen.frontend.lower_context import (
-    Bound,
-    Captured,
-    Choice,
-    Context,
-    Method,
-    Ref,
-    known_value,
-)
-from tapegen.frontend.lower_expr import evaluate, evaluates, split, spread
+from tapegen.frontend.lower_capture import capture, captured_child, is_fixed_module
+from tapegen.frontend.lower_choice import split
+from tapegen.frontend.lower_context import Bound, Captured, Choice, Context, Method, Ref, known_value
+from tapegen.frontend.lower_emit import emit_call
+from tapegen.frontend.lower_expr import evaluate, evaluates, spread
 from tapegen.frontend.lower_index import Place, load_place, store_place
 from tapegen.frontend.lower_list import append, pop
 from tapegen.frontend.lower_numpy import call_library
 from tapegen.frontend.lower_shapes import extent, known_size
-from tapegen.frontend.lower_values import (
-    capture,
-    captured_child,
-    describe,
-    emit_call,
-    expr_of,
-    is_fixed_module,
-    operand,
-    run_list_of,
-    static,
-    struct_of,
-    type_of,
-)
+from tapegen.frontend.lower_values import describe, expr_of, operand, run_list_of, static, struct_of, type_of
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, children_of, dict_of, list_of, tuple_of
 from tapegen.ir import ops
 from tapegen.ir.nodes import Call

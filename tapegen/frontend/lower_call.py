@@ -15,6 +15,8 @@ import numpy as np
 from tapegen.errors import CompileLimit, NotDifferentiable
 from tapegen.frontend import builtin_texts
 from tapegen.frontend.callables import is_elementwise, unwrap
+from tapegen.frontend.lower_capture import capture
+from tapegen.frontend.lower_choice import split
 from tapegen.frontend.lower_comp import ARRAY_MAKERS, consume, rows_as_arrays
 from tapegen.frontend.lower_context import (
     MOST_INLINED,
@@ -29,12 +31,12 @@ from tapegen.frontend.lower_context import (
     SliceValue,
     known_value,
 )
-from tapegen.frontend.lower_expr import elements, evaluate, evaluates, split
+from tapegen.frontend.lower_expr import elements, evaluate, evaluates
 from tapegen.frontend.lower_flow import run_body
 from tapegen.frontend.lower_live import Liveness, liveness_of
 from tapegen.frontend.lower_numpy import call_library, is_library
 from tapegen.frontend.lower_shapes import known_shape
-from tapegen.frontend.lower_values import adopt, capture, describe, expr_of, is_int, named, static, struct_of
+from tapegen.frontend.lower_values import adopt, describe, expr_of, is_int, named, static, struct_of
 from tapegen.frontend.parse import parse_function
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, abstract_of, dict_of, tuple_of
 from tapegen.frontend.syntax import bound_names

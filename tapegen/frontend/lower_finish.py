@@ -12,20 +12,7 @@ from tapegen.errors import Span
 from tapegen.frontend.lower_context import Builder, Context, OpenIf, OpenLatch, OpenLoop
 from tapegen.ir import ops, rewrite
 from tapegen.ir.names import NameSupply
-from tapegen.ir.nodes import (
-    Assign,
-    Block,
-    Call,
-    Const,
-    Expr,
-    For,
-    If,
-    Load,
-    Stmt,
-    Tuple,
-    Var,
-    While,
-)
+from tapegen.ir.nodes import Assign, Block, Call, Const, Expr, For, If, Load, Stmt, Tuple, Var, While
 from tapegen.ir.types import is_floating
 
 

@@ -13,6 +13,8 @@ from typing import Any
 
 import gast
 
+from tapegen.frontend.lower_choice import refine
+from tapegen.frontend.lower_compare import condition
 from tapegen.frontend.lower_context import (
     BREAK,
     CONTINUE,
@@ -28,7 +30,7 @@ from tapegen.frontend.lower_context import (
     PathEnds,
     State,
 )
-from tapegen.frontend.lower_expr import condition, evaluate, refine
+from tapegen.frontend.lower_expr import evaluate
 from tapegen.frontend.lower_join import branches
 from tapegen.frontend.lower_live import always_escapes, has_escape
 from tapegen.frontend.lower_merge import look_up, or_all

@@ -12,6 +12,8 @@ import numpy as np
 
 from tapegen.errors import NotDifferentiable
 from tapegen.frontend import builtin_texts
+from tapegen.frontend.lower_capture import captured_child
+from tapegen.frontend.lower_choice import split
 from tapegen.frontend.lower_context import (
     Captured,
     Choice,
@@ -22,15 +24,14 @@ from tapegen.frontend.lower_context import (
     SliceValue,
     known_value,
 )
-from tapegen.frontend.lower_expr import evaluate, evaluates, split
+from tapegen.frontend.lower_emit import emit_call
+from tapegen.frontend.lower_expr import evaluate, evaluates
 from tapegen.frontend.lower_list import Widen, set_item, widen_cell
 from tapegen.frontend.lower_list import item as list_item
 from tapegen.frontend.lower_shapes import note_part
 from tapegen.frontend.lower_values import (
-    captured_child,
     definite,
     describe,
-    emit_call,
     expr_of,
     int_expr,
     is_int,

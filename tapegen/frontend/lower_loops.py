@@ -13,6 +13,7 @@ from typing import Any
 import gast
 
 from tapegen.errors import CompileLimit, NotDifferentiable, TapegenError
+from tapegen.frontend.lower_compare import condition, try_whole
 from tapegen.frontend.lower_context import (
     BREAK,
     CONTINUE,
@@ -34,7 +35,7 @@ from tapegen.frontend.lower_context import (
     Series,
     State,
 )
-from tapegen.frontend.lower_expr import Given, condition, try_whole
+from tapegen.frontend.lower_expr import Given
 from tapegen.frontend.lower_flow import FALL, End, Region, compound, dispatch, run
 from tapegen.frontend.lower_iter import iterable
 from tapegen.frontend.lower_join import branches

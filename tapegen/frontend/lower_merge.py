@@ -15,6 +15,7 @@ from typing import Any, Final, cast
 
 import numpy as np
 
+from tapegen.frontend.lower_capture import expand
 from tapegen.frontend.lower_context import (
     FLAGS,
     Captured,
@@ -28,7 +29,7 @@ from tapegen.frontend.lower_context import (
     State,
     is_number,
 )
-from tapegen.frontend.lower_values import expand, expr_of, type_of, zero_of
+from tapegen.frontend.lower_values import expr_of, type_of, zero_of
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, same_static
 from tapegen.ir import ops
 from tapegen.ir.nodes import Call, Const, Expr, Load, Var

@@ -12,8 +12,9 @@ import numpy as np
 
 from tapegen.errors import MissingRule, NotDifferentiable
 from tapegen.frontend.lower_context import Captured, Context, Ref, RunList, known_value
+from tapegen.frontend.lower_emit import call_type, emit_call
 from tapegen.frontend.lower_index import Place, store_place
-from tapegen.frontend.lower_values import call_type, emit_call, run_list_of, static, struct_of, type_of
+from tapegen.frontend.lower_values import run_list_of, static, struct_of, type_of
 from tapegen.frontend.structure import Leaf, StaticValue, Struct
 from tapegen.ir.text import callable_text
 from tapegen.ir.types import Array, TupleOf, is_floating

@@ -10,6 +10,7 @@ import gast
 import numpy as np
 
 from tapegen.errors import NotDifferentiable, UnsupportedSyntax
+from tapegen.frontend.lower_compare import condition
 from tapegen.frontend.lower_context import (
     Builder,
     Captured,
@@ -22,29 +23,13 @@ from tapegen.frontend.lower_context import (
     SliceValue,
     known_value,
 )
-from tapegen.frontend.lower_expr import (
-    BINARY,
-    binary,
-    condition,
-    elements,
-    evaluate,
-    make_closure,
-    spread,
-)
+from tapegen.frontend.lower_emit import emit_call
+from tapegen.frontend.lower_expr import BINARY, binary, elements, evaluate, make_closure, spread
 from tapegen.frontend.lower_index import Place, load_place, place_of, store_place
 from tapegen.frontend.lower_list import append, item, length
-from tapegen.frontend.lower_values import (
-    definite,
-    describe,
-    emit_call,
-    expr_of,
-    named,
-    not_,
-    operand,
-    struct_of,
-    type_of,
-)
-from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, list_of
+from tapegen.frontend.lower_text import text_of
+from tapegen.frontend.lower_values import definite, describe, expr_of, named, not_, operand, struct_of, type_of
+from tapegen.frontend.structure import Leaf, StaticValue, Struct, list_of
 from tapegen.ir import ops
 from tapegen.ir.nodes import Call, Const, Expr, Raise, Var
 from tapegen.ir.types import BOOL, INT, Array, is_floating
@@ -333,15 +318,3 @@ def _exception(cx: Context, node: gast.AST) -> tuple[type[BaseException], list[E
 def _message(cx: Context, nodes: list[gast.AST]) -> list[Expr]:
     """Arguments of an exception."""
     return [text_of(cx, value) for value in elements(cx, nodes)]
-
-
-def text_of(cx: Context, value: Any) -> Expr:
-    """A value in a message or in print."""
-    known = known_value(value)
-    if known is not UNKNOWN and isinstance(value, StaticValue):
-        plain = known is None or isinstance(known, bool | int | float | str)
-        return Const(known if plain else str(known))
-    content = struct_of(cx, value)
-    if content is not None and content.kind in ("dict", "object"):
-        return Const(f"<{content.cls.__name__}>")
-    return operand(cx, value)

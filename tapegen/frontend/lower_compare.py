@@ -1,0 +1,287 @@
+"""Comparisons, `and`, `or`, ternaries and conditions."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import gast
+
+from tapegen.errors import UnsupportedSyntax
+from tapegen.frontend.lower_choice import choose, quietly, refine, refined, split
+from tapegen.frontend.lower_context import Choice, Context, Ref, is_number, known_value
+from tapegen.frontend.lower_emit import emit_call, fold
+from tapegen.frontend.lower_expr import (
+    _as_array,
+    _mixes_array,
+    _on_objects,
+    _type_name,
+    evaluate,
+    evaluate_all,
+    evaluates,
+)
+from tapegen.frontend.lower_merge import converted, merged_type
+from tapegen.frontend.lower_values import describe, expr_of, not_, static, struct_of, truth, type_of
+from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, same_static, tuple_of
+from tapegen.ir import ops
+from tapegen.ir.nodes import Call, Const, Expr, Var
+from tapegen.ir.types import BOOL, Array, Scalar, is_floating
+
+# ---- comparisons ---------------------------------------------------------------------------------------------------
+
+COMPARISONS: dict[type, Any] = {
+    gast.Eq: operator.eq,
+    gast.NotEq: operator.ne,
+    gast.Lt: operator.lt,
+    gast.LtE: operator.le,
+    gast.Gt: operator.gt,
+    gast.GtE: operator.ge,
+}
+
+
+@evaluates(gast.Compare)
+def _compare(cx: Context, node: gast.Compare, hint: str | None) -> Any:
+    if len(node.ops) == 1:
+        left, right = evaluate_all(cx, [node.left, node.comparators[0]])
+        return compare(cx, node.ops[0], left, right, hint)
+    left = evaluate(cx, node.left)
+    return _chain(cx, node, 0, left)
+
+
+def _chain(cx: Context, node: gast.Compare, k: int, left: Any) -> Any:
+    """`a < b < c`: b is evaluated once, c only when `a < b`."""
+    right = evaluate(cx, node.comparators[k])
+    last = k == len(node.ops) - 1
+    if not last and isinstance(right, Leaf) and not isinstance(right.expr, Var | Const) and not _simple(right.expr):
+        right = Leaf(cx.assign("t", right.expr), right.known)
+    result = compare(cx, node.ops[k], left, right)
+    if last:
+        return result
+    return both(cx, ops.and_, result, lambda: _chain(cx, node, k + 1, right))
+
+
+def _simple(expr: Expr) -> bool:
+    """Whether an expression is as cheap to evaluate twice as to name."""
+    return isinstance(expr, Call) and expr.func is ops.dim
+
+
+def compare(cx: Context, op: gast.cmpop, left: Any, right: Any, hint: str | None = None) -> Any:
+    """One comparison."""
+    if isinstance(op, gast.Is | gast.IsNot):
+        return _identity(cx, left, right, isinstance(op, gast.Is))
+    if isinstance(op, gast.In | gast.NotIn):
+        found = _contains(cx, right, left)
+        if isinstance(op, gast.In):
+            return found
+        test = not_(cx, truth(cx, found))
+        return StaticValue(test) if isinstance(test, bool) else Leaf(test)
+    return compare_values(cx, COMPARISONS[type(op)], left, right, hint)
+
+
+def compare_values(cx: Context, func: Any, left: Any, right: Any, hint: str | None = None) -> Any:
+    """`left < right` and its siblings."""
+    if isinstance(left, Choice) or isinstance(right, Choice):
+        return split(cx, (left, right), lambda a, b: compare_values(cx, func, a, b, hint), hint)
+    if type_of(left) is not None and type_of(right) is not None:
+        return emit_call(cx, func, (left, right), hint=hint)
+    known = fold(cx, func, (left, right))
+    if known is not UNKNOWN:
+        return StaticValue(known)
+    found = _on_objects(cx, func, left, right)
+    if found is not None:
+        return found
+    if _mixes_array(left, right) or _mixes_array(right, left):
+        return emit_call(cx, func, (_as_array(cx, left), _as_array(cx, right)), hint=hint)
+    a, b = struct_of(cx, left), struct_of(cx, right)
+    if a is not None and b is not None and a.kind in ("tuple", "list") and func in (operator.eq, operator.ne):
+        return _equal_sequences(cx, func, a, b)
+    if func in (operator.eq, operator.ne):
+        if isinstance(left, StaticValue) and isinstance(right, StaticValue):
+            return StaticValue(same_static(left.value, right.value) == (func is operator.eq))
+        return StaticValue(func is operator.ne)  # a number is not equal to None, a string, a function ...
+    cx.raise_(
+        TypeError,
+        f"'{func.__name__}' not supported between instances of {_type_name(cx, left)} and {_type_name(cx, right)}",
+    )
+
+
+def _equal_sequences(cx: Context, func: Any, a: Struct, b: Struct) -> Any:
+    if a.kind != b.kind or len(a.children) != len(b.children):
+        return StaticValue(func is operator.ne)
+    result: Any = StaticValue(True)
+    for x, y in zip(a.children, b.children, strict=True):
+        result = both(cx, ops.and_, result, lambda x=x, y=y: compare(cx, gast.Eq(), x, y))  # type: ignore[misc]
+    if func is operator.ne:
+        test = not_(cx, truth(cx, result))
+        return StaticValue(test) if isinstance(test, bool) else Leaf(test)
+    return result
+
+
+def _identity(cx: Context, left: Any, right: Any, wanted: bool) -> Any:
+    """`left is right` (or `is not`)."""
+    if isinstance(right, Choice):
+        left, right = right, left
+    if not isinstance(left, Choice):
+        return StaticValue(_is(cx, left, right) == wanted)
+    answers = [_is(cx, part, right) == wanted for part in (left.first, left.second)]
+    if answers[0] == answers[1]:
+        return StaticValue(answers[0])
+    test = left.test if answers[0] else not_(cx, left.test)
+    assert not isinstance(test, bool)
+    return Leaf(test)
+
+
+def _is(cx: Context, left: Any, right: Any) -> bool:
+    """Whether two values are one object."""
+    if isinstance(left, StaticValue) and isinstance(right, StaticValue):
+        return left.value is right.value
+    if isinstance(left, StaticValue) or isinstance(right, StaticValue):
+        constant = left.value if isinstance(left, StaticValue) else right.value
+        if constant is None or isinstance(constant, bool | str | type):
+            other = right if isinstance(left, StaticValue) else left
+            if not (isinstance(constant, bool) and type_of(other) == BOOL):
+                return False
+    if isinstance(left, Ref) and isinstance(right, Ref):
+        return left.cell == right.cell
+    if (
+        isinstance(left, Leaf)
+        and isinstance(right, Leaf)
+        and isinstance(left.type, Array)
+        and cx.resolve(left.expr) == cx.resolve(right.expr)
+    ):
+        return True
+    raise cx.refusal(
+        UnsupportedSyntax, "'is' between values of the program depends on how they are stored.", "Use '=='."
+    )
+
+
+def _contains(cx: Context, container: Any, item: Any) -> Any:
+    """`item in container`."""
+    known = fold(cx, operator.contains, (container, item))
+    if known is not UNKNOWN:
+        return StaticValue(known)
+    content = struct_of(cx, container)
+    if (
+        content is None
+        and isinstance(container, StaticValue)
+        and isinstance(container.value, tuple | list | set | frozenset | range)
+    ):
+        content = tuple_of(map(StaticValue, container.value))
+    if content is not None and content.kind == "dict":
+        return StaticValue(static(cx, item, "a key") in content.keys)
+    if content is not None and content.kind in ("tuple", "list"):
+        result: Any = StaticValue(False)
+        for child in content.children:
+            result = both(cx, ops.or_, result, lambda child=child: compare(cx, gast.Eq(), child, item))  # type: ignore[misc]
+        return result
+    if isinstance(container, Leaf) and isinstance(container.type, Array):
+        import numpy as np
+
+        return emit_call(cx, np.any, (emit_call(cx, operator.eq, (container, item)),))
+    raise cx.refusal(
+        UnsupportedSyntax, f"'in {describe(cx, container)}' is not supported.", "Write a loop, or np.any(a == x)."
+    )
+
+
+# ---- and, or, ternary ----------------------------------------------------------------------------------------------
+
+
+@evaluates(gast.BoolOp)
+def _boolean(cx: Context, node: gast.BoolOp, hint: str | None) -> Any:
+    func = ops.and_ if isinstance(node.op, gast.And) else ops.or_
+    result = evaluate(cx, node.values[0])
+    for part in node.values[1:]:
+        result = both(cx, func, result, lambda part=part: evaluate(cx, part), hint)  # type: ignore[misc]
+    return result
+
+
+def both(cx: Context, func: Any, left: Any, right: Callable[[], Any], hint: str | None = None) -> Any:
+    """`left and right` or `left or right`; `right()` is evaluated only where Python would."""
+    test = truth(cx, left)
+    if isinstance(test, bool):
+        return right() if test == (func is ops.and_) else left
+    if isinstance(left, Leaf) and isinstance(left.type, Scalar) and left.type.dtype == "bool":
+        value = quietly(cx, right)
+        if value is not None:
+            known = known_value(value)
+            if is_number(known) and isinstance(value, StaticValue) and isinstance(known, bool):
+                # `x and True` is x, `x or False` is x; the other two are known whatever x is
+                return left if known == (func is ops.and_) else StaticValue(known)
+            if isinstance(value, Leaf) and isinstance(value.type, Scalar) and value.type.dtype == "bool":
+                return Leaf(Call(func, (expr_of(cx, left), expr_of(cx, value)), (), BOOL))
+    if func is ops.and_:
+        return choose(cx, test, right, lambda: left, hint)
+    return choose(cx, test, lambda: left, right, hint)
+
+
+@evaluates(gast.IfExp)
+def _ternary(cx: Context, node: gast.IfExp, hint: str | None) -> Any:
+    test = condition(cx, node.test)
+    if isinstance(test, bool):
+        return evaluate(cx, node.body if test else node.orelse, hint)
+
+    def side(part: gast.AST, outcome: bool) -> Any:
+        with refined(cx):
+            refine(cx, node.test, outcome)
+            return evaluate(cx, part)
+
+    a = quietly(cx, lambda: side(node.body, True))
+    b = quietly(cx, lambda: side(node.orelse, False)) if a is not None else None
+    if a is not None and b is not None and type_of(a) is not None and type_of(b) is not None:
+        ints = all(isinstance(type_of(v), Scalar) and not is_floating(type_of(v)) for v in (a, b))  # type: ignore[arg-type]
+        if ints or cx.whole:
+            type_ = merged_type("value", (a, b))
+            return Leaf(
+                Call(ops.ifelse, (test, converted(expr_of(cx, a), type_), converted(expr_of(cx, b), type_)), (), type_)
+            )
+    return choose(cx, test, lambda: side(node.body, True), lambda: side(node.orelse, False), hint)
+
+
+# ---- conditions ----------------------------------------------------------------------------------------------------
+
+
+def try_whole(cx: Context, node: gast.AST) -> bool | Expr | None:
+    """The test of an If or While in one piece: True or False when known, None when it needs statements of its own."""
+    return quietly(cx, lambda: _test(cx, node))
+
+
+def condition(cx: Context, node: gast.AST) -> bool | Expr:
+    """The test of an If; what it needs is written first."""
+    test = try_whole(cx, node)
+    return test if test is not None else _test(cx, node)
+
+
+def _test(cx: Context, node: gast.AST) -> bool | Expr:
+    """The truth of a node."""
+    with cx.at(node):
+        match node:
+            case gast.UnaryOp() if isinstance(node.op, gast.Not):
+                return not_(cx, _test(cx, node.operand))
+            case gast.BoolOp():
+                func = ops.and_ if isinstance(node.op, gast.And) else ops.or_
+                result = _test(cx, node.values[0])
+                with refined(cx):
+                    for k, part in enumerate(node.values[1:]):
+                        refine(cx, node.values[k], func is ops.and_)
+                        result = _both_tests(cx, func, result, part)
+                return result
+    return truth(cx, evaluate(cx, node))
+
+
+def _both_tests(cx: Context, func: Any, left: bool | Expr, part: gast.AST) -> bool | Expr:
+    if isinstance(left, bool):
+        return _test(cx, part) if left == (func is ops.and_) else left
+    right = quietly(cx, lambda: _test(cx, part))
+    if right is None:
+
+        def compute() -> Any:
+            test = _test(cx, part)
+            return StaticValue(test) if isinstance(test, bool) else Leaf(test)
+
+        known = StaticValue(func is ops.or_)
+        first, second = (compute, lambda: known) if func is ops.and_ else (lambda: known, compute)
+        return truth(cx, choose(cx, left, first, second, None))
+    if isinstance(right, bool):
+        return left if right == (func is ops.and_) else right
+    return Call(func, (left, right), (), BOOL)

@@ -1,0 +1,181 @@
+"""Calls whose result types are known: folded, named, or left as an expression."""
+
+from __future__ import annotations
+
+import builtins
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from tapegen.errors import BadArgument, NotDifferentiable
+from tapegen.frontend.lower_capture import expand
+from tapegen.frontend.lower_context import Captured, Context, NotWhole, Ref, RunList, is_number, known_value
+from tapegen.frontend.lower_shapes import note_result
+from tapegen.frontend.lower_values import const_expr, describe, expr_of, operand
+from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, list_of, tuple_of
+from tapegen.frontend.typing import NoResultType, result_type
+from tapegen.ir import ops
+from tapegen.ir.nodes import Assign, Call, Const, Var
+from tapegen.ir.text import callable_text
+from tapegen.ir.types import Array, Scalar, TupleOf, Type, is_floating
+
+# ---- calls ---------------------------------------------------------------------------------------------------------
+
+_OPERATORS = frozenset(value for name, value in vars(operator).items() if callable(value) and not name.startswith("__"))
+_FOLDED = _OPERATORS | {
+    *(
+        ops.and_,
+        ops.or_,
+        ops.ifelse,
+        builtins.int,
+        builtins.float,
+        builtins.bool,
+        builtins.abs,
+        builtins.min,
+        builtins.max,
+    ),
+    *(builtins.round, builtins.divmod, builtins.pow, builtins.len, builtins.str, builtins.sum),
+}
+"""Functions that are evaluated when compiling if all their arguments are known."""
+
+
+def fold(cx: Context, func: Any, args: Iterable[Any]) -> Any:
+    """The value of a call whose arguments are all known, else UNKNOWN (also where Python would raise)."""
+    if func not in _FOLDED:
+        return UNKNOWN
+    values = []
+    for arg in args:
+        known = known_value(arg)
+        if known is UNKNOWN:
+            return UNKNOWN
+        values.append(known)
+    if func is operator.pow and all(map(is_number, values)) and abs(values[1]) > 10000:
+        return UNKNOWN
+    try:
+        value = func(*values)
+    except Exception:
+        return UNKNOWN
+    if type(value) is int and not -(2**63) <= value < 2**63:
+        raise cx.refusal(BadArgument, f"this integer, {value:.3e}, does not fit into 64 bits.", "Use a float.")
+    if isinstance(value, complex):
+        raise cx.refusal(BadArgument, "this number is complex.", "Work with its real and imaginary parts.")
+    return value
+
+
+def emit_call(
+    cx: Context,
+    func: Callable[..., Any],
+    args: Iterable[Any],
+    kwargs: Mapping[str, Any] | None = None,
+    hint: str | None = None,
+) -> Any:
+    """A call of a function of NumPy, math or the builtins, or of an operator, with its result type.
+
+    A floating or array result is named at once (`hint` or `t`); an integer or boolean one stays an expression.
+    """
+    args, kwargs = tuple(args), dict(kwargs or {})
+    known = UNKNOWN if kwargs else fold(cx, func, args)
+    plain = not isinstance(known, float) or cx.rules or func in (operator.neg, operator.pos)
+    if known is not UNKNOWN and all(isinstance(arg, StaticValue) for arg in args) and plain:
+        return StaticValue(known)
+    type_ = call_type(cx, func, args, kwargs)
+    if isinstance(type_, TupleOf):
+        return _emit_tuple(cx, func, args, kwargs, type_, hint)
+    named = is_floating(type_) or not isinstance(type_, Scalar)
+    if cx.whole and not isinstance(type_, Scalar):
+        raise NotWhole
+    get = operand if named else expr_of
+    call = Call(
+        func,
+        tuple(get(cx, arg) for arg in args),
+        tuple((name, get(cx, value)) for name, value in kwargs.items()),
+        type_,
+    )
+    if isinstance(type_, Scalar) and type_.dtype.startswith("complex"):
+        raise cx.refusal(BadArgument, f"the result of {callable_text(func)} is complex.", "Work with real numbers.")
+    if not named or cx.whole:
+        return Leaf(call, known)
+    var = cx.assign(hint or "t", call)
+    note_view(cx, var, call)
+    note_result(cx, var, call)
+    return Leaf(var, known)
+
+
+def note_view(cx: Context, var: Var, call: Call) -> None:
+    """Remember that a result may share memory with the first argument."""
+    if call.func in ops.VIEW_CALLS and call.args and isinstance(call.args[0], Var) and isinstance(var.type, Array):
+        cx.roots[var] = cx.roots_of(call.args[0])
+
+
+_GIVE_LISTS = frozenset({np.split, np.array_split, np.hsplit, np.vsplit, np.dsplit})
+
+
+def _emit_tuple(
+    cx: Context, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], type_: TupleOf, hint: str | None
+) -> Any:
+    if any(isinstance(item, TupleOf) for item in type_.items):
+        raise cx.refusal(
+            NotDifferentiable, f"the result of {callable_text(func)} is nested.", "Call it for one part at a time."
+        )
+    call = Call(
+        func,
+        tuple(operand(cx, arg) for arg in args),
+        tuple((name, operand(cx, value)) for name, value in kwargs.items()),
+        type_,
+    )
+    if len(type_.items) == 1:
+        var = cx.assign(hint or "t", Call(ops.item, (call, Const(0)), (), type_.items[0]))
+        return tuple_of((Leaf(var),))
+    targets = tuple(cx.new_var(hint or "t", item) for item in type_.items)
+    cx.emit(Assign(targets, call, cx.origin))
+    parts = [Leaf(target) for target in targets]
+    return cx.new_cell(list_of(parts)) if func in _GIVE_LISTS else tuple_of(parts)
+
+
+def call_type(cx: Context, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Type:
+    """The result type of a call.
+
+    Raises
+    ------
+    NotDifferentiable
+        The function fails for arguments of these types.
+    """
+    exact = (func not in _OPERATORS and not isinstance(func, np.ufunc)) or func is operator.pow
+    types = tuple(arg_type(cx, arg, exact) for arg in args)
+    keywords = {name: arg_type(cx, value, True) for name, value in kwargs.items()}
+    try:
+        return result_type(func, types, keywords)
+    except NoResultType as error:
+        shown = ", ".join(describe(cx, arg) for arg in args)
+        raise cx.refusal(
+            NotDifferentiable,
+            f"{callable_text(func)} cannot be applied to {shown}: {error.cause}.",
+            "Check the arguments by running the plain function.",
+        ) from error.cause
+
+
+def arg_type(cx: Context, value: Any, exact: bool) -> Any:
+    """The type of an argument; with `exact`, the value of a constant."""
+    match value:
+        case Leaf():
+            return StaticValue(value.known) if exact and type(value.known) is int else value.type
+        case StaticValue(constant):
+            if isinstance(constant, np.generic):
+                return const_expr(constant).type
+            if is_number(constant) and not isinstance(constant, bool) and not (exact and isinstance(constant, int)):
+                return Const(constant).type
+            return value
+        case Struct(_, _, children):
+            return tuple(arg_type(cx, child, exact) for child in children)
+        case Ref():
+            content = cx.state.cells[value.cell].content
+            if isinstance(content, RunList):
+                return expr_of(cx, value).type
+            return arg_type(cx, content, exact)
+        case Captured():
+            return arg_type(cx, expand(cx, value), exact)
+    raise cx.refusal(
+        NotDifferentiable, f"{describe(cx, value)} cannot be passed to this function.", "Pass numbers and arrays."
+    )

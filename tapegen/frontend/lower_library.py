@@ -1,0 +1,166 @@
+"""Functions of NumPy and math that look at types or shapes, or write into their arguments."""
+
+from __future__ import annotations
+
+import builtins
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+from tapegen.errors import NotDifferentiable
+from tapegen.frontend.lower_attr import attribute, shape_of
+from tapegen.frontend.lower_builtins import Args, Hint, Kwargs, _list
+from tapegen.frontend.lower_call import call_value, handles
+from tapegen.frontend.lower_context import Context, Series, known_value
+from tapegen.frontend.lower_emit import emit_call
+from tapegen.frontend.lower_expr import spread
+from tapegen.frontend.lower_index import Place, store_place
+from tapegen.frontend.lower_numpy import call_library
+from tapegen.frontend.lower_values import describe, static, type_of
+from tapegen.frontend.structure import Leaf, StaticValue, tuple_of
+from tapegen.ir.types import Array, Scalar
+
+# ---- NumPy: shapes and types ---------------------------------------------------------------------------------------
+
+
+@handles(np.ndim)
+def _ndim(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    return StaticValue(len(_shape_items(cx, args[0])))
+
+
+@handles(np.shape)
+def _shape(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    if isinstance(args[0], Leaf) and isinstance(args[0].type, Array):
+        return shape_of(cx, args[0])
+    return tuple_of(_shape_items(cx, args[0]))
+
+
+def _shape_items(cx: Context, value: Any) -> list[Any]:
+    if isinstance(value, Leaf) and isinstance(value.type, Array):
+        return list(shape_of(cx, value).children)
+    if type_of(value) is not None:
+        return []
+    children = spread(cx, value)
+    return [StaticValue(len(children)), *(_shape_items(cx, children[0]) if children else [])]
+
+
+@handles(np.size)
+def _size(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    value, *axis = [*args, *kwargs.values()]
+    if isinstance(value, Leaf) and isinstance(value.type, Array):
+        if axis:
+            return shape_of(cx, value).children[static(cx, axis[0], "the axis")]
+        return attribute(cx, value, "size")
+    size = StaticValue(1)
+    for part in _shape_items(cx, value):
+        size = call_value(cx, StaticValue(operator.mul), [size, part], {})
+    return size
+
+
+@handles(np.isscalar)
+def _isscalar(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    return StaticValue(isinstance(type_of(args[0]), Scalar) or isinstance(known_value(args[0]), str))
+
+
+@handles(np.iscomplexobj)
+def _iscomplexobj(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    return StaticValue(False)
+
+
+def _of_types(func: Any) -> None:
+    @handles(func)
+    def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+        values = []
+        for arg in args:
+            type_ = type_of(arg)
+            if isinstance(arg, Leaf) and isinstance(type_, Array | Scalar):
+                values.append(np.dtype(type_.dtype))
+            else:
+                values.append(static(cx, arg, "a dtype"))
+        return StaticValue(func(*values))
+
+
+for _func in (np.finfo, np.iinfo, np.dtype, np.issubdtype, np.result_type, np.promote_types, np.can_cast):
+    _of_types(_func)
+
+# ---- NumPy: arrays out of what is there ----------------------------------------------------------------------------
+
+
+@handles(np.asarray, np.asanyarray, np.ascontiguousarray, np.asfortranarray)
+def _asarray(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    value, *rest = args
+    dtype = rest[0] if rest else kwargs.get("dtype", StaticValue(None))
+    wanted = static(cx, dtype, "the dtype")
+    if isinstance(value, Leaf) and isinstance(value.type, Array):
+        if wanted is None or np.dtype(wanted).name == value.type.dtype:
+            return value
+        return call_library(cx, np.astype, [value, StaticValue(np.dtype(wanted).type)], {}, hint)
+    given = {} if wanted is None else {"dtype": StaticValue(wanted)}
+    return call_library(cx, np.array, [value], given, hint)
+
+
+def _contiguous(func: Any, layout: str) -> None:
+    @handles(func)
+    def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+        value = _asarray(cx, args, kwargs, hint)
+        if isinstance(value, Leaf) and isinstance(value.type, Array) and value.type.layout not in (layout,):
+            return call_library(cx, func, [value], {}, hint)
+        return value
+
+
+_contiguous(np.ascontiguousarray, "C")
+_contiguous(np.asfortranarray, "F")
+
+
+@handles(np.array)
+def _array(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    copy = kwargs.pop("copy", None)
+    if copy is not None and known_value(copy) is False:
+        return _asarray(cx, args, kwargs, hint)
+    value, *rest = args
+    if isinstance(value, Series):
+        value = _list(cx, [value], {}, None)
+    if isinstance(value, Leaf) and isinstance(value.type, Array) and not rest and not kwargs:
+        return call_library(cx, np.copy, [value], {}, hint)
+    return call_library(cx, np.array, [value, *rest], kwargs, hint)
+
+
+@handles(np.where)
+def _where(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    if len(args) == 1:
+        return call_library(cx, np.nonzero, args, {}, hint)
+    return call_library(cx, np.where, args, kwargs, hint)
+
+
+@handles(np.copyto)
+def _copyto(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    if kwargs:
+        raise cx.refusal(NotDifferentiable, "keywords of np.copyto are not supported.", "Use a[mask] = b[mask].")
+    store_place(cx, Place(args[0], []), args[1])
+    return StaticValue(None)
+
+
+@handles(np.fill_diagonal)
+def _fill_diagonal(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    owner, value = args
+    if kwargs or not isinstance(owner, Leaf) or not isinstance(owner.type, Array) or owner.type.rank != 2:
+        raise cx.refusal(NotDifferentiable, "np.fill_diagonal is supported for matrices.", "Write a loop.")
+    rows, columns = shape_of(cx, owner).children
+    k = call_library(cx, np.arange, [emit_call(cx, builtins.min, (rows, columns))], {}, "k")
+    store_place(cx, Place(owner, [k, k]), value)
+    return StaticValue(None)
+
+
+@handles(math.prod)
+def _prod(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    total: Any = StaticValue(1)
+    for child in spread(cx, args[0]):
+        total = call_value(cx, StaticValue(operator.mul), [total, child], {})
+    return total
+
+
+@handles(math.fsum)
+def _fsum(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    raise cx.refusal(NotDifferentiable, f"math.fsum of {describe(cx, args[0])} has no rule.", "Use sum or np.sum.")
