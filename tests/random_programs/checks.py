@@ -172,7 +172,7 @@ class Check:
             forms.append(("joint", lambda: self.joint(derivatives)))
         if not forms or self.thorough:
             forms.append(("split", lambda: self.split(derivatives, plain)))
-        if self.backend != "python":
+        if self.backend != "python" and self.thorough:
             forms.append(("primal", lambda: self.primal(derivatives)))
         direction = [random_like(arg, self.rng, random_float) for arg in self.wrt_arguments()]
         truth = self.truth(direction, plain)
@@ -255,7 +255,7 @@ class Check:
             verdict.fail("O12", f"{form} no exception", f"{plain.error!r} expected, returned {value!r}")
             return
         rtol = 0.0 if self.backend == "python" else COMPILED_RTOL
-        if rtol and truth is not None and truth.monitor.margin < COMPILED_MARGIN:
+        if rtol and truth is not None and truth.monitor.near < COMPILED_MARGIN:
             verdict.skipped["compiled, near a branch"] += 1
             return
         verdict.compare(
@@ -362,11 +362,19 @@ class Check:
         except (OutsideField, ZeroDivisionError) as reason:
             self.verdict.skipped[f"O2 {reason}"] += 1
             return
+        except Exception:
+            if not self.program.fault and "raise" not in self.program.source and "assert" not in self.program.source:
+                raise
+            self.verdict.skipped["O2 raises on another branch"] += 1
+            return
         weights = [random_like(output.v, self.rng, random_residue) for output in truth.outputs]
         try:
             found = derivatives.over_field(weights)
         except OutsideField as reason:
             self.verdict.skipped[f"O2 text: {reason}"] += 1
+            return
+        except AliasError:
+            self.verdict.skipped["refused, two names for one memory"] += 1
             return
         except Exception as error:
             self.verdict.fail("O2", f"{type(error).__name__} {_place(error)}", _last_lines(error))
@@ -384,8 +392,13 @@ class Check:
             self.verdict.compare("O2", form, [] if left == right else ["<w, J v> is not <J^T w, v>"])
 
 
-def check(program: Program, backend: str = "python", *, thorough: bool = True) -> Verdict:
-    """Apply every oracle to a program; stops at the first that fails."""
+def check(program: Program, backend: str = "python", *, thorough: bool | None = None) -> Verdict:
+    """Apply every oracle to a program; stops at the first that fails.
+
+    A thorough check also runs the split form of programs that return one number, and their compiled primal.  By default
+    every third program gets one.
+    """
+    thorough = program.seed % 3 == 0 if thorough is None else thorough
     try:
         return Check(program, backend, thorough=thorough).run()
     finally:

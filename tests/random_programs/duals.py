@@ -32,6 +32,7 @@ class Monitor:
     """What happened during a run that limits what may be compared."""
 
     margin: float = math.inf  # the smallest relative distance of two compared numbers
+    near: float = math.inf  # the same without equal numbers, which are mostly equal by construction
     nonfinite: bool = False  # a partial derivative was infinite or NaN
     tie: bool = False  # a maximum or minimum was taken of equal numbers
 
@@ -39,7 +40,9 @@ class Monitor:
         with np.errstate(all="ignore"):
             near = np.abs(np.subtract(a, b)) / (np.abs(a) + np.abs(b))
         if np.size(near):
-            self.margin = min(self.margin, float(np.min(np.where(np.equal(a, b), 0.0, near))))
+            equal = np.equal(a, b)
+            self.margin = min(self.margin, float(np.min(np.where(equal, 0.0, near))))
+            self.near = min(self.near, float(np.min(np.where(equal, np.inf, near))))
 
     def rounded(self, x: Any) -> None:
         """`x` was rounded: its distance from a step counts as a margin."""
@@ -56,7 +59,7 @@ MONITOR = Monitor()
 
 def reset_monitor() -> Monitor:
     """Start a new run."""
-    MONITOR.margin, MONITOR.nonfinite, MONITOR.tie = math.inf, False, False
+    MONITOR.margin, MONITOR.near, MONITOR.nonfinite, MONITOR.tie = math.inf, math.inf, False, False
     return MONITOR
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from tests.random_programs.grammar import MAX_TRIPS, Var, number, size
 from tests.random_programs.simple import Lines, Simple
 
+JUMPS = ("break", "continue", "return", "raise")
+
 
 def indented(lines: Lines) -> Lines:
     return ["    " + line for line in lines]
@@ -21,7 +23,7 @@ class Statements(Simple):
                 break
             self.budget.statements -= 1
             lines += self.weighted(self.table("stmt")) or []
-            if lines and lines[-1].split()[0] in ("break", "continue", "return", "raise"):
+            if lines and lines[-1].split()[0] in JUMPS and not lines[-1].startswith(" "):
                 return lines, True
         return lines or ["pass"], False
 
@@ -208,9 +210,9 @@ class Statements(Simple):
         if not self.loops or self.deep():
             return None
         body, _ = self.branch(self.rng.choice((0, 0, 1, 2)))
-        if body[-1].split()[0] in ("break", "continue", "return", "raise"):
-            body.pop()
-        return [f"if {self.test(1)}:", *indented([*body, self.choice(("break", "continue"))])]
+        if body[-1].split()[0] not in JUMPS or body[-1].startswith(" "):
+            body.append(self.choice(("break", "continue")))
+        return [f"if {self.test(1)}:", *indented(body)]
 
     def stmt_early_return(self) -> Lines | None:
         if self.returns is None:
