@@ -62,15 +62,13 @@ from tapegen.transform.nests.writer import Lazy, Loop, Writer
 class Nests(Writer):
     """Rewrites one function."""
 
-    def __init__(self, function: Function, remembers: bool = True) -> None:
+    def __init__(self, function: Function) -> None:
         super().__init__(function, Sharing(function))
-        self.remembers = remembers
-        self.settled: dict[Any, frozenset[Var]] = {}  # loops tried before, by the shapes that went in
         self.function = function
         self.phantoms: dict[Var, str] = {}  # views that numba has no form for, by what makes them
         self.texts: dict[Var, Call] = {}  # strings by what they are made of
         self.bound: set[Var] = set(function.params)  # arrays that have a value here
-        self.expected: dict[Var, Extents] = {}  # extents that a loop relies on
+        self.expected: dict[Var, Extents] = {}  # extents that a trial expects
         self.broken: set[Var] = set()
         self._written = written_names(function)
         never_one = []
@@ -83,8 +81,6 @@ class Nests(Writer):
     def run(self) -> Function:
         """The function in terms of loops."""
         self.block_of(self.function.body)
-        if self.broken:  # what was found in a trial does not hold where it was used again
-            return Nests(self.function, remembers=False).run()
         body = without_unused(tuple(self.out), self.optional)
         parts = (part for stmt in rewrite.statements(body) for part in rewrite.headers(stmt))
         read = {var for part in parts for var in rewrite.free_vars(part)}
@@ -164,7 +160,7 @@ class Nests(Writer):
         return var
 
     def _compare_shapes(self, targets: tuple[Var, ...]) -> None:
-        """Notice arrays that get other extents than a loop relies on."""
+        """In a trial, notice arrays that get other extents than expected."""
         for target in targets:
             if isinstance(target.type, Array):
                 self.bound.add(target)
