@@ -7,6 +7,7 @@ import builtins
 import functools
 import hashlib
 import linecache
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import CodeType
