@@ -9,13 +9,13 @@ from typing import Any, NoReturn
 
 import gast
 
-from tapegen.errors import Span, TapegenError
+from tapegen.errors import NotDifferentiable, Span, TapegenError
 from tapegen.frontend.lower_live import Liveness
 from tapegen.frontend.parse import Parsed
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct
 from tapegen.ir import rewrite
-from tapegen.ir.nodes import Assign, Break, Call, Const, Effect, Expr, Raise, Stmt, Store, Tuple, Var
-from tapegen.ir.types import BOOL, Array, ListOf, Scalar, Type, is_floating
+from tapegen.ir.nodes import Assign, Call, Const, Effect, Expr, Raise, Store, Tuple, Var
+from tapegen.ir.types import Array, Scalar, Type, is_floating
 
 # ---- values that only lowering knows -------------------------------------------------------------------------------
 
@@ -366,7 +366,7 @@ class Context:
         """Change a mutable container."""
         cell = self.state.cells[ref.cell]
         if cell.frozen:
-            raise self.refusal(NotImplementedError, cell.frozen, "Build a new list, dict or object and return it.")
+            raise self.refusal(NotDifferentiable, cell.frozen, "Build a new list, dict or object and return it.")
         if self.whole:
             raise NotWhole
         self.state.cells[ref.cell] = Cell(content)
@@ -403,12 +403,8 @@ class Context:
             return self.origin or self.frame.parsed.span(self.frame.node)
         return self.frame.parsed.span(self.node)
 
-    def refusal(self, kind: type[Any], reason: str, advice: str) -> TapegenError:
+    def refusal(self, kind: type[TapegenError], reason: str, advice: str) -> TapegenError:
         """The error that refuses the construct at hand."""
-        from tapegen.errors import NotDifferentiable
-
-        if not issubclass(kind, TapegenError):
-            kind = NotDifferentiable
         return kind(reason, advice, self.span())
 
     # ---- what expressions are made of --------------------------------------------------------------------------------
@@ -436,24 +432,12 @@ class Context:
         return expr
 
 
-def break_statement(origin: Span | None) -> Stmt:
-    return Break(origin)
-
-
-def const_leaf(value: bool | int | float) -> StaticValue:
-    return StaticValue(value)
-
-
 def is_array(value: Any) -> bool:
     return isinstance(value, Leaf) and isinstance(value.type, Array)
 
 
 def is_scalar(value: Any) -> bool:
     return isinstance(value, Leaf) and isinstance(value.type, Scalar)
-
-
-def is_run_list_type(type_: Type) -> bool:
-    return isinstance(type_, ListOf)
 
 
 def known_value(value: Any) -> Any:
@@ -473,11 +457,4 @@ def is_number(value: Any) -> bool:
     return type(value) in NUMBERS
 
 
-def bool_leaf(expr: Expr) -> Leaf | StaticValue:
-    if isinstance(expr, Const):
-        return StaticValue(expr.value)
-    return Leaf(expr)
-
-
 TRUE, FALSE = StaticValue(True), StaticValue(False)
-BOOL_TYPE = BOOL

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import gast
 
-from tapegen.frontend.syntax import arguments_of, bound_names
+from tapegen.frontend.syntax import bound_names
 
 Names = frozenset[str]
 NONE: Names = frozenset()
@@ -260,8 +260,3 @@ def always_escapes(body: list[gast.stmt]) -> bool:
         if isinstance(stmt, gast.If) and stmt.orelse and always_escapes(stmt.body) and always_escapes(stmt.orelse):
             return True
     return False
-
-
-def parameters_of(node: gast.FunctionDef | gast.Lambda) -> list[str]:
-    """Names of the parameters, in the order of the code."""
-    return [argument.id for argument in arguments_of(node)]
