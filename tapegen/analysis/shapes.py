@@ -43,7 +43,12 @@ _LIKE: frozenset[Any] = frozenset(
     (
         *(np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.copy, np.negative, operator.neg, np.astype),
         *(np.sort, np.argsort, np.triu, np.tril, np.flip, np.roll, np.ascontiguousarray),
+        *(np.linalg.inv, np.linalg.cholesky),
     )
+)
+_RUNNING: frozenset[Any] = frozenset({np.cumsum, np.cumprod})
+_REDUCING: frozenset[Any] = frozenset(
+    {np.sum, np.mean, np.prod, np.max, np.min, np.std, np.var, np.any, np.all, np.argmax, np.argmin}
 )
 _SHAPED: frozenset[Any] = frozenset({np.zeros, np.ones, np.empty, np.full})
 
@@ -213,8 +218,15 @@ class _Pass:
                     return self.broadcast(args[:1], unknown)
                 if func is ops.transpose_view and isinstance(args[0], Var):
                     return self.shapes.of(args[0])[::-1]
-                if func is np.sum and isinstance(args[0], Var) and isinstance(args[0].type, Array):
+                if func in _REDUCING and isinstance(args[0], Var) and isinstance(args[0].type, Array):
                     return self.reduced(args[0], dict(kwargs), unknown)
+                if func in _RUNNING and isinstance(args[0], Var) and len(self.shapes.of(args[0])) == len(unknown):
+                    # of a matrix without an axis the running sum is flat
+                    return self.shapes.of(args[0]) if len(unknown) == 1 or "axis" in dict(kwargs) else unknown
+                if func is np.array:
+                    return self.literal(args[0], unknown)
+                if func is np.linalg.solve and isinstance(args[1], Var):
+                    return self.shapes.of(args[1]) if len(self.shapes.of(args[1])) == len(unknown) else unknown
                 if func is np.reshape and len(args) == 2:
                     return self.shape_argument(args[1], unknown)
                 if func in (operator.matmul, np.dot, np.matmul) and all(isinstance(a, Var) for a in args[:2]):
@@ -244,6 +256,16 @@ class _Pass:
             form if (form := self.integer(item)) is not None and form != (-1, ()) else other
             for item, other in zip(items, unknown, strict=True)
         )
+
+    def literal(self, expr: Expr, unknown: Extents) -> Extents:
+        """The extents of `np.array(expr)`: rows of rows, or of arrays, of which the first speaks for all."""
+        extents: list[Extent] = []
+        while isinstance(expr, Tuple) and expr.items:
+            extents.append((len(expr.items), ()))
+            expr = expr.items[0]
+        if isinstance(expr, Var) and isinstance(expr.type, Array):
+            extents.extend(self.shapes.of(expr))
+        return tuple(extents) if len(extents) == len(unknown) else unknown
 
     def reduced(self, array: Var, kwargs: dict[str, Expr], unknown: Extents) -> Extents:
         axis, keepdims = kwargs.get("axis"), kwargs.get("keepdims")

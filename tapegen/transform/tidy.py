@@ -7,7 +7,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Set
+from collections.abc import Callable, Iterable, Set
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
 
 from tapegen.analysis.activity import is_view
 from tapegen.ir import ops, rewrite
@@ -30,6 +34,7 @@ from tapegen.ir.nodes import (
     While,
 )
 from tapegen.ir.types import Array, ListOf, Scalar
+from tapegen.rules.registry import rule_of
 
 NEST_LIMIT = 16
 """Nodes of an expression that a temporary is nested into; the user's own statements have no limit."""
@@ -57,7 +62,42 @@ def tidy(block: Block, live_out: Set[Var], user_names: Set[str], keep: Set[Var] 
         block = _Moves(block, live_out, user_names).run()
         if block is before:
             break
-    return _without_lonely_comments(block)
+    return _without_lonely_comments(_without_idle_copies(block, _Aliases(block)))
+
+
+# ---- copies ----------------------------------------------------------------------------------------------------------
+
+
+def _without_idle_copies(block: Block, aliases: _Aliases) -> Block:
+    """Read an array itself where only its values matter: as an operand, or stored into other memory."""
+
+    def plain(node: Expr) -> Expr:
+        if not isinstance(node, Call) or not _makes_values(node.func):
+            return node
+        return replace(node, args=tuple(map(_copied, node.args)))
+
+    out: list[Stmt] = []
+    for stmt in block:
+        new = rewrite.map_headers(stmt, lambda header: rewrite.map_expr(header, plain))
+        if isinstance(new, Store) and new.value != (source := _copied(new.value)):
+            places = {aliases.root(var) for var in rewrite.free_vars(source)}
+            if aliases.is_local(new.array) and aliases.root(new.array) not in places:
+                new = replace(new, value=source)
+        inner = tuple(_without_idle_copies(part, aliases) for part in rewrite.blocks(new))
+        out.append(rewrite.with_blocks(new, inner) if inner else new)
+    return tuple(out)
+
+
+def _makes_values(func: Callable[..., Any]) -> bool:
+    """Whether a function is element by element or sums: its result shares no memory with its operands."""
+    rule = rule_of(func)
+    elementwise = isinstance(func, np.ufunc) or (rule is not None and rule.kind == "partials")
+    return elementwise or func in (np.sum, ops.strong_mul)
+
+
+def _copied(expr: Expr) -> Expr:
+    """What a copy copies; other expressions as they are."""
+    return expr.args[0] if isinstance(expr, Call) and expr.func is np.copy else expr
 
 
 # ---- dead code -------------------------------------------------------------------------------------------------------
