@@ -111,7 +111,7 @@ class Adjoints:
         block, factors = self._primal_reads(stmt, target, block, [partial for _, partial in wanted])
         terms: list[Expr] = []
         for partial in factors:
-            if guarded and python:
+            if guarded:
                 partial = rewrite.map_expr(partial, _never_raising)
             terms.append(build.strong_mul(cotangent, partial) if guarded else build.mul(partial, cotangent))
         self.reverser.emit_block(block)
@@ -434,7 +434,7 @@ def _is_polynomial(call: Call) -> bool:
 
 def _never_raising(node: Any) -> Any:
     """Division and power of Python floats that give inf where Python raises: a derivative may be infinite."""
-    if isinstance(node, Call) and isinstance(node.type, Scalar):
+    if isinstance(node, Call) and isinstance(node.type, Scalar) and node.type.python:
         if node.func is operator.truediv and not isinstance(node.args[1], Const):
             return Call(np.divide, node.args, (), Scalar(node.type.dtype, False))
         if node.func is operator.pow:
