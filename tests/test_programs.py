@@ -29,7 +29,6 @@ from tapegen.errors import (
     NotDifferentiable,
     PerformanceWarning,
     TapegenError,
-    UnsupportedSyntax,
 )
 from tests.oracle import Estimate, floating, is_floating, leaves, numerical_gradient, with_leaf
 
@@ -132,9 +131,6 @@ PROGRAMS = collect()
 REFUSED = {
     "language/alias-in_branch": AliasError,  # one name for different arrays on different paths, stored through
     "language/alias-in_while": AliasError,  # a buffer swapped with an argument
-    "language/docstring_and_pass": UnsupportedSyntax,  # del
-    "language/np_where-at_top": NotDifferentiable,  # np.clip(min=, max=)
-    "language/pair_index": NotDifferentiable,  # a store through an index array and a number
     "language/ravel_copy": AliasError,  # a store through a reshape that copies
     "language/recursion_by_value": CompileLimit,
     "language/transpose_reshape_views-in_branch": AliasError,

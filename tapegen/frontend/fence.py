@@ -11,7 +11,7 @@ from tapegen.frontend.source import Located
 _STATEMENTS = {
     *(ast.FunctionDef, ast.Return, ast.Pass, ast.Expr, ast.Assert, ast.Raise, ast.Import, ast.ImportFrom, ast.alias),
     *(ast.Global, ast.Nonlocal, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.For, ast.While, ast.If),
-    *(ast.Break, ast.Continue),
+    *(ast.Break, ast.Continue, ast.Delete),
 }
 _EXPRESSIONS = {
     *(ast.Lambda, ast.arguments, ast.arg, ast.Call, ast.keyword, ast.Starred, ast.Attribute, ast.Subscript, ast.Slice),
@@ -25,7 +25,7 @@ _OPERATORS = {
     *(ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Is, ast.IsNot, ast.In, ast.NotIn),
 }
 # A longer look decides about these.
-_CHECKED = {ast.FunctionDef, ast.comprehension, ast.Subscript, ast.Raise}
+_CHECKED = {ast.FunctionDef, ast.comprehension, ast.Subscript, ast.Raise, ast.Delete}
 _ALLOWED = _STATEMENTS | _EXPRESSIONS | _OPERATORS
 _PASSED = _ALLOWED - _CHECKED
 
@@ -53,10 +53,6 @@ _REFUSED = {
     "ClassDef": (
         "a class defined inside the function would be a new one at every call.",
         "Define the class at module level.",
-    ),
-    "Delete": (
-        "'del' removes a value that the backward sweep may need.",
-        "Leave it out; to shorten a list use pop(), to shorten an array use a slice.",
     ),
     "Set": ("a set has no order in which its items could be differentiated.", "Use a tuple or a list."),
     "SetComp": ("a set has no order in which its items could be differentiated.", "Use a list comprehension."),
@@ -113,11 +109,28 @@ def _complaint(node: ast.AST, root: ast.AST) -> tuple[ast.AST, str, str] | None:
             for item in items:
                 if isinstance(item, ast.Starred):
                     return item, "'*' inside an index leaves the rank of the result open.", "Write the index out."
+        case ast.Delete(targets=targets):
+            for target in targets:
+                if not all(isinstance(part, ast.Name) for part in _deleted(target)):
+                    return (
+                        target,
+                        "'del' removes a part of a value that the backward sweep may need.",
+                        "To shorten a list use pop(), to shorten an array use a slice.",
+                    )
         case ast.Raise(exc=None):
             return node, "'raise' without an exception needs an 'except' around it.", "Name the exception."
         case ast.Raise(cause=ast.expr() as cause) if not isinstance(cause, ast.Constant):
             return cause, "'raise ... from' needs the exception that 'except' caught.", "Leave 'from' out."
     return None
+
+
+def _deleted(target: ast.AST) -> Iterator[ast.AST]:
+    """What one target of `del` removes."""
+    if isinstance(target, ast.Tuple | ast.List):
+        for item in target.elts:
+            yield from _deleted(item)
+    else:
+        yield target
 
 
 def _outer_names(function: ast.FunctionDef | ast.Lambda, located: Located) -> Iterator[TapegenError]:

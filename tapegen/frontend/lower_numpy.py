@@ -40,6 +40,8 @@ _POSITIONAL: dict[Any, tuple[str, ...]] = {
     np.vdot: ("a", "b"),
     np.einsum: ("subscripts",),
 }
+_ALIASES: dict[Any, dict[str, str]] = {np.clip: {"min": "a_min", "max": "a_max"}}
+"""Second names of parameters."""
 _SEQUENCES = frozenset({"arrays", "tup", "object", "xi", "shape", "newshape", "reps", "choicelist", "condlist"})
 """Parameters that take a sequence as a sequence; a list anywhere else becomes an array."""
 _KEPT = (
@@ -72,6 +74,11 @@ def call_library(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
     out = kwargs.pop("out", None)
     if out is not None and known_value(out) is None:
         out = None
+    for alias, name in _ALIASES.get(func, {}).items():
+        if alias in kwargs:
+            kwargs[name] = kwargs.pop(alias)
+    if func is np.clip and len(args) == 1 and len(kwargs) == 1:  # a_min and a_max, which have no defaults
+        args += [kwargs.pop("a_min", StaticValue(None)), kwargs.pop("a_max", StaticValue(None))]
     names = _names_of(func)
     args = [_prepared(cx, func, names[k] if k < len(names) else "", arg) for k, arg in enumerate(args)]
     kwargs = {name: _prepared(cx, func, name, value) for name, value in kwargs.items()}

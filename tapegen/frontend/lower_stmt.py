@@ -64,6 +64,9 @@ def run_simple(cx: Context, stmt: gast.stmt) -> None:
                 cx.state.vars[(cx.frame, name)] = StaticValue(value)
                 if isinstance(value, ModuleType):
                     cx.modules.setdefault(value.__name__, name)
+        case gast.Delete():
+            for target in stmt.targets:
+                _delete(cx, target)
         case gast.Pass():
             pass
         case _:
@@ -91,6 +94,17 @@ def assign_target(cx: Context, target: gast.AST, value: Any) -> None:
             assign_target(cx, target.value, value)
         case _:
             raise cx.refusal(UnsupportedSyntax, "this target of an assignment is not supported.", "Assign to a name.")
+
+
+def _delete(cx: Context, target: gast.AST) -> None:
+    """`del name`: the name ends, its value does not."""
+    if isinstance(target, gast.Tuple | gast.List):
+        for item in target.elts:
+            _delete(cx, item)
+        return
+    assert isinstance(target, gast.Name)
+    evaluate(cx, gast.copy_location(gast.Name(target.id, gast.Load(), None, None), target))  # raises if unbound
+    del cx.state.vars[(cx.frame, target.id)]
 
 
 def _set_attribute(cx: Context, owner: Any, name: str, value: Any) -> None:

@@ -332,14 +332,17 @@ class Adjoints:
 
     def last_written(self, stmt: Store, bar: Var, index: tuple[Index, ...], part: Expr) -> Expr:
         """Cotangent read by a store with a repeated index: only the last write to an element counts."""
-        (position,) = [item for item in index if not isinstance(item, Slice) and isinstance(item.type, Array)]
-        assert isinstance(position, Var) and isinstance(position.type, Array)
-        if len(index) != 1 or position.type.rank != 1:
+        positions = [item.type for item in index if not isinstance(item, Slice) and isinstance(item.type, Array)]
+        if any(type_.rank > 1 or type_.dtype == "bool" for type_ in positions):
             raise NotDifferentiable(
-                "a store through several index arrays may write an element twice",
-                "store through one index array at a time, or in a loop",
+                "a store through an index array of several axes may write an element twice",
+                "store through index arrays of one axis (rows.ravel()), or in a loop",
                 stmt.origin,
             )
+        if len(index) > 1:
+            return self._last_written_of_several(stmt, bar, index, part)
+        (position,) = index
+        assert isinstance(position, Var)
         names = self.reverser.names
         order = Var(names.fresh("order"), Array("int64", 1, "C"))
         writer = Var(names.fresh("writer"), Array("int64", 1, "C"))
@@ -358,6 +361,24 @@ class Adjoints:
             )
             last = column
         return Call(np.where, (last, part, Const(0.0)), (), part.type)
+
+    def _last_written_of_several(self, stmt: Store, bar: Var, index: tuple[Index, ...], part: Expr) -> Expr:
+        """As `last_written`, for an index of several items: the elements of the part are numbered in order."""
+        names = self.reverser.names
+        assert isinstance(part.type, Array) and isinstance(bar.type, Array)
+        rank = part.type.rank
+        held = Var(names.fresh("part"), Array(part.type.dtype, rank, "A"))
+        order = Var(names.fresh("order"), Array("int64", rank, "C"))
+        writer = Var(names.fresh("writer"), Array("int64", bar.type.rank, "C"))
+        self.reverser.emit(Assign((held,), part))
+        count = Call(np.arange, (Call(np.size, (held,), (), INT),), (), Array("int64", 1, "C"))
+        shape = Tuple(tuple(Call(ops.dim, (held, Const(axis)), (), INT) for axis in range(rank)))
+        self.reverser.emit(Assign((order,), count if rank == 1 else Call(np.reshape, (count, shape), (), order.type)))
+        extents = Tuple(tuple(Call(ops.dim, (bar, Const(axis)), (), INT) for axis in range(bar.type.rank)))
+        self.reverser.emit(Assign((writer,), Call(np.zeros, (extents, Const(np.int64)), (), writer.type)))
+        self.reverser.emit(Store(writer, index, order))
+        last = Call(operator.eq, (Load(writer, index, order.type), order), (), Array("bool", rank, "C"))
+        return Call(np.where, (last, held, Const(0.0)), (), part.type)
 
 
 def _sum(term: Expr, axes: tuple[int, ...], keepdims: bool, like: Array) -> Call:
