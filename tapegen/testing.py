@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -366,7 +367,8 @@ def check_grads(
     """Compare gradients with differences of the function itself.
 
     The pullback of a random cotangent is projected on random directions, one per argument of `wrt`, and compared with
-    a central difference of eighth order of the plain Python function along that direction.
+    central differences of eighth order of the plain Python function along that direction, with steps so small that they
+    settle.
 
     Parameters
     ----------
@@ -412,12 +414,29 @@ def check_grads(
             result = differentiable.python(*moved)
             return sum(float(np.sum(np.asarray(a) * np.asarray(b))) for a, b in _pairs(value_bar, result))
 
-        expected = sum(w * (along(k * _STEP) - along(-k * _STEP)) for k, w in _WEIGHTS) / _STEP
+        expected, doubt = _slope(along)
         scale = sum(float(np.sum(np.abs(term))) for term in terms) + abs(expected) + 1e-8
-        if not abs(got - expected) <= rtol * scale:
+        if not abs(got - expected) <= rtol * scale + doubt:
             raise AssertionError(
                 f"gradient with respect to {which!r}: {got!r} along a direction, differences give {expected!r}"
             )
+        if not doubt <= 1e-3 * scale:
+            raise AssertionError(
+                f"gradient with respect to {which!r}: differences do not settle ({expected!r} to within {doubt!r}); "
+                "is this a point where the function has a kink or a jump?"
+            )
+
+
+def _slope(along: Callable[[float], float]) -> tuple[float, float]:
+    """The derivative at 0 from differences with ever smaller steps, and by how much the best two of them differ."""
+    estimates = []
+    for step in (_STEP, _STEP / 8, _STEP / 64, _STEP / 512):
+        estimates.append(sum(w * (along(k * step) - along(-k * step)) for k, w in _WEIGHTS) / step)
+        if len(estimates) > 1 and abs(estimates[-1] - estimates[-2]) <= 1e-9 * abs(estimates[-1]):
+            break
+    changes = [(abs(b - a), b) for a, b in itertools.pairwise(estimates)]
+    doubt, slope = min(changes)
+    return slope, doubt
 
 
 def _is_float(leaf: Any) -> bool:

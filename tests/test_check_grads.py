@@ -1,0 +1,63 @@
+"""`check_grads` finds wrong gradients, accepts right ones, and says so where differences mean nothing."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from tapegen.rules.registry import partials
+from tapegen.testing import check_grads
+
+
+def variance_path(v, theta, noise):
+    """A square-root process that touches zero: smooth in a neighbourhood of theta smaller than the first step."""
+    for z in noise:
+        positive = max(v, 0.0)
+        v += 1.5 * (theta - positive) * 0.1 + 0.3 * math.sqrt(positive * 0.1) * z
+    return v
+
+
+def jump(x):
+    return x if x > 1.0 else 0.0
+
+
+def cube(x):
+    return x * x * x
+
+
+@partials(cube, domain=[(-1.0, 1.0)])
+def _wrong_cube(x):
+    return 2.0 * x * x
+
+
+def of_cubes(x):
+    return np.sum(cube(x))
+
+
+def of_structures(p, n):
+    a, b = p["pair"]
+    out = np.zeros(n)
+    for i in range(n):
+        out[i] = a * i + np.sum(b)
+    return {"out": out, "n": n}
+
+
+def test_smooth_near_a_kink():
+    noise = np.random.default_rng(0).normal(size=8)
+    check_grads(variance_path, 0.04, 0.04, noise, backend="python")
+
+
+def test_structures():
+    check_grads(of_structures, {"pair": (2.0, np.ones(3))}, 4, backend="python")
+
+
+def test_jump_is_named():
+    with pytest.raises(AssertionError, match="do not settle"):
+        check_grads(jump, 1.0, backend="python")
+
+
+def test_wrong_rule_is_found():
+    with pytest.raises(AssertionError, match="gradient with respect to 0"):
+        check_grads(of_cubes, np.array([0.5, 1.5]), backend="python")
