@@ -470,5 +470,3 @@ def _user_line(error: BaseException, function: Any) -> str | None:
 
     file = function.__code__.co_filename
     return f"{file}:{found}: {linecache.getline(file, found).strip()}"
-
-

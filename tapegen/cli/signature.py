@@ -31,7 +31,7 @@ def example_arguments(text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
     try:
         tree = ast.parse(f"_({text})", mode="eval").body
     except SyntaxError:
-        raise BadArgument(f"'{text}' is not a signature", "write for example \"f8[:], f8, n=3\"") from None
+        raise BadArgument(f"'{text}' is not a signature", 'write for example "f8[:], f8, n=3"') from None
     assert isinstance(tree, ast.Call)
     return tuple(_example(arg) for arg in tree.args), {
         keyword.arg: _example(keyword.value) for keyword in tree.keywords if keyword.arg is not None
