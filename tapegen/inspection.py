@@ -5,8 +5,9 @@ from __future__ import annotations
 import html
 import math
 import operator
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -30,7 +31,7 @@ _INTEGER = {operator.add, operator.sub, operator.mul, operator.floordiv, operato
 
 
 class Texts(Protocol):
-    """What `Inspection.of` asks for: a specialisation that prints programs."""
+    """What `Inspection` asks for: a specialisation that prints programs."""
 
     @property
     def primal(self) -> Function:
@@ -150,9 +151,17 @@ class Report:
         return f"<table>{facts}</table>{table}"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Inspection:
-    """The generated programs of one specialisation.
+    """The generated programs of one specialisation, each printed when it is first looked at.
+
+    Parameters
+    ----------
+    texts : Texts
+        Prints programs.
+    stages : Stages
+        The programs.
+    leaves : sequence, optional
+        Values of the primal's parameters, from whose shapes the recorded bytes are computed.
 
     Attributes
     ----------
@@ -170,42 +179,45 @@ class Inspection:
         What is active, what is recorded and why.
     """
 
-    primal: str
-    forward: str
-    backward: str
-    joint: str
-    compiled: str
-    report: Report
-    stages: Mapping[str, str] = field(default_factory=dict)
+    def __init__(self, texts: Texts, stages: Stages, leaves: Sequence[Any] | None = None) -> None:
+        self._texts = texts
+        self._programs = stages
+        self.report = report_of(stages, leaves)
 
-    @classmethod
-    def of(cls, texts: Texts, stages: Stages, leaves: Sequence[Any] | None = None) -> Inspection:
-        """Print every program of a derivative.
+    @cached_property
+    def primal(self) -> str:
+        return self._texts.text(self._texts.primal).text
 
-        Parameters
-        ----------
-        texts : Texts
-            Prints programs.
-        stages : Stages
-            The programs.
-        leaves : sequence, optional
-            Values of the primal's parameters, from whose shapes the recorded bytes are computed.
-        """
-        compiled = _compiled(texts, stages.joint)
-        return cls(
-            texts.text(texts.primal).text,
-            texts.text(stages.record).text,
-            texts.text(stages.pullback).text,
-            texts.text(stages.joint).text,
-            compiled,
-            report_of(stages, leaves),
+    @cached_property
+    def forward(self) -> str:
+        return self._texts.text(self._programs.record).text
+
+    @cached_property
+    def backward(self) -> str:
+        return self._texts.text(self._programs.pullback).text
+
+    @cached_property
+    def joint(self) -> str:
+        return self._texts.text(self._programs.joint).text
+
+    @cached_property
+    def compiled(self) -> str:
+        try:
+            return self._texts.compiled_text(self._programs.joint).text
+        except TapegenError as error:
+            return "".join(f"# {line}\n" for line in str(error).splitlines())
+
+    @cached_property
+    def stages(self) -> Mapping[str, str]:
+        programs = self._programs
+        return _Lazy(
             {
-                "lower": function_text(stages.lowered, types=True),
-                "expand": function_text(stages.expanded, types=True),
-                "reverse": block_text(stages.sweeps.backward),
-                "record": block_text((*stages.recorded.forward, *stages.recorded.backward)),
-                "fuse": compiled,
-            },
+                "lower": lambda: function_text(programs.lowered, types=True),
+                "expand": lambda: function_text(programs.expanded, types=True),
+                "reverse": lambda: block_text(programs.sweeps.backward),
+                "record": lambda: block_text((*programs.recorded.forward, *programs.recorded.backward)),
+                "fuse": lambda: self.compiled,
+            }
         )
 
     def __str__(self) -> str:
@@ -226,11 +238,20 @@ class Inspection:
         return f"{self.report._repr_html_()}<table><tr>{pair}</tr></table>{more}"
 
 
-def _compiled(texts: Texts, function: Function) -> str:
-    try:
-        return texts.compiled_text(function).text
-    except TapegenError as error:
-        return "".join(f"# {line}\n" for line in str(error).splitlines())
+class _Lazy(Mapping[str, str]):
+    """Texts by name, each printed when it is asked for."""
+
+    def __init__(self, printers: dict[str, Callable[[], str]]) -> None:
+        self._printers = printers
+
+    def __getitem__(self, name: str) -> str:
+        return self._printers[name]()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._printers)
+
+    def __len__(self) -> int:
+        return len(self._printers)
 
 
 # ---- the report ------------------------------------------------------------------------------------------------------

@@ -318,7 +318,7 @@ class Specialisation:
             stages = program.stages(scalar=True)
         except BadArgument:
             stages = program.stages(scalar=False)
-        return Inspection.of(program, stages, self._leaves())
+        return Inspection(program, stages, self._leaves())
 
     # ---- arguments ---------------------------------------------------------------------------------------------------
 

@@ -140,7 +140,7 @@ def test_nothing_recorded_is_said_so() -> None:
 
 def test_an_inspection_prints_the_pair_and_keeps_the_rest(tmp_path: Any) -> None:
     program = stages(tmp_path)
-    inspection = Inspection.of(Texts(program.lowered), program, [np.ones(10), 0.5, 7])
+    inspection = Inspection(Texts(program.lowered), program, [np.ones(10), 0.5, 7])
     shown = str(inspection)
     assert shown.index(str(inspection.report)) < shown.index("# ---- forward ---")
     assert shown.index(inspection.forward) < shown.index("# ---- backward ---") < shown.index(inspection.backward)
@@ -154,7 +154,7 @@ def test_an_inspection_prints_the_pair_and_keeps_the_rest(tmp_path: Any) -> None
 
 def test_a_program_without_compiled_form_says_why(tmp_path: Any) -> None:
     program = stages(tmp_path)
-    inspection = Inspection.of(Texts(program.lowered, "np.fft.fft has no compiled form here."), program)
+    inspection = Inspection(Texts(program.lowered, "np.fft.fft has no compiled form here."), program)
     assert inspection.compiled == "# np.fft.fft has no compiled form here.\n"
 
 
@@ -163,7 +163,7 @@ def test_a_program_without_compiled_form_says_why(tmp_path: Any) -> None:
 )
 def test_html_is_escaped_and_complete(tmp_path: Any, part: str) -> None:
     program = stages(tmp_path)
-    shown = Inspection.of(Texts(program.lowered), program)._repr_html_()
+    shown = Inspection(Texts(program.lowered), program)._repr_html_()
     assert part in shown
     assert "a < b" not in shown
     assert shown.count("<table") == shown.count("</table>")
