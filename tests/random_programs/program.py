@@ -7,7 +7,6 @@ import builtins
 import functools
 import hashlib
 import linecache
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import CodeType
@@ -98,26 +97,6 @@ def run_code(code: CodeType, numpy: Any, mathematics: Any, names: dict[str, Any]
     return namespace
 
 
-class _Fold(ast.NodeTransformer):
-    """`1.0 / (1.0 + 0.5)` becomes its value, as compilers make it."""
-
-    def generic_visit(self, node: ast.AST) -> ast.AST:
-        super().generic_visit(node)
-        operands = {ast.BinOp: ("left", "right"), ast.UnaryOp: ("operand",)}.get(type(node), ())
-        if operands and all(_is_number(getattr(node, name)) for name in operands):
-            try:
-                value = eval(ast.unparse(node), {})
-            except ArithmeticError:
-                return node
-            if type(value) in (int, float) and math.isfinite(value):
-                return ast.copy_location(ast.Constant(value), node)
-        return node
-
-
-def _is_number(node: ast.AST) -> bool:
-    return isinstance(node, ast.Constant) and type(node.value) in (int, float)
-
-
 class _Lift(ast.NodeTransformer):
     """`0.5` becomes `__float__(0.5)`."""
 
@@ -130,7 +109,7 @@ class _Lift(ast.NodeTransformer):
 
 @functools.lru_cache(maxsize=64)
 def _lifting(source: str, name: str) -> CodeType:
-    tree = ast.fix_missing_locations(_Lift().visit(_Fold().visit(ast.parse(source))))
+    tree = ast.fix_missing_locations(_Lift().visit(ast.parse(source)))
     return compile(tree, name, "exec")
 
 

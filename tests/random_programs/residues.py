@@ -13,6 +13,7 @@ import functools
 import math
 import zlib
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -25,11 +26,20 @@ class OutsideField(Exception):
 
 
 @functools.lru_cache(maxsize=4096)
-def _dyadic(x: float) -> int:
+def _rational(x: float) -> int:
+    """The residue of the simple fraction that a float stands for: 0.6666666666666666 is 2/3.
+
+    A number that a program writes out, or that a compiler computed from such numbers (1.0 / 1.5), is a short fraction
+    rounded a few times; taken back to the fraction it obeys the laws of the field exactly.  Fractions as short as this
+    lie further apart than the rounding reaches.
+    """
     if not math.isfinite(x):
         raise OutsideField(f"{x} is no residue")
-    numerator, denominator = x.as_integer_ratio()
-    return numerator * pow(denominator, -1, PRIME) % PRIME
+    exact = Fraction(x)
+    short = exact.limit_denominator(max(1, math.isqrt(int((1 << 42) / max(1.0, abs(x))))))
+    if abs(short - exact) <= abs(exact) / (1 << 50):
+        exact = short
+    return exact.numerator * pow(exact.denominator, -1, PRIME) % PRIME
 
 
 def residue(x: Any) -> int | None:
@@ -40,7 +50,7 @@ def residue(x: Any) -> int | None:
     if kind is int or kind is bool:
         return x % PRIME
     if kind is float:
-        return _dyadic(x)
+        return _rational(x)
     if isinstance(x, np.generic) and x.dtype.kind in "fiub":
         return residue(x.item())
     return None

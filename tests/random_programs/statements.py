@@ -229,6 +229,8 @@ class Statements(Simple):
         with self.inside(trips, "for", (loop,)):
             lines = [f"{xs} = []", f"for {loop} in range({trips}):", f"    {xs}.append({self.tame(self.scalar())})"]
         del self.env[loop]
+        if self.chance(0.3):
+            lines.append(f"{xs}[0] = {self.scalar(1)}")
         x = self.target("float", None, "x")
         self.define(Var(x, "float"))
         use = [
@@ -237,8 +239,6 @@ class Statements(Simple):
             f"{x} = {xs}.pop() * len({xs})",
             f"{x} = {xs}[{self.rng.randrange(trips)}] + np.sum(np.array({xs}))",
         ]
-        if self.chance(0.3):
-            lines.append(f"{xs}[0] = {self.scalar(1)}")
         return [*lines, self.choice(use)]
 
     def stmt_comprehension(self) -> Lines:
