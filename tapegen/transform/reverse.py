@@ -293,6 +293,23 @@ class _Reverser:
         cot.pending = []
         return cot.name
 
+    def _flush(self, stmt: Stmt) -> None:
+        """Settle what has been contributed to the places that a statement writes.
+
+        Those contributions are of reads after the statement: they must have arrived before the cotangent of what it
+        overwrites is cleared, also when they were made through another view of the place.
+        """
+        roots = frozenset().union(
+            *(self.facts.effects.writes.get(inner, frozenset()) for inner in rewrite.statements((stmt,)))
+        )
+        if not roots:
+            return
+        for var, cot in list(self.cotangents.items()):
+            if cot.pending and isinstance(var.type, Array) and not roots.isdisjoint(self.facts.effects.roots(var)):
+                if var in self.views and not self._has_shadow(var):
+                    raise self._unknown_view(var, "its argument is written while it is in use")
+                self.settle(var)
+
     def _has_shadow(self, var: Var) -> bool:
         value = self.views.get(var)
         if value is None:
@@ -305,13 +322,17 @@ class _Reverser:
         if value.func in (np.reshape, np.ravel) and isinstance(base.type, Array) and base.type.layout == "C":
             return True
         if var in self.stored:
-            raise AliasError(
-                f"whether {value.func.__name__} gives a view or a copy here depends on the layout of its argument, and "
-                "the result is written",
-                "copy first (np.ascontiguousarray(x).reshape(...)), or write into the original array",
-                self.scopes.assigns[var][0].origin,
-            )
+            raise self._unknown_view(var, "the result is written")
         return False
+
+    def _unknown_view(self, var: Var, why: str) -> AliasError:
+        value = self.views[var]
+        assert isinstance(value, Call)
+        return AliasError(
+            f"whether {value.func.__name__} gives a view or a copy depends on the layout of its argument, and {why}",
+            "copy first (np.ascontiguousarray(x).reshape(...)), or write into the original array",
+            self.scopes.assigns[var][0].origin,
+        )
 
     def _shadow(self, var: Var) -> Expr:
         """The same view of the cotangent of the base, for a view that elements are added to."""
@@ -433,6 +454,7 @@ class _Reverser:
                 self._assign(stmt)
             case Store():
                 if stmt.array in self.active:
+                    self._flush(stmt)
                     self._store(stmt)
             case Effect(Call(ops.append | ops.set_item)):
                 self.adjoints.list_effect(stmt)
@@ -589,6 +611,7 @@ class _Reverser:
         around, defined = self._touched(stmt)
         if not around and not defined:
             return
+        self._flush(stmt)
         for var in (*around, *defined):
             self.settle(var)
         state = {var: self.cotangents[var].named for var in defined}
@@ -651,6 +674,7 @@ class _Reverser:
         around, _ = self._touched(stmt)
         if not around:
             return None
+        self._flush(stmt)
         for var in around:
             self.settle(var)
         body = self.nested(stmt.body, around)

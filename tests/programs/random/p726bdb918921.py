@@ -1,0 +1,20 @@
+"""Random program of profile calls, seed 11.
+
+crash, joint IndexError generated text: File '/work/main/tapegen/specialise.py', line 338, in _run
+"""
+
+import math
+
+import numpy as np
+
+
+def f(b, w):
+    x = b.item()
+    return 1.0
+
+
+def ARGS():
+    return (np.array(1.0), np.array([1.0]))
+
+
+WRT = (1,)
