@@ -49,7 +49,7 @@ _UNFOLLOWED = frozenset(
         np.linalg.diagonal,
         np.linalg.matrix_transpose,
         np.asfortranarray,
-        *([np.unstack] if hasattr(np, "unstack") else []),  # NumPy 2.1
+        np.unstack,
     }
 )
 

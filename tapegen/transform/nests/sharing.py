@@ -40,7 +40,7 @@ Pairs = frozenset[frozenset[Var]]
 _FRESH = ("numpy", "scipy", "math", "operator", "_operator", "builtins", "cmath")
 _MAY_RETURN_ARGUMENT = frozenset(
     {np.diag, np.imag, np.asanyarray, np.broadcast_arrays, np.split, np.array_split, np.hsplit, np.vsplit, np.dsplit}
-    | {np.nan_to_num, np.require, np.unstack if hasattr(np, "unstack") else np.split}
+    | {np.nan_to_num, np.require, np.unstack}
 )
 
 
