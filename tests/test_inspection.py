@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html.parser import HTMLParser
 from types import SimpleNamespace
 from typing import Any
 
@@ -167,3 +168,35 @@ def test_html_is_escaped_and_complete(tmp_path: Any, part: str) -> None:
     assert part in shown
     assert "a < b" not in shown
     assert shown.count("<table") == shown.count("</table>")
+
+
+class Nesting(HTMLParser):
+    """Checks that every tag is closed by its own, inside what may hold it; collects what is shown."""
+
+    HOLDERS = {"tr": "table", "td": "tr", "th": "tr", "summary": "details"}  # noqa: RUF012
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.shown: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        assert tag not in self.HOLDERS or self.open[-1] == self.HOLDERS[tag]
+        self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.shown.append(data)
+
+
+def test_html_is_well_formed_and_shows_the_very_texts(tmp_path: Any) -> None:
+    program = stages(tmp_path)
+    inspection = Inspection.of(Texts(program.lowered), program, [np.ones(10), 0.5, 7])
+    page = Nesting()
+    page.feed(inspection._repr_html_())
+    page.close()
+    assert page.open == []
+    for text in (inspection.forward, inspection.backward, inspection.primal, inspection.joint, inspection.compiled):
+        assert text in page.shown
