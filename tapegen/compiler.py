@@ -132,6 +132,7 @@ def differentiate(
     tapes = [tape for tape in laid.tapes if tape.store in used_tapes]
     doc = _doc(expanded, wrt, results, sweeps, tapes, facts)
     joint = _joint(expanded, forward, backward, last, sweeps, gradients, doc, names)
+    stores = tuple(tape.store for tape in tapes)
     kept = tuple(sorted((v for v in backward_reads if v not in sweeps.seeds), key=lambda v: v.name))
     return Stages(
         lowered,
@@ -140,9 +141,9 @@ def differentiate(
         sweeps,
         recorded,
         laid,
-        joint,
-        _record_form(expanded, forward, last, kept, doc),
-        _pullback_form(expanded, backward, sweeps, gradients, kept, doc),
+        replace(joint, tapes=stores),
+        replace(_record_form(expanded, forward, last, kept, doc), tapes=stores),
+        replace(_pullback_form(expanded, backward, sweeps, gradients, kept, doc), tapes=stores),
         kept,
         wrt,
         sweeps.seeds,

@@ -18,6 +18,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 
@@ -231,7 +232,8 @@ def test_sample_compiled_agrees(program: Program) -> None:
 
 @pytest.mark.compiled
 @each(ACCEPTED)
-def test_compiled_agrees(program: Program) -> None:
+def test_compiled_agrees(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numba.config, "BOUNDSCHECK", 1)  # every access is checked once more
     check_compiled(program)
 
 

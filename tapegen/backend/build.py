@@ -30,17 +30,18 @@ from tapegen.backend.source import PythonSource
 from tapegen.errors import CompileLimit, Span
 
 
-def decorator_text(*, boundscheck: bool = True, fastmath: bool = False) -> str:
+def decorator_text(*, fastmath: bool = False) -> str:
     """The decorator under which compiled text keeps NumPy's meaning.
+
+    Without numba's own bounds checks: the text itself holds those that are needed (`transform.nests`), few of them in
+    inner loops, which keeps these fit for vector instructions and halves the time of compilation.
 
     Parameters
     ----------
-    boundscheck : bool
-        Whether indexing out of range raises IndexError instead of reading foreign memory.
     fastmath : bool
         Whether sums may be reordered and NaN and infinity be taken not to occur.
     """
-    options = ['error_model="numpy"', f"boundscheck={boundscheck}", *(["fastmath=True"] if fastmath else [])]
+    options = ['error_model="numpy"', *(["fastmath=True"] if fastmath else [])]
     return f"njit({', '.join(options)})"
 
 

@@ -224,6 +224,7 @@ class Function:
     doc: tuple[str, ...] = ()
     origin: Span | None = None
     globals: tuple[tuple[str, object], ...] = field(default=())  # extra names the text needs, e.g. opaque functions
+    tapes: tuple[Var, ...] = ()  # arrays that the sweeps themselves index, never out of bounds
 
 
 def type_of(expr: Expr) -> Type:

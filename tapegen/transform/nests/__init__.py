@@ -24,7 +24,7 @@ from tapegen.transform.nests.writer import NoCompiledForm
 __all__ = ["NoCompiledForm", "scalarise"]
 
 
-def scalarise(function: Function) -> Function:
+def scalarise(function: Function, *, boundscheck: bool = True) -> Function:
     """The same program without array expressions.
 
     Parameters
@@ -33,6 +33,8 @@ def scalarise(function: Function) -> Function:
         A finished function: sweeps joined, tapes laid out.  An axis of a parameter that its type does not mark as unit
         has another size than 1 (a size of 1 makes another specialisation), and parameters do not overlap each other
         where one of them is written.
+    boundscheck : bool
+        Whether indices that are not proved to be within bounds are checked.
 
     Returns
     -------
@@ -44,4 +46,4 @@ def scalarise(function: Function) -> Function:
     NoCompiledForm
         If a call is neither lowered nor taken by numba.
     """
-    return Nests(function).run()
+    return Nests(function, boundscheck).run()

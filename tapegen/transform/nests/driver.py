@@ -62,8 +62,8 @@ from tapegen.transform.nests.writer import Lazy, Loop, Writer
 class Nests(Writer):
     """Rewrites one function."""
 
-    def __init__(self, function: Function) -> None:
-        super().__init__(function, Sharing(function))
+    def __init__(self, function: Function, boundscheck: bool = True) -> None:
+        super().__init__(function, Sharing(function), boundscheck)
         self.function = function
         self.phantoms: dict[Var, str] = {}  # views that numba has no form for, by what makes them
         self.texts: dict[Var, Call] = {}  # strings by what they are made of
@@ -281,7 +281,7 @@ class Nests(Writer):
                 self.check_mask(base, mask)
                 joins.store_masked(self, base, mask, self._apart(stmt, value), stmt.accumulate)
                 return
-        target = loaded(self, self.array(array), index, array not in self.views)
+        target = loaded(self, self.array(array), index, array not in self.views, array in self.tapes)
         fill(self, target, fit(self, value, target.extents), stmt.accumulate)
 
     def _apart(self, stmt: Store, value: Lazy) -> Lazy:

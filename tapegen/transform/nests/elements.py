@@ -46,6 +46,8 @@ def scalar(w: Writer, expr: Any) -> Any:
         case Load(array, index, Scalar()):
             base = w.array(array)
             wraps = array not in w.views
+            if array in w.tapes:
+                return base.at(tuple(scalar(w, item) for item in index))
             where = tuple(
                 position(w, extent, scalar(w, item), wraps) for extent, item in zip(base.extents, index, strict=True)
             )
@@ -207,7 +209,7 @@ def lazy(w: Writer, expr: Any) -> Lazy:
         case Var():
             return w.array(expr)
         case Load(array, index):
-            return loaded(w, w.array(array), index, array not in w.views)
+            return loaded(w, w.array(array), index, array not in w.views, array in w.tapes)
         case Call(func) if func in LAZY:
             return LAZY[func](w, expr)
         case Call(func) if func in scalars.OPERATIONS:
@@ -259,8 +261,8 @@ def stored_once(w: Writer, x: Lazy) -> Lazy:
     return w.array(var)
 
 
-def loaded(w: Writer, base: Lazy, index: tuple[Any, ...], wraps: bool) -> Lazy:
-    """`base[index]` of slices, integers, new axes and arrays of integers or booleans."""
+def loaded(w: Writer, base: Lazy, index: tuple[Any, ...], wraps: bool, within: bool = False) -> Lazy:
+    """`base[index]` of slices, integers (`within` bounds if they need no check), new axes and arrays of indices."""
     items = list(index)
     for position_, item in enumerate(items):
         if not isinstance(item, Slice) and isinstance(item.type, Array) and item.type.dtype == "bool":
@@ -285,7 +287,8 @@ def loaded(w: Writer, base: Lazy, index: tuple[Any, ...], wraps: bool) -> Lazy:
             extents.append(size)
             rules.append(rule)
         else:
-            rules.append(_fixed(position(w, extent, w.let(scalar(w, item)), wraps)))
+            number = w.let(scalar(w, item))
+            rules.append(_fixed(number if within else position(w, extent, number, wraps)))
     return Lazy(tuple(extents), base.dtype, lambda index: base.at(tuple(rule(index) for rule in rules)))
 
 

@@ -8,7 +8,7 @@ import operator
 from tapegen.ir import ops
 from tapegen.ir.nodes import Call, Const, Expr
 from tapegen.ir.types import BOOL, INT
-from tapegen.transform.nests.affine import linear, minus, plus
+from tapegen.transform.nests.affine import Affine, linear, minus, plus
 from tapegen.transform.nests.bounds import Extent, stable
 from tapegen.transform.nests.writer import Writer
 
@@ -101,14 +101,14 @@ def position(w: Writer, extent: Extent, index: Expr, wraps: bool) -> Expr:
     """
     form, size = w.facts.form(index), extent.form
     if w.facts.nonnegative(-form - 1):
-        w.require(size + form, IndexError, OUT_OF_BOUNDS)
+        _require(w, size + form)
         return plus(index, extent.size)
     if w.facts.nonnegative(form):
-        w.require(size - 1 - form, IndexError, OUT_OF_BOUNDS)
+        _require(w, size - 1 - form)
         return index
     if _movable(w, index):
-        w.require(size - 1 - form, IndexError, OUT_OF_BOUNDS)
-        w.require(size + form, IndexError, OUT_OF_BOUNDS)
+        _require(w, size - 1 - form)
+        _require(w, size + form)
         if w.facts.nonnegative(form):
             return index
     else:
@@ -119,9 +119,19 @@ def position(w: Writer, extent: Extent, index: Expr, wraps: bool) -> Expr:
     return w.let(_ifelse(Call(operator.lt, (index, Const(0)), (), BOOL), plus(index, extent.size), index))
 
 
+def _require(w: Writer, form: Affine) -> None:
+    """Make sure that what keeps an index within bounds is not negative."""
+    if w.boundscheck:
+        w.require(form, IndexError, OUT_OF_BOUNDS)
+    else:
+        w.facts.assume(form)
+
+
 def checked(w: Writer, extent: Extent, index: Expr) -> Expr:
     """An integer after a check that it is an index along an axis, from the start or from the end."""
     index, size = w.let(index), w.clamped(extent)
+    if not w.boundscheck:
+        return index
     low = Call(operator.lt, (index, Call(operator.neg, (size,), (), INT)), (), BOOL)
     high = Call(operator.ge, (index, size), (), BOOL)
     w.check(Call(ops.or_, (low, high), (), BOOL), IndexError, OUT_OF_BOUNDS)

@@ -50,8 +50,9 @@ def atomic_index(w: Writer, load: Load) -> Load:
         elif item == Const(None):
             items.append(item)
         else:
-            extent = next(axes)
-            items.append(position(w, extent, w.let(scalar(w, item)), load.array not in w.views))
+            extent, number = next(axes), w.let(scalar(w, item))
+            own = load.array in w.tapes
+            items.append(number if own else position(w, extent, number, load.array not in w.views))
     return replace(load, index=tuple(items))
 
 

@@ -83,12 +83,14 @@ class Loop:
 class Writer(ABC):
     """State of the walk over one function."""
 
-    def __init__(self, function: Function, sharing: Sharing) -> None:
+    def __init__(self, function: Function, sharing: Sharing, boundscheck: bool) -> None:
         used = {part.name for part in function.params} | {name for name, _ in function.globals} | {function.name}
         for stmt in rewrite.statements(function.body):
             used |= {var.name for var in rewrite.defines(stmt)}
         self.names = NameSupply(used)
         self.sharing = sharing
+        self.boundscheck = boundscheck
+        self.tapes = frozenset(function.tapes)
         self.facts = Facts()
         self.views: dict[Var, tuple[Lazy, frozenset[Var]]] = {}
         self.layouts: dict[Var, str] = {}  # of arrays made here, where the type does not say
