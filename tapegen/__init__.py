@@ -1,6 +1,6 @@
 """tapegen: gradients of ordinary Python functions as readable, compiled Python."""
 
-from tapegen.api import Differentiable, differentiable, grad, value_and_grad, vjp
+from tapegen.api import Differentiable, differentiable, grad, jvp, value_and_grad, vjp
 from tapegen.errors import (
     AliasError,
     BadArgument,
@@ -40,6 +40,7 @@ __all__ = [
     "expands",
     "grad",
     "inactive",
+    "jvp",
     "linear",
     "partials",
     "pullback",

@@ -102,12 +102,39 @@ class Differentiable:
         """
         return self._specialise(args, kwargs).vjp()
 
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **kwargs: Any) -> tuple[Any, Any]:
+        """Value, and its derivative along a direction.
+
+        Parameters
+        ----------
+        primals : sequence
+            The positional arguments.
+        tangents : sequence
+            A direction for each of them, in its structure; None where an argument stays as it is.
+        **kwargs
+            Keyword arguments of the function; they have no direction.
+
+        Returns
+        -------
+        value, tangent
+            The tangent has the structure and the dtypes of the value; None where there are no floats.
+        """
+        if len(primals) != len(tangents):
+            raise BadArgument(
+                f"{len(primals)} arguments have {len(tangents)} tangents.", "Give None for a constant argument."
+            )
+        given = {k: tangent for k, tangent in enumerate(tangents) if tangent is not None}
+        if not given:
+            raise BadArgument("all tangents are None.", "Give a direction for one argument at least.")
+        return self._specialise(tuple(primals), kwargs, wrt=tuple(given)).jvp(given.values())
+
     def inspect(self, *args: Any, **kwargs: Any) -> Inspection:
         """The generated programs for arguments of these types; nothing is run."""
         return self._specialise(args, kwargs).inspect()
 
-    def _specialise(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Specialisation:
-        call = self._specialiser.specialise(args, kwargs, self.options)
+    def _specialise(self, args: tuple[Any, ...], kwargs: dict[str, Any], **changes: Any) -> Specialisation:
+        options = replace(self.options, **changes) if changes else self.options
+        call = self._specialiser.specialise(args, kwargs, options)
         self._last = call
         return call
 
@@ -166,7 +193,8 @@ def differentiable(
     Returns
     -------
     Differentiable
-        Call it like the function; `.grad`, `.value_and_grad`, `.vjp` and `.inspect` take the same arguments.
+        Call it like the function; `.grad`, `.value_and_grad`, `.vjp` and `.inspect` take the same arguments, `.jvp`
+        takes them as one sequence and their tangents as another.
     """
     options = Options(wrt if isinstance(wrt, int | str) else tuple(wrt), has_aux, backend, boundscheck, fastmath)
 
@@ -195,6 +223,11 @@ def value_and_grad(func: Callable[..., Any], wrt: Wrt = 0, **options: Any) -> Ca
 def vjp(func: Callable[..., Any], *args: Any, wrt: Wrt = 0, **options: Any) -> tuple[Any, Callable[[Any], Any]]:
     """Value of `func` at `args`, and its pullback."""
     return _with(func, wrt, options).vjp(*args)
+
+
+def jvp(func: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], **options: Any) -> tuple[Any, Any]:
+    """Value of `func` at `primals`, and its derivative along `tangents`; see `Differentiable.jvp`."""
+    return _with(func, 0, options).jvp(primals, tangents)
 
 
 def _with(func: Callable[..., Any], wrt: Wrt, options: dict[str, Any]) -> Differentiable:

@@ -18,6 +18,7 @@ from tapegen.ir.nodes import Assign, Block, Call, Comment, Const, Expr, For, Fun
 from tapegen.ir.types import Array, Scalar
 from tapegen.transform.expand import expand
 from tapegen.transform.facts import Facts, facts_of
+from tapegen.transform.forward import forward
 from tapegen.transform.record import Decision, Recorded, record
 from tapegen.transform.reverse import Sweeps, reverse
 from tapegen.transform.share import accumulations, share_loads, split_merges
@@ -97,6 +98,83 @@ def differentiate(
         Switch the recording analysis off (tests: results must not change).
     """
     names = NameSupply(_names_of(lowered) | set(user_names))
+    expanded, facts, results = _prepared(lowered, wrt, active_results, user_names, names)
+    last = expanded.body[-1]
+    assert isinstance(last, Return)
+    sweeps = reverse(expanded, wrt, active_results, facts, names)
+    recorded = record(expanded, sweeps, facts, names, user_names, everything=record_everything)
+    laid = lay_out(recorded, sweeps, facts.scopes, facts.shapes, names)
+
+    sweep = resolve_primal_as(laid.forward)
+    backward = resolve_primal_as(laid.backward)
+    gradients = sweeps.gradients
+    ends = set().union(*(rewrite.free_vars(expr) for expr in gradients)) if gradients else set()
+    backward = tidy(backward, ends, user_names)
+    wanted = reads_of(backward) | set().union(*(rewrite.free_vars(value) for value in last.values))
+    wanted |= {param for param in lowered.params if isinstance(param.type, Array)}
+    wanted |= ends
+    made = {var for stmt in laid.create for var in rewrite.defines(stmt)}
+    used_tapes = reads_of(backward)
+    create = tuple(stmt for stmt in laid.create if any(var in used_tapes for var in rewrite.defines(stmt)))
+    sweep = tidy(sweep, wanted | made, user_names, _defined(lowered.body))
+    sweep = _with_tapes(sweep, create)
+    backward_reads = reads_of(backward) | (ends - _defined(backward))
+
+    tapes = [tape for tape in laid.tapes if tape.store in used_tapes]
+    doc = _doc(expanded, wrt, results, sweeps, tapes, facts)
+    joint = _joint(expanded, sweep, backward, last, sweeps, gradients, doc, names)
+    stores = tuple(tape.store for tape in tapes)
+    kept = tuple(sorted((v for v in backward_reads if v not in sweeps.seeds), key=lambda v: v.name))
+    return Stages(
+        lowered,
+        expanded,
+        facts,
+        sweeps,
+        recorded,
+        laid,
+        replace(joint, tapes=stores),
+        replace(_record_form(expanded, sweep, last, kept, doc), tapes=stores),
+        replace(_pullback_form(expanded, backward, sweeps, gradients, kept, doc), tapes=stores),
+        kept,
+        wrt,
+        sweeps.seeds,
+        recorded.decisions,
+        tapes,
+    )
+
+
+def push_forward(
+    lowered: Function, wrt: tuple[Var, ...], active_results: tuple[bool, ...], user_names: Set[str]
+) -> Function:
+    """Derive the function that returns the results and the tangents of the active ones.
+
+    The tangents of the parameters in `wrt` are its last parameters.  See `differentiate` for the arguments.
+    """
+    names = NameSupply(_names_of(lowered) | set(user_names))
+    expanded, facts, results = _prepared(lowered, wrt, active_results, user_names, names)
+    pushed = forward(expanded, wrt, active_results, facts, names)
+    *body, last = pushed.body
+    assert isinstance(last, Return)
+    live = set().union(*(rewrite.free_vars(value) for value in last.values))
+    live |= {param for param in pushed.params if isinstance(param.type, Array)}
+    body = list(tidy(resolve_primal_as(tuple(body)), live, user_names, _defined(lowered.body)))
+    tangents = last.values[len(last.values) - sum(active_results) :]
+    doc = [
+        ("useful results:", f"{_listed(results)}  (tangents: {_listed(v for v in tangents if isinstance(v, Var))})"),
+        ("varying inputs:", f"{_listed(wrt)}  (tangents: {_listed(pushed.params[len(lowered.params) :])})"),
+    ]
+    head = f"Value of {lowered.name} and its tangent."
+    return replace(pushed, body=(*body, last), doc=(head, "", *_table(doc + _mutated(expanded, facts, "tangents"))))
+
+
+def _prepared(
+    lowered: Function,
+    wrt: tuple[Var, ...],
+    active_results: tuple[bool, ...],
+    user_names: Set[str],
+    names: NameSupply,
+) -> tuple[Function, Facts, list[Var]]:
+    """The program as both modes take it: formulas written out, shared loads, results with names of their own."""
     *body, last = lowered.body
     assert isinstance(last, Return)
     results = [v for v, active in zip(last.values, active_results, strict=True) if active and isinstance(v, Var)]
@@ -110,66 +188,33 @@ def differentiate(
         expanded = replace(expanded, body=shared)
         facts = facts_of(expanded, wrt, results)
     _refuse_conflicts(facts)
-    sweeps = reverse(expanded, wrt, active_results, facts, names)
-    recorded = record(expanded, sweeps, facts, names, user_names, everything=record_everything)
-    laid = lay_out(recorded, sweeps, facts.scopes, facts.shapes, names)
+    return expanded, facts, results
 
-    forward = resolve_primal_as(laid.forward)
-    backward = resolve_primal_as(laid.backward)
-    gradients = sweeps.gradients
-    ends = set().union(*(rewrite.free_vars(expr) for expr in gradients)) if gradients else set()
-    backward = tidy(backward, ends, user_names)
-    wanted = reads_of(backward) | set().union(*(rewrite.free_vars(value) for value in last.values))
-    wanted |= {param for param in lowered.params if isinstance(param.type, Array)}
-    wanted |= ends
-    made = {var for stmt in laid.create for var in rewrite.defines(stmt)}
-    used_tapes = reads_of(backward)
-    create = tuple(stmt for stmt in laid.create if any(var in used_tapes for var in rewrite.defines(stmt)))
-    forward = tidy(forward, wanted | made, user_names, _defined(lowered.body))
-    forward = _with_tapes(forward, create)
-    backward_reads = reads_of(backward) | (ends - _defined(backward))
 
-    tapes = [tape for tape in laid.tapes if tape.store in used_tapes]
-    doc = _doc(expanded, wrt, results, sweeps, tapes, facts)
-    joint = _joint(expanded, forward, backward, last, sweeps, gradients, doc, names)
-    stores = tuple(tape.store for tape in tapes)
-    kept = tuple(sorted((v for v in backward_reads if v not in sweeps.seeds), key=lambda v: v.name))
-    return Stages(
-        lowered,
-        expanded,
-        facts,
-        sweeps,
-        recorded,
-        laid,
-        replace(joint, tapes=stores),
-        replace(_record_form(expanded, forward, last, kept, doc), tapes=stores),
-        replace(_pullback_form(expanded, backward, sweeps, gradients, kept, doc), tapes=stores),
-        kept,
-        wrt,
-        sweeps.seeds,
-        recorded.decisions,
-        tapes,
-    )
+def _listed(variables: Iterable[Var]) -> str:
+    return ", ".join(var.name for var in variables) or "nothing"
+
+
+def _table(rows: list[tuple[str, str]]) -> tuple[str, ...]:
+    width = max(len(head) for head, _ in rows)
+    return tuple(f"{head:<{width}}  {text}" for head, text in rows)
+
+
+def _mutated(function: Function, facts: Facts, kind: str) -> list[tuple[str, str]]:
+    mutated = [param for param in function.params if param.name in facts.effects.mutated_params]
+    return [("mutated:", f"{_listed(mutated)}  ({kind} belong to the values on entry)")] if mutated else []
 
 
 def _doc(
     function: Function, wrt: tuple[Var, ...], results: list[Var], sweeps: Sweeps, tapes: list[Tape], facts: Facts
 ) -> tuple[str, ...]:
     """What the docstrings of all forms say about the program."""
-
-    def listed(variables: Iterable[Var]) -> str:
-        return ", ".join(var.name for var in variables) or "nothing"
-
     rows = [
-        ("useful results:", listed(results) + (f"  (seed: {listed(sweeps.seeds)})" if sweeps.seeds else "")),
-        ("varying inputs:", listed(wrt)),
-        ("recorded:", listed(tape.var for tape in tapes)),
+        ("useful results:", _listed(results) + (f"  (seed: {_listed(sweeps.seeds)})" if sweeps.seeds else "")),
+        ("varying inputs:", _listed(wrt)),
+        ("recorded:", _listed(tape.var for tape in tapes)),
     ]
-    mutated = [param for param in function.params if param.name in facts.effects.mutated_params]
-    if mutated:
-        rows.append(("mutated:", f"{listed(mutated)}  (cotangents belong to the values on entry)"))
-    width = max(len(head) for head, _ in rows)
-    return tuple(f"{head:<{width}}  {text}" for head, text in rows)
+    return _table(rows + _mutated(function, facts, "cotangents"))
 
 
 def _names_of(function: Function) -> set[str]:

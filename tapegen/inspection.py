@@ -37,6 +37,10 @@ class Texts(Protocol):
     def primal(self) -> Function:
         """The primal as a person would read it."""
 
+    @property
+    def pushed(self) -> Function:
+        """The program that computes tangents next to values."""
+
     def text(self, function: Function) -> PythonSource:
         """The readable text of a program."""
 
@@ -173,6 +177,8 @@ class Inspection:
         Value and gradient in one function.
     compiled : str
         The joint function as numba gets it.
+    tangent : str
+        The value and its derivative along a direction in one function.
     stages : mapping of str to str
         Intermediate programs: "lower", "expand", "reverse", "record" and "fuse".
     report : Report
@@ -208,6 +214,10 @@ class Inspection:
             return "".join(f"# {line}\n" for line in str(error).splitlines())
 
     @cached_property
+    def tangent(self) -> str:
+        return self._texts.text(self._texts.pushed).text
+
+    @cached_property
     def stages(self) -> Mapping[str, str]:
         programs = self._programs
         return _Lazy(
@@ -224,7 +234,8 @@ class Inspection:
         return "\n\n".join([str(self.report), _ruler("forward"), self.forward, _ruler("backward"), self.backward])
 
     def __repr__(self) -> str:
-        return f"<inspection of {self.report.function}: .primal .forward .backward .joint .compiled .stages .report>"
+        parts = ".primal .forward .backward .joint .compiled .tangent .stages .report"
+        return f"<inspection of {self.report.function}: {parts}>"
 
     def _repr_html_(self) -> str:
         pair = "".join(

@@ -31,6 +31,7 @@ from tapegen.frontend.structure import (
 from tapegen.inspection import Inspection
 from tapegen.ir.nodes import Block, Function, If, Raise, Return, Var
 from tapegen.ir.types import Array, ListOf, Scalar, is_floating
+from tapegen.tangents import argument_tangents, as_result, result_tangent
 from tapegen.transform.nests import NoCompiledForm, scalarise
 
 if TYPE_CHECKING:
@@ -208,6 +209,16 @@ class Program:
 
         return self._once(f"stages {scalar}", make)
 
+    @property
+    def pushed(self) -> Function:
+        """The program that computes tangents next to values."""
+
+        def make() -> Function:
+            results = self.active_results(scalar=False)
+            return compiler.push_forward(self.lowered.function, self.wrt_vars(), results, self.user_names)
+
+        return self._once("pushed", make)
+
     def text(self, function: Function) -> PythonSource:
         """The readable text."""
         return emit(function, modules=self.lowered.modules, header=self._header())
@@ -312,6 +323,30 @@ class Specialisation:
             return self._gradient(dict(zip(stages.wrt, gradients, strict=True)))
 
         return value, pullback
+
+    def jvp(self, tangents: Iterable[Any]) -> tuple[Any, Any]:
+        """Value and tangent; `tangents` are those of the arguments of `wrt`, in order."""
+        program = self.program
+        given: dict[Var, Any] = {}
+        for name, tangent in zip(program.wrt_names(), tangents, strict=True):
+            template = program.wrt_template(name)
+            for leaf, dot in argument_tangents(name, template, self.arguments[name], tangent):
+                var = program.lowered.param_of(leaf)
+                if var is not None:
+                    given.setdefault(var, dot)
+        wrt = program.wrt_vars()
+        if _never_returns(program.lowered.function.body[:-1]):
+            self.value()  # raises what plain Python raises
+        values = self._run("jvp", program.pushed, [*self._leaves(), *(given[var] for var in wrt)])
+        last = program.lowered.function.body[-1]
+        assert isinstance(last, Return)
+        active = [k for k, is_active in enumerate(program.active_results(scalar=False)) if is_active]
+        count = len(values) - len(active)
+        taken: list[Any] = []
+        for position, dot in zip(active, values[count:], strict=True):
+            taken.append(as_result(dot, last.values[position].type, taken))
+        value = self._result(values[:count])
+        return value, result_tangent(program.lowered.output, dict(zip(active, taken, strict=True)))
 
     def inspect(self) -> Inspection:
         program = self.program

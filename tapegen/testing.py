@@ -134,7 +134,10 @@ class _Call:
         extra = {f"{name}_dot": tangents.get(name, 0.0) for name in self.rule.wrt}
         if "out" in inspect.signature(self.rule.pushforward).parameters:
             extra["out"] = out
-        return self._run(self.rule.pushforward, {}, extra)
+        found = self._run(self.rule.pushforward, {}, extra)
+        if not isinstance(out, tuple):
+            return found
+        return tuple(np.zeros_like(value) if dot is None else dot for value, dot in zip(out, found, strict=True))
 
     def cotangents(self, changed: dict[str, Any], out: Any, out_bar: Any) -> dict[str, Any]:
         """What the rule gives, by argument name, summed to the shapes of the arguments as the compiler does."""

@@ -71,7 +71,7 @@ class Texts:
     """A stand-in for the specialisation that prints."""
 
     def __init__(self, function: Function, refusal: str = "") -> None:
-        self.primal = function
+        self.primal = self.pushed = function
         self.refusal = refusal
 
     def text(self, function: Function) -> PythonSource:
@@ -193,7 +193,7 @@ class Nesting(HTMLParser):
 
 def test_html_is_well_formed_and_shows_the_very_texts(tmp_path: Any) -> None:
     program = stages(tmp_path)
-    inspection = Inspection.of(Texts(program.lowered), program, [np.ones(10), 0.5, 7])
+    inspection = Inspection(Texts(program.lowered), program, [np.ones(10), 0.5, 7])
     page = Nesting()
     page.feed(inspection._repr_html_())
     page.close()

@@ -60,10 +60,20 @@ def divmod_(x, y, *, out, out_bar):
     return out_bar[1], -out[0] * out_bar[1]
 
 
+@divmod_.pushforward
+def divmod_pushforward(x, y, *, out, x_dot, y_dot):
+    return None, x_dot - out[0] * y_dot
+
+
 @pullback(np.modf, math.modf, shapes=[fixed(1.3)])
 def modf(x, *, out_bar):
     """The whole part is piecewise constant."""
     return out_bar[0]
+
+
+@modf.pushforward
+def modf_pushforward(x, *, x_dot):
+    return x_dot, None
 
 
 @partials(np.negative, operator.neg, domain=[(-2.0, 2.0)])
@@ -314,12 +324,22 @@ def fmax(x, y, *, out_bar):
     return x_bar, y_bar
 
 
+@fmax.pushforward
+def fmax_pushforward(x, y, *, x_dot, y_dot):
+    return np.where((x > y) | np.isnan(y), x_dot, np.where(x == y, 0.5 * (x_dot + y_dot), y_dot))
+
+
 @pullback(np.fmin, wrt=("x", "y"), shapes=[(4,), (4,)])
 def fmin(x, y, *, out_bar):
     """As `minimum`, but a number wins against NaN."""
     x_bar = np.where((x < y) | np.isnan(y), out_bar, np.where(x == y, 0.5 * out_bar, 0.0))
     y_bar = np.where((x > y) | np.isnan(x), out_bar, np.where(x == y, 0.5 * out_bar, 0.0))
     return x_bar, y_bar
+
+
+@fmin.pushforward
+def fmin_pushforward(x, y, *, x_dot, y_dot):
+    return np.where((x < y) | np.isnan(y), x_dot, np.where(x == y, 0.5 * (x_dot + y_dot), y_dot))
 
 
 @partials(np.clip, domain=[(-2.0, 2.0), (-1.0, -0.5), (0.5, 1.0)])

@@ -70,12 +70,22 @@ def det(a, *, out, out_bar):
     return np.expand_dims(out_bar * out, (-2, -1)) * matrix_transpose(np.linalg.inv(a))
 
 
+@det.pushforward
+def det_pushforward(a, *, out, a_dot):
+    return out * np.sum(matrix_transpose(np.linalg.inv(a)) * a_dot, axis=(-2, -1))
+
+
 @pullback(np.linalg.slogdet, shapes=[regular])
 def slogdet(a, *, out_bar):
     """The sign carries no derivative."""
     if np.ndim(a) == 2:
         return out_bar[1] * np.linalg.inv(a).T
     return np.expand_dims(out_bar[1], (-2, -1)) * matrix_transpose(np.linalg.inv(a))
+
+
+@slogdet.pushforward
+def slogdet_pushforward(a, *, a_dot):
+    return None, np.sum(matrix_transpose(np.linalg.inv(a)) * a_dot, axis=(-2, -1))
 
 
 @pullback(np.linalg.pinv, shapes=[full_rank])
@@ -86,6 +96,15 @@ def pinv(a, *, out, out_bar):
     rest_left = np.eye(np.shape(a)[-2], dtype=a.dtype) - a @ out
     rest_right = np.eye(np.shape(a)[-1], dtype=a.dtype) - out @ a
     return -out_t @ out_bar @ out_t + rest_left @ bar_t @ out @ out_t + out_t @ out @ bar_t @ rest_right
+
+
+@pinv.pushforward
+def pinv_pushforward(a, *, out, a_dot):
+    out_t = matrix_transpose(out)
+    dot_t = matrix_transpose(a_dot)
+    rest_left = np.eye(np.shape(a)[-2], dtype=a.dtype) - a @ out
+    rest_right = np.eye(np.shape(a)[-1], dtype=a.dtype) - out @ a
+    return -out @ a_dot @ out + out @ out_t @ dot_t @ rest_left + rest_right @ dot_t @ out_t @ out
 
 
 @expands(np.linalg.matrix_power, shapes=[regular, fixed(5)])
@@ -140,6 +159,24 @@ def lower_half(x):
     return np.tril(x) - 0.5 * x * np.eye(np.shape(x)[-1], dtype=x.dtype)
 
 
+@cholesky.pushforward
+def cholesky_pushforward(a, *, upper=False, out, a_dot):
+    if upper:
+        return matrix_transpose(cholesky_dot(matrix_transpose(out), matrix_transpose(a_dot)))
+    return cholesky_dot(out, a_dot)
+
+
+def cholesky_dot(lower, a_dot):
+    """Tangent of a factor from the lower triangle of that of the matrix."""
+    inverse = np.linalg.inv(lower)
+    return lower @ lower_half(inverse @ symmetric_from(a_dot) @ matrix_transpose(inverse))
+
+
+def symmetric_from(x):
+    """The symmetric matrix with the lower triangle of `x`."""
+    return np.tril(x) + matrix_transpose(np.tril(x, -1))
+
+
 @pullback(np.linalg.eigh, shapes=[positive_definite])
 def eigh(a, UPLO="L", *, out, out_bar):
     """NumPy reads one triangle only.  Eigenvectors of equal eigenvalues have no derivative (inf or NaN)."""
@@ -154,6 +191,21 @@ def eigh(a, UPLO="L", *, out, out_bar):
     if UPLO == "L" or UPLO == "l":
         return lower_half(s + matrix_transpose(s))
     return matrix_transpose(lower_half(s + matrix_transpose(s)))
+
+
+@eigh.pushforward
+def eigh_pushforward(a, UPLO="L", *, out, a_dot):
+    w, v = out
+    if UPLO == "L" or UPLO == "l":
+        s = symmetric_from(a_dot)
+    else:
+        s = symmetric_from(matrix_transpose(a_dot))
+    turn = matrix_transpose(v) @ s @ v
+    unit = np.eye(np.shape(w)[-1], dtype=w.dtype)
+    off_diagonal = (1.0 - unit) * turn
+    gap = np.expand_dims(w, -2) - np.expand_dims(w, -1)
+    inner = np.where(off_diagonal == 0.0, 0.0, off_diagonal / np.where(off_diagonal == 0.0, 1.0, gap))
+    return np.sum(unit * turn, axis=-1), v @ inner
 
 
 @expands(np.linalg.eigvalsh, shapes=[positive_definite])
@@ -171,6 +223,15 @@ def qr(a, mode="reduced", *, out, out_bar):
     m = r @ matrix_transpose(np.triu(r_bar)) - matrix_transpose(q_bar) @ q
     symmetric = np.tril(m) + matrix_transpose(np.tril(m, -1))
     return matrix_transpose(np.linalg.solve(r, matrix_transpose(q_bar + q @ symmetric)))
+
+
+@qr.pushforward
+def qr_pushforward(a, mode="reduced", *, out, a_dot):
+    q, r = out
+    slope = matrix_transpose(np.linalg.solve(matrix_transpose(r), matrix_transpose(a_dot)))
+    inner = matrix_transpose(q) @ slope
+    turn = np.tril(inner, -1) - matrix_transpose(np.tril(inner, -1))
+    return slope - q @ (inner - turn), (inner - turn) @ r
 
 
 @expands(np.linalg.svdvals, shapes=[full_rank])
@@ -204,6 +265,30 @@ def svd(a, full_matrices=True, compute_uv=True, *, out, out_bar):
     return a_bar + u @ matrix_transpose((v_bar - v @ (vh @ v_bar)) / row)
 
 
+@svd.pushforward
+def svd_pushforward(a, full_matrices=True, compute_uv=True, *, out, a_dot):
+    if not compute_uv:
+        u, _, vh = np.linalg.svd(a, full_matrices=False)
+        return np.sum(u * (a_dot @ matrix_transpose(vh)), axis=-2)
+    u, s, vh = out
+    ut = matrix_transpose(u)
+    v = matrix_transpose(vh)
+    row = np.expand_dims(s, -2)
+    column = np.expand_dims(s, -1)
+    unit = np.eye(np.shape(s)[-1], dtype=s.dtype)
+    gap = (row - column) * (row + column)
+    inner = ut @ a_dot @ v
+    turn_u = (1.0 - unit) * (inner * row + column * matrix_transpose(inner))
+    turn_v = (1.0 - unit) * (column * inner + matrix_transpose(inner) * row)
+    turn_u = np.where(turn_u == 0.0, 0.0, turn_u / np.where(turn_u == 0.0, 1.0, gap))
+    turn_v = np.where(turn_v == 0.0, 0.0, turn_v / np.where(turn_v == 0.0, 1.0, gap))
+    left = a_dot @ v
+    right = matrix_transpose(a_dot) @ u
+    u_dot = u @ turn_u + (left - u @ (ut @ left)) / row
+    v_dot = v @ turn_v + (right - v @ (vh @ right)) / row
+    return u_dot, np.sum(unit * inner, axis=-1), matrix_transpose(v_dot)
+
+
 # ---- norms ---------------------------------------------------------------------------------------------------------
 
 
@@ -218,6 +303,19 @@ def norm(x, ord=None, axis=None, keepdims=False, *, out, out_bar):
     if len(axes) == 1:
         return vector_norm_bar(x, ord, axis, length, length_bar)
     return matrix_norm_bar(x, ord, axis, length, length_bar)
+
+
+@norm.pushforward
+def norm_pushforward(x, ord=None, axis=None, keepdims=False, *, out, x_dot):
+    axes = axes_tuple(axis, np.ndim(x))
+    if ord is None or ord == "fro" or (len(axes) == 1 and ord == 2):
+        return np.sum(x * x_dot, axis=axis, keepdims=keepdims) / (out + (out == 0.0))
+    length = keep_axis(out, axis, keepdims)
+    if len(axes) == 1:
+        slope = vector_norm_bar(x, ord, axis, length, 1.0)
+    else:
+        slope = matrix_norm_bar(x, ord, axis, length, 1.0)
+    return np.sum(slope * x_dot, axis=axis, keepdims=keepdims)
 
 
 def vector_norm_bar(x, ord, axis, length, length_bar):

@@ -74,9 +74,19 @@ def inner(a, b, *, out_bar):
     return contraction_bar(a, b, (np.ndim(a) - 1,), (np.ndim(b) - 1,), out_bar)
 
 
+@inner.pushforward
+def inner_pushforward(a, b, *, a_dot, b_dot):
+    return np.inner(a_dot, b) + np.inner(a, b_dot)
+
+
 @pullback(np.vdot, wrt=("a", "b"), shapes=[(4,), (4,)])
 def vdot(a, b, *, out_bar):
     return out_bar * np.reshape(b, np.shape(a)), out_bar * np.reshape(a, np.shape(b))
+
+
+@vdot.pushforward
+def vdot_pushforward(a, b, *, a_dot, b_dot):
+    return np.vdot(a_dot, b) + np.vdot(a, b_dot)
 
 
 @pullback(np.outer, np.linalg.outer, wrt=("a", "b"), shapes=[(3,), (4,)])
@@ -95,6 +105,11 @@ def outer_pushforward(a, b, *, a_dot, b_dot):
 def tensordot(a, b, axes=2, *, out_bar):
     a_axes, b_axes = contracted_axes(axes, np.ndim(a), np.ndim(b))
     return contraction_bar(a, b, a_axes, b_axes, out_bar)
+
+
+@tensordot.pushforward
+def tensordot_pushforward(a, b, axes=2, *, a_dot, b_dot):
+    return np.tensordot(a_dot, b, axes) + np.tensordot(a, b_dot, axes)
 
 
 @compile_time
@@ -207,6 +222,16 @@ def einsum(subscripts, *operands, out_bar):
             bar = np.broadcast_to(np.expand_dims(bar, missing), np.shape(operand))
         bars = bars + (bar,)
     return bars
+
+
+@einsum.pushforward
+def einsum_pushforward(subscripts, *operands, operands_dot):
+    terms = operands_dot[:1] + operands[1:]
+    total = np.einsum(subscripts, *terms)
+    for k in range(1, len(operands)):
+        terms = operands[:k] + operands_dot[k : k + 1] + operands[k + 1 :]
+        total = total + np.einsum(subscripts, *terms)
+    return total
 
 
 def einsum_terms(subscripts):

@@ -83,14 +83,22 @@ def product_of_others(x, axis):
 
 @pullback(np.prod, shapes=[(3, 4)])
 def prod(a, axis=None, dtype=None, *, keepdims=False, out_bar):
+    return prod_slope(a, axis) * keep_axis(out_bar, axis, keepdims)
+
+
+@prod.pushforward
+def prod_pushforward(a, axis=None, dtype=None, *, keepdims=False, a_dot):
+    return np.sum(prod_slope(a, axis) * a_dot, axis=axis, keepdims=keepdims)
+
+
+def prod_slope(a, axis):
+    """Derivative of the product by each of its factors."""
     if isinstance(axis, tuple):
         require(len(axis) == 1, "np.prod over several axes has no rule.", "Multiply over one axis at a time.")
         axis = axis[0]
     if axis is None:
-        others = unflat(product_of_others(flat(a), 0), a)
-    else:
-        others = product_of_others(a, axis)
-    return others * keep_axis(out_bar, axis, keepdims)
+        return unflat(product_of_others(flat(a), 0), a)
+    return product_of_others(a, axis)
 
 
 # ---- largest and smallest ------------------------------------------------------------------------------------------
@@ -156,6 +164,25 @@ def cumprod_rows_bar(rows, out_bar):
         rows_bar[k] += rows[k + 1] * rows_bar[k + 1]
     rows_bar[1:] *= np.cumprod(rows[:-1], axis=0)
     return rows_bar
+
+
+@cumprod.pushforward
+def cumprod_pushforward(a, axis=None, dtype=None, *, a_dot):
+    if axis is None:
+        return cumprod_rows_dot(flat(a), flat(a_dot))
+    if axis % np.ndim(a) == 0:
+        return cumprod_rows_dot(a, a_dot)
+    rows_dot = cumprod_rows_dot(np.moveaxis(a, axis, 0), np.moveaxis(a_dot, axis, 0))
+    return np.moveaxis(rows_dot, 0, axis)
+
+
+def cumprod_rows_dot(rows, rows_dot):
+    """Tangent of `np.cumprod(rows, axis=0)`."""
+    out_dot = np.copy(rows_dot)
+    out_dot[1:] *= np.cumprod(rows[:-1], axis=0)
+    for k in range(1, np.shape(rows)[0]):
+        out_dot[k] += rows[k] * out_dot[k - 1]
+    return out_dot
 
 
 @linear(np.diff, in_="a", shapes=[(3, 4)])

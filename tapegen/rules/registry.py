@@ -46,7 +46,10 @@ class Rule:
         Where the automatic test samples: an interval per argument; or for each positional argument a shape (tuple),
         a list of them for a sequence of arrays, or a function of a `numpy.random.Generator` that makes the argument.
     pushforward : callable or None
-        For "pullback" rules: `pushforward(*args, out=, <name>_dot=...)`, the tangent of the result.
+        For "pullback" rules: `pushforward(*args, out=, <name>_dot=...)`, the tangent of the result; of several results
+        a tuple, with None for one that carries no derivative.
+    constant : tuple of str
+        For "linear" rules: keywords that only add a part which does not depend on `wrt`; tangents leave them out.
     """
 
     func: Callable[..., Any]
@@ -57,6 +60,7 @@ class Rule:
     domain: Sequence[tuple[float, float]] | None = None
     shapes: Sequence[Any] | None = None
     pushforward: Callable[..., Any] | None = None
+    constant: tuple[str, ...] = ()
 
     def reads(self, name: str) -> bool:
         """Whether the body declares the keyword `name` ("out" or "out_bar")."""
@@ -136,11 +140,15 @@ def partials(
 
 
 def linear(
-    *funcs: Callable[..., Any], in_: str | tuple[str, ...], shapes: Sequence[Any] | None = None
+    *funcs: Callable[..., Any],
+    in_: str | tuple[str, ...],
+    shapes: Sequence[Any] | None = None,
+    constant: tuple[str, ...] = (),
 ) -> Callable[[Body], Body]:
     """Register the transpose of a function that is linear in the arguments named by `in_`, jointly.
 
-    Forward mode is the function itself (a part that does not depend on these arguments is allowed).
+    Forward mode is the function itself without the keywords named by `constant`, which add a part that does not depend
+    on these arguments.
 
     Examples
     --------
@@ -152,7 +160,7 @@ def linear(
 
     def register(body: Body) -> Body:
         for func in funcs:
-            _register(Rule(func, "linear", body, wrt=wrt, shapes=shapes))
+            _register(Rule(func, "linear", body, wrt=wrt, shapes=shapes, constant=constant))
         return body
 
     return register

@@ -44,14 +44,33 @@ def logsumexp(a, axis=None, b=None, keepdims=False, return_sign=False, *, out, o
     return b * share, share
 
 
+@logsumexp.pushforward
+def logsumexp_pushforward(a, axis=None, b=None, keepdims=False, return_sign=False, *, out, a_dot, b_dot):
+    top = keep_axis(np.where(np.isfinite(out), out, 0.0), axis, keepdims)
+    share = np.exp(a - top)
+    if b is None:
+        return np.sum(share * a_dot, axis=axis, keepdims=keepdims)
+    return np.sum(share * (b * a_dot + b_dot), axis=axis, keepdims=keepdims)
+
+
 @pullback(special.softmax, shapes=[(3, 4)])
 def softmax(x, axis=None, *, out, out_bar):
     return out * (out_bar - kept_sum(out * out_bar, axis))
 
 
+@softmax.pushforward
+def softmax_pushforward(x, axis=None, *, out, x_dot):
+    return out * (x_dot - kept_sum(out * x_dot, axis))
+
+
 @pullback(special.log_softmax, shapes=[(3, 4)])
 def log_softmax(x, axis=None, *, out, out_bar):
     return out_bar - np.exp(out) * kept_sum(out_bar, axis)
+
+
+@log_softmax.pushforward
+def log_softmax_pushforward(x, axis=None, *, out, x_dot):
+    return x_dot - kept_sum(np.exp(out) * x_dot, axis)
 
 
 # ---- entropy -------------------------------------------------------------------------------------------------------
@@ -144,9 +163,19 @@ def polygamma(n, x, *, out_bar):
     return special.polygamma(n + 1, x) * out_bar
 
 
+@polygamma.pushforward
+def polygamma_pushforward(n, x, *, x_dot):
+    return special.polygamma(n + 1, x) * x_dot
+
+
 @pullback(special.zeta, wrt="q", shapes=[fixed(2.0), positive])
 def zeta(x, q, *, out_bar):
     return -x * special.zeta(x + 1.0, q) * out_bar
+
+
+@zeta.pushforward
+def zeta_pushforward(x, q, *, q_dot):
+    return -x * special.zeta(x + 1.0, q) * q_dot
 
 
 @partials(special.beta, domain=[(0.3, 4.0), (0.3, 4.0)], nonfinite=True)

@@ -2,48 +2,35 @@
 
 from __future__ import annotations
 
-import inspect
-import math
 import operator
-from collections import Counter
-from collections.abc import Callable, Iterable
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tapegen.analysis.activity import active_operands
 from tapegen.analysis.shapes import Extents
-from tapegen.errors import MissingRule, NotDifferentiable
-from tapegen.frontend.lower import inline_call
-from tapegen.frontend.structure import Abstract, Leaf, StaticValue, Struct, leaves_of
+from tapegen.errors import NotDifferentiable
+from tapegen.frontend.structure import Abstract, Struct
 from tapegen.ir import build, ops, rewrite
-from tapegen.ir.nodes import (
-    Assign,
-    Block,
-    Call,
-    Const,
-    Effect,
-    Expr,
-    For,
-    Index,
-    Load,
-    Raise,
-    Slice,
-    Stmt,
-    Store,
-    Tuple,
-    Var,
-)
+from tapegen.ir.nodes import Assign, Block, Call, Const, Effect, Expr, For, Index, Load, Slice, Store, Tuple, Var
 from tapegen.ir.types import INT, Array, ListOf, Scalar
-from tapegen.rules.registry import Rule, rule_of
+from tapegen.rules.registry import Rule
+from tapegen.transform.applied import (
+    bind_arguments,
+    expression_of,
+    inlined,
+    local_partials,
+    needed,
+    needs_strong_zero,
+    never_raising,
+    refuse_other_active,
+    rule_for,
+)
 
 if TYPE_CHECKING:
     from tapegen.transform.reverse import _Reverser
 
-
-_RAISES_INSTEAD = frozenset({operator.truediv, math.log, math.log2, math.log10, math.log1p, math.exp, math.atanh})
-"""Functions of Python floats that raise where a partial derivative would not be finite."""
 
 _BROADCASTS = frozenset(
     {np.where, np.maximum, np.minimum, np.fmax, np.fmin, np.full, np.full_like, np.broadcast_to, np.clip}
@@ -65,14 +52,7 @@ class Adjoints:
         if call.func is ops.item:
             self._item(stmt, targets[0], call, totals)
             return
-        rule = rule_of(call.func)
-        if rule is None:
-            name = getattr(call.func, "__name__", str(call.func))
-            raise MissingRule(
-                f"{name} has no derivative rule",
-                "register one with @tg.partials, @tg.linear, @tg.pullback or @tg.expands, or declare it tg.inactive",
-                stmt.origin,
-            )
+        rule = rule_for(call, stmt)
         if rule.kind == "inactive":
             return
         if not any(var in self.reverser.active for var in active_operands(call)):
@@ -89,21 +69,10 @@ class Adjoints:
     # ---- kinds of rule -----------------------------------------------------------------------------------------------
 
     def _partials(self, stmt: Assign, target: Var, call: Call, rule: Rule, total: Expr) -> None:
-        assert rule.body is not None
-        extra = {"out": target} if rule.reads("out") else {}
-        block, value = self._inline(rule.body, call.args, dict(call.kwargs) | extra)
-        partials = list(value.children) if isinstance(value, Struct) else [value]
-        bound = _bind(rule.body, call, stmt)
-        wanted = []
-        for name, partial in zip(inspect.signature(rule.body).parameters, partials, strict=False):
-            arg = bound.get(name)
-            expr = _expression(partial)
-            if arg is not None and expr is not None and not build.is_const(expr, 0.0) and self._is_active(arg):
-                wanted.append((arg, expr))
+        block, wanted = local_partials(call, rule, target, stmt, self._is_active, self.reverser.names)
         if not wanted:
             return
-        python = all(isinstance(arg.type, Scalar) and arg.type.python for arg in call.args)
-        guarded = rule.nonfinite and not (python and call.func in _RAISES_INSTEAD) and not _is_polynomial(call)
+        guarded = needs_strong_zero(call, rule)
         if all(self._spans(partial, target) for _, partial in wanted):
             total = build.without_broadcast(total)
         cotangent = self.reverser.bind(total, target) if len(wanted) > 1 or guarded else total
@@ -112,11 +81,10 @@ class Adjoints:
         terms: list[Expr] = []
         for partial in factors:
             if guarded:
-                partial = rewrite.map_expr(partial, _never_raising)
+                partial = rewrite.map_expr(partial, never_raising)
             terms.append(build.strong_mul(cotangent, partial) if guarded else build.mul(partial, cotangent))
         self.reverser.emit_block(block)
         for (arg, _), term in zip(wanted, terms, strict=True):
-            assert isinstance(arg, Var)
             self.reverser.contribute(arg, self.unbroadcast(term, arg, target))
 
     def _spans(self, partial: Expr, target: Var) -> bool:
@@ -142,22 +110,13 @@ class Adjoints:
         extra: dict[str, Expr] = {"out_bar": bars[0] if len(bars) == 1 else Tuple(tuple(bars))}
         if rule.reads("out"):
             extra["out"] = targets[0] if len(targets) == 1 else Tuple(targets)
-        block, value = self._inline(rule.body, call.args, dict(call.kwargs) | extra)
+        block, value = inlined(rule.body, call.args, dict(call.kwargs) | extra, self.reverser.names)
         results = list(value.children) if len(rule.wrt) > 1 and isinstance(value, Struct) else [value]
-        bound = _bind(rule.body, call, stmt)
+        bound = bind_arguments(rule.body, call, stmt)
         wanted: list[tuple[Var, Expr]] = []
         for name, result in zip(rule.wrt, results, strict=True):
             wanted.extend(self._pairs(bound.get(name), result))
-        shape_only = rewrite.shape_only_argument(call.func)
-        for position, (name, arg) in enumerate(bound.items()):
-            if position == shape_only or name in rule.wrt:
-                continue
-            if any(self._is_active(part) for part in rewrite.subexpressions(arg)):
-                raise MissingRule(
-                    f"{call.func.__name__} has no derivative with respect to '{name}'",
-                    "Keep that argument independent of the inputs of interest.",
-                    stmt.origin,
-                )
+        refuse_other_active(call, rule, bound, stmt, self._is_active)
         if not wanted:
             return
         block, terms = self._primal_reads(stmt, targets, block, [expr for _, expr in wanted])
@@ -196,7 +155,7 @@ class Adjoints:
                 for item, part in zip(arg.items, result.children, strict=True):
                     yield from self._pairs(item, part)
         elif isinstance(arg, Var) and self._is_active(arg):
-            expr = _expression(result)
+            expr = expression_of(result)
             if expr is not None:
                 yield arg, expr
 
@@ -244,21 +203,14 @@ class Adjoints:
         if isinstance(value, Var) and value in self.reverser.active:
             self.reverser.contribute(value, held, owned=True)
 
-    # ---- inlining ----------------------------------------------------------------------------------------------------
-
-    def _inline(
-        self, body: Callable[..., Any] | None, args: tuple[Expr, ...], kwargs: dict[str, Expr]
-    ) -> tuple[Block, Abstract]:
-        assert body is not None
-        block, value = inline_call(body, args, kwargs, self.reverser.names)
-        return _folded(block, value)
+    # ---- reads of primal values --------------------------------------------------------------------------------------
 
     def _primal_reads(
         self, stmt: Assign, out: Var | tuple[Var, ...], block: Block, exprs: list[Expr]
     ) -> tuple[Block, list[Expr]]:
         """Drop what is not needed, and replace array operands that are overwritten later by captured copies."""
         outs = out if isinstance(out, tuple) else (out,)
-        block = _needed(block, exprs)
+        block = needed(block, exprs)
         reads: set[Var] = set()
         for expr in exprs:
             reads |= rewrite.reads_by_kind(expr)[0]
@@ -387,97 +339,3 @@ def _sum(term: Expr, axes: tuple[int, ...], keepdims: bool, like: Array) -> Call
     if keepdims:
         kwargs += (("keepdims", Const(True)),)
     return Call(np.sum, (term,), kwargs, Array(term.type.dtype, like.rank, "C"))  # type: ignore[union-attr]
-
-
-def _folded(block: Block, value: Abstract) -> tuple[Block, Abstract]:
-    """Write intermediate results that are read once where they are read, so that partials are whole expressions."""
-    if any(not isinstance(stmt, Assign) or len(stmt.targets) != 1 for stmt in block):
-        return block, value
-    results = [leaf.expr for leaf in leaves_of(value) if isinstance(leaf, Leaf)]
-    reads: Counter[Var] = Counter()
-    based: set[Var] = set()
-    for expr in (*results, *(header for stmt in block for header in rewrite.headers(stmt))):
-        for part in rewrite.subexpressions(expr):
-            if isinstance(part, Var):
-                reads[part] += 1
-            elif isinstance(part, Load):
-                based.add(part.array)
-    inlined: dict[Var, Expr] = {}
-    kept: list[Stmt] = []
-    for stmt in block:
-        assert isinstance(stmt, Assign)
-        new = rewrite.map_expr(rewrite.substitute(stmt.value, inlined), build.simplified)
-        (target,) = stmt.targets
-        if reads[target] == 1 and target not in based:
-            inlined[target] = new
-        else:
-            kept.append(Assign(stmt.targets, new, stmt.origin))
-    return tuple(kept), _substituted(value, inlined)
-
-
-def _substituted(value: Abstract, mapping: dict[Var, Expr]) -> Abstract:
-    if isinstance(value, Leaf):
-        return Leaf(rewrite.map_expr(rewrite.substitute(value.expr, mapping), build.simplified))
-    if isinstance(value, Struct):
-        return replace(value, children=tuple(_substituted(child, mapping) for child in value.children))
-    return value
-
-
-def _expression(value: Abstract) -> Expr | None:
-    if isinstance(value, Leaf):
-        return value.expr
-    if isinstance(value, StaticValue):
-        return None if value.value is None else Const(value.value)
-    raise AssertionError("a rule returned a structure where one value was expected")
-
-
-def _bind(body: Callable[..., Any], call: Call, stmt: Assign) -> dict[str, Expr]:
-    """The arguments of a call by the names that the rule body gives them, in the order of its parameters."""
-    try:
-        bound = inspect.signature(body).bind_partial(*call.args, **dict(call.kwargs)).arguments
-    except TypeError as error:
-        raise MissingRule(
-            f"{call.func.__name__} has no derivative rule for these arguments ({error})", "Leave them out.", stmt.origin
-        ) from None
-    out: dict[str, Expr] = {}
-    for name, value in bound.items():
-        out[name] = Tuple(value) if isinstance(value, tuple) else value  # a tuple: *args
-    return out
-
-
-def _is_polynomial(call: Call) -> bool:
-    """Whether a call is a power with a constant exponent whose derivative is finite everywhere."""
-    if call.func not in (operator.pow, np.power, math.pow) or not isinstance(call.args[1], Const):
-        return False
-    exponent = call.args[1].value
-    return isinstance(exponent, int | float) and (exponent >= 1 or exponent == 0)
-
-
-def _never_raising(node: Any) -> Any:
-    """Division and power of Python floats that give inf where Python raises: a derivative may be infinite."""
-    if isinstance(node, Call) and isinstance(node.type, Scalar) and node.type.python:
-        if node.func is operator.truediv and not isinstance(node.args[1], Const):
-            return Call(np.divide, node.args, (), Scalar(node.type.dtype, False))
-        if node.func is operator.pow:
-            return Call(np.power, node.args, (), Scalar(node.type.dtype, False))
-    return node
-
-
-def _needed(block: Block, exprs: list[Expr]) -> Block:
-    """The statements of an inlined body that the wanted results depend on."""
-    wanted: set[Var] = set()
-    for expr in exprs:
-        wanted |= rewrite.free_vars(expr)
-    kept: list[Stmt] = []
-    for stmt in reversed(block):
-        inner = list(rewrite.statements((stmt,)))
-        if not any(isinstance(part, Raise) for part in inner):
-            changed = {var for part in inner for var in rewrite.defines(part)}
-            # a store may write through a view of what is wanted
-            if not changed & wanted and not any(isinstance(part, Store) for part in inner):
-                continue
-        kept.append(stmt)
-        for part in inner:
-            for header in rewrite.headers(part):
-                wanted |= rewrite.free_vars(header)
-    return tuple(reversed(kept))

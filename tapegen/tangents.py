@@ -1,0 +1,87 @@
+"""Tangents as users give and get them: matched with arguments and results leaf by leaf."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from tapegen.errors import BadArgument
+from tapegen.frontend.structure import Abstract, Leaf, Slot, StaticValue, Struct, children_of, rebuild
+from tapegen.ir.types import Array, is_floating
+
+
+def argument_tangents(name: str, template: Abstract, value: Any, tangent: Any) -> Iterator[tuple[Leaf, Any]]:
+    """The floating leaves of an argument with their tangents, each a copy in the dtype and layout of the leaf.
+
+    Parameters
+    ----------
+    name : str
+        The argument, for errors.
+    template : Abstract
+        Its abstract value.
+    value, tangent : object
+        The argument, and a tangent of the same structure; what is not floating has no tangent, whatever stands there.
+
+    Raises
+    ------
+    BadArgument
+        The structures or the shapes differ.
+    """
+    if isinstance(template, StaticValue):
+        return
+    if isinstance(template, Leaf):
+        if is_floating(template.type):
+            yield template, _as_leaf(name, value, tangent)
+        return
+    values, tangents = children_of(value), children_of(tangent)
+    if values is None or tangents is None or values.keys != tangents.keys:
+        raise BadArgument(
+            f"the tangent of '{name}' does not have the structure of the argument.",
+            "Give a tangent for every number and array in it, in the same structure.",
+        )
+    for key, child, part, dot in zip(values.keys, template.children, values.children, tangents.children, strict=True):
+        yield from argument_tangents(f"{name}.{key}", child, part, dot)
+
+
+def _as_leaf(name: str, value: Any, tangent: Any) -> Any:
+    given = np.asarray(tangent)
+    if given.dtype.kind not in "fiub" or given.shape != np.shape(value):
+        found = f"has shape {given.shape}" if given.dtype.kind in "fiub" else f"is {tangent!r}"
+        raise BadArgument(
+            f"the tangent of '{name}' {found}, the argument has shape {np.shape(value)}.",
+            "Give a tangent of the shape of the argument.",
+        )
+    if isinstance(value, np.ndarray):
+        made = np.empty_like(value)
+        made[...] = given
+        return made
+    return np.asarray(value).dtype.type(given[()])
+
+
+def result_tangent(template: Any, found: dict[int, Any]) -> Any:
+    """The tangents of the results in the structure of the value; None where there is no derivative.
+
+    Parameters
+    ----------
+    template : Abstract
+        The structure of the value.
+    found : dict
+        Position of a result to its tangent.
+    """
+    if isinstance(template, Slot):
+        return found.get(template.index)
+    if isinstance(template, Struct):
+        return rebuild(template, [result_tangent(child, found) for child in template.children])
+    return 0.0 if isinstance(template.value, float) else None
+
+
+def as_result(tangent: Any, type_: Any, earlier: list[Any]) -> Any:
+    """A tangent as the caller gets it: of the dtype of its result, and sharing no memory with an earlier one."""
+    if not isinstance(type_, Array):
+        return np.dtype(type_.dtype).type(tangent) if not type_.python else float(tangent)
+    tangent = np.asarray(tangent, type_.dtype)
+    if any(isinstance(other, np.ndarray) and np.may_share_memory(other, tangent) for other in earlier):
+        tangent = tangent.copy()
+    return tangent

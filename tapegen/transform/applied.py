@@ -1,0 +1,189 @@
+"""Rules applied to IR operands: what forward and reverse mode share."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import operator
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tapegen.errors import MissingRule
+from tapegen.frontend.lower import inline_call
+from tapegen.frontend.structure import Abstract, Leaf, StaticValue, Struct, leaves_of
+from tapegen.ir import build, rewrite
+from tapegen.ir.names import NameSupply
+from tapegen.ir.nodes import Assign, Block, Call, Const, Expr, Load, Raise, Stmt, Store, Tuple, Var
+from tapegen.ir.types import Scalar
+from tapegen.rules.registry import Rule, rule_of
+
+_RAISES_INSTEAD = frozenset({operator.truediv, math.log, math.log2, math.log10, math.log1p, math.exp, math.atanh})
+"""Functions of Python floats that raise where a partial derivative would not be finite."""
+
+
+def rule_for(call: Call, stmt: Stmt) -> Rule:
+    """The rule of a call on active values.
+
+    Raises
+    ------
+    MissingRule
+        If there is none.
+    """
+    rule = rule_of(call.func)
+    if rule is None:
+        name = getattr(call.func, "__name__", str(call.func))
+        raise MissingRule(
+            f"{name} has no derivative rule",
+            "register one with @tg.partials, @tg.linear, @tg.pullback or @tg.expands, or declare it tg.inactive",
+            stmt.origin,
+        )
+    return rule
+
+
+def inlined(
+    body: Callable[..., Any] | None, args: tuple[Expr, ...], kwargs: Mapping[str, Any], names: NameSupply
+) -> tuple[Block, Abstract]:
+    """Write out the body of a rule for these operands; what is read once stands where it is read."""
+    assert body is not None
+    block, value = inline_call(body, args, kwargs, names)
+    return _folded(block, value)
+
+
+def local_partials(
+    call: Call, rule: Rule, target: Var, stmt: Stmt, active: Callable[[Expr], bool], names: NameSupply
+) -> tuple[Block, list[tuple[Var, Expr]]]:
+    """The active operands of an element-wise call, each with its partial derivative."""
+    assert rule.body is not None
+    extra = {"out": target} if rule.reads("out") else {}
+    block, value = inlined(rule.body, call.args, dict(call.kwargs) | extra, names)
+    partials = list(value.children) if isinstance(value, Struct) else [value]
+    bound = bind_arguments(rule.body, call, stmt)
+    wanted: list[tuple[Var, Expr]] = []
+    for name, partial in zip(inspect.signature(rule.body).parameters, partials, strict=False):
+        arg = bound.get(name)
+        expr = expression_of(partial)
+        if arg is not None and expr is not None and not build.is_const(expr, 0.0) and active(arg):
+            assert isinstance(arg, Var)
+            wanted.append((arg, expr))
+    return block, wanted
+
+
+def needs_strong_zero(call: Call, rule: Rule) -> bool:
+    """Whether a partial derivative of this call can fail to be finite where the call itself does not raise."""
+    python = all(isinstance(arg.type, Scalar) and arg.type.python for arg in call.args)
+    raises = python and call.func in _RAISES_INSTEAD
+    return rule.nonfinite and not raises and not _is_polynomial(call)
+
+
+def refuse_other_active(
+    call: Call, rule: Rule, bound: Mapping[str, Expr], stmt: Stmt, active: Callable[[Expr], bool]
+) -> None:
+    """Refuse an active argument that a linear or pullback rule gives no derivative for."""
+    shape_only = rewrite.shape_only_argument(call.func)
+    for position, (name, arg) in enumerate(bound.items()):
+        if position == shape_only or name in rule.wrt:
+            continue
+        if any(active(part) for part in rewrite.subexpressions(arg)):
+            raise MissingRule(
+                f"{call.func.__name__} has no derivative with respect to '{name}'",
+                "Keep that argument independent of the inputs of interest.",
+                stmt.origin,
+            )
+
+
+def _folded(block: Block, value: Abstract) -> tuple[Block, Abstract]:
+    """Write intermediate results that are read once where they are read, so that partials are whole expressions."""
+    if any(not isinstance(stmt, Assign) or len(stmt.targets) != 1 for stmt in block):
+        return block, value
+    results = [leaf.expr for leaf in leaves_of(value) if isinstance(leaf, Leaf)]
+    reads: Counter[Var] = Counter()
+    based: set[Var] = set()
+    for expr in (*results, *(header for stmt in block for header in rewrite.headers(stmt))):
+        for part in rewrite.subexpressions(expr):
+            if isinstance(part, Var):
+                reads[part] += 1
+            elif isinstance(part, Load):
+                based.add(part.array)
+    inlined: dict[Var, Expr] = {}
+    kept: list[Stmt] = []
+    for stmt in block:
+        assert isinstance(stmt, Assign)
+        new = rewrite.map_expr(rewrite.substitute(stmt.value, inlined), build.simplified)
+        (target,) = stmt.targets
+        if reads[target] == 1 and target not in based:
+            inlined[target] = new
+        else:
+            kept.append(Assign(stmt.targets, new, stmt.origin))
+    return tuple(kept), _substituted(value, inlined)
+
+
+def _substituted(value: Abstract, mapping: dict[Var, Expr]) -> Abstract:
+    if isinstance(value, Leaf):
+        return Leaf(rewrite.map_expr(rewrite.substitute(value.expr, mapping), build.simplified))
+    if isinstance(value, Struct):
+        return replace(value, children=tuple(_substituted(child, mapping) for child in value.children))
+    return value
+
+
+def expression_of(value: Abstract) -> Expr | None:
+    if isinstance(value, Leaf):
+        return value.expr
+    if isinstance(value, StaticValue):
+        return None if value.value is None else Const(value.value)
+    raise AssertionError("a rule returned a structure where one value was expected")
+
+
+def bind_arguments(body: Callable[..., Any], call: Call, stmt: Stmt) -> dict[str, Expr]:
+    """The arguments of a call by the names that the rule body gives them, in the order of its parameters."""
+    try:
+        bound = inspect.signature(body).bind_partial(*call.args, **dict(call.kwargs)).arguments
+    except TypeError as error:
+        raise MissingRule(
+            f"{call.func.__name__} has no derivative rule for these arguments ({error})", "Leave them out.", stmt.origin
+        ) from None
+    out: dict[str, Expr] = {}
+    for name, value in bound.items():
+        out[name] = Tuple(value) if isinstance(value, tuple) else value  # a tuple: *args
+    return out
+
+
+def _is_polynomial(call: Call) -> bool:
+    """Whether a call is a power with a constant exponent whose derivative is finite everywhere."""
+    if call.func not in (operator.pow, np.power, math.pow) or not isinstance(call.args[1], Const):
+        return False
+    exponent = call.args[1].value
+    return isinstance(exponent, int | float) and (exponent >= 1 or exponent == 0)
+
+
+def never_raising(node: Any) -> Any:
+    """Division and power of Python floats that give inf where Python raises: a derivative may be infinite."""
+    if isinstance(node, Call) and isinstance(node.type, Scalar) and node.type.python:
+        if node.func is operator.truediv and not isinstance(node.args[1], Const):
+            return Call(np.divide, node.args, (), Scalar(node.type.dtype, False))
+        if node.func is operator.pow:
+            return Call(np.power, node.args, (), Scalar(node.type.dtype, False))
+    return node
+
+
+def needed(block: Block, exprs: list[Expr]) -> Block:
+    """The statements of an inlined body that the wanted results depend on."""
+    wanted: set[Var] = set()
+    for expr in exprs:
+        wanted |= rewrite.free_vars(expr)
+    kept: list[Stmt] = []
+    for stmt in reversed(block):
+        inner = list(rewrite.statements((stmt,)))
+        if not any(isinstance(part, Raise) for part in inner):
+            changed = {var for part in inner for var in rewrite.defines(part)}
+            # a store may write through a view of what is wanted
+            if not changed & wanted and not any(isinstance(part, Store) for part in inner):
+                continue
+        kept.append(stmt)
+        for part in inner:
+            for header in rewrite.headers(part):
+                wanted |= rewrite.free_vars(header)
+    return tuple(reversed(kept))
