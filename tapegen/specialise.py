@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import inspect
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from tapegen import compiler
-from tapegen.backend.build import build_numba, build_python, decorator_text, is_compile_error
+from tapegen.backend.build import build_numba, build_python, compile_failure, decorator_text
 from tapegen.backend.emit import emit
 from tapegen.backend.source import PythonSource
-from tapegen.errors import AliasError, BadArgument, BuildError, PerformanceWarning, TapegenError
+from tapegen.errors import AliasError, BadArgument, BuildError, CompileLimit, PerformanceWarning, Span, TapegenError
 from tapegen.frontend.callables import unwrap
 from tapegen.frontend.lower import Lowered, lower_function
 from tapegen.frontend.structure import (
@@ -107,6 +109,7 @@ class Program:
     abstracts: dict[str, Abstract]
     options: Options
     _built: dict[str, Any] = field(default_factory=dict)
+    _compiled: dict[str, PythonSource] = field(default_factory=dict)
 
     def holds(self, arguments: dict[str, Any]) -> bool:
         """Whether what was taken as constant (captured scalars, static integers) still has the same value."""
@@ -235,36 +238,45 @@ class Program:
     def run(self, name: str, function: Function, arguments: list[Any]) -> tuple[Any, ...]:
         """Run one of the programs, building it first if need be."""
         if name not in self._built:
-            self._built[name] = self._build(function)
+            self._built[name] = self._build(name, function)
         try:
             with np.errstate(all="ignore"):
                 values = self._built[name](*arguments)
         except Exception as error:
-            if not is_compile_error(error):
+            source = self._compiled.get(name)
+            failure = compile_failure(error, source) if source is not None else None
+            if failure is None:
                 raise
-            self._built[name] = self._uncompiled(function, f"numba does not take the code of {function.name}", error)
+            self._built[name] = self._uncompiled(function, *failure)
             with np.errstate(all="ignore"):
                 values = self._built[name](*arguments)
         return values if isinstance(values, tuple) else (values,)
 
-    def _build(self, function: Function) -> Callable[..., Any]:
+    def _build(self, name: str, function: Function) -> Callable[..., Any]:
         if self.options.backend == "python":
             return build_python(self.text(function))
         try:
-            return build_numba(self.compiled_text(function))
-        except NoCompiledForm as missing:
-            return self._uncompiled(function, missing.reason, missing)
-        except (TypeError, RecursionError) as missing:  # a call in a form that the loop nests do not know yet
-            reason = f"{function.name} has a call without a compiled form ({missing})"
-            return self._uncompiled(function, reason, missing)
+            self._compiled[name] = source = self.compiled_text(function)
+            return build_numba(source)
+        except (NoCompiledForm, CompileLimit) as missing:
+            return self._uncompiled(function, missing.reason, missing.span)
 
-    def _uncompiled(self, function: Function, reason: str, error: Exception) -> Callable[..., Any]:
-        span = getattr(error, "span", None)
+    def _uncompiled(self, function: Function, reason: str, span: Span | None) -> Callable[..., Any]:
         if self.options.backend == "numba":
             raise BuildError(reason, 'Use backend="auto" or "python".', span) from None
         where = f"{span.file}:{span.line}: " if span is not None else ""
-        warnings.warn(f"{where}{reason}; the generated Python runs uncompiled", PerformanceWarning, stacklevel=6)
+        message = f"{where}{reason.rstrip('.')}; the generated Python of {function.name} runs uncompiled"
+        warnings.warn(message, PerformanceWarning, stacklevel=_frames_of_tapegen())
         return build_python(self.text(function))
+
+
+def _frames_of_tapegen() -> int:
+    """The `stacklevel` at which a warning points at the user's own line."""
+    level = 1
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "tapegen":
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def _never_returns(body: Block) -> bool:

@@ -2,8 +2,7 @@
 
 A program is a module with a docstring, a function `f` (or several named `at_top`, `in_for`, `in_while`, `in_branch`)
 and `ARGS`, a tuple or a function that returns fresh arguments.  Optional: `KWARGS`, `WRT` (positions or names; default:
-every argument with a floating number in it), `TOL` (relative to the largest entry of a gradient), `UNCOMPILED` (why
-numba has no form of it).
+every argument with a floating number in it), `TOL` (relative to the largest entry of a gradient).
 """
 
 from __future__ import annotations
@@ -243,8 +242,7 @@ def check_compiled(program: Program) -> None:
     args = program.args()
     decorated = program.decorated("auto")
     with warnings.catch_warnings():
-        if hasattr(program.module, "UNCOMPILED"):
-            warnings.simplefilter("ignore", PerformanceWarning)
+        warnings.simplefilter("error", PerformanceWarning)
         if program.is_scalar:
             value, gradient = decorated.value_and_grad(*args, **program.kwargs())
         else:

@@ -29,6 +29,8 @@ from tapegen.backend.located import LocatedCompiler
 from tapegen.backend.source import PythonSource
 from tapegen.errors import CompileLimit, Span
 
+SPLIT = "Split the function into several."
+
 
 def decorator_text(*, fastmath: bool = False) -> str:
     """The decorator under which compiled text keeps NumPy's meaning.
@@ -85,9 +87,15 @@ def build_numba(source: PythonSource, *, boundscheck: bool | None = None, fastma
     return namespace[source.entry]
 
 
-def is_compile_error(error: Exception) -> bool:
-    """Whether an error says that numba could not compile a text, rather than being raised by its code."""
-    return isinstance(error, NumbaError)
+def compile_failure(error: Exception, source: PythonSource) -> tuple[str, Span | None] | None:
+    """Why and where in the user's source numba could not compile a text; None for an error that its code raises."""
+    if isinstance(error, CompileLimit):
+        return error.reason, error.span
+    if not isinstance(error, NumbaError):
+        return None
+    loc = getattr(error, "loc", None)
+    span = source.origin(loc.line) if loc is not None and loc.filename == source.file_name else None
+    return f"numba does not take {f'`{span.text()}`' if span is not None else f'the code of {source.entry}'}", span
 
 
 def user_location(source: PythonSource, traceback: TracebackType | None) -> Span | None:
@@ -114,7 +122,7 @@ def _run(source: PythonSource) -> dict[str, Any]:
     except (RecursionError, MemoryError) as error:
         raise CompileLimit(
             f"The code of {source.entry} is more than Python's compiler takes ({error}).",
-            "Split the function into several.",
+            SPLIT,
         ) from None
     linecache.cache[source.file_name] = (len(source.text), None, source.text.splitlines(True), source.file_name)
     namespace = {"__name__": f"tapegen.generated.{source.entry}_{source.digest}", **source.namespace}
@@ -130,6 +138,10 @@ def _prepare(dispatcher: Any) -> None:
     def quiet(signature: Any) -> Any:
         with global_compiler_lock, warnings.catch_warnings():
             warnings.simplefilter("ignore", NumbaPerformanceWarning)  # "@ is faster on contiguous arrays"
-            return compile_(signature)
+            try:
+                return compile_(signature)
+            except RecursionError:
+                name = dispatcher.py_func.__name__
+                raise CompileLimit(f"The code of {name} nests more deeply than numba takes.", SPLIT) from None
 
     dispatcher.compile = quiet

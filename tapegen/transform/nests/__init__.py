@@ -10,7 +10,7 @@ arrays in between; what the program does, and which errors it raises, is what Nu
 * `elements`, `arrange` - an expression as a rule for its elements
 * `loops` - nests in the order of memory, with care for overlap (`sharing`)
 * `reductions`, `products`, `joins`, `calls` - what is more than a rule for elements
-* `scalars` - numbers: precision as NumPy has it, errors as Python raises them
+* `scalars`, `counting` - numbers: precision as NumPy has it, errors as Python raises them
 * `views` - names for parts of arrays
 """
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from tapegen.ir import ops
 from tapegen.ir.nodes import Call, Const, Expr, Slice, Tuple, Var
-from tapegen.ir.types import BOOL, INT, Array, Scalar, TupleOf
+from tapegen.ir.types import BOOL, INT, Array, ListOf, Scalar, TupleOf
 from tapegen.transform.nests import scalars
 from tapegen.transform.nests.affine import minus, plus, times
 from tapegen.transform.nests.bounds import UNIT, Extent, Extents
@@ -72,7 +72,7 @@ def permuted(x: Lazy, axes: tuple[int, ...]) -> Lazy:
 
 @handles(LAZY, np.transpose, np.permute_dims, ops.transpose_view)
 def _transpose(w: Writer, call: Call) -> Lazy:
-    array, axes = arguments(call, "a", "axes")
+    array, axes = arguments(w, call, "a", "axes")
     x = lazy(w, array)
     order = static(w, axes, "axes")
     return permuted(x, tuple(reversed(range(x.rank))) if order is None else tuple(k % x.rank for k in order))
@@ -80,7 +80,7 @@ def _transpose(w: Writer, call: Call) -> Lazy:
 
 @handles(LAZY, np.swapaxes)
 def _swapaxes(w: Writer, call: Call) -> Lazy:
-    array, axis1, axis2 = arguments(call, "a", "axis1", "axis2")
+    array, axis1, axis2 = arguments(w, call, "a", "axis1", "axis2")
     x = lazy(w, array)
     order = list(range(x.rank))
     a, b = static(w, axis1, "an axis"), static(w, axis2, "an axis")
@@ -97,7 +97,7 @@ def _matrix_transpose(w: Writer, call: Call) -> Lazy:
 
 @handles(LAZY, np.moveaxis)
 def _moveaxis(w: Writer, call: Call) -> Lazy:
-    array, source, destination = arguments(call, "a", "source", "destination")
+    array, source, destination = arguments(w, call, "a", "source", "destination")
     x = lazy(w, array)
     moved = dict(zip(axes_of(w, destination, x.rank), axes_of(w, source, x.rank), strict=True))
     rest = (k for k in range(x.rank) if k not in moved.values())
@@ -106,7 +106,7 @@ def _moveaxis(w: Writer, call: Call) -> Lazy:
 
 @handles(LAZY, np.rollaxis)
 def _rollaxis(w: Writer, call: Call) -> Lazy:
-    array, axis, start = arguments(call, "a", "axis", "start")
+    array, axis, start = arguments(w, call, "a", "axis", "start")
     x = lazy(w, array)
     which, to = static(w, axis, "an axis") % x.rank, static(w, start, "an axis") or 0
     to = to + x.rank if to < 0 else to
@@ -129,7 +129,7 @@ def with_unit_axes(x: Lazy, where: tuple[int, ...]) -> Lazy:
 
 @handles(LAZY, np.expand_dims)
 def _expand_dims(w: Writer, call: Call) -> Lazy:
-    array, axis = arguments(call, "a", "axis")
+    array, axis = arguments(w, call, "a", "axis")
     x = lazy(w, array)
     value = static(w, axis, "an axis")
     count = len(value) if isinstance(value, tuple | list) else 1
@@ -150,7 +150,7 @@ def _atleast(w: Writer, call: Call) -> Lazy:
 
 @handles(LAZY, np.squeeze)
 def _squeeze(w: Writer, call: Call) -> Lazy:
-    array, axis = arguments(call, "a", "axis")
+    array, axis = arguments(w, call, "a", "axis")
     x = lazy(w, array)
     assert isinstance(call.type, Array)
     if axis is None:
@@ -173,14 +173,17 @@ def _squeeze(w: Writer, call: Call) -> Lazy:
 
 @handles(LAZY, np.broadcast_to)
 def _broadcast_to(w: Writer, call: Call) -> Lazy:
-    array, shape = arguments(call, "array", "shape")
+    array, shape = arguments(w, call, "array", "shape")
     return fit(w, lazy(w, array), shape_extents(w, shape))
 
 
 @handles(LAZY, np.copy, np.array, np.asarray, np.ascontiguousarray, np.real, np.asanyarray)
 def _same(w: Writer, call: Call) -> Lazy:
     assert isinstance(call.type, Array)
-    if isinstance(call.args[0], Tuple) or any(name not in ("copy", "dtype", "order") for name, _ in call.kwargs):
+    more = [name for name, _ in call.kwargs if name not in ("copy", "dtype", "order")]
+    if more:
+        raise w.unsupported(call.func, f"with {more[0]}=")
+    if isinstance(call.args[0], Tuple) or isinstance(call.args[0].type, ListOf):
         return w.array(w.materialise(call))
     return _as_dtype(lazy(w, call.args[0]), call.type.dtype)
 
@@ -209,7 +212,7 @@ def _reversed(w: Writer, x: Lazy, axes: tuple[int, ...]) -> Lazy:
 
 @handles(LAZY, np.flip, np.flipud, np.fliplr)
 def _flip(w: Writer, call: Call) -> Lazy:
-    array, axis = arguments(call, "m", "axis")
+    array, axis = arguments(w, call, "m", "axis")
     x = lazy(w, array)
     if call.func is not np.flip:
         axis = Const(0 if call.func is np.flipud else 1)
@@ -218,7 +221,7 @@ def _flip(w: Writer, call: Call) -> Lazy:
 
 @handles(LAZY, np.rot90)
 def _rot90(w: Writer, call: Call) -> Lazy:
-    array, k, axes = arguments(call, "m", "k", "axes")
+    array, k, axes = arguments(w, call, "m", "k", "axes")
     x = lazy(w, array)
     turns = (1 if k is None else static(w, k, "k")) % 4
     a, b = axes_of(w, axes, x.rank) if axes is not None else (0, 1)
@@ -235,7 +238,7 @@ def _rot90(w: Writer, call: Call) -> Lazy:
 
 @handles(LAZY, np.roll)
 def _roll(w: Writer, call: Call) -> Lazy:
-    array, shift, axis = arguments(call, "a", "shift", "axis")
+    array, shift, axis = arguments(w, call, "a", "shift", "axis")
     x = lazy(w, array)
     if axis is None and x.rank > 1:
         flat = flattened(w, array)
@@ -279,7 +282,7 @@ def _rolled(w: Writer, x: Lazy, axis: int, shift: Expr) -> Lazy:
 
 @handles(LAZY, np.tile)
 def _tile(w: Writer, call: Call) -> Lazy:
-    array, reps = arguments(call, "A", "reps")
+    array, reps = arguments(w, call, "A", "reps")
     x = _cheap(w, lazy(w, array))
     counts = [scalar(w, item) for item in (reps.items if isinstance(reps, Tuple) else (reps,))]
     if isinstance(reps, Const) and isinstance(reps.value, tuple):
@@ -307,10 +310,12 @@ def _mod(index: Expr, extent: Extent) -> Expr:
 
 @handles(LAZY, np.repeat)
 def _repeat(w: Writer, call: Call) -> Lazy:
-    array, repeats, axis = arguments(call, "a", "repeats", "axis")
-    x = _cheap(w, lazy(w, array))
-    if not isinstance(repeats.type, Scalar) or (axis is None and x.rank != 1):
+    array, repeats, axis = arguments(w, call, "a", "repeats", "axis")
+    if not isinstance(repeats.type, Scalar):
         return w.array(w.materialise(call))
+    if axis is None and isinstance(array.type, Array) and array.type.rank != 1:
+        array = flattened(w, array)
+    x = _cheap(w, lazy(w, array))
     k = 0 if axis is None else axes_of(w, axis, x.rank)[0]
     count = w.let(scalar(w, repeats), "copies")
     extent = w.extent(times(w.clamped(x.extents[k]), count))
@@ -324,7 +329,7 @@ def _repeat(w: Writer, call: Call) -> Lazy:
 
 @handles(LAZY, np.pad)
 def _pad(w: Writer, call: Call) -> Lazy:
-    array, widths, mode, values = arguments(call, "array", "pad_width", "mode", "constant_values")
+    array, widths, mode, values = arguments(w, call, "array", "pad_width", "mode", "constant_values")
     x = lazy(w, array)
     if mode is not None and mode != Const("constant"):
         raise w.unsupported("np.pad with another mode than 'constant'")
@@ -375,7 +380,7 @@ def _as_tuple(value: Any) -> Expr:
 
 @handles(LAZY, np.triu, np.tril)
 def _triangle(w: Writer, call: Call) -> Lazy:
-    array, k = arguments(call, "m", "k")
+    array, k = arguments(w, call, "m", "k")
     x = lazy(w, array)
     offset = w.let(scalar(w, k)) if k is not None else Const(0)
     if x.rank == 1:
@@ -393,7 +398,7 @@ def _triangle(w: Writer, call: Call) -> Lazy:
 
 @handles(LAZY, np.diag, np.diagflat)
 def _diag(w: Writer, call: Call) -> Lazy:
-    array, k = arguments(call, "v", "k")
+    array, k = arguments(w, call, "v", "k")
     x = lazy(w, array)
     offset = w.let(scalar(w, k)) if k is not None else Const(0)
     if x.rank == 2 and call.func is np.diag:
@@ -435,7 +440,7 @@ def diagonal(w: Writer, x: Lazy, offset: Expr, axis1: int, axis2: int) -> Lazy:
 
 @handles(LAZY, np.diagonal, np.linalg.diagonal)
 def _diagonal(w: Writer, call: Call) -> Lazy:
-    array, offset, axis1, axis2 = arguments(call, "a", "offset", "axis1", "axis2")
+    array, offset, axis1, axis2 = arguments(w, call, "a", "offset", "axis1", "axis2")
     x = lazy(w, array)
     default = (-2, -1) if call.func is np.linalg.diagonal else (0, 1)
     first, second = (
@@ -488,7 +493,7 @@ def _part(index: Expr, extent: Extent, func: Callable[..., Any]) -> Expr:
 
 @handles(LAZY, np.diff)
 def _diff(w: Writer, call: Call) -> Lazy:
-    array, n, axis = arguments(call, "a", "n", "axis")
+    array, n, axis = arguments(w, call, "a", "n", "axis")
     x = lazy(w, array)
     (k,) = axes_of(w, Const(-1) if axis is None else axis, x.rank)
     assert isinstance(call.type, Array)
@@ -511,10 +516,8 @@ def _differences(w: Writer, x: Lazy, axis: int, dtype: str) -> Lazy:
 
 @handles(LAZY, np.take)
 def _take(w: Writer, call: Call) -> Lazy:
-    array, indices, axis = arguments(call, "a", "indices", "axis")
-    x = lazy(w, array)
-    if axis is None and x.rank != 1:
-        raise w.unsupported("np.take of a flattened array")
+    array, indices, axis = arguments(w, call, "a", "indices", "axis")
+    x = lazy(w, flattened(w, array) if axis is None and array.type.rank != 1 else array)
     (k,) = axes_of(w, Const(0) if axis is None else axis, x.rank)
     return loaded(w, x, (*(Slice(),) * k, indices), wraps=False)
 
@@ -539,7 +542,7 @@ def _constant(w: Writer, call: Call) -> Lazy:
 @handles(LAZY, np.full, np.full_like)
 def _full(w: Writer, call: Call) -> Lazy:
     assert isinstance(call.type, Array)
-    shape, value, _ = arguments(call, "shape" if call.func is np.full else "a", "fill_value", "dtype")
+    shape, value, _ = arguments(w, call, "shape" if call.func is np.full else "a", "fill_value", "dtype")
     extents = lazy(w, shape).extents if call.func is np.full_like else shape_extents(w, shape)
     filling = lazy(w, value)
     if filling.rank:
@@ -553,9 +556,9 @@ def _eye(w: Writer, call: Call) -> Lazy:
     if call.func is np.identity:
         rows, columns, k = call.args[0], None, None
     else:
-        rows, columns, k, _ = arguments(call, "N", "M", "k", "dtype")
+        rows, columns, k, _ = arguments(w, call, "N", "M", "k", "dtype")
     first = w.extent(w.let(scalar(w, rows)))
-    second = first if columns is None or columns == Const(None) else w.extent(w.let(scalar(w, columns)))
+    second = first if columns is None else w.extent(w.let(scalar(w, columns)))
     offset = w.let(scalar(w, k)) if k is not None else Const(0)
     one, zero = (scalars.convert(Const(value), call.type.dtype) for value in (1.0, 0.0))
     type_ = Scalar(call.type.dtype, False)

@@ -94,7 +94,7 @@ _NATIVE: dict[Any, Callable[[Call], bool]] = {
 @handles(SCALAR, *_NATIVE)
 def _native_number(w: Writer, call: Call) -> Expr:
     if not _NATIVE[call.func](call):
-        raise w.unsupported(f"{call.func.__name__} of this form")
+        raise w.unsupported(call.func, "of this form")
     value = w.fresh("t", call.type)
     w.emit(Assign((value,), opaque(w, call), w.origin))
     return value
@@ -103,14 +103,14 @@ def _native_number(w: Writer, call: Call) -> Expr:
 @handles(FILL, *_NATIVE)
 def _native(w: Writer, call: Call, target: Var) -> None:
     if not _NATIVE[call.func](call):
-        raise w.unsupported(f"{call.func.__name__} of this form")
+        raise w.unsupported(call.func, "of this form")
     w.call_new(target, opaque(w, call))
 
 
 @handles(FILL, np.sort)
 def _sort(w: Writer, call: Call, target: Var) -> None:
     """A copy whose rows numba sorts in place."""
-    array, axis, _ = arguments(call, "a", "axis", "kind")
+    array, axis, _ = arguments(w, call, "a", "axis", "kind")
     x = lazy(w, array)
     if axis is not None and static(w, axis, "an axis") not in (-1, x.rank - 1):
         raise w.unsupported("np.sort along another axis than the last")
@@ -122,7 +122,7 @@ def _sort(w: Writer, call: Call, target: Var) -> None:
 
 @handles(FILL, np.argsort)
 def _argsort(w: Writer, call: Call, target: Var) -> None:
-    array, axis, _ = arguments(call, "a", "axis", "kind")
+    array, axis, _ = arguments(w, call, "a", "axis", "kind")
     if rank_of(array.type) != 1 or (axis is not None and static(w, axis, "an axis") not in (-1, 0)):
         raise w.unsupported("np.argsort along an axis")
     x = w.materialise(array)
@@ -153,7 +153,7 @@ def _kept(type_: Type, axis: Any) -> Type:
 
 @handles(REWRITE, np.var, np.std)
 def _variance(w: Writer, call: Call) -> Expr:
-    array, axis, _, _, ddof, keepdims = arguments(call, "a", "axis", "dtype", "out", "ddof", "keepdims")
+    array, axis, _, _, ddof, keepdims = arguments(w, call, "a", "axis", "dtype", "out", "ddof", "keepdims")
     x = array if isinstance(array, Var) else w.materialise(array)
     dtype = _dtype(call.type)
     where = static(w, axis, "an axis")
@@ -190,7 +190,7 @@ def _ptp(w: Writer, call: Call) -> Expr:
 
 @handles(REWRITE, np.linalg.norm)
 def _norm(w: Writer, call: Call) -> Expr:
-    array, order, axis, keepdims = arguments(call, "x", "ord", "axis", "keepdims")
+    array, order, axis, keepdims = arguments(w, call, "x", "ord", "axis", "keepdims")
     kind = static(w, order, "ord")
     where = static(w, axis, "an axis")
     over_vectors = rank_of(array.type) == 1 or isinstance(where, int)

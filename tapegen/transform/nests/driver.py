@@ -56,7 +56,7 @@ from tapegen.transform.nests.scalars import OPERATIONS
 from tapegen.transform.nests.sharing import Sharing
 from tapegen.transform.nests.tables import FILL, LAZY, REWRITE, SEVERAL
 from tapegen.transform.nests.views import RESHAPES, atomic_index, is_place, native_view, reshaped
-from tapegen.transform.nests.writer import Lazy, Loop, Writer
+from tapegen.transform.nests.writer import Lazy, Loop, NoCompiledForm, Writer
 
 
 class Nests(Writer):
@@ -65,7 +65,7 @@ class Nests(Writer):
     def __init__(self, function: Function, boundscheck: bool = True) -> None:
         super().__init__(function, Sharing(function), boundscheck)
         self.function = function
-        self.phantoms: dict[Var, str] = {}  # views that numba has no form for, by what makes them
+        self.phantoms: dict[Var, NoCompiledForm] = {}  # views that numba has no form for
         self.texts: dict[Var, Call] = {}  # strings by what they are made of
         self.bound: set[Var] = set(function.params)  # arrays that have a value here
         self.expected: dict[Var, Extents] = {}  # extents that a trial expects
@@ -84,9 +84,9 @@ class Nests(Writer):
         body = without_unused(tuple(self.out), self.optional)
         parts = (part for stmt in rewrite.statements(body) for part in rewrite.headers(stmt))
         read = {var for part in parts for var in rewrite.free_vars(part)}
-        for var, what in self.phantoms.items():
+        for var, refusal in self.phantoms.items():
             if var in read:
-                raise self.unsupported(what)
+                raise refusal
         return replace(self.function, body=body)
 
     # ---- statements --------------------------------------------------------------------------------------------------
@@ -148,7 +148,7 @@ class Nests(Writer):
         parts = tuple(self._now(scalar(self, part)) for part in value.args)
         self.forget([target])
         self.texts[target] = Call(ops.fstring, parts, (), value.type)
-        self.phantoms[target] = "an f-string"
+        self.phantoms[target] = self.unsupported("an f-string")
 
     def _now(self, value: Expr) -> Expr:
         """A value that no later assignment changes."""
@@ -231,7 +231,7 @@ class Nests(Writer):
         self.forget([target])
         if native is None:
             assert isinstance(value, Call)
-            self.phantoms[target] = f"np.{value.func.__name__} as a whole array"
+            self.phantoms[target] = self.unsupported(value.func, "as a whole array")
         else:
             self.emit(Assign((target,), native, self.origin))
         self.set_view(target, view)

@@ -96,7 +96,7 @@ def number(w: Writer, expr: Expr) -> Expr:
 def opaque(w: Writer, call: Call) -> Call:
     """A call that numba takes as it stands, with its operands made ready."""
     if not (isinstance(call.func, Function) or call.func in _LISTS or call.func in FILL or call.func in _OPAQUE):
-        raise w.unsupported(getattr(call.func, "__name__", repr(call.func)))
+        raise w.unsupported(call.func)
     args = tuple(operand(w, arg) for arg in call.args)
     return Call(call.func, args, tuple((name, operand(w, value)) for name, value in call.kwargs), call.type)
 
@@ -224,7 +224,7 @@ def _is_sign(expr: Expr) -> bool:
 def elementwise(w: Writer, call: Call) -> Lazy:
     """A function of numbers, element by element."""
     if any(name != "decimals" for name, _ in call.kwargs):
-        raise w.unsupported(f"{call.func.__name__} with keywords")
+        raise w.unsupported(call.func, "with keywords")
     assert isinstance(call.type, Array)
     rank, type_ = call.type.rank, Scalar(call.type.dtype, False)
     operands = [once(w, lazy(w, arg), rank) for arg in (*call.args, *(value for _, value in call.kwargs))]

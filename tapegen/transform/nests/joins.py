@@ -9,11 +9,11 @@ import numpy as np
 
 from tapegen.ir import ops
 from tapegen.ir.nodes import Assign, Call, Const, Expr, If, Load, Store, Tuple, Var
-from tapegen.ir.types import BOOL, FLOAT, INT, Array, Scalar
+from tapegen.ir.types import BOOL, FLOAT, INT, Array, ListOf, Scalar, Type
 from tapegen.transform.nests import scalars
 from tapegen.transform.nests.affine import minus, plus
-from tapegen.transform.nests.arrange import axes_of, shape_extents, static, with_unit_axes
-from tapegen.transform.nests.bounds import Extents
+from tapegen.transform.nests.arrange import axes_of, flattened, shape_extents, static, with_unit_axes
+from tapegen.transform.nests.bounds import Extents, dim
 from tapegen.transform.nests.broadcasting import fit
 from tapegen.transform.nests.elements import lazy, scalar
 from tapegen.transform.nests.loops import allocate, counters_for, fill, nest
@@ -71,17 +71,18 @@ def _shifted(out: Lazy, extents: Extents, axis: int, start: Expr) -> Lazy:
 
 @handles(FILL, np.concatenate)
 def _concatenate(w: Writer, call: Call, target: Var) -> None:
-    sequence, axis = arguments(call, "arrays", "axis")
+    sequence, axis = arguments(w, call, "arrays", "axis")
     parts = _parts(w, sequence)
     if axis == Const(None):
-        raise w.unsupported("np.concatenate of flattened arrays")
+        parts = [_in_a_row(w, expr, part) for expr, part in zip(sequence.items, parts, strict=True)]
+        axis = None
     (k,) = axes_of(w, Const(0) if axis is None else axis, parts[0].rank)
     join(w, parts, k, target)
 
 
 @handles(FILL, np.stack)
 def _stack(w: Writer, call: Call, target: Var) -> None:
-    sequence, axis = arguments(call, "arrays", "axis")
+    sequence, axis = arguments(w, call, "arrays", "axis")
     parts = _parts(w, sequence)
     (k,) = axes_of(w, Const(0) if axis is None else axis, parts[0].rank + 1)
     join(w, [with_unit_axes(part, (k,)) for part in parts], k, target)
@@ -108,20 +109,30 @@ def _raised(part: Lazy, func: Any) -> Lazy:
     return part if part.rank > 2 else with_unit_axes(part, {0: (0, 1, 2), 1: (0, 2), 2: (2,)}[part.rank])
 
 
+def _in_a_row(w: Writer, expr: Expr, part: Lazy) -> Lazy:
+    """A part with one axis."""
+    if part.rank > 1:
+        return w.array(flattened(w, expr))
+    return part if part.rank else with_unit_axes(part, (0,))
+
+
 @handles(FILL, np.append)
 def _append(w: Writer, call: Call, target: Var) -> None:
-    array, values, axis = arguments(call, "arr", "values", "axis")
+    array, values, axis = arguments(w, call, "arr", "values", "axis")
     parts = [lazy(w, array), lazy(w, values)]
-    if axis is None and any(part.rank > 1 for part in parts):
-        raise w.unsupported("np.append of flattened arrays")
     if axis is None:
-        parts = [part if part.rank else with_unit_axes(part, (0,)) for part in parts]
+        parts = [_in_a_row(w, expr, part) for expr, part in zip((array, values), parts, strict=True)]
     join(w, parts, axes_of(w, Const(0) if axis is None else axis, parts[0].rank)[0], target)
 
 
 @handles(FILL, np.array, np.asarray)
 def _array(w: Writer, call: Call, target: Var) -> None:
-    """An array display: `np.array([a, b, c])`, nested to any depth; anything else is a copy."""
+    """An array display: `np.array([a, b, c])`, nested to any depth; the items of a list; or a copy."""
+    if isinstance(call.args[0].type, ListOf):
+        items = w.let(scalar(w, call.args[0]), "items")
+        assert isinstance(items, Var)
+        w.fill_new(target, _items(w, items))
+        return
     if not isinstance(call.args[0], Tuple):
         w.fill_new(target, LAZY[call.func](w, call))
         return
@@ -142,6 +153,49 @@ def _array(w: Writer, call: Call, target: Var) -> None:
     out = w.array(target)
     for where, value in values:
         fill(w, Lazy(rest, out.dtype, _below(out, where)), fit(w, value, rest), fresh=True)
+
+
+def _items(w: Writer, items: Var) -> Lazy:
+    """The numbers in a run-time list, or in its lists or arrays, which must be of one size."""
+    assert isinstance(items.type, ListOf)
+    inner = items.type.item
+    count = w.extent(w.let(Call(len, (items,), (), INT), "n"))
+    w.facts.assume(count.form)
+    if isinstance(inner, Scalar):
+        return Lazy((count,), inner.dtype, lambda index: Call(ops.item, (items, *index), (), inner), inner.python)
+    number = inner.item if isinstance(inner, ListOf) else inner
+    if not isinstance(number, Scalar | Array) or (isinstance(inner, ListOf) and isinstance(number, Array)):
+        raise w.unsupported("np.array of lists of lists of lists")
+    w.check(Call(operator.eq, (count.size, Const(0)), (), BOOL), ValueError, "an array of no rows has another shape")
+    extents = tuple(w.extent(w.let(size, "n")) for size in _sizes(_row(w, items, Const(0), inner)))
+    (i,) = w.counters(1)
+    with w.block() as body:
+        for extent, size in zip(extents, _sizes(_row(w, items, i, inner)), strict=True):
+            wrong = Call(operator.ne, (size, extent.size), (), BOOL)
+            w.check(wrong, ValueError, "setting an array element with a sequence: the rows differ in size")
+    nest(w, (count,), (i,), body)
+    for extent in extents:
+        w.facts.assume(extent.form)
+
+    def at(index: Indices) -> Expr:
+        row = _row(w, items, index[0], inner)
+        if isinstance(number, Scalar):
+            return Call(ops.item, (row, *index[1:]), (), number)
+        return Load(row, index[1:], Scalar(number.dtype, False))
+
+    return Lazy((count, *extents), number.dtype, at)
+
+
+def _row(w: Writer, items: Var, index: Expr, type_: Type) -> Var:
+    row = w.fresh("row", type_)
+    w.emit(Assign((row,), Call(ops.item, (items, index), (), type_), w.origin))
+    return row
+
+
+def _sizes(row: Var) -> list[Expr]:
+    if isinstance(row.type, Array):
+        return [dim(row, k) for k in range(row.type.rank)]
+    return [Call(len, (row,), (), INT)]
 
 
 def _below(out: Lazy, where: tuple[int, ...]) -> Any:
@@ -236,7 +290,7 @@ def _flatnonzero(w: Writer, call: Call, target: Var) -> None:
 
 @handles(FILL, np.repeat)
 def _repeat(w: Writer, call: Call, target: Var) -> None:
-    array, repeats, _ = arguments(call, "a", "repeats", "axis")
+    array, repeats, _ = arguments(w, call, "a", "repeats", "axis")
     if isinstance(repeats.type, Scalar):
         w.fill_new(target, LAZY[np.repeat](w, call))
         return
@@ -262,9 +316,11 @@ def _repeat(w: Writer, call: Call, target: Var) -> None:
 
 @handles(FILL, np.take_along_axis)
 def _take_along_axis(w: Writer, call: Call, target: Var) -> None:
-    array, indices, axis = arguments(call, "arr", "indices", "axis")
+    array, indices, axis = arguments(w, call, "arr", "indices", "axis")
+    if axis == Const(None):
+        raise w.unsupported("np.take_along_axis of a flattened array")
     x, which = lazy(w, array), lazy(w, indices)
-    (k,) = axes_of(w, axis, x.rank)
+    (k,) = axes_of(w, Const(-1) if axis is None else axis, x.rank)
     extents = tuple(
         each if n == k else other for n, (each, other) in enumerate(zip(which.extents, x.extents, strict=True))
     )
@@ -281,7 +337,7 @@ def _take_along_axis(w: Writer, call: Call, target: Var) -> None:
 
 @handles(FILL, np.linspace)
 def _linspace(w: Writer, call: Call, target: Var) -> None:
-    start, stop, num, endpoint = arguments(call, "start", "stop", "num", "endpoint")
+    start, stop, num, endpoint, _ = arguments(w, call, "start", "stop", "num", "endpoint", "dtype")
     if start.type == stop.type and isinstance(start.type, Array):
         raise w.unsupported("np.linspace between arrays")
     assert isinstance(target.type, Array)

@@ -25,7 +25,7 @@ _BLAS = frozenset({"float64", "float32"})
 
 def _operands(w: Writer, call: Call) -> tuple[Any, Any]:
     if call.kwargs or len(call.args) != 2:
-        raise w.unsupported(f"np.{call.func.__name__} with keywords")
+        raise w.unsupported(call.func, "with keywords")
     return call.args
 
 
@@ -45,7 +45,7 @@ def _inner(w: Writer, call: Call) -> Expr:
     a, b = _operands(w, call)
     assert isinstance(call.type, Scalar)
     if rank_of(a) != 1 or rank_of(b) != 1:
-        raise w.unsupported(f"np.{call.func.__name__} of these ranks")
+        raise w.unsupported(call.func, "of these ranks")
     if _same_floats(a, b, call.type) and _in_a_row(w, a) and _in_a_row(w, b):
         return Call(np.dot, (w.view_of(a), w.view_of(b)), (), call.type)
     x, y = lazy(w, a), lazy(w, b)
@@ -184,7 +184,7 @@ def contract(w: Writer, x: Lazy, x_letters: Letters, y: Lazy, y_letters: Letters
 
 @handles(FILL, np.tensordot)
 def _tensordot(w: Writer, call: Call, target: Var) -> None:
-    a, b, axes = arguments(call, "a", "b", "axes")
+    a, b, axes = arguments(w, call, "a", "b", "axes")
     x, y = lazy(w, a), lazy(w, b)
     given = 2 if axes is None else static(w, axes, "axes")
     if isinstance(given, int):

@@ -247,17 +247,19 @@ def _operands(w: Writer, call: Call) -> tuple[Reduction, Lazy, tuple[int, ...], 
     if call.func in (builtins.sum, builtins.any, builtins.all, math.prod):
         array, axis, keepdims, where = call.args[0], None, None, None
         if len(call.args) > 1 or call.kwargs:
-            raise w.unsupported(f"{call.func.__name__} with a start value")
+            raise w.unsupported(call.func, "with a start value")
     elif how in (SUM, MEAN, PROD):
         array, axis, _, out, keepdims, initial, where = arguments(
-            call, "a", "axis", "dtype", "out", "keepdims", "initial", "where"
+            w, call, "a", "axis", "dtype", "out", "keepdims", "initial", "where"
         )
         if out is not None or initial is not None:
-            raise w.unsupported(f"np.{call.func.__name__} with out= or initial=")
+            raise w.unsupported(call.func, "with out= or initial=")
     else:
-        array, axis, out, keepdims, initial, where = arguments(call, "a", "axis", "out", "keepdims", "initial", "where")
+        array, axis, out, keepdims, initial, where = arguments(
+            w, call, "a", "axis", "out", "keepdims", "initial", "where"
+        )
         if out is not None or initial is not None:
-            raise w.unsupported(f"np.{call.func.__name__} with out= or initial=")
+            raise w.unsupported(call.func, "with out= or initial=")
     x = lazy(w, array)
     if where is not None:
         if how.mean:
@@ -299,7 +301,7 @@ def _count_nonzero(w: Writer, call: Call) -> Expr:
 
 @handles(SCALAR, np.trace)
 def _trace(w: Writer, call: Call) -> Expr:
-    array, offset, axis1, axis2 = arguments(call, "a", "offset", "axis1", "axis2")
+    array, offset, axis1, axis2 = arguments(w, call, "a", "offset", "axis1", "axis2")
     x = lazy(w, array)
     if x.rank != 2 or axis1 is not None or axis2 is not None:
         raise w.unsupported("np.trace of a stack of matrices")
@@ -379,7 +381,7 @@ def _position(w: Writer, call: Call) -> Expr:
 
 @handles(FILL, np.argmax, np.argmin)
 def _positions(w: Writer, call: Call, target: Var) -> None:
-    array, axis, _, keepdims = arguments(call, "a", "axis", "out", "keepdims")
+    array, axis, _, keepdims = arguments(w, call, "a", "axis", "out", "keepdims")
     x = lazy(w, array)
     (along,) = axes_of(w, axis, x.rank)
     keep = bool(static(w, keepdims, "keepdims"))
@@ -425,7 +427,7 @@ def _search(w: Writer, func: Any, best: Var, where: Var, element: Expr, position
 
 @handles(FILL, np.cumsum, np.cumprod)
 def _scan(w: Writer, call: Call, target: Var) -> None:
-    array, axis, _ = arguments(call, "a", "axis", "dtype")
+    array, axis, _ = arguments(w, call, "a", "axis", "dtype")
     x = lazy(w, array)
     assert isinstance(target.type, Array)
     dtype = target.type.dtype

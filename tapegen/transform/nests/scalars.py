@@ -18,6 +18,7 @@ from tapegen.ir import ops
 from tapegen.ir.nodes import Call, Const, Expr
 from tapegen.ir.types import BOOL, FLOAT, INT, Scalar
 from tapegen.transform.nests.affine import folded, is_int
+from tapegen.transform.nests.counting import counted
 from tapegen.transform.nests.writer import Writer
 
 Operation = Callable[[Writer, Any, tuple[Expr, ...], Scalar], Expr]
@@ -28,7 +29,7 @@ _LARGEST_INT = 9.2e18  # what still fits a 64-bit integer, with room for roundin
 def operation(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     """One operation on numbers that are already in numba's terms."""
     if func not in OPERATIONS:
-        raise w.unsupported(getattr(func, "__name__", repr(func)))
+        raise w.unsupported(func)
     return OPERATIONS[func](w, func, args, type_)
 
 
@@ -539,6 +540,7 @@ OPERATIONS: dict[Any, Operation] = {
     **dict.fromkeys(_PREDICATES, _as_written),
     **dict.fromkeys((math.isnan, math.isinf, math.isfinite, math.gcd), _as_written),
     **dict.fromkeys(_MATH, _math),
+    **dict.fromkeys((math.factorial, math.perm, math.comb), counted),
     np.clip: _clip,
     ops.strong_mul: _strong_mul,
     np.heaviside: _heaviside,

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
-from tapegen.ir.nodes import Call, Expr, Var
+import numpy as np
+
+from tapegen.ir.nodes import Call, Const, Expr, Var
 from tapegen.transform.nests.writer import Lazy, Writer
 
 SCALAR: dict[Any, Callable[[Writer, Call], Expr]] = {}
@@ -40,10 +42,18 @@ def handles(table: dict[Any, Any], *funcs: Any) -> _Register:
     return register
 
 
-def arguments(call: Call, *names: str) -> list[Any]:
-    """The arguments of a call by position or keyword; None where an argument is left out."""
+_FLATTENS = frozenset({np.concatenate, np.sort, np.argsort, np.take_along_axis})
+
+
+def arguments(w: Writer, call: Call, *names: str) -> list[Any]:
+    """The arguments of a call by position or keyword; None where an argument is left out.
+
+    A None in the call means the same, but for an axis with another default (`_FLATTENS`), where it stays `Const(None)`.
+    """
     given = dict(zip(names, call.args)) | dict(call.kwargs)
     unknown = given.keys() - set(names)
     if unknown or len(call.args) > len(names):
-        raise TypeError(f"arguments {sorted(unknown) or call.args[len(names) :]}")
-    return [given.get(name) for name in names]
+        what = ", ".join(f"{name}=" for name in sorted(unknown)) or f"{len(call.args)} arguments"
+        raise w.unsupported(call.func, f"with {what}")
+    absent = (None,) if call.func in _FLATTENS else (None, Const(None))
+    return [None if given.get(name) in absent else given[name] for name in names]

@@ -158,7 +158,7 @@ def _only_element(w: Writer, call: Call) -> Expr:
 @handles(SEVERAL, np.split, np.array_split, np.hsplit, np.vsplit)
 def _split(w: Writer, call: Call) -> tuple[Expr, ...]:
     """Parts of an array, as views."""
-    array, sections, axis = arguments(call, "ary", "indices_or_sections", "axis")
+    array, sections, axis = arguments(w, call, "ary", "indices_or_sections", "axis")
     base = array if isinstance(array, Var) else w.materialise(array)
     assert isinstance(base.type, Array)
     assert isinstance(call.type, TupleOf)

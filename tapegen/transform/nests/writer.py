@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 from tapegen.errors import Span, TapegenError
 from tapegen.ir import ops, rewrite
@@ -196,8 +197,10 @@ class Writer(ABC):
     def comment(self, text: str) -> None:
         self.emit(Comment(text, self.origin))
 
-    def unsupported(self, call: str) -> NoCompiledForm:
-        return NoCompiledForm(call, self.origin)
+    def unsupported(self, what: Any, how: str = "") -> NoCompiledForm:
+        """The refusal of a function, perhaps of one way to call it; or of something else by its name."""
+        name = what if isinstance(what, str) else spelled(what)
+        return NoCompiledForm(f"{name} {how}".rstrip(), self.origin)
 
     # ---- knowledge ---------------------------------------------------------------------------------------------------
 
@@ -315,6 +318,15 @@ class Writer(ABC):
             return True
         with self.facts.supposing(-trips):
             return self.facts.nonnegative(form)
+
+
+def spelled(func: Any) -> str:
+    """A function as users write it: `np.linalg.solve`, `math.comb`, `len`."""
+    name = getattr(func, "__name__", repr(func))
+    module = getattr(func, "__module__", None) or ""
+    if module in ("builtins", "_operator") or module.startswith("tapegen."):
+        return name
+    return f"{module.replace('numpy', 'np', 1)}.{name}" if module else name
 
 
 def negative(form: Affine) -> Expr:

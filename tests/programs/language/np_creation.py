@@ -39,5 +39,3 @@ def in_branch(a, x):
 
 def ARGS():
     return np.array([0.9, 1.4, 0.6]), 1.3
-
-UNCOMPILED = "full_like and array with dtype= stay with NumPy"

@@ -11,5 +11,3 @@ def f(m, x):
 
 def ARGS():
     return np.array([[0.73, 1.22, 0.41], [1.14, 0.37, 0.96]]), 1.3
-
-UNCOMPILED = "some methods stay with NumPy"
