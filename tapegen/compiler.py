@@ -10,7 +10,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from tapegen.analysis.activity import activity_of
 from tapegen.analysis.effects import effects_of
+from tapegen.analysis.scopes import scopes_of
 from tapegen.errors import AliasError
 from tapegen.ir import build, ops, rewrite
 from tapegen.ir.names import NameSupply
@@ -19,6 +21,7 @@ from tapegen.ir.types import Array, Scalar
 from tapegen.transform.expand import expand
 from tapegen.transform.facts import Facts, facts_of
 from tapegen.transform.forward import forward
+from tapegen.transform.hoist import hoist
 from tapegen.transform.record import Decision, Recorded, record
 from tapegen.transform.reverse import Sweeps, reverse
 from tapegen.transform.share import accumulations, share_loads, split_merges
@@ -178,15 +181,14 @@ def _prepared(
     *body, last = lowered.body
     assert isinstance(last, Return)
     results = [v for v, active in zip(last.values, active_results, strict=True) if active and isinstance(v, Var)]
-    facts = facts_of(lowered, wrt, results)
-    expanded = replace(lowered, body=(*expand(tuple(body), facts.activity.varied, names), last))
+    varied = activity_of(lowered, wrt, results).varied
+    expanded = replace(lowered, body=(*expand(tuple(body), varied, names), last))
     accumulating = replace(expanded, body=accumulations(expanded.body, effects_of(expanded)))
-    merges = {var for var, assigns in facts.scopes.assigns.items() if len(assigns) > 1}
+    merges = {var for var, assigns in scopes_of(lowered).assigns.items() if len(assigns) > 1}
     split = replace(accumulating, body=split_merges(accumulating.body, merges, names))
-    shared = share_loads(split.body, effects_of(split), user_names, merges)
-    if shared != lowered.body:
-        expanded = replace(expanded, body=shared)
-        facts = facts_of(expanded, wrt, results)
+    expanded = replace(split, body=share_loads(split.body, effects_of(split), user_names, merges))
+    expanded = replace(expanded, body=hoist(expanded, merges))
+    facts = facts_of(expanded, wrt, results)
     _refuse_conflicts(facts)
     return expanded, facts, results
 

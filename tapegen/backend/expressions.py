@@ -13,7 +13,7 @@ import numpy as np
 
 from tapegen.backend.helpers import Helpers
 from tapegen.backend.namespace import Namespace
-from tapegen.ir import nodes, ops
+from tapegen.ir import nodes, ops, rewrite
 from tapegen.ir.types import Array, Type
 
 BINARY: dict[Any, type[ast.operator]] = {
@@ -274,9 +274,13 @@ class Expressions:
 
     def _strong_mul(self, call: nodes.Call) -> ast.expr:
         cotangent, partial = call.args
-        product = ast.BinOp(self(cotangent), ast.Mult(), self(partial))
+        func, factor = rewrite.as_factor(partial)
+        is_array = bool(_rank(cotangent.type) or _rank(partial.type))
+        if func is np.divide and is_array:
+            func = operator.truediv  # an array never raises
+        product = self(nodes.Call(func, (cotangent, factor), (), call.type))
         zero = ast.Constant(0.0)
-        if _rank(cotangent.type) or _rank(partial.type):
+        if is_array:
             test = ast.Compare(self(cotangent), [ast.Eq()], [zero])
             return ast.Call(self.names.numpy("where"), [test, zero, product], [])
         return ast.IfExp(ast.Compare(self(cotangent), [ast.NotEq()], [zero]), product, zero)

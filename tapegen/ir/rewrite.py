@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -13,6 +14,7 @@ from tapegen.ir.nodes import (
     Assign,
     Block,
     Call,
+    Const,
     Effect,
     Expr,
     For,
@@ -177,6 +179,14 @@ def map_expr(node: Any, change: Callable[[Any], Any]) -> Any:
         case Slice(lo, hi, step):
             node = Slice(*(None if part is None else map_expr(part, change) for part in (lo, hi, step)))
     return change(node)
+
+
+def as_factor(partial: Expr) -> tuple[Any, Expr]:
+    """How to multiply by a partial: by `1.0 / y` with a division by `y`, else with a product."""
+    match partial:
+        case Call(operator.truediv | np.divide as divide, (Const(1.0), divisor)):
+            return divide, divisor
+    return operator.mul, partial
 
 
 def substitute(node: Any, mapping: Mapping[Var, Expr]) -> Any:

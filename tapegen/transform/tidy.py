@@ -130,7 +130,7 @@ def _keep_live(block: Block, read: set[Var], live_roots: set[Var], aliases: _Ali
     for stmt in block:
         match stmt:
             case Assign(targets, value):
-                stored = any(aliases.stored(target) and aliases.root(target) in live_roots for target in targets)
+                stored = any(target in aliases.named and aliases.root(target) in live_roots for target in targets)
                 idle = isinstance(value, Var | Const) or keep.isdisjoint(targets)
                 if not stored and idle and not any(target in read for target in targets) and _is_pure(value):
                     continue
@@ -183,6 +183,7 @@ class _Aliases:
                     self.stores.add(array)
                 case Effect(Call(_, args)) if args and isinstance(args[0], Var):
                     self.stores.add(args[0])
+        self.named = self.stores  # what stores write through; the places follow
         self.stores = {self.root(var) for var in self.stores}
 
     def _relate(self, target: Var, value: Expr) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tapegen.ir import ops
+from tapegen.ir import ops, rewrite
 from tapegen.ir.nodes import Call, Const, Expr
 from tapegen.ir.types import BOOL, FLOAT, INT, Scalar
 from tapegen.transform.nests.affine import folded, is_int
@@ -286,7 +286,9 @@ def _clip(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
 def _strong_mul(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     """`c * p`, but 0 where c is 0."""
     c = w.let(convert(args[0], type_.dtype), "weight")
-    product = Call(operator.mul, _in_precision((c, args[1]), type_.dtype), (), type_)
+    func, factor = rewrite.as_factor(args[1])
+    func = operator.mul if func is operator.mul else operator.truediv
+    product = Call(func, _in_precision((c, factor), type_.dtype), (), type_)
     zero = convert(Const(0.0), type_.dtype)
     return Call(ops.ifelse, (Call(operator.ne, (c, zero), (), BOOL), product, zero), (), type_)
 
