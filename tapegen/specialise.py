@@ -117,7 +117,11 @@ class Program:
 
     # ---- what is differentiated --------------------------------------------------------------------------------------
 
+    @property
     def wrt_names(self) -> tuple[str, ...]:
+        return self._once("names of wrt", self._wrt_names)
+
+    def _wrt_names(self) -> tuple[str, ...]:
         names = self.owner.free_names()
         wrt = self.options.wrt
         chosen = (wrt,) if isinstance(wrt, int | str) else wrt
@@ -148,10 +152,22 @@ class Program:
             found = found.get(part)
         return found
 
+    @property
+    def gradient_templates(self) -> tuple[Abstract, ...]:
+        """The structures of the gradients, one for each item of `wrt`."""
+        return self._once(
+            "templates", lambda: tuple(_without_statics(self.wrt_template(name)) for name in self.wrt_names)
+        )
+
+    @property
+    def never_returns(self) -> bool:
+        """Whether every path through the primal ends in an exception."""
+        return self._once("never returns", lambda: _never_returns(self.lowered.function.body[:-1]))
+
     def wrt_vars(self) -> tuple[Var, ...]:
         """The IR parameters that are differentiated, each once."""
         chosen: dict[Var, None] = {}
-        for name in self.wrt_names():
+        for name in self.wrt_names:
             template = self.wrt_template(name)
             leaves = [leaf for leaf in leaves_of(template) if isinstance(leaf, Leaf)]
             floating = [leaf for leaf in leaves if is_floating(leaf.type)]
@@ -312,7 +328,7 @@ class Specialisation:
         return self._result(values)
 
     def value_and_grad(self) -> tuple[Any, Any]:
-        if _never_returns(self.program.lowered.function.body[:-1]):
+        if self.program.never_returns:
             self.value()  # raises what plain Python raises
         stages = self.program.stages(scalar=True)
         seeds = [_seed_one(seed) for seed in stages.seeds]
@@ -423,21 +439,18 @@ class Specialisation:
         return self.program.lowered.restore(typed, self.arguments)
 
     def _gradient(self, found: dict[Var, Any]) -> Any:
-        names = self.program.wrt_names()
-        results = [self._structured(name, found) for name in names]
+        results = [self._structured(template, found) for template in self.program.gradient_templates]
         wrt = self.program.options.wrt
         return results[0] if isinstance(wrt, int | str) else tuple(results)
 
-    def _structured(self, name: str, found: dict[Var, Any]) -> Any:
-        template = self.program.wrt_template(name)
-
+    def _structured(self, template: Abstract, found: dict[Var, Any]) -> Any:
         def make(leaf: Leaf) -> Any:
             var = self.program.lowered.param_of(leaf)
             if var is None or var not in found:
                 return None
             return _as_type(found[var], leaf.type)
 
-        return map_leaves(_without_statics(template), make)
+        return map_leaves(template, make)
 
     def _seeds(self, value: Any, value_bar: Any, stages: compiler.Stages) -> list[Any]:
         """Cotangents of the active results, checked against the value."""
@@ -483,11 +496,14 @@ def _matched(template: Any, value: Any, value_bar: Any) -> Iterator[tuple[Any, A
         yield from _matched(child, part, bar)
 
 
+_PYTHON_NUMBERS: dict[str, type] = {"float64": float, "int64": int, "bool": bool}
+
+
 def _as_type(value: Any, type_: Any) -> Any:
     """A number or array as plain Python would have it (compiled code hands over bare numbers)."""
     if isinstance(type_, Scalar):
         if type_.python:
-            return {"float64": float, "int64": int, "bool": bool}[type_.dtype](value)
+            return _PYTHON_NUMBERS[type_.dtype](value)
         return np.dtype(type_.dtype).type(value)
     if isinstance(type_, Array) and not isinstance(value, np.ndarray):
         return np.asarray(value, type_.dtype)

@@ -153,7 +153,8 @@ def dict_of(items: Iterable[tuple[Any, Any]], cls: type = dict) -> Struct:
 
 # ---- from runtime values -------------------------------------------------------------------------------------------
 
-_DTYPES = frozenset("float64 float32 int64 int32 int16 int8 uint64 uint32 uint16 uint8 bool".split())
+_DTYPES = "float64 float32 int64 int32 int16 int8 uint64 uint32 uint16 uint8 bool".split()
+_DTYPE_NAMES = {np.dtype(name): name for name in _DTYPES}  # in the byte order of this machine; `dtype.name` is slow
 _STATIC = (
     *(
         str,
@@ -262,10 +263,10 @@ def leaf_type(value: Any, name: str = "argument") -> Type | None:
 
 
 def _numpy_scalar_type(value: np.generic, name: str) -> Type:
-    dtype = value.dtype
-    if dtype.name not in _DTYPES:
-        raise _bad_dtype(name, dtype)
-    return Scalar(dtype.name, python=False)
+    dtype = _DTYPE_NAMES.get(value.dtype)
+    if dtype is None:
+        raise _bad_dtype(name, value.dtype)
+    return Scalar(dtype, python=False)
 
 
 def array_type(value: np.ndarray, name: str = "argument") -> Array:
@@ -282,14 +283,15 @@ def array_type(value: np.ndarray, name: str = "argument") -> Array:
     if type(value) is not np.ndarray and not isinstance(value, np.memmap):
         kind = type(value).__name__
         raise BadArgument(f"'{name}' is a {kind}, a kind of array with rules of its own.", f"Pass np.asarray({name}).")
-    dtype = value.dtype
-    if dtype.name not in _DTYPES or not dtype.isnative:
-        raise _bad_dtype(name, dtype)
-    if not value.flags.aligned:
+    dtype = _DTYPE_NAMES.get(value.dtype)
+    if dtype is None:
+        raise _bad_dtype(name, value.dtype)
+    flags = value.flags
+    if not flags.aligned:
         raise BadArgument(f"'{name}' is not aligned in memory.", f"Pass a copy: {name}.copy().")
-    layout = "C" if value.flags.c_contiguous else "F" if value.flags.f_contiguous else "A"
-    unit = tuple(n == 1 for n in value.shape)
-    return Array(dtype.name, value.ndim, layout, unit if any(unit) else ())
+    layout = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"
+    unit = tuple(n == 1 for n in value.shape) if 1 in value.shape else ()
+    return Array(dtype, value.ndim, layout, unit)
 
 
 def _bad_dtype(name: str, dtype: np.dtype) -> BadArgument:
