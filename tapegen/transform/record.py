@@ -139,6 +139,7 @@ class _Recorder:
             *self._restored(self.scopes.root),
             *self._backward(self.sweeps.backward, self.scopes.root),
         )
+        backward = self._without_idle(backward)
         forward = self._forward(self.function.body[:-1], self.scopes.root)
         decisions = sorted(self.decided.values(), key=lambda d: (self._position(d.var), d.var.name))
         return Recorded(forward, backward, decisions)
@@ -254,6 +255,21 @@ class _Recorder:
             return "depends on the branch taken"
         return "costs more to evaluate again than to keep"
 
+    def _without_idle(self, backward: Block) -> Block:
+        """Leave out the records that nobody reads after all: extents of all axes are kept where one is needed."""
+        read = {var for expr in self.sweeps.gradients for var in rewrite.free_vars(expr)}
+        for stmt in rewrite.statements(backward):
+            for header in rewrite.headers(stmt):
+                read |= rewrite.free_vars(header)
+        pops = [stmt for stmt in rewrite.statements(backward) if isinstance(stmt, Pop)]
+        idle = {pop.tape for pop in pops if pop.target not in read}
+        if not idle:
+            return backward
+        self.decided = {key: decision for key, decision in self.decided.items() if decision.tape not in idle}
+        for scope, decisions in self.by_scope.items():
+            self.by_scope[scope] = [decision for decision in decisions if decision.tape not in idle]
+        return _without_pops(backward, idle)
+
     # ---- the sweeps --------------------------------------------------------------------------------------------------
 
     def _backward(self, block: Block, scope: Scope) -> Block:
@@ -307,7 +323,7 @@ class _Recorder:
         recorded = {d.var: d for d in self.by_scope.get(scope, ()) if d.way == "record"}
         tapes = {var: decision.tape for var, decision in recorded.items()}
         out.extend(Push(tape, var) for var, tape in tapes.items() if var in scope.carried)
-        out.extend(Push(tapes[read.targets[0]], read.targets[0]) for read in extents)
+        out.extend(Push(tapes[var], var) for read in extents for var in read.targets if var in tapes)
         spare = {read.targets[0] for read in extents}
         pending = {var for var in recorded if var not in scope.carried and var not in spare}
         for stmt in block:
@@ -344,3 +360,11 @@ class _Recorder:
         if isinstance(stmt.value, Call) and stmt.value.func is np.copy:
             return [Push(tapes[var], stmt.value.args[0], stmt.origin)]
         return [stmt, Push(tapes[var], var, stmt.origin)]
+
+
+def _without_pops(block: Block, tapes: Set[str]) -> Block:
+    return tuple(
+        rewrite.with_blocks(stmt, tuple(_without_pops(inner, tapes) for inner in rewrite.blocks(stmt)))
+        for stmt in block
+        if not (isinstance(stmt, Pop) and stmt.tape in tapes)
+    )
