@@ -266,6 +266,8 @@ class Program:
             self._built[name] = self._uncompiled(function, *failure)
             with np.errstate(all="ignore"):
                 values = self._built[name](*arguments)
+        if values is None:  # a function without computed results
+            return ()
         return values if isinstance(values, tuple) else (values,)
 
     def _build(self, name: str, function: Function) -> Callable[..., Any]:
@@ -356,7 +358,7 @@ class Specialisation:
         """Value and tangent; `tangents` are those of the arguments of `wrt`, in order."""
         program = self.program
         given: dict[Var, Any] = {}
-        for name, tangent in zip(program.wrt_names(), tangents, strict=True):
+        for name, tangent in zip(program.wrt_names, tangents, strict=True):
             template = program.wrt_template(name)
             for leaf, dot in argument_tangents(name, template, self.arguments[name], tangent):
                 var = program.lowered.param_of(leaf)
@@ -463,7 +465,7 @@ class Specialisation:
                     f"the cotangent of result {position} has shape {np.shape(bar)}, the result {np.shape(leaf)}.",
                     "Give cotangents in the structure of the value.",
                 )
-            seeds.append(np.array(bar, leaf.dtype) if isinstance(leaf, np.ndarray) else float(bar))
+            seeds.append(np.array(bar, leaf.dtype) if isinstance(leaf, np.ndarray) else _number(bar, leaf))
         if len(seeds) != len(stages.seeds):
             raise BadArgument("the cotangents do not match the value.", "Give one for each result.")
         return seeds
@@ -475,7 +477,13 @@ class Specialisation:
 def _seed_one(seed: Var) -> Any:
     if isinstance(seed.type, Array):
         return np.ones((), seed.type.dtype)
-    return 1.0
+    assert isinstance(seed.type, Scalar)
+    return 1.0 if seed.type.dtype == "float64" else np.dtype(seed.type.dtype).type(1.0)
+
+
+def _number(bar: Any, leaf: Any) -> Any:
+    """A cotangent of a number: of the precision of the number."""
+    return type(leaf)(bar) if isinstance(leaf, np.float32) else float(bar)
 
 
 def _floats(leaf: Any) -> bool:
