@@ -96,6 +96,11 @@ def strong_mul(cotangent: Any, partial: Any) -> Any:
         return np.where(np.equal(cotangent, 0.0), 0.0 * np.real(cotangent), np.multiply(cotangent, partial))[()]
 
 
+def exact(value: int) -> int:
+    """An operation on integers that raises where 64 bits do not hold its result (compiled text only)."""
+    return value
+
+
 def primal_as(value: Any, formula: Any) -> Any:
     """`value`, differentiated as `formula`: how a function whose rule is an expansion keeps its own primal."""
     return value

@@ -10,7 +10,7 @@ arrays in between; what the program does, and which errors it raises, is what Nu
 * `elements`, `arrange` - an expression as a rule for its elements
 * `loops` - nests in the order of memory, with care for overlap (`sharing`)
 * `reductions`, `products`, `joins`, `calls` - what is more than a rule for elements
-* `scalars`, `counting` - numbers: precision as NumPy has it, errors as Python raises them
+* `scalars`, `counting`, `overflow` - numbers: precision as NumPy has it, errors as Python raises them
 * `views` - names for parts of arrays
 """
 
@@ -19,12 +19,13 @@ from __future__ import annotations
 from tapegen.ir.nodes import Function
 from tapegen.transform.nests import arrange, calls, joins, products, reductions  # noqa: F401  (they fill the tables)
 from tapegen.transform.nests.driver import Nests
+from tapegen.transform.nests.overflow import marked
 from tapegen.transform.nests.writer import NoCompiledForm
 
 __all__ = ["NoCompiledForm", "scalarise"]
 
 
-def scalarise(function: Function, *, boundscheck: bool = True) -> Function:
+def scalarise(function: Function, *, boundscheck: bool = True, wide: bool = False) -> Function:
     """The same program without array expressions.
 
     Parameters
@@ -35,6 +36,8 @@ def scalarise(function: Function, *, boundscheck: bool = True) -> Function:
         where one of them is written.
     boundscheck : bool
         Whether indices that are not proved to be within bounds are checked.
+    wide : bool
+        Whether integer arguments may have more than `magnitudes.ARGUMENT_BITS` bits.
 
     Returns
     -------
@@ -46,4 +49,4 @@ def scalarise(function: Function, *, boundscheck: bool = True) -> Function:
     NoCompiledForm
         If a call is neither lowered nor taken by numba.
     """
-    return Nests(function, boundscheck).run()
+    return Nests(marked(function, wide=wide), boundscheck).run()

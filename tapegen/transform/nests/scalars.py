@@ -24,6 +24,7 @@ from tapegen.transform.nests.writer import Writer
 Operation = Callable[[Writer, Any, tuple[Expr, ...], Scalar], Expr]
 
 _LARGEST_INT = 9.2e18  # what still fits a 64-bit integer, with room for rounding
+TOO_LARGE = "an integer has more than 64 bits"
 
 
 def operation(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
@@ -365,6 +366,30 @@ def _fits_int(w: Writer, x: Expr) -> Expr:
     return x
 
 
+def _exact(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+    """An operation on integers after a check, in floats, that its result has 64 bits."""
+    (result,) = args
+    if not isinstance(result, Call):
+        return result
+    result = Call(result.func, tuple(w.let(arg) for arg in result.args), (), INT)
+    size = Call(builtins.abs, (_in_floats(result),), (), FLOAT)
+    inside = Call(operator.lt, (size, Const(_LARGEST_INT)), (), BOOL)
+    w.check(Call(operator.not_, (inside,), (), BOOL), OverflowError, TOO_LARGE)
+    return result
+
+
+def _in_floats(expr: Expr) -> Expr:
+    match expr:
+        case Call(operator.lshift, (a, b)):
+            scale = Call(operator.pow, (Const(2.0), b), (), FLOAT)
+            return Call(operator.mul, (_in_floats(a), scale), (), FLOAT)
+        case Call(operator.pow, (a, b)):
+            return Call(operator.pow, (_in_floats(a), b), (), FLOAT)
+        case Call(operator.add | operator.sub | operator.mul | operator.neg as func, args):
+            return Call(func, tuple(map(_in_floats, args)), (), FLOAT)
+    return convert(expr, "float64")
+
+
 def _to_int(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     """`math.floor`, `math.ceil`, `math.trunc`."""
     if is_int(args[0]):
@@ -545,6 +570,7 @@ OPERATIONS: dict[Any, Operation] = {
     **dict.fromkeys((math.factorial, math.perm, math.comb), counted),
     np.clip: _clip,
     ops.strong_mul: _strong_mul,
+    ops.exact: _exact,
     np.heaviside: _heaviside,
     np.square: _square,
     np.reciprocal: _reciprocal,
