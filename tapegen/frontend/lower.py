@@ -6,9 +6,7 @@ Lowering is an abstract interpreter over the syntax tree.  It runs the function 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import FunctionType, ModuleType
@@ -46,12 +44,10 @@ from tapegen.frontend.structure import (
     same_static,
     unflatten,
 )
+from tapegen.ir.depth import deep
 from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import Block, Const, Expr, Function, Raise, Return, Tuple, Var
 from tapegen.ir.types import Array
-
-RECURSION = 20_000
-"""Depth of Python calls while lowering: nested calls and expressions of the user nest in the interpreter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +108,8 @@ class Lowered:
     statics : tuple of (str, tuple, int or tuple)
         Integer arguments that had to be known when compiling, and array arguments whose shape had to be: argument, path
         and value or shape.
+    not_negative : tuple of (str, tuple)
+        Integer arguments that must not be negative.
     sources : tuple of function
         Python functions whose text is part of the program.
     user_names : frozenset of str
@@ -128,6 +126,7 @@ class Lowered:
     mutated: frozenset[str]
     guards: tuple[Guard, ...]
     statics: tuple[Static, ...]
+    not_negative: tuple[tuple[str, tuple[Any, ...]], ...]
     sources: tuple[FunctionType, ...]
     user_names: frozenset[str]
     modules: dict[str, str]
@@ -146,6 +145,8 @@ class Lowered:
             found = _follow(arguments[name], path)
             if not same_static(found.shape if isinstance(found, np.ndarray) else found, value):
                 return False
+        if any(_follow(arguments[name], path) < 0 for name, path in self.not_negative):
+            return False
         for param in self.params:
             if param.getter is not None:
                 try:
@@ -206,7 +207,7 @@ def lower_function(
     while True:
         run = _Run(func, args, dict(kwargs or {}), fixed)
         try:
-            with _deep():
+            with deep():
                 return run.lower(name)
         except NeedsStatic as need:
             wanted = run.origins(need.expr)
@@ -220,16 +221,6 @@ def lower_function(
             raise CompileLimit(
                 f"'{func.__name__}' nests expressions or calls too deeply.", "Split long expressions; use a loop."
             ) from None
-
-
-@contextmanager
-def _deep() -> Iterator[None]:
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(limit, RECURSION))
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(limit)
 
 
 def new_context(*, rules: bool = False) -> Context:
@@ -287,6 +278,7 @@ class _Run:
                 *(Guard(partial(getattr, func, "__code__"), func.__code__) for func in cx.sources),  # reloaded in place
             ),
             tuple(self.statics),
+            tuple((param.argument, param.path) for param in params if param.var in cx.not_negative),
             tuple(cx.sources),
             self._user_names(),
             self._modules(parsed),
@@ -320,6 +312,8 @@ class _Run:
         var = self.cx.new_var(base, value.type)
         self.params.append(Param(var, argument, path))
         self.made[var] = value.expr
+        if isinstance(value.sample, int):
+            self.cx.samples[var] = value.sample
         if is_array and value.expr in self.fixed:
             self.cx.shapes[var] = self.fixed[value.expr]
         return Leaf(var)
@@ -399,7 +393,7 @@ def inline_call(
     cx.frame = function_frame(cx, func)
     given = [_value(arg) for arg in args]
     keywords = {name: _value(value) for name, value in (kwargs or {}).items()}
-    with _deep():
+    with deep():
         try:
             value = export(cx, inline_function(cx, func, given, keywords))
         except NeedsStatic as need:

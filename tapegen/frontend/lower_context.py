@@ -263,6 +263,8 @@ class Context:
         self.substitution: dict[Var, Expr] = {}
         self.definitions: dict[Var, Expr] = {}
         self.shapes: dict[Var, tuple[int, ...]] = {}
+        self.samples: dict[Var, int] = {}  # integer arguments in the call at hand
+        self.not_negative: set[Var] = set()  # integer arguments for which the program is right only then
         self.roots: dict[Var, frozenset[Var] | None] = {}
         self.merges: set[Var] = set()
         self.guards: dict[Any, tuple[Callable[[], Any], Any]] = {}

@@ -15,7 +15,18 @@ import gast
 from tapegen.errors import BadArgument, NotDifferentiable, UnsupportedSyntax
 from tapegen.frontend.lower_capture import capture
 from tapegen.frontend.lower_choice import split
-from tapegen.frontend.lower_context import Captured, Choice, Closure, Context, Frame, Maybe, NotWhole, Ref, known_value
+from tapegen.frontend.lower_context import (
+    Captured,
+    Choice,
+    Closure,
+    Context,
+    Frame,
+    Maybe,
+    NeedsStatic,
+    NotWhole,
+    Ref,
+    known_value,
+)
 from tapegen.frontend.lower_emit import emit_call, fold
 from tapegen.frontend.lower_merge import ABSENT
 from tapegen.frontend.lower_values import (
@@ -297,7 +308,14 @@ def _check_power(cx: Context, base: Any, exponent: Any) -> None:
     """An integer to a negative power is a float in Python: the sign must be known, or is tested."""
     if not (is_int(base) and is_int(exponent)) or known_value(exponent) is not UNKNOWN:
         return
-    test = Call(operator.lt, (expr_of(cx, exponent), Const(0)), (), BOOL)
+    count = expr_of(cx, exponent)
+    if isinstance(count, Var) and count in cx.samples:
+        if cx.samples[count] < 0:
+            refusal = cx.refusal(NotDifferentiable, "the exponent must be known.", "Write float(...) for the base.")
+            raise NeedsStatic(count, refusal)
+        cx.not_negative.add(count)
+        return
+    test = Call(operator.lt, (count, Const(0)), (), BOOL)
     cx.raise_if(test, ValueError, "an integer is raised to a negative power; write float(...) for the base")
 
 

@@ -37,7 +37,10 @@ from tapegen.ir.types import Array, ListOf, Scalar
 from tapegen.rules.registry import rule_of
 
 NEST_LIMIT = 16
-"""Nodes of an expression that a temporary is nested into; the user's own statements have no limit."""
+"""Nodes of an expression that a temporary is nested into."""
+
+STATEMENT_LIMIT = 300
+"""The same where both come from one statement of the user, whose form should come back."""
 
 _VERSION = re.compile(r"_\d+$")
 
@@ -143,13 +146,11 @@ def _keep_live(block: Block, read: set[Var], live_roots: set[Var], aliases: _Ali
                 if len(stmt.targets) == 1 and stmt.value == stmt.targets[0]:
                     continue
             case Store(array) if aliases.root(array) not in live_roots and aliases.is_local(array):
-                if array not in keep:
-                    continue
+                continue
         inner = rewrite.blocks(stmt)
         if inner:
             new = tuple(_keep_live(part, read, live_roots, aliases, keep) for part in inner)
-            silent = not keep or stmt.origin is None or not _may_raise(stmt)
-            if not any(_acts(part) for part in new) and not isinstance(stmt, While) and silent:
+            if not any(_acts(part) for part in new) and not isinstance(stmt, While):
                 continue
             if new != inner:
                 stmt = rewrite.with_blocks(stmt, new)
@@ -159,13 +160,6 @@ def _keep_live(block: Block, read: set[Var], live_roots: set[Var], aliases: _Ali
 
 def _acts(block: Block) -> bool:
     return any(not isinstance(stmt, Comment) for stmt in block)
-
-
-def _may_raise(stmt: Stmt) -> bool:
-    """Whether the header of an If or For can raise an exception of the user's program."""
-    if isinstance(stmt, For) and not isinstance(stmt.step, Const):
-        return True  # of zero
-    return any(rewrite.may_raise(header) for header in rewrite.headers(stmt))
 
 
 def _is_pure(value: Expr) -> bool:
@@ -398,14 +392,14 @@ class _Moves:
             for part in rewrite.subexpressions(h)
         ):
             return False
+        limit = STATEMENT_LIMIT
         if not (source.origin is not None and source.origin == sink.origin and not isinstance(sink, Comment)):
-            size = sum(1 for header in rewrite.headers(sink) for _ in rewrite.subexpressions(header))
-            if size + sum(1 for _ in rewrite.subexpressions(source.value)) > NEST_LIMIT:
-                return False
+            limit = NEST_LIMIT
         elif isinstance(sink, Assign) and self._in_backward(source):
-            size = sum(1 for header in rewrite.headers(sink) for _ in rewrite.subexpressions(header))
-            if size + sum(1 for _ in rewrite.subexpressions(source.value)) > 2 * NEST_LIMIT:
-                return False
+            limit = 2 * NEST_LIMIT
+        size = sum(1 for header in rewrite.headers(sink) for _ in rewrite.subexpressions(header))
+        if size + sum(1 for _ in rewrite.subexpressions(source.value)) > limit:
+            return False
         stmts[j] = rewrite.map_headers(sink, lambda node: rewrite.substitute(node, {target: source.value}))
         del stmts[k]
         return True
