@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Set
 from dataclasses import dataclass, field, replace
 
@@ -16,8 +17,23 @@ from tapegen.analysis.scopes import scopes_of
 from tapegen.errors import AliasError
 from tapegen.ir import build, ops, rewrite
 from tapegen.ir.names import NameSupply
-from tapegen.ir.nodes import Assign, Block, Call, Comment, Const, Expr, For, Function, Return, Stmt, Tuple, Var, While
-from tapegen.ir.types import Array, Scalar
+from tapegen.ir.nodes import (
+    Assign,
+    Block,
+    Call,
+    Comment,
+    Const,
+    Expr,
+    For,
+    Function,
+    Return,
+    Stmt,
+    Store,
+    Tuple,
+    Var,
+    While,
+)
+from tapegen.ir.types import Array, Scalar, is_floating
 from tapegen.transform.expand import expand
 from tapegen.transform.facts import Facts, facts_of
 from tapegen.transform.forward import forward
@@ -25,7 +41,7 @@ from tapegen.transform.hoist import hoist
 from tapegen.transform.record import Decision, Recorded, record
 from tapegen.transform.reverse import Sweeps, reverse
 from tapegen.transform.share import accumulations, share_loads, split_merges
-from tapegen.transform.tapes import Laid, Tape, lay_out, without
+from tapegen.transform.tapes import Laid, Tape, lay_out
 from tapegen.transform.tidy import reads_of, resolve_primal_as, surely_assigned, tidy
 
 FORWARD = "---- forward sweep ---------------------------------------------------"
@@ -119,9 +135,7 @@ def differentiate(
     made = {var for stmt in laid.create for var in rewrite.defines(stmt)}
     used_tapes = reads_of(backward)
     create = tuple(stmt for stmt in laid.create if any(var in used_tapes for var in rewrite.defines(stmt)))
-    sweep = without(sweep, made - used_tapes)
-    sweep = without(sweep, _uncounted(sweep, sweeps) - used_tapes)
-    sweep = tidy(sweep, wanted | used_tapes, user_names, _defined(lowered.body))
+    sweep = tidy(sweep, wanted | made, user_names, _defined(lowered.body))
     sweep = _with_tapes(sweep, create)
     backward_reads = reads_of(backward) | (ends - _defined(backward))
 
@@ -192,6 +206,7 @@ def _prepared(
     expanded = replace(expanded, body=hoist(expanded, merges))
     facts = facts_of(expanded, wrt, results)
     _refuse_conflicts(facts)
+    _warn_of_truncation(facts, expanded.body)
     return expanded, facts, results
 
 
@@ -240,20 +255,22 @@ def _refuse_conflicts(facts: Facts) -> None:
         )
 
 
+def _warn_of_truncation(facts: Facts, body: Block) -> None:
+    for stmt in rewrite.statements(body):
+        if isinstance(stmt, Store) and not is_floating(stmt.array.type):
+            varied = [var for var in rewrite.free_vars(stmt.value) if var in facts.activity.varied]
+            if varied and is_floating(stmt.value.type):
+                place = "" if stmt.origin is None else f"{stmt.origin.file}:{stmt.origin.line}: "
+                warnings.warn(
+                    f"{place}'{stmt.array.name}' holds integers: the fraction of what is stored is lost, and the "
+                    "gradient through it is zero",
+                    UserWarning,
+                    stacklevel=6,
+                )
+
+
 def _defined(block: Block) -> set[Var]:
     return {var for stmt in rewrite.statements(block) for var in rewrite.defines(stmt)}
-
-
-def _uncounted(forward: Block, sweeps: Sweeps) -> set[Var]:
-    """Counters of trips that the forward sweep itself only counts."""
-    read = {
-        var
-        for stmt in rewrite.statements(forward)
-        for header in rewrite.headers(stmt)
-        for var in rewrite.free_vars(header)
-        if var not in rewrite.defines(stmt)
-    }
-    return set(sweeps.trips.values()) - read
 
 
 def _with_tapes(forward: Block, create: Block) -> Block:
@@ -291,7 +308,7 @@ def _joint(
         body += [Comment(BACKWARD), *backward]
     body.append(Return((*values, *gradients)))
     scalar = len(sweeps.seeds) == 1 and isinstance(sweeps.seeds[0].type, Scalar)
-    defaults = tuple((seed.name, _one(seed)) for seed in sweeps.seeds) if scalar else ()
+    defaults: tuple[tuple[str, Expr], ...] = ((sweeps.seeds[0].name, Const(1.0)),) if scalar else ()
     return Function(
         f"{function.name}_value_and_grad",
         (*function.params, *sweeps.seeds),
@@ -301,12 +318,6 @@ def _joint(
         function.origin,
         function.globals,
     )
-
-
-def _one(seed: Var) -> Expr:
-    if isinstance(seed.type, Scalar) and seed.type.dtype == "float32":
-        return Call(np.float32, (Const(1.0),), (), seed.type)
-    return Const(1.0)
 
 
 def _record_form(

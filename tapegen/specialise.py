@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import inspect
-import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from types import FrameType
-from typing import TYPE_CHECKING, Any, NoReturn
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tapegen import compiler
-from tapegen.backend.build import build_numba, build_python, compile_failure, decorator_text
-from tapegen.backend.emit import emit
-from tapegen.backend.source import PythonSource
-from tapegen.errors import AliasError, BadArgument, BuildError, CompileLimit, PerformanceWarning, Span, TapegenError
+from tapegen.errors import AliasError, BadArgument, PerformanceWarning, TapegenError
 from tapegen.frontend.callables import unwrap
 from tapegen.frontend.lower import Lowered, lower_function
 from tapegen.frontend.structure import (
@@ -27,17 +22,19 @@ from tapegen.frontend.structure import (
     Struct,
     abstract_of,
     children_of,
-    leaves_of,
     map_leaves,
 )
 from tapegen.inspection import Inspection
-from tapegen.ir.nodes import Block, Function, If, Raise, Return, Var
-from tapegen.ir.types import Array, ListOf, Scalar, is_floating
+from tapegen.ir.nodes import Function, Return, Var
+from tapegen.ir.types import Array, Scalar
+from tapegen.program import Program, frames_of_tapegen
 from tapegen.tangents import argument_tangents, as_result, result_tangent
-from tapegen.transform.nests import NoCompiledForm, scalarise
 
 if TYPE_CHECKING:
     from tapegen.api import Options
+
+
+_SHARING_EFFORT = 10_000  # steps spent on finding out whether two arrays really share an element
 
 
 class Specialiser:
@@ -101,217 +98,6 @@ def _key(abstract: Abstract) -> Any:
 
 
 @dataclass(eq=False)
-class Program:
-    """What is derived and built for one specialisation; each part on first use."""
-
-    lowered: Lowered
-    owner: Specialiser
-    abstracts: dict[str, Abstract]
-    options: Options
-    _built: dict[str, Any] = field(default_factory=dict)
-    _compiled: dict[str, PythonSource] = field(default_factory=dict)
-
-    def holds(self, arguments: dict[str, Any]) -> bool:
-        """Whether what was taken as constant (captured scalars, static integers) still has the same value."""
-        return self.lowered.holds(arguments)
-
-    # ---- what is differentiated --------------------------------------------------------------------------------------
-
-    @property
-    def wrt_names(self) -> tuple[str, ...]:
-        return self._once("names of wrt", self._wrt_names)
-
-    def _wrt_names(self) -> tuple[str, ...]:
-        names = self.owner.free_names()
-        wrt = self.options.wrt
-        chosen = (wrt,) if isinstance(wrt, int | str) else wrt
-        found = []
-        for item in chosen:
-            if isinstance(item, int):
-                if not -len(names) <= item < len(names):
-                    raise BadArgument(f"wrt={item}: the function has {len(names)} arguments.", "Count from 0.")
-                found.append(names[item])
-            elif item.partition(".")[0] in self.abstracts:
-                found.append(item)
-            else:
-                raise BadArgument(
-                    f"wrt={item!r} is not an argument of {self.owner.function.__name__}.",
-                    f"The arguments are {', '.join(names)}.",
-                )
-        return tuple(found)
-
-    def wrt_template(self, name: str) -> Abstract:
-        """The abstract value of one item of `wrt` (`"u0"`, `"self.k"`)."""
-        head, *path = name.split(".")
-        found = self.abstracts[head]
-        for part in path:
-            if not isinstance(found, Struct) or part not in found.keys:
-                raise BadArgument(
-                    f"wrt={name!r}: there is no attribute '{part}'.", "Name an attribute that holds floats."
-                )
-            found = found.get(part)
-        return found
-
-    @property
-    def gradient_templates(self) -> tuple[Abstract, ...]:
-        """The structures of the gradients, one for each item of `wrt`."""
-        return self._once(
-            "templates", lambda: tuple(_without_statics(self.wrt_template(name)) for name in self.wrt_names)
-        )
-
-    @property
-    def never_returns(self) -> bool:
-        """Whether every path through the primal ends in an exception."""
-        return self._once("never returns", lambda: _never_returns(self.lowered.function.body[:-1]))
-
-    def wrt_vars(self) -> tuple[Var, ...]:
-        """The IR parameters that are differentiated, each once."""
-        chosen: dict[Var, None] = {}
-        for name in self.wrt_names:
-            template = self.wrt_template(name)
-            leaves = [leaf for leaf in leaves_of(template) if isinstance(leaf, Leaf)]
-            floating = [leaf for leaf in leaves if is_floating(leaf.type)]
-            integer = [leaf for leaf in leaves if isinstance(leaf.type, Array) and not is_floating(leaf.type)]
-            if not floating or integer:
-                raise BadArgument(
-                    f"'{name}' holds {'integers' if leaves else 'no numbers'}, which have no gradient.",
-                    "Pass floats, or leave it out of wrt.",
-                )
-            for leaf in floating:
-                var = self.lowered.param_of(leaf)
-                if var is not None:
-                    chosen.setdefault(var)
-        return tuple(chosen)
-
-    def active_results(self, *, scalar: bool) -> tuple[bool, ...]:
-        """Which returned values are differentiated; for a gradient there must be one, and it must be a number."""
-        last = self.lowered.function.body[-1]
-        assert isinstance(last, Return)
-        output = self.lowered.output
-        if scalar:
-            objective = output
-            if self.options.has_aux:
-                if not isinstance(output, Struct) or output.kind != "tuple" or len(output.children) != 2:
-                    raise BadArgument("has_aux=True needs a function that returns (objective, aux).", "Return a pair.")
-                objective = output.children[0]
-            if isinstance(objective, StaticValue) and isinstance(objective.value, float):
-                return tuple(False for _ in last.values)
-            if not isinstance(objective, Slot) or not _is_number(last.values[objective.index].type):
-                raise BadArgument(
-                    f"{self.owner.function.__name__} does not return a float, so it has no gradient.",
-                    "Return one number, or use vjp.",
-                    last.origin,
-                )
-            return tuple(k == objective.index for k in range(len(last.values)))
-        return tuple(is_floating(value.type) for value in last.values)
-
-    # ---- built parts -------------------------------------------------------------------------------------------------
-
-    def _once(self, name: str, make: Callable[[], Any]) -> Any:
-        if name not in self._built:
-            self._built[name] = make()
-        return self._built[name]
-
-    @property
-    def user_names(self) -> frozenset[str]:
-        return frozenset(self.lowered.user_names)
-
-    @property
-    def primal(self) -> Function:
-        return self._once("stages of the primal", lambda: compiler.primal(self.lowered.function, self.user_names))
-
-    def stages(self, *, scalar: bool) -> compiler.Stages:
-        def make() -> compiler.Stages:
-            return compiler.differentiate(
-                self.lowered.function, self.wrt_vars(), self.active_results(scalar=scalar), self.user_names
-            )
-
-        return self._once(f"stages {scalar}", make)
-
-    @property
-    def pushed(self) -> Function:
-        """The program that computes tangents next to values."""
-
-        def make() -> Function:
-            results = self.active_results(scalar=False)
-            return compiler.push_forward(self.lowered.function, self.wrt_vars(), results, self.user_names)
-
-        return self._once("pushed", make)
-
-    def text(self, function: Function) -> PythonSource:
-        """The readable text."""
-        return emit(function, modules=self.lowered.modules, header=self._header())
-
-    def compiled_text(self, function: Function) -> PythonSource:
-        """The text that numba gets."""
-        decorator = decorator_text(fastmath=self.options.fastmath)
-        nests = scalarise(function, boundscheck=self.options.boundscheck)
-        return emit(nests, modules=self.lowered.modules, header=self._header(), decorator=decorator)
-
-    def _header(self) -> str:
-        return f"Generated by tapegen from {self.owner.function.__qualname__} (primal {self.lowered.digest})."
-
-    def run(self, name: str, function: Function, arguments: list[Any]) -> tuple[Any, ...]:
-        """Run one of the programs, building it first if need be."""
-        if name not in self._built:
-            self._built[name] = self._build(name, function)
-        try:
-            with np.errstate(all="ignore"):
-                values = self._built[name](*arguments)
-        except Exception as error:
-            source = self._compiled.get(name)
-            failure = compile_failure(error, source) if source is not None else None
-            if failure is None:
-                raise
-            self._built[name] = self._uncompiled(function, *failure)
-            with np.errstate(all="ignore"):
-                values = self._built[name](*arguments)
-        if values is None:  # a function without computed results
-            return ()
-        return values if isinstance(values, tuple) else (values,)
-
-    def _build(self, name: str, function: Function) -> Callable[..., Any]:
-        if self.options.backend == "python":
-            return build_python(self.text(function))
-        try:
-            self._compiled[name] = source = self.compiled_text(function)
-            return build_numba(source)
-        except (NoCompiledForm, CompileLimit) as missing:
-            return self._uncompiled(function, missing.reason, missing.span)
-
-    def _uncompiled(self, function: Function, reason: str, span: Span | None) -> Callable[..., Any]:
-        if self.options.backend == "numba":
-            raise BuildError(reason, 'Use backend="auto" or "python".', span) from None
-        where = f"{span.file}:{span.line}: " if span is not None else ""
-        message = f"{where}{reason.rstrip('.')}; the generated Python of {function.name} runs uncompiled"
-        warnings.warn(message, PerformanceWarning, stacklevel=_frames_of_tapegen())
-        return build_python(self.text(function))
-
-
-def _frames_of_tapegen() -> int:
-    """The `stacklevel` at which a warning points at the user's own line."""
-    level = 1
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "tapegen":
-        level, frame = level + 1, frame.f_back
-    return level
-
-
-def _never_returns(body: Block) -> bool:
-    """Whether every path through a block ends in an exception."""
-    if not body:
-        return False
-    last = body[-1]
-    return isinstance(last, Raise) or (
-        isinstance(last, If) and _never_returns(last.body) and _never_returns(last.orelse)
-    )
-
-
-def _is_number(type_: Any) -> bool:
-    return is_floating(type_) and not isinstance(type_, ListOf) and (isinstance(type_, Scalar) or type_.rank == 0)
-
-
-@dataclass(eq=False)
 class Specialisation:
     """A program with the arguments of one call."""
 
@@ -342,14 +128,22 @@ class Specialisation:
         stages = self.program.stages(scalar=False)
         values = self._run("record", stages.record, self._leaves())
         count = len(values) - len(stages.kept)
-        value, kept = self._result(values[:count]), values[count:]
+        value = self._result(values[:count])
+        # what the pullback reads must survive whatever the caller does with his arrays and with the value
+        theirs = [leaf for leaf in (*self._leaves(), *values[:count]) if isinstance(leaf, np.ndarray)]
+        kept = [_apart(item, theirs) for item in values[count:]]
 
         def pullback(value_bar: Any) -> Any:
             """Cotangents of the arguments of `wrt` for cotangents of the value."""
             seeds = self._seeds(value, value_bar, stages)
             # a pullback takes values off the end of its lists; the next call must find them again
             again = [list(item) if isinstance(item, list) else item for item in kept]
-            gradients = self.program.run("pullback", stages.pullback, [*again, *seeds])
+            try:
+                gradients = self.program.run("pullback", stages.pullback, [*again, *seeds])
+            except TapegenError:
+                raise
+            except Exception as error:
+                raise self._refusal(error) from error
             return self._gradient(dict(zip(stages.wrt, gradients, strict=True)))
 
         return value, pullback
@@ -365,7 +159,7 @@ class Specialisation:
                 if var is not None:
                     given.setdefault(var, dot)
         wrt = program.wrt_vars()
-        if _never_returns(program.lowered.function.body[:-1]):
+        if program.never_returns:
             self.value()  # raises what plain Python raises
         values = self._run("jvp", program.pushed, [*self._leaves(), *(given[var] for var in wrt)])
         last = program.lowered.function.body[-1]
@@ -399,17 +193,32 @@ class Specialisation:
             (k, leaf) for k, leaf in enumerate(leaves[: len(params)]) if params[k].name in program.lowered.mutated
         ]
         self._check_written(written, leaves[: len(params)])
-        entry = [(leaf, leaf.copy()) for _, leaf in written if isinstance(leaf, np.ndarray)]
+        arrays = [leaf for _, leaf in written if isinstance(leaf, np.ndarray)]
+        entry = [(leaf, leaf.copy()) for leaf in arrays if leaf.flags.writeable]
         try:
+            if len(entry) < len(arrays):  # compiled code takes no read-only arrays to write into
+                return program.interpret(function, leaves)
             return program.run(name, function, leaves)
         except TapegenError:
             raise
         except Exception as error:
-            for leaf, before in entry:
-                leaf[...] = before
+            _put_back(entry)
             self._reraise(error)
+            _put_back(entry)
+            if isinstance(error, OverflowError) and program.options.backend == "auto":
+                warnings.warn(
+                    f"{error}; the generated Python runs uncompiled",
+                    PerformanceWarning,
+                    stacklevel=frames_of_tapegen(),
+                )
+                try:
+                    return program.interpret(function, leaves)
+                except OverflowError as again:  # tapes hold 64 bits
+                    error = again
+                    _put_back(entry)
+            raise self._refusal(error) from error
 
-    def _reraise(self, error: Exception) -> NoReturn:
+    def _reraise(self, error: Exception) -> None:
         """Run plain Python in order to raise what it raises, with its own traceback."""
         try:
             self.owner.python(*self.args, **self.kwargs)
@@ -418,18 +227,42 @@ class Specialisation:
             if line is not None:
                 own.add_note(f"in {self.owner.function.__qualname__}, {line}")
             raise own from None
-        raise error
+
+    def _refusal(self, error: Exception) -> BadArgument:
+        """An error of generated code where plain Python has a value."""
+        span, backward = self.program.place(error)
+        whole = self.program.lowered.function.origin
+        name = self.owner.function.__qualname__
+        if not backward:
+            return BadArgument(
+                f"the generated code of {name} cannot go on here: {error}.",
+                "Plain Python has a value here, without a derivative: pass other numbers, or write this differently.",
+                span or whole,
+            )
+        where = f"of line {span.line}" if span is not None else f"of {name}"
+        return BadArgument(
+            f"in the gradient {where}: {type(error).__name__}: {error}.",
+            "The function has a value here, but no finite derivative: pass other numbers, or write this differently.",
+            span or whole,
+        )
 
     def _check_written(self, written: list[tuple[int, Any]], leaves: list[Any]) -> None:
         for k, leaf in written:
             if not isinstance(leaf, np.ndarray):
                 continue
             for j, other in enumerate(leaves):
-                if j != k and isinstance(other, np.ndarray) and np.may_share_memory(leaf, other):
+                if j != k and isinstance(other, np.ndarray) and _share(leaf, other):
                     names = [self.program.lowered.function.params[n].name for n in (k, j)]
                     raise AliasError(
                         f"'{names[0]}' is written and shares memory with '{names[1]}'.",
                         f"Pass a copy of one of them ({names[1]}.copy()).",
+                    )
+            if leaf.size > 1 and 0 in [stride for n, stride in zip(leaf.shape, leaf.strides, strict=True) if n > 1]:
+                name = self.program.lowered.function.params[k].name
+                if leaf.flags.writeable:
+                    raise AliasError(
+                        f"'{name}' is written, and several of its elements are the same memory.",
+                        f"Pass a copy ({name}.copy()).",
                     )
 
     # ---- results -----------------------------------------------------------------------------------------------------
@@ -456,7 +289,7 @@ class Specialisation:
 
     def _seeds(self, value: Any, value_bar: Any, stages: compiler.Stages) -> list[Any]:
         """Cotangents of the active results, checked against the value."""
-        seeds = []
+        seeds: list[Any] = []
         for position, (leaf, bar) in enumerate(_matched(self.program.lowered.output, value, value_bar)):
             if not _floats(leaf):
                 continue
@@ -465,7 +298,10 @@ class Specialisation:
                     f"the cotangent of result {position} has shape {np.shape(bar)}, the result {np.shape(leaf)}.",
                     "Give cotangents in the structure of the value.",
                 )
-            seeds.append(np.array(bar, leaf.dtype) if isinstance(leaf, np.ndarray) else _number(bar, leaf))
+            if isinstance(leaf, np.ndarray):
+                seeds.append(np.array(bar, leaf.dtype))
+            else:
+                seeds.append(leaf.dtype.type(bar) if isinstance(leaf, np.generic) else float(bar))
         if len(seeds) != len(stages.seeds):
             raise BadArgument("the cotangents do not match the value.", "Give one for each result.")
         return seeds
@@ -477,13 +313,28 @@ class Specialisation:
 def _seed_one(seed: Var) -> Any:
     if isinstance(seed.type, Array):
         return np.ones((), seed.type.dtype)
-    assert isinstance(seed.type, Scalar)
-    return 1.0 if seed.type.dtype == "float64" else np.dtype(seed.type.dtype).type(1.0)
+    return _as_type(1.0, seed.type)
 
 
-def _number(bar: Any, leaf: Any) -> Any:
-    """A cotangent of a number: of the precision of the number."""
-    return type(leaf)(bar) if isinstance(leaf, np.float32) else float(bar)
+def _apart(item: Any, others: list[np.ndarray]) -> Any:
+    """An array, or a copy if one of the others has memory of it."""
+    if isinstance(item, np.ndarray) and any(np.may_share_memory(item, other) for other in others):
+        return item.copy()
+    return item
+
+
+def _put_back(entry: list[tuple[np.ndarray, np.ndarray]]) -> None:
+    """Give arrays the contents that they had on entry."""
+    for leaf, before in entry:
+        leaf[...] = before
+
+
+def _share(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two arrays share an element, or that is too hard to tell."""
+    try:
+        return np.shares_memory(a, b, max_work=_SHARING_EFFORT)  # type: ignore[arg-type]  # the stub knows 0 and -1
+    except np.exceptions.TooHardError:
+        return True
 
 
 def _floats(leaf: Any) -> bool:
@@ -516,16 +367,6 @@ def _as_type(value: Any, type_: Any) -> Any:
     if isinstance(type_, Array) and not isinstance(value, np.ndarray):
         return np.asarray(value, type_.dtype)
     return value
-
-
-def _without_statics(template: Abstract) -> Abstract:
-    """A template whose static leaves become None: options have no gradient."""
-    if isinstance(template, StaticValue):
-        return StaticValue(None)
-    if isinstance(template, Struct):
-        children = tuple(_without_statics(child) for child in template.children)
-        return Struct(template.kind, template.keys, children, template.cls)
-    return template
 
 
 def _user_line(error: BaseException, function: Any) -> str | None:

@@ -98,6 +98,16 @@ def compile_failure(error: Exception, source: PythonSource) -> tuple[str, Span |
     return f"numba does not take {f'`{span.text()}`' if span is not None else f'the code of {source.entry}'}", span
 
 
+def error_line(source: PythonSource, traceback: TracebackType | None) -> int:
+    """The line of a text, compiled or not, at which an error was raised; 0 if it is not in the traceback."""
+    found = 0
+    while traceback is not None:
+        if traceback.tb_frame.f_code.co_filename == source.file_name:
+            found = traceback.tb_lineno
+        traceback = traceback.tb_next
+    return found
+
+
 def user_location(source: PythonSource, traceback: TracebackType | None) -> Span | None:
     """The place in the user's source behind an error raised by the built text, compiled or not.
 
@@ -107,12 +117,7 @@ def user_location(source: PythonSource, traceback: TracebackType | None) -> Span
         None if the text is not in the traceback, or the line has no origin (an error inside a compiled function of
         numba's own is not located).
     """
-    found: Span | None = None
-    while traceback is not None:
-        if traceback.tb_frame.f_code.co_filename == source.file_name:
-            found = source.origin(traceback.tb_lineno) or found
-        traceback = traceback.tb_next
-    return found
+    return source.origin(error_line(source, traceback))
 
 
 def _run(source: PythonSource) -> dict[str, Any]:

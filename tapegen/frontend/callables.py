@@ -121,16 +121,16 @@ def refusal(func: Any) -> NotDifferentiable:
             f"'{name}' ({type(func).__name__}) is compiled by numba and keeps no plain Python function.",
             "Pass the function without its numba decorator.",
         )
+    if rule_of(func) is not None:
+        return NotDifferentiable(
+            f"'{name}' is not written in Python, so there is no text to transform (but it has a derivative rule).",
+            f"Wrap it: lambda x: {name}(x), on a line of its own.",
+        )
     wrapped = getattr(func, "__wrapped__", None)
     if wrapped is not None:
         return NotDifferentiable(
             f"'{name}' is hidden by '{type(func).__module__}.{type(func).__qualname__}', which is not Python code.",
             "Pass the undecorated function (its attribute __wrapped__).",
-        )
-    if rule_of(func) is not None:
-        return NotDifferentiable(
-            f"'{name}' is not written in Python, so there is no text to transform (but it has a derivative rule).",
-            f"Wrap it: lambda x: {name}(x), on a line of its own.",
         )
     if callable(func):
         known = sorted({rule.func.__name__ for rule in all_rules() if hasattr(rule.func, "__name__")})

@@ -1,0 +1,287 @@
+"""What is derived and built for one combination of argument types."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tapegen import compiler
+from tapegen.analysis.magnitudes import ARGUMENT_BITS
+from tapegen.backend.build import build_numba, build_python, compile_failure, decorator_text, error_line
+from tapegen.backend.emit import emit
+from tapegen.backend.source import PythonSource
+from tapegen.errors import BadArgument, BuildError, CompileLimit, PerformanceWarning, Span
+from tapegen.frontend.lower import Lowered
+from tapegen.frontend.structure import Abstract, Leaf, Slot, StaticValue, Struct, leaves_of
+from tapegen.ir.depth import deep
+from tapegen.ir.nodes import Block, Function, If, Raise, Return, Var
+from tapegen.ir.types import Array, ListOf, Scalar, is_floating
+from tapegen.transform.nests import NoCompiledForm, scalarise
+
+if TYPE_CHECKING:
+    from tapegen.api import Options
+    from tapegen.specialise import Specialiser
+
+_WIDE = 2**ARGUMENT_BITS
+
+
+@dataclass(eq=False)
+class Program:
+    """What is derived and built for one specialisation; each part on first use."""
+
+    lowered: Lowered
+    owner: Specialiser
+    abstracts: dict[str, Abstract]
+    options: Options
+    _built: dict[str, Any] = field(default_factory=dict)
+    _compiled: dict[str, PythonSource] = field(default_factory=dict)
+    _sources: dict[str, PythonSource] = field(default_factory=dict)  # by the names of their files
+
+    def holds(self, arguments: dict[str, Any]) -> bool:
+        """Whether what was taken as constant (captured scalars, static integers) still has the same value."""
+        return self.lowered.holds(arguments)
+
+    # ---- what is differentiated --------------------------------------------------------------------------------------
+
+    @property
+    def wrt_names(self) -> tuple[str, ...]:
+        return self._once("names of wrt", self._wrt_names)
+
+    def _wrt_names(self) -> tuple[str, ...]:
+        names = self.owner.free_names()
+        wrt = self.options.wrt
+        chosen = (wrt,) if isinstance(wrt, int | str) else wrt
+        found = []
+        for item in chosen:
+            if isinstance(item, int):
+                if not -len(names) <= item < len(names):
+                    raise BadArgument(f"wrt={item}: the function has {len(names)} arguments.", "Count from 0.")
+                found.append(names[item])
+            elif item.partition(".")[0] in self.abstracts:
+                found.append(item)
+            else:
+                raise BadArgument(
+                    f"wrt={item!r} is not an argument of {self.owner.function.__name__}.",
+                    f"The arguments are {', '.join(names)}.",
+                )
+        return tuple(found)
+
+    def wrt_template(self, name: str) -> Abstract:
+        """The abstract value of one item of `wrt` (`"u0"`, `"self.k"`)."""
+        head, *path = name.split(".")
+        found = self.abstracts[head]
+        for part in path:
+            if not isinstance(found, Struct) or part not in found.keys:
+                raise BadArgument(
+                    f"wrt={name!r}: there is no attribute '{part}'.", "Name an attribute that holds floats."
+                )
+            found = found.get(part)
+        return found
+
+    @property
+    def gradient_templates(self) -> tuple[Abstract, ...]:
+        """The structures of the gradients, one for each item of `wrt`."""
+        return self._once(
+            "templates", lambda: tuple(_without_statics(self.wrt_template(name)) for name in self.wrt_names)
+        )
+
+    @property
+    def never_returns(self) -> bool:
+        """Whether every path through the primal ends in an exception."""
+        return self._once("never returns", lambda: _never_returns(self.lowered.function.body[:-1]))
+
+    def wrt_vars(self) -> tuple[Var, ...]:
+        """The IR parameters that are differentiated, each once."""
+        chosen: dict[Var, None] = {}
+        for name in self.wrt_names:
+            template = self.wrt_template(name)
+            leaves = [leaf for leaf in leaves_of(template) if isinstance(leaf, Leaf)]
+            floating = [leaf for leaf in leaves if is_floating(leaf.type)]
+            integer = [leaf for leaf in leaves if isinstance(leaf.type, Array) and not is_floating(leaf.type)]
+            if not floating or integer:
+                raise BadArgument(
+                    f"'{name}' holds {'integers' if leaves else 'no numbers'}, which have no gradient.",
+                    "Pass floats, or leave it out of wrt.",
+                )
+            for leaf in floating:
+                var = self.lowered.param_of(leaf)
+                if var is not None:
+                    chosen.setdefault(var)
+        return tuple(chosen)
+
+    def active_results(self, *, scalar: bool) -> tuple[bool, ...]:
+        """Which returned values are differentiated; for a gradient there must be one, and it must be a number."""
+        last = self.lowered.function.body[-1]
+        assert isinstance(last, Return)
+        output = self.lowered.output
+        if scalar:
+            objective = output
+            if self.options.has_aux:
+                if not isinstance(output, Struct) or output.kind != "tuple" or len(output.children) != 2:
+                    raise BadArgument("has_aux=True needs a function that returns (objective, aux).", "Return a pair.")
+                objective = output.children[0]
+            if isinstance(objective, StaticValue) and isinstance(objective.value, float):
+                return tuple(False for _ in last.values)
+            if not isinstance(objective, Slot) or not _is_number(last.values[objective.index].type):
+                raise BadArgument(
+                    f"{self.owner.function.__name__} does not return a float, so it has no gradient.",
+                    "Return one number, or use vjp.",
+                    last.origin,
+                )
+            return tuple(k == objective.index for k in range(len(last.values)))
+        return tuple(is_floating(value.type) for value in last.values)
+
+    # ---- built parts -------------------------------------------------------------------------------------------------
+
+    def _once(self, name: str, make: Callable[[], Any]) -> Any:
+        if name not in self._built:
+            with deep():
+                self._built[name] = make()
+        return self._built[name]
+
+    @property
+    def user_names(self) -> frozenset[str]:
+        return frozenset(self.lowered.user_names)
+
+    @property
+    def primal(self) -> Function:
+        return self._once("stages of the primal", lambda: compiler.primal(self.lowered.function, self.user_names))
+
+    def stages(self, *, scalar: bool) -> compiler.Stages:
+        def make() -> compiler.Stages:
+            return compiler.differentiate(
+                self.lowered.function, self.wrt_vars(), self.active_results(scalar=scalar), self.user_names
+            )
+
+        return self._once(f"stages {scalar}", make)
+
+    @property
+    def pushed(self) -> Function:
+        """The program that computes tangents next to values."""
+
+        def make() -> Function:
+            results = self.active_results(scalar=False)
+            return compiler.push_forward(self.lowered.function, self.wrt_vars(), results, self.user_names)
+
+        return self._once("pushed", make)
+
+    def text(self, function: Function) -> PythonSource:
+        """The readable text."""
+        return self._kept(emit(function, modules=self.lowered.modules, header=self._header()))
+
+    def compiled_text(self, function: Function, *, wide: bool = False) -> PythonSource:
+        """The text that numba gets; `wide` where an integer argument is too large for the usual one."""
+        decorator = decorator_text(fastmath=self.options.fastmath)
+        nests = scalarise(function, boundscheck=self.options.boundscheck, wide=wide)
+        return self._kept(emit(nests, modules=self.lowered.modules, header=self._header(), decorator=decorator))
+
+    def _kept(self, source: PythonSource) -> PythonSource:
+        self._sources[source.file_name] = source
+        return source
+
+    def _header(self) -> str:
+        return f"Generated by tapegen from {self.owner.function.__qualname__} (primal {self.lowered.digest})."
+
+    def run(self, name: str, function: Function, arguments: list[Any]) -> tuple[Any, ...]:
+        """Run one of the programs, building it first if need be."""
+        wide = self.options.backend != "python" and any(
+            type(value) is int and not -_WIDE < value < _WIDE for value in arguments
+        )
+        key = f"{name} of large integers" if wide else name
+        if key not in self._built:
+            with deep():
+                self._built[key] = self._build(key, function, wide=wide)
+        try:
+            values = _called(self._built[key], arguments)
+        except Exception as error:
+            source = self._compiled.get(key)
+            failure = compile_failure(error, source) if source is not None else None
+            if failure is None:
+                raise
+            self._built[key] = self._uncompiled(function, *failure)
+            values = _called(self._built[key], arguments)
+        return values
+
+    def interpret(self, function: Function, arguments: list[Any]) -> tuple[Any, ...]:
+        """Run the generated Python as it stands, whatever the backend is."""
+        key = f"text of {function.name}"
+        if key not in self._built:
+            self._built[key] = build_python(self.text(function))
+        return _called(self._built[key], arguments)
+
+    def place(self, error: BaseException) -> tuple[Span | None, bool]:
+        """The user's place behind an error of generated code, and whether the backward sweep raised it."""
+        for source in self._sources.values():
+            line = error_line(source, error.__traceback__)
+            if line:
+                before = source.text.splitlines()[:line]
+                backward = source.entry.endswith("_pullback") or any(compiler.BACKWARD in text for text in before)
+                while backward and source.origin(line) is None and compiler.BACKWARD not in before[line - 1]:
+                    line -= 1  # the user's statement stands as a comment on the lines that belong to it
+                return source.origin(line), backward
+        return None, False
+
+    def _build(self, key: str, function: Function, *, wide: bool) -> Callable[..., Any]:
+        if self.options.backend == "python":
+            return build_python(self.text(function))
+        try:
+            self._compiled[key] = source = self.compiled_text(function, wide=wide)
+            return build_numba(source)
+        except (NoCompiledForm, CompileLimit) as missing:
+            return self._uncompiled(function, missing.reason, missing.span)
+
+    def _uncompiled(self, function: Function, reason: str, span: Span | None) -> Callable[..., Any]:
+        if self.options.backend == "numba":
+            raise BuildError(reason, 'Use backend="auto" or "python".', span) from None
+        where = f"{span.file}:{span.line}: " if span is not None else ""
+        message = f"{where}{reason.rstrip('.')}; the generated Python of {function.name} runs uncompiled"
+        warnings.warn(message, PerformanceWarning, stacklevel=frames_of_tapegen())
+        return build_python(self.text(function))
+
+
+def frames_of_tapegen() -> int:
+    """The `stacklevel` at which a warning points at the user's own line."""
+    level = 1
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "tapegen":
+        level, frame = level + 1, frame.f_back
+    return level
+
+
+def _called(built: Callable[..., Any], arguments: list[Any]) -> tuple[Any, ...]:
+    with np.errstate(all="ignore"):
+        values = built(*arguments)
+    values = values if isinstance(values, tuple) else (values,)
+    if any(isinstance(value, complex) for value in values):
+        raise ValueError("a negative number is raised to a fractional power, which is complex")
+    return values
+
+
+def _is_number(type_: Any) -> bool:
+    return is_floating(type_) and not isinstance(type_, ListOf) and (isinstance(type_, Scalar) or type_.rank == 0)
+
+
+def _never_returns(body: Block) -> bool:
+    """Whether every path through a block ends in an exception."""
+    if not body:
+        return False
+    last = body[-1]
+    return isinstance(last, Raise) or (
+        isinstance(last, If) and _never_returns(last.body) and _never_returns(last.orelse)
+    )
+
+
+def _without_statics(template: Abstract) -> Abstract:
+    """A template whose static leaves become None: options have no gradient."""
+    if isinstance(template, StaticValue):
+        return StaticValue(None)
+    if isinstance(template, Struct):
+        children = tuple(_without_statics(child) for child in template.children)
+        return Struct(template.kind, template.keys, children, template.cls)
+    return template

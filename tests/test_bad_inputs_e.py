@@ -1,0 +1,291 @@
+"""Array inputs (cases 63 to 80 of the catalogue of bad inputs)."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tapegen import differentiable
+from tapegen.errors import BadArgument
+from tests.bad_inputs import both, raises_as_python, refused, right, same
+
+X = np.array([0.5, -1.5, 2.0, 0.7])
+
+
+def wave(a: np.ndarray) -> float:
+    total = 0.0
+    for i in range(a.shape[0]):
+        total += (np.sin(a[i]) * a[i]).sum()
+    return total + (a * a).sum()
+
+
+def squares(a: np.ndarray) -> float:
+    return (a * a).sum()
+
+
+def doubled_in_place(a: np.ndarray) -> float:
+    a *= 2.0
+    return (a * a).sum()
+
+
+# ---- 63 and 64: memory ---------------------------------------------------------------------------------------------
+
+
+@both
+def test_e63_layouts(backend: str) -> None:
+    base = np.linspace(0.1, 2.0, 48).reshape(6, 8)
+    derived = differentiable(wave, backend=backend)
+    layouts = [base, np.asfortranarray(base), base[::2, 1::3], base[::-1, ::-2], base.T, base.T[::-1]]
+    for a in layouts:
+        value, gradient = derived.value_and_grad(a)
+        assert value == pytest.approx(wave(a), rel=1e-13)
+        assert gradient.shape == a.shape
+        np.testing.assert_allclose(gradient, np.sin(a) + a * np.cos(a) + 2.0 * a, rtol=1e-13)
+    assert sum(map(len, derived._specialiser._programs.values())) <= 3  # C, Fortran, any
+
+
+@both
+def test_e64_read_only(backend: str) -> None:
+    fixed = X.copy()
+    fixed.flags.writeable = False
+    np.testing.assert_allclose(differentiable(squares, backend=backend).grad(fixed), 2.0 * X, rtol=1e-15)
+    raises_as_python(doubled_in_place, fixed, backend=backend, at="a *= 2.0")
+    np.testing.assert_array_equal(fixed, X)
+
+
+# ---- 65 and 66: sizes and kinds ------------------------------------------------------------------------------------
+
+
+def largest(a: np.ndarray) -> float:
+    return a.max()
+
+
+def average(a: np.ndarray) -> float:
+    return a.mean()
+
+
+@both
+def test_e65_no_elements(backend: str) -> None:
+    for shape in ((0,), (3, 0, 2)):
+        empty = np.zeros(shape)
+        value, gradient = differentiable(squares, backend=backend).value_and_grad(empty)
+        assert value == 0.0
+        assert gradient.shape == shape
+        raises_as_python(largest, empty, backend=backend, at="a.max()")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            value, gradient = differentiable(average, backend=backend).value_and_grad(empty)
+        assert np.isnan(value)
+        assert gradient.shape == shape
+
+
+def cubed(x: Any) -> Any:
+    return x * x * x
+
+
+@both
+def test_e66_kinds_of_one_number(backend: str) -> None:
+    for x in (1.5, np.float64(1.5), np.float32(1.5), np.array(1.5), np.array(1.5, np.float32)):
+        derived = differentiable(cubed, backend=backend)
+        value, gradient = derived.value_and_grad(x)
+        same(value, cubed(x))
+        same(gradient, type(x)(6.75) if not isinstance(x, np.ndarray) else np.array(6.75, x.dtype))
+
+
+# ---- 67 to 74: kinds of numbers ------------------------------------------------------------------------------------
+
+DTYPES = [">f8", np.longdouble, object, "datetime64[s]", "U5", "S5", [("a", "f8")]]
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_e67_dtypes_without_machine_numbers(dtype: Any) -> None:
+    a = np.zeros(3, dtype)
+    with pytest.raises(BadArgument) as caught:
+        differentiable(squares).grad(a)
+    assert str(a.dtype) in str(caught.value)
+    assert "astype" in caught.value.advice
+
+
+def test_e68_float16() -> None:
+    refused(squares, np.ones(3, np.float16), error=BadArgument, match="float16")
+
+
+def mixed(a: np.ndarray, k: float) -> float:
+    b = a * k + 1.0
+    return (np.sin(b) * a).sum() * 0.1
+
+
+@both
+def test_e69_float32(backend: str) -> None:
+    a = np.linspace(0.1, 3.0, 1000, dtype=np.float32)
+    derived = differentiable(mixed, backend=backend)
+    value, gradient = derived.value_and_grad(a, 1.7)
+    expected = mixed(a, 1.7)
+    assert type(value) is type(expected) is np.float32
+    assert value == pytest.approx(expected, rel=2e-6)
+    assert gradient.dtype == np.float32
+    wide = a.astype(np.float64)
+    exact = 0.1 * (np.sin(1.7 * wide + 1.0) + 1.7 * wide * np.cos(1.7 * wide + 1.0))
+    np.testing.assert_allclose(gradient, exact, rtol=2e-5, atol=1e-6)
+
+
+def added(a: np.ndarray) -> Any:
+    return a.sum()
+
+
+@both
+def test_e69_sums_are_as_accurate_as_those_of_numpy(backend: str) -> None:
+    a = np.full(2**22, 0.1, np.float32)
+    exact = float(np.float32(0.1)) * 2**22
+    assert differentiable(added, backend=backend)(a) == pytest.approx(exact, rel=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint8, np.bool_])
+def test_e70_integers_have_no_gradient(dtype: Any) -> None:
+    with pytest.raises(BadArgument, match="'a' holds integers, which have no gradient") as caught:
+        differentiable(squares).grad(np.ones(3, dtype))
+    assert caught.value.advice == "Pass floats, or leave it out of wrt."
+    with pytest.raises(BadArgument, match="'x' holds integers"):
+        differentiable(cubed).grad(3)
+
+
+def picked(a: np.ndarray, k: Any) -> float:
+    return a[k] * a[k]
+
+
+@both
+def test_e71_indices(backend: str) -> None:
+    for k in (np.uint64(2), -4, np.int8(-1), np.uint8(3)):
+        right(picked, X, k, backend=backend)
+    for k in (4, -5, 2**40, np.uint64(4), np.uint64(2**63), -(2**62)):
+        raises_as_python(picked, X, k, backend=backend, at="a[k] * a[k]")
+
+
+def truncates(x: np.ndarray, cells: np.ndarray) -> float:
+    cells[0] = x[0]
+    cells[1:] = x[1:] * 2.0
+    return cells.sum() * x[0]
+
+
+@both
+def test_e72_float_into_an_array_of_integers(backend: str) -> None:
+    cells = np.zeros(4, np.int64)
+    with pytest.warns(UserWarning, match=r"test_bad_inputs_e.py:\d+: 'cells' holds integers"):
+        right(truncates, X + 0.37, cells, backend=backend)
+
+
+def test_e73_complex() -> None:
+    refused(squares, np.ones(3, complex), error=BadArgument, match="complex")
+    with pytest.raises(BadArgument, match="complex"):
+        differentiable(cubed).grad(1j)
+
+
+class Tagged(np.ndarray):
+    """An array with something on it."""
+
+
+def of_sequence(a: Any) -> float:
+    return a[0] * a[0] + a[1] * 3.0
+
+
+def test_e74_not_quite_arrays() -> None:
+    assert differentiable(of_sequence).grad([2.0, 5.0]) == [4.0, 3.0]
+    assert differentiable(of_sequence).grad((2.0, 5.0)) == (4.0, 3.0)
+    for thing in (np.ma.masked_array([1.0, 2.0], [0, 1]), np.ones(2).view(Tagged)):
+        refused(of_sequence, thing, error=BadArgument, match="masked array|Tagged")
+    refused(of_sequence, memoryview(np.ones(2)), error=BadArgument, match="memoryview")
+
+
+# ---- 75 to 80 ------------------------------------------------------------------------------------------------------
+
+
+def weighted(a: np.ndarray, w: np.ndarray) -> float:
+    b = np.exp(a) + a * w
+    return b[0] * 2.0 + (b[1:] * a[1:]).sum()
+
+
+@both
+def test_e75_special_values(backend: str) -> None:
+    derived = differentiable(weighted, backend=backend)
+    w = np.array([1.0, 2.0, 3.0, 4.0])
+    for special in (np.nan, np.inf, -np.inf, 5e-324, -0.0):
+        a = X.copy()
+        a[2] = special
+        value, gradient = derived.value_and_grad(a, w)
+        expected = weighted(a, w)
+        assert value == expected or (np.isnan(value) and np.isnan(expected))
+        np.testing.assert_allclose(gradient[[0, 1, 3]], derived.grad(X, w)[[0, 1, 3]], rtol=1e-15)
+    # NaN in what is not differentiated reaches the gradient where the mathematics says so, and nowhere else
+    w[2] = np.nan
+    gradient = derived.grad(X, w)
+    assert np.isnan(gradient[2])
+    assert np.isfinite(gradient[[0, 1, 3]]).all()
+
+
+def summed(a: np.ndarray, b: np.ndarray) -> float:
+    return (a + b).sum()
+
+
+def multiplied(a: np.ndarray, b: np.ndarray) -> float:
+    return (a @ b).sum()
+
+
+@both
+def test_e76_shapes_that_do_not_fit(backend: str) -> None:
+    raises_as_python(summed, np.ones(3), np.ones(4), backend=backend, at="(a + b).sum()")
+    raises_as_python(summed, np.ones((2, 3)), np.ones((3, 2)), backend=backend, at="(a + b).sum()")
+    raises_as_python(multiplied, np.ones((2, 3)), np.ones((2, 3)), backend=backend, at="(a @ b).sum()")
+
+
+def spread(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> float:
+    out = a * b + np.exp(c)
+    out += b
+    out *= c
+    return (out * out).sum()
+
+
+@both
+def test_e77_broadcasting(backend: str) -> None:
+    a = np.linspace(0.1, 1.2, 6).reshape(2, 3)
+    right(spread, a, np.array([[0.3], [0.9]]), np.array([0.2, -0.4, 0.6]), backend=backend, wrt=(0, 1, 2))
+    right(spread, a, np.array(0.7), np.array([[0.2, -0.4, 0.6]]), backend=backend, wrt=(0, 1, 2))
+
+
+def allocates(x: float, n: int) -> float:
+    a = np.empty(n)
+    a[0] = x
+    return a[0] * x
+
+
+@both
+def test_e78_more_than_memory(backend: str) -> None:
+    right(allocates, 1.5, 3, backend=backend)
+    raises_as_python(allocates, 1.5, -1, backend=backend, at="np.empty(n)")
+    with pytest.raises(MemoryError) as caught:
+        differentiable(allocates, backend=backend).grad(1.5, 2**50)
+    assert "np.empty(n)" in "\n".join(caught.value.__notes__)
+
+
+def last_of(a: np.ndarray, start: int) -> float:
+    total = 0.0
+    for i in range(start, a.shape[0]):
+        total += a[i] * 2.0
+    return total
+
+
+@both
+def test_e79_counters_of_64_bits(backend: str) -> None:
+    huge = np.broadcast_to(np.int8(1), (2**33,))
+    assert differentiable(lambda x, a, start: last_of(a, start) * x, backend=backend).value_and_grad(
+        3.0, huge, 2**33 - 5
+    ) == (30.0, 10.0)
+
+
+def test_e80_unaligned() -> None:
+    raw = np.zeros(33, np.uint8)
+    a = raw[1:].view(np.float64)
+    assert not a.flags.aligned
+    refused(squares, a, error=BadArgument, match="'a' is not aligned in memory")
