@@ -41,7 +41,7 @@ from tapegen.transform.hoist import hoist
 from tapegen.transform.record import Decision, Recorded, record
 from tapegen.transform.reverse import Sweeps, reverse
 from tapegen.transform.share import accumulations, share_loads, split_merges
-from tapegen.transform.tapes import Laid, Tape, lay_out
+from tapegen.transform.tapes import Laid, Tape, lay_out, without
 from tapegen.transform.tidy import reads_of, resolve_primal_as, surely_assigned, tidy
 
 FORWARD = "---- forward sweep ---------------------------------------------------"
@@ -135,7 +135,9 @@ def differentiate(
     made = {var for stmt in laid.create for var in rewrite.defines(stmt)}
     used_tapes = reads_of(backward)
     create = tuple(stmt for stmt in laid.create if any(var in used_tapes for var in rewrite.defines(stmt)))
-    sweep = tidy(sweep, wanted | made, user_names, _defined(lowered.body))
+    sweep = without(sweep, made - used_tapes)
+    sweep = without(sweep, _uncounted(sweep, sweeps) - used_tapes)
+    sweep = tidy(sweep, wanted | used_tapes, user_names, _defined(lowered.body))
     sweep = _with_tapes(sweep, create)
     backward_reads = reads_of(backward) | (ends - _defined(backward))
 
@@ -273,6 +275,18 @@ def _defined(block: Block) -> set[Var]:
     return {var for stmt in rewrite.statements(block) for var in rewrite.defines(stmt)}
 
 
+def _uncounted(forward: Block, sweeps: Sweeps) -> set[Var]:
+    """Counters of trips that the forward sweep itself only counts."""
+    read = {
+        var
+        for stmt in rewrite.statements(forward)
+        for header in rewrite.headers(stmt)
+        for var in rewrite.free_vars(header)
+        if var not in rewrite.defines(stmt)
+    }
+    return set(sweeps.trips.values()) - read
+
+
 def _with_tapes(forward: Block, create: Block) -> Block:
     """Create the tapes as late as their sizes allow: just before the first loop."""
     if not create:
@@ -308,7 +322,7 @@ def _joint(
         body += [Comment(BACKWARD), *backward]
     body.append(Return((*values, *gradients)))
     scalar = len(sweeps.seeds) == 1 and isinstance(sweeps.seeds[0].type, Scalar)
-    defaults: tuple[tuple[str, Expr], ...] = ((sweeps.seeds[0].name, Const(1.0)),) if scalar else ()
+    defaults = tuple((seed.name, _one(seed)) for seed in sweeps.seeds) if scalar else ()
     return Function(
         f"{function.name}_value_and_grad",
         (*function.params, *sweeps.seeds),
@@ -318,6 +332,12 @@ def _joint(
         function.origin,
         function.globals,
     )
+
+
+def _one(seed: Var) -> Expr:
+    if isinstance(seed.type, Scalar) and seed.type.dtype == "float32":
+        return Call(np.float32, (Const(1.0),), (), seed.type)
+    return Const(1.0)
 
 
 def _record_form(

@@ -257,6 +257,8 @@ def frames_of_tapegen() -> int:
 def _called(built: Callable[..., Any], arguments: list[Any]) -> tuple[Any, ...]:
     with np.errstate(all="ignore"):
         values = built(*arguments)
+    if values is None:  # a function without computed results
+        return ()
     values = values if isinstance(values, tuple) else (values,)
     if any(isinstance(value, complex) for value in values):
         raise ValueError("a negative number is raised to a fractional power, which is complex")

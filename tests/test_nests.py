@@ -481,3 +481,39 @@ def test_memory_order() -> None:
     assert_same(program, (R.random((6, 8))[::2, ::2], b, x))
     text = lowered_text("def f(a, b):\n    a += b\n    return a[0, 0]", *fortran[:2])
     assert "    for j in range(a.shape[1]):\n        for i in range(a.shape[0]):" in text
+
+
+def test_sizes_are_compared_once() -> None:
+    text = lowered_text(
+        """
+        def f(a, b, k, j):
+            v = a[k:]
+            w = b[j:]
+            p = v*w
+            q = v - w
+            r = v/w + v*w
+            return p, q, r
+        """,
+        *arrays((9,), (9,)),
+        2,
+        2,
+    )
+    assert text.count("could not be broadcast") == 2  # that v fits, and that w fits
+
+
+def test_what_one_trip_shows_is_not_taken_for_every_trip() -> None:
+    """An inner loop keeps the size of `b` from the second trip of the outer one on, but not in the first."""
+    text = """
+    def f(a, b, n):
+        for i in range(n):
+            for j in range(2):
+                b = b + a
+                c = a[i:]*b[i:]
+                a = a*1.5
+            for j in range(2):
+                a = a + 1.0
+                a = a[1:]
+            b = a*c[:1]
+        return a, b
+    """
+    assert_same(text, *((*arrays((12,), (12,)), n) for n in (0, 1, 2)), *((*arrays((12,), (1,)), n) for n in (1, 2)))

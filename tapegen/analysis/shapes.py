@@ -60,6 +60,8 @@ class Shapes:
     extents: dict[Var, Extents] = field(default_factory=dict)
     regions: dict[Stmt, Extents] = field(default_factory=dict)  # what a Store writes
     not_unit: set[Symbol] = field(default_factory=set)
+    cuts: dict[Symbol, tuple[Extent, Extent, Extent]] = field(default_factory=dict)
+    """Extents of slices whose bounds may exceed the array: its extent, and the bounds, neither of them negative."""
 
     def of(self, var: Var) -> Extents:
         known = self.extents.get(var)
@@ -78,6 +80,22 @@ class Shapes:
             return constant != 1
         return constant == 0 and len(terms) == 1 and terms[0][1] == 1 and terms[0][0] in self.not_unit
 
+    def agree(self, a: Extent, b: Extent) -> bool:
+        """Whether two extents that go together in one operation are equal.
+
+        `x[:k]` and `y[:k]` are, though either may be cut short: of arrays that do not have one element only k = 1 gives
+        a slice that could be spread out.
+        """
+        return self._uncut(a) == self._uncut(b)
+
+    def _uncut(self, extent: Extent) -> Extent:
+        ((symbol, _),) = extent[1] if len(extent[1]) == 1 else ((None, 0),)
+        if symbol in self.cuts:
+            whole, lo, hi = self.cuts[symbol]
+            if lo == (0, ()) and self.is_not_unit(whole):
+                return hi
+        return extent
+
     def reduced_axes(self, value: Var, like: Var) -> tuple[int, ...] | None:
         """Axes of `value` along which `like` was broadcast, size-1 axes of `like` included; None when not known."""
         return self.summed_axes(self.of(value), like)
@@ -89,7 +107,7 @@ class Shapes:
         axes = list(range(lead))
         for k, extent in enumerate(part):
             whole = full[lead + k]
-            if extent == whole or self.is_not_unit(extent):
+            if self.agree(extent, whole) or self.is_not_unit(extent):
                 continue
             if extent == (1, ()) and self.is_not_unit(whole):
                 axes.append(lead + k)
@@ -100,6 +118,11 @@ class Shapes:
 
 def _symbol(kind: str, name: str, axis: int) -> Extent:
     return 0, (((kind, name, axis), 1),)
+
+
+def _cut(extent: Extent, lo: Extent, hi: Extent) -> Symbol:
+    """A name for `len(range(extent)[lo:hi])`."""
+    return "cut", repr((extent, lo, hi)), 0
 
 
 def _plus(a: Extent, b: Extent, sign: int = 1) -> Extent:
@@ -134,6 +157,7 @@ class _Pass:
     def __init__(self, shapes: Shapes, scopes: Scopes, opaque: set[Var]) -> None:
         self.shapes, self.scopes, self.opaque = shapes, scopes, opaque
         self.ints: dict[Var, Extent] = {}
+        self.ranges: dict[Symbol, tuple[Extent | None, Extent | None]] = {}  # smallest and largest value of a counter
         self.clashes: set[Var] = set()
 
     def block(self, block: Block) -> None:
@@ -152,8 +176,21 @@ class _Pass:
                 case If(_, body, orelse):
                     self.block(body)
                     self.block(orelse)
-                case For() | While():
+                case For():
+                    self.counted(stmt)
                     self.block(stmt.body)
+                case While():
+                    self.block(stmt.body)
+
+    def counted(self, loop: For) -> None:
+        """Note the range of a loop counter."""
+        start, stop, step = self.integer(loop.start), self.integer(loop.stop), loop.step
+        symbol = ("int", loop.target.name, 0)
+        if isinstance(step, Const) and isinstance(step.value, int) and not self.scopes.is_merge(loop.target):
+            if step.value > 0:
+                self.ranges[symbol] = start, None if stop is None else _plus(stop, (-1, ()))
+            else:
+                self.ranges[symbol] = None if stop is None else _plus(stop, (1, ())), start
 
     def assign(self, target: Var, value: Expr) -> None:
         if isinstance(target.type, Scalar):
@@ -290,7 +327,7 @@ class _Pass:
             if len(extents) > rank:
                 return unknown
             for k, extent in enumerate(extents, rank - len(extents)):
-                if extent == (1, ()) or extent == result[k] or self.shapes.is_not_unit(result[k]):
+                if extent == (1, ()) or self.shapes.agree(extent, result[k]) or self.shapes.is_not_unit(result[k]):
                     continue
                 if result[k] == (1, ()) or self.shapes.is_not_unit(extent):
                     result[k] = extent
@@ -343,16 +380,36 @@ class _Pass:
             if item.lo is None and item.hi is None and item.step == Const(-1):
                 return extent
             return unknown
-        lo = self.bound(item.lo, extent, (0, ()))
-        hi = self.bound(item.hi, extent, extent)
-        return unknown if lo is None or hi is None else _plus(hi, lo, -1)
+        lo = (0, ()) if item.lo is None else self.integer(item.lo)
+        hi = extent if item.hi is None else self.integer(item.hi)
+        if lo is None or hi is None:
+            return unknown
+        if not hi[1] and hi[0] < 0:
+            end: Extent | None = _plus(extent, hi)
+        elif _plus(extent, hi, -1) in ((0, ()), (1, ()), (2, ())):
+            end = hi  # n - 2 is -1 for one element, which leaves none either
+        else:
+            end = hi if self.at_least_zero(hi) and self.at_least_zero(_plus(extent, hi, -1)) else None
+        if end is not None and self.at_least_zero(lo):
+            size = _plus(end, lo, -1)
+            return size if size[1] else (max(size[0], 0), ())
+        if not (extent[1] or lo[1] or hi[1]):
+            return len(range(extent[0])[lo[0] : hi[0]]), ()
+        symbol = _cut(extent, lo, hi)
+        if self.at_least_zero(lo) and self.at_least_zero(hi):
+            self.shapes.cuts[symbol] = extent, lo, hi
+        return 0, ((symbol, 1),)
 
-    def bound(self, expr: Expr | None, extent: Extent, default: Extent) -> Extent | None:
-        if expr is None:
-            return default
-        form = self.integer(expr)
-        if form is None:
-            return None
-        if not form[1] and form[0] < 0:
-            return _plus(extent, form)
-        return form
+    def at_least_zero(self, form: Extent) -> bool:
+        """Whether a form is known not to be negative: extents are not, and loop counters stay in their range."""
+        for _ in range(8):  # the range of a counter may depend on the counters around it
+            counter = next(((symbol, c) for symbol, c in form[1] if symbol in self.ranges), None)
+            if counter is None:
+                break
+            symbol, coefficient = counter
+            end = self.ranges[symbol][0 if coefficient > 0 else 1]
+            if end is None:
+                return False
+            rest = form[0], tuple(term for term in form[1] if term[0] != symbol)
+            form = _plus(rest, (end[0] * coefficient, tuple((s, c * coefficient) for s, c in end[1])))
+        return form[0] >= 0 and all(c > 0 and kind != "int" for (kind, _, _), c in form[1])

@@ -21,7 +21,7 @@ from tapegen.frontend.lower_expr import (
     evaluate_all,
     evaluates,
 )
-from tapegen.frontend.lower_merge import converted, merged_type
+from tapegen.frontend.lower_merge import Clash, converted, merged_type
 from tapegen.frontend.lower_values import describe, expr_of, not_, static, struct_of, truth, type_of
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, same_static, tuple_of
 from tapegen.ir import ops
@@ -231,7 +231,10 @@ def _ternary(cx: Context, node: gast.IfExp, hint: str | None) -> Any:
     if a is not None and b is not None and type_of(a) is not None and type_of(b) is not None:
         ints = all(isinstance(type_of(v), Scalar) and not is_floating(type_of(v)) for v in (a, b))  # type: ignore[arg-type]
         if ints or cx.whole:
-            type_ = merged_type("value", (a, b))
+            try:
+                type_ = merged_type("value", (a, b))
+            except Clash:  # told where the value is used, if it is
+                return choose(cx, test, lambda: side(node.body, True), lambda: side(node.orelse, False), hint)
             return Leaf(
                 Call(ops.ifelse, (test, converted(expr_of(cx, a), type_), converted(expr_of(cx, b), type_)), (), type_)
             )

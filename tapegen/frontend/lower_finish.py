@@ -236,7 +236,7 @@ def _swept(body: Block, live: set[Var]) -> Block:
         inner = rewrite.blocks(stmt)
         if inner:
             stmt = rewrite.with_blocks(stmt, tuple(_swept(block, live) for block in inner))
-            if isinstance(stmt, If) and not stmt.body and not stmt.orelse:
+            if isinstance(stmt, If) and not stmt.body and not stmt.orelse and not rewrite.may_raise(stmt.test):
                 continue
         out.append(stmt)
     return tuple(out)

@@ -21,6 +21,7 @@ from tapegen.frontend.lower_context import (
 from tapegen.frontend.lower_list import Widen, needs_widening, widen_cell
 from tapegen.frontend.lower_merge import ABSENT, ANYTHING, Merge, look_up
 from tapegen.frontend.lower_values import not_
+from tapegen.ir import rewrite
 from tapegen.ir.nodes import Expr, Var
 
 
@@ -54,7 +55,7 @@ def branches(
         else:
             cx.emit(OpenIf(test, first, Builder(), cx.origin))
         cx.builder.items.extend(kept[0].items)
-    elif first.items or second.items:
+    elif first.items or second.items or rewrite.may_raise(test):
         cx.emit(OpenIf(test, first, second, cx.origin))
     if not living:
         cx.builder.dead = True

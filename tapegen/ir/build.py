@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tapegen.ir import ops
-from tapegen.ir.nodes import Call, Const, Expr, Var
+from tapegen.ir.nodes import Call, Const, Expr, Load, Var
 from tapegen.ir.types import INT, Array, ListOf, Scalar, Type, is_floating
 
 
@@ -171,6 +171,13 @@ def int_add(a: Expr, b: Expr) -> Expr:
         case _, Const(y) if isinstance(y, int) and y < 0:
             return Call(operator.sub, (a, Const(-y)), (), INT)
     return Call(operator.add, (a, b), (), INT)
+
+
+def is_fresh(expr: Expr) -> bool:
+    """Whether an array expression makes a new array (so that updating it in place changes nothing else)."""
+    if isinstance(expr, Var | Load):
+        return False
+    return not (isinstance(expr, Call) and expr.func in ops.VIEW_CALLS)
 
 
 def without_broadcast(expr: Expr) -> Expr:

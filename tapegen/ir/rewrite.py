@@ -250,3 +250,24 @@ def rename_block(block: Block, mapping: Mapping[Var, Var]) -> Block:
                 new = replace(new, target=mapping.get(target, target))
         out.append(with_blocks(new, tuple(rename_block(inner, mapping) for inner in blocks(new))))
     return tuple(out)
+
+
+_NEVER_RAISE: frozenset[Any] = frozenset(
+    {
+        *(operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne, operator.not_),
+        *(operator.add, operator.sub, operator.mul, operator.neg, ops.and_, ops.or_, ops.ifelse, ops.dim, len, bool),
+    }
+)
+
+
+def may_raise(node: Any) -> bool:
+    """Whether evaluating a condition or an integer expression can fail (an index, a division, any other call)."""
+
+    def risky(part: Any) -> bool:
+        if not isinstance(part, Call):
+            return isinstance(part, Load)
+        if part.func in (operator.floordiv, operator.mod) and isinstance(part.args[1], Const):
+            return part.args[1].value == 0
+        return part.func not in _NEVER_RAISE
+
+    return any(map(risky, subexpressions(node)))

@@ -98,12 +98,16 @@ class Adjoints:
     ) -> None:
         assert rule.body is not None
         bars: list[Expr] = []
+        given_away: set[Expr] = set()
         for target, total in zip(targets, totals, strict=True):
             if total is None:
                 total = build.zero_like(target)
             if isinstance(target.type, Array) and not isinstance(total.type, Array):
                 total = Call(np.full_like, (target, total), (), target.type)
             bars.append(self.reverser.bind(total, target))
+            # the cotangent of a value whose definition is being undone has no other reader; it may still be a view
+            if bars[-1] == self.reverser.cotangent(target).name and (total == bars[-1] or build.is_fresh(total)):
+                given_away.add(bars[-1])
         if any(isinstance(arg.type, ListOf) and self._is_active(arg) for arg in call.args):
             self._spread_over_list(stmt, targets[0], call, bars[0])
             return
@@ -121,10 +125,8 @@ class Adjoints:
             return
         block, terms = self._primal_reads(stmt, targets, block, [expr for _, expr in wanted])
         self.reverser.emit_block(block)
-        given_away = {self.reverser.cotangent(target).name for target in targets} if len(wanted) == 1 else set()
         for (arg, _), term in zip(wanted, terms, strict=True):
-            # the cotangent of a value whose definition is being undone has no other reader
-            owned = True if term in given_away else None
+            owned = True if term in given_away and len(wanted) == 1 else None
             self.reverser.contribute(arg, self._fitted(call, term, arg, targets[0]), owned=owned)
 
     def _spread_over_list(self, stmt: Assign, target: Var, call: Call, bar: Expr) -> None:

@@ -61,7 +61,10 @@ class Gone:
     def _extent(self, extent: tuple[int, tuple[tuple[tuple[str, str, int], int], ...]], owner: Scope) -> Expr | None:
         constant, terms = extent
         total: Expr = Const(constant)
-        for (kind, name, axis), coefficient in terms:
+        for symbol, coefficient in terms:
+            kind, name, axis = symbol
+            if symbol in self.extents.cuts and terms == ((symbol, 1),) and constant == 0:
+                return _cut(*(self._extent(part, owner) for part in self.extents.cuts[symbol]))
             source = next((v for v in self.scopes.owner if v.name == name), None)
             if source is None or kind not in ("param", "int") or coefficient < 0 or constant < 0:
                 return None
@@ -168,3 +171,13 @@ def _of_shape(call: Call, array: Var, extents: tuple[Expr, ...]) -> Expr:
                     total = Call(operator.mul, (total, extent), (), Scalar("int64"))
                 return total
     return call
+
+
+def _cut(extent: Expr | None, lo: Expr | None, hi: Expr | None) -> Expr | None:
+    """The extent of a slice that the end of the array may cut short."""
+    if extent is None or lo is None or hi is None:
+        return None
+    end = Call(min, (hi, extent), (), Scalar("int64"))
+    if build.is_const(lo, 0):
+        return end
+    return Call(max, (Call(operator.sub, (end, lo), (), Scalar("int64")), Const(0)), (), Scalar("int64"))

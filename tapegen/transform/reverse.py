@@ -216,7 +216,7 @@ class _Reverser:
             total = build.zero_like(param)
         elif isinstance(param.type, Array):
             total = _full(total, param)
-            if not owned and not _is_fresh(total):  # results share no memory with each other or with the seed
+            if not owned and not build.is_fresh(total):  # results share no memory with each other or with the seed
                 total = build.copy(total)
         if total != cot.name:
             self.emit(Assign((cot.name,), total))
@@ -252,7 +252,7 @@ class _Reverser:
         if cot.named and isinstance(var.type, Array):
             self.emit(Store(cot.name, (), build.without_broadcast(expr), accumulate=True))
             return
-        cot.pending.append(Contribution(expr, _is_fresh(expr) if owned is None else owned))
+        cot.pending.append(Contribution(expr, build.is_fresh(expr) if owned is None else owned))
 
     def _sum(self, cot: Cotangent) -> Expr | None:
         terms = [term.expr for term in cot.pending]
@@ -286,7 +286,7 @@ class _Reverser:
             self.emit(Assign((cot.name,), build.zero_like(var)))
         else:
             total = _full(total, var)
-            if is_array and not (len(cot.pending) > 1 or cot.pending[0].owned or _is_fresh(total)):
+            if is_array and not (len(cot.pending) > 1 or cot.pending[0].owned or build.is_fresh(total)):
                 total = build.copy(total)
             self.emit(Assign((cot.name,), total))
         cot.named = True
@@ -553,7 +553,7 @@ class _Reverser:
                 held = Var(
                     self.names.fresh(bar_name(value.name) if self._fits(value, part_type) else "part_bar"), part_type
                 )
-                self.emit(Assign((held,), part if is_scalar or _is_fresh(part) else build.copy(part)))
+                self.emit(Assign((held,), part if is_scalar or build.is_fresh(part) else build.copy(part)))
                 part = held
             else:
                 held = Var(self.names.fresh(bar_name(value.name)), part_type)
@@ -745,13 +745,6 @@ class _Reverser:
 
 
 # ---- helpers ---------------------------------------------------------------------------------------------------------
-
-
-def _is_fresh(expr: Expr) -> bool:
-    """Whether an array expression makes a new array (so that updating it in place changes nothing else)."""
-    if isinstance(expr, Var | Load):
-        return False
-    return not (isinstance(expr, Call) and expr.func in ops.VIEW_CALLS)
 
 
 def _full(total: Expr, var: Var) -> Expr:

@@ -8,6 +8,7 @@ counter.
 from __future__ import annotations
 
 import operator
+from collections.abc import Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -85,6 +86,25 @@ class Laid:
 def lay_out(recorded: Recorded, sweeps: Sweeps, scopes: Scopes, shapes: Shapes, names: NameSupply) -> Laid:
     """Give each tape an array and turn Push and Pop into stores and loads."""
     return _Layout(recorded, sweeps, scopes, shapes, names).run()
+
+
+def without(block: Block, unread: Set[Var]) -> Block:
+    """A forward sweep that leaves out the tapes and counters that no backward sweep reads."""
+    out: list[Stmt] = []
+    for stmt in block:
+        match stmt:
+            case Assign((target,)) if target in unread:
+                continue
+            case Store(array) if array in unread:
+                continue
+            case Effect(Call(ops.append, (sequence, *_))) if sequence in unread:
+                continue
+            case If(_, body, (), None) if not without(body, unread):  # the growth of tapes
+                continue
+            case _:
+                inner = tuple(without(part, unread) for part in rewrite.blocks(stmt))
+                out.append(rewrite.with_blocks(stmt, inner) if inner else stmt)
+    return tuple(out)
 
 
 class _Layout:

@@ -146,11 +146,13 @@ def _keep_live(block: Block, read: set[Var], live_roots: set[Var], aliases: _Ali
                 if len(stmt.targets) == 1 and stmt.value == stmt.targets[0]:
                     continue
             case Store(array) if aliases.root(array) not in live_roots and aliases.is_local(array):
-                continue
+                if array not in keep:
+                    continue
         inner = rewrite.blocks(stmt)
         if inner:
             new = tuple(_keep_live(part, read, live_roots, aliases, keep) for part in inner)
-            if not any(_acts(part) for part in new) and not isinstance(stmt, While):
+            silent = not keep or stmt.origin is None or not _may_raise(stmt)
+            if not any(_acts(part) for part in new) and not isinstance(stmt, While) and silent:
                 continue
             if new != inner:
                 stmt = rewrite.with_blocks(stmt, new)
@@ -160,6 +162,13 @@ def _keep_live(block: Block, read: set[Var], live_roots: set[Var], aliases: _Ali
 
 def _acts(block: Block) -> bool:
     return any(not isinstance(stmt, Comment) for stmt in block)
+
+
+def _may_raise(stmt: Stmt) -> bool:
+    """Whether the header of an If or For can raise an exception of the user's program."""
+    if isinstance(stmt, For) and not isinstance(stmt.step, Const):
+        return True  # of zero
+    return any(rewrite.may_raise(header) for header in rewrite.headers(stmt))
 
 
 def _is_pure(value: Expr) -> bool:

@@ -95,4 +95,6 @@ class Text:
     def call(self, values: Sequence[Any]) -> list[Any]:
         with np.errstate(all="ignore"):
             made = self.function(*values)
+        if made is None:  # no results
+            return []
         return list(made) if isinstance(made, tuple) else [made]

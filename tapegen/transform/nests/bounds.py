@@ -60,20 +60,24 @@ class Facts:
     shapes : dict
         Extents of arrays in terms of other things than their own shape.
     inequalities : dict
-        Forms that are known not to be negative.
+        Forms that are known not to be negative, by the atoms they are made of.
     never_one : set
         Sizes that are known not to be 1.
     nonzero : set
         Vars that are known not to be 0.
+    broadcasts : dict
+        What comparing sizes at run time has led to, by the forms that were compared.
     """
 
     forms: dict[Var, Affine] = field(default_factory=dict)
     shapes: dict[Var, Extents] = field(default_factory=dict)
-    inequalities: dict[Affine, None] = field(default_factory=dict)
+    inequalities: dict[Expr, tuple[Affine, ...]] = field(default_factory=dict)
     never_one: frozenset[Expr] = frozenset()
     nonzero: frozenset[Expr] = frozenset()
+    broadcasts: dict[tuple[str, tuple[Affine, ...]], Any] = field(default_factory=dict)
     mentioned: set[Var] = field(default_factory=set)
     _asking: list[Affine] = field(default_factory=list)
+    _answers: dict[Affine, bool] = field(default_factory=dict)
 
     def copy(self) -> Facts:
         return Facts(
@@ -82,6 +86,7 @@ class Facts:
             dict(self.inequalities),
             self.never_one,
             self.nonzero,
+            dict(self.broadcasts),
             set(self.mentioned),
         )
 
@@ -90,9 +95,13 @@ class Facts:
         return Facts(
             {var: form for var, form in self.forms.items() if other.forms.get(var) == form},
             {var: shape for var, shape in self.shapes.items() if other.shapes.get(var) == shape},
-            {form: None for form in self.inequalities if form in other.inequalities},
+            {
+                atom: tuple(form for form in forms if form in other.inequalities.get(atom, ()))
+                for atom, forms in self.inequalities.items()
+            },
             self.never_one & other.never_one,
             self.nonzero & other.nonzero,
+            {key: found for key, found in self.broadcasts.items() if other.broadcasts.get(key) == found},
             self.mentioned | other.mentioned,
         )
 
@@ -107,9 +116,17 @@ class Facts:
         self.shapes = {
             v: e for v, e in self.shapes.items() if v not in gone and not any(_extent_mentions(x, gone) for x in e)
         }
-        self.inequalities = {f: None for f in self.inequalities if not _mentions(f, gone)}
+        self._answers = {}
+        self.inequalities = {
+            atom: kept
+            for atom, forms in self.inequalities.items()
+            if (kept := tuple(form for form in forms if not _mentions(form, gone)))
+        }
         self.never_one = frozenset(size for size in self.never_one if gone.isdisjoint(free_vars(size)))
         self.nonzero = self.nonzero - gone
+        self.broadcasts = {
+            key: found for key, found in self.broadcasts.items() if not any(_mentions(f, gone) for f in key[1])
+        }
         self.mentioned -= gone
 
     def define(self, var: Var, value: Expr) -> None:
@@ -117,12 +134,13 @@ class Facts:
         form = self.form(value)
         if stable(form) and var not in {part for atom in form.atoms for part in free_vars(atom)}:
             self.forms[var] = form
+            self._answers = {}
             self._mention(form)
             self.mentioned.add(var)
 
     def shift(self, var: Var, by: int) -> None:
         """`var` becomes `var + by`: what was known of it is known of `var - by`."""
-        moved = [form for form in self.inequalities if form.coefficient(var)]
+        moved = self.inequalities.get(var, ())
         self.forget([var])
         for form in moved:
             rest = form.without(var)
@@ -136,6 +154,7 @@ class Facts:
             extent if stable(extent.form) and var not in free_vars(extent.size) else other
             for extent, other in zip(extents, own, strict=True)
         )
+        self._answers = {}
         self.mentioned.add(var)
         for extent in self.shapes[var]:
             self._mention(extent.form)
@@ -144,18 +163,34 @@ class Facts:
     def assume(self, form: Affine) -> None:
         """Remember that a form is not negative."""
         if not form.is_constant and stable(form):
-            self.inequalities[form] = None
+            self._add(form)
             self._mention(form)
+
+    def _add(self, form: Affine) -> None:
+        self._answers = {}
+        for atom in form.atoms:
+            known = self.inequalities.get(atom, ())
+            if form not in known:
+                self.inequalities[atom] = (*known, form)
 
     @contextmanager
     def supposing(self, *forms: Affine) -> Iterator[None]:
         """Assume for a moment that some forms are not negative."""
-        known = self.inequalities
-        self.inequalities = known | dict.fromkeys(forms)
+        known, answers = self.inequalities, self._answers
+        self.inequalities = dict(known)
+        for form in forms:
+            self._add(form)
         try:
             yield
         finally:
-            self.inequalities = known
+            self.inequalities, self._answers = known, answers
+
+    def remember(self, what: str, forms: tuple[Affine, ...], found: Any) -> None:
+        """Remember the outcome of comparing sizes."""
+        if all(map(stable, forms)):
+            self.broadcasts[what, forms] = found
+            for form in forms:
+                self._mention(form)
 
     def assume_equal(self, a: Affine, b: Affine) -> None:
         self.assume(a - b)
@@ -225,6 +260,9 @@ class Facts:
                         form
                     ):  # otherwise the size is `max(0, form)`, an atom of its own
                         return form
+            case Call(operator.floordiv | operator.mod | builtins.min | builtins.max, args) if all(map(is_int, args)):
+                # the same number has one spelling
+                atom = Call(atom.func, tuple(self.form(arg).expr for arg in args), (), INT)
         return Affine.atom(atom)
 
     def extents(self, array: Var) -> Extents:
@@ -255,11 +293,16 @@ class Facts:
             return form.constant >= 0
         if form in self._asking or len(self._asking) >= _QUESTIONS:
             return False  # a proof must not rest on itself
-        self._asking.append(form)
-        try:
-            return self._prove(form, _DEPTH)
-        finally:
-            self._asking.pop()
+        answer = self._answers.get(form)
+        if answer is None:
+            self._asking.append(form)
+            try:
+                answer = self._prove(form, _DEPTH)
+            finally:
+                self._asking.pop()
+            if not self._asking:  # inside another question the answer may be incomplete
+                self._answers[form] = answer
+        return answer
 
     def _prove(self, form: Affine, depth: int) -> bool:
         if form.constant >= 0 and all(c > 0 and self._is_size(atom) for atom, c in form.terms):
@@ -289,7 +332,7 @@ class Facts:
 
     def _about(self, atom: Expr) -> list[Affine]:
         """Inequalities in which an atom takes part."""
-        return [form for form in self.inequalities if form.coefficient(atom)] + self._implied(atom)
+        return [*self.inequalities.get(atom, ()), *self._implied(atom)]
 
     def _implied(self, atom: Expr) -> list[Affine]:
         """Inequalities that the meaning of an atom implies."""

@@ -78,14 +78,18 @@ def _axis(w: Writer, column: list[Extent]) -> tuple[Extent, list[Factor]]:
 
 def _unknown_whole(w: Writer, different: list[Extent]) -> Extent:
     """The size of an axis where every operand may turn out to have size 1."""
+    forms = tuple(extent.form for extent in different)
+    known: Extent | None = w.facts.broadcasts.get(("whole", forms))
+    if known is not None:
+        return known
     size = w.clamped(different[0])
     for other in different[1:]:
         size = w.let(size, "n")
         unit = Call(operator.eq, (size, Const(1)), (), BOOL)
         size = Call(ops.ifelse, (unit, w.clamped(other), size), (), INT)
-    size = w.let(size, "n")
-    whole = w.extent(size)
+    whole = w.extent(w.let(size, "n"))
     w.facts.assume(whole.form)
+    w.facts.remember("whole", forms, whole)
     return whole
 
 
@@ -96,16 +100,27 @@ def _agree(w: Writer, extent: Extent, whole: Extent) -> Factor:
     if _same_part(w, extent, whole):
         return 1
     size, full = w.clamped(extent), w.clamped(whole)
+    differs = Call(operator.ne, (size, full), (), BOOL)
     if w.facts.is_never_one(extent.form):
-        w.check(Call(operator.ne, (size, full), (), BOOL), ValueError, MISMATCH)
+        w.check(differs, ValueError, MISMATCH)
         if w.facts.nonnegative(extent.form) and w.facts.nonnegative(whole.form):
             w.facts.assume_equal(extent.form, whole.form)
         return 1
-    size = w.let(size, "n")
-    differs = Call(operator.ne, (size, full), (), BOOL)
-    several = Call(operator.ne, (size, Const(1)), (), BOOL)
-    w.check(Call(ops.and_, (differs, several), (), BOOL), ValueError, MISMATCH)
-    return w.let(Call(ops.ifelse, (several, Const(1), Const(0)), (), INT), "m")
+    if ("fits", (extent.form, whole.form)) not in w.facts.broadcasts:
+        several = Call(operator.ne, (size, Const(1)), (), BOOL)
+        w.check(Call(ops.and_, (differs, several), (), BOOL), ValueError, MISMATCH)
+        w.facts.remember("fits", (extent.form, whole.form), True)
+    return unless_one(w, extent)
+
+
+def unless_one(w: Writer, extent: Extent) -> Expr:
+    """0 if a size is 1, else 1."""
+    known: Expr | None = w.facts.broadcasts.get(("factor", (extent.form,)))
+    if known is None:
+        several = Call(operator.ne, (w.clamped(extent), Const(1)), (), BOOL)
+        known = w.let(Call(ops.ifelse, (several, Const(1), Const(0)), (), INT), "m")
+        w.facts.remember("factor", (extent.form,), known)
+    return known
 
 
 def _same_part(w: Writer, a: Extent, b: Extent) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 
 from tapegen.ir.nodes import Assign, Call, Const, Effect, Expr, Load, Slice, Var
 from tapegen.ir.types import Array, Scalar, Type
+from tapegen.transform.nests.affine import minus
 from tapegen.transform.nests.arrange import shape_extents, static
 from tapegen.transform.nests.bounds import Extents
 from tapegen.transform.nests.elements import lazy, opaque, scalar
@@ -58,6 +59,9 @@ def _arange(w: Writer, call: Call, target: Var) -> None:
         raise w.unsupported("np.arange with a dtype")
     args = tuple(w.let(scalar(w, arg)) for arg in call.args)
     w.call_new(target, Call(np.arange, args, (), target.type))
+    if target.type.dtype == "int64" and len(args) < 3:
+        start, stop = (Const(0), args[0]) if len(args) == 1 else args
+        w.facts.set_shape(target, (w.extent(minus(stop, start)),))
 
 
 # ---- calls -----------------------------------------------------------------------------------------------------------

@@ -180,14 +180,15 @@ def loop_body(w: Nests, stmt: For | While, loop: Loop) -> Iterator[list[Stmt]]:
     lower = [var for var in loop.assigned if is_int(var) and _only_grows(stmt, var, w)]
     shapes = _lasting_shapes(w, stmt, loop)
     w.forget(loop.assigned)
-    outer = w.facts
+    outer, expected = w.facts, w.expected
     with _inside(w, loop, shapes):
+        w.expected = {**expected, **shapes}
         for var in lower:
             w.facts.mentioned.add(var)
             w.facts.assume(Affine.atom(var))
         with w.block() as body:
             yield body
-    w.facts = outer
+    w.facts, w.expected = outer, expected
     for var, extents in shapes.items():
         w.facts.set_shape(var, extents)
     loop.assigned -= shapes.keys()
@@ -228,8 +229,8 @@ def _only_grows(loop: For | While, var: Var, w: Nests) -> bool:
 
 def _lasting_shapes(w: Nests, stmt: For | While, loop: Loop) -> dict[Var, Extents]:
     """Extents that arrays assigned in a loop have on every trip, found by trying."""
-    arrays = sorted((var for var in loop.assigned if _is_known_array(w, var)), key=lambda var: var.name)
-    if not arrays:
+    arrays = sorted((var for var in loop.assigned if _is_carried(w, stmt, var)), key=lambda var: var.name)
+    if not arrays or w.trials == "none":
         return {}
     kept: dict[Var, Extents] = {}
     for var in arrays:
@@ -238,16 +239,30 @@ def _lasting_shapes(w: Nests, stmt: For | While, loop: Loop) -> dict[Var, Extent
             extents = tuple(_named_size(w, extent) for extent in extents)
         if all(stable(extent.form) for extent in extents):
             kept[var] = extents
+    tried = (stmt, tuple(kept.items()))
+    if tried in w.settled:
+        return {var: extents for var, extents in kept.items() if var in w.settled[tried]}
     while kept:
         broken = _trial(w, stmt, loop, kept)
-        if not broken:
-            return kept
+        if broken.isdisjoint(kept):
+            break
         kept = {var: extents for var, extents in kept.items() if var not in broken}
+    if w.trials == "remembered":
+        w.settled[tried] = frozenset(kept)
     return kept
 
 
-def _is_known_array(w: Nests, var: Var) -> bool:
-    return isinstance(var.type, Array) and var in w.bound
+def _is_carried(w: Nests, loop: For | While, var: Var) -> bool:
+    """Whether a trip may read the array that the trip before has left under a name."""
+    if not isinstance(var.type, Array) or var not in w.bound:
+        return False
+    for stmt in (If(loop.test, ()), *loop.body) if isinstance(loop, While) else loop.body:
+        inner = (stmt, *(part for block in rewrite.blocks(stmt) for part in rewrite.statements(block)))
+        if any(var in rewrite.free_vars(header) for part in inner for header in rewrite.headers(part)):
+            return True
+        if var in rewrite.defines(stmt):
+            return False
+    return False
 
 
 def _mentions(size: Expr, names: set[Var]) -> bool:
@@ -271,6 +286,7 @@ def _named_size(w: Nests, extent: Any) -> Any:
 def _trial(w: Nests, stmt: For | While, loop: Loop, shapes: dict[Var, Extents]) -> set[Var]:
     """Walk over a loop without writing anything: which of the arrays do not keep these extents?"""
     saved = (w.names, w.facts, w.views, w.statement, set(w.optional), dict(w.phantoms), w.expected, set(w.bound))
+    more = (dict(w.layouts), dict(w.texts))
     outer = [(each, len(each.before), len(each.lasting)) for each in w.loops]
     counters = list(w._counters)
     w.names, w.facts, w.views = copy.deepcopy(w.names), w.facts.copy(), dict(w.views)
@@ -283,6 +299,7 @@ def _trial(w: Nests, stmt: For | While, loop: Loop, shapes: dict[Var, Extents]) 
             w.loop_statements(stmt)
     finally:
         w.names, w.facts, w.views, w.statement, w.optional, w.phantoms, w.expected, w.bound = saved
+        w.layouts, w.texts = more
         w.broken = before
         w._counters = counters
         loop.before.clear()

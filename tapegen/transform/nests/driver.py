@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from dataclasses import replace
-from typing import Any, TypeGuard
+from typing import Any, Literal, TypeGuard
 
 import numpy as np
 
@@ -58,17 +58,22 @@ from tapegen.transform.nests.tables import FILL, LAZY, REWRITE, SEVERAL
 from tapegen.transform.nests.views import RESHAPES, atomic_index, is_place, native_view, reshaped
 from tapegen.transform.nests.writer import Lazy, Loop, NoCompiledForm, Writer
 
+Trials = Literal["remembered", "fresh", "none"]
+"""Whether loops are tried to see which arrays keep their extents, and what a trial has shown is used again."""
+
 
 class Nests(Writer):
     """Rewrites one function."""
 
-    def __init__(self, function: Function, boundscheck: bool = True) -> None:
+    def __init__(self, function: Function, boundscheck: bool = True, trials: Trials = "remembered") -> None:
         super().__init__(function, Sharing(function), boundscheck)
+        self.trials = trials
+        self.settled: dict[Any, frozenset[Var]] = {}  # loops tried before, by the shapes that went in
         self.function = function
         self.phantoms: dict[Var, NoCompiledForm] = {}  # views that numba has no form for
         self.texts: dict[Var, Call] = {}  # strings by what they are made of
         self.bound: set[Var] = set(function.params)  # arrays that have a value here
-        self.expected: dict[Var, Extents] = {}  # extents that a trial expects
+        self.expected: dict[Var, Extents] = {}  # extents that a loop relies on
         self.broken: set[Var] = set()
         self._written = written_names(function)
         never_one = []
@@ -81,6 +86,9 @@ class Nests(Writer):
     def run(self) -> Function:
         """The function in terms of loops."""
         self.block_of(self.function.body)
+        if self.broken:  # what was found in a trial does not hold where it was relied on
+            assert self.trials != "none"
+            return Nests(self.function, self.boundscheck, "fresh" if self.trials == "remembered" else "none").run()
         body = without_unused(tuple(self.out), self.optional)
         parts = (part for stmt in rewrite.statements(body) for part in rewrite.headers(stmt))
         read = {var for part in parts for var in rewrite.free_vars(part)}
@@ -160,7 +168,7 @@ class Nests(Writer):
         return var
 
     def _compare_shapes(self, targets: tuple[Var, ...]) -> None:
-        """In a trial, notice arrays that get other extents than expected."""
+        """Notice arrays that get other extents than a loop relies on."""
         for target in targets:
             if isinstance(target.type, Array):
                 self.bound.add(target)

@@ -18,7 +18,7 @@ from tapegen.transform.nests import scalars
 from tapegen.transform.nests.affine import plus, times
 from tapegen.transform.nests.arrange import axes_of, diagonal, flattened, static
 from tapegen.transform.nests.bounds import UNIT, Extents
-from tapegen.transform.nests.broadcasting import fit, scaled
+from tapegen.transform.nests.broadcasting import fit, scaled, unless_one
 from tapegen.transform.nests.elements import lazy, product, scalar
 from tapegen.transform.nests.loops import allocate, counters_for, fill, memory_order, nest
 from tapegen.transform.nests.tables import FILL, LAZY, SCALAR, arguments, handles
@@ -340,8 +340,7 @@ def _sum_to(w: Writer, call: Call, target: Var) -> None:
         elif w.facts.equal(whole.form, part.form) or w.facts.is_never_one(part.form):
             factors.append(1)
         else:
-            several = Call(operator.ne, (part.size, Const(1)), (), BOOL)
-            factors.append(w.let(Call(ops.ifelse, (several, Const(1), Const(0)), (), INT), "m"))
+            factors.append(unless_one(w, part))
     if all(factor in (0, 1) for factor in factors):
         axes = (*range(lead), *(lead + k for k, factor in enumerate(factors) if factor == 0))
         if lead and like.rank != x.rank:

@@ -34,7 +34,7 @@ def sliced(w: Writer, extent: Extent, lo: Expr | None, hi: Expr | None, step: Ex
         return first, step, w.extent(count)
     width = linear(step) if forward else -linear(step)
     size = Call(operator.floordiv, ((linear(count) + width - 1).expr, width.expr), (), INT)
-    return first, step, w.extent(size)
+    return first, step, w.extent(w.let(size, "n"))
 
 
 def _bound(w: Writer, extent: Extent, bound: Expr, below: bool) -> Expr:
