@@ -84,19 +84,33 @@ def _inverse(n: int) -> int:
     return pow(n, -1, PRIME)
 
 
-def _comparison(compare: Callable[[int, int], bool]) -> Callable[..., Any]:
+def _comparison(compare: Callable[[float, float], bool]) -> Callable[..., Any]:
     def method(self: Residue, other: Any) -> Any:
         if isinstance(other, float | np.floating) and math.isinf(other):  # the start value of a running maximum
             return compare(0, 1 if other > 0 else -1)
         n = residue(other)
-        return NotImplemented if n is None else bool(compare(signed(self.n), signed(n)))
+        return NotImplemented if n is None else bool(compare(ordered(self.n), ordered(n)))
 
     return method
 
 
 def signed(n: int) -> int:
-    """The representative between -P/2 and P/2: gives residues a sign and an order."""
+    """The representative between -P/2 and P/2."""
     return n if n <= PRIME // 2 else n - PRIME
+
+
+@functools.lru_cache(maxsize=4096)
+def ordered(n: int) -> float:
+    """Gives residues a sign and an order: that of the number where the residue stands for a short fraction.
+
+    So constants compare as they do when a compiler compares them.
+    """
+    limit = 1 << 20
+    a, b, x, y = PRIME, n, 0, 1  # the extended algorithm of Euclid, stopped half way: b = y * n
+    while abs(b) > limit:
+        quotient = a // b
+        a, b, x, y = b, a - quotient * b, y, x - quotient * y
+    return b / y if 0 < abs(y) <= limit else signed(n)
 
 
 class Residue:
@@ -163,7 +177,7 @@ class Residue:
         return self
 
     def __abs__(self) -> Residue:
-        return Residue(abs(signed(self.n)))
+        return -self if ordered(self.n) < 0 else self
 
     def __bool__(self) -> bool:
         return self.n != 0
