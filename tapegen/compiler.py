@@ -206,6 +206,9 @@ def _prepared(
     split = replace(accumulating, body=split_merges(accumulating.body, merges, names))
     expanded = replace(split, body=share_loads(split.body, effects_of(split), user_names, merges))
     expanded = replace(expanded, body=hoist(expanded, merges))
+    last = expanded.body[-1]  # it may name the values that others turned out to share
+    assert isinstance(last, Return)
+    results = [v for v, active in zip(last.values, active_results, strict=True) if active and isinstance(v, Var)]
     facts = facts_of(expanded, wrt, results)
     _refuse_conflicts(facts)
     _warn_of_truncation(facts, expanded.body)
