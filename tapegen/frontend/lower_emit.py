@@ -19,7 +19,7 @@ from tapegen.frontend.typing import NoResultType, result_type
 from tapegen.ir import ops
 from tapegen.ir.nodes import Assign, Call, Const, Var
 from tapegen.ir.text import callable_text
-from tapegen.ir.types import Array, Scalar, TupleOf, Type, is_floating
+from tapegen.ir.types import FLOAT, Array, Scalar, TupleOf, Type, is_floating
 
 # ---- calls ---------------------------------------------------------------------------------------------------------
 
@@ -80,7 +80,9 @@ def emit_call(
     plain = not isinstance(known, float) or cx.rules or func in (operator.neg, operator.pos)
     if known is not UNKNOWN and all(isinstance(arg, StaticValue) for arg in args) and plain:
         return StaticValue(known)
-    type_ = call_type(cx, func, args, kwargs)
+    # a negative number to a whole power given as a float: the type follows from the very numbers
+    exact = type(known) is float and all(isinstance(arg, StaticValue) and is_number(arg.value) for arg in args)
+    type_ = FLOAT if exact else call_type(cx, func, args, kwargs)
     if isinstance(type_, TupleOf):
         return _emit_tuple(cx, func, args, kwargs, type_, hint)
     named = is_floating(type_) or not isinstance(type_, Scalar)

@@ -31,6 +31,7 @@ from tapegen.ir.nodes import (
     Var,
     While,
 )
+from tapegen.ir.types import Array, ListOf
 
 _SHAPE_ONLY: dict[Any, int] = {
     np.zeros_like: 0,
@@ -104,6 +105,25 @@ def reads_by_kind(node: Any) -> tuple[set[Var], set[Var]]:
         else:
             work.extend(parts(found))
     return contents, shapes
+
+
+def whole_reads(node: Any) -> set[Var]:
+    """Arrays and lists that an expression reads as a whole: not by an index, and not the shape of an array alone."""
+    found: set[Var] = set()
+    work = [node]
+    while work:
+        part = work.pop()
+        if isinstance(part, Var):
+            if isinstance(part.type, Array | ListOf):
+                found.add(part)
+        elif isinstance(part, Load):
+            work.extend(part.index)
+        elif isinstance(part, Call) and (position := _SHAPE_ONLY.get(part.func)) is not None:
+            # the length of a list is part of what it holds
+            work.extend(x for k, x in enumerate(parts(part)) if k != position or isinstance(x.type, ListOf))
+        else:
+            work.extend(parts(part))
+    return found
 
 
 def headers(stmt: Stmt) -> tuple[Any, ...]:

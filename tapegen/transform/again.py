@@ -81,8 +81,8 @@ class Again:
         if isinstance(stmt.value, Load):
             return stmt
         kept: dict[Var, Expr] = {}
-        for operand in rewrite.reads_by_kind(stmt.value)[0]:
-            if isinstance(operand.type, Array) and not self.facts.is_final(stmt, operand, ()):
+        for operand in rewrite.whole_reads(stmt.value):
+            if not self.facts.is_final(stmt, operand, ()):
                 capture = self.sweeps.captured.get((stmt, build.copy(operand)))
                 if capture is None or is_view(stmt.value):
                     return None

@@ -684,9 +684,13 @@ class _Reverser:
 
     def expression(self, stmt: Stmt, expr: Expr) -> Expr:
         """An integer or boolean expression of a forward statement, for use in the backward sweep."""
-        if all(self.facts.is_final(stmt, load.array, load.index) for load in rewrite.loads(expr)):
+        loads, places = rewrite.loads(expr), rewrite.whole_reads(expr)
+        if all(self.facts.is_final(stmt, load.array, load.index) for load in loads) and all(
+            self.facts.is_final(stmt, place, ()) for place in places
+        ):
             return expr
-        return self.capture(stmt, expr, "test" if expr.type == Scalar("bool") else "k")
+        is_test = isinstance(expr.type, Scalar) and expr.type.dtype == "bool"
+        return self.capture(stmt, expr, "test" if is_test else "k")
 
     def index(self, stmt: Stmt, index: tuple[Index, ...]) -> tuple[Index, ...]:
         """An index of a forward statement, for use in the backward sweep."""
