@@ -116,7 +116,7 @@ def differentiate(
     record_everything : bool
         Switch the recording analysis off (tests: results must not change).
     """
-    names = NameSupply(_names_of(lowered) | set(user_names))
+    names = NameSupply(_names_of(lowered) | set(user_names), user_names)
     expanded, facts, results = _prepared(lowered, wrt, active_results, user_names, names)
     last = expanded.body[-1]
     assert isinstance(last, Return)
@@ -171,7 +171,7 @@ def push_forward(
 
     The tangents of the parameters in `wrt` are its last parameters.  See `differentiate` for the arguments.
     """
-    names = NameSupply(_names_of(lowered) | set(user_names))
+    names = NameSupply(_names_of(lowered) | set(user_names), user_names)
     expanded, facts, results = _prepared(lowered, wrt, active_results, user_names, names)
     pushed = forward(expanded, wrt, active_results, facts, names)
     *body, last = pushed.body

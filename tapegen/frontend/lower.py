@@ -261,7 +261,8 @@ class _Run:
             output, exprs = StaticValue(None), []
         hidden = [Param(var, var.name.partition("#")[0], (), getter) for var, getter in cx.hidden.values()]
         params = [*self.params, *hidden]
-        supply = NameSupply()
+        user_names = self._user_names()
+        supply = NameSupply(user_names=user_names)
         function_name = supply.fresh(name or parsed.tree.name)  # `__name__` may be "<lambda>" or anything else
         done = finish(cx, cx.builder, exprs, [param.var for param in params], supply)
         final = tuple(replace(param, var=done.names[param.var]) for param in params)
@@ -280,7 +281,7 @@ class _Run:
             tuple(self.statics),
             tuple((param.argument, param.path) for param in params if param.var in cx.not_negative),
             tuple(cx.sources),
-            self._user_names(),
+            user_names,
             self._modules(parsed),
             parsed.text_hash[:12],
             by_leaf,

@@ -25,6 +25,7 @@ from tapegen.frontend.lower_merge import Clash, converted, merged_type
 from tapegen.frontend.lower_values import describe, expr_of, not_, static, struct_of, truth, type_of
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, same_static, tuple_of
 from tapegen.ir import ops
+from tapegen.ir.names import TEMPORARY
 from tapegen.ir.nodes import Call, Const, Expr, Var
 from tapegen.ir.types import BOOL, Array, Scalar, is_floating
 
@@ -54,7 +55,7 @@ def _chain(cx: Context, node: gast.Compare, k: int, left: Any) -> Any:
     right = evaluate(cx, node.comparators[k])
     last = k == len(node.ops) - 1
     if not last and isinstance(right, Leaf) and not isinstance(right.expr, Var | Const) and not _simple(right.expr):
-        right = Leaf(cx.assign("t", right.expr), right.known)
+        right = Leaf(cx.assign(TEMPORARY, right.expr), right.known)
     result = compare(cx, node.ops[k], left, right)
     if last:
         return result

@@ -14,6 +14,7 @@ from tapegen.frontend.lower_live import Liveness
 from tapegen.frontend.parse import Parsed
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct
 from tapegen.ir import rewrite
+from tapegen.ir.names import TEMPORARY
 from tapegen.ir.nodes import Assign, Call, Const, Effect, Expr, Raise, Store, Tuple, Var
 from tapegen.ir.types import Array, Scalar, Type, is_floating
 
@@ -303,7 +304,7 @@ class Context:
             self.definitions[var] = value
         return var
 
-    def atom(self, expr: Expr, base: str = "t") -> Expr:
+    def atom(self, expr: Expr, base: str = TEMPORARY) -> Expr:
         """The expression as an operand of a floating call: a Var, a Const or a Tuple of these."""
         if isinstance(expr, Var | Const) or self.whole:
             return expr

@@ -17,6 +17,7 @@ from tapegen.frontend.lower_values import const_expr, describe, expr_of, operand
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, list_of, tuple_of
 from tapegen.frontend.typing import NoResultType, result_type
 from tapegen.ir import ops
+from tapegen.ir.names import TEMPORARY
 from tapegen.ir.nodes import Assign, Call, Const, Var
 from tapegen.ir.text import callable_text
 from tapegen.ir.types import FLOAT, Array, Scalar, TupleOf, Type, is_floating
@@ -99,7 +100,7 @@ def emit_call(
         raise cx.refusal(BadArgument, f"the result of {callable_text(func)} is complex.", "Work with real numbers.")
     if not named or cx.whole:
         return Leaf(call, known)
-    var = cx.assign(hint or "t", call)
+    var = cx.assign(hint or TEMPORARY, call)
     note_view(cx, var, call)
     note_result(cx, var, call)
     return Leaf(var, known)
@@ -128,9 +129,9 @@ def _emit_tuple(
         type_,
     )
     if len(type_.items) == 1:
-        var = cx.assign(hint or "t", Call(ops.item, (call, Const(0)), (), type_.items[0]))
+        var = cx.assign(hint or TEMPORARY, Call(ops.item, (call, Const(0)), (), type_.items[0]))
         return tuple_of((Leaf(var),))
-    targets = tuple(cx.new_var(hint or "t", item) for item in type_.items)
+    targets = tuple(cx.new_var(hint or TEMPORARY, item) for item in type_.items)
     cx.emit(Assign(targets, call, cx.origin))
     parts = [Leaf(target) for target in targets]
     return cx.new_cell(list_of(parts)) if func in _GIVE_LISTS else tuple_of(parts)

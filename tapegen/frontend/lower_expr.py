@@ -45,6 +45,7 @@ from tapegen.frontend.lower_values import (
 from tapegen.frontend.parse import MISSING
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, dict_of, list_of, tuple_of
 from tapegen.ir import ops
+from tapegen.ir.names import TEMPORARY
 from tapegen.ir.nodes import Assign, Call, Const, Expr, Var
 from tapegen.ir.types import BOOL, STATIC, Array, Scalar, is_floating
 
@@ -110,7 +111,7 @@ def _pin(cx: Context, values: list[Any], place: int) -> None:
     """Name the expressions that were to be evaluated before statements that may change what they mean."""
     for k, value in enumerate(values):
         if isinstance(value, Leaf) and not isinstance(value.expr, Var | Const):
-            var = cx.new_var("t", value.type)
+            var = cx.new_var(TEMPORARY, value.type)
             cx.builder.items.insert(place, Assign((var,), value.expr, cx.origin))
             cx.definitions[var] = value.expr
             values[k] = Leaf(var, value.known)

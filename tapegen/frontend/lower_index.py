@@ -44,6 +44,7 @@ from tapegen.frontend.lower_values import (
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, children_of, list_of, tuple_of
 from tapegen.frontend.typing import NoResultType, result_type
 from tapegen.ir import ops
+from tapegen.ir.names import TEMPORARY
 from tapegen.ir.nodes import Call, Const, Index, Load, Slice, Var
 from tapegen.ir.types import Array, Scalar, Type, is_floating
 
@@ -253,7 +254,7 @@ def _computed_item(cx: Context, content: Struct, part: Any) -> Any:
             return load_place(cx, Place(array, [part]))
         call = Call(ops.item, (operand(cx, content), expr_of(cx, part)), (), type_)
         if is_floating(type_) and not cx.whole:
-            return Leaf(cx.assign("t", call))
+            return Leaf(cx.assign(TEMPORARY, call))
         return Leaf(call)
     refusal = cx.refusal(
         NotDifferentiable,
@@ -277,7 +278,7 @@ def _load(cx: Context, base: Leaf, index: Sequence[Any], hint: str | None) -> An
     load = Load(array, items, type_)
     if isinstance(type_, Scalar) and (cx.whole or not is_floating(type_)):
         return Leaf(load)
-    var = cx.assign(hint or "t", load)
+    var = cx.assign(hint or TEMPORARY, load)
     if isinstance(type_, Array) and not any(_is_array_item(item) for item in items):
         cx.roots[var] = cx.roots_of(array)
     note_part(cx, var, load)
@@ -480,7 +481,7 @@ def _store(cx: Context, base: Leaf, index: Sequence[Any], value: Any, *, accumul
             expr = _only_element(cx, expr)
         elif isinstance(expr, Var) and cx.may_overlap(array, expr):
             # NumPy reads all of the right side before it writes
-            expr = cx.assign("t", Call(np.copy, (expr,), (), dataclasses.replace(stored, layout="C")))
+            expr = cx.assign(TEMPORARY, Call(np.copy, (expr,), (), dataclasses.replace(stored, layout="C")))
     cx.store(array, items, expr, accumulate=accumulate)
 
 
@@ -489,4 +490,4 @@ def _only_element(cx: Context, array: Any) -> Any:
     rank = array.type.rank
     if rank:
         raise cx.refusal(NotDifferentiable, "an array is stored into one element.", "Index it to get a number.")
-    return cx.assign("t", Load(array, (), Scalar(array.type.dtype, python=False)))
+    return cx.assign(TEMPORARY, Load(array, (), Scalar(array.type.dtype, python=False)))

@@ -16,6 +16,7 @@ from tapegen.frontend.lower_merge import Merge, converted
 from tapegen.frontend.lower_values import describe, expr_of, operand, run_list_of, static, struct_of
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct
 from tapegen.ir import ops
+from tapegen.ir.names import TEMPORARY
 from tapegen.ir.nodes import Call, Const, Expr
 from tapegen.ir.types import INT, ListOf
 
@@ -159,7 +160,7 @@ def item(cx: Context, run_list: RunList, index: Any, hint: str | None = None) ->
     leaves = []
     for column in run_list.columns:
         call = Call(ops.item, (column, position), (), column.type.item)  # type: ignore[union-attr]
-        leaves.append(Leaf(call if cx.whole else cx.assign(hint or "t", call)))
+        leaves.append(Leaf(call if cx.whole else cx.assign(hint or TEMPORARY, call)))
     return _item_of(cx, run_list, leaves)
 
 

@@ -31,6 +31,7 @@ from tapegen.frontend.lower_text import text_of
 from tapegen.frontend.lower_values import definite, describe, expr_of, named, not_, operand, struct_of, type_of
 from tapegen.frontend.structure import Leaf, StaticValue, Struct, list_of
 from tapegen.ir import ops
+from tapegen.ir.names import TEMPORARY
 from tapegen.ir.nodes import Call, Const, Expr, Raise, Var
 from tapegen.ir.types import BOOL, INT, Array, is_floating
 
@@ -218,7 +219,7 @@ def _augmented(cx: Context, stmt: gast.AugAssign) -> None:
 def _augmented_item(cx: Context, func: Any, place: Place, node: gast.AST) -> None:
     if not place.is_array:
         old = load_place(cx, place)
-        new = _combine(cx, func, old, evaluate(cx, node), "t")
+        new = _combine(cx, func, old, evaluate(cx, node), TEMPORARY)
         if new is not None:
             store_place(cx, place, new)
         return

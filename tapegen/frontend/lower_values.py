@@ -29,6 +29,7 @@ from tapegen.frontend.lower_context import (
 )
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct
 from tapegen.ir import ops
+from tapegen.ir.names import TEMPORARY
 from tapegen.ir.nodes import Call, Const, Expr, Tuple, Var
 from tapegen.ir.text import type_text
 from tapegen.ir.types import BOOL, INT, Array, ListOf, Scalar, Type, is_floating
@@ -117,7 +118,7 @@ def describe(cx: Context, value: Any) -> str:
     return f"a {type(value).__name__}"
 
 
-def operand(cx: Context, value: Any, base: str = "t") -> Expr:
+def operand(cx: Context, value: Any, base: str = TEMPORARY) -> Expr:
     return cx.atom(expr_of(cx, value), base)
 
 

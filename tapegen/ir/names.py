@@ -16,6 +16,9 @@ _MODULES = ("np", "math", "operator", "njit", "numba", "prange", "scipy", "_")
 RESERVED = frozenset({*dir(builtins), *keyword.kwlist, *_MODULES})
 """Names with a meaning in generated text."""
 
+TEMPORARY = "t'"
+"""The base of the names of intermediate results, which `NameSupply` spells so that none looks like the user's."""
+
 
 class NameSupply:
     """Names that differ from each other and from those in use.
@@ -24,13 +27,17 @@ class NameSupply:
     ----------
     used : iterable of str
         Names that must not be given out.
+    user_names : iterable of str
+        Names of the user.
     """
 
-    __slots__ = ("_next", "_used")
+    __slots__ = ("_next", "_temporary", "_used")
 
-    def __init__(self, used: Iterable[str] = ()) -> None:
+    def __init__(self, used: Iterable[str] = (), user_names: Iterable[str] = ()) -> None:
         self._used = set(used)
         self._next: dict[str, int] = {}
+        taken = set(user_names)
+        self._temporary = next((stem for stem in ("t", "tmp", "aux") if stem not in taken), "t")
 
     def __contains__(self, name: str) -> bool:
         return name in self._used or name in RESERVED
@@ -41,7 +48,7 @@ class NameSupply:
 
     def fresh(self, base: str) -> str:
         """`base` itself if it is free, else the first free one of `base_1`, `base_2`, ..."""
-        base = base[:LONGEST]
+        base = self._temporary if base == TEMPORARY else base[:LONGEST]
         name = base
         number = self._next.get(base, 0)
         while name in self:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from tapegen.frontend.lower import inline_call
 from tapegen.frontend.structure import Leaf
 from tapegen.ir import ops, rewrite
-from tapegen.ir.names import NameSupply
+from tapegen.ir.names import TEMPORARY, NameSupply
 from tapegen.ir.nodes import Assign, Block, Call, Const, Stmt, Var
 from tapegen.rules.registry import rule_of
 
@@ -41,7 +41,7 @@ def expand(block: Block, varied: Set[Var], names: NameSupply) -> Block:
         kept = Var(names.fresh(f"{target.name}_value"), target.type)
         expr = value.expr if isinstance(value, Leaf) else Const(value.value)  # type: ignore[union-attr]
         if not isinstance(expr, Var | Const):
-            atom = Var(names.fresh("t"), expr.type)
+            atom = Var(names.fresh(TEMPORARY), expr.type)
             formula = (*formula, Assign((atom,), expr, stmt.origin))
             expr = atom
         out.append(Assign((kept,), call, stmt.origin))
