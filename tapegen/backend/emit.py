@@ -19,7 +19,7 @@ from tapegen.backend.namespace import Namespace
 from tapegen.backend.prose import comment, docstring
 from tapegen.backend.source import PythonSource
 from tapegen.errors import CompileLimit, Span
-from tapegen.ir import nodes, ops, rewrite
+from tapegen.ir import build, nodes, ops, rewrite
 from tapegen.ir.nodes import Call, Const, Expr, Slice, Var
 from tapegen.ir.types import Array, Scalar
 
@@ -251,8 +251,8 @@ class _FunctionText:
 
     def _augment(self, left: _Target, op: type[ast.operator], value: Expr, indent: int, span: Span | None) -> None:
         """`left += value`, or `left -= x` where the value is `-x` (which is the same number)."""
-        if op is ast.Add and isinstance(value, Call) and value.func is operator.neg:
-            op, value = ast.Sub, value.args[0]
+        if op is ast.Add and (positive := build.without_minus(value)) is not None:
+            op, value = ast.Sub, positive
         self._simple(ast.AugAssign(left, op(), self.expressions(value)), indent, span)
 
     def _store(self, stmt: nodes.Store, indent: int) -> None:
@@ -285,8 +285,13 @@ class _FunctionText:
 
     def _effect(self, call: Call, indent: int, span: Span | None) -> None:
         if call.func is ops.set_item:
-            sequence, index, value = (self.expressions(arg) for arg in call.args)
-            self._simple(ast.Assign([ast.Subscript(sequence, index)], value), indent, span)
+            sequence, index, value = call.args
+            left = ast.Subscript(self.expressions(sequence), self.expressions(index))
+            match value:
+                case Call(operator.add, (Call(ops.item, (held, at)), term)) if (held, at) == (sequence, index):
+                    self._augment(left, ast.Add, term, indent, span)
+                case _:
+                    self._simple(ast.Assign([left], self.expressions(value)), indent, span)
         else:
             self._simple(ast.Expr(self.expressions(call)), indent, span)
 

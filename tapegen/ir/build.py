@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from tapegen.ir import ops
-from tapegen.ir.nodes import Call, Const, Expr, Load, Var
-from tapegen.ir.types import INT, Array, ListOf, Scalar, Type, is_floating
+from tapegen.ir.nodes import Call, Const, Expr, Load, Slice, Var
+from tapegen.ir.types import BOOL, INT, Array, ListOf, Scalar, Type, is_floating
 
 
 def call(func: Callable[..., Any], *args: Expr, type_: Type, **kwargs: Expr) -> Call:
@@ -52,6 +52,42 @@ def neg(a: Expr) -> Expr:
         case Call(operator.mul, (left, right)) if isinstance(left, Call) and left.func is operator.neg:
             return Call(operator.mul, (left.args[0], right), (), a.type)
     return Call(operator.neg, (a,), (), a.type)
+
+
+def without_minus(a: Expr) -> Expr | None:
+    """`x` for `-x`, `2.0 * x` for `-2.0 * x`; None where no sign stands in front.  The magnitude is the same number."""
+    match a:
+        case Call(operator.neg, (inner,)):
+            return inner
+        case Call(operator.mul, (Const(int() | float() as value), right)) if value < 0:
+            return right if value == -1 else Call(operator.mul, (Const(-value), right), (), a.type)
+        case Call(operator.mul | operator.truediv, (left, right)) if (positive := without_minus(left)) is not None:
+            return Call(a.func, (positive, right), (), a.type)
+    return None
+
+
+def not_(test: Expr) -> Expr:
+    """`not test`, with the comparison turned where that means the same (of floats only `==` and `!=`)."""
+    match test:
+        case Call(operator.not_, (inner,)) if inner.type == BOOL:
+            return inner
+        case Call(operator.eq | operator.ne, (a, b)) if _are_scalars(a, b):
+            return Call(operator.ne if test.func is operator.eq else operator.eq, (a, b), (), BOOL)
+        case Call(func, (a, b)) if func in _OPPOSITE and _are_scalars(a, b) and a.type == b.type == INT:
+            return Call(_OPPOSITE[func], (a, b), (), BOOL)
+    return Call(operator.not_, (test,), (), BOOL)
+
+
+_OPPOSITE: dict[Any, Any] = {
+    operator.lt: operator.ge,
+    operator.ge: operator.lt,
+    operator.gt: operator.le,
+    operator.le: operator.gt,
+}
+
+
+def _are_scalars(*operands: Expr) -> bool:
+    return all(isinstance(operand.type, Scalar) for operand in operands)
 
 
 def add(a: Expr, b: Expr) -> Expr:
@@ -175,9 +211,9 @@ def int_add(a: Expr, b: Expr) -> Expr:
 
 def is_fresh(expr: Expr) -> bool:
     """Whether an array expression makes a new array (so that updating it in place changes nothing else)."""
-    if isinstance(expr, Var | Load):
-        return False
-    return not (isinstance(expr, Call) and expr.func in ops.VIEW_CALLS)
+    if isinstance(expr, Load):  # an index array or a mask copies
+        return any(not isinstance(item, Slice) and isinstance(item.type, Array) for item in expr.index)
+    return not isinstance(expr, Var) and not (isinstance(expr, Call) and expr.func in ops.VIEW_CALLS)
 
 
 def without_broadcast(expr: Expr) -> Expr:

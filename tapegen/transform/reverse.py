@@ -629,7 +629,7 @@ class _Reverser:
         if isinstance(test, Var) and test in self.captures:
             self.tests[stmt] = test
         if not body:
-            test, body, orelse, scopes = Call(operator.not_, (test,), (), Scalar("bool")), orelse, (), scopes[::-1]
+            test, body, orelse, scopes = build.not_(test), orelse, (), scopes[::-1]
         undo = If(test, body, orelse, stmt.origin)
         self.scopes_of[undo] = scopes
         self.emit(undo)

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from tapegen.analysis.activity import is_view
 from tapegen.ir import ops, rewrite
 from tapegen.ir.nodes import (
     Assign,
@@ -35,6 +34,7 @@ from tapegen.ir.nodes import (
 )
 from tapegen.ir.types import Array, ListOf, Scalar
 from tapegen.rules.registry import rule_of
+from tapegen.transform.dead import Aliases, drop_dead, joined_stores, without_last
 
 NEST_LIMIT = 16
 """Nodes of an expression that a temporary is nested into."""
@@ -61,17 +61,20 @@ def tidy(block: Block, live_out: Set[Var], user_names: Set[str], keep: Set[Var] 
     """
     for _ in range(8):
         before = block
-        block = _drop_dead(block, live_out, keep)
+        block = drop_dead(block, live_out, keep)
+        if not keep:
+            block = without_last(block, live_out)
+        block = joined_stores(block)
         block = _Moves(block, live_out, user_names).run()
         if block is before:
             break
-    return _without_lonely_comments(_without_idle_copies(block, _Aliases(block)))
+    return _without_lonely_comments(_without_idle_copies(block, Aliases(block)))
 
 
 # ---- copies ----------------------------------------------------------------------------------------------------------
 
 
-def _without_idle_copies(block: Block, aliases: _Aliases) -> Block:
+def _without_idle_copies(block: Block, aliases: Aliases) -> Block:
     """Read an array itself where only its values matter: as an operand, or stored into other memory."""
 
     def plain(node: Expr) -> Expr:
@@ -103,134 +106,6 @@ def _copied(expr: Expr) -> Expr:
     return expr.args[0] if isinstance(expr, Call) and expr.func is np.copy else expr
 
 
-# ---- dead code -------------------------------------------------------------------------------------------------------
-
-
-def _drop_dead(block: Block, live_out: Set[Var], keep: Set[Var]) -> Block:
-    """Remove assignments whose value nobody reads, and stores into arrays nobody reads."""
-    while True:
-        read: set[Var] = set(live_out)
-        aliases = _Aliases(block)
-        for stmt in rewrite.statements(block):
-            for header in _value_headers(stmt):
-                read |= rewrite.free_vars(header)
-        live_roots = {aliases.root(var) for var in read if isinstance(var.type, Array | ListOf)}
-        new = _keep_live(block, read, live_roots, aliases, keep)
-        if new == block:
-            return block
-        block = new
-
-
-def _value_headers(stmt: Stmt) -> tuple[object, ...]:
-    """What a statement reads; a store does not read the array it writes."""
-    if isinstance(stmt, Store):
-        return (*stmt.index, stmt.value)
-    return rewrite.headers(stmt)
-
-
-def _keep_live(block: Block, read: set[Var], live_roots: set[Var], aliases: _Aliases, keep: Set[Var]) -> Block:
-    out: list[Stmt] = []
-    for stmt in block:
-        match stmt:
-            case Assign(targets, value):
-                stored = any(target in aliases.named and aliases.root(target) in live_roots for target in targets)
-                idle = isinstance(value, Var | Const) or keep.isdisjoint(targets)
-                if not stored and idle and not any(target in read for target in targets) and _is_pure(value):
-                    continue
-                if len(targets) > 1 and isinstance(value, Tuple):
-                    kept = [(t, v) for t, v in zip(targets, value.items, strict=True) if t in read or aliases.stored(t)]
-                    if len(kept) == 1:
-                        stmt = Assign((kept[0][0],), kept[0][1], stmt.origin)
-                    elif len(kept) < len(targets):
-                        stmt = Assign(tuple(t for t, _ in kept), Tuple(tuple(v for _, v in kept)), stmt.origin)
-                if len(stmt.targets) == 1 and stmt.value == stmt.targets[0]:
-                    continue
-            case Store(array) if aliases.root(array) not in live_roots and aliases.is_local(array):
-                if array not in keep:
-                    continue
-        inner = rewrite.blocks(stmt)
-        if inner:
-            new = tuple(_keep_live(part, read, live_roots, aliases, keep) for part in inner)
-            silent = not keep or stmt.origin is None or not _may_raise(stmt)
-            if not any(_acts(part) for part in new) and not isinstance(stmt, While) and silent:
-                continue
-            if new != inner:
-                stmt = rewrite.with_blocks(stmt, new)
-        out.append(stmt)
-    return tuple(out) if len(out) != len(block) or any(a is not b for a, b in zip(out, block, strict=True)) else block
-
-
-def _acts(block: Block) -> bool:
-    return any(not isinstance(stmt, Comment) for stmt in block)
-
-
-def _may_raise(stmt: Stmt) -> bool:
-    """Whether the header of an If or For can raise an exception of the user's program."""
-    if isinstance(stmt, For) and not isinstance(stmt.step, Const):
-        return True  # of zero
-    return any(rewrite.may_raise(header) for header in rewrite.headers(stmt))
-
-
-def _is_pure(value: Expr) -> bool:
-    return not any(isinstance(part, Call) and part.func in (ops.pop,) for part in rewrite.subexpressions(value))
-
-
-class _Aliases:
-    """Arrays that may share memory, by union over views, moves and merges."""
-
-    def __init__(self, block: Block) -> None:
-        self.parent: dict[Var, Var] = {}
-        self.assigned: set[Var] = set()
-        self.stores: set[Var] = set()
-        for stmt in rewrite.statements(block):
-            match stmt:
-                case Assign(targets, Tuple(items)) if len(items) == len(targets):
-                    for target, item in zip(targets, items, strict=True):
-                        self._relate(target, item)
-                case Assign((target,), value):
-                    self._relate(target, value)
-                case Assign(targets):
-                    self.assigned.update(targets)
-                case Store(array):
-                    self.stores.add(array)
-                case Effect(Call(_, args)) if args and isinstance(args[0], Var):
-                    self.stores.add(args[0])
-        self.named = self.stores  # what stores write through; the places follow
-        self.stores = {self.root(var) for var in self.stores}
-
-    def _relate(self, target: Var, value: Expr) -> None:
-        self.assigned.add(target)
-        if not isinstance(target.type, Array | ListOf):
-            return
-        if isinstance(value, Var):
-            self._union(target, value)
-        elif isinstance(value, Load):
-            if is_view(value):
-                self._union(target, value.array)
-        elif isinstance(value, Call) and (value.func in ops.VIEW_CALLS or value.func is ops.pop):
-            for arg in value.args[:1]:
-                for var in rewrite.free_vars(arg):
-                    self._union(target, var)
-
-    def root(self, var: Var) -> Var:
-        while (above := self.parent.get(var, var)) != var:
-            var = above
-        return var
-
-    def _union(self, a: Var, b: Var) -> None:
-        a, b = self.root(a), self.root(b)
-        if a != b:
-            self.parent[a] = b
-
-    def stored(self, var: Var) -> bool:
-        return isinstance(var.type, Array | ListOf) and self.root(var) in self.stores
-
-    def is_local(self, array: Var) -> bool:
-        """Whether the array is made in this sweep: nobody outside can see stores into it."""
-        root = self.root(array)
-        return root in self.assigned
-
-
 # ---- moves -----------------------------------------------------------------------------------------------------------
 
 
@@ -241,7 +116,7 @@ class _Moves:
         self.block = block
         self.live_out = live_out
         self.user_names = user_names
-        self.aliases = _Aliases(block)
+        self.aliases = Aliases(block)
         self.reads: Counter[Var] = Counter()
         self.assigns: Counter[Var] = Counter()
         for stmt in rewrite.statements(block):
@@ -479,19 +354,21 @@ class _Moves:
 # ---- comments --------------------------------------------------------------------------------------------------------
 
 
-def _without_lonely_comments(block: Block) -> Block:
-    """Drop comments with no statement after them, and a repeated comment of the same origin."""
+def _without_lonely_comments(block: Block, above: str | None = None) -> Block:
+    """Drop comments with no statement after them, and those that repeat the one above; nested blocks see it too."""
     out: list[Stmt] = []
-    last: str | None = None
     for k, stmt in enumerate(block):
         if isinstance(stmt, Comment):
             following = block[k + 1] if k + 1 < len(block) else None
-            if following is None or isinstance(following, Comment) or stmt.text == last:
+            if following is None or isinstance(following, Comment) or stmt.text == above:
                 continue
-            last = stmt.text
+            above = stmt.text
         elif isinstance(stmt, If | For | While):
-            stmt = rewrite.with_blocks(stmt, tuple(_without_lonely_comments(inner) for inner in rewrite.blocks(stmt)))
-            last = None
+            stmt = rewrite.with_blocks(
+                stmt, tuple(_without_lonely_comments(inner, above) for inner in rewrite.blocks(stmt))
+            )
+            if any(isinstance(inner, Comment) for inner in rewrite.statements((stmt,))):
+                above = None
         out.append(stmt)
     return tuple(out)
 

@@ -1,0 +1,261 @@
+"""What a sweep computes for nobody: values that are not read, stores that nothing sees, zeros that are added to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+
+import numpy as np
+
+from tapegen.analysis.activity import is_view
+from tapegen.ir import build, ops, rewrite
+from tapegen.ir.nodes import (
+    Assign,
+    Block,
+    Call,
+    Comment,
+    Const,
+    Effect,
+    Expr,
+    For,
+    If,
+    Index,
+    Load,
+    Raise,
+    Slice,
+    Stmt,
+    Store,
+    Tuple,
+    Var,
+    While,
+)
+from tapegen.ir.types import Array, ListOf
+
+
+def drop_dead(block: Block, live_out: Set[Var], keep: Set[Var]) -> Block:
+    """Remove assignments whose value nobody reads, and stores into arrays nobody reads."""
+    while True:
+        read: set[Var] = set(live_out)
+        aliases = Aliases(block)
+        for stmt in rewrite.statements(block):
+            for header in _value_headers(stmt):
+                read |= rewrite.free_vars(header)
+        live_roots = {aliases.root(var) for var in read if isinstance(var.type, Array | ListOf)}
+        new = _keep_live(block, read, live_roots, aliases, keep)
+        if new == block:
+            return block
+        block = new
+
+
+def _value_headers(stmt: Stmt) -> tuple[object, ...]:
+    """What a statement reads; a store does not read the array it writes."""
+    if isinstance(stmt, Store):
+        return (*stmt.index, stmt.value)
+    return rewrite.headers(stmt)
+
+
+def _keep_live(block: Block, read: set[Var], live_roots: set[Var], aliases: Aliases, keep: Set[Var]) -> Block:
+    out: list[Stmt] = []
+    for stmt in block:
+        match stmt:
+            case Assign(targets, value):
+                stored = any(target in aliases.through and aliases.root(target) in live_roots for target in targets)
+                idle = isinstance(value, Var | Const) or keep.isdisjoint(targets)
+                if not stored and idle and not any(target in read for target in targets) and _is_pure(value):
+                    continue
+                if len(targets) > 1 and isinstance(value, Tuple):
+                    kept = [(t, v) for t, v in zip(targets, value.items, strict=True) if t in read or aliases.stored(t)]
+                    if len(kept) == 1:
+                        stmt = Assign((kept[0][0],), kept[0][1], stmt.origin)
+                    elif len(kept) < len(targets):
+                        stmt = Assign(tuple(t for t, _ in kept), Tuple(tuple(v for _, v in kept)), stmt.origin)
+                if len(stmt.targets) == 1 and stmt.value == stmt.targets[0]:
+                    continue
+            case Store(array) if aliases.root(array) not in live_roots and aliases.is_local(array):
+                if array not in keep:
+                    continue
+        inner = rewrite.blocks(stmt)
+        if inner:
+            new = tuple(_keep_live(part, read, live_roots, aliases, keep) for part in inner)
+            silent = not keep or stmt.origin is None or not _may_raise(stmt)
+            if not any(_acts(part) for part in new) and not isinstance(stmt, While) and silent:
+                continue
+            if new != inner:
+                stmt = rewrite.with_blocks(stmt, new)
+        out.append(stmt)
+    return tuple(out) if len(out) != len(block) or any(a is not b for a, b in zip(out, block, strict=True)) else block
+
+
+def _acts(block: Block) -> bool:
+    return any(not isinstance(stmt, Comment) for stmt in block)
+
+
+def _may_raise(stmt: Stmt) -> bool:
+    """Whether the header of an If or For can raise an exception of the user's program."""
+    if isinstance(stmt, For) and not isinstance(stmt.step, Const):
+        return True  # of zero
+    return any(rewrite.may_raise(header) for header in rewrite.headers(stmt))
+
+
+def _is_pure(value: Expr) -> bool:
+    return not any(isinstance(part, Call) and part.func in (ops.pop,) for part in rewrite.subexpressions(value))
+
+
+# ---- in the order of time --------------------------------------------------------------------------------------------
+
+
+def without_last(block: Block, live_out: Set[Var]) -> Block:
+    """Drop stores and values after which nothing reads them: `a_bar[0] = 0.0` where `a_bar` has had its last reader.
+
+    Not for a sweep in which the user's own statements may raise.
+    """
+    return _without_last(block, set(live_out), Aliases(block))
+
+
+def _without_last(block: Block, read: set[Var], aliases: Aliases) -> Block:
+    """`read` holds what is read after the block, and in the end also what the block reads."""
+    out: list[Stmt] = []
+    for stmt in reversed(block):
+        new = stmt
+        match stmt:
+            case Store(array) if aliases.is_local(array) and aliases.root(array) not in {
+                aliases.root(var) for var in read if isinstance(var.type, Array | ListOf)
+            }:
+                continue
+            case Assign(targets, value) if read.isdisjoint(targets) and _is_pure(value):
+                continue
+            case If(_, body, orelse):
+                ends = (set(read), set(read))
+                parts = tuple(_without_last(part, end, aliases) for part, end in zip((body, orelse), ends, strict=True))
+                if not any(_acts(part) for part in parts):
+                    continue
+                read |= ends[0] | ends[1]
+                if any(a is not b for a, b in zip(parts, (body, orelse), strict=True)):
+                    new = rewrite.with_blocks(stmt, parts)
+        out.append(new)
+        for inner in rewrite.statements((new,)):
+            for header in rewrite.headers(inner):
+                read |= rewrite.free_vars(header)
+            if isinstance(inner, Store):
+                read.add(inner.array)
+    out.reverse()
+    return tuple(out) if len(out) != len(block) or any(a is not b for a, b in zip(out, block, strict=True)) else block
+
+
+def joined_stores(block: Block) -> Block:
+    """Write `a[i] = 0.0; ...; a[i] += x` as `a[i] = x`, and leave out copies to itself that nothing sees."""
+    return _joined(block, Aliases(block))
+
+
+def _joined(block: Block, aliases: Aliases) -> Block:
+    out: list[Stmt] = []
+    changed = False
+    for original in block:
+        stmt = original
+        inner = rewrite.blocks(stmt)
+        if inner:
+            new = tuple(_joined(part, aliases) for part in inner)
+            if any(a is not b for a, b in zip(new, inner, strict=True)):
+                stmt = rewrite.with_blocks(stmt, new)
+        match stmt:
+            case Assign((target,), Call(np.copy, (source,))) if target == source and not aliases.stored(target):
+                changed = True
+                continue
+            case Store(array, index, value, True) if (cleared := _cleared(out, stmt, aliases)) is not None:
+                del out[cleared]
+                stmt = Store(array, index, value, False, stmt.origin)
+        changed |= stmt is not original
+        out.append(stmt)
+    return tuple(out) if changed else block
+
+
+def _cleared(before: list[Stmt], stmt: Store, aliases: Aliases) -> int | None:
+    """Where the very elements that a statement adds to have been set to zero, with nothing in between that matters."""
+    chosen = set().union(*(rewrite.free_vars(part) for part in _parts(stmt.index)))
+    if any(isinstance(part.type, Array) and part.type.dtype != "bool" for part in _parts(stmt.index)):
+        return None  # a repeated index adds more than once
+    root = aliases.root(stmt.array)
+    indices = {aliases.root(var) for var in chosen}
+    if root in _roots_read(stmt, aliases):
+        return None
+    for k in range(len(before) - 1, -1, -1):
+        here = before[k]
+        if isinstance(here, Store) and here.array == stmt.array and here.index == stmt.index:
+            return k if not here.accumulate and build.is_const(here.value, 0.0) else None
+        if rewrite.blocks(here) or isinstance(here, Effect | Raise) or not chosen.isdisjoint(rewrite.defines(here)):
+            return None
+        if root in _roots_read(here, aliases):
+            return None
+        if isinstance(here, Store) and (aliases.root(here.array) == root or aliases.root(here.array) in indices):
+            return None
+    return None
+
+
+def _roots_read(stmt: Stmt, aliases: Aliases) -> set[Var]:
+    """What a statement without blocks may read, views of it included."""
+    return {aliases.root(var) for header in _value_headers(stmt) for var in rewrite.free_vars(header)}
+
+
+def _parts(index: tuple[Index, ...]) -> Iterator[Expr]:
+    for item in index:
+        if isinstance(item, Slice):
+            yield from (part for part in (item.lo, item.hi, item.step) if part is not None)
+        else:
+            yield item
+
+
+# ---- memory ----------------------------------------------------------------------------------------------------------
+
+
+class Aliases:
+    """Arrays that may share memory, by union over views, moves and merges."""
+
+    def __init__(self, block: Block) -> None:
+        self.parent: dict[Var, Var] = {}
+        self.assigned: set[Var] = set()
+        self.through: set[Var] = set()  # names through which something is written
+        for stmt in rewrite.statements(block):
+            match stmt:
+                case Assign(targets, Tuple(items)) if len(items) == len(targets):
+                    for target, item in zip(targets, items, strict=True):
+                        self._relate(target, item)
+                case Assign((target,), value):
+                    self._relate(target, value)
+                case Assign(targets):
+                    self.assigned.update(targets)
+                case Store(array):
+                    self.through.add(array)
+                case Effect(Call(_, args)) if args and isinstance(args[0], Var):
+                    self.through.add(args[0])
+        self.stores = {self.root(var) for var in self.through}
+
+    def _relate(self, target: Var, value: Expr) -> None:
+        self.assigned.add(target)
+        if not isinstance(target.type, Array | ListOf):
+            return
+        if isinstance(value, Var):
+            self._union(target, value)
+        elif isinstance(value, Load):
+            if is_view(value):
+                self._union(target, value.array)
+        elif isinstance(value, Call) and (value.func in ops.VIEW_CALLS or value.func is ops.pop):
+            for arg in value.args[:1]:
+                for var in rewrite.free_vars(arg):
+                    self._union(target, var)
+
+    def root(self, var: Var) -> Var:
+        while (above := self.parent.get(var, var)) != var:
+            var = above
+        return var
+
+    def _union(self, a: Var, b: Var) -> None:
+        a, b = self.root(a), self.root(b)
+        if a != b:
+            self.parent[a] = b
+
+    def stored(self, var: Var) -> bool:
+        return isinstance(var.type, Array | ListOf) and self.root(var) in self.stores
+
+    def is_local(self, array: Var) -> bool:
+        """Whether the array is made in this sweep: nobody outside can see stores into it."""
+        root = self.root(array)
+        return root in self.assigned
