@@ -30,10 +30,6 @@ def huge_constant(x):
     return x * 18446744073709551616
 
 
-def without_rule(x):
-    return np.sum(np.unwrap(x))
-
-
 def complex_result(x):
     return np.abs(np.emath.sqrt(x))
 
@@ -157,7 +153,6 @@ REFUSED: list[tuple[Any, tuple, type[TapegenError], str, str]] = [
     (complex_constant, (0.5,), BadArgument, "complex", "1j"),
     (huge_integer, (0.5,), BadArgument, "64 bits", "2**70"),
     (huge_constant, (0.5,), BadArgument, "64 bits", "18446744073709551616"),
-    (without_rule, (X,), MissingRule, "np.unwrap has no derivative rule", "np.unwrap(x)"),
     (complex_result, (X,), MissingRule, "np.sqrt has no derivative rule", "np.emath.sqrt(x)"),
     (random_numbers, (X,), NotDifferentiable, "random", "np.random.rand()"),
     (random_generator, (X,), NotDifferentiable, "random", "np.random.default_rng(0)"),

@@ -12,7 +12,7 @@ from typing import Any
 import gast
 import numpy as np
 
-from tapegen.errors import CompileLimit, NotDifferentiable
+from tapegen.errors import CompileLimit, NotDifferentiable, SourceUnavailable, UnsupportedSyntax
 from tapegen.frontend import builtin_texts
 from tapegen.frontend.callables import is_elementwise, unwrap
 from tapegen.frontend.lower_capture import capture
@@ -36,6 +36,7 @@ from tapegen.frontend.lower_flow import run_body
 from tapegen.frontend.lower_live import Liveness, liveness_of
 from tapegen.frontend.lower_numpy import call_library, is_library
 from tapegen.frontend.lower_shapes import known_shape
+from tapegen.frontend.lower_unknown import call_opaque
 from tapegen.frontend.lower_values import adopt, describe, expr_of, is_int, named, static, struct_of
 from tapegen.frontend.parse import parse_function
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, abstract_of, dict_of, tuple_of
@@ -180,6 +181,9 @@ def _call_static(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
     try:
         function, first, more = unwrap(func)
     except NotDifferentiable as error:
+        found = call_opaque(cx, func, args, kwargs)
+        if found is not None:
+            return found
         raise cx.refusal(type(error), error.reason, error.advice) from None
     given = [_given(cx, value, f"{function.__name__}_{k}", (id(func), k)) for k, value in enumerate(first)]
     keywords = {name: _given(cx, value, name, (id(func), name)) for name, value in more.items()}
@@ -253,7 +257,10 @@ def inline_function(cx: Context, func: FunctionType, args: Sequence[Any], kwargs
     """Write the body of a function in the place of its call."""
     try:
         frame = function_frame(cx, func)
-    except NotDifferentiable as error:
+    except (UnsupportedSyntax, SourceUnavailable, NotDifferentiable) as error:
+        found = call_opaque(cx, func, args, kwargs)
+        if found is not None:
+            return found
         if error.span is None:
             raise cx.refusal(type(error), error.reason, error.advice) from None
         raise

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import operator
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from tapegen.frontend.lower_context import Captured, Context
-from tapegen.frontend.structure import Leaf, StaticValue, Struct, children_of, leaf_type
-from tapegen.ir.types import Array, is_floating
+from tapegen.frontend.structure import Leaf, StaticValue, Struct, children_of, leaf_type, tuple_of
+from tapegen.ir.types import STATIC, Array, is_floating
 
 # ---- values of globals and closures --------------------------------------------------------------------------------
 
@@ -48,6 +51,23 @@ def capture(cx: Context, value: Any, getter: Callable[[], Any], name: str, path:
     if not isinstance(value, ModuleType):
         cx.guards.setdefault(path, (getter, value))
     return StaticValue(value)
+
+
+def computed(cx: Context, value: Any, getter: Callable[[], Any], name: str, path: Any) -> Any:
+    """The result of a call that is made before the program runs: arrays and floats are arguments of the program."""
+    if isinstance(value, tuple):
+        parts = (
+            computed(cx, part, functools.partial(_part, getter, k), f"{name}_{k}", (path, k))
+            for k, part in enumerate(value)
+        )
+        return tuple_of(parts)
+    if isinstance(value, np.generic) and not is_floating(leaf_type(value, name) or STATIC):
+        return StaticValue(value)
+    return capture(cx, value, getter, name, path, inside=True)
+
+
+def _part(getter: Callable[[], Any], k: int) -> Any:
+    return getter()[k]
 
 
 def captured_child(cx: Context, parent: Captured, key: Any, value: Any, read: Callable[[Any], Any]) -> Any:

@@ -71,6 +71,7 @@ def emit_call(
     args: Iterable[Any],
     kwargs: Mapping[str, Any] | None = None,
     hint: str | None = None,
+    type_: Type | None = None,
 ) -> Any:
     """A call of a function of NumPy, math or the builtins, or of an operator, with its result type.
 
@@ -81,9 +82,10 @@ def emit_call(
     plain = not isinstance(known, float) or cx.rules or func in (operator.neg, operator.pos)
     if known is not UNKNOWN and all(isinstance(arg, StaticValue) for arg in args) and plain:
         return StaticValue(known)
-    # a negative number to a whole power given as a float: the type follows from the very numbers
-    exact = type(known) is float and all(isinstance(arg, StaticValue) and is_number(arg.value) for arg in args)
-    type_ = FLOAT if exact else call_type(cx, func, args, kwargs)
+    if type_ is None:
+        # a negative number to a whole power given as a float: the type follows from the very numbers
+        exact = type(known) is float and all(isinstance(arg, StaticValue) and is_number(arg.value) for arg in args)
+        type_ = FLOAT if exact else call_type(cx, func, args, kwargs)
     if isinstance(type_, TupleOf):
         return _emit_tuple(cx, func, args, kwargs, type_, hint)
     named = is_floating(type_) or not isinstance(type_, Scalar)

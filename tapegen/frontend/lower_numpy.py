@@ -5,19 +5,19 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tapegen.errors import MissingRule, NotDifferentiable
-from tapegen.frontend.lower_context import Captured, Context, Ref, RunList, known_value
-from tapegen.frontend.lower_emit import call_type, emit_call
+from tapegen.frontend.lower_context import Captured, Context, Ref, known_value
+from tapegen.frontend.lower_emit import emit_call
 from tapegen.frontend.lower_index import Place, store_place
+from tapegen.frontend.lower_unknown import call_unknown
 from tapegen.frontend.lower_values import run_list_of, static, struct_of, type_of
 from tapegen.frontend.structure import Leaf, StaticValue, Struct
 from tapegen.ir.text import callable_text
-from tapegen.ir.types import Array, TupleOf, is_floating
+from tapegen.ir.types import Array
 from tapegen.rules.registry import rule_of
 
 _PACKAGES = frozenset({"numpy", "math", "scipy", "operator", "_operator"})
@@ -82,7 +82,8 @@ def call_library(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
     names = _names_of(func)
     args = [_prepared(cx, func, names[k] if k < len(names) else "", arg) for k, arg in enumerate(args)]
     kwargs = {name: _prepared(cx, func, name, value) for name, value in kwargs.items()}
-    _check_rule(cx, func, args, kwargs)
+    if rule_of(func) is None and out is None:
+        return call_unknown(cx, func, args, kwargs, hint)
     result = emit_call(cx, func, args, kwargs, hint if out is None else None)
     if out is None:
         return result
@@ -130,37 +131,6 @@ def _prepared(cx: Context, func: Any, name: str, value: Any) -> Any:
         if grows or (content is not None and content.kind in ("tuple", "list")):
             return emit_call(cx, np.array, (value,))
     return value
-
-
-def _check_rule(cx: Context, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
-    """Refuse a function without a rule where numbers with a derivative may pass through it."""
-    if rule_of(func) is not None:
-        return
-    if any(_has_floats(cx, value) for value in (*args, *kwargs.values())) or _is_floating(
-        call_type(cx, func, tuple(args), kwargs)
-    ):
-        raise cx.refusal(
-            MissingRule,
-            f"{callable_text(func)} has no derivative rule.",
-            "Write it with functions that have one, or register a rule (tg.partials, tg.linear, tg.pullback, "
-            "tg.expands).",
-        )
-
-
-def _is_floating(type_: Any) -> bool:
-    if isinstance(type_, TupleOf):
-        return any(map(_is_floating, type_.items))
-    return is_floating(type_)
-
-
-def _has_floats(cx: Context, value: Any) -> bool:
-    type_ = type_of(value)
-    if type_ is not None:
-        return isinstance(value, Leaf) and is_floating(type_)
-    if isinstance(value, Ref) and isinstance(cx.state.cells[value.cell].content, RunList):
-        return True
-    content = struct_of(cx, value)
-    return content is not None and any(_has_floats(cx, child) for child in content.children)
 
 
 # ---- methods of ufuncs ---------------------------------------------------------------------------------------------

@@ -79,6 +79,31 @@ def _infer(func: Callable[..., Any], args: tuple[ArgType, ...], kwargs: dict[str
     raise NoResultType(first)
 
 
+def is_self_contained(
+    func: Callable[..., Any], args: tuple[ArgType, ...], kwargs: Mapping[str, ArgType] | None = None
+) -> bool:
+    """Whether a function of prototypes makes a new result, of one type, and leaves its arguments as they are."""
+    kinds = set()
+    for trial in _TRIALS:
+        given = [_prototype(arg, trial, True) for arg in args]
+        named = {name: _prototype(arg, trial, True) for name, arg in (kwargs or {}).items()}
+        arrays = [value for value in (*given, *named.values()) if isinstance(value, np.ndarray)]
+        before = [array.copy() for array in arrays]
+        try:
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                value = func(*given, **named)
+        except Exception:
+            continue
+        results = list(_flat(value if isinstance(value, tuple | list) else (value,)))
+        kinds.add(tuple((np.asarray(part).dtype.name, np.ndim(part)) for part in results))
+        if any(isinstance(part, np.ndarray) and np.shares_memory(part, a) for part in results for a in arrays):
+            return False
+        if not all(np.array_equal(array, old, equal_nan=True) for array, old in zip(arrays, before, strict=True)):
+            return False
+    return len(kinds) == 1
+
+
 def _run(func: Any, args: tuple, kwargs: dict[str, Any], trial: tuple[float, int, int], *, strided: bool) -> Any:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")

@@ -18,6 +18,7 @@ from tapegen.frontend.structure import Abstract, Leaf, StaticValue, Struct, leav
 from tapegen.ir import build, rewrite
 from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import Assign, Block, Call, Const, Expr, Load, Raise, Stmt, Store, Tuple, Var
+from tapegen.ir.text import callable_text
 from tapegen.ir.types import Scalar
 from tapegen.rules.registry import Rule, rule_of
 
@@ -35,10 +36,10 @@ def rule_for(call: Call, stmt: Stmt) -> Rule:
     """
     rule = rule_of(call.func)
     if rule is None:
-        name = getattr(call.func, "__name__", str(call.func))
         raise MissingRule(
-            f"{name} has no derivative rule",
-            "register one with @tg.partials, @tg.linear, @tg.pullback or @tg.expands, or declare it tg.inactive",
+            f"{callable_text(call.func)} has no derivative rule.",
+            "Write it with functions that have one, register a rule (tg.partials, tg.linear, tg.pullback, "
+            "tg.expands), or declare that it has no derivative (tg.inactive).",
             stmt.origin,
         )
     return rule
