@@ -12,6 +12,8 @@ from typing import Any, Literal
 from tapegen.errors import BadArgument
 from tapegen.frontend.callables import unwrap
 from tapegen.inspection import Inspection
+from tapegen.ir.protocols import marks
+from tapegen.nested import PIPELINE
 from tapegen.specialise import Specialisation, Specialiser
 
 Wrt = int | str | Sequence[int | str]
@@ -38,6 +40,8 @@ class Differentiable:
 
     Calling it runs the compiled primal, which returns and raises what plain Python does.
     """
+
+    __tapegen_opaque__ = True
 
     def __init__(self, func: Callable[..., Any], options: Options) -> None:
         self.python = func
@@ -68,6 +72,7 @@ class Differentiable:
             return self.python(*args, **kwargs)
         return self._specialise(args, kwargs).value()
 
+    @marks("value_and_grad", PIPELINE)
     def value_and_grad(self, *args: Any, **kwargs: Any) -> Any:
         """Value and gradient.
 
@@ -84,11 +89,13 @@ class Differentiable:
         """
         return self._specialise(args, kwargs).value_and_grad()
 
+    @marks("grad", PIPELINE)
     def grad(self, *args: Any, **kwargs: Any) -> Any:
         """The gradient alone; with `has_aux`, `(gradient, aux)`."""
         value, gradient = self._specialise(args, kwargs).value_and_grad()
         return (gradient, value[1]) if self.options.has_aux else gradient
 
+    @marks("vjp", PIPELINE)
     def vjp(self, *args: Any, **kwargs: Any) -> tuple[Any, Callable[[Any], Any]]:
         """Value and pullback.
 
@@ -102,6 +109,7 @@ class Differentiable:
         """
         return self._specialise(args, kwargs).vjp()
 
+    @marks("jvp", PIPELINE)
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **kwargs: Any) -> tuple[Any, Any]:
         """Value, and its derivative along a direction.
 
@@ -210,21 +218,25 @@ def differentiable(
     return decorate if func is None else decorate(func)
 
 
+@marks("grad", PIPELINE)
 def grad(func: Callable[..., Any], wrt: Wrt = 0, **options: Any) -> Callable[..., Any]:
     """A function that returns the gradient of `func`; see `differentiable` for the options."""
     return _with(func, wrt, options).grad
 
 
+@marks("value_and_grad", PIPELINE)
 def value_and_grad(func: Callable[..., Any], wrt: Wrt = 0, **options: Any) -> Callable[..., Any]:
     """A function that returns `(value, gradient)` of `func`."""
     return _with(func, wrt, options).value_and_grad
 
 
+@marks("vjp", PIPELINE)
 def vjp(func: Callable[..., Any], *args: Any, wrt: Wrt = 0, **options: Any) -> tuple[Any, Callable[[Any], Any]]:
     """Value of `func` at `args`, and its pullback."""
     return _with(func, wrt, options).vjp(*args)
 
 
+@marks("jvp", PIPELINE)
 def jvp(func: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], **options: Any) -> tuple[Any, Any]:
     """Value of `func` at `primals`, and its derivative along `tangents`; see `Differentiable.jvp`."""
     return _with(func, 0, options).jvp(primals, tangents)

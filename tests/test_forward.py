@@ -208,6 +208,16 @@ def test_broadcast_operands_have_tangents_of_full_size() -> None:
     np.testing.assert_array_equal(tangent, np.broadcast_to([[1.0], [2.0], [3.0]], (3, 4)))
 
 
+def test_results_that_do_not_depend_on_the_input_have_zero_tangents() -> None:
+    def f(x: np.ndarray, y: np.ndarray) -> Any:
+        return x * 2.0, y * 2.0, 3.0 * y[0]
+
+    _, (first, second, third) = tg.jvp(f, (np.ones(2), np.ones(3)), (np.ones(2), None), backend="python")
+    np.testing.assert_array_equal(first, [2.0, 2.0])
+    np.testing.assert_array_equal(second, [0.0, 0.0, 0.0])
+    assert third == 0.0
+
+
 def test_a_border_of_constants_has_no_tangent() -> None:
     def f(x: np.ndarray) -> np.ndarray:
         return np.pad(x, 1, constant_values=7.0)

@@ -251,8 +251,12 @@ class _Pass:
                     rows = self.integer(args[0])
                     columns = self.integer(args[1]) if len(args) > 1 else rows
                     return unknown if rows is None or columns is None or kwargs else (rows, columns)
-                if func is ops.primal_as or func is ops.strong_mul:
+                if func is ops.primal_as:
                     return self.broadcast(args[:1], unknown)
+                if func is ops.strong_mul:
+                    return self.broadcast(args, unknown)
+                if func is ops.sum_to and isinstance(args[1], Var) and isinstance(args[1].type, Array):
+                    return self.shapes.of(args[1])
                 if func is ops.transpose_view and isinstance(args[0], Var):
                     return self.shapes.of(args[0])[::-1]
                 if func in _REDUCING and isinstance(args[0], Var) and isinstance(args[0].type, Array):

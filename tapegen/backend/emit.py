@@ -37,6 +37,7 @@ def emit(
     header: str | None = None,
     decorator: str | None = None,
     extra: Sequence[nodes.Function] = (),
+    marks: bool = False,
 ) -> PythonSource:
     """Print a function, and those it calls, as a Python module.
 
@@ -55,6 +56,8 @@ def emit(
         Decorator of every function, an expression in names of numba (`njit(error_model="numpy")`).
     extra : sequence of ir.Function
         Functions to define before this one although no Call refers to them.
+    marks : bool
+        The text will be differentiated: operations with a derivative of their own are called by their names.
 
     Returns
     -------
@@ -65,7 +68,7 @@ def emit(
     CompileLimit
         If blocks or conditions nest deeper than CPython allows.
     """
-    return _Module(function, dict(modules or {}), decorator, extra).source(header)
+    return _Module(function, dict(modules or {}), decorator, extra, marks).source(header)
 
 
 def expression_text(expr: Expr) -> str:
@@ -83,6 +86,7 @@ class _Module:
         modules: dict[str, str],
         decorator: str | None,
         extra: Sequence[nodes.Function],
+        marks: bool,
     ) -> None:
         self.functions = _callees_first([*extra, function])
         self.entry = function
@@ -93,7 +97,8 @@ class _Module:
         given = [item for each in self.functions for item in each.globals]
         self.names = Namespace(taken, modules, given)
         self.helpers = Helpers(self.names, compiled=decorator is not None)
-        self.expressions = Expressions(self.names, self.helpers, {id(each): each.name for each in self.functions})
+        functions = {id(each): each.name for each in self.functions}
+        self.expressions = Expressions(self.names, self.helpers, functions, marks=marks)
 
     def source(self, header: str | None) -> PythonSource:
         printed = [_FunctionText(each, self).lines() for each in self.functions]

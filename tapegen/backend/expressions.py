@@ -67,9 +67,12 @@ class Expressions:
         Functions that the text defines for itself.
     functions : dict
         Names of the functions that the text consists of, by the id of their IR.
+    marks : bool
+        Whether `sum_to` and `strong_mul` are called by their names.
     """
 
-    def __init__(self, names: Namespace, helpers: Helpers, functions: dict[int, str]) -> None:
+    def __init__(self, names: Namespace, helpers: Helpers, functions: dict[int, str], *, marks: bool = False) -> None:
+        self.marks = marks
         self.names = names
         self.helpers = helpers
         self.functions = functions
@@ -270,10 +273,14 @@ class Expressions:
             return self(x)
         if rank_like == 0:
             return ast.Call(self.names.numpy("sum"), [self(x)], [])
+        if self.marks:
+            return ast.Call(self.names.reference(ops.sum_to), [self(x), self(like)], [])
         return ast.Call(self.helpers.sum_to(rank_x, rank_like), [self(x), self(like)], [])
 
     def _strong_mul(self, call: nodes.Call) -> ast.expr:
         cotangent, partial = call.args
+        if self.marks:
+            return ast.Call(self.names.reference(ops.strong_mul), [self(cotangent), self(partial)], [])
         func, factor = rewrite.as_factor(partial)
         is_array = bool(_rank(cotangent.type) or _rank(partial.type))
         if func is np.divide and is_array:

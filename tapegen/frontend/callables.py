@@ -5,12 +5,14 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
+import linecache
 from types import FunctionType, MethodType
 from typing import Any
 
 import numpy as np
 
 from tapegen.errors import NotDifferentiable, Span
+from tapegen.ir.protocols import mark_of
 from tapegen.rules.registry import all_rules, rule_of
 
 _PACKAGE = __name__.partition(".")[0]
@@ -35,7 +37,9 @@ def unwrap(func: Any) -> tuple[FunctionType, tuple[Any, ...], dict[str, Any]]:
     args: tuple[Any, ...] = ()
     kwargs: dict[str, Any] = {}
     while not isinstance(func, FunctionType):
-        if isinstance(func, MethodType):
+        if isinstance(func, MethodType) and mark_of(func) is not None:
+            func = _calling(func)
+        elif isinstance(func, MethodType):
             args = (func.__self__, *args)
             func = func.__func__
         elif isinstance(func, functools.partial):
@@ -52,6 +56,43 @@ def unwrap(func: Any) -> tuple[FunctionType, tuple[Any, ...], dict[str, Any]]:
             args = (*bound, *args)
     refuse_hidden(func)
     return func, args, kwargs
+
+
+@functools.cache
+def _calling(func: MethodType) -> FunctionType:
+    """A plain function that calls the derivative `f.grad`, with the signature of `f`."""
+    owner: Any = func.__self__
+    function, first, named = unwrap(owner.python)
+    params: list[str] = []
+    given: list[str] = []
+    defaults: dict[str, Any] = {}
+    kinds = inspect.Parameter
+    parameters = [p for p in list(inspect.signature(function).parameters.values())[len(first) :] if p.name not in named]
+    for k, parameter in enumerate(parameters):
+        star = "*" if parameter.kind is kinds.VAR_POSITIONAL else "**" if parameter.kind is kinds.VAR_KEYWORD else ""
+        if parameter.kind is kinds.KEYWORD_ONLY and "*" not in {text[:1] for text in params if text[:2] != "**"}:
+            params.append("*")
+        text = star + parameter.name
+        if parameter.default is not parameter.empty:
+            defaults[f"default_{k}"] = parameter.default
+            text += f"=default_{k}"
+        params.append(text)
+        keyword = parameter.kind is kinds.KEYWORD_ONLY
+        given.append(f"{parameter.name}={parameter.name}" if keyword else star + parameter.name)
+        if parameter.kind is kinds.POSITIONAL_ONLY and (
+            k + 1 == len(parameters) or parameters[k + 1].kind is not kinds.POSITIONAL_ONLY
+        ):
+            params.append("/")
+    base = getattr(owner.python, "__name__", "function")
+    name = f"{base if base.isidentifier() else 'lambda_'}_{func.__name__}"
+    text = f"def {name}({', '.join(params)}):\n    return derivative({', '.join(given)})\n"
+    file = f"<tapegen {name} {id(owner)}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(True), file)
+    namespace: dict[str, Any] = {"__name__": __name__, "derivative": func, **defaults}
+    exec(compile(text, file, "exec"), namespace)
+    made = namespace[name]
+    assert isinstance(made, FunctionType)
+    return made
 
 
 def is_elementwise(func: Any) -> bool:

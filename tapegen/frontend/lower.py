@@ -29,13 +29,12 @@ from tapegen.frontend.lower_call import bind, call_value, function_frame, inline
 from tapegen.frontend.lower_context import Context, NeedsStatic, PathEnds
 from tapegen.frontend.lower_finish import Finished, finish, resolved
 from tapegen.frontend.lower_flow import run_body
-from tapegen.frontend.lower_values import adopt, export, expr_of
+from tapegen.frontend.lower_values import adopt, export, flat_result
 from tapegen.frontend.parse import Parsed
 from tapegen.frontend.structure import (
     UNKNOWN,
     Abstract,
     Leaf,
-    Slot,
     StaticValue,
     Struct,
     children_of,
@@ -254,9 +253,9 @@ class _Run:
         try:
             for argument, value in values.items():
                 cx.state.vars[(frame, argument)] = adopt(cx, self._parameter(argument, value, ()))
-            cx.calls.append((self.func.__code__, ()))
+            cx.calls.append((self.func, ()))
             result = export(cx, run_body(cx, frame.node.body))
-            output, exprs = self._flat(result)
+            output, exprs = flat_result(cx, result)
         except PathEnds:
             output, exprs = StaticValue(None), []
         hidden = [Param(var, var.name.partition("#")[0], (), getter) for var, getter in cx.hidden.values()]
@@ -318,23 +317,6 @@ class _Run:
         if is_array and value.expr in self.fixed:
             self.cx.shapes[var] = self.fixed[value.expr]
         return Leaf(var)
-
-    def _flat(self, result: Any) -> tuple[Any, list[Expr]]:
-        """The structure of the result, and what is returned flat."""
-        exprs: list[Expr] = []
-
-        def slots(value: Any) -> Any:
-            if isinstance(value, Leaf):
-                expr = expr_of(self.cx, value)
-                exprs.append(expr if isinstance(expr, Var | Const) else self.cx.atom(expr, "result"))
-                return Slot(len(exprs) - 1)
-            if isinstance(value, Struct):
-                return replace(value, children=tuple(map(slots, value.children)), whole=None)
-            if not isinstance(value, StaticValue):
-                raise self.cx.refusal(BadArgument, "the result is not made of numbers and arrays.", "Return numbers.")
-            return value
-
-        return slots(result), exprs
 
     def _result(self, done: Finished, expr: Expr) -> Expr:
         return done.rename(resolved(self.cx, expr))

@@ -31,6 +31,7 @@ from tapegen.frontend.lower_context import (
     SliceValue,
     known_value,
 )
+from tapegen.frontend.lower_derivative import Derivative, Pullback, derivative_call, marked_call, pullback_call
 from tapegen.frontend.lower_expr import elements, evaluate, evaluates
 from tapegen.frontend.lower_flow import run_body
 from tapegen.frontend.lower_live import Liveness, liveness_of
@@ -42,6 +43,7 @@ from tapegen.frontend.parse import parse_function
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, abstract_of, dict_of, tuple_of
 from tapegen.frontend.syntax import bound_names
 from tapegen.ir.nodes import Call, Tuple
+from tapegen.ir.protocols import mark_of
 from tapegen.ir.types import INT, Array
 from tapegen.rules.helpers import is_compile_time
 from tapegen.rules.registry import rule_of
@@ -154,6 +156,13 @@ def _call_static(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
                 "Write a loop.",
             )
         return handler(cx, args, kwargs, hint)
+    if isinstance(func, Derivative):
+        return derivative_call(cx, func, args, kwargs)
+    if isinstance(func, Pullback):
+        return pullback_call(cx, func, args, kwargs)
+    mark = mark_of(func)
+    if mark is not None:
+        return marked_call(cx, func, mark, args, kwargs)
     handler = _handler_of(func)
     if handler is not None:
         return handler(cx, args, kwargs, hint)
@@ -265,7 +274,7 @@ def inline_function(cx: Context, func: FunctionType, args: Sequence[Any], kwargs
             raise cx.refusal(type(error), error.reason, error.advice) from None
         raise
     values = bind(cx, frame.parsed.signature, func, args, kwargs)
-    return _inline(cx, frame, func.__code__, values)
+    return _inline(cx, frame, func, values)
 
 
 def bind(

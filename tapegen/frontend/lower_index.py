@@ -201,6 +201,8 @@ def _captured_item(cx: Context, base: Captured, index: Sequence[Any]) -> Any:
 
 
 def _static_item(cx: Context, base: StaticValue, index: Sequence[Any]) -> Any:
+    if base.value is np.s_:  # an index as a value
+        return tuple_of(index) if len(index) != 1 else index[0]
     keys = [_static_index(cx, part) for part in index]
     try:
         return StaticValue(base.value[keys[0] if len(keys) == 1 else tuple(keys)])

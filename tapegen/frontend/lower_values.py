@@ -27,7 +27,7 @@ from tapegen.frontend.lower_context import (
     is_number,
     known_value,
 )
-from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct
+from tapegen.frontend.structure import UNKNOWN, Leaf, Slot, StaticValue, Struct
 from tapegen.ir import ops
 from tapegen.ir.names import TEMPORARY
 from tapegen.ir.nodes import Call, Const, Expr, Tuple, Var
@@ -231,6 +231,24 @@ def export(cx: Context, value: Any) -> Any:
     if isinstance(value, Struct):
         return dataclasses.replace(value, children=tuple(export(cx, child) for child in value.children))
     return value
+
+
+def flat_result(cx: Context, result: Any) -> tuple[Any, list[Expr]]:
+    """The structure of an exported result with Slots for leaves, and the values of these."""
+    exprs: list[Expr] = []
+
+    def slots(value: Any) -> Any:
+        if isinstance(value, Leaf):
+            expr = expr_of(cx, value)
+            exprs.append(expr if isinstance(expr, Var | Const) else cx.atom(expr, "result"))
+            return Slot(len(exprs) - 1)
+        if isinstance(value, Struct):
+            return dataclasses.replace(value, children=tuple(map(slots, value.children)), whole=None)
+        if not isinstance(value, StaticValue):
+            raise cx.refusal(BadArgument, "the result is not made of numbers and arrays.", "Return numbers.")
+        return value
+
+    return slots(result), exprs
 
 
 # ---- truth ---------------------------------------------------------------------------------------------------------

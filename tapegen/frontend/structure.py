@@ -17,6 +17,7 @@ import numpy as np
 
 from tapegen.errors import BadArgument
 from tapegen.ir.nodes import Expr, Var
+from tapegen.ir.protocols import is_opaque
 from tapegen.ir.types import Array, Scalar, Type
 
 # ---- values --------------------------------------------------------------------------------------------------------
@@ -182,7 +183,7 @@ def children_of(value: Any) -> Struct | None:
         return list_of(value)
     if isinstance(value, dict):
         return dict_of(value.items(), type(value))
-    if isinstance(value, _STATIC) or callable_from_c(value):
+    if isinstance(value, _STATIC) or callable_from_c(value) or is_opaque(value):
         return None
     if dataclasses.is_dataclass(value):
         names = tuple(item.name for item in dataclasses.fields(value) if hasattr(value, item.name))

@@ -76,13 +76,13 @@ def transpose_view(a: np.ndarray) -> np.ndarray:
     return a.T
 
 
-def sum_to(x: Any, like: Any) -> Any:
-    """Sum `x` over the axes along which an array shaped as `like` was broadcast to make it.
+def sum_to(x: Any, target: Any) -> Any:
+    """Sum `x` over the axes along which an array shaped as `target` was broadcast to make it.
 
     Created by the reverse transform where the shapes are not known to be equal; the emitter prints it as a call of a
     helper function that the generated text itself defines.
     """
-    shape_ = np.shape(like)
+    shape_ = np.shape(target)
     x = np.asarray(x)
     lead = x.ndim - len(shape_)
     x = x.sum(axis=tuple(range(lead))) if lead else x

@@ -11,6 +11,7 @@ import operator
 
 import numpy as np
 
+from tapegen.ir.ops import strong_mul
 from tapegen.rules.registry import fixed, linear, partials, pullback
 
 # ---- arithmetic ----------------------------------------------------------------------------------------------------
@@ -280,6 +281,16 @@ def sinc(x, *, out):
     q = math.pi * math.pi * x * x
     series = -(math.pi * math.pi / 3.0) * x * (1.0 - q / 10.0 * (1.0 - q / 28.0 * (1.0 - q / 54.0)))
     return np.where(q < 0.01, series, (np.cos(math.pi * x) - out) / (x + (x == 0.0)))
+
+
+@pullback(strong_mul, wrt=("cotangent", "partial"), shapes=[(4,), (4,)])
+def strong_mul_(cotangent, partial, *, out_bar):
+    return strong_mul(out_bar, partial), strong_mul(cotangent, out_bar)
+
+
+@strong_mul_.pushforward
+def strong_mul_pushforward(cotangent, partial, *, cotangent_dot, partial_dot):
+    return strong_mul(cotangent_dot, partial) + strong_mul(cotangent, partial_dot)
 
 
 # ---- selection -----------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tapegen.ir.ops import transpose_view
+from tapegen.ir.ops import sum_to, transpose_view
 from tapegen.rules.helpers import axes_tuple, even_axes, flat, inverse_permutation, require, slice_axis, unflat
 from tapegen.rules.registry import fixed, linear
 
@@ -160,6 +160,11 @@ def tile(A, reps, *, out_bar):
         blocks = blocks + (reps[k], shape[k])
     summed = np.sum(np.reshape(out_bar, blocks), axis=even_axes(len(reps)))
     return np.reshape(summed, np.shape(A))
+
+
+@linear(sum_to, in_="x", shapes=[(3, 4), (1, 4)])
+def sum_to_(x, target, *, out_bar):
+    return np.broadcast_to(out_bar, np.shape(x))
 
 
 @linear(np.pad, in_="array", shapes=[(3, 4), fixed(1)], constant=("constant_values",))

@@ -33,7 +33,10 @@ if TYPE_CHECKING:
 
 
 _BROADCASTS = frozenset(
-    {np.where, np.maximum, np.minimum, np.fmax, np.fmin, np.full, np.full_like, np.broadcast_to, np.clip}
+    {
+        *(np.where, np.maximum, np.minimum, np.fmax, np.fmin, np.full, np.full_like, np.broadcast_to, np.clip),
+        ops.strong_mul,
+    }
 )
 _BATCHED = frozenset({operator.matmul, np.matmul, np.linalg.solve, np.linalg.inv})
 

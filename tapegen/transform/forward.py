@@ -93,13 +93,13 @@ class _Pusher:
         for param in self.function.params:
             if param in self.active and param not in self.wrt:  # what it holds on entry does not vary
                 self.emit(Assign((self.dot(param),), build.zero_like(param), self.function.origin))
-        statements = (*self.out, *self._block(tuple(body)))
+        self.out.extend(self._block(tuple(body)))
         results = zip(last.values, self.active_results, strict=True)
         dots = tuple(self.tangent(value) for value, active in results if active)
         return Function(
             f"{self.function.name}_jvp",
             (*self.function.params, *tangents),
-            (*statements, Return((*last.values, *dots), last.origin)),
+            (*self.out, Return((*last.values, *dots), last.origin)),
             (),
             (),
             self.function.origin,

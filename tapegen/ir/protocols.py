@@ -1,0 +1,69 @@
+"""How lower layers recognise objects of higher ones: by what they carry, never by their class."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import FunctionType, MethodType
+from typing import Any, Literal, Protocol, TypeVar
+
+from tapegen.ir.nodes import Function, Var
+
+Func = TypeVar("Func", bound=Callable[..., Any])
+Kind = Literal["grad", "value_and_grad", "vjp", "jvp"]
+
+
+class Pipeline(Protocol):
+    """Derives programs: what the frontend asks for where a derivative is taken inside a program."""
+
+    def reverse(
+        self, function: Function, wrt: tuple[Var, ...], active: tuple[bool, ...], modules: Mapping[str, str]
+    ) -> FunctionType:
+        """Python text that takes the parameters and a seed per active result; gives the results, then gradients."""
+
+    def forward(
+        self, function: Function, wrt: tuple[Var, ...], active: tuple[bool, ...], modules: Mapping[str, str]
+    ) -> FunctionType:
+        """Python text that takes the parameters and their tangents; gives the results, then the active tangents."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What a marked function or method does: it makes the derivative of its first argument, or of its object.
+
+    Attributes
+    ----------
+    kind : str
+        Which derivative.
+    pipeline : Pipeline
+        Derives the program.
+    """
+
+    kind: Kind
+    pipeline: Pipeline
+
+
+def marks(kind: Kind, pipeline: Pipeline) -> Callable[[Func], Func]:
+    """Mark a function or method as one that takes derivatives.
+
+    A marked method belongs to an object with the attributes `python` (the function) and `options` (with `wrt` and
+    `has_aux`).
+    """
+
+    def mark(func: Func) -> Func:
+        func.__tapegen_derivative__ = Mark(kind, pipeline)  # type: ignore[attr-defined]
+        return func
+
+    return mark
+
+
+def mark_of(func: object) -> Mark | None:
+    """The mark of a function or bound method, if it has one."""
+    target = func.__func__ if isinstance(func, MethodType) else func
+    found = getattr(target, "__tapegen_derivative__", None) if isinstance(target, FunctionType) else None
+    return found if isinstance(found, Mark) else None
+
+
+def is_opaque(value: object) -> bool:
+    """Whether an object is one value to the compiler, although it has attributes."""
+    return getattr(type(value), "__tapegen_opaque__", False) is True
