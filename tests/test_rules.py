@@ -169,7 +169,8 @@ def reached_functions(func: Callable) -> Iterator[tuple[Callable, ast.FunctionDe
         tree.decorator_list = []
         yield func, tree
         for _, target in called(func, tree):
-            if inspect.isfunction(target) and target.__module__.startswith("tapegen.") and not is_compile_time(target):
+            own = inspect.isfunction(target) and target.__module__.startswith("tapegen.") and rule_of(target) is None
+            if own and not is_compile_time(target):
                 waiting.append(target)
 
 

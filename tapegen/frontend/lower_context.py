@@ -13,7 +13,7 @@ from tapegen.errors import NotDifferentiable, Span, TapegenError
 from tapegen.frontend.lower_live import Liveness
 from tapegen.frontend.parse import Parsed
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct
-from tapegen.ir import rewrite
+from tapegen.ir import ops, rewrite
 from tapegen.ir.names import TEMPORARY
 from tapegen.ir.nodes import Assign, Call, Const, Effect, Expr, Raise, Store, Tuple, Var
 from tapegen.ir.types import Array, Scalar, Type, is_floating
@@ -305,11 +305,13 @@ class Context:
         return var
 
     def atom(self, expr: Expr, base: str = TEMPORARY) -> Expr:
-        """The expression as an operand of a floating call: a Var, a Const or a Tuple of these."""
+        """The expression as an operand of a floating call: a Var, a Const, a Tuple of these, a shape."""
         if isinstance(expr, Var | Const) or self.whole:
             return expr
         if isinstance(expr, Tuple):
             return Tuple(tuple(self.atom(item) for item in expr.items))
+        if isinstance(expr, Call) and expr.func is ops.shape and isinstance(expr.args[0], Var):
+            return expr
         return self.assign(base, expr)
 
     def store(self, array: Var, index: tuple[Any, ...], value: Expr, *, accumulate: bool = False) -> None:

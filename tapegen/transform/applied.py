@@ -88,7 +88,7 @@ def refuse_other_active(
     for position, (name, arg) in enumerate(bound.items()):
         if position == shape_only or name in rule.wrt:
             continue
-        if any(active(part) for part in rewrite.subexpressions(arg)):
+        if any(active(part) for part in rewrite.reads_by_kind(arg)[0]):
             raise MissingRule(
                 f"{call.func.__name__} has no derivative with respect to '{name}'",
                 "Keep that argument independent of the inputs of interest.",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -101,6 +101,13 @@ def without(block: Block, unread: Set[Var]) -> Block:
                 continue
             case If(_, body, (), None) if not without(body, unread):  # the growth of tapes
                 continue
+            case If(Call(operator.gt, (counter, Call(ops.dim, (store, axis)))) as test, body, (), None) if (
+                store in unread
+            ):
+                body = without(body, unread)  # the others are as long
+                (sized,) = rewrite.defines(body[0])
+                extent = Call(ops.dim, (sized, axis), (), INT)
+                out.append(replace(stmt, test=replace(test, args=(counter, extent)), body=body))
             case _:
                 inner = tuple(without(part, unread) for part in rewrite.blocks(stmt))
                 out.append(rewrite.with_blocks(stmt, inner) if inner else stmt)
