@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from tapegen.ir import ops
-from tapegen.ir.nodes import Call, Const, Expr, Load, Tuple, Var
-from tapegen.ir.rewrite import free_vars, subexpressions
+from tapegen.ir.nodes import Assign, Call, Const, Expr, If, Load, Raise, Stmt, Tuple, Var
+from tapegen.ir.rewrite import defines, free_vars, statements, subexpressions
 from tapegen.ir.types import INT, Array, Scalar
 from tapegen.transform.nests.affine import Affine, is_int, linear
 
@@ -225,6 +225,15 @@ class Facts:
                     self.assume(gap - 1)
                 elif func is operator.ne and self.nonnegative(-gap):
                     self.assume(-gap - 1)
+
+    def learn(self, stmt: Stmt) -> None:
+        """Remember what holds after a statement: integers that it defines, checks that have passed."""
+        self.forget({var for inner in statements((stmt,)) for var in defines(inner)})
+        match stmt:
+            case Assign((target,), value) if is_int(target) and is_int(value):
+                self.define(target, value)
+            case If(test, (*_, Raise()), ()):
+                self.assume_test(test, False)
 
     def _mention(self, form: Affine) -> None:
         for atom in form.atoms:

@@ -1,0 +1,299 @@
+"""Nests as data: their loops, what they read and write, and whether two of them may share their loops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tapegen.ir import ops, rewrite
+from tapegen.ir.nodes import (
+    Assign,
+    Call,
+    Comment,
+    Const,
+    Expr,
+    For,
+    Function,
+    If,
+    Load,
+    Raise,
+    Return,
+    Stmt,
+    Store,
+    Var,
+)
+from tapegen.ir.types import Array, ListOf, Scalar
+from tapegen.transform.nests.affine import Affine, linear
+from tapegen.transform.nests.sharing import sources
+
+ALLOCATIONS = (np.empty, np.zeros)
+
+
+@dataclass(frozen=True, eq=False)
+class Access:
+    """One element that a nest reads or writes, for an index of its counters."""
+
+    array: Var
+    index: tuple[Expr, ...]
+    writes: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Nest:
+    """Loops from zero, one in the other, around assignments of numbers and elements.
+
+    Attributes
+    ----------
+    loops : tuple of For
+        The loops from the outermost inwards.
+    body : tuple of Stmt
+        What the innermost one holds.
+    accesses : tuple of Access
+        Elements that are read or written.
+    first_read, assigned : frozenset of Var
+        Numbers that are read before the body assigns them (counters aside), and those it assigns.
+    """
+
+    loops: tuple[For, ...]
+    body: tuple[Stmt, ...]
+    accesses: tuple[Access, ...]
+    first_read: frozenset[Var]
+    assigned: frozenset[Var]
+
+    @property
+    def counters(self) -> tuple[Var, ...]:
+        return tuple(loop.target for loop in self.loops)
+
+    @property
+    def stmt(self) -> For:
+        """The nest as a statement."""
+        body = self.body
+        for loop in reversed(self.loops):
+            body = (replace(loop, body=body),)
+        (outermost,) = body
+        assert isinstance(outermost, For)
+        return outermost
+
+    def with_body(self, body: Iterable[Stmt]) -> Nest:
+        """Other statements in the same loops."""
+        nest = _with_body(self.loops, tuple(body))
+        assert nest is not None
+        return nest
+
+
+def nest_of(stmt: Stmt) -> Nest | None:
+    """A statement as a nest, if it is one."""
+    loops: list[For] = []
+    body: tuple[Stmt, ...] = (stmt,)
+    while len(body) == 1 and isinstance(body[0], For):
+        loop = body[0]
+        if loop.start != Const(0) or loop.step != Const(1):
+            break
+        if rewrite.loads(loop.stop) or rewrite.free_vars(loop.stop) & {outer.target for outer in loops}:
+            break
+        loops.append(loop)
+        body = loop.body
+    return _with_body(tuple(loops), body) if loops else None
+
+
+def _with_body(loops: tuple[For, ...], body: tuple[Stmt, ...]) -> Nest | None:
+    accesses: list[Access] = []
+    first: set[Var] = set()
+    assigned: set[Var] = set()
+    for stmt in body:
+        match stmt:
+            case Assign((target,), value) if isinstance(target.type, Scalar):
+                parts: tuple[Expr, ...] = (value,)
+            case Store(array, index, value) if isinstance(value.type, Scalar) and all(map(_is_number, index)):
+                parts = (*index, value)  # type: ignore[arg-type]
+                accesses.append(Access(array, index, True))  # type: ignore[arg-type]
+            case Comment():
+                continue
+            case _:
+                return None
+        for part in parts:
+            reads = _reads(part)
+            if reads is None:
+                return None
+            accesses += reads
+            first |= {var for var in rewrite.free_vars(part) if isinstance(var.type, Scalar) and var not in assigned}
+        assigned |= set(rewrite.defines(stmt))
+    counters = {loop.target for loop in loops}
+    if assigned & counters:
+        return None
+    return Nest(loops, body, tuple(accesses), frozenset(first - counters), frozenset(assigned))
+
+
+def _is_number(item: object) -> bool:
+    return isinstance(getattr(item, "type", None), Scalar)
+
+
+def _reads(expr: Expr) -> list[Access] | None:
+    """The elements an expression reads; None where it reads more than elements, or does more than read."""
+    found: list[Access] = []
+    work: list[Expr] = [expr]
+    while work:
+        part = work.pop()
+        match part:
+            case Load(array, index, Scalar()):
+                found.append(Access(array, index, False))  # type: ignore[arg-type]
+                work += index  # type: ignore[arg-type]
+            case Call(ops.dim, (Var(), Const())):
+                continue
+            case Var(_, type_):
+                if not isinstance(type_, Scalar):
+                    return None
+            case Const():
+                continue
+            case Call(func, args, kwargs):
+                if isinstance(func, Function):
+                    return None
+                work += [*args, *(value for _, value in kwargs)]
+            case _:
+                return None
+    return found
+
+
+# ---- memory ----------------------------------------------------------------------------------------------------------
+
+
+class Memory:
+    """Which names may share memory, anywhere in a function."""
+
+    def __init__(self, function: Function) -> None:
+        self._leader: dict[Var, Var] = {}
+        self._made: dict[Var, list[Stmt]] = {}
+        self.uses: dict[Var, int] = {}  # how often an array is mentioned
+        self.padded: set[Var] = set()  # arrays with a margin of zeros
+        for stmt in rewrite.statements(function.body):
+            for part in rewrite.headers(stmt):
+                for var in (each for each in rewrite.subexpressions(part) if isinstance(each, Var)):
+                    if not isinstance(var.type, Scalar):
+                        self.uses[var] = self.uses.get(var, 0) + 1
+            match stmt:
+                case Assign(targets, value):
+                    for target in targets:
+                        if not isinstance(target.type, Scalar):
+                            self._made.setdefault(target, []).append(stmt)
+                            for source in sources(value):
+                                self._join(target, source)
+                case Return() | Store() | For() | If() | Raise() | Comment():
+                    pass
+                case _:
+                    places = [
+                        var for part in rewrite.headers(stmt) for var in rewrite.free_vars(part) if _is_place(var)
+                    ]
+                    for other in places[1:]:
+                        self._join(places[0], other)
+
+    def group(self, var: Var) -> Var:
+        """A name that stands for all names which may share memory with this one."""
+        while (leader := self._leader.get(var, var)) != var:
+            var = leader
+        return var
+
+    def own(self, var: Var) -> Stmt | None:
+        """The one statement that makes an array, if no other name shares its memory."""
+        made = self._made.get(var, [])
+        shared = var in self._leader or var in self._leader.values()
+        return made[0] if len(made) == 1 and not shared else None
+
+    def _join(self, a: Var, b: Var) -> None:
+        a, b = self.group(a), self.group(b)
+        if a != b:
+            self._leader[a] = b
+
+
+def _is_place(var: Var) -> bool:
+    return isinstance(var.type, Array | ListOf)
+
+
+# ---- order -----------------------------------------------------------------------------------------------------------
+
+
+def may_share_loops(first: Nest, second: Nest, memory: Memory) -> bool:
+    """Whether the trips of two nests of the same loops may be taken in turn, for equal counters.
+
+    Elements that both touch, and one of them writes, must be touched on the same trip alone.
+    """
+    if first.assigned & second.first_read or second.assigned & first.first_read:
+        return False
+    counters = set(first.counters)
+    varying = counters | first.assigned | second.assigned
+    pairs = [(a, b) for a in first.accesses for b in second.accesses if a.writes or b.writes]
+    renamed = dict(zip(second.counters, first.counters, strict=True))
+    for a, b in pairs:
+        if memory.group(a.array) != memory.group(b.array):
+            continue
+        if a.array != b.array:
+            return False
+        index = tuple(rewrite.substitute(item, renamed) for item in b.index)
+        if not (_same_trip(a.index, index, counters, varying) or _never_meet(a.index, index, varying)):
+            return False
+    return True
+
+
+def _same_trip(a: tuple[Expr, ...], b: tuple[Expr, ...], counters: set[Var], varying: set[Var]) -> bool:
+    """Whether two accesses meet on equal counters only."""
+    if any(rewrite.loads(item) for item in (*a, *b)):
+        return False
+    found: set[Var] = set()
+    for x, y in zip(a, b, strict=True):
+        form = linear(x)
+        if form != linear(y):
+            continue
+        moving = [c for c in counters if c in rewrite.free_vars(x)]
+        if len(moving) == 1 and form.coefficient(moving[0]):
+            rest = form.without(moving[0])
+            if not any(rewrite.free_vars(atom) & varying for atom in rest.atoms):
+                found.add(moving[0])
+    return found == counters
+
+
+def _never_meet(a: tuple[Expr, ...], b: tuple[Expr, ...], varying: set[Var]) -> bool:
+    """Whether some axis tells two accesses apart on all trips."""
+    for x, y in zip(a, b, strict=True):
+        gap = linear(x) - linear(y)
+        fixed = not (rewrite.free_vars(x) | rewrite.free_vars(y)) & varying
+        if fixed and gap.is_constant and gap.constant and not rewrite.loads(x) and not rewrite.loads(y):
+            return True
+    return False
+
+
+def independent(a: Stmt, b: Stmt, memory: Memory) -> bool:
+    """Whether two statements may change places."""
+    reads_a, defs_a, writes_a = effects(a)
+    reads_b, defs_b, writes_b = effects(b)
+    if defs_a & (reads_b | defs_b) or defs_b & reads_a:
+        return False
+    touched_a = {memory.group(var) for var in reads_a | writes_a if _is_place(var)}
+    touched_b = {memory.group(var) for var in reads_b | writes_b if _is_place(var)}
+    return not {memory.group(var) for var in writes_a} & touched_b and not (
+        {memory.group(var) for var in writes_b} & touched_a
+    )
+
+
+def effects(stmt: Stmt) -> tuple[set[Var], set[Var], set[Var]]:
+    """Names whose value a statement reads (of arrays: the elements too), names it assigns, arrays it stores into."""
+    reads: set[Var] = set()
+    defs: set[Var] = set()
+    writes: set[Var] = set()
+    for inner in rewrite.statements((stmt,)):
+        for part in rewrite.headers(inner):
+            contents, shapes = rewrite.reads_by_kind(part)
+            reads |= contents | shapes
+        defs |= set(rewrite.defines(inner))
+        if isinstance(inner, Store):
+            writes.add(inner.array)
+    return reads, defs, writes
+
+
+def offset(item: Expr, counter: Var) -> Affine | None:
+    """What an index item adds to a counter."""
+    form = linear(item)
+    if form.coefficient(counter) != 1:
+        return None
+    rest = form.without(counter)
+    return None if any(counter in rewrite.free_vars(atom) for atom in rest.atoms) else rest

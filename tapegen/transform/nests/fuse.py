@@ -1,0 +1,310 @@
+"""Nests of the same loops become one, and arrays that only such a nest touches become numbers.
+
+Two nests are put together where every element that both touch, and one of them writes, is touched on the same trip.
+What stands between them moves out of the way where it can: checks and new arrays to the front.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from tapegen.ir import ops, rewrite
+from tapegen.ir.nodes import (
+    Assign,
+    Block,
+    Call,
+    Comment,
+    Expr,
+    For,
+    Function,
+    If,
+    Load,
+    Raise,
+    Stmt,
+    Store,
+    Tuple,
+    Var,
+    While,
+)
+from tapegen.ir.types import Array, Scalar
+from tapegen.transform.nests import scalars
+from tapegen.transform.nests.accesses import Memory, Nest, independent, may_share_loops, nest_of
+from tapegen.transform.nests.affine import Affine, is_int
+from tapegen.transform.nests.bounds import Facts
+from tapegen.transform.nests.control import assigned_in
+from tapegen.transform.nests.gather import gathered
+
+_LOOK_BACK = 12  # how many statements a nest may pass on its way to another
+
+
+def fuse(function: Function) -> Function:
+    """The same program with fewer loops and fewer arrays."""
+    return _Fusion(function).run()
+
+
+@dataclass(eq=False)
+class Item:
+    """A statement of a block with the comments in front of it."""
+
+    stmt: Stmt
+    comments: list[Stmt] = field(default_factory=list)
+    nest: Nest | None = None
+
+    @property
+    def is_check(self) -> bool:
+        return isinstance(self.stmt, If) and not self.stmt.orelse and isinstance(self.stmt.body[-1], Raise)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it only makes a name for a value that has no other effect."""
+        if not isinstance(self.stmt, Assign) or len(self.stmt.targets) != 1:
+            return False
+        calls = (part.func for part in rewrite.subexpressions(self.stmt.value) if isinstance(part, Call))
+        return not any(isinstance(func, Function) or func in _EFFECTS for func in calls)
+
+
+_EFFECTS: frozenset[Any] = frozenset({ops.pop, ops.append, ops.set_item, print})
+
+
+class _Fusion:
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.memory = Memory(function)
+        self.facts = Facts()
+        self.lasting = _read_after_loops(function.body)
+        self.before: list[Stmt] = []  # what the loop that was last visited leaves to the block around it
+        self.gone: set[Stmt] = set()  # that make arrays which have become numbers
+
+    def run(self) -> Function:
+        """The function with its nests put together."""
+        body = self._block(self.function.body)
+        return replace(self.function, body=_without(body, self.gone) if self.gone else body)
+
+    # ---- the walk ----------------------------------------------------------------------------------------------------
+
+    def _block(self, block: Block) -> Block:
+        items, tail = _items(block)
+        out: list[Item] = []
+        for item in gathered(raised(items, self.memory), self.memory, self.facts):
+            if item.nest is not None:
+                self._place(out, item)
+            else:
+                stmt = self._inside(item.stmt)
+                out += [Item(each) for each in self.before]
+                self.before = []
+                out.append(replace(item, stmt=stmt))
+        stmts: list[Stmt] = []
+        for item in out:
+            stmt = item.stmt if item.nest is None else self._contracted(item.nest).stmt
+            stmts += [*item.comments, stmt]
+        return (*stmts, *tail)
+
+    def _inside(self, stmt: Stmt) -> Stmt:
+        """A statement with the blocks in it rewritten; what it says about integers is remembered."""
+        match stmt:
+            case For() | While():
+                self.facts.forget(assigned_in(stmt))
+                outer, self.facts = self.facts, self.facts.copy()
+                if isinstance(stmt, For):
+                    self._assume_counter(stmt)
+                body = self._block(stmt.body)
+                self.facts = outer
+                hoisted = [inner for inner in body if self._stays(inner, stmt)]
+                self.before += hoisted
+                stmt = rewrite.with_blocks(stmt, (tuple(inner for inner in body if inner not in hoisted),))
+                return stmt
+            case If():
+                inner = self._branches(stmt)
+                self.facts.learn(stmt)
+                return inner
+        self.facts.learn(stmt)
+        return stmt
+
+    def _stays(self, stmt: Stmt, loop: For | While) -> bool:
+        """Whether a new array serves all trips of a loop: its elements are what the trip before has left."""
+        if not isinstance(stmt, Assign) or self.memory.own(stmt.targets[0]) is None:
+            return False
+        if not _is_new(stmt) and stmt.targets[0] not in self.memory.padded:
+            return False
+        assert isinstance(stmt.value, Call)
+        shape = stmt.value.args[0]
+        if rewrite.free_vars(shape) & assigned_in(loop) or rewrite.loads(shape):
+            return False
+        sizes = shape.items if isinstance(shape, Tuple) else () if not is_int(shape) else (shape,)
+        return all(self.facts.nonnegative(self.facts.form(size)) for size in sizes)
+
+    def _branches(self, stmt: If) -> Stmt:
+        outer = self.facts
+        sides = []
+        for which, block in enumerate((stmt.body, stmt.orelse)):
+            self.facts = outer.copy()
+            self.facts.assume_test(stmt.test, which == 0)
+            sides.append(self._block(block))
+        self.facts = outer
+        return rewrite.with_blocks(stmt, tuple(sides))
+
+    def _assume_counter(self, stmt: For) -> None:
+        counter = Affine.atom(stmt.target)
+        self.facts.mentioned.add(stmt.target)
+        match getattr(stmt.step, "value", None):
+            case int() as step if step > 0:
+                self.facts.assume(counter - self.facts.form(stmt.start))
+                self.facts.assume(self.facts.form(stmt.stop) - 1 - counter)
+            case int() as step if step < 0:
+                self.facts.assume(self.facts.form(stmt.start) - counter)
+                self.facts.assume(counter - self.facts.form(stmt.stop) - 1)
+
+    # ---- putting together --------------------------------------------------------------------------------------------
+
+    def _place(self, out: list[Item], item: Item) -> None:
+        """Put a nest into an earlier one, or at the end."""
+        assert item.nest is not None
+        for k in range(len(out) - 1, max(-1, len(out) - 1 - _LOOK_BACK), -1):
+            earlier = out[k]
+            if earlier.nest is not None and self._joins(earlier.nest, item.nest):
+                out[k] = replace(earlier, nest=_joined(earlier.nest, item.nest, item.comments))
+                return
+            if earlier.nest is None and not earlier.is_plain:
+                break
+            other = earlier.stmt if earlier.nest is None else earlier.nest.stmt
+            if not independent(other, item.stmt, self.memory):
+                break
+        out.append(item)
+
+    def _joins(self, first: Nest, second: Nest) -> bool:
+        if len(first.loops) != len(second.loops):
+            return False
+        if not all(self._same_size(a.stop, b.stop) for a, b in zip(first.loops, second.loops, strict=True)):
+            return False
+        if self.lasting & {*first.counters, *second.counters} and first.counters != second.counters:
+            return False
+        counters = {*first.counters, *second.counters}
+        if counters & (first.assigned | second.assigned | first.first_read | second.first_read):
+            return False
+        return may_share_loops(first, second, self.memory)
+
+    def _same_size(self, a: Expr, b: Expr) -> bool:
+        return a == b or self.facts.equal(self.facts.form(a), self.facts.form(b))
+
+    # ---- arrays as numbers -------------------------------------------------------------------------------------------
+
+    def _contracted(self, nest: Nest) -> Nest:
+        """The nest with numbers for arrays that are made for it alone."""
+        found: dict[Var, list[tuple]] = {}
+        for access in nest.accesses:
+            found.setdefault(access.array, []).append(access.index)
+        for array, indices in found.items():
+            if len(set(indices)) == 1 and self.memory.uses.get(array) == len(indices):
+                made = self.memory.own(array)
+                if made is None or not _is_new(made) or not _starts_with_store(nest, array):
+                    continue
+                used = {var for item in indices[0] for var in rewrite.free_vars(item)}
+                if used & nest.assigned or any(rewrite.loads(item) for item in indices[0]):
+                    continue
+                self.gone.add(made)
+                nest = nest.with_body(_as_number(nest.body, array))
+        return nest
+
+
+def _items(block: Block) -> tuple[list[Item], list[Stmt]]:
+    """The statements of a block, and the comments at its end."""
+    items: list[Item] = []
+    comments: list[Stmt] = []
+    for stmt in block:
+        if isinstance(stmt, Comment):
+            comments.append(stmt)
+        else:
+            items.append(Item(stmt, comments, nest_of(stmt)))
+            comments = []
+    return items, comments
+
+
+def raised(items: list[Item], memory: Memory) -> list[Item]:
+    """Checks and names of values, in front of the nests that do not matter to them."""
+    out: list[Item] = []
+    for item in items:
+        place = len(out)
+        if item.is_check or item.is_plain:
+            reads = any(rewrite.loads(part) for part in rewrite.headers(item.stmt))
+            for k in range(len(out) - 1, -1, -1):
+                earlier = out[k]
+                passable = earlier.nest is not None or earlier.is_plain or (earlier.is_check and not reads)
+                if not passable or not independent(earlier.stmt, item.stmt, memory):
+                    break
+                if earlier.nest is not None:
+                    place = k
+        if place < len(out):
+            out[place].comments[:0], item = item.comments, replace(item, comments=[])
+        out.insert(place, item)
+    return out
+
+
+def _joined(first: Nest, second: Nest, comments: list[Stmt]) -> Nest:
+    renamed = dict(zip(second.counters, first.counters, strict=True))
+    return first.with_body((*first.body, *comments, *rewrite.rename_block(second.body, renamed)))
+
+
+def _is_new(stmt: Stmt) -> bool:
+    return isinstance(stmt, Assign) and isinstance(stmt.value, Call) and stmt.value.func is np.empty
+
+
+def _starts_with_store(nest: Nest, array: Var) -> bool:
+    for stmt in nest.body:
+        parts = rewrite.headers(stmt)[1:] if isinstance(stmt, Store) else rewrite.headers(stmt)
+        if any(array in rewrite.free_vars(part) for part in parts):
+            return False
+        if isinstance(stmt, Store) and stmt.array == array:
+            return not stmt.accumulate
+    return False
+
+
+def _as_number(body: Block, array: Var) -> Iterator[Stmt]:
+    assert isinstance(array.type, Array)
+    number = Var(array.name, Scalar(array.type.dtype, False))
+
+    def element(part: Any) -> Any:
+        return number if isinstance(part, Load) and part.array == array else part
+
+    for stmt in body:
+        new = rewrite.map_headers(stmt, lambda part: rewrite.map_expr(part, element))
+        if isinstance(stmt, Store) and stmt.array == array:
+            value = rewrite.map_expr(stmt.value, element)
+            if stmt.accumulate:
+                value = Call(operator.add, (number, value), (), number.type)
+            new = Assign((number,), _rounded(value, array.type.dtype), stmt.origin)
+        yield new
+
+
+def _rounded(value: Expr, dtype: str) -> Expr:
+    """A number as an array of that dtype would hold it."""
+    if dtype in ("float64", "int64", "bool") or isinstance(value, Load):
+        return scalars.convert(value, dtype)
+    return Call(getattr(np, dtype), (value,), (), Scalar(dtype, False))
+
+
+def _read_after_loops(block: Block) -> set[Var]:
+    """Counters that are read outside the loops that count by them."""
+    found: set[Var] = set()
+
+    def visit(block: Block, counting: frozenset[Var]) -> None:
+        for stmt in block:
+            for part in rewrite.headers(stmt):
+                found.update(rewrite.free_vars(part) - counting)
+            inner = counting | {stmt.target} if isinstance(stmt, For) else counting
+            for each in rewrite.blocks(stmt):
+                visit(each, inner)
+
+    visit(block, frozenset())
+    return found
+
+
+def _without(block: Block, gone: set[Stmt]) -> Block:
+    kept = (stmt for stmt in block if stmt not in gone)
+    return tuple(
+        rewrite.with_blocks(stmt, tuple(_without(inner, gone) for inner in rewrite.blocks(stmt))) for stmt in kept
+    )

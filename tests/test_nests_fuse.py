@@ -1,0 +1,104 @@
+"""Loops put together: fewer nests and arrays, the same numbers, wherever elements allow it and nowhere else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.nests_reader import assert_same, lowered_text
+
+R = np.random.default_rng(5)
+
+
+def vectors(count: int, size: int) -> tuple[np.ndarray, ...]:
+    return tuple(R.random(size) + 0.2 for _ in range(count))
+
+
+CHAIN = """
+def f(x, y):
+    a = np.sin(x)
+    b = np.exp(-y)
+    c = a*b
+    d = c + x
+    return np.sum(c*d)
+"""
+
+ORDER = """
+def f(x, y):
+    a = x*2.0
+    b = a[1:] + a[:-1]
+    s = 0.0
+    for i in range(x.shape[0]):
+        s = s + x[i]
+    for i in range(x.shape[0]):
+        y[i] = s*y[i]
+    for i in range(x.shape[0]):
+        x[i] = y[x.shape[0] - 1 - i]
+    v = y[2:]
+    v += 1.0
+    c = y*x
+    y[1:] = c[:-1]
+    d = y + c
+    return b, c, d
+"""
+
+COLUMNS = """
+def f(x, w):
+    for k in range(x.shape[1]):
+        a = w*x[:, k]
+        x[:, k] = a + w
+        b = a*a
+        w += 0.5*b
+    return w*1.0
+"""
+
+STENCIL = """
+def f(u, v, n):
+    for k in range(n):
+        t = np.empty(u.shape[0] - 2)
+        t[:] = 0.25*u[1:-1]
+        u[1:-1] = 0.0
+        v[2:] += t
+        v[1:-1] += -2.0*t
+        v[:-2] += t
+        h = np.empty((w.shape[0] - 1, w.shape[1] - 3))
+        h[:] = u[0] + w[1:, 3:]
+        w[1:, 3:] += h
+        w[:-1, 1:-2] += 0.5*h
+        w[1:, :-3] += -h
+    return u*1.0
+""".replace("f(u, v, n)", "f(u, v, w, n)")
+
+
+def test_a_chain_is_one_loop_without_arrays() -> None:
+    text = lowered_text(CHAIN, *vectors(2, 5))
+    assert text.count("for ") == 1
+    assert "np.empty" not in text
+
+
+def test_shifted_additions_are_one_loop_each() -> None:
+    text = lowered_text(STENCIL, *vectors(2, 9), R.random((5, 8)), 2)
+    assert text.count("for ") == 1 + (1 + 1) + (2 + 2) + 1  # trips; two nests each; the copy that is returned
+    assert text.index("np.zeros") < text.index("for k in range(n)")
+
+
+@pytest.mark.compiled
+def test_numbers_stay() -> None:
+    assert_same(CHAIN, *(vectors(2, n) for n in (0, 1, 7) if n != 1), (np.ones(3), np.ones(4)))
+    assert_same(ORDER, *(vectors(2, n) for n in (2, 3, 8)))
+    assert_same(COLUMNS, (R.random((4, 3)), *vectors(1, 4)), (R.random((4, 0)), *vectors(1, 4)))
+    sizes = ((9, 5, 8), (3, 2, 4), (2, 4, 3), (4, 1, 5), (5, 3, 3))
+    assert_same(STENCIL, *((*vectors(2, n), R.random((a, b)), k) for n, a, b in sizes for k in (0, 1, 3)))
+
+
+@pytest.mark.compiled
+def test_precision_stays() -> None:
+    text = """
+    def f(x, y):
+        a = x*np.float32(1.1)
+        b = a/np.float32(3.0)
+        k = x > y
+        c = b*b - a
+        return c*k
+    """
+    assert_same(text, tuple(v.astype("float32") for v in vectors(2, 9)), tolerance=0.0)
