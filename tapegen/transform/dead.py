@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Set
+from dataclasses import replace
+from typing import TypeGuard
 
 import numpy as np
 
@@ -28,7 +31,7 @@ from tapegen.ir.nodes import (
     Var,
     While,
 )
-from tapegen.ir.types import Array, ListOf
+from tapegen.ir.types import BOOL, Array, ListOf
 
 
 def drop_dead(block: Block, live_out: Set[Var], keep: Set[Var]) -> Block:
@@ -60,7 +63,7 @@ def _keep_live(block: Block, read: set[Var], live_roots: set[Var], aliases: Alia
             case Assign(targets, value):
                 stored = any(target in aliases.through and aliases.root(target) in live_roots for target in targets)
                 idle = isinstance(value, Var | Const) or keep.isdisjoint(targets)
-                if not stored and idle and not any(target in read for target in targets) and _is_pure(value):
+                if not stored and idle and not any(target in read for target in targets) and is_pure(value):
                     continue
                 if len(targets) > 1 and isinstance(value, Tuple):
                     kept = [(t, v) for t, v in zip(targets, value.items, strict=True) if t in read or aliases.stored(t)]
@@ -79,10 +82,17 @@ def _keep_live(block: Block, read: set[Var], live_roots: set[Var], aliases: Alia
             silent = not keep or stmt.origin is None or not _may_raise(stmt)
             if not any(_acts(part) for part in new) and not isinstance(stmt, While) and silent:
                 continue
-            if new != inner:
+            if isinstance(stmt, If) and not _acts(new[0]) and _acts(new[1]):
+                opposite = stmt.test.args[0] if _is_negated(stmt.test) else Call(operator.not_, (stmt.test,), (), BOOL)
+                stmt = replace(stmt, test=opposite, body=new[1], orelse=())
+            elif new != inner:
                 stmt = rewrite.with_blocks(stmt, new)
         out.append(stmt)
     return tuple(out) if len(out) != len(block) or any(a is not b for a, b in zip(out, block, strict=True)) else block
+
+
+def _is_negated(test: Expr) -> TypeGuard[Call]:
+    return isinstance(test, Call) and test.func is operator.not_
 
 
 def _acts(block: Block) -> bool:
@@ -96,7 +106,7 @@ def _may_raise(stmt: Stmt) -> bool:
     return any(rewrite.may_raise(header) for header in rewrite.headers(stmt))
 
 
-def _is_pure(value: Expr) -> bool:
+def is_pure(value: Expr) -> bool:
     return not any(isinstance(part, Call) and part.func in (ops.pop,) for part in rewrite.subexpressions(value))
 
 
@@ -121,7 +131,7 @@ def _without_last(block: Block, read: set[Var], aliases: Aliases) -> Block:
                 aliases.root(var) for var in read if isinstance(var.type, Array | ListOf)
             }:
                 continue
-            case Assign(targets, value) if read.isdisjoint(targets) and _is_pure(value):
+            case Assign(targets, value) if read.isdisjoint(targets) and is_pure(value):
                 continue
             case If(_, body, orelse):
                 ends = (set(read), set(read))

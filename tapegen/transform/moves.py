@@ -1,0 +1,403 @@
+"""Copies propagated, single-use temporaries nested, names merged, branches shared: one round over a sweep."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections import Counter
+from collections.abc import Iterable, Set
+from dataclasses import replace
+
+from tapegen.ir import build, ops, rewrite
+from tapegen.ir.nodes import (
+    Assign,
+    Block,
+    Call,
+    Comment,
+    Const,
+    Effect,
+    For,
+    If,
+    Load,
+    Stmt,
+    Store,
+    Tuple,
+    Var,
+    While,
+)
+from tapegen.ir.types import Array, ListOf, Scalar
+from tapegen.transform.dead import Aliases, is_pure
+
+NEST_LIMIT = 16
+"""Nodes of an expression that a temporary is nested into."""
+
+STATEMENT_LIMIT = 300
+"""The same where both come from one statement of the user, whose form should come back."""
+
+_VERSION = re.compile(r"_\d+$")
+
+
+class Moves:
+    """One round of copy propagation, nesting and merging of names over a sweep."""
+
+    def __init__(self, block: Block, live_out: Set[Var], user_names: Set[str]) -> None:
+        self.block = block
+        self.live_out = live_out
+        self.user_names = user_names
+        self.aliases = Aliases(block)
+        self.reads: Counter[Var] = Counter()
+        self.assigns: Counter[Var] = Counter()
+        for stmt in rewrite.statements(block):
+            for header in rewrite.headers(stmt):
+                self.reads.update(part for part in rewrite.subexpressions(header) if isinstance(part, Var))
+            self.assigns.update(rewrite.defines(stmt))
+
+    def run(self) -> Block:
+        return self._block(self.block)
+
+    def is_temporary(self, var: Var) -> bool:
+        return var.name not in self.user_names and _VERSION.sub("", var.name) not in self.user_names
+
+    def _block(self, block: Block) -> Block:
+        stmts = list(block)
+        changed = False
+        for k, stmt in enumerate(stmts):
+            inner = rewrite.blocks(stmt)
+            if inner:
+                new = tuple(self._block(part) for part in inner)
+                if any(a is not b for a, b in zip(new, inner, strict=True)):
+                    stmts[k] = rewrite.with_blocks(stmt, new)
+                    changed = True
+        k = 0
+        while k < len(stmts):
+            stmt = stmts[k]
+            if isinstance(stmt, Assign) and len(stmt.targets) == 1:
+                if self._is_idle(stmts, k):
+                    del stmts[k]
+                    changed = True
+                    continue
+                done = (
+                    self._start(stmts, k) or self._propagate(stmts, k) or self._nest(stmts, k) or self._merge(stmts, k)
+                )
+                if done:
+                    changed = True
+                    k = max(k - 1, 0)
+                    continue
+            elif (isinstance(stmt, Assign) and isinstance(stmt.value, Tuple) and self._merge(stmts, k)) or (
+                isinstance(stmt, If) and stmt.orelse and self._share(stmts, k)
+            ):
+                changed = True
+                continue
+            k += 1
+        return tuple(stmts) if changed else block
+
+    def _single(self, var: Var) -> bool:
+        return self.assigns[var] == 1 and var not in self.live_out
+
+    # y = x; x = y: the second says nothing
+
+    def _is_idle(self, stmts: list[Stmt], k: int) -> bool:
+        stmt = stmts[k]
+        assert isinstance(stmt, Assign)
+        if not isinstance(stmt.value, Var) or len(stmt.targets) != 1:
+            return False
+        for j in range(k - 1, -1, -1):
+            here = stmts[j]
+            if isinstance(here, Assign) and here.targets == (stmt.value,):
+                return here.value == stmt.targets[0]
+            changed = {var for inner in rewrite.statements((here,)) for var in rewrite.defines(inner)}
+            if stmt.value in changed or stmt.targets[0] in changed:
+                return False
+        return False
+
+    # x = 0.0; x += y: start with y
+
+    def _start(self, stmts: list[Stmt], k: int) -> bool:
+        stmt = stmts[k]
+        assert isinstance(stmt, Assign)
+        (target,) = stmt.targets
+        if not build.is_const(stmt.value, 0.0) or not self.is_temporary(target):
+            return False
+        for j in range(k + 1, len(stmts)):
+            here = stmts[j]
+            if not self._touches(here, target):
+                continue
+            match here:
+                case Assign((into,), Call(operator.add, (first, added))) if into == target == first:
+                    if added.type != target.type or target in rewrite.free_vars(added):
+                        return False
+                    stmts[j] = replace(here, value=added)
+                    del stmts[k]
+                    return True
+            return False
+        return False
+
+    # if c: ...; x += y
+    # else: x += y: add before
+
+    def _share(self, stmts: list[Stmt], k: int) -> bool:
+        """Move a statement that begins both branches, as far as the rest can tell, before the If."""
+        stmt = stmts[k]
+        assert isinstance(stmt, If)
+        tested = rewrite.free_vars(stmt.test)
+        for i, here in enumerate(stmt.body):
+            if (
+                not isinstance(here, Assign)
+                or any(target in tested or not self.is_temporary(target) for target in here.targets)
+                or any(isinstance(target.type, Array | ListOf) for target in here.targets)
+                or not self._is_first(stmt.body, i)
+            ):
+                continue
+            for j, other in enumerate(stmt.orelse):
+                same = isinstance(other, Assign) and (other.targets, other.value) == (here.targets, here.value)
+                if same and self._is_first(stmt.orelse, j):
+                    body, orelse = _without(stmt.body, i), _without(stmt.orelse, j)
+                    stmts[k : k + 1] = [here, replace(stmt, body=body, orelse=orelse)]
+                    return True
+        return False
+
+    def _is_first(self, block: Block, k: int) -> bool:
+        """Whether statement `k` might as well be the first of its block."""
+        stmt = block[k]
+        assert isinstance(stmt, Assign)
+        if not is_pure(stmt.value):
+            return False
+        read = rewrite.free_vars(stmt.value)
+        places = {self.aliases.root(var) for var in read if isinstance(var.type, Array | ListOf)}
+        for before in block[:k]:
+            if any(self._touches(before, target) for target in stmt.targets):
+                return False
+            for inner in rewrite.statements((before,)):
+                if not read.isdisjoint(rewrite.defines(inner)):
+                    return False
+                if isinstance(inner, Effect) or (isinstance(inner, Store) and self.aliases.root(inner.array) in places):
+                    return False
+        return True
+
+    # x = y: read y instead
+
+    def _propagate(self, stmts: list[Stmt], k: int) -> bool:
+        stmt = stmts[k]
+        assert isinstance(stmt, Assign)
+        (target,) = stmt.targets
+        value = stmt.value
+        if not isinstance(value, Var | Const) or not self._single(target) or not self.is_temporary(target):
+            return False
+        if isinstance(value, Const) and isinstance(target.type, Array | ListOf):
+            return False
+        last = self._last_read(stmts, k, target)
+        if last is None:
+            return False
+        if isinstance(value, Var):
+            for j in range(k + 1, last + 1):
+                assigned = {var for inner in rewrite.statements((stmts[j],)) for var in rewrite.defines(inner)}
+                if value in assigned and not (j == last and isinstance(stmts[j], Assign)):
+                    return False
+        stmts[k + 1 : last + 1] = rewrite.substitute_block(tuple(stmts[k + 1 : last + 1]), {target: value})
+        if isinstance(value, Var):
+            self.reads[value] += self.reads[target] - 1
+        del stmts[k]
+        return True
+
+    def _last_read(self, stmts: list[Stmt], k: int, target: Var) -> int | None:
+        """The last statement of the block that reads `target`, when the block holds all its reads."""
+        found, last = 0, None
+        for j in range(k + 1, len(stmts)):
+            here = self._count(stmts[j], target)
+            if here:
+                found, last = found + here, j
+        return last if found == self.reads[target] else None
+
+    @staticmethod
+    def _count(stmt: Stmt, var: Var) -> int:
+        return sum(
+            part == var
+            for inner in rewrite.statements((stmt,))
+            for header in rewrite.headers(inner)
+            for part in rewrite.subexpressions(header)
+        )
+
+    # t = e; ... f(t): write e in the place of t
+
+    def _nest(self, stmts: list[Stmt], k: int) -> bool:
+        stmt = stmts[k]
+        assert isinstance(stmt, Assign)
+        (target,) = stmt.targets
+        several = self.reads[target] != 1
+        if several and not (isinstance(stmt.value, Load) and isinstance(target.type, Scalar)):
+            return False
+        if not self._single(target) or not self.is_temporary(target):
+            return False
+        if isinstance(stmt.value, Call) and stmt.value.func in (ops.pop, ops.new_list):
+            return False
+        if self.aliases.stored(target) and not isinstance(stmt.value, Load | Var) and not self._is_value(target):
+            return False
+        inputs = rewrite.free_vars(stmt.value)
+        arrays = {self.aliases.root(var) for var in inputs if isinstance(var.type, Array | ListOf)}
+        for j in range(k + 1, len(stmts)):
+            here = stmts[j]
+            if any(target in rewrite.free_vars(header) for header in rewrite.headers(here)):
+                if several and (
+                    rewrite.blocks(here)
+                    or self._count(here, target) != self.reads[target]
+                    or here.origin != stmt.origin
+                ):
+                    return False
+                return self._nest_into(stmts, k, j)
+            if isinstance(here, Comment):
+                continue
+            for inner in rewrite.statements((here,)):
+                if any(var in inputs for var in rewrite.defines(inner)):
+                    return False
+                if isinstance(inner, Store) and self.aliases.root(inner.array) in arrays:
+                    return False
+                if isinstance(inner, Effect) and arrays:
+                    return False
+                if any(target in rewrite.free_vars(header) for header in rewrite.headers(inner)):
+                    return False
+        return False
+
+    def _is_value(self, target: Var) -> bool:
+        return not isinstance(target.type, Array | ListOf)
+
+    def _nest_into(self, stmts: list[Stmt], k: int, j: int) -> bool:
+        source, sink = stmts[k], stmts[j]
+        assert isinstance(source, Assign)
+        (target,) = source.targets
+        if isinstance(sink, While) or (isinstance(sink, Store) and sink.array == target):
+            return False
+        if any(
+            isinstance(part, Load) and part.array == target
+            for h in rewrite.headers(sink)
+            for part in rewrite.subexpressions(h)
+        ):
+            return False
+        limit = STATEMENT_LIMIT
+        if not (source.origin is not None and source.origin == sink.origin and not isinstance(sink, Comment)):
+            limit = NEST_LIMIT
+        elif isinstance(sink, Assign) and self._in_backward(source):
+            limit = 2 * NEST_LIMIT
+        size = sum(1 for header in rewrite.headers(sink) for _ in rewrite.subexpressions(header))
+        if size + sum(1 for _ in rewrite.subexpressions(source.value)) > limit:
+            return False
+        stmts[j] = rewrite.map_headers(sink, lambda node: rewrite.substitute(node, {target: source.value}))
+        del stmts[k]
+        return True
+
+    @staticmethod
+    def _in_backward(source: Assign) -> bool:
+        return source.targets[0].name.endswith("_bar")
+
+    # x_1 = e; ...; x = x_1: assign x at once
+
+    def _merge(self, stmts: list[Stmt], k: int) -> bool:
+        stmt = stmts[k]
+        assert isinstance(stmt, Assign)
+        values = stmt.value.items if isinstance(stmt.value, Tuple) and len(stmt.targets) > 1 else (stmt.value,)
+        for position, (target, value) in enumerate(zip(stmt.targets, values, strict=True)):
+            if not isinstance(value, Var) or value == target or value in self.live_out or value.type != target.type:
+                continue
+            others = [item for n, item in enumerate(values) if n != position]
+            if value in others or any(target in rewrite.free_vars(item) for item in others):
+                continue
+            if self.assigns[value] == 1:
+                start = self._definition(stmts, k, value)
+                mergeable = start is not None and self._mergeable(stmts, start, k, value, target)
+            else:
+                start = self._join(stmts, k, value)
+                mergeable = start is not None and self._joinable(stmts, start, k, value, target)
+            if start is None or not mergeable:
+                continue
+            section = rewrite.rename_block(tuple(stmts[start:k]), {value: target})
+            stmts[start:k] = section
+            rest = [(t, v) for n, (t, v) in enumerate(zip(stmt.targets, values, strict=True)) if n != position]
+            if not rest:
+                tail = stmts[k + 1 :]
+                stmts[k:] = rewrite.substitute_block(tuple(tail), {value: target})
+            else:
+                targets, items = tuple(t for t, _ in rest), tuple(v for _, v in rest)
+                stmts[k] = Assign(targets, items[0] if len(items) == 1 else Tuple(items), stmt.origin)
+                stmts[k + 1 :] = rewrite.substitute_block(tuple(stmts[k + 1 :]), {value: target})
+            self.assigns[value] -= 1
+            return True
+        return False
+
+    def _definition(self, stmts: list[Stmt], k: int, value: Var) -> int | None:
+        for j in range(k - 1, -1, -1):
+            here = stmts[j]
+            if isinstance(here, Assign) and value in here.targets:
+                return j
+        return None
+
+    # if c: x_1 = e
+    # else: x_1 = x
+    # x = x_1: assign x in the branches
+
+    def _join(self, stmts: list[Stmt], k: int, value: Var) -> int | None:
+        """The If before `stmts[k]` whose branches make all assignments of `value`."""
+        for j in range(k - 1, -1, -1):
+            made = sum(rewrite.defines(inner).count(value) for inner in rewrite.statements((stmts[j],)))
+            if made:
+                return j if isinstance(stmts[j], If) and made == self.assigns[value] else None
+        return None
+
+    def _joinable(self, stmts: list[Stmt], start: int, k: int, value: Var, target: Var) -> bool:
+        if sum(self._count(stmt, value) for stmt in stmts[start:]) != self.reads[value]:
+            return False
+        if self._touched_after(stmts[start : start + 1], value, target) is None:
+            return False
+        return not any(self._touches(stmt, target) for stmt in stmts[start + 1 : k]) and not (
+            any(self._count(stmt, value) for stmt in stmts[k + 1 :])
+            and any(target in rewrite.defines(inner) for inner in rewrite.statements(tuple(stmts[k + 1 :])))
+        )
+
+    def _touched_after(self, block: Iterable[Stmt], value: Var, target: Var, assigned: bool = False) -> bool | None:
+        """Whether a block may have assigned `value` at its end; None where `target` is read or assigned after that."""
+        for stmt in block:
+            inner = rewrite.blocks(stmt)
+            if not inner or isinstance(stmt, For | While):
+                here = any(value in rewrite.defines(part) for part in rewrite.statements((stmt,)))
+                if (assigned and self._touches(stmt, target)) or (here and (inner or target in rewrite.defines(stmt))):
+                    return None
+                assigned |= here
+                continue
+            if assigned and any(target in rewrite.free_vars(header) for header in rewrite.headers(stmt)):
+                return None
+            ends = [self._touched_after(part, value, target, assigned) for part in inner]
+            if None in ends:
+                return None
+            assigned = any(ends)
+        return assigned
+
+    @staticmethod
+    def _touches(stmt: Stmt, var: Var) -> bool:
+        return any(
+            var in rewrite.defines(inner) or any(var in rewrite.free_vars(header) for header in rewrite.headers(inner))
+            for inner in rewrite.statements((stmt,))
+        )
+
+    def _mergeable(self, stmts: list[Stmt], start: int, k: int, value: Var, target: Var) -> bool:
+        # every read of the value lies in this block, after its definition
+        found = sum(self._count(stmt, value) for stmt in stmts[start:])
+        if found != self.reads[value]:
+            return False
+        for stmt in stmts[start:k]:
+            for inner in rewrite.statements((stmt,)):
+                if inner is stmts[start]:
+                    if len(inner.targets) > 1 and target in inner.targets:  # type: ignore[union-attr]
+                        return False
+                    continue
+                if target in rewrite.defines(inner):
+                    return False
+                if any(target in rewrite.free_vars(header) for header in rewrite.headers(inner)):
+                    return False
+        # after the move nothing may give the target another value while the old name is still read
+        for stmt in stmts[k + 1 :]:
+            for inner in rewrite.statements((stmt,)):
+                if target in rewrite.defines(inner) and any(self._count(rest, value) for rest in stmts[k + 1 :]):
+                    return False
+        return True
+
+
+def _without(block: Block, k: int) -> Block:
+    return block[:k] + block[k + 1 :]
