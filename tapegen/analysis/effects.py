@@ -54,6 +54,10 @@ class Effects:
         """The roots that an array or list Var may denote."""
         return self.by_name.get(var.name, frozenset())
 
+    def written_by(self, stmt: Stmt) -> frozenset[str]:
+        """The roots that a statement may write; also of a statement that a transform has rewritten."""
+        return frozenset().union(*(self.roots(var) for var in written(stmt)))
+
     def may_alias(self, a: Var, b: Var) -> bool:
         """Whether two names may share memory at some time."""
         return not self.roots(a).isdisjoint(self.roots(b))

@@ -65,7 +65,7 @@ def _invariant(
     """The statements of a loop body that may stand before the loop, and the body without them."""
     inside = tuple(rewrite.statements(loop.body))
     varying = {var for stmt in (loop, *inside) for var in rewrite.defines(stmt)}
-    written = frozenset().union(*(effects.writes.get(stmt, frozenset()) for stmt in inside))
+    written = frozenset().union(*(effects.written_by(stmt) for stmt in inside))
     movable: dict[Var, Assign] = {}
     for stmt in body:
         if not isinstance(stmt, Assign) or len(stmt.targets) != 1 or stmt.targets[0] in merges:

@@ -379,7 +379,7 @@ class Moves:
     def _mergeable(self, stmts: list[Stmt], start: int, k: int, value: Var, target: Var) -> bool:
         # every read of the value lies in this block, after its definition
         found = sum(self._count(stmt, value) for stmt in stmts[start:])
-        if found != self.reads[value]:
+        if found != self.reads[value] or self._count(stmts[start], value):  # also what it held before, as a parameter
             return False
         for stmt in stmts[start:k]:
             for inner in rewrite.statements((stmt,)):

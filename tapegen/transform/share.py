@@ -41,7 +41,7 @@ def share_loads(block: Block, effects: Effects, user_names: Set[str], merges: Se
         inner = rewrite.blocks(stmt)
         if inner:
             stmt = rewrite.with_blocks(stmt, tuple(share_loads(part, effects, user_names, merges) for part in inner))
-        written = {var for part in rewrite.statements((original,)) for var in effects.writes.get(part, ())}
+        written = {var for part in rewrite.statements((original,)) for var in effects.written_by(part)}
         assigned = {var for part in rewrite.statements((original,)) for var in rewrite.defines(part)}
         if (
             isinstance(stmt, Assign)
@@ -122,7 +122,7 @@ def _accumulation(before: list[Stmt], stmt: Store, effects: Effects, reads: Coun
             continue
         roots = effects.roots(stmt.array)
         between = [part for k in range(loaded, len(before)) for part in rewrite.statements((before[k],))]
-        if any(effects.writes.get(part, frozenset()) & roots for part in between):
+        if any(effects.written_by(part) & roots for part in between):
             continue
         value: Expr = other
         if total.func is operator.sub:
