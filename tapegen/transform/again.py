@@ -40,7 +40,14 @@ class Again:
 
     def is_free(self, var: Var, owner: Scope) -> bool:
         """Whether a value takes neither a tape nor work."""
-        return self.is_live(var, owner) or self.from_trip(var, owner) is not None
+        if self.is_live(var, owner) or (isinstance(owner.header, For) and var == owner.header.target):
+            return True
+        counter = self.from_trip(var, owner)
+        return counter is not None and all(
+            self.is_live(operand, seen) or self.from_trip(operand, seen) == operand
+            for operand, seen in self.operands(Assign((var,), counter), owner)
+            if operand != var
+        )
 
     def is_live(self, var: Var, owner: Scope) -> bool:
         """Whether the name still holds the value."""
@@ -48,6 +55,8 @@ class Again:
 
     def definition(self, var: Var, owner: Scope) -> Assign | None:
         """The Assign by which a value can be evaluated again."""
+        if not self.everything and (counter := self.from_trip(var, owner)) is not None:
+            return Assign((var,), counter)
         if var in self.rewritten:
             return self.rewritten[var]
         if var in self.sweeps.captures or self.scopes.is_merge(var):
@@ -96,7 +105,7 @@ class Again:
     def operands(self, stmt: Assign, owner: Scope) -> list[tuple[Var, Scope]]:
         """The values that a definition reads, each with the scope that it sees the value of."""
         scope = self.scopes.at.get(stmt, owner)
-        reads = sorted(rewrite.reads_by_kind(stmt.value)[0], key=lambda v: v.name)
+        reads = sorted(rewrite.reads_by_kind(stmt.value)[0] & self.scopes.owner.keys(), key=lambda v: v.name)
         return [(var, self.scopes.owner_seen_from(var, scope)) for var in reads]
 
     def from_trip(self, var: Var, owner: Scope) -> Expr | None:
@@ -121,8 +130,8 @@ class Again:
             return None
         if isinstance(start, Var):
             seen = self.scopes.owner_seen_from(start, self.scopes.at[outer[0]])
-            if not self.is_live(start, seen) or self.scopes.is_merge(start):
-                return None
+            if self.scopes.is_merge(start) and start not in seen.carried:
+                return None  # the name means another value after the loop that changes it
         elif not isinstance(start, Const):
             return None
         scaled: Expr = trip if step == 1 else Call(operator.mul, (Const(step), trip), (), var.type)

@@ -213,7 +213,7 @@ class _Recorder:
                 self._decide(var, owner, "live", "defined once, outside loops")
             return
         counter = self.again.from_trip(var, owner)
-        if counter is not None:
+        if counter is not None and self.again.is_free(var, owner):
             self._decide(var, owner, "trip", "a counter of the trip being undone")
             for operand in rewrite.free_vars(counter):
                 if operand in self.scopes.owner and operand != var:
