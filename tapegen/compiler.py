@@ -40,6 +40,7 @@ from tapegen.transform.forward import forward
 from tapegen.transform.hoist import hoist
 from tapegen.transform.record import Decision, Recorded, record
 from tapegen.transform.reverse import Sweeps, reverse
+from tapegen.transform.select import selections
 from tapegen.transform.share import accumulations, share_loads, split_merges
 from tapegen.transform.tapes import Laid, Tape, lay_out, without
 from tapegen.transform.tidy import reads_of, resolve_primal_as, surely_assigned, tidy
@@ -120,7 +121,11 @@ def differentiate(
     expanded, facts, results = _prepared(lowered, wrt, active_results, user_names, names)
     last = expanded.body[-1]
     assert isinstance(last, Return)
-    sweeps = reverse(expanded, wrt, active_results, facts, names)
+    body, selecting = selections(expanded.body, facts, names)
+    if selecting:
+        expanded = replace(expanded, body=body)
+        facts = facts_of(expanded, wrt, results)
+    sweeps = reverse(expanded, wrt, active_results, facts, names, selecting)
     recorded = record(expanded, sweeps, facts, names, user_names, everything=record_everything)
     laid = lay_out(recorded, sweeps, facts.scopes, facts.shapes, names)
 

@@ -11,12 +11,13 @@ import numpy as np
 from tapegen.analysis.scopes import Scope
 from tapegen.ir import ops, rewrite
 from tapegen.ir.nodes import Call, Expr, Load
-from tapegen.ir.types import Array, Type
+from tapegen.ir.types import Array, Scalar, Type
 
 TRIPS = 16
 """Trips that a loop is taken to make, and elements along an axis, where nothing is known."""
 
 _RECORD = 12  # to and from memory that is new in each call
+_RECORD_FLAG = 4
 _RECORD_ELEMENT = 6  # of an array, which is copied as a whole
 _ARRAY = 24  # making an array or a view of a tape
 _EXPENSIVE = 30
@@ -60,7 +61,7 @@ def of_recording(type_: Type, scope: Scope) -> int:
     """Work to write a value of a scope to a tape and to read it back, over the whole program."""
     if isinstance(type_, Array):
         return frequency(scope) * (_ARRAY + _RECORD_ELEMENT * TRIPS**type_.rank)
-    return frequency(scope) * _RECORD
+    return frequency(scope) * (_RECORD_FLAG if isinstance(type_, Scalar) and type_.dtype == "bool" else _RECORD)
 
 
 def of_evaluating(value: Expr, scope: Scope) -> int:

@@ -31,6 +31,7 @@ from tapegen.ir.nodes import (
     Block,
     Call,
     Const,
+    Expr,
     Function,
     If,
     Pop,
@@ -141,7 +142,8 @@ class _Recorder:
         )
         backward = self._without_idle(backward)
         forward = self._forward(self.function.body[:-1], self.scopes.root)
-        decisions = sorted(self.decided.values(), key=lambda d: (self._position(d.var), d.var.name))
+        reported = [d for d in self.decided.values() if d.way == "record" or d.var not in self.sweeps.flags]
+        decisions = sorted(reported, key=lambda d: (self._position(d.var), d.var.name))
         return Recorded(forward, backward, decisions)
 
     # ---- what is read ------------------------------------------------------------------------------------------------
@@ -251,6 +253,8 @@ class _Recorder:
             return "overwritten after it is read"
         if var in owner.carried:
             return "carried from trip to trip"
+        if var in self.sweeps.flags:
+            return "which branch was taken"
         if self.scopes.is_merge(var):
             return "depends on the branch taken"
         return "costs more to evaluate again than to keep"
@@ -275,7 +279,7 @@ class _Recorder:
     def _backward(self, block: Block, scope: Scope) -> Block:
         out: list[Stmt] = []
         for original in block:
-            stmt = original
+            stmt = rewrite.map_headers(original, self._with_tests) if isinstance(original, If) else original
             if self.gone.shapes:
                 stmt = rewrite.map_headers(stmt, lambda node: self.gone.replaced(node, scope))
             inner_scopes = self.sweeps.scopes_of.get(original)
@@ -289,6 +293,15 @@ class _Recorder:
                     new.append(rewrite.rename_block(whole, self._apart(inner_scopes[k])))
             out.append(rewrite.with_blocks(stmt, tuple(new)) if new else stmt)
         return tuple(out)
+
+    def _with_tests(self, header: Expr) -> Expr:
+        """A test that is not recorded is written out."""
+        idle = {part for part in rewrite.free_vars(header) if part in self.sweeps.flags and not self._is_recorded(part)}
+        return rewrite.substitute(header, {flag: self.sweeps.flags[flag] for flag in idle})
+
+    def _is_recorded(self, flag: Var) -> bool:
+        decision = self.decided.get((flag, self.scopes.owner[flag]))
+        return decision is not None and decision.way == "record"
 
     def _apart(self, scope: Scope) -> dict[Var, Var]:
         """Other names, inside a loop, for carried variables whose value after the loop is read as well."""
@@ -310,7 +323,7 @@ class _Recorder:
                 if value != decision.var:
                     out.append(Assign((decision.var,), value))
         out.extend(Pop(d.var, d.tape) for d in decisions if d.way == "record")
-        again = [d.var for d in decisions if d.way == "again"]
+        again = [d.var for d in decisions if d.way == "again" and d.var not in self.sweeps.flags]
         for var in sorted(again, key=self._position):
             stmt = self.again.definition(var, scope)
             assert stmt is not None
@@ -328,7 +341,8 @@ class _Recorder:
         pending = {var for var in recorded if var not in scope.carried and var not in spare}
         for stmt in block:
             for kept in self.sweeps.before.get(stmt, ()):
-                out.extend(self._kept(kept, pending, tapes))
+                if kept.targets[0] not in self.sweeps.flags or kept.targets[0] in recorded:
+                    out.extend(self._kept(kept, pending, tapes))
             counter = self.sweeps.trips.get(stmt)
             inner_scopes = tuple(s for s in (self.scopes.body.get(stmt), self.scopes.orelse.get(stmt)) if s is not None)
             inner = [self._forward(b, s) for b, s in zip(rewrite.blocks(stmt), inner_scopes, strict=True)]
@@ -336,8 +350,9 @@ class _Recorder:
                 out.append(Assign((counter,), Const(0), stmt.origin))
                 inner[0] = (Assign((counter,), build.int_add(counter, Const(1)), stmt.origin), *inner[0])
             new = rewrite.with_blocks(stmt, tuple(inner)) if inner else stmt
-            if isinstance(new, If) and stmt in self.sweeps.tests:
-                new = replace(new, test=self.sweeps.tests[stmt])
+            test = self.sweeps.tests.get(stmt)
+            if isinstance(new, If) and test is not None and (test not in self.sweeps.flags or test in recorded):
+                new = replace(new, test=test)
             out.append(new)
             if counter is not None and counter in pending:
                 out.append(Push(tapes[counter], counter))

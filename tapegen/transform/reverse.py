@@ -8,7 +8,7 @@ later is captured in a value of its own first, so every Load that appears in the
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -42,9 +42,10 @@ from tapegen.ir.nodes import (
     Var,
     While,
 )
-from tapegen.ir.types import INT, Array, ListOf, Scalar, is_floating
+from tapegen.ir.types import BOOL, INT, Array, ListOf, Scalar, is_floating
 from tapegen.transform.adjoint import Adjoints
 from tapegen.transform.facts import Facts
+from tapegen.transform.select import Selection
 
 
 @dataclass(slots=True)
@@ -86,6 +87,8 @@ class Sweeps:
         Captures around a forward statement.
     tests : dict
         Forward If -> the Var that keeps its test.
+    flags : dict
+        Those of them that can be evaluated again -> the test.
     captured : dict
         (forward statement, expression) -> the Var that keeps the value it had there.
     captures : set of Var
@@ -105,6 +108,7 @@ class Sweeps:
     before: dict[Stmt, list[Assign]]
     after: dict[Stmt, list[Assign]]
     tests: dict[Stmt, Var]
+    flags: dict[Var, Expr]
     captured: dict[tuple[Stmt, Expr], Var]
     captures: set[Var]
     trips: dict[Stmt, Var]
@@ -113,7 +117,12 @@ class Sweeps:
 
 
 def reverse(
-    function: Function, wrt: tuple[Var, ...], active_results: tuple[bool, ...], facts: Facts, names: NameSupply
+    function: Function,
+    wrt: tuple[Var, ...],
+    active_results: tuple[bool, ...],
+    facts: Facts,
+    names: NameSupply,
+    selecting: Mapping[Stmt, Selection],
 ) -> Sweeps:
     """Build the backward sweep of a lowered function.
 
@@ -129,8 +138,10 @@ def reverse(
         Analyses of `function`.
     names : NameSupply
         Supply of fresh names; knows every name of `function`.
+    selecting : mapping
+        Loops of which only one trip is undone.
     """
-    return _Reverser(function, wrt, active_results, facts, names).run()
+    return _Reverser(function, wrt, active_results, facts, names, selecting).run()
 
 
 class _Reverser:
@@ -141,8 +152,10 @@ class _Reverser:
         active_results: tuple[bool, ...],
         facts: Facts,
         names: NameSupply,
+        selecting: Mapping[Stmt, Selection],
     ) -> None:
         self.function = function
+        self.selecting = selecting
         self.wrt = wrt
         self.active_results = active_results
         self.active = facts.activity.active
@@ -158,6 +171,7 @@ class _Reverser:
         self.before: dict[Stmt, list[Assign]] = {}
         self.after: dict[Stmt, list[Assign]] = {}
         self.tests: dict[Stmt, Var] = {}
+        self.flags: dict[Var, Expr] = {}
         self.captured: dict[tuple[Stmt, Expr], Var] = {}
         self.captures: set[Var] = set()
         self.trips: dict[Stmt, Var] = {}
@@ -181,6 +195,7 @@ class _Reverser:
             self.before,
             self.after,
             self.tests,
+            self.flags,
             self.captured,
             self.captures,
             self.trips,
@@ -625,17 +640,34 @@ class _Reverser:
         body, orelse = (block if _does_something(block) else () for block in (body, orelse))
         if not body and not orelse:
             return
-        test = self.expression(stmt, stmt.test)
-        if isinstance(test, Var) and test in self.captures:
-            self.tests[stmt] = test
+        test = self._test(stmt)
         if not body:
             test, body, orelse, scopes = build.not_(test), orelse, (), scopes[::-1]
         undo = If(test, body, orelse, stmt.origin)
         self.scopes_of[undo] = scopes
         self.emit(undo)
 
+    def _test(self, stmt: If) -> Expr:
+        """The test of an If, under a name of its own: it may be better to record the answer than what it is made of."""
+        test = self.expression(stmt, stmt.test)
+        is_bool = isinstance(test.type, Scalar) and test.type.dtype == "bool"
+        is_flag = is_bool and not isinstance(test, Var | Const) and self.scopes.at[stmt].in_loop
+        if not is_flag and not (isinstance(test, Var) and test in self.captures):
+            return test
+        if is_flag:
+            flag = self.capture(stmt, test, "test")
+            self.captures.discard(flag)
+            self.flags[flag] = test
+            test = flag
+        assert isinstance(test, Var)
+        self.tests[stmt] = test
+        return test
+
     def _for(self, stmt: For) -> None:
-        body = self._loop_body(stmt)
+        if stmt in self.selecting:
+            self._selection(stmt, self.selecting[stmt])
+            return
+        body = self._loop_body(stmt, stmt.body)
         if body is None:
             return
         start = self.expression(stmt, stmt.start)
@@ -654,8 +686,18 @@ class _Reverser:
             self.scopes_of[undo] = (self.scopes.body[stmt],)
             self.emit(undo)
 
+    def _selection(self, stmt: For, selection: Selection) -> None:
+        """Undo the one trip of a loop that has a derivative."""
+        body = self._loop_body(stmt, selection.trip)
+        if body is None:
+            return
+        self.emit(Assign((stmt.target,), selection.winner))
+        undo = If(Call(operator.ne, (selection.winner, selection.nobody), (), BOOL), body, (), stmt.origin)
+        self.scopes_of[undo] = (self.scopes.body[stmt], self.scopes.body[stmt])
+        self.emit(undo)
+
     def _while(self, stmt: While) -> None:
-        body = self._loop_body(stmt)
+        body = self._loop_body(stmt, stmt.body)
         if body is not None:
             self._counted(stmt, Var(self.names.fresh("trip"), INT), body)
 
@@ -670,14 +712,14 @@ class _Reverser:
         self.scopes_of[undo] = (self.scopes.body[stmt],)
         self.emit(undo)
 
-    def _loop_body(self, stmt: For | While) -> Block | None:
+    def _loop_body(self, stmt: For | While, trip: Block) -> Block | None:
         around, _ = self._touched(stmt)
         if not around:
             return None
         self._flush(stmt)
         for var in around:
             self.settle(var)
-        body = self.nested(stmt.body, around)
+        body = self.nested(trip, around)
         return body if _does_something(body) else None
 
     # ---- reads of primal values --------------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 """Tapes as arrays: from Push and Pop to stores and loads.
 
 A tape has one axis per enclosing loop when all trip counts are known before the outermost loop starts; it is then
-exactly as large as it must be and is indexed by the counters of the loops.  Otherwise it is one growing axis with a
-counter.
+exactly as large as it must be (in a triangle of loops: as the longest row) and is indexed by the counters of the loops.
+Otherwise it is one growing axis with a counter.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from tapegen.ir.nodes import (
 from tapegen.ir.types import BOOL, INT, Array, ListOf, Scalar
 from tapegen.transform.record import Decision, Recorded
 from tapegen.transform.reverse import Sweeps
+from tapegen.transform.spans import Linear
 
 START_SIZE = 64
 
@@ -165,17 +166,23 @@ class _Layout:
         return tape
 
     def _count(self, scope: Scope) -> Expr | None:
-        """The number of trips of a loop, when it is known before the outermost loop starts."""
+        """The number of trips of a loop, or the most that it can make, as known before the outermost loop starts."""
         loop = scope.header
         if not isinstance(loop, For) or loop in self.sweeps.trips or not isinstance(loop.step, Const):
             return None
-        for expr in (loop.start, loop.stop):
-            if rewrite.loads(expr) or not all(self._fixed(var) for var in rewrite.free_vars(expr)):
-                return None
+        start, stop = self._resolved(loop.start), self._resolved(loop.stop)
+        if rewrite.loads(start) or rewrite.loads(stop):
+            return None
         step = loop.step.value
         assert isinstance(step, int)
-        low, high = (loop.start, loop.stop) if step > 0 else (loop.stop, loop.start)
-        span = high if build.is_const(low, 0) else _minus(high, low)
+        low, high = (start, stop) if step > 0 else (stop, start)
+        if all(self._fixed(var) for expr in (low, high) for var in rewrite.free_vars(expr)):
+            span = high if build.is_const(low, 0) else _minus(high, low)
+        else:
+            most = self._most(scope, low, high)
+            if most is None:
+                return None
+            span = most
         if abs(step) != 1:
             span = Call(operator.floordiv, (build.int_add(span, Const(abs(step) - 1)), Const(abs(step))), (), INT)
         if isinstance(span, Const):
@@ -184,6 +191,39 @@ class _Layout:
         if isinstance(span, Call) and span.func is ops.dim:
             return span
         return Call(max, (span, Const(0)), (), INT)
+
+    def _resolved(self, expr: Expr) -> Expr:
+        """An integer expression with names that are defined inside loops written out."""
+        for _ in range(8):
+            inner = {
+                var: self.scopes.assigns[var][0].value
+                for var in rewrite.free_vars(expr)
+                if isinstance(var.type, Scalar) and not self._fixed(var) and len(self.scopes.assigns.get(var, ())) == 1
+            }
+            inner = {var: value for var, value in inner.items() if value.type == var.type and not rewrite.loads(value)}
+            if not inner:
+                break
+            expr = rewrite.substitute(expr, inner)
+        return expr
+
+    def _most(self, scope: Scope, low: Expr, high: Expr) -> Expr | None:
+        """The largest value that `high - low` takes over the counters of the loops around."""
+        span = Linear.of(high) - Linear.of(low)
+        for around in (outer for outer in scope.chain() if outer.is_loop and outer is not scope):
+            loop = around.header
+            if not isinstance(loop, For):
+                continue
+            factor = span.factor(loop.target)
+            if not factor:
+                continue
+            if loop in self.sweeps.trips or not isinstance(loop.step, Const) or not isinstance(loop.step.value, int):
+                return None
+            start, stop = (Linear.of(self._resolved(part)) for part in (loop.start, loop.stop))
+            upwards = loop.step.value > 0
+            last = stop + (-1 if upwards else 1)
+            end = last if upwards == (factor > 0) else start
+            span = span.replaced(loop.target, end)
+        return span.expression(self._fixed)
 
     def _fixed(self, var: Var) -> bool:
         """Whether a value is known before any loop starts."""
@@ -205,10 +245,14 @@ class _Layout:
         loop = scope.header
         assert isinstance(loop, For) and isinstance(loop.step, Const) and isinstance(loop.step.value, int)
         step = loop.step.value
-        offset: Expr = loop.target if build.is_const(loop.start, 0) else _minus(loop.target, loop.start)
-        if step == 1:
+        start = self._resolved(loop.start)
+        if step < 0:
+            offset: Expr = _minus(start, loop.target)
+        else:
+            offset = loop.target if build.is_const(start, 0) else _minus(loop.target, start)
+        if abs(step) == 1:
             return offset
-        return Call(operator.floordiv, (offset, Const(step)), (), INT)
+        return Call(operator.floordiv, (offset, Const(abs(step))), (), INT)
 
     def _value_shape(self, var: Var) -> tuple[Expr, ...] | None:
         """The extents of a recorded array as they are known before any loop starts."""
