@@ -16,6 +16,7 @@ from tapegen.errors import (
     TapeMemoryError,
     UnsupportedSyntax,
 )
+from tapegen.orders import hessian, hvp, jacobian, linearize
 from tapegen.rules.registry import expands, inactive, linear, partials, pullback
 from tapegen.testing import check_grads, check_rule
 
@@ -39,9 +40,13 @@ __all__ = [
     "differentiable",
     "expands",
     "grad",
+    "hessian",
+    "hvp",
     "inactive",
+    "jacobian",
     "jvp",
     "linear",
+    "linearize",
     "partials",
     "pullback",
     "value_and_grad",

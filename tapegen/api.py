@@ -43,10 +43,10 @@ class Differentiable:
 
     __tapegen_opaque__ = True
 
-    def __init__(self, func: Callable[..., Any], options: Options) -> None:
+    def __init__(self, func: Callable[..., Any], options: Options, specialiser: Specialiser | None = None) -> None:
         self.python = func
         self.options = options
-        self._specialiser = Specialiser(func)
+        self._specialiser = Specialiser(func) if specialiser is None else specialiser
         self._last: Specialisation | None = None
         functools.update_wrapper(self, func, updated=())
         del self.__dict__["__wrapped__"]  # `inspect` must not mistake the object for the function
@@ -168,7 +168,7 @@ class Differentiable:
 
     def with_options(self, **changes: Any) -> Differentiable:
         """The same function with other options."""
-        return Differentiable(self.python, replace(self.options, **changes))
+        return Differentiable(self.python, replace(self.options, **changes), self._specialiser)
 
 
 def differentiable(

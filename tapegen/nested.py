@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import linecache
 from collections.abc import Mapping
 from types import FunctionType
 
+import numpy as np
+
 from tapegen import compiler
+from tapegen.analysis.effects import effects_of
 from tapegen.backend.build import build_python
 from tapegen.backend.emit import emit
-from tapegen.ir.nodes import Function, Var
+from tapegen.ir.names import NameSupply
+from tapegen.ir.nodes import Function, Return, Var
+from tapegen.ir.protocols import Mode
+from tapegen.ir.types import Array, Scalar, Type
 
 __all__ = ["PIPELINE"]
 
@@ -29,6 +36,28 @@ class _Pipeline:
     ) -> FunctionType:
         return self._built(compiler.push_forward(function, wrt, active, frozenset()), modules)
 
+    def jacobian(
+        self,
+        function: Function,
+        wrt: tuple[Var, ...],
+        active: tuple[bool, ...],
+        modules: Mapping[str, str],
+        mode: Mode | None,
+    ) -> FunctionType:
+        last = function.body[-1]
+        assert isinstance(last, Return)
+        if mode is None:
+            results = [value.type for value, is_active in zip(last.values, active, strict=True) if is_active]
+            mode = "forward" if any(map(_rank, results)) or not any(_rank(var.type) for var in wrt) else "reverse"
+        primal = self._built(compiler.primal(function, frozenset()), modules)
+        count = len(active)
+        if mode == "forward":
+            derived = [self.forward(function, (var,), active, modules) for var in wrt]
+        else:
+            single = [tuple(k == j for k in range(count)) for j in range(count) if active[j]]
+            derived = [self.reverse(function, wrt, only, modules) for only in single]
+        return self._driver(_Driver(function, wrt, active).text(mode), [primal, *derived])
+
     def _built(self, function: Function, modules: Mapping[str, str]) -> FunctionType:
         source = emit(function, modules=modules, marks=True)
         key = (source.text, tuple((name, id(value)) for name, value in source.namespace.items()))
@@ -37,6 +66,155 @@ class _Pipeline:
             assert isinstance(built, FunctionType)
             self._texts[key] = built
         return self._texts[key]
+
+    def _driver(self, text: str, functions: list[FunctionType]) -> FunctionType:
+        key = (text, tuple(map(id, functions)))
+        if key not in self._texts:
+            name = text.partition("(")[0].removeprefix("def ")
+            file = f"<tapegen {name} {abs(hash(key)):x}>"
+            linecache.cache[file] = (len(text), None, text.splitlines(True), file)
+            namespace: dict[str, object] = {"__name__": __name__, "np": np}
+            namespace.update({f"function_{k}": function for k, function in enumerate(functions)})
+            exec(compile(text, file, "exec"), namespace)
+            made = namespace[name]
+            assert isinstance(made, FunctionType)
+            self._texts[key] = made
+        return self._texts[key]
+
+
+class _Driver:
+    """The text of a function that makes Jacobians: one loop over the directions, around a derived program.
+
+    It returns, for each active result, its derivative with respect to each parameter of `wrt`.
+    """
+
+    def __init__(self, function: Function, wrt: tuple[Var, ...], active: tuple[bool, ...]) -> None:
+        last = function.body[-1]
+        assert isinstance(last, Return)
+        self.function, self.wrt = function, wrt
+        self.names = NameSupply([*(param.name for param in function.params), "np", function.name])
+        self.results = [self.names.fresh("result") for _ in last.values]
+        self.active = [(k, value.type) for k, value in enumerate(last.values) if active[k]]
+        mutated = effects_of(function).mutated_params
+        self.entry = {
+            param.name: self.names.fresh(f"{param.name}_entry")
+            for param in function.params
+            if param.name in mutated and isinstance(param.type, Array)
+        }
+        self.lines: list[str] = []
+
+    def text(self, mode: Mode) -> str:
+        params = ", ".join(param.name for param in self.function.params)
+        self.lines = [f"def {self.function.name}_jacobian({params}):"]
+        for name, entry in self.entry.items():
+            self._add(1, f"{entry} = {name}.copy()")
+        self._add(1, f"{', '.join(self.results)} = function_0({params})")
+        made = self._forward() if mode == "forward" else self._reverse()
+        self._add(1, f"return {', '.join(made[k, j] for k, _ in self.active for j in range(len(self.wrt)))}")
+        return "".join(line + "\n" for line in self.lines)
+
+    def _add(self, depth: int, line: str) -> None:
+        self.lines.append("    " * depth + line)
+
+    def _given(self) -> list[str]:
+        """The arguments of a derived program; what it writes comes as it was on entry."""
+        names = [param.name for param in self.function.params]
+        return [f"{self.entry[name]}.copy()" if name in self.entry else name for name in names]
+
+    def _forward(self) -> dict[tuple[int, int], str]:
+        made: dict[tuple[int, int], str] = {}
+        tangents = {k: self.names.fresh("tangent") for k, _ in self.active}
+        unused = self.names.fresh("value")
+        targets = ", ".join([unused] * len(self.results) + list(tangents.values()))
+        for j, var in enumerate(self.wrt):
+            source = self.entry.get(var.name, var.name)
+            call = f"{targets} = function_{j + 1}({', '.join(self._given())}, "
+            if not _rank(var.type) and isinstance(var.type, Scalar):
+                self._add(1, f"{call}{_one(var.type)})")
+                for k, type_ in self.active:
+                    made[k, j] = self.names.fresh("jacobian")
+                    self._add(1, f"{made[k, j]} = {tangents[k]}{'.copy()' if isinstance(type_, Array) else ''}")
+                continue
+            for k, type_ in self.active:
+                made[k, j] = self._table(k, type_, source)
+            index, dot = self.names.fresh("k"), self.names.fresh("direction")
+            self._add(1, f"for {index} in range({source}.size):")
+            self._add(2, f"{dot} = np.zeros({source}.size, dtype=np.{_dtype(var.type)})")
+            self._add(2, f"{dot}[{index}] = 1.0")
+            self._add(2, f"{call}{dot}.reshape({_shape(source, var.type)}))")
+            for k, type_ in self.active:
+                row, value = (f":, {index}", f"{tangents[k]}.ravel()") if _is_array(type_) else (index, tangents[k])
+                self._add(2, f"{made[k, j]}[{row}] = {value}")
+            for k, type_ in self.active:
+                self._shaped(made, k, j, type_, source)
+        return made
+
+    def _reverse(self) -> dict[tuple[int, int], str]:
+        made: dict[tuple[int, int], str] = {}
+        unused = self.names.fresh("value")
+        for n, (k, type_) in enumerate(self.active):
+            bars = [self.names.fresh(f"{var.name}_bar") for var in self.wrt]
+            targets = ", ".join([unused] * len(self.results) + bars)
+            call = f"{targets} = function_{n + 1}({', '.join(self._given())}, "
+            if not _is_array(type_):
+                self._add(1, f"{call}{_one(type_)})")
+                made.update({(k, j): bar for j, bar in enumerate(bars)})
+                continue
+            sources = [self.entry.get(var.name, var.name) for var in self.wrt]
+            for j, var in enumerate(self.wrt):
+                made[k, j] = self._table(k, type_, sources[j] if _is_array(var.type) else "")
+            index, bar = self.names.fresh("k"), self.names.fresh("direction")
+            result = self.results[k]
+            self._add(1, f"for {index} in range({result}.size):")
+            self._add(2, f"{bar} = np.zeros({result}.size, dtype=np.{_dtype(type_)})")
+            self._add(2, f"{bar}[{index}] = 1.0")
+            self._add(2, f"{call}{bar}.reshape({_shape(result, type_)}))")
+            for j, var in enumerate(self.wrt):
+                row, value = (f"{index}, :", f"{bars[j]}.ravel()") if _is_array(var.type) else (index, bars[j])
+                self._add(2, f"{made[k, j]}[{row}] = {value}")
+            for j, var in enumerate(self.wrt):
+                if _is_array(var.type):
+                    self._shaped(made, k, j, type_, sources[j])
+                elif _rank(type_) != 1:
+                    self._shaped(made, k, j, type_, "")
+        return made
+
+    def _table(self, k: int, type_: Type, source: str) -> str:
+        """Room for the derivatives of the elements of a result by those of a parameter (empty: a number)."""
+        name = self.names.fresh("jacobian")
+        sizes = [f"{self.results[k]}.size"] * _is_array(type_) + [f"{source}.size"] * bool(source)
+        self._add(1, f"{name} = np.zeros(({', '.join(sizes)},), dtype=np.{_dtype(type_)})")
+        return name
+
+    def _shaped(self, made: dict[tuple[int, int], str], k: int, j: int, type_: Type, source: str) -> None:
+        """Give a table the axes of the result, then those of the parameter."""
+        extents = [f"{self.results[k]}.shape[{axis}]" for axis in range(_rank(type_))]
+        extents += [f"{source}.shape[{axis}]" for axis in range(_rank(self.wrt[j].type))] if source else []
+        shaped = self.names.fresh("jacobian")
+        self._add(1, f"{shaped} = {made[k, j]}.reshape(({', '.join(extents)}{',' * bool(extents)}))")
+        made[k, j] = shaped
+
+
+def _is_array(type_: Type) -> bool:
+    return isinstance(type_, Array)
+
+
+def _rank(type_: Type) -> int:
+    return type_.rank if isinstance(type_, Array) else 0
+
+
+def _dtype(type_: Type) -> str:
+    assert isinstance(type_, Array | Scalar)
+    return type_.dtype
+
+
+def _shape(name: str, type_: Type) -> str:
+    rank = _rank(type_)
+    return f"({', '.join(f'{name}.shape[{axis}]' for axis in range(rank))}{',' * bool(rank)})"
+
+
+def _one(type_: Type) -> str:
+    return "1.0" if isinstance(type_, Scalar) and type_.python else f"np.{_dtype(type_)}(1.0)"
 
 
 PIPELINE = _Pipeline()

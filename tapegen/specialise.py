@@ -112,7 +112,7 @@ class Specialisation:
     def value(self) -> Any:
         """The primal."""
         program = self.program
-        values = self._run("primal", program.primal, self._leaves())
+        values = self._run("primal", program.primal, self.leaves())
         return self._result(values)
 
     def value_and_grad(self) -> tuple[Any, Any]:
@@ -120,17 +120,17 @@ class Specialisation:
             self.value()  # raises what plain Python raises
         stages = self.program.stages(scalar=True)
         seeds = [_seed_one(seed) for seed in stages.seeds]
-        values = self._run("joint", stages.joint, [*self._leaves(), *seeds])
+        values = self._run("joint", stages.joint, [*self.leaves(), *seeds])
         count = len(values) - len(stages.wrt)
         return self._result(values[:count]), self._gradient(dict(zip(stages.wrt, values[count:], strict=True)))
 
     def vjp(self) -> tuple[Any, Callable[[Any], Any]]:
         stages = self.program.stages(scalar=False)
-        values = self._run("record", stages.record, self._leaves())
+        values = self._run("record", stages.record, self.leaves())
         count = len(values) - len(stages.kept)
         value = self._result(values[:count])
         # what the pullback reads must survive whatever the caller does with his arrays and with the value
-        theirs = [leaf for leaf in (*self._leaves(), *values[:count]) if isinstance(leaf, np.ndarray)]
+        theirs = [leaf for leaf in (*self.leaves(), *values[:count]) if isinstance(leaf, np.ndarray)]
         kept = [_apart(item, theirs) for item in values[count:]]
 
         def pullback(value_bar: Any) -> Any:
@@ -161,7 +161,7 @@ class Specialisation:
         wrt = program.wrt_vars()
         if program.never_returns:
             self.value()  # raises what plain Python raises
-        values = self._run("jvp", program.pushed, [*self._leaves(), *(given[var] for var in wrt)])
+        values = self._run("jvp", program.pushed, [*self.leaves(), *(given[var] for var in wrt)])
         last = program.lowered.function.body[-1]
         assert isinstance(last, Return)
         active = [k for k, is_active in enumerate(program.active_results(scalar=False)) if is_active]
@@ -178,11 +178,11 @@ class Specialisation:
             stages = program.stages(scalar=True)
         except BadArgument:
             stages = program.stages(scalar=False)
-        return Inspection(program, stages, self._leaves())
+        return Inspection(program, stages, self.leaves())
 
     # ---- arguments ---------------------------------------------------------------------------------------------------
 
-    def _leaves(self) -> list[Any]:
+    def leaves(self) -> list[Any]:
         """The flat arguments of the generated functions."""
         return self.program.lowered.leaves(self.arguments)
 

@@ -24,7 +24,7 @@ from tapegen.frontend.structure import UNKNOWN, Leaf, Slot, StaticValue, Struct,
 from tapegen.ir import build, rewrite
 from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import Const, Expr, Function, Return, Store, Var
-from tapegen.ir.protocols import Mark, Pipeline
+from tapegen.ir.protocols import Mark, Mode, Pipeline
 from tapegen.ir.types import Array, ListOf, Scalar, is_floating
 
 
@@ -36,6 +36,7 @@ class Derivative:
     func: Any
     wrt: Any = 0
     has_aux: bool = False
+    mode: Mode | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,12 +105,23 @@ def marked_call(cx: Context, func: Any, mark: Mark, args: list[Any], kwargs: dic
         target, *args = args
         if mark.kind == "jvp":
             return _jvp(cx, mark, [target, *args], kwargs)
+        if mark.kind == "jacobian":
+            return StaticValue(_jacobian_of(cx, mark, target, args, kwargs))
         wrt = _static_wrt(cx, kwargs.pop("wrt", args.pop(0) if args and mark.kind != "vjp" else StaticValue(0)))
         aux = kwargs.pop("has_aux", None)
         has_aux = bool(known_value(aux)) if aux is not None else _own_aux(target)
         if mark.kind != "vjp":
             return StaticValue(Derivative(mark, target, wrt, has_aux))
-    return derivative_call(cx, Derivative(mark, target, wrt, has_aux), args, kwargs)
+    mode = getattr(getattr(func, "__self__", None), "mode", None)
+    return derivative_call(cx, Derivative(mark, target, wrt, has_aux, mode), args, kwargs)
+
+
+def _jacobian_of(cx: Context, mark: Mark, target: Any, args: list[Any], kwargs: dict[str, Any]) -> Derivative:
+    given = dict(zip(("wrt", "mode"), args, strict=False)) | kwargs
+    mode = known_value(given.get("mode", StaticValue(None)))
+    if mode not in (None, "forward", "reverse"):
+        raise cx.refusal(BadArgument, "the mode of a Jacobian must be known.", 'Write "forward", "reverse" or None.')
+    return Derivative(mark, target, _static_wrt(cx, given.get("wrt", StaticValue(0))), False, mode)
 
 
 def _own_aux(target: Any) -> bool:
@@ -136,6 +148,8 @@ def derivative_call(cx: Context, derivative: Derivative, args: list[Any], kwargs
         held = tuple(_held(cx, expr) for expr in program.given)
         value = cx.call(cx, derivative.func, args, kwargs)
         return tuple_of((value, StaticValue(Pullback(dataclasses.replace(program, given=held), wrt))))
+    if kind == "jacobian":
+        return _jacobian(cx, program, derivative.mode, several)
     objective = program.output
     if derivative.has_aux:
         if not isinstance(objective, Struct) or len(objective.children) != 2:
@@ -158,6 +172,22 @@ def derivative_call(cx: Context, derivative: Derivative, args: list[Any], kwargs
         content = value.children[1]
         return tuple_of((gradient, content))
     return gradient
+
+
+def _jacobian(cx: Context, program: Program, mode: Mode | None, several: bool) -> Any:
+    wrt = tuple(program.wrt.values())
+    active = tuple(is_floating(value.type) for value in program.values)
+    text = program.pipeline.jacobian(program.function, wrt, active, cx.modules, mode)
+    blocks = iter(_written_out(cx, text, [*map(Leaf, program.given)]))
+    rows = {k: {var: next(blocks) for var in wrt} for k, is_active in enumerate(active) if is_active}
+
+    def by_argument(k: int) -> Any:
+        if k not in rows:
+            return None
+        parts = [_gradient(cx, template, program, rows[k]) for template in program.chosen.values()]
+        return tuple_of(parts) if several else parts[0]
+
+    return _restored(cx, program.output, by_argument)
 
 
 def pullback_call(cx: Context, pullback: Pullback, args: list[Any], kwargs: dict[str, Any]) -> Any:

@@ -10,7 +10,8 @@ from typing import Any, Literal, Protocol, TypeVar
 from tapegen.ir.nodes import Function, Var
 
 Func = TypeVar("Func", bound=Callable[..., Any])
-Kind = Literal["grad", "value_and_grad", "vjp", "jvp"]
+Kind = Literal["grad", "value_and_grad", "vjp", "jvp", "jacobian"]
+Mode = Literal["forward", "reverse"]
 
 
 class Pipeline(Protocol):
@@ -25,6 +26,16 @@ class Pipeline(Protocol):
         self, function: Function, wrt: tuple[Var, ...], active: tuple[bool, ...], modules: Mapping[str, str]
     ) -> FunctionType:
         """Python text that takes the parameters and their tangents; gives the results, then the active tangents."""
+
+    def jacobian(
+        self,
+        function: Function,
+        wrt: tuple[Var, ...],
+        active: tuple[bool, ...],
+        modules: Mapping[str, str],
+        mode: Mode | None,
+    ) -> FunctionType:
+        """Python text that takes the parameters; gives the derivative of each active result by each one of `wrt`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +58,7 @@ def marks(kind: Kind, pipeline: Pipeline) -> Callable[[Func], Func]:
     """Mark a function or method as one that takes derivatives.
 
     A marked method belongs to an object with the attributes `python` (the function) and `options` (with `wrt` and
-    `has_aux`).
+    `has_aux`); one that makes Jacobians also has a `mode`.
     """
 
     def mark(func: Func) -> Func:

@@ -1,0 +1,172 @@
+"""Jacobians, Hessians and their products: compositions of the two modes."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from tapegen.api import Differentiable, Options, Wrt, differentiable, grad, jvp
+from tapegen.errors import BadArgument
+from tapegen.frontend.structure import Leaf, Slot, Struct, flatten, map_leaves, rebuild
+from tapegen.ir.protocols import Mode, marks
+from tapegen.ir.types import is_floating
+from tapegen.nested import PIPELINE
+from tapegen.program import Program
+from tapegen.specialise import Specialisation
+
+__all__ = ["hessian", "hvp", "jacobian", "linearize"]
+
+
+class Jacobian:
+    """What `jacobian` returns the method of: a differentiable function and a mode."""
+
+    __tapegen_opaque__ = True
+
+    def __init__(self, owner: Differentiable, mode: Mode | None) -> None:
+        self.owner, self.mode = owner, mode
+        self._runners: WeakKeyDictionary[Program, dict[Mode, Differentiable]] = WeakKeyDictionary()
+        self._modes: dict[object, Mode] = {}
+
+    @property
+    def python(self) -> Callable[..., Any]:
+        """The function itself."""
+        return self.owner.python
+
+    @property
+    def options(self) -> Options:
+        """The options of the function."""
+        return self.owner.options
+
+    @marks("jacobian", PIPELINE)
+    def jacobian(self, *args: Any, **kwargs: Any) -> Any:
+        """The derivative of every number of the result by every number of the arguments of `wrt`."""
+        call = self.owner._specialise(args, kwargs)
+        program = call.program
+        mode = self.mode or self._cheaper(call, args, kwargs)
+        runners = self._runners.setdefault(program, {})
+        active = program.active_results(scalar=False)
+        wrt = program.wrt_vars()
+        if mode not in runners:
+            lowered = program.lowered
+            text = PIPELINE.jacobian(lowered.function, wrt, active, lowered.modules, mode)
+            options = self.options
+            runners[mode] = differentiable(
+                text, backend=options.backend, boundscheck=options.boundscheck, fastmath=options.fastmath
+            )
+        blocks = runners[mode](*call.leaves())
+        found = iter(blocks if isinstance(blocks, tuple) else (blocks,))
+        rows = {k: {var: next(found) for var in wrt} for k, is_active in enumerate(active) if is_active}
+        return _by_result(program.lowered.output, rows, lambda row: self._by_argument(program, row))
+
+    def _by_argument(self, program: Program, row: dict[Any, Any]) -> Any:
+        def block(leaf: Leaf) -> Any:
+            var = program.lowered.param_of(leaf)
+            return row.get(var) if is_floating(leaf.type) else None
+
+        parts = [map_leaves(template, block) for template in program.gradient_templates]
+        return parts[0] if isinstance(self.options.wrt, int | str) else tuple(parts)
+
+    def _cheaper(self, call: Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Mode:
+        """A direction costs about two primals forward, three backward; there are as many as inputs, or results."""
+        leaves = call.leaves()
+        key = (id(call.program), tuple(map(np.shape, leaves)))
+        if key not in self._modes:
+            wrt = set(call.program.wrt_vars())
+            params = call.program.lowered.function.params
+            inputs = sum(int(np.size(leaf)) for var, leaf in zip(params, leaves, strict=True) if var in wrt)
+            value = self.owner(*copy.deepcopy(args), **copy.deepcopy(kwargs))
+            outputs = sum(int(np.size(leaf)) for leaf in flatten(value) if np.asarray(leaf).dtype.kind == "f")
+            self._modes[key] = "forward" if 2 * inputs <= 3 * outputs else "reverse"
+        return self._modes[key]
+
+
+def _by_result(template: Any, rows: dict[int, Any], make: Callable[[Any], Any]) -> Any:
+    if isinstance(template, Slot):
+        return make(rows[template.index]) if template.index in rows else None
+    if isinstance(template, Struct):
+        return rebuild(template, [_by_result(child, rows, make) for child in template.children])
+    return None
+
+
+@marks("jacobian", PIPELINE)
+def jacobian(func: Callable[..., Any], wrt: Wrt = 0, mode: Mode | None = None, **options: Any) -> Callable[..., Any]:
+    """A function that returns the Jacobian of `func`.
+
+    Parameters
+    ----------
+    func : callable
+        A function of numbers, arrays and structures of them; so is its result.
+    wrt : int, str or sequence of them
+        Arguments to differentiate with respect to.
+    mode : {"forward", "reverse"}, optional
+        By default the one that needs less work for the sizes at hand.
+    **options
+        Options of `differentiable`.
+
+    Returns
+    -------
+    callable
+        Takes the arguments of `func`.  Where the result has a number or array, it gives the structure of `wrt` with an
+        array for each number or array in it: the axes of the result, then those of the argument.
+    """
+    if mode not in (None, "forward", "reverse"):
+        raise BadArgument(f"mode={mode!r} is unknown.", 'Use "forward", "reverse" or None.')
+    chosen: Any = wrt if isinstance(wrt, int | str) else tuple(wrt)
+    return _jacobian_of(func, chosen, mode, tuple(sorted(options.items()))).jacobian
+
+
+@functools.lru_cache(maxsize=256)
+def _jacobian_of(
+    func: Callable[..., Any], wrt: Wrt, mode: Mode | None, options: tuple[tuple[str, Any], ...]
+) -> Jacobian:
+    owner = cast(Any, grad(func, wrt, **dict(options))).__self__
+    if owner.options.has_aux:
+        raise BadArgument("jacobian takes no has_aux.", "Differentiate the objective alone, or return it alone.")
+    return Jacobian(owner, mode)
+
+
+def hessian(func: Callable[..., Any], wrt: Wrt = 0, **options: Any) -> Callable[..., Any]:
+    """A function that returns the Hessian of `func`: forward mode over its gradient.
+
+    For several arguments, or structures, the result has the structure of `wrt` twice.
+    """
+    return jacobian(grad(func, wrt, **options), wrt, "forward", **options)
+
+
+def hvp(func: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], **options: Any) -> Any:
+    """The Hessian of `func` at `primals` times `tangents`, without the Hessian.
+
+    Parameters
+    ----------
+    func : callable
+        A function that returns one number.
+    primals, tangents : sequence
+        Arguments, and a direction for each (None: the argument is a constant).
+    **options
+        Options of `differentiable`.
+
+    Returns
+    -------
+    object
+        The derivative of the gradient along the direction; a tuple where there are several directions.
+    """
+    wrt = tuple([k for k, tangent in enumerate(tangents) if tangent is not None])
+    gradient = grad(func, wrt[0] if len(wrt) == 1 else wrt, **options)
+    return jvp(gradient, primals, tangents, **options)[1]
+
+
+def linearize(func: Callable[..., Any], *primals: Any, **options: Any) -> tuple[Any, Callable[..., Any]]:
+    """Value of `func` at `primals`, and the linear function that takes tangents of them to that of the value."""
+    kept = copy.deepcopy(primals)
+    value = differentiable(getattr(func, "python", func), **options)(*primals)
+
+    def linear(*tangents: Any) -> Any:
+        """The tangent of the value; None stands for no change of an argument."""
+        return jvp(func, copy.deepcopy(kept), tangents, **options)[1]
+
+    return value, linear

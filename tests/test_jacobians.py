@@ -1,0 +1,196 @@
+"""Jacobians, Hessians and their products: against formulas, in both modes, in structures, inside other functions."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import tapegen as tg
+from tapegen.errors import BadArgument
+
+MODES = pytest.mark.parametrize("mode", ["forward", "reverse", None])
+python = {"backend": "python"}
+A = np.array([[1.0, 2.0, 3.0], [0.5, -1.0, 2.0]])
+X = np.array([0.3, -0.2, 0.5])
+
+
+def layer(x: np.ndarray) -> np.ndarray:
+    return np.sin(A @ x)
+
+
+@MODES
+def test_of_a_vector_by_a_vector(mode: Any) -> None:
+    expected = np.cos(A @ X)[:, None] * A
+    np.testing.assert_allclose(tg.jacobian(layer, mode=mode, **python)(X), expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("mode", ["forward", "reverse"])
+def test_compiled(mode: Any) -> None:
+    expected = np.cos(A @ X)[:, None] * A
+    np.testing.assert_allclose(tg.jacobian(layer, mode=mode)(X), expected, rtol=1e-13)
+
+
+@MODES
+def test_axes_are_those_of_the_result_then_those_of_the_argument(mode: Any) -> None:
+    def f(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return x[:, None] * y
+
+    x, y = np.array([1.0, 2.0]), np.arange(6.0).reshape(2, 3)
+    by_x, by_y = tg.jacobian(f, wrt=(0, 1), mode=mode, **python)(x, y)
+    assert by_x.shape == (2, 3, 2)
+    assert by_y.shape == (2, 3, 2, 3)
+    np.testing.assert_allclose(by_x, np.einsum("il,ij->ijl", np.eye(2), y))
+    np.testing.assert_allclose(by_y, np.einsum("i,ik,jl->ijkl", x, np.eye(2), np.eye(3)))
+
+
+class Out(NamedTuple):
+    curve: Any
+    total: Any
+    count: int
+
+
+@MODES
+def test_structures_of_results_hold_structures_of_arguments(mode: Any) -> None:
+    def f(p: dict, k: float) -> Out:
+        return Out(p["a"] * p["b"] * k, {"sum": np.sum(p["a"]) * k}, 3)
+
+    p = {"a": np.array([1.0, 2.0]), "b": 3.0, "name": "p"}
+    found = tg.jacobian(f, wrt=("p", "k"), mode=mode, **python)(p, 2.0)
+    assert isinstance(found, Out)
+    by_p, by_k = found.curve
+    assert set(by_p) == {"a", "b", "name"}
+    assert by_p["name"] is None
+    np.testing.assert_allclose(by_p["a"], 6.0 * np.eye(2))
+    np.testing.assert_allclose(by_p["b"], [2.0, 4.0])
+    np.testing.assert_allclose(by_k, [3.0, 6.0])
+    by_p, by_k = found.total["sum"]
+    np.testing.assert_allclose(by_p["a"], [2.0, 2.0])
+    assert by_p["b"] == 0.0
+    assert by_k == 3.0
+    assert found.count is None
+
+
+@MODES
+def test_numbers(mode: Any) -> None:
+    assert tg.jacobian(lambda x: x**3, mode=mode, **python)(2.0) == 12.0
+    np.testing.assert_allclose(tg.jacobian(lambda x: x * X, mode=mode, **python)(2.0), X)
+    np.testing.assert_allclose(tg.jacobian(lambda x: np.sum(x * x), mode=mode, **python)(X), 2.0 * X)
+
+
+@MODES
+def test_single_precision_stays(mode: Any) -> None:
+    found = tg.jacobian(lambda x: x * x, mode=mode, **python)(np.array([1.0, 2.0], np.float32))
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, np.diag([2.0, 4.0]))
+
+
+@MODES
+def test_no_elements(mode: Any) -> None:
+    found = tg.jacobian(lambda x: np.concatenate((x, X)), mode=mode, **python)(np.zeros(0))
+    assert found.shape == (3, 0)
+
+
+@MODES
+def test_an_argument_that_is_written_counts_as_it_was_on_entry(mode: Any) -> None:
+    def f(x: np.ndarray) -> np.ndarray:
+        x[0] = x[0] * x[1]
+        return x * 2.0
+
+    x = np.array([3.0, 5.0])
+    found = tg.jacobian(f, mode=mode, **python)(x)
+    np.testing.assert_allclose(found, [[10.0, 6.0], [0.0, 2.0]])
+    np.testing.assert_array_equal(x, [15.0, 5.0])
+
+
+def test_the_mode_follows_the_sizes() -> None:
+    tall = tg.jacobian(lambda x: np.concatenate((x, x * x, np.sin(x))), **python)
+    wide = tg.jacobian(lambda x: np.stack((np.sum(x), np.prod(x))), **python)
+    x = np.linspace(0.5, 1.0, 7)
+    assert tall(x).shape == (21, 7)
+    assert wide(x).shape == (2, 7)
+    assert list(tall.__self__._modes.values()) == ["forward"]  # type: ignore[attr-defined]
+    assert list(wide.__self__._modes.values()) == ["reverse"]  # type: ignore[attr-defined]
+
+
+def rosenbrock(x: np.ndarray) -> float:
+    return np.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2)
+
+
+def rosenbrock_hessian(x: np.ndarray) -> np.ndarray:
+    found = np.diag(np.append(1200.0 * x[:-1] ** 2 - 400.0 * x[1:] + 2.0, 0.0))
+    found += np.diag(np.append(0.0, np.full(x.size - 1, 200.0)))
+    return found - np.diag(400.0 * x[:-1], 1) - np.diag(400.0 * x[:-1], -1)
+
+
+@pytest.mark.parametrize("backend", ["python", "auto"])
+def test_hessian_and_its_product(backend: Any) -> None:
+    x, v = np.array([0.2, -0.4, 1.1, 0.7]), np.array([1.0, -2.0, 0.5, 3.0])
+    expected = rosenbrock_hessian(x)
+    np.testing.assert_allclose(tg.hessian(rosenbrock, backend=backend)(x), expected, rtol=1e-12)
+    np.testing.assert_allclose(tg.hvp(rosenbrock, (x,), (v,), backend=backend), expected @ v, rtol=1e-12)
+
+
+def test_hessian_of_several_arguments() -> None:
+    def f(x: np.ndarray, k: float) -> float:
+        return k * k * np.sum(x**3)
+
+    (xx, xk), (kx, kk) = tg.hessian(f, wrt=(0, 1), **python)(X, 2.0)
+    np.testing.assert_allclose(xx, np.diag(24.0 * X))
+    np.testing.assert_allclose(xk, 12.0 * X**2)
+    np.testing.assert_allclose(kx, 12.0 * X**2)
+    assert kk == pytest.approx(2.0 * np.sum(X**3))
+    by_x, by_k = tg.hvp(f, (X, 2.0), (np.ones(3), 1.0), **python)
+    np.testing.assert_allclose(by_x, 24.0 * X + 12.0 * X**2)
+    assert by_k == pytest.approx(np.sum(12.0 * X**2) + 2.0 * np.sum(X**3))
+
+
+def test_linearize() -> None:
+    x = X.copy()
+    value, linear = tg.linearize(layer, x, **python)
+    x[:] = 0.0
+    np.testing.assert_array_equal(value, layer(X))
+    for v in np.eye(3):
+        np.testing.assert_allclose(linear(v), np.cos(A @ X) * (A @ v), rtol=1e-13)
+
+
+def test_inside_a_differentiated_function() -> None:
+    def f(x: np.ndarray) -> float:
+        slope = tg.jacobian(layer)(x)
+        curvature = tg.hessian(rosenbrock)(x)
+        along = tg.hvp(rosenbrock, (x,), (np.ones(3),))
+        return np.sum(slope) + np.sum(curvature) + np.sum(along)
+
+    def value(x: np.ndarray) -> float:
+        return np.sum(np.cos(A @ x)[:, None] * A) + 2.0 * np.sum(rosenbrock_hessian(x))
+
+    found, gradient = tg.value_and_grad(f, **python)(X)
+    np.testing.assert_allclose(found, value(X), rtol=1e-12)
+    step = 1e-5
+    expected = [(value(X + step * e) - value(X - step * e)) / (2 * step) for e in np.eye(3)]
+    np.testing.assert_allclose(gradient, expected, rtol=1e-6)
+
+
+def test_newton_with_jacobians_in_a_loop() -> None:
+    def residual(x: np.ndarray, k: np.ndarray) -> np.ndarray:
+        return x**3 + 0.1 * np.sum(x) - k
+
+    def solve(k: np.ndarray) -> np.ndarray:
+        x = np.ones(2)
+        for _ in range(8):
+            x = x - np.linalg.solve(tg.jacobian(residual)(x, k), residual(x, k))
+        return x
+
+    k = np.array([1.0, 2.0])
+    x, _ = tg.vjp(solve, k, **python)
+    by_k = tg.jacobian(solve, mode="forward", **python)(k)
+    np.testing.assert_allclose(by_k, np.linalg.inv(np.diag(3.0 * x**2) + 0.1), rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "call", [lambda: tg.jacobian(layer, mode="sideways"), lambda: tg.jacobian(layer, has_aux=True)]
+)
+def test_what_is_unknown_is_refused(call: Any) -> None:
+    with pytest.raises(BadArgument):
+        call()
