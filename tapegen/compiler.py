@@ -13,6 +13,7 @@ import numpy as np
 
 from tapegen.analysis.activity import activity_of
 from tapegen.analysis.effects import effects_of
+from tapegen.analysis.places import components, moves
 from tapegen.analysis.scopes import scopes_of
 from tapegen.errors import AliasError
 from tapegen.ir import build, ops, rewrite
@@ -38,6 +39,7 @@ from tapegen.transform.expand import expand
 from tapegen.transform.facts import Facts, facts_of
 from tapegen.transform.forward import forward
 from tapegen.transform.hoist import hoist
+from tapegen.transform.mirror import mirror
 from tapegen.transform.record import Decision, Recorded, record
 from tapegen.transform.reverse import Sweeps, reverse
 from tapegen.transform.select import selections
@@ -121,11 +123,13 @@ def differentiate(
     expanded, facts, results = _prepared(lowered, wrt, active_results, user_names, names)
     last = expanded.body[-1]
     assert isinstance(last, Return)
-    body, selecting = selections(expanded.body, facts, names)
-    if selecting:
+    merges = {var for var, assigns in facts.scopes.assigns.items() if len(assigns) > 1}
+    expanded, mirrors = mirror(expanded, facts.effects.conflicts, facts.activity.active, merges, names)
+    body, selecting = (expanded.body, {}) if mirrors.of else selections(expanded.body, facts, names)
+    if mirrors.of or selecting:
         expanded = replace(expanded, body=body)
         facts = facts_of(expanded, wrt, results)
-    sweeps = reverse(expanded, wrt, active_results, facts, names, selecting)
+    sweeps = reverse(expanded, wrt, active_results, facts, mirrors, names, selecting)
     recorded = record(expanded, sweeps, facts, names, user_names, everything=record_everything)
     laid = lay_out(recorded, sweeps, facts.scopes, facts.shapes, names)
 
@@ -133,7 +137,7 @@ def differentiate(
     backward = resolve_primal_as(laid.backward)
     gradients = sweeps.gradients
     ends = set().union(*(rewrite.free_vars(expr) for expr in gradients)) if gradients else set()
-    backward = tidy(backward, ends, user_names)
+    backward = tidy(backward, ends, user_names, shared=mirrors.groups)
     wanted = reads_of(backward) | set().union(*(rewrite.free_vars(value) for value in last.values))
     wanted |= {param for param in lowered.params if isinstance(param.type, Array)}
     wanted |= ends
@@ -160,7 +164,15 @@ def differentiate(
         laid,
         replace(joint, tapes=stores),
         replace(_record_form(expanded, sweep, last, kept, doc), tapes=stores),
-        replace(_pullback_form(expanded, backward, sweeps, gradients, kept, doc), tapes=stores),
+        replace(
+            _pullback_form(expanded, backward, sweeps, gradients, kept, doc),
+            tapes=stores,
+            shared=tuple(
+                found
+                for group in mirrors.groups
+                if (found := (group & set(kept)) | {tape.store for tape in tapes if tape.var in group})
+            ),
+        ),
         kept,
         wrt,
         sweeps.seeds,
@@ -178,6 +190,7 @@ def push_forward(
     """
     names = NameSupply(_names_of(lowered) | set(user_names), user_names)
     expanded, facts, results = _prepared(lowered, wrt, active_results, user_names, names)
+    _refuse_conflicts(expanded, facts)
     pushed = forward(expanded, wrt, active_results, facts, names)
     *body, last = pushed.body
     assert isinstance(last, Return)
@@ -215,9 +228,28 @@ def _prepared(
     assert isinstance(last, Return)
     results = [v for v, active in zip(last.values, active_results, strict=True) if active and isinstance(v, Var)]
     facts = facts_of(expanded, wrt, results)
-    _refuse_conflicts(facts)
     _warn_of_truncation(facts, expanded.body)
     return expanded, facts, results
+
+
+def _refuse_conflicts(function: Function, facts: Facts) -> None:
+    """Tangents move as the references of the program do, but a view of one may be a copy where the other's is none."""
+    group_of = components(function)
+    unsure = {
+        group_of[target]
+        for stmt in rewrite.statements(function.body)
+        if isinstance(stmt, Assign)
+        for target, move in moves(stmt)
+        if move.fresh and move.sources
+    }
+    for conflict in facts.effects.conflicts:
+        if group_of[conflict.stored] in unsure:
+            raise AliasError(
+                f"'{conflict.stored.name}' and '{conflict.other.name}' may share memory here, the first is written and "
+                "the second is read afterwards",
+                f"Copy one of them first ({conflict.stored.name} = {conflict.stored.name}.copy()).",
+                conflict.statement.origin,
+            )
 
 
 def _listed(variables: Iterable[Var]) -> str:
@@ -253,16 +285,6 @@ def _names_of(function: Function) -> set[str]:
         for header in rewrite.headers(stmt):
             names.update(var.name for var in rewrite.free_vars(header))
     return names
-
-
-def _refuse_conflicts(facts: Facts) -> None:
-    for conflict in facts.effects.conflicts:
-        raise AliasError(
-            f"'{conflict.stored.name}' and '{conflict.other.name}' may share memory here, the first is written and the "
-            "second is read afterwards",
-            f"Copy one of them first ({conflict.stored.name} = {conflict.stored.name}.copy()).",
-            conflict.statement.origin,
-        )
 
 
 def _warn_of_truncation(facts: Facts, body: Block) -> None:

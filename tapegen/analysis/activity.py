@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
-from tapegen.ir import ops
+from tapegen.analysis.places import components, moves, puts
+from tapegen.ir import ops, rewrite
 from tapegen.ir.nodes import Assign, Block, Call, Effect, Expr, For, Function, If, Load, Slice, Store, Tuple, Var, While
 from tapegen.ir.types import Array, is_floating
 from tapegen.rules.registry import rule_of
@@ -42,7 +44,7 @@ def activity_of(function: Function, wrt: Iterable[Var], results: Iterable[Var]) 
     """
     flows: dict[Var, set[Var]] = defaultdict(set)  # value -> what it flows into
     back: dict[Var, set[Var]] = defaultdict(set)
-    for source, sink in _flows(function.body):
+    for source, sink in chain(_flows(function.body), _shared(function)):
         if is_floating(source.type) and is_floating(sink.type):
             flows[source].add(sink)
             back[sink].add(source)
@@ -60,6 +62,21 @@ def _closure(start: Iterable[Var], edges: dict[Var, set[Var]]) -> set[Var]:
     return seen
 
 
+def _shared(function: Function) -> Iterator[tuple[Var, Var]]:
+    """Against the direction of moves: a store through a name reaches every name of the place."""
+    group_of = components(function)
+    inside = list(rewrite.statements(function.body))
+    stored = {group_of[stmt.array] for stmt in inside if isinstance(stmt, Store)}
+    for stmt in inside:
+        if isinstance(stmt, Assign):
+            for target, move in moves(stmt):
+                if group_of[target] in stored:
+                    yield from ((target, source) for source in move.sources)
+        for sequence, item in puts(stmt):
+            if group_of[sequence] in stored:
+                yield sequence, item
+
+
 def _flows(block: Block) -> Iterator[tuple[Var, Var]]:
     for stmt in block:
         match stmt:
@@ -69,10 +86,6 @@ def _flows(block: Block) -> Iterator[tuple[Var, Var]]:
             case Assign(targets, value):
                 for target in targets:
                     yield from _into(value, target)
-                if isinstance(value, Load | Call) and len(targets) == 1 and is_view(value):
-                    base = value.array if isinstance(value, Load) else value.args[0]
-                    if isinstance(base, Var):
-                        yield targets[0], base  # a store through the view reaches its base
             case Store(array, _, value):
                 for source in active_operands(value):
                     yield source, array

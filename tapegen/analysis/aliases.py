@@ -122,7 +122,7 @@ class _Walk:
                 result.update({pair: False for pair in result if pair <= partners})
         reaches: dict[Var, dict[Var, bool]] = {}  # target -> old names whose memory it may share
         for target, move in made:
-            known = move.exact and self.assigned[target] == 1 and not move.items
+            known = move.exact and self.assigned[target] == 1 and not move.items and not move.fresh
             reach = reaches.setdefault(target, {})
             for source in move.sources:
                 reach[source] = known and reach.get(source, True)
@@ -130,12 +130,16 @@ class _Walk:
                     if source in pair and len(pair) == 2:
                         (other,) = pair - {source}
                         reach[other] = known and pair_known and reach.get(other, True)
+        sources = {target: set(move.sources) for target, move in made}
         for target, reach in reaches.items():
             for other, known in reach.items():
                 if other not in targets:
                     _add(result, target, other, known)
             for second, theirs in reaches.items():
-                if second != target and not reach.keys().isdisjoint(theirs):
+                # sharing is not transitive: two halves of one array do not share
+                if second != target and (
+                    not reach.keys().isdisjoint(sources[second]) or not theirs.keys().isdisjoint(sources[target])
+                ):
                     _add(result, target, second, all(reach.values()) and all(theirs.values()))
         return result
 

@@ -17,6 +17,7 @@ from tapegen.ir.nodes import (
     Effect,
     Expr,
     For,
+    Function,
     If,
     Load,
     Push,
@@ -131,10 +132,20 @@ def _move(value: Expr) -> Move:
             if out is not None:
                 return Move(_vars(out), exact=True)
             if is_one_of(func, ops.VIEW_CALLS):
-                return Move(_vars(args[0]), exact=True, fresh=is_one_of(func, _MAYBE_COPIES))
+                return Move(_vars(args[0]), exact=True, fresh=_may_copy(value))
             if is_one_of(func, _UNFOLLOWED) or not _makes_fresh(func):
                 return Move(tuple(var for arg in args for var in _vars(arg)), fresh=True)
     return Move()
+
+
+def _may_copy(call: Call) -> bool:
+    """Whether a call that may return a view of its argument may as well return a copy."""
+    if not is_one_of(call.func, _MAYBE_COPIES):
+        return False
+    base = call.args[0]
+    contiguous = isinstance(base.type, Array) and base.type.layout == "C"
+    plain = not call.kwargs and (len(call.args) == 1 or call.func is np.reshape)
+    return not (contiguous and plain)
 
 
 def is_one_of(func: Callable[..., Any], group: frozenset[Any]) -> bool:
@@ -159,6 +170,31 @@ def _makes_fresh(func: Callable[..., Any]) -> bool:
         return True
     module = getattr(func, "__module__", None) or ""
     return module.split(".")[0] in _FRESH_MODULES or module == ops.__name__
+
+
+def components(function: Function) -> dict[Var, Var]:
+    """Each array or list name with a representative of all names that may share memory with it at some time."""
+    above: dict[Var, Var] = {param: param for param in function.params if is_place(param)}
+
+    def root(var: Var) -> Var:
+        above.setdefault(var, var)
+        while above[var] != var:
+            var = above[var]
+        return var
+
+    for stmt, _ in statements(function.body):
+        related = list(puts(stmt))
+        for var in written(stmt):
+            root(var)
+        if isinstance(stmt, Assign):
+            for target, move in moves(stmt):
+                root(target)
+                related += [(target, source) for source in move.sources]
+        for a, b in related:
+            a, b = root(a), root(b)
+            if a != b:
+                above[a] = b
+    return {var: root(var) for var in above}
 
 
 def puts(stmt: Stmt) -> Iterator[tuple[Var, Var]]:

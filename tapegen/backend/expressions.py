@@ -254,6 +254,13 @@ class Expressions:
         loop = ast.comprehension(ast.Name("item", ast.Store()), self(call.args[0]), [], 0)
         return ast.ListComp(zeros, [loop])
 
+    def _zeros_beside(self, call: nodes.Call) -> ast.expr:
+        return ast.Call(self.helpers.zeros_beside(), [self(call.args[0])], [])
+
+    def _same_start(self, call: nodes.Call) -> ast.expr:
+        a, b = (ast.Attribute(ast.Attribute(self(arg), "ctypes"), "data") for arg in call.args)
+        return ast.Compare(a, [ast.Eq()], [b])
+
     def _fstring(self, call: nodes.Call) -> ast.expr:
         values: list[ast.expr] = []
         for part in call.args:
@@ -326,6 +333,8 @@ _SYNTAX: dict[Any, Callable[[Expressions, nodes.Call], ast.expr | None]] = {
     ops.dim: Expressions._dim,
     ops.new_list: Expressions._new_list,
     ops.zero_items: Expressions._zero_items,
+    ops.zeros_beside: Expressions._zeros_beside,
+    ops.same_start: Expressions._same_start,
     ops.fstring: Expressions._fstring,
     ops.primal_as: Expressions._primal_as,
     ops.sum_to: Expressions._sum_to,

@@ -37,6 +37,19 @@ class Helpers:
             self.texts[name] = self._sum_of_rank(name, rank, rank_like) if self.compiled else _sum_to(name)
         return ast.Name(self._functions[key])
 
+    def zeros_beside(self) -> ast.expr:
+        """The function that makes zeros laid out in memory as another array is."""
+        key = (0,)
+        if key not in self._functions:
+            name = self._functions[key] = self.names.fresh("zeros_beside")
+            np = ast.unparse(self.names.module("numpy"))
+            self.texts[name] = [
+                f"def {name}(x):",
+                '    """Zeros whose axes run through memory in the order and direction of those of `x`."""',
+                f"    return {np}.zeros_like(x)[tuple(slice(None, None, -1 if k < 0 else 1) for k in x.strides)]",
+            ]
+        return ast.Name(self._functions[key])
+
     def _sum_of_rank(self, name: str, rank: int, rank_like: int) -> list[str]:
         np = ast.unparse(self.names.module("numpy"))
         axes = _COUNTERS[:rank]

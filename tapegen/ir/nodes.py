@@ -225,6 +225,7 @@ class Function:
     origin: Span | None = None
     globals: tuple[tuple[str, object], ...] = field(default=())  # extra names the text needs, e.g. opaque functions
     tapes: tuple[Var, ...] = ()  # arrays that the sweeps themselves index, never out of bounds
+    shared: tuple[frozenset[Var], ...] = ()  # parameters that may share memory; all others are apart
 
 
 def type_of(expr: Expr) -> Type:

@@ -62,8 +62,18 @@ def new_list(*items: Any) -> list[Any]:
 
 
 def zero_items(sequence: list[Any]) -> list[Any]:
-    """`[np.zeros_like(item) for item in sequence]`: the first cotangent of a run-time list of arrays."""
+    """`[np.zeros_like(item) for item in sequence]`: the first tangent of a run-time list of arrays."""
     return [np.zeros_like(item) for item in sequence]
+
+
+def zeros_beside(a: np.ndarray) -> np.ndarray:
+    """Zeros whose axes run through memory in the order and direction of those of `a`: a reshape copies both or none."""
+    return np.zeros_like(a)[tuple(slice(None, None, -1 if step < 0 else 1) for step in a.strides)]
+
+
+def same_start(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two arrays begin at one place in memory: is `a = np.ravel(b)` a view?"""
+    return bool(a.ctypes.data == b.ctypes.data)
 
 
 def fstring(*parts: Any) -> str:
@@ -134,22 +144,3 @@ VIEW_CALLS = frozenset(
     }
 )
 """Functions whose result may share memory with their first argument."""
-
-ALWAYS_VIEWS = frozenset(
-    {
-        transpose_view,
-        np.transpose,
-        np.permute_dims,
-        np.swapaxes,
-        np.moveaxis,
-        np.rollaxis,
-        np.squeeze,
-        np.expand_dims,
-        np.flip,
-        np.flipud,
-        np.fliplr,
-        np.rot90,
-        np.matrix_transpose,
-    }
-)
-"""Functions whose result is a writable view of their first argument, whatever its layout."""

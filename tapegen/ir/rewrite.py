@@ -44,6 +44,7 @@ _SHAPE_ONLY: dict[Any, int] = {
     len: 0,
     ops.dim: 0,
     ops.zero_items: 0,
+    ops.zeros_beside: 0,
     ops.shape: 0,
     ops.sum_to: 1,
 }

@@ -144,9 +144,20 @@ class Adjoints:
             )
         assert isinstance(sequence, Var) and isinstance(sequence.type, ListOf)
         bar = self.reverser.bind(bar, target)
-        items_bar = self.reverser.settle(sequence)
         k = Var(self.reverser.names.fresh("k"), INT)
         item_type = sequence.type.item
+        if sequence in self.reverser.mirrors:
+            kept = self.reverser.kept_items(stmt, sequence)
+            assert isinstance(item_type, Array)
+            item_bar = Var(self.reverser.names.fresh("item_bar"), item_type)
+            part = Load(bar, (k,), item_type) if whole and isinstance(bar, Var) else bar
+            body = (
+                Assign((item_bar,), Call(ops.item, (kept, k), (), item_type)),
+                Store(item_bar, (), part, accumulate=True),
+            )
+            self.reverser.emit(For(k, Const(0), Call(len, (kept,), (), INT), Const(1), body, stmt.origin))
+            return
+        items_bar = self.reverser.settle(sequence)
         part = Load(bar, (k,), item_type) if whole and isinstance(bar, Var) else bar
         held = Call(ops.item, (items_bar, k), (), item_type)
         added = Effect(Call(ops.set_item, (items_bar, k, build.add(held, part)), ()))
@@ -195,7 +206,7 @@ class Adjoints:
         """Reverse `append` and `set_item` of a run-time list."""
         sequence, value = stmt.call.args[0], stmt.call.args[-1]
         assert isinstance(sequence, Var)
-        if sequence not in self.reverser.active:
+        if sequence not in self.reverser.active or sequence in self.reverser.mirrors:
             return
         bar = self.reverser.settle(sequence)
         held = Var(self.reverser.names.fresh("item_bar"), value.type)

@@ -59,7 +59,7 @@ class Again:
             return Assign((var,), counter)
         if var in self.rewritten:
             return self.rewritten[var]
-        if var in self.sweeps.captures or self.scopes.is_merge(var):
+        if var in self.sweeps.captures or var in self.sweeps.made or self.scopes.is_merge(var):
             return None
         assigns = self.scopes.assigns.get(var)
         if not assigns or len(assigns[0].targets) != 1 or isinstance(var.type, ListOf):

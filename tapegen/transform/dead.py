@@ -33,12 +33,14 @@ from tapegen.ir.nodes import (
 )
 from tapegen.ir.types import BOOL, Array, ListOf
 
+Groups = tuple[frozenset[Var], ...]
 
-def drop_dead(block: Block, live_out: Set[Var], keep: Set[Var]) -> Block:
+
+def drop_dead(block: Block, live_out: Set[Var], keep: Set[Var], shared: Groups) -> Block:
     """Remove assignments whose value nobody reads, and stores into arrays nobody reads."""
     while True:
         read: set[Var] = set(live_out)
-        aliases = Aliases(block)
+        aliases = Aliases(block, shared)
         for stmt in rewrite.statements(block):
             for header in _value_headers(stmt):
                 read |= rewrite.free_vars(header)
@@ -113,12 +115,12 @@ def is_pure(value: Expr) -> bool:
 # ---- in the order of time --------------------------------------------------------------------------------------------
 
 
-def without_last(block: Block, live_out: Set[Var]) -> Block:
+def without_last(block: Block, live_out: Set[Var], shared: Groups) -> Block:
     """Drop stores and values after which nothing reads them: `a_bar[0] = 0.0` where `a_bar` has had its last reader.
 
     Not for a sweep in which the user's own statements may raise.
     """
-    return _without_last(block, set(live_out), Aliases(block))
+    return _without_last(block, set(live_out), Aliases(block, shared))
 
 
 def _without_last(block: Block, read: set[Var], aliases: Aliases) -> Block:
@@ -151,9 +153,9 @@ def _without_last(block: Block, read: set[Var], aliases: Aliases) -> Block:
     return tuple(out) if len(out) != len(block) or any(a is not b for a, b in zip(out, block, strict=True)) else block
 
 
-def joined_stores(block: Block) -> Block:
+def joined_stores(block: Block, shared: Groups) -> Block:
     """Write `a[i] = 0.0; ...; a[i] += x` as `a[i] = x`, and leave out copies to itself that nothing sees."""
-    return _joined(block, Aliases(block))
+    return _joined(block, Aliases(block, shared))
 
 
 def _joined(block: Block, aliases: Aliases) -> Block:
@@ -219,10 +221,14 @@ def _parts(index: tuple[Index, ...]) -> Iterator[Expr]:
 class Aliases:
     """Arrays that may share memory, by union over views, moves and merges."""
 
-    def __init__(self, block: Block) -> None:
+    def __init__(self, block: Block, shared: Groups) -> None:
         self.parent: dict[Var, Var] = {}
         self.assigned: set[Var] = set()
         self.through: set[Var] = set()  # names through which something is written
+        for group in shared:
+            first, *others = sorted(group, key=lambda var: var.name)
+            for other in others:
+                self._union(other, first)
         for stmt in rewrite.statements(block):
             match stmt:
                 case Assign(targets, Tuple(items)) if len(items) == len(targets):
@@ -237,6 +243,7 @@ class Aliases:
                 case Effect(Call(_, args)) if args and isinstance(args[0], Var):
                     self.through.add(args[0])
         self.stores = {self.root(var) for var in self.through}
+        self.foreign = {self.root(var) for group in shared for var in group}
 
     def _relate(self, target: Var, value: Expr) -> None:
         self.assigned.add(target)
@@ -247,7 +254,7 @@ class Aliases:
         elif isinstance(value, Load):
             if is_view(value):
                 self._union(target, value.array)
-        elif isinstance(value, Call) and (value.func in ops.VIEW_CALLS or value.func is ops.pop):
+        elif isinstance(value, Call) and (value.func in ops.VIEW_CALLS or value.func in (ops.pop, ops.item)):
             for arg in value.args[:1]:
                 for var in rewrite.free_vars(arg):
                     self._union(target, var)
@@ -268,4 +275,4 @@ class Aliases:
     def is_local(self, array: Var) -> bool:
         """Whether the array is made in this sweep: nobody outside can see stores into it."""
         root = self.root(array)
-        return root in self.assigned
+        return root in self.assigned and root not in self.foreign

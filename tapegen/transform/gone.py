@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tapegen.analysis.scopes import Scope
-from tapegen.errors import NotDifferentiable
 from tapegen.ir import build, ops, rewrite
 from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import Assign, Call, Const, Expr, Stmt, Tuple, Var
@@ -93,12 +92,6 @@ class Gone:
         )
         read = Assign((kept,), extent)
         self.scopes.assigns[kept] = [read]
-        if isinstance(var.type, ListOf) and isinstance(var.type.item, Array):
-            raise NotDifferentiable(
-                f"'{var.name}' is a list of arrays that is made anew in every trip of a loop",
-                "Make it before the loop, or use one array with an axis for the items.",
-                self.scopes.assigns[var][0].origin if var in self.scopes.assigns else None,
-            )
         if var in owner.carried:
             self.on_entry.setdefault(owner, []).append(read)
         else:

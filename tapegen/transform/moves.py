@@ -26,7 +26,7 @@ from tapegen.ir.nodes import (
     While,
 )
 from tapegen.ir.types import Array, ListOf, Scalar
-from tapegen.transform.dead import Aliases, is_pure
+from tapegen.transform.dead import Aliases, Groups, is_pure
 
 NEST_LIMIT = 16
 """Nodes of an expression that a temporary is nested into."""
@@ -40,11 +40,11 @@ _VERSION = re.compile(r"_\d+$")
 class Moves:
     """One round of copy propagation, nesting and merging of names over a sweep."""
 
-    def __init__(self, block: Block, live_out: Set[Var], user_names: Set[str]) -> None:
+    def __init__(self, block: Block, live_out: Set[Var], user_names: Set[str], shared: Groups) -> None:
         self.block = block
         self.live_out = live_out
         self.user_names = user_names
-        self.aliases = Aliases(block)
+        self.aliases = Aliases(block, shared)
         self.reads: Counter[Var] = Counter()
         self.assigns: Counter[Var] = Counter()
         for stmt in rewrite.statements(block):

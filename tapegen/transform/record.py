@@ -249,6 +249,8 @@ class _Recorder:
         self.by_scope.setdefault(owner, []).append(decision)
 
     def _reason(self, var: Var, owner: Scope) -> str:
+        if var in self.sweeps.references:
+            return "the array that holds its cotangent depends on the run"
         if var in self.sweeps.captures:
             return "overwritten after it is read"
         if var in owner.carried:

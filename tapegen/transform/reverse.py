@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tapegen.analysis.activity import active_operands, is_view
+from tapegen.analysis.places import moves, viewed
 from tapegen.analysis.scopes import Scope
 from tapegen.errors import AliasError, NotDifferentiable
 from tapegen.ir import build, ops, rewrite
@@ -45,6 +46,7 @@ from tapegen.ir.nodes import (
 from tapegen.ir.types import BOOL, INT, Array, ListOf, Scalar, is_floating
 from tapegen.transform.adjoint import Adjoints
 from tapegen.transform.facts import Facts
+from tapegen.transform.mirror import Mirrors
 from tapegen.transform.select import Selection
 
 
@@ -99,6 +101,10 @@ class Sweeps:
         Forward loop -> the Var that counts its trips down in the backward sweep, where there is one.
     counters : dict
         Forward For with a trip counter -> its loop variable as a function of the trip.
+    references : frozenset of Var
+        Mirrors: arrays of the forward sweep that the backward sweep reads and writes by reference.
+    made : frozenset of Var
+        Those of them that are made where they are assigned, and cannot be evaluated again.
     """
 
     backward: Block
@@ -114,6 +120,8 @@ class Sweeps:
     trips: dict[Stmt, Var]
     trip_index: dict[Stmt, Var]
     counters: dict[Stmt, Expr]
+    references: frozenset[Var]
+    made: frozenset[Var]
 
 
 def reverse(
@@ -121,6 +129,7 @@ def reverse(
     wrt: tuple[Var, ...],
     active_results: tuple[bool, ...],
     facts: Facts,
+    mirrors: Mirrors,
     names: NameSupply,
     selecting: Mapping[Stmt, Selection],
 ) -> Sweeps:
@@ -136,12 +145,14 @@ def reverse(
         Which of the returned values are differentiated.
     facts : Facts
         Analyses of `function`.
+    mirrors : Mirrors
+        The arrays whose cotangents the forward sweep makes.
     names : NameSupply
         Supply of fresh names; knows every name of `function`.
     selecting : mapping
         Loops of which only one trip is undone.
     """
-    return _Reverser(function, wrt, active_results, facts, names, selecting).run()
+    return _Reverser(function, wrt, active_results, facts, mirrors, names, selecting).run()
 
 
 class _Reverser:
@@ -151,6 +162,7 @@ class _Reverser:
         wrt: tuple[Var, ...],
         active_results: tuple[bool, ...],
         facts: Facts,
+        mirrors: Mirrors,
         names: NameSupply,
         selecting: Mapping[Stmt, Selection],
     ) -> None:
@@ -158,12 +170,13 @@ class _Reverser:
         self.selecting = selecting
         self.wrt = wrt
         self.active_results = active_results
-        self.active = facts.activity.active
+        self.mirrors = mirrors.of
+        self.shares, self.made = mirrors.shares, mirrors.made
+        self.active = facts.activity.active | mirrors.of.keys()
         self.facts = facts
         self.scopes, self.shapes = facts.scopes, facts.shapes
         self.names = names
         self.cotangents: dict[Var, Cotangent] = {}
-        self.stored = {stmt.array for stmt in rewrite.statements(function.body) if isinstance(stmt, Store)}
         self.views = {var: value for var, value in _views(function.body).items() if not self.scopes.is_merge(var)}
         self.shadowed: set[Var] = set()  # views whose cotangent is a view
         self.out: list[Stmt] = []  # the backward block being written
@@ -187,6 +200,9 @@ class _Reverser:
         seeds = self._seed(last)
         self._block(tuple(body))
         gradients = tuple(self._gradient(param) for param in self.wrt)
+        for param in self.function.params:
+            if param in self.mirrors and param not in self.wrt:
+                self.emit(Store(self.mirrors[param], (), Const(0.0)))
         return Sweeps(
             tuple(self.out),
             seeds,
@@ -201,6 +217,8 @@ class _Reverser:
             self.trips,
             self.trip_index,
             self.counters,
+            frozenset(self.mirrors.values()),
+            self.made,
         )
 
     def _seed(self, last: Return) -> tuple[Var, ...]:
@@ -224,6 +242,8 @@ class _Reverser:
         return tuple(seeds)
 
     def _gradient(self, param: Var) -> Expr:
+        if param in self.mirrors:
+            return self._taken(param)
         cot = self.cotangent(param)
         owned = cot.named or len(cot.pending) > 1 or (bool(cot.pending) and cot.pending[0].owned)
         total = self._consume(param)
@@ -249,6 +269,8 @@ class _Reverser:
 
     def cotangent(self, var: Var) -> Cotangent:
         cot = self.cotangents.get(var)
+        if cot is None and var in self.mirrors:
+            cot = self.cotangents[var] = Cotangent(self.mirrors[var], named=True)
         if cot is None:
             type_ = var.type
             if isinstance(type_, Array):
@@ -321,8 +343,8 @@ class _Reverser:
             return
         for var, cot in list(self.cotangents.items()):
             if cot.pending and isinstance(var.type, Array) and not roots.isdisjoint(self.facts.effects.roots(var)):
-                if var in self.views and not self._has_shadow(var):
-                    raise self._unknown_view(var, "its argument is written while it is in use")
+                if var in self.views and _is_read_only(self.views[var]):
+                    raise self._read_only_view(var)
                 self.settle(var)
 
     def _has_shadow(self, var: Var) -> bool:
@@ -332,20 +354,15 @@ class _Reverser:
         base = value.array if isinstance(value, Load) else value.args[0]
         if not isinstance(base, Var) or base not in self.active:
             return False
-        if isinstance(value, Load) or value.func in ops.ALWAYS_VIEWS:
-            return True
-        if value.func in (np.reshape, np.ravel) and isinstance(base.type, Array) and base.type.layout == "C":
-            return True
-        if var in self.stored:
-            raise self._unknown_view(var, "the result is written")
-        return False
+        # what may be a copy gets a cotangent of its own: where that would matter, the array is mirrored
+        return viewed(value) is not None and not _is_read_only(value)
 
-    def _unknown_view(self, var: Var, why: str) -> AliasError:
+    def _read_only_view(self, var: Var) -> AliasError:
         value = self.views[var]
         assert isinstance(value, Call)
         return AliasError(
-            f"whether {value.func.__name__} gives a view or a copy depends on the layout of its argument, and {why}",
-            "copy first (np.ascontiguousarray(x).reshape(...)), or write into the original array",
+            f"{value.func.__name__} gives a view here, and what it shows is written while the view is in use",
+            f"Copy it first (np.{value.func.__name__}(...).copy()).",
             self.scopes.assigns[var][0].origin,
         )
 
@@ -364,6 +381,8 @@ class _Reverser:
 
     def _consume(self, var: Var) -> Expr | None:
         """All contributions to a value whose definition is being reversed; None when there are none."""
+        if var in self.mirrors:
+            return self._taken(var)
         cot = self.cotangents.get(var)
         if cot is None or cot.empty:
             return None
@@ -377,6 +396,14 @@ class _Reverser:
                 return cot.name
             return build.add(cot.name, total)
         return total
+
+    def _taken(self, var: Var) -> Var:
+        """What the mirror of a value holds; it is zero afterwards, ready for the next backward sweep."""
+        mine = self.mirrors[var]
+        held = Var(self.names.fresh(bar_name(var.name)), build.copy(mine).type)
+        self.emit(Assign((held,), build.copy(mine)))
+        self.emit(Store(mine, (), Const(0.0)))
+        return held
 
     def take(self, var: Var) -> Contribution | None:
         """Like `_consume`, for a merge: its cotangent is zero afterwards."""
@@ -442,7 +469,7 @@ class _Reverser:
             if var not in self.active or not is_floating(var.type):
                 continue
             if var in joined or any(id(scope) in inside for scope in self.scopes.owner[var].chain()):
-                cot = self.cotangents.get(var)
+                cot = self.cotangent(var) if var in self.mirrors else self.cotangents.get(var)
                 if cot is not None and not cot.empty:
                     defined.setdefault(var)
             else:
@@ -488,6 +515,12 @@ class _Reverser:
         targets, value = stmt.targets, stmt.value
         if not any(target in self.active for target in targets):
             return
+        if stmt in self.shares:
+            self._view_or_copy(stmt, targets[0])
+            return
+        if any(target in self.mirrors for target in targets) and any(move.sources for _, move in moves(stmt)):
+            self._moved(stmt)
+            return
         if isinstance(value, Tuple) and len(value.items) == len(targets):
             self._latch(targets, value.items)
         elif len(targets) == 1 and isinstance(value, Var | Const):
@@ -496,6 +529,22 @@ class _Reverser:
             self._value(stmt, targets[0], value)
         else:
             self._values(stmt)
+
+    def _moved(self, stmt: Assign) -> None:
+        """Of a move, a view or an item the mirror is one of the source."""
+        if isinstance(stmt.value, Call) and stmt.value.func is ops.primal_as:
+            self._value(stmt, stmt.targets[0], stmt.value)
+        elif isinstance(stmt.value, Tuple | Var):
+            items = stmt.value.items if isinstance(stmt.value, Tuple) else (stmt.value,)
+            rest = [(t, item) for t, item in zip(stmt.targets, items, strict=True) if t not in self.mirrors]
+            self._latch(tuple(t for t, _ in rest), tuple(item for _, item in rest))
+
+    def _view_or_copy(self, stmt: Assign, target: Var) -> None:
+        """A copy hands its cotangent on; a view has nothing of its own."""
+        outer, self.out = self.out, []
+        self._value(stmt, target, stmt.value)
+        inner, self.out = self.out, outer
+        self.emit(If(Call(operator.not_, (self.shares[stmt],), (), Scalar("bool")), tuple(inner), (), stmt.origin))
 
     def _latch(self, targets: tuple[Var, ...], values: tuple[Expr, ...]) -> None:
         """`x, y = y, x`, or one move: the cotangents move back, all taken before any is added."""
@@ -514,7 +563,8 @@ class _Reverser:
             self._forget(target)  # what was added to a shadow view is in its base already
             return
         if isinstance(target.type, ListOf):
-            self.adjoints.new_list(stmt, target, value)
+            if target not in self.mirrors:
+                self.adjoints.new_list(stmt, target, value)
             return
         if self.scopes.is_merge(target):
             taken = self.take(target)
@@ -540,6 +590,8 @@ class _Reverser:
             self.adjoints.call(stmt, stmt.targets, stmt.value, tuple(totals))
 
     def _forget(self, var: Var) -> None:
+        if var in self.mirrors:
+            return
         cot = self.cotangents[var]
         cot.named = False
         cot.pending = []
@@ -782,6 +834,16 @@ class _Reverser:
             self.captured[key] = kept
         return self.captured[key]
 
+    def kept_items(self, stmt: Stmt, sequence: Var) -> Var:
+        """The mirrors in a list, as they were at a forward statement."""
+        key = (stmt, sequence)
+        if key not in self.captured:
+            kept = Var(self.names.fresh(f"{self.mirrors[sequence].name}_kept"), sequence.type)
+            items = Call(list, (self.mirrors[sequence],), (), sequence.type)
+            self._own_capture(stmt, Assign((kept,), items, stmt.origin), self.before)
+            self.captured[key] = kept
+        return self.captured[key]
+
     def _own_capture(self, stmt: Stmt, kept: Assign, where: dict[Stmt, list[Assign]]) -> None:
         where.setdefault(stmt, []).append(kept)
         (var,) = kept.targets
@@ -791,6 +853,11 @@ class _Reverser:
 
 
 # ---- helpers ---------------------------------------------------------------------------------------------------------
+
+
+def _is_read_only(view: Load | Call) -> bool:
+    """Whether a view cannot be added to, so that none of it can be made of a cotangent."""
+    return isinstance(view, Call) and view.func in (np.diagonal, np.broadcast_to)
 
 
 def _full(total: Expr, var: Var) -> Expr:

@@ -147,7 +147,9 @@ class _Layout:
         counts = [self._count(loop) for loop in loops]
         type_ = var.type
         value_shape: tuple[Expr, ...] | None = ()
-        if isinstance(type_, Array):
+        if var in self.sweeps.references:
+            value_shape = None  # a list holds the arrays themselves
+        elif isinstance(type_, Array):
             value_shape = self._value_shape(var)
         if value_shape is None or isinstance(type_, ListOf):
             return Tape(var, Var(self.names.fresh(tape_name(var.name)), ListOf(type_)), None, (), None, False, scope)
@@ -237,8 +239,8 @@ class _Layout:
         for other in self.scopes.root.block:
             if other is stmt:
                 return True
-            if isinstance(other, For | While):
-                return False
+            if any(isinstance(inner, For | While) for inner in rewrite.statements((other,))):
+                return False  # the tapes are made before the first loop
         return False
 
     def _position(self, scope: Scope) -> Expr:
@@ -306,7 +308,8 @@ class _Layout:
                         out.append(Assign((tape.counter,), build.int_add(tape.counter, Const(1))))
                     out.append(self._grown(tape))
                 if tape.index is None:
-                    value = build.copy(stmt.value) if isinstance(stmt.value.type, Array) else stmt.value
+                    kept = isinstance(stmt.value.type, Array) and stmt.value not in self.sweeps.references
+                    value = build.copy(stmt.value) if kept else stmt.value
                     out.append(Effect(Call(ops.append, (tape.store, value), ())))
                 else:
                     out.append(Store(tape.store, tape.index, stmt.value, origin=stmt.origin))

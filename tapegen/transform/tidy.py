@@ -26,11 +26,17 @@ from tapegen.ir.nodes import (
     While,
 )
 from tapegen.rules.registry import rule_of
-from tapegen.transform.dead import Aliases, drop_dead, joined_stores, without_last
+from tapegen.transform.dead import Aliases, Groups, drop_dead, joined_stores, without_last
 from tapegen.transform.moves import Moves
 
 
-def tidy(block: Block, live_out: Set[Var], user_names: Set[str], keep: Set[Var] = frozenset()) -> Block:
+def tidy(
+    block: Block,
+    live_out: Set[Var],
+    user_names: Set[str],
+    keep: Set[Var] = frozenset(),
+    shared: Groups = (),
+) -> Block:
     """Simplify one sweep.
 
     Parameters
@@ -43,17 +49,19 @@ def tidy(block: Block, live_out: Set[Var], user_names: Set[str], keep: Set[Var] 
         Names that the user chose; their assignments stay visible.
     keep : set of Var
         Values that are computed even if nobody reads them: the user's program may raise there.
+    shared : tuple of frozenset of Var
+        Arrays from outside of the sweep that may share memory with each other.
     """
     for _ in range(8):
         before = block
-        block = drop_dead(block, live_out, keep)
+        block = drop_dead(block, live_out, keep, shared)
         if not keep:
-            block = without_last(block, live_out)
-        block = joined_stores(block)
-        block = Moves(block, live_out, user_names).run()
+            block = without_last(block, live_out, shared)
+        block = joined_stores(block, shared)
+        block = Moves(block, live_out, user_names, shared).run()
         if block is before:
             break
-    return _without_lonely_comments(_without_idle_copies(block, Aliases(block)))
+    return _without_lonely_comments(_without_idle_copies(block, Aliases(block, shared)))
 
 
 # ---- copies ----------------------------------------------------------------------------------------------------------

@@ -167,6 +167,9 @@ class Memory:
         self._made: dict[Var, list[Stmt]] = {}
         self.uses: dict[Var, int] = {}  # how often an array is mentioned
         self.padded: set[Var] = set()  # arrays with a margin of zeros
+        for first, *others in map(tuple, function.shared):
+            for other in others:
+                self._join(first, other)
         for stmt in rewrite.statements(function.body):
             for part in rewrite.headers(stmt):
                 for var in (each for each in rewrite.subexpressions(part) if isinstance(each, Var)):

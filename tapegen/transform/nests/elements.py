@@ -102,7 +102,7 @@ def opaque(w: Writer, call: Call) -> Call:
 
 
 _OPAQUE: frozenset[Any] = frozenset(
-    {builtins.print, builtins.divmod, math.frexp, builtins.complex, ops.item, builtins.sum}
+    {builtins.print, builtins.divmod, math.frexp, builtins.complex, ops.item, builtins.sum, ops.same_start}
 )
 
 

@@ -1,11 +1,12 @@
 """Which names may share memory where an array is stored into.
 
 Names are related in pairs, statement by statement: a swap of two buffers permutes the pairs, so double buffering needs
-no copies.  Different parameters are taken not to overlap; the calling layer checks that.
+no copies.  Different parameters are taken not to overlap unless the program says so; the calling layer checks that.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from types import BuiltinFunctionType
 from typing import Any
@@ -51,7 +52,8 @@ class Sharing:
         self._at: dict[Stmt, Pairs] = {}
         self._breaks: list[list[Pairs]] = []
         self._continues: list[list[Pairs]] = []
-        self._block(function.body, frozenset())
+        given = (frozenset(pair) for group in function.shared for pair in itertools.combinations(group, 2))
+        self._block(function.body, frozenset(given))
 
     def may_share(self, stmt: Stmt | None, a: Var, b: Var) -> bool:
         """Whether two names may denote overlapping memory when a statement runs."""
