@@ -40,16 +40,14 @@ def run_simple(cx: Context, stmt: gast.stmt) -> None:
     """Run a statement that holds no other statements."""
     match stmt:
         case gast.Assign():
-            single = stmt.targets[0] if len(stmt.targets) == 1 else None
-            value = evaluate(cx, stmt.value, hint=single.id if isinstance(single, gast.Name) else None)
+            value = evaluate(cx, stmt.value, hint=hint_of(stmt.targets[0]) if len(stmt.targets) == 1 else None)
             for target in stmt.targets:
                 assign_target(cx, target, value)
         case gast.AugAssign():
             _augmented(cx, stmt)
         case gast.AnnAssign():
             if stmt.value is not None:
-                hint = stmt.target.id if isinstance(stmt.target, gast.Name) else None
-                assign_target(cx, stmt.target, evaluate(cx, stmt.value, hint=hint))
+                assign_target(cx, stmt.target, evaluate(cx, stmt.value, hint=hint_of(stmt.target)))
         case gast.Expr():
             if not isinstance(stmt.value, gast.Constant):
                 evaluate(cx, stmt.value)
@@ -76,6 +74,11 @@ def run_simple(cx: Context, stmt: gast.stmt) -> None:
 
 
 # ---- assignment ----------------------------------------------------------------------------------------------------
+
+
+def hint_of(target: gast.AST) -> str | None:
+    """The name that a value gets if the user assigns it to one."""
+    return target.id if isinstance(target, gast.Name) else None
 
 
 def assign_target(cx: Context, target: gast.AST, value: Any) -> None:
@@ -131,7 +134,7 @@ def _unpack(cx: Context, targets: list[gast.AST], value: Any) -> None:
     if stars and isinstance(value, Leaf) and isinstance(value.type, Array):
         _unpack_array(cx, targets, stars[0], value)
         return
-    values = _items(cx, value, len(targets), exact=not stars)
+    values = _items(cx, value, targets, exact=not stars)
     if stars:
         (k,) = stars
         tail = len(targets) - k - 1
@@ -166,8 +169,10 @@ def _unpack_array(cx: Context, targets: list[gast.AST], star: int, value: Leaf) 
             assign_target(cx, target, load_place(cx, place))
 
 
-def _items(cx: Context, value: Any, count: int, *, exact: bool) -> list[Any]:
+def _items(cx: Context, value: Any, targets: list[gast.AST], *, exact: bool) -> list[Any]:
     """The items of what is unpacked; the length of arrays and growing lists is checked when the program runs."""
+    count = len(targets)
+    hints = [hint_of(target) for target in targets]
     is_array = isinstance(value, Leaf) and isinstance(value.type, Array) and value.type.rank > 0
     run_list = length(cx, value)
     if not is_array and run_list is None:
@@ -185,11 +190,11 @@ def _items(cx: Context, value: Any, count: int, *, exact: bool) -> list[Any]:
     if run_list is not None:
         content = cx.state.cells[value.cell].content
         assert isinstance(content, RunList)
-        return [item(cx, content, StaticValue(k)) for k in range(count)]
+        return [item(cx, content, StaticValue(k), hint) for k, hint in enumerate(hints)]
     assert isinstance(value, Leaf)
     array = operand(cx, value)
     assert isinstance(array, Var)
-    return [load_place(cx, Place(Leaf(array), [StaticValue(k)])) for k in range(count)]
+    return [load_place(cx, Place(Leaf(array), [StaticValue(k)]), hint) for k, hint in enumerate(hints)]
 
 
 # ---- augmented assignment ------------------------------------------------------------------------------------------

@@ -223,6 +223,13 @@ def without_broadcast(expr: Expr) -> Expr:
     return expr
 
 
+def broadcast_again(expr: Expr, x: Expr) -> Expr:
+    """`np.broadcast_to(x, shape)` where `expr` is such a call; else `x`."""
+    if isinstance(expr, Call) and expr.func is np.broadcast_to:
+        return Call(np.broadcast_to, (x, *expr.args[1:]), expr.kwargs, expr.type)
+    return x
+
+
 def simplified(node: Expr) -> Expr:
     """One operator with what a person would leave out left out: `x ** 1`, `1.0 * x`, `-(-x)`."""
     match node:

@@ -76,16 +76,22 @@ class Adjoints:
         if not wanted:
             return
         guarded = needs_strong_zero(call, rule)
-        if all(self._spans(partial, target) for _, partial in wanted):
-            total = build.without_broadcast(total)
-        cotangent = self.reverser.bind(total, target) if len(wanted) > 1 or guarded else total
+        number = build.without_broadcast(total)
+        several = len(wanted) > 1 or guarded
+        if isinstance(target.type, Array) and isinstance(number.type, Scalar):
+            # one number for all elements stays a number where the partial has the shape of the result
+            number = self.reverser.bind_number(number) if several else number
+            cotangent: Expr = build.broadcast_again(total, number)
+        else:
+            cotangent = number = self.reverser.bind(total, target) if several else total
         # only what this statement reads is looked up here: the cotangent may mention the same names at another time
         block, factors = self._primal_reads(stmt, target, block, [partial for _, partial in wanted])
         terms: list[Expr] = []
-        for partial in factors:
+        for (_, local), partial in zip(wanted, factors, strict=True):
+            factor = number if self._spans(local, target) else cotangent
             if guarded:
                 partial = rewrite.map_expr(partial, never_raising)
-            terms.append(build.strong_mul(cotangent, partial) if guarded else build.mul(partial, cotangent))
+            terms.append(build.strong_mul(factor, partial) if guarded else build.mul(partial, factor))
         self.reverser.emit_block(block)
         for (arg, _), term in zip(wanted, terms, strict=True):
             self.reverser.contribute(arg, self.unbroadcast(term, arg, target))

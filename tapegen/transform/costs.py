@@ -10,7 +10,7 @@ import numpy as np
 
 from tapegen.analysis.scopes import Scope
 from tapegen.ir import ops, rewrite
-from tapegen.ir.nodes import Call, Expr, Load
+from tapegen.ir.nodes import Call, Const, Expr, Load
 from tapegen.ir.types import Array, Scalar, Type
 
 TRIPS = 16
@@ -51,10 +51,16 @@ def work(value: Expr) -> int:
     total = 0
     for part in rewrite.subexpressions(value):
         if isinstance(part, Call):
-            total += _COST.get(part.func, _EXPENSIVE)
+            total += _power(part) if part.func in (operator.pow, np.power) else _COST.get(part.func, _EXPENSIVE)
         elif isinstance(part, Load):
             total += 1
     return total
+
+
+def _power(call: Call) -> int:
+    """Work of a power: small whole exponents are products."""
+    exponent = call.args[1].value if isinstance(call.args[1], Const) else None
+    return abs(exponent) if isinstance(exponent, int) and abs(exponent) <= 4 else _EXPENSIVE
 
 
 def of_recording(type_: Type, scope: Scope) -> int:

@@ -430,6 +430,14 @@ class _Reverser:
         self.emit(Assign((name,), expr))
         return name
 
+    def bind_number(self, expr: Expr) -> Expr:
+        """Name a number that is read more than once."""
+        if isinstance(expr, Var | Const):
+            return expr
+        name = Var(self.names.fresh("part"), expr.type)
+        self.emit(Assign((name,), expr))
+        return name
+
     # ---- blocks ------------------------------------------------------------------------------------------------------
 
     def _block(self, block: Block) -> None:
