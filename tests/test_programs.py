@@ -15,6 +15,7 @@ import functools
 import importlib
 import inspect
 import pathlib
+import re
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -126,11 +127,12 @@ def collect() -> list[Program]:
 
 PROGRAMS = collect()
 
-# Programs that plain Python runs and tapegen refuses today, with the error.  Each is a promise to be kept: when one
-# is differentiated its line goes, and the program is judged like all others.
+# Programs that plain Python runs and tapegen refuses, with the error and the construct that it points at.  Each is
+# a promise to be kept: when one is differentiated its line goes, and the program is judged like all others.
 REFUSED = {
-    "language/recursion_by_value": CompileLimit,
-    "textbook/adaptive_quadrature": CompileLimit,  # recursion ended by a tolerance
+    "language/recursion_by_value": (CompileLimit, "shrink(x * 0.6, rate + 0.1)"),
+    # recursion ended by a tolerance
+    "textbook/adaptive_quadrature": (CompileLimit, "adaptive(f, a, c, eps / 2, left)"),
 }
 ACCEPTED = [program for program in PROGRAMS if program.name not in REFUSED]
 
@@ -177,11 +179,25 @@ def assert_gradient(program: Program, gradient: tuple) -> None:
 
 @each([program for program in PROGRAMS if program.name in REFUSED])
 def test_refused_before_any_number(program: Program) -> None:
-    with pytest.raises(REFUSED[program.name]) as caught:
+    kind, construct = REFUSED[program.name]
+    with pytest.raises(kind) as caught:
         program.decorated("python").vjp(*program.args(), **program.kwargs())
-    assert isinstance(caught.value, TapegenError)
-    assert caught.value.reason
-    assert caught.value.advice
+    refusal = caught.value
+    assert isinstance(refusal, TapegenError)
+    assert refusal.reason
+    assert refusal.advice
+    span = refusal.span
+    assert span is not None
+    assert span.file == inspect.getsourcefile(program.function)
+    assert span.text() == construct
+    # the caret stands under the construct, in a line of this very function or of one that it calls
+    line = pathlib.Path(span.file).read_text(encoding="utf-8").splitlines()[span.line - 1]
+    assert line[span.column :].startswith(construct)
+    _, shown, carets, *_ = str(refusal).splitlines()
+    assert shown[carets.index("^") : carets.rindex("^") + 1] == construct
+    assert str(refusal).startswith(f"{span.file}:{span.line}:{span.column + 1}: {refusal.reason}")
+    quoted = set(re.findall(r"'(\w+)'", refusal.reason))
+    assert quoted <= set(re.findall(r"\w+", pathlib.Path(span.file).read_text(encoding="utf-8"))), "the user's names"
 
 
 def test_refusals_name_programs() -> None:

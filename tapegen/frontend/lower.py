@@ -17,6 +17,7 @@ import numpy as np
 import tapegen.rules  # noqa: F401  (registers them)
 from tapegen.errors import BadArgument, CompileLimit, NotDifferentiable
 from tapegen.frontend import (  # noqa: F401  (register what they lower)
+    builtin_texts,
     lower_builtins,
     lower_comp,
     lower_compare,
@@ -324,9 +325,11 @@ class _Run:
     def _user_names(self) -> frozenset[str]:
         names: set[str] = {param.argument for param in self.params}
         for func in self.cx.sources:
-            names.update(func.__code__.co_varnames)
+            if func.__code__.co_filename != builtin_texts.__file__:
+                names.update(func.__code__.co_varnames)
         for node_frame in (frame for frame, _ in self.cx.state.vars if frame is not None):
-            names.update(node_frame.locals)
+            if node_frame.parsed.file != builtin_texts.__file__:
+                names.update(node_frame.locals)
         return frozenset(names)
 
     def _modules(self, parsed: Parsed) -> dict[str, str]:

@@ -48,12 +48,7 @@ _func: Any
 
 def written_out(cx: Context, text: Any, args: Args) -> Any:
     """Write out the Python text of a builtin; its statements belong to the user's statement."""
-    outer = cx.fixed_origin
-    cx.fixed_origin = True
-    try:
-        return inline_function(cx, text, args, {})
-    finally:
-        cx.fixed_origin = outer
+    return inline_function(cx, text, args, {})
 
 
 # ---- numbers -------------------------------------------------------------------------------------------------------

@@ -363,8 +363,9 @@ def _closure_parameters(
 def _inline(cx: Context, frame: Frame, identity: Any, values: Mapping[str, Any]) -> Any:
     _check_recursion(cx, frame, identity, values)
     node = frame.node
-    outer_frame, outer_node, outer_origin = cx.frame, cx.node, cx.origin
+    outer_frame, outer_node, outer_origin, outer_fixed = cx.frame, cx.node, cx.origin, cx.fixed_origin
     cx.frame = frame
+    cx.fixed_origin |= frame.parsed.file == builtin_texts.__file__  # what it does belongs to the user's statement
     cx.calls.append((identity, _signature_of(cx, values)))
     try:
         for name, value in values.items():
@@ -373,7 +374,7 @@ def _inline(cx: Context, frame: Frame, identity: Any, values: Mapping[str, Any])
         result = run_body(cx, body)
     finally:
         cx.calls.pop()
-        cx.frame, cx.node, cx.origin = outer_frame, outer_node, outer_origin
+        cx.frame, cx.node, cx.origin, cx.fixed_origin = outer_frame, outer_node, outer_origin, outer_fixed
     if not frame.live.captured and not _makes_functions(node):
         for name in frame.locals:
             cx.state.vars.pop((frame, name), None)
