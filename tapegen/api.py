@@ -9,10 +9,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from tapegen.backend.extension import make_known
 from tapegen.errors import BadArgument
 from tapegen.frontend.callables import unwrap
 from tapegen.inspection import Inspection
 from tapegen.ir.protocols import marks
+from tapegen.native import native
 from tapegen.nested import PIPELINE
 from tapegen.specialise import Specialisation, Specialiser
 
@@ -146,6 +148,22 @@ class Differentiable:
         self._last = call
         return call
 
+    @functools.cached_property
+    def njit(self) -> Any:
+        """The function for use inside the user's own compiled code: a numba dispatcher.
+
+        `f.njit(*args)` is the value, `f.njit.value_and_grad(*args)` and `f.njit.grad(*args)` are as without `njit`; all
+        three can be called in functions that numba compiles, and passed to them.  They are specialised when the caller
+        is compiled, so a global number that the function reads keeps the value it has then.
+
+        Raises
+        ------
+        BadArgument
+            If the function has parameters that compiled code cannot pass (`*args`, a bound `self`).  What is wrong with
+            the types of a call, numba reports when it compiles the caller.
+        """
+        return native(self._specialiser, self.options)
+
     # ---- views -------------------------------------------------------------------------------------------------------
 
     @property
@@ -169,6 +187,9 @@ class Differentiable:
     def with_options(self, **changes: Any) -> Differentiable:
         """The same function with other options."""
         return Differentiable(self.python, replace(self.options, **changes), self._specialiser)
+
+
+make_known(Differentiable, ("njit",))
 
 
 def differentiable(

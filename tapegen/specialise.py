@@ -65,12 +65,13 @@ class Specialiser:
         for program in self._programs.get(key, ()):
             if program.holds(arguments):
                 return Specialisation(program, self, arguments, args, kwargs)
-        lowered = self._lower(bound, abstracts)
+        lowered = self.lower(abstracts)
         program = Program(lowered, self, abstracts, options)
         self._programs.setdefault(key, []).append(program)
         return Specialisation(program, self, arguments, args, kwargs)
 
-    def _lower(self, bound: inspect.BoundArguments, abstracts: dict[str, Abstract]) -> Lowered:
+    def lower(self, abstracts: dict[str, Abstract]) -> Lowered:
+        """The function for abstract values of all its parameters."""
         positional: list[Abstract] = []
         keyword: dict[str, Abstract] = {}
         for name, parameter in self.signature.parameters.items():
