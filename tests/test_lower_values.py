@@ -773,3 +773,26 @@ def test_types_tell_python_from_numpy_and_known_axes() -> None:
     assert [value.type for value in values[:3]] == types
     assert values[4].type == Array("float64", 2, "C", (False, True))
     assert lower(program, 0.5, 0.5, np.ones((2, 1))).params[2].var.type.unit == (False, True)
+
+
+def test_a_computed_item_of_python_floats_is_a_python_float() -> None:
+    def powers(x: float, count: int) -> float:
+        found = [x]
+        for k in range(count):
+            found.append(found[k] * x)
+        return found[-1]
+
+    assert agree(powers, 1.5, 3).function.body[-1].values[0].type == Scalar("float64")
+
+
+def test_lists_of_other_items_merge_alike_every_time() -> None:
+    def last(x: float, w: float, count: int) -> float:
+        before = [x, x * x]
+        for _ in range(count):
+            now = [before[-1] * w]
+            for k in range(len(before)):
+                now.append(now[k] + before[k])
+            before = now
+        return before[-1]
+
+    assert len({function_text(lower(last, 0.5, 1.1, 3).function) for _ in range(6)}) == 1

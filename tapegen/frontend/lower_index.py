@@ -253,7 +253,8 @@ def _computed_item(cx: Context, content: Struct, part: Any) -> Any:
         assert isinstance(type_, Scalar)
         if is_floating(type_) and not all(isinstance(child, StaticValue) for child in content.children):
             array = emit_call(cx, np.array, (content,))
-            return load_place(cx, Place(array, [part]))
+            found = load_place(cx, Place(array, [part]))
+            return emit_call(cx, float, (found,)) if type_.python else found  # an element of the array is NumPy's
         call = Call(ops.item, (operand(cx, content), expr_of(cx, part)), (), type_)
         if is_floating(type_) and not cx.whole:
             return Leaf(cx.assign(TEMPORARY, call))

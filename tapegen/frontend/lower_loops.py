@@ -78,7 +78,7 @@ def lower_loop(cx: Context, stmt: gast.For | gast.While, rest: Sequence[gast.stm
 
 def _run(cx: Context, loop: _Loop, series: Series | None) -> None:
     """Run a loop at run time, or unrolled where its trips differ in kind or an integer of it must be known."""
-    here = (id(loop.stmt), id(cx.frame))
+    here = (loop.stmt, cx.frame)  # the very objects: identities are used again
     if series is not None and series.unroll:
         _Unrolled(cx, loop, series).run()
         return

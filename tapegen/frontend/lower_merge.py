@@ -155,6 +155,8 @@ class Merge:
         content = self._content(value, state)
         if isinstance(content, Struct):
             return (content.kind, content.cls, content.keys)
+        if isinstance(content, RunList):
+            return ("list", list)
         return id(value)
 
     def _template(self, base: str, sides: Sequence[Side]) -> Any:
