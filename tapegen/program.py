@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -86,10 +86,20 @@ class Program:
 
     @property
     def gradient_templates(self) -> tuple[Abstract, ...]:
-        """The structures of the gradients, one for each item of `wrt`."""
-        return self._once(
-            "templates", lambda: tuple(_without_statics(self.wrt_template(name)) for name in self.wrt_names)
-        )
+        """The structures of the gradients, one for each item of `wrt`; their Slots count the derivatives."""
+
+        def make() -> tuple[Abstract, ...]:
+            positions = {var: k for k, var in enumerate(self.wrt_vars())}
+            return tuple(self._counted(self.wrt_template(name), positions) for name in self.wrt_names)
+
+        return self._once("templates", make)
+
+    def _counted(self, template: Any, positions: dict[Var, int]) -> Any:
+        """A template with positions for leaves; what is not differentiated (options, integers) becomes None."""
+        if isinstance(template, Struct):
+            return replace(template, children=tuple(self._counted(child, positions) for child in template.children))
+        var = self.lowered.param_of(template) if isinstance(template, Leaf) else None
+        return Slot(positions[var]) if var in positions else StaticValue(None)
 
     @property
     def never_returns(self) -> bool:
@@ -277,13 +287,3 @@ def _never_returns(body: Block) -> bool:
     return isinstance(last, Raise) or (
         isinstance(last, If) and _never_returns(last.body) and _never_returns(last.orelse)
     )
-
-
-def _without_statics(template: Abstract) -> Abstract:
-    """A template whose static leaves become None: options have no gradient."""
-    if isinstance(template, StaticValue):
-        return StaticValue(None)
-    if isinstance(template, Struct):
-        children = tuple(_without_statics(child) for child in template.children)
-        return Struct(template.kind, template.keys, children, template.cls)
-    return template

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +45,15 @@ class Specialiser:
         self.function, self.bound_args, self.bound_kwargs = unwrap(func)
         self.signature = inspect.signature(self.function)
         self._programs: dict[Any, list[Program]] = {}
+        self._at_a_glance: dict[Any, list[Program]] = {}
+        self._plain = self._plain_names()
+
+    def _plain_names(self) -> tuple[str, ...] | None:
+        """The parameters, if a call can give each by position."""
+        parameters = self.signature.parameters.values()
+        if self.bound_args or self.bound_kwargs or any(p.kind is not p.POSITIONAL_OR_KEYWORD for p in parameters):
+            return None
+        return tuple(self.signature.parameters)
 
     def free_names(self) -> list[str]:
         """The parameters that a caller counts: neither `self` nor what is bound already."""
@@ -57,6 +66,19 @@ class Specialiser:
 
     def specialise(self, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options) -> Specialisation:
         """The program for these arguments, together with them."""
+        glance = None
+        if self._plain is not None and not kwargs and len(args) == len(self._plain):
+            glance = _glance(args)
+            arguments = dict(zip(self._plain, args, strict=True))
+            for program in self._at_a_glance.get((glance, options), ()) if glance is not None else ():
+                if program.holds(arguments):
+                    return Specialisation(program, self, arguments, args, kwargs)
+        found = self._looked_up(args, kwargs, options)
+        if glance is not None:
+            self._at_a_glance.setdefault((glance, options), []).append(found.program)
+        return found
+
+    def _looked_up(self, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options) -> Specialisation:
         bound = self.signature.bind(*self.bound_args, *args, **{**self.bound_kwargs, **kwargs})
         bound.apply_defaults()
         arguments = dict(bound.arguments)
@@ -87,6 +109,22 @@ class Specialiser:
             else:
                 positional.append(abstract)
         return lower_function(self.function, tuple(positional), keyword)
+
+
+def _glance(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """What is quickly seen of arguments and decides their types; None if there is more to them."""
+    seen: list[Any] = []
+    for value in args:
+        kind = type(value)
+        if kind is np.ndarray:
+            flags = value.flags
+            unit = tuple(n == 1 for n in value.shape) if 1 in value.shape else value.ndim
+            seen.append((value.dtype, unit, flags.c_contiguous, flags.f_contiguous, flags.aligned))
+        elif kind is float or (kind is int and -(2**63) <= value < 2**63):
+            seen.append(kind)
+        else:
+            return None
+    return tuple(seen)
 
 
 def _key(abstract: Abstract) -> Any:
@@ -123,7 +161,7 @@ class Specialisation:
         seeds = [_seed_one(seed) for seed in stages.seeds]
         values = self._run("joint", stages.joint, [*self.leaves(), *seeds])
         count = len(values) - len(stages.wrt)
-        return self._result(values[:count]), self._gradient(dict(zip(stages.wrt, values[count:], strict=True)))
+        return self._result(values[:count]), self._gradient(stages.wrt, values[count:])
 
     def vjp(self) -> tuple[Any, Callable[[Any], Any]]:
         stages = self.program.stages(scalar=False)
@@ -145,7 +183,7 @@ class Specialisation:
                 raise
             except Exception as error:
                 raise self._refusal(error) from error
-            return self._gradient(dict(zip(stages.wrt, gradients, strict=True)))
+            return self._gradient(stages.wrt, gradients)
 
         return value, pullback
 
@@ -274,19 +312,10 @@ class Specialisation:
         typed = [_as_type(value, expr.type) for value, expr in zip(values, last.values, strict=True)]
         return self.program.lowered.restore(typed, self.arguments)
 
-    def _gradient(self, found: dict[Var, Any]) -> Any:
-        results = [self._structured(template, found) for template in self.program.gradient_templates]
-        wrt = self.program.options.wrt
-        return results[0] if isinstance(wrt, int | str) else tuple(results)
-
-    def _structured(self, template: Abstract, found: dict[Var, Any]) -> Any:
-        def make(leaf: Leaf) -> Any:
-            var = self.program.lowered.param_of(leaf)
-            if var is None or var not in found:
-                return None
-            return _as_type(found[var], leaf.type)
-
-        return map_leaves(template, make)
+    def _gradient(self, wrt: tuple[Var, ...], values: Sequence[Any]) -> Any:
+        typed = [_as_type(value, var.type) for value, var in zip(values, wrt, strict=True)]
+        results = [map_leaves(found, lambda slot: typed[slot.index]) for found in self.program.gradient_templates]
+        return results[0] if isinstance(self.program.options.wrt, int | str) else tuple(results)
 
     def _seeds(self, value: Any, value_bar: Any, stages: compiler.Stages) -> list[Any]:
         """Cotangents of the active results, checked against the value."""

@@ -27,6 +27,7 @@ from tapegen.transform.applied import (
     refuse_other_active,
     rule_for,
 )
+from tapegen.transform.share import Known
 
 if TYPE_CHECKING:
     from tapegen.transform.reverse import _Reverser
@@ -46,6 +47,7 @@ class Adjoints:
 
     def __init__(self, reverser: _Reverser) -> None:
         self.reverser = reverser
+        self.known = Known(reverser.scopes)
 
     def call(self, stmt: Assign, targets: tuple[Var, ...], call: Call, totals: tuple[Expr | None, ...]) -> None:
         """Reverse `targets = call`, the cotangents of the targets being `totals`."""
@@ -86,9 +88,11 @@ class Adjoints:
             cotangent = number = self.reverser.bind(total, target) if several else total
         # only what this statement reads is looked up here: the cotangent may mention the same names at another time
         block, factors = self._primal_reads(stmt, target, block, [partial for _, partial in wanted])
+        scope = self.reverser.scopes.at[stmt]
         terms: list[Expr] = []
         for (_, local), partial in zip(wanted, factors, strict=True):
             factor = number if self._spans(local, target) else cotangent
+            partial = self.known.looked_up(partial, scope)
             if guarded:
                 partial = rewrite.map_expr(partial, never_raising)
             terms.append(build.strong_mul(factor, partial) if guarded else build.mul(partial, factor))

@@ -6,17 +6,28 @@ that its adjoint reads `u_bar[i]` and leaves it alone.
 
 from __future__ import annotations
 
+import math
 import operator
 from collections import Counter
-from collections.abc import Set
+from collections.abc import Iterator, Set
 from dataclasses import replace
+from typing import Any
+
+import numpy as np
 
 from tapegen.analysis.effects import Effects
+from tapegen.analysis.scopes import Scope, Scopes
 from tapegen.ir import build, rewrite
 from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import Assign, Block, Call, Expr, Load, Slice, Stmt, Store, Tuple, Var
 from tapegen.ir.types import Array, Scalar
 from tapegen.rules.registry import rule_of
+
+_FUNCTIONS: frozenset[Any] = frozenset(
+    getattr(module, name)
+    for module in (math, np)
+    for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "log", "sqrt")
+)
 
 
 def share_loads(block: Block, effects: Effects, user_names: Set[str], merges: Set[Var]) -> Block:
@@ -169,3 +180,41 @@ def _reads_result(stmt: Assign) -> bool:
         return False
     rule = rule_of(stmt.value.func)
     return (rule is not None and rule.reads("out")) or not rewrite.free_vars(stmt.value).isdisjoint(stmt.targets)
+
+
+class Known:
+    """Function values that a block computes anyway: next to `cos(x)` the derivative of `sin(x)` is free."""
+
+    def __init__(self, scopes: Scopes) -> None:
+        self.scopes = scopes
+        self._found: dict[Scope, dict[tuple[str, tuple[Expr, ...]], Var]] = {}
+
+    def looked_up(self, expr: Expr, scope: Scope) -> Expr:
+        """An expression that a statement of a block is undone with, its calls replaced by the values of the block."""
+        if scope not in self._found:
+            self._found[scope] = dict(self._values(scope))
+        found = self._found[scope]
+        if not found:
+            return expr
+
+        def change(part: Expr) -> Expr:
+            if isinstance(part, Call) and (key := _signature(part)) in found:
+                value = found[key]
+                return value if value.type.dtype == part.type.dtype else part  # type: ignore[union-attr]
+            return part
+
+        return rewrite.map_expr(expr, change)
+
+    def _values(self, scope: Scope) -> Iterator[tuple[tuple[str, tuple[Expr, ...]], Var]]:
+        for stmt in scope.block:
+            if isinstance(stmt, Assign) and len(stmt.targets) == 1 and isinstance(stmt.value, Call):
+                key = _signature(stmt.value)
+                if key is not None and not self.scopes.is_merge(stmt.targets[0]):
+                    yield key, stmt.targets[0]
+
+
+def _signature(call: Call) -> tuple[str, tuple[Expr, ...]] | None:
+    """The name and the operands of a function of numbers, which `math` and NumPy call the same."""
+    if call.func not in _FUNCTIONS or not isinstance(call.type, Scalar):
+        return None
+    return call.func.__name__, call.args
