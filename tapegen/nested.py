@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 from collections.abc import Mapping
 from types import FunctionType
 
@@ -12,6 +11,7 @@ from tapegen import compiler
 from tapegen.analysis.effects import effects_of
 from tapegen.backend.build import build_python
 from tapegen.backend.emit import emit
+from tapegen.frontend.generated import function_from_text
 from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import Function, Return, Var
 from tapegen.ir.protocols import Mode
@@ -70,15 +70,8 @@ class _Pipeline:
     def _driver(self, text: str, functions: list[FunctionType]) -> FunctionType:
         key = (text, tuple(map(id, functions)))
         if key not in self._texts:
-            name = text.partition("(")[0].removeprefix("def ")
-            file = f"<tapegen {name} {abs(hash(key)):x}>"
-            linecache.cache[file] = (len(text), None, text.splitlines(True), file)
-            namespace: dict[str, object] = {"__name__": __name__, "np": np}
-            namespace.update({f"function_{k}": function for k, function in enumerate(functions)})
-            exec(compile(text, file, "exec"), namespace)
-            made = namespace[name]
-            assert isinstance(made, FunctionType)
-            self._texts[key] = made
+            given = {f"function_{k}": function for k, function in enumerate(functions)}
+            self._texts[key] = function_from_text(text, {"np": np, **given})
         return self._texts[key]
 
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from tapegen.errors import MissingRule
+from tapegen.errors import BadArgument, MissingRule
+from tapegen.frontend.generated import function_from_text
 from tapegen.frontend.structure import abstract_of, flatten, unflatten
 from tapegen.ir.ops import sum_to
 from tapegen.rules import Rule, rule_of
@@ -365,13 +366,21 @@ def _name(func: Callable[..., Any]) -> str:
 
 
 def check_grads(
-    func: Callable[..., Any], *args: Any, wrt: Any = None, rtol: float = 1e-6, seed: int = 0, **options: Any
+    func: Callable[..., Any],
+    *args: Any,
+    wrt: Any = None,
+    order: int = 1,
+    modes: Sequence[str] = ("reverse",),
+    rtol: float = 1e-6,
+    seed: int = 0,
+    **options: Any,
 ) -> None:
     """Compare gradients with differences of the function itself.
 
     The pullback of a random cotangent is projected on random directions, one per argument of `wrt`, and compared with
     central differences of eighth order of the plain Python function along that direction, with steps so small that they
-    settle.
+    settle.  In forward mode the tangent along that direction is projected on the cotangent.  For higher orders the same
+    is asked of the gradient.
 
     Parameters
     ----------
@@ -381,6 +390,10 @@ def check_grads(
         Where to check; arguments that the function writes are copied.
     wrt : int, str or sequence, optional
         Arguments to check; by default every argument that holds floats.
+    order : int
+        2 also checks the derivatives of the gradient, and so on.
+    modes : sequence of {"forward", "reverse"}
+        Which modes are checked, at every order.
     rtol : float
         Accepted error relative to the size of the terms of the projection.
     seed : int
@@ -395,6 +408,8 @@ def check_grads(
     """
     from tapegen import api
 
+    if not modes or not set(modes) <= {"forward", "reverse"}:
+        raise BadArgument(f"modes={modes!r} are unknown.", 'Use "forward", "reverse", or both.')
     if wrt is None:
         wrt = tuple(k for k, arg in enumerate(args) if any(_is_float(leaf) for leaf in flatten(arg)))
     elif isinstance(wrt, int | str):
@@ -409,13 +424,17 @@ def check_grads(
         position = names.index(which) if isinstance(which, str) else which
         direction = _random_like(args[position], rng)
         terms = [np.asarray(a, float) * np.asarray(b, float) for a, b in _pairs(direction, gradient)]
-        got = sum(float(np.sum(term)) for term in terms)
+        found = {"reverse": sum(float(np.sum(term)) for term in terms)}
+        if "forward" in modes:
+            tangents = [direction if k == position else None for k in range(len(args))]
+            _, tangent = differentiable.jvp(copy.deepcopy(args), tangents)
+            found["forward"] = _projected(value_bar, tangent)
 
         def along(t: float, position: int = position, direction: Any = direction) -> float:
             moved = list(copy.deepcopy(args))
             moved[position] = _moved(moved[position], direction, t)
             result = differentiable.python(*moved)
-            return sum(float(np.sum(np.asarray(a) * np.asarray(b))) for a, b in _pairs(value_bar, result))
+            return _projected(value_bar, result)
 
         expected, doubt = _slope(along)
         scale = sum(float(np.sum(np.abs(term))) for term in terms) + abs(expected) + 1e-8
@@ -424,10 +443,18 @@ def check_grads(
                 f"gradient with respect to {which!r}: differences do not settle ({expected!r} to within {doubt!r}); "
                 "is this a point where the function has a kink or a jump?"
             )
-        if not abs(got - expected) <= rtol * scale + doubt:
-            raise AssertionError(
-                f"gradient with respect to {which!r}: {got!r} along a direction, differences give {expected!r}"
-            )
+        for mode in modes:
+            if not abs(found[mode] - expected) <= rtol * scale + doubt:
+                raise AssertionError(
+                    f"gradient with respect to {which!r} ({mode} mode): {found[mode]!r} along a direction, differences "
+                    f"give {expected!r}"
+                )
+    if order > 1:
+        params = ", ".join(f"x{k}" for k in range(len(args)))
+        text = f"def cotangents({params}):\n    return function.vjp({params})[1](value_bar)\n"
+        higher = function_from_text(text, {"function": differentiable, "value_bar": value_bar})
+        places = tuple(names.index(which) if isinstance(which, str) else which for which in wrt)
+        check_grads(higher, *args, wrt=places, order=order - 1, modes=modes, rtol=rtol, seed=seed + 1, **options)
 
 
 def _slope(along: Callable[[float], float]) -> tuple[float, float]:
@@ -440,6 +467,15 @@ def _slope(along: Callable[[float], float]) -> tuple[float, float]:
     changes = [(abs(b - a), b) for a, b in itertools.pairwise(estimates)]
     doubt, slope = min(changes)
     return slope, doubt
+
+
+def _projected(value_bar: Any, value: Any) -> float:
+    """The sum of the floating leaves of a value, each times its cotangent."""
+    bars = {k: bar for k, bar in enumerate(flatten(value_bar)) if _is_float(bar)}
+    leaves = flatten(value)
+    if len(leaves) == len(bars):  # a tangent has leaves for floats alone
+        return sum(float(np.sum(np.asarray(a) * np.asarray(b))) for a, b in zip(bars.values(), leaves, strict=True))
+    return sum(float(np.sum(np.asarray(bar) * np.asarray(leaves[k]))) for k, bar in bars.items())
 
 
 def _is_float(leaf: Any) -> bool:

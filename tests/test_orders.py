@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,11 @@ import pytest
 
 import tapegen as tg
 from tapegen.errors import AliasError, BadArgument, NotDifferentiable
+from tapegen.frontend.generated import function_from_text
+from tapegen.frontend.structure import flatten
+from tapegen.rules import Rule, registry
+from tapegen.rules.registry import all_rules
+from tapegen.testing import default_cases
 from tests.oracle import floating, leaves, with_leaf
 from tests.test_forward import direction
 from tests.test_programs import ACCEPTED, Program, each
@@ -70,6 +76,83 @@ def test_sample_of_second_order(program: Program) -> None:
 @each(SCALAR)
 def test_second_order(program: Program) -> None:
     check_second_order(program)
+
+
+# ---- rules -----------------------------------------------------------------------------------------------------------
+
+RULES = [rule for rule in all_rules() if rule.kind != "inactive"]
+
+
+def check_rule_twice(rule: Rule) -> None:
+    """The first declared call of a rule, to second order in both modes."""
+    args, kwargs = next(iter(default_cases(rule)))
+    params = ", ".join(f"x{k}" for k in range(len(args)))
+    named = "".join(f", {name}={value!r}" for name, value in kwargs.items())
+    text = f"def call({params}):\n    return function({params}{named})\n"
+    floats = [k for k, arg in enumerate(args) if any(np.asarray(leaf).dtype.kind == "f" for leaf in flatten(arg))]
+    names = list(inspect.signature(rule.body).parameters) if rule.body is not None and rule.wrt else []
+    wrt = tuple(k for k in floats if k >= len(names) or names[k] in rule.wrt)
+    function = function_from_text(text, {"function": rule.func})
+    tg.check_grads(function, *args, wrt=wrt, order=2, modes=("forward", "reverse"), rtol=1e-5, **python)
+
+
+def each_rule(rules: list[Rule]) -> Any:
+    return pytest.mark.parametrize("rule", [pytest.param(rule, id=rule.func.__name__) for rule in rules])
+
+
+@each_rule(RULES[::6])
+def test_sample_of_rules_to_second_order(rule: Rule) -> None:
+    check_rule_twice(rule)
+
+
+@pytest.mark.whole
+@each_rule(RULES)
+def test_rules_to_second_order(rule: Rule) -> None:
+    check_rule_twice(rule)
+
+
+def test_check_grads_finds_a_wrong_second_derivative() -> None:
+    def wrong(x: Any, *, out: Any, out_bar: Any) -> Any:
+        return tg_exp_slope(x) * out_bar
+
+    def right(x: Any, *, out: Any, x_dot: Any) -> Any:
+        return tg_exp_slope(x) * x_dot
+
+    registry.pullback(_exp)(wrong).pushforward(right)  # type: ignore[attr-defined]
+    registry.partials(tg_exp_slope)(_two)
+    try:
+        tg.check_grads(lambda x: _exp(x), np.array([0.5, 1.0]), modes=("forward", "reverse"), **python)
+        with pytest.raises(AssertionError, match="mode"):
+            tg.check_grads(lambda x: _exp(x), np.array([0.5, 1.0]), order=2, **python)
+    finally:
+        del registry._RULES[_exp], registry._RULES[tg_exp_slope]
+
+
+def _exp(x: np.ndarray) -> np.ndarray:
+    return np.exp(x)
+
+
+def tg_exp_slope(x: np.ndarray) -> np.ndarray:
+    return np.exp(x)
+
+
+def _two(x: Any) -> Any:
+    return 2.0
+
+
+def test_check_grads_refuses_unknown_modes() -> None:
+    with pytest.raises(BadArgument):
+        tg.check_grads(fifth, 2.0, modes=("sideways",))
+
+
+def test_sequences_of_different_lengths_and_what_is_added_backwards() -> None:
+    def f(signal: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        total = np.zeros(3)
+        total[::-1] += np.convolve(signal, weights, "valid")
+        return total
+
+    signal, weights = np.array([1.0, 2.0, -0.5, 0.3, 0.8]), np.array([0.5, -1.5, 0.7])
+    tg.check_grads(f, signal, weights, order=2, modes=("forward", "reverse"), **python)
 
 
 # ---- nesting ---------------------------------------------------------------------------------------------------------

@@ -5,13 +5,13 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
-import linecache
 from types import FunctionType, MethodType
 from typing import Any
 
 import numpy as np
 
 from tapegen.errors import NotDifferentiable, Span
+from tapegen.frontend.generated import function_from_text
 from tapegen.ir.protocols import mark_of
 from tapegen.rules.registry import all_rules, rule_of
 
@@ -86,13 +86,7 @@ def _calling(func: MethodType) -> FunctionType:
     base = getattr(owner.python, "__name__", "function")
     name = f"{base if base.isidentifier() else 'lambda_'}_{func.__name__}"
     text = f"def {name}({', '.join(params)}):\n    return derivative({', '.join(given)})\n"
-    file = f"<tapegen {name} {id(owner)}>"
-    linecache.cache[file] = (len(text), None, text.splitlines(True), file)
-    namespace: dict[str, Any] = {"__name__": __name__, "derivative": func, **defaults}
-    exec(compile(text, file, "exec"), namespace)
-    made = namespace[name]
-    assert isinstance(made, FunctionType)
-    return made
+    return function_from_text(text, {"derivative": func, **defaults})
 
 
 def is_elementwise(func: Any) -> bool:

@@ -88,6 +88,9 @@ def is_objective(type_: Any) -> bool:
     return isinstance(type_, Scalar) or (isinstance(type_, Array) and type_.rank == 0)
 
 
+_BUILD_OPTIONS = frozenset({"backend", "boundscheck", "fastmath"})  # those of the function around hold
+
+
 # ---- calls -----------------------------------------------------------------------------------------------------------
 
 
@@ -103,6 +106,7 @@ def marked_call(cx: Context, func: Any, mark: Mark, args: list[Any], kwargs: dic
         if not args:
             raise cx.refusal(BadArgument, "the function to differentiate is missing.", "Pass it first.")
         target, *args = args
+        kwargs = {name: value for name, value in kwargs.items() if name not in _BUILD_OPTIONS}
         if mark.kind == "jvp":
             return _jvp(cx, mark, [target, *args], kwargs)
         if mark.kind == "jacobian":
@@ -111,6 +115,10 @@ def marked_call(cx: Context, func: Any, mark: Mark, args: list[Any], kwargs: dic
         aux = kwargs.pop("has_aux", None)
         has_aux = bool(known_value(aux)) if aux is not None else _own_aux(target)
         if mark.kind != "vjp":
+            if args or kwargs:
+                raise cx.refusal(
+                    BadArgument, f"tg.{mark.kind} takes a function, wrt and options.", "Leave out the rest."
+                )
             return StaticValue(Derivative(mark, target, wrt, has_aux))
     mode = getattr(getattr(func, "__self__", None), "mode", None)
     return derivative_call(cx, Derivative(mark, target, wrt, has_aux, mode), args, kwargs)
@@ -482,8 +490,11 @@ def _tangent_of(cx: Context, like: Expr, value: Any) -> Any:
         if isinstance(value, Leaf) and isinstance(value.type, Scalar):
             return value
     found = value.type if isinstance(value, Leaf) else None
-    if isinstance(found, Array) and isinstance(type_, Array) and (found.rank, found.dtype) == (type_.rank, type_.dtype):
-        return Leaf(cx.assign("tangent", build.copy(cx.resolve(value.expr))))
+    if isinstance(found, Array) and isinstance(type_, Array) and found.rank == type_.rank and is_floating(found):
+        given = cx.resolve(value.expr)
+        return Leaf(
+            cx.assign("tangent", build.copy(given) if found.dtype == type_.dtype else build.cast(given, type_.dtype))
+        )
     raise cx.refusal(
         BadArgument,
         f"{describe(cx, value)} does not fit the value whose tangent or cotangent it is.",

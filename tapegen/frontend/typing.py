@@ -127,6 +127,8 @@ def _refine(func: Any, args: tuple, kwargs: dict[str, Any], trial: tuple, value:
                 others.append(_run(func, args, kwargs, trial, strided=False))
         except Exception:
             return replace(type_, unit=(), layout="A")
+        if type_.unit:
+            others += _of_different_sizes(func, args, kwargs, trial)
         for other in map(_type_of, others):
             assert isinstance(other, Array)
             unit = tuple(a and b for a, b in zip(type_.unit, other.unit)) if other.unit else ()
@@ -140,6 +142,18 @@ def _refine(func: Any, args: tuple, kwargs: dict[str, Any], trial: tuple, value:
         )
         type_ = TupleOf(items)
     return type_
+
+
+def _of_different_sizes(func: Any, args: tuple, kwargs: dict[str, Any], trial: tuple[float, int, int]) -> list[Any]:
+    """The result for arguments of different sizes, where they may differ: np.convolve of equal ones has one element."""
+    sizes = [(trial[0], trial[1], trial[2] + k) for k in range(len(args))]
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            given = (_prototype(arg, size, True) for arg, size in zip(args, sizes, strict=True))
+            return [func(*given, **{name: _prototype(arg, trial, True) for name, arg in kwargs.items()})]
+    except Exception:
+        return []
 
 
 def _same(a: str, b: str) -> str:
