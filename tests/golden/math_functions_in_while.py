@@ -10,40 +10,35 @@ def in_while_value_and_grad(x, y, result_bar=1.0):
 
     useful results:  result  (seed: result_bar)
     varying inputs:  x, y
-    recorded:        x_1, t_3, t_4
+    recorded:        t, t_3
     """
     # ---- forward sweep ---------------------------------------------------
     x_1 = x
     trips = 0
-    x_1_tape = np.empty(64)
+    t_tape = np.empty(64)
     t_3_tape = np.empty(64)
-    t_4_tape = np.empty(64)
     while math.fabs(math.sin(x_1) - y) > 0.3:
         trips += 1
-        if trips > x_1_tape.shape[0]:
-            x_1_tape = np.concatenate((x_1_tape, np.empty_like(x_1_tape)))
+        t = math.sin(x_1)
+        if trips > t_tape.shape[0]:
+            t_tape = np.concatenate((t_tape, np.empty_like(t_tape)))
             t_3_tape = np.concatenate((t_3_tape, np.empty_like(t_3_tape)))
-            t_4_tape = np.concatenate((t_4_tape, np.empty_like(t_4_tape)))
-        x_1_tape[trips - 1] = x_1
+        t_tape[trips - 1] = t
         t_3 = math.cos(x_1)
         t_3_tape[trips - 1] = t_3
-        t_4 = 0.4 * (math.sin(x_1) - y) / t_3
-        t_4_tape[trips - 1] = t_4
-        x_1 -= t_4
+        x_1 -= 0.4 * (t - y) / t_3
     result = x_1 * y
     # ---- backward sweep --------------------------------------------------
     x_1_bar = y * result_bar
     y_bar = x_1 * result_bar
     for trip in range(trips - 1, -1, -1):
-        x_1_2 = x_1_tape[trip]
+        t = t_tape[trip]
         t_3 = t_3_tape[trip]
-        t_4 = t_4_tape[trip]
+        t_4 = 0.4 * (t - y) / t_3
         # x = x - 0.4 * (math.sin(x) - y) / math.cos(x)
         t_4_bar = -x_1_bar
         t_1_bar = 0.4 * (t_4_bar / t_3)
-        x_1_bar = (
-            x_1_bar - np.sin(x_1_2) * (-t_4 / t_3 * t_4_bar) + np.cos(x_1_2) * t_1_bar
-        )
+        x_1_bar = x_1_bar - t * (-t_4 / t_3 * t_4_bar) + t_3 * t_1_bar
         y_bar -= t_1_bar
     # while math.fabs(math.sin(x) - y) > 0.3:
     x_bar = x_1_bar
