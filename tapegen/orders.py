@@ -12,9 +12,8 @@ import numpy as np
 
 from tapegen.api import Differentiable, Options, Wrt, differentiable, grad, jvp
 from tapegen.errors import BadArgument
-from tapegen.frontend.structure import Leaf, Slot, Struct, flatten, map_leaves, rebuild
+from tapegen.frontend.structure import Slot, Struct, flatten, map_leaves, rebuild
 from tapegen.ir.protocols import Mode, marks
-from tapegen.ir.types import is_floating
 from tapegen.nested import PIPELINE
 from tapegen.program import Program
 from tapegen.specialise import Specialisation
@@ -60,15 +59,11 @@ class Jacobian:
             )
         blocks = runners[mode](*call.leaves())
         found = iter(blocks if isinstance(blocks, tuple) else (blocks,))
-        rows = {k: {var: next(found) for var in wrt} for k, is_active in enumerate(active) if is_active}
+        rows = {k: [next(found) for _ in wrt] for k, is_active in enumerate(active) if is_active}
         return _by_result(program.lowered.output, rows, lambda row: self._by_argument(program, row))
 
-    def _by_argument(self, program: Program, row: dict[Any, Any]) -> Any:
-        def block(leaf: Leaf) -> Any:
-            var = program.lowered.param_of(leaf)
-            return row.get(var) if is_floating(leaf.type) else None
-
-        parts = [map_leaves(template, block) for template in program.gradient_templates]
+    def _by_argument(self, program: Program, row: list[Any]) -> Any:
+        parts = [map_leaves(template, lambda slot: row[slot.index]) for template in program.gradient_templates]
         return parts[0] if isinstance(self.options.wrt, int | str) else tuple(parts)
 
     def _cheaper(self, call: Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Mode:
@@ -85,7 +80,7 @@ class Jacobian:
         return self._modes[key]
 
 
-def _by_result(template: Any, rows: dict[int, Any], make: Callable[[Any], Any]) -> Any:
+def _by_result(template: Any, rows: dict[int, list[Any]], make: Callable[[Any], Any]) -> Any:
     if isinstance(template, Slot):
         return make(rows[template.index]) if template.index in rows else None
     if isinstance(template, Struct):
