@@ -7,25 +7,28 @@ checked anyway.
 from __future__ import annotations
 
 import builtins
+import math
 import operator
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from tapegen.ir import ops, rewrite
-from tapegen.ir.nodes import Assign, Call, Const, Expr, For, Function, Stmt, Store, Tuple, Var
+from tapegen.ir.nodes import Assign, Call, Const, Expr, For, Function, Load, Stmt, Store, Tuple, Var
 from tapegen.ir.types import Array, Scalar, is_floating
 
 ARGUMENT_BITS = 31
 """Size of the integer arguments that a program is compiled for, unless a call has larger ones."""
 
-_LIMIT = 63
-_SIZE = 32  # of an axis
-_TRIPS = 40  # how often a counter moves
-_ROUNDS = 4  # after which a magnitude that still grows is taken to grow for ever
+_LIMIT = 9.2e18  # what 64 bits hold, with room for rounding
+_SIZE = 3e9  # of an axis
+_TRIPS = 2.0**40  # how often a counter moves
 _SIZES = frozenset({ops.dim, len, np.size, np.ndim})
 _ADDITIONS = frozenset({operator.add, operator.sub})
+_GROWING = _ADDITIONS | {operator.mul, operator.neg, operator.pow, operator.lshift, builtins.abs}
+_SELECTIONS = frozenset({builtins.min, builtins.max, ops.ifelse, operator.neg, operator.pos})
 
 
 def overflowing(function: Function, *, wide: bool = False) -> frozenset[Call]:
@@ -41,8 +44,8 @@ def overflowing(function: Function, *, wide: bool = False) -> frozenset[Call]:
     used = _Used(function)
     if not used.calls:
         return frozenset()
-    bits = _Bits(function, wide)
-    return frozenset(call for call in used.calls if bits.exact(call) > _LIMIT)
+    sizes = _Sizes(function, wide)
+    return frozenset(call for call in used.calls if sizes.exact(call) >= _LIMIT)
 
 
 def _is_python_int(expr: Any) -> bool:
@@ -95,10 +98,10 @@ class _Used:
             case Tuple(items):
                 for item in items:
                     self._number(item)
-            case Call(_, args, kwargs):
+            case Call(func, args, kwargs):
                 if isinstance(expr.type, Array) and not is_floating(expr.type):
                     return
-                if _is_python_int(expr):
+                if _is_python_int(expr) and func in _GROWING:
                     self.calls.add(expr)
                 for part in (*args, *(value for _, value in kwargs)):
                     if not isinstance(part, Tuple):  # shapes and axes
@@ -116,14 +119,11 @@ def _pairs(stmt: Assign) -> list[tuple[Var, Expr]]:
 # ---- sizes ---------------------------------------------------------------------------------------------------------
 
 
-class _Bits:
-    """How many bits the integers of a program have at most."""
+class _Sizes:
+    """How large the integers of a program are at most, whatever their signs."""
 
     def __init__(self, function: Function, wide: bool) -> None:
-        self._of: dict[Var, int] = {}
-        for param in function.params:
-            if _is_python_int(param):
-                self._of[param] = _LIMIT if wide else ARGUMENT_BITS
+        self._of: dict[Var, float] = {}
         definitions: dict[Var, list[Expr]] = defaultdict(list)
         for stmt in rewrite.statements(function.body):
             if isinstance(stmt, For):
@@ -132,68 +132,144 @@ class _Bits:
                 for target, value in _pairs(stmt):
                     if _is_python_int(target):
                         definitions[target].append(value)
-        for target in definitions:
-            self._of.setdefault(target, 0)
-        count, growing = 0, True
-        while growing:
-            changes = [self._grows(target, values, count >= _ROUNDS) for target, values in definitions.items()]
-            count, growing = count + 1, any(changes)
+        for param in function.params:
+            if _is_python_int(param):
+                self._of[param] = _LIMIT if wide else 2.0**ARGUMENT_BITS
+                if param in definitions:
+                    definitions[param].append(Const(int(self._of[param])))
+        for tape, values in _tapes(function).items():
+            definitions[tape] += values
+        for cycle in cycles({var: _mentioned(values) for var, values in definitions.items()}):
+            self._cycle(cycle, [value for var in cycle for value in definitions[var]])
 
-    def _grows(self, target: Var, values: list[Expr], for_ever: bool) -> bool:
-        bits = min(_LIMIT, max(self._step(target, value) for value in values))
-        if bits <= self._of[target]:
-            return False
-        self._of[target] = _LIMIT if for_ever else bits
-        return True
+    def _cycle(self, names: set[Var], values: list[Expr]) -> None:
+        """Names that are computed from one another: they stay within a bound, count, or grow without one."""
+        self._of.update(dict.fromkeys(names, 0.0))
+        bound = max(map(self.of, values))
+        self._of.update(dict.fromkeys(names, bound))
+        if max(map(self.exact, values)) > bound:  # halving an interval, a remainder, a minimum would stay within it
+            limit = sum(self._counted(value, names) for value in values)
+            self._of.update(dict.fromkeys(names, min(limit, _LIMIT)))
 
-    def _step(self, target: Var, value: Expr) -> int:
-        """A counter is as large as its step times its trips."""
-        match value:
-            case Call(func, (a, b)) if func in _ADDITIONS:
-                if a == target and target not in rewrite.free_vars(b):
-                    return self.of(b) + _TRIPS
-                if b == target and func is operator.add and target not in rewrite.free_vars(a):
-                    return self.of(a) + _TRIPS
-        return self.of(value)
+    def _counted(self, value: Expr, names: set[Var]) -> float:
+        """What many trips add up to, if a value is one of the names and a step."""
+        step = self._step(value, names)
+        return _LIMIT if step is None else step[1] * (_TRIPS if step[0] else 1.0)
 
-    def of(self, expr: Any) -> int:
-        """Bits of a value; what has too many has raised."""
+    def _step(self, value: Any, names: set[Var]) -> tuple[bool, float] | None:
+        """Whether a value is one of the names plus something, and the size of that."""
+        if value in names:
+            return True, 0.0
+        if names.isdisjoint(rewrite.free_vars(value)):
+            return False, self.of(value)
+        if not isinstance(value, Call) or value.func not in _ADDITIONS | _SELECTIONS:
+            return None
+        parts = [self._step(part, names) for part in value.args[1 if value.func is ops.ifelse else 0 :]]
+        known = [part for part in parts if part is not None]
+        moved = sum(part[0] for part in known)
+        if len(known) < len(parts) or (value.func in _ADDITIONS and moved > 1):
+            return None
+        combine: Callable[[Iterable[float]], float] = sum if value.func in _ADDITIONS else max
+        return moved > 0, combine(part[1] for part in known)
+
+    def of(self, expr: Any) -> float:
+        """The size of a value; what would be too large has raised."""
         return min(self.exact(expr), _LIMIT)
 
-    def exact(self, expr: Any) -> int:
-        """Bits of the mathematical result of an operation."""
+    def exact(self, expr: Any) -> float:
+        """The size of the mathematical result of an operation."""
         match expr:
-            case Var():
-                return self._of.get(expr, _LIMIT)
+            case Var() | Load():
+                return self._of.get(expr.array if isinstance(expr, Load) else expr, _LIMIT)
             case Const(bool() | int() as value):
-                return int(value).bit_length()
+                return abs(float(value))
             case Call(func, args):
                 is_bool = isinstance(expr.type, Scalar) and expr.type.dtype == "bool"
-                return 1 if is_bool else self._call(func, args)
+                return 1.0 if is_bool else self._call(func, args)
         return _LIMIT
 
-    def _call(self, func: Any, args: tuple[Expr, ...]) -> int:
+    def _call(self, func: Any, args: tuple[Expr, ...]) -> float:
         if func in _SIZES:
             return _SIZE
         if func in _ADDITIONS and len(args) == 2:
-            return max(map(self.of, args)) + 1
-        if func is operator.mul:
             return sum(map(self.of, args))
+        if func is operator.mul:
+            return self.of(args[0]) * self.of(args[1])
+        if func is operator.floordiv and isinstance(args[1], Const) and isinstance(args[1].value, int):
+            return float(math.ceil(self.of(args[0]) / max(abs(args[1].value), 1)))
         if func in (operator.neg, operator.pos, builtins.abs, operator.floordiv, operator.rshift, builtins.int):
             return self.of(args[0]) if _is_integer(args[0]) else _LIMIT
         if func is operator.mod and _is_integer(args[1]):
             return self.of(args[1])
-        if func in (builtins.min, builtins.max, operator.and_, operator.or_, operator.xor):
+        if func in (builtins.min, builtins.max):
             return max(map(self.of, args))
+        if func in (operator.and_, operator.or_, operator.xor):
+            return min(2.0 * max(map(self.of, args)), _LIMIT)
         if func is ops.ifelse:
             return max(map(self.of, args[1:]))
         if func in (operator.pow, operator.lshift) and len(args) == 2:
-            base, count = args
-            if not isinstance(count, Const) or not isinstance(count.value, int):
-                return _LIMIT + 1
-            return self.of(base) * count.value if func is operator.pow else self.of(base) + count.value
+            base, count = self.of(args[0]), args[1]
+            if not isinstance(count, Const) or not isinstance(count.value, int) or not 0 <= count.value < 64:
+                return math.inf
+            if func is operator.lshift:
+                return base * 2.0**count.value
+            return base**count.value if base < _LIMIT ** (1.0 / max(count.value, 1)) * 2.0 else math.inf
         return _LIMIT
 
 
 def _is_integer(expr: Expr) -> bool:
     return isinstance(expr.type, Scalar) and (expr.type.dtype == "bool" or "int" in expr.type.dtype)
+
+
+def _tapes(function: Function) -> dict[Var, list[Expr]]:
+    """Arrays of integers that the program makes for itself, with what it stores."""
+    stored: dict[Var, list[Expr]] = defaultdict(list)
+    shared = set(function.params)
+    for stmt in rewrite.statements(function.body):
+        if isinstance(stmt, Store):
+            stored[stmt.array].append(stmt.value)
+        elif isinstance(stmt, Assign):
+            for target, value in _pairs(stmt):
+                arrays = {var for var in rewrite.reads_by_kind(value)[0] if isinstance(var.type, Array)}
+                if isinstance(target.type, Array) and not (isinstance(value, Call) and arrays <= {target}):
+                    shared |= {target, *arrays}
+    return {
+        array: values
+        for array, values in stored.items()
+        if array not in shared and isinstance(array.type, Array) and array.type.dtype == "int64"
+    }
+
+
+def _mentioned(values: list[Expr]) -> set[Var]:
+    return set().union(*(rewrite.free_vars(value) for value in values))
+
+
+def cycles(needs: Mapping[Var, set[Var]]) -> list[set[Var]]:
+    """The names that depend on one another, together; each group after those that it depends on (R. Tarjan, 1972)."""
+    found: list[set[Var]] = []
+    order: dict[Var, int] = {}
+    lowest: dict[Var, int] = {}
+    stack: list[Var] = []
+    waiting: set[Var] = set()
+
+    def visit(var: Var) -> None:
+        order[var] = lowest[var] = len(order)
+        stack.append(var)
+        waiting.add(var)
+        for other in sorted(needs[var] & needs.keys(), key=lambda item: item.name):
+            if other not in order:
+                visit(other)
+                lowest[var] = min(lowest[var], lowest[other])
+            elif other in waiting:
+                lowest[var] = min(lowest[var], order[other])
+        if lowest[var] == order[var]:
+            group: set[Var] = set()
+            while var not in group:
+                group.add(stack.pop())
+            waiting.difference_update(group)
+            found.append(group)
+
+    for var in needs:
+        if var not in order:
+            visit(var)
+    return found

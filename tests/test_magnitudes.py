@@ -1,0 +1,89 @@
+"""How large integers become: counters and indices are never checked, products of loops are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tapegen import differentiable
+
+
+def counts(x: np.ndarray, n: int) -> float:
+    passes, total = 0, 0.0
+    while total < n:
+        total += x[passes % x.size] ** 2 + 1.0
+        if total > 3.0:
+            passes += 2
+    return total * passes
+
+
+def bisects(x: np.ndarray, n: int) -> float:
+    low, high = 0, x.size - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if x[middle] > 0.0:
+            high = middle
+        else:
+            low = middle
+    return x[low] * low + x[high] * n * high
+
+
+def shuffles(x: np.ndarray, n: int) -> float:
+    seed, total = n, 0.0
+    for _ in range(n):
+        seed = (1103515245 * seed + 12345) % 2**31
+        total += x[seed % x.size] * seed
+    return total
+
+
+def flat_index(x: np.ndarray, n: int) -> float:
+    total = 0.0
+    for i in range(n):
+        for j in range(n):
+            total += x[(i * n + j) % x.size] * (i * n + j)
+    return total
+
+
+def factorial(x: np.ndarray, n: int) -> float:
+    product = 1
+    for k in range(1, n):
+        product *= k
+    return x.sum() / product
+
+
+def fibonacci(x: np.ndarray, n: int) -> float:
+    a, b = 0, 1
+    for _ in range(n):
+        a, b = b, a + b
+    return x.sum() * b
+
+
+def cubes(x: np.ndarray, n: int) -> float:
+    return x.sum() * (n * n * n)
+
+
+def towers(x: np.ndarray, n: int) -> float:
+    return x.sum() * (n**63 + (n << 40) + (n % 100) ** 9)
+
+
+X = np.linspace(-1.0, 1.0, 7)
+
+
+@pytest.mark.parametrize("func", [counts, bisects, shuffles, flat_index])
+def test_no_checks(func: Callable[..., Any]) -> None:
+    assert "64 bits" not in str(differentiable(func).inspect(X, 5).compiled)
+
+
+@pytest.mark.parametrize("func", [factorial, fibonacci, cubes, towers])
+def test_checks(func: Callable[..., Any]) -> None:
+    assert "an integer has more than 64 bits" in str(differentiable(func).inspect(X, 5).compiled)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize(("func", "n"), [(factorial, 30), (fibonacci, 120), (cubes, 2**30), (cubes, 2**40)])
+def test_large_results_are_right(func: Callable[..., Any], n: int) -> None:
+    with pytest.warns(UserWarning, match="an integer has more than 64 bits"):
+        assert differentiable(func)(X + 1.0, n) == pytest.approx(func(X + 1.0, n), rel=1e-14)
