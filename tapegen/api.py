@@ -213,7 +213,7 @@ def differentiable(
         The function returns `(objective, anything)` and only the objective is differentiated.
     backend : {"auto", "numba", "python"}
         "numba" compiles; "python" runs the readable text in CPython; "auto" compiles where every call has a compiled
-        form and says so once where it has not.
+        form and the code is not so long that compiling takes minutes, and says so once where it does not.
     boundscheck : bool
         Check indices at run time where they are not proved.
     fastmath : bool

@@ -13,7 +13,7 @@ import numpy as np
 
 from tapegen import compiler
 from tapegen.analysis.magnitudes import ARGUMENT_BITS
-from tapegen.backend.build import build_numba, build_python, compile_failure, decorator_text, error_line
+from tapegen.backend.build import build_numba, build_python, compile_failure, decorator_text, error_line, refuse_long
 from tapegen.backend.emit import emit
 from tapegen.backend.source import PythonSource
 from tapegen.errors import BadArgument, BuildError, CompileLimit, PerformanceWarning, Span
@@ -242,6 +242,8 @@ class Program:
             return build_python(self.text(function))
         try:
             self._compiled[key] = source = self.compiled_text(function, wide=wide)
+            if self.options.backend == "auto":
+                refuse_long(source)
             return build_numba(source)
         except (NoCompiledForm, CompileLimit) as missing:
             return self._uncompiled(function, missing.reason, missing.span)

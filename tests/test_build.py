@@ -150,3 +150,11 @@ def test_text_beyond_python_s_parser_is_refused() -> None:
     text = "def f(x):\n    return " + " + ".join(["x"] * 20_000) + "\n"
     with pytest.raises(CompileLimit, match="more than Python's compiler takes"):
         build_python(PythonSource(text, "f", ("f",)))
+
+
+@pytest.mark.compiled
+def test_many_blocks_do_not_exhaust_the_stack() -> None:
+    """Compiling recurses from block to block; a function may have more of them than Python usually recurses."""
+    lines = "".join(f"    if x > {k}.5:\n        print(x)\n" for k in range(600))
+    text = f"def many(x):\n    y = x\n    if x < 0.0:\n        y = 2.0 * x\n{lines}    return y\n"
+    assert build_numba(PythonSource(text, "many", ("many",)))(-3.0) == -6.0

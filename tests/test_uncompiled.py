@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tapegen import differentiable
+from tapegen.backend import build
 from tapegen.errors import BuildError, PerformanceWarning
 
 
@@ -41,3 +42,17 @@ def test_numba_or_nothing() -> None:
     decorated = differentiable(columns_in_order, backend="numba")
     with pytest.raises(BuildError, match="sort along another axis"):
         decorated.value_and_grad(M)
+
+
+def chain(x: float, y: float) -> float:
+    for _ in range(3):
+        x = x * y + 0.5
+        y = y - 0.1 * x
+    return x * y
+
+
+def test_what_would_compile_for_minutes_runs_uncompiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "LINES", 5)
+    with pytest.warns(PerformanceWarning, match=r"more than 5 take minutes to compile; the generated Python of chain"):
+        value, gradient = differentiable(chain).value_and_grad(0.3, 0.4)
+    assert (value, gradient) == differentiable(chain, backend="python").value_and_grad(0.3, 0.4)

@@ -28,6 +28,10 @@ from numba.core.errors import NumbaError, NumbaPerformanceWarning
 from tapegen.backend.located import LocatedCompiler
 from tapegen.backend.source import PythonSource
 from tapegen.errors import CompileLimit, Span
+from tapegen.ir.depth import deep
+
+LINES = 3000
+"""Lines of code beyond which compiling takes minutes."""
 
 SPLIT = "Split the function into several."
 
@@ -45,6 +49,14 @@ def decorator_text(*, fastmath: bool = False) -> str:
     """
     options = ['error_model="numpy"', *(["fastmath=True"] if fastmath else [])]
     return f"njit({', '.join(options)})"
+
+
+def refuse_long(source: PythonSource) -> None:
+    """Raise CompileLimit for a text that numba would work on for minutes."""
+    count = source.text.count("\n")
+    if count > LINES:
+        reason = f"The code of {source.entry} has {count} lines; more than {LINES} take minutes to compile."
+        raise CompileLimit(reason, SPLIT)
 
 
 def build_python(source: PythonSource) -> Callable[..., Any]:
@@ -144,9 +156,10 @@ def _prepare(dispatcher: Any) -> None:
         with global_compiler_lock, warnings.catch_warnings():
             warnings.simplefilter("ignore", NumbaPerformanceWarning)  # "@ is faster on contiguous arrays"
             try:
-                return compile_(signature)
+                with deep():  # numba recurses from block to block of a long function
+                    return compile_(signature)
             except RecursionError:
                 name = dispatcher.py_func.__name__
-                raise CompileLimit(f"The code of {name} nests more deeply than numba takes.", SPLIT) from None
+                raise CompileLimit(f"The code of {name} is more than numba takes.", SPLIT) from None
 
     dispatcher.compile = quiet
