@@ -128,6 +128,21 @@ def test_text_is_the_primal_with_tangents_between() -> None:
     assert "return total, total_dot" in text or "_dot" in lines[-1]
 
 
+def solved(w: np.ndarray, x: np.ndarray) -> float:
+    return np.sum(np.tanh(w @ x) ** 2) + np.sum(np.linalg.solve(w, x))
+
+
+def test_what_does_not_vary_costs_nothing() -> None:
+    w, x = np.array([[2.0, 0.5], [-0.3, 1.5]]), np.array([0.4, 0.7])
+    by_x = tg.differentiable(solved, wrt=1, backend="python").inspect(w, x).tangent
+    assert "w_dot" not in by_x
+    assert by_x.count(" @ ") == 2
+    by_w = tg.differentiable(solved, wrt=0, backend="python").inspect(w, x).tangent
+    assert "x_dot" not in by_w
+    tg.check_grads(solved, w, x, modes=("forward", "reverse"), order=2, backend="python")
+    tg.check_grads(solved, w, x, modes=("forward", "reverse"), order=2, wrt=1, backend="python")
+
+
 # ---- contracts -------------------------------------------------------------------------------------------------------
 
 

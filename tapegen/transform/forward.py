@@ -44,6 +44,7 @@ from tapegen.transform.applied import (
     rule_for,
 )
 from tapegen.transform.facts import Facts
+from tapegen.transform.zeros import without_zeros
 
 
 def forward(
@@ -322,17 +323,31 @@ class _Pusher:
         assert rule.body is not None
         bound = bind_arguments(rule.body, call, stmt)
         refuse_other_active(call, rule, bound, stmt, self.is_active)
-        extra: dict[str, Expr] = {f"{name}_dot": self.tangent(bound.get(name, Const(0.0))) for name in rule.wrt}
+        extra: dict[str, Expr] = {}
+        zeros: dict[Var, Var] = {}
+        for name in rule.wrt:
+            arg = bound.get(name, Const(0.0))
+            if isinstance(arg, Var) and isinstance(arg.type, Array) and arg not in self.active:
+                zero = Var(self.names.fresh(dot_name(arg.name)), _tangent_type(arg.type))
+                zeros[zero] = arg
+                extra[f"{name}_dot"] = zero
+            else:
+                extra[f"{name}_dot"] = self.tangent(arg)
         declared = inspect.signature(rule.pushforward).parameters
         if "out" in declared:
             extra["out"] = targets[0] if len(targets) == 1 else Tuple(targets)
         extra = {name: value for name, value in extra.items() if name in declared}
         block, value = inlined(rule.pushforward, call.args, dict(call.kwargs) | extra, self.names)
-        self.out.extend(block)
         parts = value.children if isinstance(value, Struct) and len(targets) > 1 else (value,)
-        for target, part in zip(targets, parts, strict=True):
+        exprs = [expression_of(part) for part in parts]
+        reduced = without_zeros(block, [Const(0.0) if expr is None else expr for expr in exprs], set(zeros))
+        if reduced is None:
+            self.out.extend(Assign((zero,), build.zero_like(arg), stmt.origin) for zero, arg in zeros.items())
+        else:
+            block, exprs = reduced
+        self.out.extend(block)
+        for target, expr in zip(targets, exprs, strict=True):
             if target in self.active:
-                expr = expression_of(part)
                 if expr is None or (isinstance(expr, Const) and isinstance(target.type, Array)):
                     expr = build.zero_like(target)
                 self._define(stmt, target, expr)
