@@ -9,7 +9,11 @@ from typing import Any
 import numpy as np
 
 import tapegen
+from tapegen import compiler
 from tapegen.errors import AliasError, TapegenError
+from tapegen.ir import rewrite
+from tapegen.ir.nodes import Call
+from tapegen.ir.text import function_text
 from tests.random_programs.field import FieldMath, FieldNumpy
 from tests.random_programs.program import Program, run_text
 from tests.random_programs.residues import OutsideField, Residue, lift
@@ -98,3 +102,31 @@ class Text:
         if made is None:  # no results
             return []
         return list(made) if isinstance(made, tuple) else [made]
+
+
+class Derivation:
+    """A program lowered once and differentiated any number of times: what a change of tapegen does to its text."""
+
+    def __init__(self, program: Program) -> None:
+        function = tapegen.differentiable(program.load(), wrt=program.wrt, backend="python")
+        self.program = function._specialise(program.arguments(), {}).program
+
+    def functions(self) -> set[Any]:
+        """What the program calls, once formulas are written out."""
+        stages = self._stages()
+        programs = (stages.lowered, stages.expanded)
+        headers = (h for p in programs for stmt in rewrite.statements(p.body) for h in rewrite.headers(stmt))
+        return {part.func for h in headers for part in rewrite.subexpressions(h) if isinstance(part, Call)}
+
+    def text(self) -> str:
+        """The joint form and what the split form keeps, as text of the IR; or the error."""
+        try:
+            stages = self._stages()
+            return function_text(stages.joint, types=True) + function_text(stages.record, types=True)
+        except Exception as error:
+            return f"{type(error).__name__}: {error}"
+
+    def _stages(self) -> compiler.Stages:
+        program = self.program
+        results = program.active_results(scalar=False)
+        return compiler.differentiate(program.lowered.function, program.wrt_vars(), results, program.user_names)

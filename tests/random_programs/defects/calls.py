@@ -1,0 +1,53 @@
+"""Defects of how generated code is called: arguments, results, and what a pullback keeps."""
+
+from __future__ import annotations
+
+from tapegen import compiler, specialise
+from tapegen.specialise import Specialisation
+from tests.random_programs.defects.switch import edit
+
+DEFECTS = (
+    edit(
+        "a number comes back as the text left it",
+        specialise,
+        "_as_type",
+        ("_PYTHON_NUMBERS[type_.dtype](value)", "value"),
+        in_text=False,
+    ),
+    edit(
+        "arguments are not put back after an exception",
+        specialise,
+        "_put_back",
+        ("leaf[...] = before", "pass"),
+        in_text=False,
+    ),
+    edit(
+        "a mutated argument is not copied back",
+        Specialisation,
+        "leaves",
+        (
+            "return self.program.lowered.leaves(self.arguments)",
+            'return [x.copy() if hasattr(x, "shape") else x for x in self.program.lowered.leaves(self.arguments)]',
+        ),
+        in_text=False,
+    ),
+    edit(
+        "a pullback uses up its lists",
+        Specialisation,
+        "vjp",
+        ("[list(item) if isinstance(item, list) else item for item in kept]", "kept"),
+        in_text=False,
+    ),
+    edit(
+        "a pullback reads the arrays of the caller",
+        compiler,
+        "_record_form",
+        ("build.copy(var) if caller_owned else var", "var"),
+    ),
+    edit(
+        "the value is read after the backward sweep has used its name",
+        compiler,
+        "_joint",
+        ("if isinstance(value, Var) and value in overwritten:", "if False:"),
+    ),
+)

@@ -1,0 +1,167 @@
+"""Defects of what the analyses claim, and of what the passes that make text readable take for equal."""
+
+from __future__ import annotations
+
+from tapegen import compiler
+from tapegen.analysis import activity, places
+from tapegen.analysis.finality import Finality
+from tapegen.analysis.regions import Regions
+from tapegen.analysis.shapes import Shapes
+from tapegen.analysis.shapes import _Pass as Shaping
+from tapegen.transform import dead, share, tidy
+from tapegen.transform.moves import Moves
+from tests.random_programs.defects.switch import edit
+
+_STORED = """case Store(array, _, value):
+                for source in active_operands(value):
+                    yield source, array"""
+
+ACTIVITY = (
+    edit(
+        "what is stored into an array is taken for inactive",
+        activity,
+        "_flows",
+        (_STORED, "case Store():\n                yield from ()"),
+    ),
+    edit(
+        "what is stored through a view is taken for inactive",
+        activity,
+        "_shared",
+        ("yield from ((target, source) for source in move.sources)", "pass"),
+    ),
+    edit("what is appended to a list is taken for inactive", activity, "_flows", ("yield source, args[0]", "pass")),
+)
+
+SHAPES = (
+    edit(
+        "an axis of unknown size is taken not to be one",
+        Shapes,
+        "is_not_unit",
+        ("return constant == 0 and", "return True or"),
+    ),
+    edit(
+        "operands are taken to have the shape of the result",
+        Shapes,
+        "summed_axes",
+        ("if self.agree(extent, whole) or", "if True or"),
+    ),
+    edit("a variable is taken to keep its first shape", Shaping, "assign", ("if known != extents:", "if False:")),
+    edit("a slice is taken to start at zero", Shaping, "sliced", ("size = _plus(end, lo, -1)", "size = end")),
+    edit(
+        "a sum is taken over the other axis",
+        Shaping,
+        "reduced",
+        ("del extents[axis.value]", "del extents[-1 - axis.value]"),
+    ),
+    edit(
+        "a broadcast is taken to have the shape of its first operand",
+        Shaping,
+        "broadcast",
+        ("if result[k] == (1, ()) or self.shapes.is_not_unit(extent):", "if all(item == (1, ()) for item in result):"),
+    ),
+)
+
+MEMORY = (
+    edit(
+        "two names for one array are not seen to clash",
+        compiler,
+        "_refuse_conflicts",
+        ("facts.effects.conflicts", "()"),
+    ),
+    edit("a second name is taken for a copy", places, "_move", ("return Move((value,), exact=True)", "return Move()")),
+    edit("a view is taken for a copy", places, "_move", ("Move((array,), exact=True) if basic else Move()", "Move()")),
+    edit("a turned array is taken for a copy", places, "_move", ("if is_one_of(func, ops.VIEW_CALLS):", "if False:")),
+)
+
+FINALITY = (
+    edit(
+        "later trips of a loop are not looked at",
+        Finality,
+        "_later",
+        ("cases.append(And((*equal_so_far, at_least(gap, 1))))", "pass"),
+    ),
+    edit(
+        "an element is taken to keep what was put into it",
+        Finality,
+        "kept_in",
+        ("and self.is_final(store, store.array, store.index, after=True)", ""),
+    ),
+    edit("the start of a slice is not looked at", Regions, "_along", ("stretch.start + inner", "inner")),
+    edit(
+        "a turned axis is taken for a straight one",
+        Regions,
+        "_flipped",
+        ("if form is not None and k in chosen else form", "if False else form"),
+    ),
+    edit(
+        "a negative index is taken for a position",
+        Regions,
+        "_select",
+        ("self.extents.position(form, extent, site)", "form"),
+    ),
+)
+
+SHARING = (
+    edit("a load is shared across a store", share, "share_loads", ("if written or assigned:", "if assigned:")),
+    edit(
+        "x - a[i] is taken for an accumulation",
+        share,
+        "_accumulation",
+        ("(0, 1) if total.func is operator.add else (0,)", "(0, 1)"),
+    ),
+    edit(
+        "an accumulation is moved past a store",
+        share,
+        "_accumulation",
+        ("if any(effects.written_by(part) & roots for part in between):", "if False:"),
+    ),
+    edit(
+        "a repeated index is taken to add once",
+        share,
+        "_accumulation",
+        ("if any(isinstance(item.type, Array) for item in load.index if not isinstance(item, Slice)):", "if False:"),
+    ),
+    edit(
+        "a result and the value before it share a name",
+        share,
+        "_reads_result",
+        ("if not isinstance(", "if True or not isinstance("),
+    ),
+)
+
+READABLE = (
+    edit("an expression is moved past a store", Moves, "_nest", ("if isinstance(inner, Store) and", "if False and")),
+    edit(
+        "an expression is moved past an assignment",
+        Moves,
+        "_nest",
+        ("if any(var in inputs for", "if False and any(var in inputs for"),
+    ),
+    edit(
+        "a name is replaced where it means another value",
+        Moves,
+        "_propagate",
+        ("if value in assigned and", "if False and"),
+    ),
+    edit(
+        "two values get one name",
+        Moves,
+        "_merge",
+        (" and self._mergeable(stmts, start, k, value, target)", ""),
+    ),
+    edit(
+        "a store through another name is taken for dead",
+        dead,
+        "drop_dead",
+        ("live_roots = {aliases.root(var) for", "live_roots = {var for"),
+    ),
+    edit(
+        "a statement that may raise is taken for dead",
+        dead,
+        "_keep_live",
+        ("idle = isinstance(value, Var | Const) or", "idle = True or"),
+    ),
+    edit("a formula gives the value", tidy, "resolve_primal_as", ("return node.args[0] if", "return node.args[1] if")),
+)
+
+DEFECTS = (*ACTIVITY, *SHAPES, *MEMORY, *FINALITY, *SHARING, *READABLE)

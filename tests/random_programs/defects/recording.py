@@ -1,0 +1,173 @@
+"""Defects of how primal values reach the backward sweep: live, evaluated again, counted, recorded on tapes."""
+
+from __future__ import annotations
+
+from tapegen.analysis.scopes import Scopes
+from tapegen.transform.again import Again
+from tapegen.transform.facts import Facts
+from tapegen.transform.gone import Gone
+from tapegen.transform.record import _Recorder as Recorder
+from tapegen.transform.tapes import _Layout as Layout
+from tests.random_programs.defects.switch import edit
+
+_PUSHES = "out.extend(Push(tape, var) for var, tape in tapes.items() if var in scope.carried)"
+_POPS = 'out.extend(Pop(d.var, d.tape) for d in decisions if d.way == "record")'
+_BASE = "loop.target if build.is_const(start, 0) else _minus(loop.target, start)"
+
+DECISIONS = (
+    edit("a save is dropped", Again, "is_live", ("return not owner.in_loop", "return True")),
+    edit("a value of a branch in a loop is not saved", Again, "is_live", ("not owner.in_loop", "not owner.is_loop")),
+    edit(
+        "a loop variable is taken for known after a break",
+        Again,
+        "from_trip",
+        ("return self.sweeps.counters.get(loop, var)", "return var"),
+    ),
+    edit(
+        "a counter is one ahead",
+        Again,
+        "from_trip",
+        ("return build.int_add(start, scaled)", "return build.int_add(build.int_add(start, scaled), Const(1))"),
+    ),
+    edit("a counter counts the other way", Again, "_step", ("return -step", "return step")),
+    edit(
+        "a counter that pauses is taken for one that does not",
+        Again,
+        "_every_trip",
+        ("if not other or not isinstance(other[-1], Break):", "if False:"),
+    ),
+    edit(
+        "trips are counted from the loop variable",
+        Again,
+        "_trip",
+        ("build.int_add(loop.target, Const(-loop.start.value))", "loop.target"),
+    ),
+    edit(
+        "an array that is written later is evaluated again",
+        Again,
+        "definition",
+        ("and self.effects.is_written(var)", "and False"),
+    ),
+    edit(
+        "a variable of two branches is evaluated again as in one",
+        Again,
+        "definition",
+        (" or self.scopes.is_merge(var):", ":"),
+    ),
+    edit("a copy is taken before a loop that writes", Again, "_writes", ("return any(", "return False and any(")),
+    edit(
+        "the value at the start of a trip is taken for that before the loop",
+        Scopes,
+        "owner_seen_from",
+        ("if var in inner.carried:", "if False:"),
+    ),
+)
+
+FINALITY = (
+    edit(
+        "everything is taken for final",
+        Facts,
+        "is_final",
+        ("return not self._is_renamed", "return True or not self._is_renamed"),
+    ),
+    edit(
+        "buffers that change names are taken for final",
+        Facts,
+        "is_final",
+        ("not self._is_renamed(array, self.scopes.at[stmt]) and ", ""),
+    ),
+    edit(
+        "a buffer that changes names is taken to keep a value",
+        Facts,
+        "kept_in",
+        ("if load is None or self._is_renamed(load.array, scope) else", "if load is None else"),
+    ),
+)
+
+SAVES = (
+    edit(
+        "a carried value is saved after the trip",
+        Recorder,
+        "_forward",
+        (_PUSHES, _PUSHES.replace("out.extend", "late = list")),
+        ("return tuple(out)", "return (*out, *late)"),
+    ),
+    edit(
+        "the else-branch does not save",
+        Recorder,
+        "_forward",
+        ('if d.way == "record"}', 'if d.way == "record" and not scope.branch}'),
+    ),
+    edit(
+        "saved after the first write instead of the last",
+        Gone,
+        "last_definition",
+        (
+            "self.recorder.order[anchor] > self.recorder.order[last]",
+            "self.recorder.order[anchor] < self.recorder.order[last]",
+        ),
+    ),
+    edit(
+        "restored in the wrong order",
+        Recorder,
+        "_restored",
+        ("sorted(again, key=self._position)", "sorted(again, key=self._position, reverse=True)"),
+    ),
+    edit(
+        "popped in the wrong order",
+        Recorder,
+        "_restored",
+        (
+            _POPS,
+            'kept = [d for d in decisions if d.way == "record"]; '
+            "out.extend(Pop(d.var, e.tape) for d, e in zip(kept, kept[::-1]))",
+        ),
+    ),
+    edit(
+        "evaluated again before what it needs is popped",
+        Recorder,
+        "_restored",
+        (_POPS, "pass"),
+        ("return out", f"{_POPS}; return out"),
+    ),
+    edit("an earlier value takes the name of the last one", Recorder, "_apart", ("return apart", "return {}")),
+    edit("the extent of the wrong axis", Gone, "_kept_extent", ("(var, Const(axis))", "(var, Const(0))")),
+)
+
+TAPES = (
+    edit("a tape for too few trips", Layout, "_count", ("build.int_add(span, Const(abs(step) - 1))", "span")),
+    edit(
+        "a tape in single precision",
+        Layout,
+        "_tape",
+        (
+            "Array(type_.dtype, len(loops) + rank,",
+            'Array("float32" if type_.dtype == "float64" else type_.dtype, len(loops) + rank,',
+        ),
+    ),
+    edit(
+        "a tape grows one trip late",
+        Layout,
+        "_grown",
+        ("(tape.counter, extent)", "(build.int_add(tape.counter, Const(-1)), extent)"),
+    ),
+    edit("of two tapes with one counter one grows", Layout, "_grown", ("self.counted[id(tape.scope)]", "(tape,)")),
+    edit("a position on a tape counts from zero", Layout, "_position", (_BASE, "loop.target")),
+    edit("a position on a tape takes every step for one", Layout, "_position", ("if abs(step) == 1:", "if True:")),
+    edit("a pop does not step back", Layout, "_backward", ("if k == last:", "if False:")),
+    edit("an array on a tape is not copied", Layout, "_forward", ("build.copy(stmt.value) if", "stmt.value if")),
+    edit(
+        "a size made inside a loop is taken for known before it",
+        Layout,
+        "_fixed",
+        ("return not assigns or self._before_loops(assigns[0])", "return True"),
+    ),
+    edit(
+        "the trips of an inner loop count a tape of all trips",
+        Layout,
+        "_counter",
+        (" and scope.parent is self.scopes.root", ""),
+    ),
+)
+
+DEFECTS = (*DECISIONS, *FINALITY, *SAVES, *TAPES)

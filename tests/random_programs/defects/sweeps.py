@@ -1,0 +1,168 @@
+"""Defects of the reverse sweep: how cotangents are added, moved, cleared, and turned back."""
+
+from __future__ import annotations
+
+from tapegen.ir import build
+from tapegen.transform import reverse
+from tapegen.transform.adjoint import Adjoints
+from tapegen.transform.reverse import _Reverser as Reverser
+from tests.random_programs.defects.switch import edit
+
+_APPEND = "cot.pending.append(Contribution(expr, build.is_fresh(expr) if owned is None else owned))"
+_UNDO_IF = "undo = If(test, body, orelse, stmt.origin)"
+
+STORES = (
+    edit(
+        "an overwritten element keeps its cotangent",
+        Reverser,
+        "_store",
+        ("self.emit(Store(base_bar, index, zero))", "pass"),
+    ),
+    edit("a += clears the cotangent of what it adds to", Reverser, "_store", ("if not stmt.accumulate:", "if True:")),
+    edit("= for += where an element is read", Reverser, "_load", ("accumulate=True", "accumulate=False")),
+    edit("every write through a repeated index counts", Reverser, "_repeats", ("return any(", "return False and any(")),
+    edit("the step of a slice is forgotten", Reverser, "_index_item", ("Slice(*parts)", "Slice(*tuple(parts)[:2])")),
+)
+
+SUMS = (
+    edit(
+        "a later term replaces the earlier ones",
+        Reverser,
+        "contribute",
+        (_APPEND, "cot.pending[:] = [Contribution(expr, True)]"),
+    ),
+    edit("= for += on the cotangent of an array", Reverser, "contribute", ("accumulate=True", "accumulate=False")),
+    edit(
+        "= for += on the cotangent of a number",
+        Reverser,
+        "settle",
+        ("Assign((cot.name,), build.add(cot.name, total))", "Assign((cot.name,), total)"),
+    ),
+    edit(
+        "a cotangent is given away twice",
+        Reverser,
+        "contribute",
+        (_APPEND, "cot.pending.append(Contribution(expr, True))"),
+    ),
+    edit("a gradient is the cotangent of something else", Reverser, "_gradient", ("total = build.copy(total)", "pass")),
+    edit(
+        "a result returned twice has one cotangent",
+        Reverser,
+        "_seed",
+        ("isinstance(type_, Scalar) and value not in self.cotangents", "isinstance(type_, Scalar)"),
+    ),
+    edit(
+        "the second of several results is forgotten",
+        Reverser,
+        "_values",
+        ("tuple(totals)", "(totals[0], *(None for _ in totals[1:]))"),
+    ),
+    edit(
+        "a single-precision array takes a double cotangent",
+        build,
+        "cast",
+        ("isinstance(type_, Array) and type_.dtype != dtype", "False"),
+    ),
+)
+
+MOVES = (
+    edit(
+        "a swap moves one cotangent after the other",
+        Reverser,
+        "_latch",
+        ("moved.append((value, taken))", "self.contribute(value, taken.expr, owned=taken.owned)"),
+    ),
+    edit("an overwritten variable keeps its cotangent", Reverser, "take", ("cot.named = False", "pass")),
+    edit(
+        "sums of a block are finished outside of it",
+        Reverser,
+        "nested",
+        ("if cot.pending or not cot.named:", "if not cot.named:"),
+    ),
+    edit("a joined variable keeps its cotangent", Reverser, "_if", ("self._forget(var)", "pass")),
+    edit(
+        "what one branch used up is gone for the other", Reverser, "_if", ("self.cotangents[var].named = named", "pass")
+    ),
+)
+
+FLOW = (
+    edit("the branches are swapped", Reverser, "_if", (_UNDO_IF, _UNDO_IF.replace("body, orelse", "orelse, body"))),
+    edit("the else-branch is forgotten", Reverser, "_if", (_UNDO_IF, _UNDO_IF.replace("orelse", "()"))),
+    edit(
+        "a reversed range stops one trip early",
+        reverse,
+        "_reversed_range",
+        ("build.int_add(start, Const(sign)),", "start,"),
+    ),
+    edit(
+        "a range with a step starts backwards at its bound",
+        reverse,
+        "_reversed_range",
+        ("return For(stmt.target, last,", "return For(stmt.target, build.int_add(stop, Const(-sign)),"),
+    ),
+    edit(
+        "a counted loop misses its last trip",
+        Reverser,
+        "_counted",
+        ("For(k, build.int_add(trips, Const(-1)),", "For(k, build.int_add(trips, Const(-2)),"),
+    ),
+)
+
+READS = (
+    edit("a test is made again from values that have changed", Reverser, "expression", ("if all(", "if True or all(")),
+    edit(
+        "an overwritten operand is read as it is",
+        Reverser,
+        "operand",
+        ("if not isinstance", "if True or not isinstance"),
+    ),
+    edit(
+        "an overwritten result is read as it is", Reverser, "result", ("if not isinstance", "if True or not isinstance")
+    ),
+    edit("an operand is kept after the statement", Reverser, "capture", ("self.before", "self.after")),
+)
+
+VIEWS = (
+    edit("a view has a cotangent of its own", Reverser, "_has_shadow", ("if value is None:", "if True:")),
+    edit(
+        "the cotangent of a turned array is not turned",
+        Reverser,
+        "_shadow",
+        ("return Call(value.func, (self.settle(base), *rest), kwargs, type_)", "return self.settle(base)"),
+    ),
+)
+
+CALLS = (
+    edit(
+        "summed over the wrong axis where broadcast",
+        Adjoints,
+        "summed",
+        ("tuple(axis for axis in axes if axis < lead)", "tuple(len(full) - 1 - axis for axis in axes if axis < lead)"),
+    ),
+    edit("not summed along an axis of size one", Adjoints, "summed", ("if kept:", "if False:")),
+    edit("the mean where a sum is due", Adjoints, "unbroadcast", ("Call(np.sum,", "Call(np.mean,")),
+    edit(
+        "a zero cotangent times an infinite partial",
+        Adjoints,
+        "_partials",
+        ("build.strong_mul(factor, partial) if guarded", "build.mul(partial, factor) if guarded"),
+    ),
+    edit("a partial that raises", Adjoints, "_partials", ("if guarded:", "if False:")),
+    edit("a formula without derivative", Adjoints, "_add", ("self.reverser.contribute(", "(lambda *args: None)(")),
+    edit("= for += on an item of a list", Adjoints, "_item", ("build.add(held, totals[0])", "totals[0]")),
+    edit(
+        "an overwritten item keeps its cotangent",
+        Adjoints,
+        "list_effect",
+        ("self.reverser.emit(Effect(Call(ops.set_item, (bar, index, Const(0.0)), ())))", "pass"),
+    ),
+    edit(
+        "items of a list in the wrong order",
+        Adjoints,
+        "new_list",
+        ("(cot.name, Const(k))", "(cot.name, Const(len(value.args) - 1 - k))"),
+    ),
+    edit("= for += over the items of a list", Adjoints, "_spread_over_list", ("build.add(held, part)", "part")),
+)
+
+DEFECTS = (*STORES, *SUMS, *MOVES, *FLOW, *READS, *VIEWS, *CALLS)

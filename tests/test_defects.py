@@ -1,0 +1,50 @@
+"""Defects that are planted in tapegen are found by random programs: those that are kept, one for a defect.
+
+`python -m tests.random_programs.defects --programs 10000` hunts for all of them with fresh programs (hours).
+"""
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+
+from tapegen.transform import reverse
+from tests.random_programs.corpus import load
+from tests.random_programs.defects import DEFECTS, Defect, Stale
+from tests.random_programs.defects.hunt import finds, path_of, stored
+
+
+def test_every_defect_can_be_planted() -> None:
+    """Where this fails, the text that a defect changes has moved: write the defect for the text that is there now."""
+    stale = []
+    for defect in DEFECTS:
+        try:
+            with defect.plant():
+                pass
+        except Stale as reason:
+            stale.append(str(reason))
+    assert stale == []
+    assert len({path_of(defect) for defect in DEFECTS}) == len(DEFECTS) >= 60
+
+
+def test_what_is_planted_is_taken_out_again() -> None:
+    before = dict(vars(reverse._Reverser))
+    changed = 0
+    for defect in DEFECTS:
+        with defect.plant():
+            changed += dict(vars(reverse._Reverser)) != before
+    assert changed > 10
+    assert dict(vars(reverse._Reverser)) == before
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("defect", "path"), [pytest.param(defect, path, id=path.stem) for defect, path in stored(DEFECTS)]
+)
+def test_a_kept_program_finds_the_defect_and_passes_without(defect: Defect, path: pathlib.Path) -> None:
+    assert finds(defect, load(path))
+
+
+def test_enough_programs_are_kept() -> None:
+    assert len(list(stored(DEFECTS))) >= 12
