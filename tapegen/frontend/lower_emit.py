@@ -65,6 +65,12 @@ def fold(cx: Context, func: Any, args: Iterable[Any]) -> Any:
     return value
 
 
+def _is_python_number(value: Any) -> bool:
+    if isinstance(value, Leaf):
+        return isinstance(value.type, Scalar) and value.type.python
+    return isinstance(value, StaticValue) and is_number(value.value)
+
+
 def emit_call(
     cx: Context,
     func: Callable[..., Any],
@@ -84,7 +90,7 @@ def emit_call(
         return StaticValue(known)
     if type_ is None:
         # a negative number to a whole power given as a float: the type follows from the very numbers
-        exact = type(known) is float and all(isinstance(arg, StaticValue) and is_number(arg.value) for arg in args)
+        exact = type(known) is float and all(map(_is_python_number, args))
         type_ = FLOAT if exact else call_type(cx, func, args, kwargs)
     if isinstance(type_, TupleOf):
         return _emit_tuple(cx, func, args, kwargs, type_, hint)

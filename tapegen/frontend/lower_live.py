@@ -139,8 +139,8 @@ class _Pass:
         return live
 
     def loop(self, stmt: gast.For | gast.While, live: Names, at_break: Names, at_continue: Names) -> Names:
-        self.facts.out[id(stmt)] = live
         left = self.down(stmt.orelse, live, at_break, at_continue)
+        self.facts.out[id(stmt)] = live | left
         exposed = self.block(stmt.body).exposed
         if isinstance(stmt, gast.For):
             head = left | live | (exposed - bound_in(stmt.target))

@@ -178,6 +178,9 @@ class _Reverser:
         self.names = names
         self.cotangents: dict[Var, Cotangent] = {}
         self.views = {var: value for var, value in _views(function.body).items() if not self.scopes.is_merge(var)}
+        self.flattened = frozenset().union(  # places with views that need their elements in the order of C
+            *(facts.effects.roots(var) for var, value in self.views.items() if _flattens(value))
+        )
         self.shadowed: set[Var] = set()  # views whose cotangent is a view
         self.out: list[Stmt] = []  # the backward block being written
         self.scopes_of: dict[Stmt, tuple[Scope, ...]] = {}
@@ -321,6 +324,10 @@ class _Reverser:
                     self.emit(Assign((cot.name,), build.add(cot.name, total)))
         elif total is None:
             self.emit(Assign((cot.name,), build.zero_like(var)))
+        elif is_array and not self.flattened.isdisjoint(self.facts.effects.roots(var)):
+            # a sum may have the order of its terms; the view of the cotangent must be one too
+            self.emit(Assign((cot.name,), build.zero_like(var)))
+            self.emit(Store(cot.name, (), build.without_broadcast(total), accumulate=True))
         else:
             total = _full(total, var)
             if is_array and not (len(cot.pending) > 1 or cot.pending[0].owned or build.is_fresh(total)):
@@ -866,6 +873,10 @@ class _Reverser:
 def _is_read_only(view: Load | Call) -> bool:
     """Whether a view cannot be added to, so that none of it can be made of a cotangent."""
     return isinstance(view, Call) and view.func in (np.diagonal, np.broadcast_to)
+
+
+def _flattens(value: Load | Call) -> bool:
+    return isinstance(value, Call) and value.func in (np.reshape, np.ravel)
 
 
 def _full(total: Expr, var: Var) -> Expr:

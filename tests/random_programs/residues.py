@@ -191,11 +191,10 @@ class Residue:
     # ---- whole numbers: small, fixed by the residue, without a derivative ----
 
     def _small(self, function: Callable[[float], int]) -> int:
-        """What rounding gives: the true number for a short binary fraction, a small formal one for all others."""
-        for bits in range(8):
-            numerator = signed((self.n << bits) % PRIME)
-            if abs(numerator) < 1 << 30:
-                return function(numerator / (1 << bits))
+        """What rounding gives: the true number for a short fraction, a small formal one for all others."""
+        x = ordered(self.n)
+        if abs(x) < 1 << 30:
+            return function(x)
         return _formal(function.__name__, self.n) % 7 - 3
 
     def __int__(self) -> int:
