@@ -259,6 +259,7 @@ class Context:
         self.fixed_origin = False
         self.whole = False  # inside a condition: the expression stays in one piece
         self.effects = 0  # statements so far that may change what an expression means
+        self.mixed: set[Var] = set()  # Python numbers on some paths, float64 of NumPy on others
         self.heads: list[Head] = []
         self.merged_cells: dict[int, Cell] = {}
         self.substitution: dict[Var, Expr] = {}

@@ -109,9 +109,17 @@ def emit_call(
     if not named or cx.whole:
         return Leaf(call, known)
     var = cx.assign(hint or TEMPORARY, call)
+    if cx.mixed and type_ == Scalar("float64", python=False) and _is_mixed(cx, call):
+        cx.mixed.add(var)
     note_view(cx, var, call)
     note_result(cx, var, call)
     return Leaf(var, known)
+
+
+def _is_mixed(cx: Context, call: Call) -> bool:
+    """Whether a result is a Python number where an operand is one that is so on some paths only."""
+    rest = [arg.type for arg in call.args if arg not in cx.mixed]
+    return len(rest) < len(call.args) and all(isinstance(type_, Scalar) and type_.python for type_ in rest)
 
 
 def note_view(cx: Context, var: Var, call: Call) -> None:
@@ -157,7 +165,9 @@ def call_type(cx: Context, func: Callable[..., Any], args: tuple[Any, ...], kwar
     types = tuple(arg_type(cx, arg, exact) for arg in args)
     keywords = {name: arg_type(cx, value, True) for name, value in kwargs.items()}
     try:
-        return result_type(func, types, keywords)
+        found = result_type(func, types, keywords)
+        _check_precision(cx, args, types, found)
+        return found
     except NoResultType as error:
         shown = ", ".join(describe(cx, arg) for arg in args)
         raise cx.refusal(
@@ -165,6 +175,22 @@ def call_type(cx: Context, func: Callable[..., Any], args: tuple[Any, ...], kwar
             f"{callable_text(func)} cannot be applied to {shown}: {error.cause}.",
             "Check the arguments by running the plain function.",
         ) from error.cause
+
+
+def _check_precision(cx: Context, args: tuple[Any, ...], types: tuple[Any, ...], found: Any) -> None:
+    """A Python number leaves a float32 what it is, a float64 of NumPy does not."""
+    if not cx.mixed or getattr(found, "dtype", "") != "float64":
+        return
+    if any(getattr(type_, "dtype", "") == "float32" for type_ in types):
+        for arg in args:
+            if isinstance(arg, Leaf) and arg.expr in cx.mixed:
+                name = arg.expr.name.partition("#")[0]  # type: ignore[union-attr]
+                raise cx.refusal(
+                    BadArgument,
+                    f"'{name}' is a Python number on one path and a float64 of NumPy on another, and meets a float32 "
+                    "here: the precision of the result depends on the path.",
+                    f"Convert it: float({name}), or np.float64({name}).",
+                )
 
 
 def arg_type(cx: Context, value: Any, exact: bool) -> Any:

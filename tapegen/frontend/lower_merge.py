@@ -186,7 +186,12 @@ class Merge:
         if not self.fresh and all(expr == exprs[0] for expr in exprs):
             return values[0]
         type_ = merged_type(base, values)
-        return Leaf(self._var(base, type_))
+        var = self._var(base, type_)
+        if type_ == Scalar("float64", python=False):
+            weak = (isinstance(expr.type, Scalar) and expr.type.python for expr in exprs)
+            if any(weak) or not self.cx.mixed.isdisjoint(exprs):
+                self.cx.mixed.add(var)
+        return Leaf(var)
 
     def _var(self, base: str, type_: Type) -> Var:
         var = self.cx.new_var(base, type_)
@@ -397,6 +402,8 @@ def _weak(name: str, result: Scalar, values: Sequence[Any]) -> Scalar:
     """Python numbers adapt to NumPy's: `0.0` becomes a float32 where the other paths have one."""
     strong = [t for t in map(type_of, values) if isinstance(t, Scalar) and not t.python]
     dtype = np.result_type(*(np.dtype(t.dtype) for t in strong)).name
+    if len({t.dtype for t in strong if is_floating(t)}) > 1:
+        raise Clash(f"'{name}' is a float32 on one path and a float64 on another.", f"Convert it: np.float64({name}).")
     for value in values:
         type_ = type_of(value)
         if not isinstance(type_, Scalar):
@@ -437,7 +444,7 @@ def converted(expr: Expr, type_: Type) -> Expr:
 def same_shape(cx: Context, a: Any, b: Any) -> bool:
     """Whether two templates agree in structure, types and compile-time values (their merges may differ)."""
     if isinstance(a, Leaf) and isinstance(b, Leaf):
-        return a.type == b.type
+        return a.type == b.type and (a.expr in cx.mixed) == (b.expr in cx.mixed)
     if isinstance(a, Maybe) and isinstance(b, Maybe):
         return same_shape(cx, a.value, b.value)
     if isinstance(a, StaticValue) and isinstance(b, StaticValue):

@@ -244,6 +244,11 @@ def flat_result(cx: Context, result: Any) -> tuple[Any, list[Expr]]:
             return Slot(len(exprs) - 1)
         if isinstance(value, Struct):
             return dataclasses.replace(value, children=tuple(map(slots, value.children)), whole=None)
+        if isinstance(value, Choice):
+            first, second = describe(cx, value.first), describe(cx, value.second)
+            raise cx.refusal(
+                BadArgument, f"a result is {first} on one path and {second} on another.", "Return one kind of value."
+            )
         if not isinstance(value, StaticValue):
             raise cx.refusal(BadArgument, "the result is not made of numbers and arrays.", "Return numbers.")
         return value
