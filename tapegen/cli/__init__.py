@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tapegen import api
+from tapegen.cli.rules import table
 from tapegen.cli.signature import example_arguments
 from tapegen.errors import BadArgument, TapegenError
 
@@ -30,9 +31,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     show.add_argument("--wrt", default="0", help="arguments to differentiate with respect to (names or positions)")
     show.add_argument("--form", choices=("pair", "joint", "compiled"), default="pair")
     show.add_argument("--stage", choices=_STAGES, help="print an intermediate program instead")
+    commands.add_parser("rules", help="print the table of derivative rules")
     options = parser.parse_args(argv)
     try:
-        print(_show(options))
+        print(table() if options.command == "rules" else _show(options))
     except TapegenError as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 1

@@ -1,0 +1,100 @@
+"""The table of derivative rules: what `python -m tapegen rules` prints, and what docs/rules.md holds."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import operator
+import textwrap
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from tapegen.rules.registry import Rule, all_rules
+
+_SHAPE = frozenset({"shape", "ndim", "size", "zeros_like", "ones_like", "empty_like", "count_along"})
+_KINDS = {
+    "partials": "local partial derivatives",
+    "linear": "linear: the function itself forwards, its transpose backwards",
+    "pullback": "a pushforward and a pullback",
+    "expands": "a formula in functions that have rules",
+    "inactive": "no derivative by definition",
+}
+
+
+def table() -> str:
+    """All rules as Markdown, area by area."""
+    importlib.import_module("scipy.special")  # its rules are registered once it is there
+    areas: dict[str, list[Rule]] = {}
+    for rule in all_rules():
+        areas.setdefault(_area(rule), []).append(rule)
+    lines = [
+        "# Rules",
+        "",
+        "Printed by `python -m tapegen rules`. Where a derivative would pass through a function that has no",
+    ]
+    lines += ["rule, and is not written in Python, the program is refused.", ""]
+    lines += [f"* **{kind}**: {meaning}." for kind, meaning in _KINDS.items()]
+    for area in sorted(areas, key=lambda name: (name == "inactive", name)):
+        rules = sorted(areas[area], key=_name)
+        lines += ["", f"## {area.replace('_', ' ').capitalize()}", ""]
+        if area == "inactive":
+            lines += textwrap.wrap(", ".join(dict.fromkeys(f"`{_name(rule)}`" for rule in rules)), 118)
+            continue
+        lines += ["| function | kind | modes | the derivative reads |", "|---|---|---|---|"]
+        rows = (f"| `{_name(rule)}` | {rule.kind} | {_modes(rule)} | {_reads(rule)} |" for rule in rules)
+        lines += dict.fromkeys(rows)
+    return "\n".join(lines)
+
+
+def _area(rule: Rule) -> str:
+    return "inactive" if rule.body is None else rule.body.__module__.rpartition(".")[2]
+
+
+def _name(rule: Rule) -> str:
+    """The name by which users call the function; marker functions stand for syntax."""
+    module = getattr(rule.func, "__module__", None) or ("numpy" if isinstance(rule.func, np.ufunc) else "")
+    name = rule.func.__name__
+    if module.startswith("tapegen"):
+        return {"transpose_view": "x.T"}.get(name, name)
+    if module.startswith("scipy.special"):
+        return f"scipy.special.{name}"
+    if module in ("_operator", operator.__name__):
+        return f"operator.{name}"
+    module = module.removeprefix("builtins").replace("numpy", "np")
+    return f"{module}.{name}" if module else name
+
+
+def _modes(rule: Rule) -> str:
+    return "reverse" if rule.kind == "pullback" and rule.pushforward is None else "forward, reverse"
+
+
+def _reads(rule: Rule) -> str:
+    """Parameters whose values the derivatives need; shapes alone do not count."""
+    if rule.kind == "expands":
+        return "what its formula reads"
+    found: dict[str, None] = {}
+    for body in (rule.body, rule.pushforward):
+        if body is not None:
+            found.update(dict.fromkeys(_values_read(body)))
+    linear = rule.wrt if rule.kind == "linear" else ()  # their structure at most
+    values = [name for name in found if not name.endswith(("_bar", "_dot")) and name not in linear]
+    return ", ".join(values) or "nothing"
+
+
+def _values_read(body: Callable[..., Any]) -> Iterable[str]:
+    """Parameters without a default, and `out`, that a body reads otherwise than for their shape."""
+    parameters = inspect.signature(body).parameters.values()
+    wanted = {p.name for p in parameters if p.default is p.empty}
+    tree = ast.parse(textwrap.dedent(inspect.getsource(body)))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute | ast.Name):
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
+            if called in _SHAPE:
+                node.args = []
+        if isinstance(node, ast.Attribute) and node.attr in ("shape", "dtype", "size", "ndim"):
+            node.value = ast.Constant(0)
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    return [p.name for p in parameters if p.name in wanted & names]

@@ -1,0 +1,21 @@
+"""docs/rules.md is what the command prints."""
+
+from __future__ import annotations
+
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).parent.parent
+
+
+def test_the_table_is_up_to_date() -> None:
+    printed = subprocess.run(
+        [sys.executable, "-m", "tapegen", "rules"], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout
+    assert (ROOT / "docs" / "rules.md").read_text(encoding="utf-8") == printed, (
+        "python -m tapegen rules > docs/rules.md"
+    )
+    assert "| `np.linalg.solve` | pullback | forward, reverse | a, out |" in printed
+    assert "| `np.exp` | partials | forward, reverse | out |" in printed
+    assert "| reverse |" not in printed
