@@ -5,6 +5,9 @@ from __future__ import annotations
 import inspect
 import linecache
 import operator
+import platform
+import subprocess
+import sys
 import traceback
 from typing import Any
 
@@ -158,3 +161,23 @@ def test_many_blocks_do_not_exhaust_the_stack() -> None:
     lines = "".join(f"    if x > {k}.5:\n        print(x)\n" for k in range(600))
     text = f"def many(x):\n    y = x\n    if x < 0.0:\n        y = 2.0 * x\n{lines}    return y\n"
     assert build_numba(PythonSource(text, "many", ("many",)))(-3.0) == -6.0
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other allocators keep memory by themselves")
+def test_memory_of_a_call_serves_the_next():
+    """Building a text is enough for arrays of 16 MB in all to cause no page faults when they are made again."""
+    program = """
+import resource, numpy as np
+from tapegen.backend.build import build_numba
+from tapegen.backend.source import PythonSource
+build_numba(PythonSource("def f(): pass", "f", ("f",), {}))
+def faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for array in [np.empty(250_000) for _ in range(8)]:
+        array[:] = 1.0
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+faults()
+print(faults())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 400  # a page for every 4 kB would be 3,900

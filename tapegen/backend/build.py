@@ -14,12 +14,14 @@ text it gets must therefore avoid (numba 0.68):
 
 from __future__ import annotations
 
+import functools
 import linecache
 import warnings
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
+import numpy as np
 from numba import njit
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
@@ -59,6 +61,21 @@ def refuse_long(source: PythonSource) -> None:
         raise CompileLimit(reason, SPLIT)
 
 
+_LARGEST_IN_HEAP = 2**25 - 2**16
+"""Just below the largest size from which glibc learns (32 MB)."""
+
+
+@functools.cache
+def _keep_memory() -> None:
+    """Let memory that a call frees serve the next one.
+
+    Tapes and cotangents are allocated in each call.  glibc gives large blocks back to the system, and taking them anew
+    costs a page fault for every 4 kB, which may be most of the time of a gradient; once a program has freed a block of
+    32 MB, it keeps up to twice that.  The block is never touched, so it costs nothing; elsewhere this does nothing.
+    """
+    np.empty(_LARGEST_IN_HEAP, np.uint8)
+
+
 def build_python(source: PythonSource) -> Callable[..., Any]:
     """The entry function of a text, run by CPython.
 
@@ -87,6 +104,7 @@ def build_numba(source: PythonSource, *, boundscheck: bool | None = None, fastma
     ValueError
         If options are given for a text that has its own.
     """
+    _keep_memory()
     namespace = _run(source)
     if source.decorator is None:
         options: Any = {"boundscheck": boundscheck is not False, "fastmath": bool(fastmath), "error_model": "numpy"}
