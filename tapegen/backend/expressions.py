@@ -284,6 +284,13 @@ class Expressions:
             return ast.Call(self.names.reference(ops.sum_to), [self(x), self(like)], [])
         return ast.Call(self.helpers.sum_to(rank_x, rank_like), [self(x), self(like)], [])
 
+    def _grown(self, call: nodes.Call) -> ast.expr:
+        (tape,) = (self(arg) for arg in call.args)
+        if self.helpers.compiled:
+            return ast.Call(self.helpers.grown(_rank(call.type)), [tape], [])
+        spare = ast.Call(self.names.numpy("empty_like"), [tape], [])
+        return ast.Call(self.names.numpy("concatenate"), [ast.Tuple([tape, spare])], [])
+
     def _strong_mul(self, call: nodes.Call) -> ast.expr:
         cotangent, partial = call.args
         if self.marks:
@@ -338,5 +345,6 @@ _SYNTAX: dict[Any, Callable[[Expressions, nodes.Call], ast.expr | None]] = {
     ops.fstring: Expressions._fstring,
     ops.primal_as: Expressions._primal_as,
     ops.sum_to: Expressions._sum_to,
+    ops.grown: Expressions._grown,
     ops.strong_mul: Expressions._strong_mul,
 }

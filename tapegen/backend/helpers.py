@@ -7,7 +7,7 @@ import ast
 from tapegen.backend.namespace import Namespace
 
 _COUNTERS = "ijklmnopqr"
-LOCALS_OF_HELPERS = frozenset({"x", "like", "total", "lead", "axes", *_COUNTERS})
+LOCALS_OF_HELPERS = frozenset({"x", "like", "total", "lead", "axes", "longer", *_COUNTERS})
 """Variables of the functions below, which no module may be called."""
 
 
@@ -27,6 +27,7 @@ class Helpers:
         self.compiled = compiled
         self.texts: dict[str, list[str]] = {}  # name -> lines of the function
         self._functions: dict[tuple[int, ...], str] = {}
+        self._growing: dict[int, str] = {}
 
     def sum_to(self, rank: int, rank_like: int) -> ast.expr:
         """The function that undoes broadcasting, for operands of these ranks (one or more)."""
@@ -49,6 +50,29 @@ class Helpers:
                 f"    return {np}.zeros_like(x)[tuple(slice(None, None, -1 if k < 0 else 1) for k in x.strides)]",
             ]
         return ast.Name(self._functions[key])
+
+    def grown(self, rank: int) -> ast.expr:
+        """The function that makes room on a full tape of this rank."""
+        if rank not in self._growing:
+            name = self.names.fresh("grown" if rank == 1 else f"grown_{rank}d")
+            self._growing[rank] = name
+            self.texts[name] = self._grown(name, rank)
+        return ast.Name(self._growing[rank])
+
+    def _grown(self, name: str, rank: int) -> list[str]:
+        np = ast.unparse(self.names.module("numpy"))
+        shape = ", ".join(["2 * x.shape[0]", *(f"x.shape[{axis}]" for axis in range(1, rank))])
+        shape = shape if rank == 1 else f"({shape})"
+        lines = [
+            f"def {name}(x):",
+            '    """A copy of `x` with room for twice as many items."""',
+            f"    longer = {np}.empty({shape}, x.dtype)",
+        ]
+        axes = _COUNTERS[:rank]
+        for axis, letter in enumerate(axes):
+            lines.append(f"{'    ' * (axis + 1)}for {letter} in range(x.shape[{axis}]):")
+        index = ", ".join(axes)
+        return [*lines, f"{'    ' * (rank + 1)}longer[{index}] = x[{index}]", "    return longer"]
 
     def _sum_of_rank(self, name: str, rank: int, rank_like: int) -> list[str]:
         np = ast.unparse(self.names.module("numpy"))

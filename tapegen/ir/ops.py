@@ -111,6 +111,11 @@ def exact(value: int) -> int:
     return value
 
 
+def grown(tape: np.ndarray) -> np.ndarray:
+    """A copy with room for twice as many items (and anything in that room)."""
+    return np.concatenate((tape, np.empty_like(tape)))
+
+
 def primal_as(value: Any, formula: Any) -> Any:
     """`value`, differentiated as `formula`: how a function whose rule is an expansion keeps its own primal."""
     return value

@@ -323,9 +323,7 @@ class _Layout:
         extent = Call(ops.dim, (tape.store, Const(0)), (), INT)
         longer: list[Stmt] = []
         for other in self.counted[id(tape.scope)]:
-            spare = Call(np.empty_like, (other.store,), (), other.store.type)
-            value = Call(np.concatenate, (Tuple((other.store, spare)),), (), other.store.type)
-            longer.append(Assign((other.store,), value))
+            longer.append(Assign((other.store,), Call(ops.grown, (other.store,), (), other.store.type)))
         return If(Call(operator.gt, (tape.counter, extent), (), BOOL), tuple(longer))
 
     def _backward(self, block: Block) -> Block:

@@ -208,6 +208,9 @@ class Nests(Writer):
         """`target = value` of an array."""
         if isinstance(value, Call) and value.func is ops.primal_as:
             value = value.args[0]
+        if isinstance(value, Call) and value.func is ops.grown:
+            self._grow(target, value)
+            return
         if self._reads(value, target):  # the old array is read until the new one is complete
             var = self.fresh(target.name, target.type)
             self.assign_array(var, value)
@@ -230,6 +233,14 @@ class Nests(Writer):
             self._assign_view(target, value)
         else:
             self._assign_new(target, value)
+
+    def _grow(self, target: Var, value: Call) -> None:
+        """More room for items of the same shape."""
+        (tape,) = value.args
+        assert isinstance(tape, Var)
+        extents = self.array(tape).extents[1:]
+        self.call_new(target, value)
+        self.facts.set_shape(target, (self.sizes(target)[0], *extents))
 
     def _assign_view(self, target: Var, value: Expr) -> None:
         if isinstance(value, Load):
