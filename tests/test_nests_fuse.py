@@ -70,6 +70,34 @@ def f(u, v, n):
 """.replace("f(u, v, n)", "f(u, v, w, n)")
 
 
+LIVES = """
+def f(x, n):
+    a = x + 1.0
+    b = a*2.0
+    s = 0.0
+    for k in range(n):
+        if k == 3:
+            a = b*0.5
+            break
+        a = b + a
+        c = a*a
+        if k == 1:
+            b = x*3.0
+            c = b + c
+            continue
+        s = s + np.sum(c)
+        b = c - a
+        v = b[1:]
+        v += 1.0
+    r = a + b
+    a = r*r
+    b = a - x
+    a = b + 1.0
+    b, a = a, b
+    return np.sum(a) + s, b
+"""
+
+
 def test_a_chain_is_one_loop_without_arrays() -> None:
     text = lowered_text(CHAIN, *vectors(2, 5))
     assert text.count("for ") == 1
@@ -86,6 +114,7 @@ def test_shifted_additions_are_one_loop_each() -> None:
 def test_numbers_stay() -> None:
     assert_same(CHAIN, *(vectors(2, n) for n in (0, 1, 7) if n != 1), (np.ones(3), np.ones(4)))
     assert_same(ORDER, *(vectors(2, n) for n in (2, 3, 8)))
+    assert_same(LIVES, *((*vectors(1, 4), n) for n in range(6)))
     assert_same(COLUMNS, (R.random((4, 3)), *vectors(1, 4)), (R.random((4, 0)), *vectors(1, 4)))
     sizes = ((9, 5, 8), (3, 2, 4), (2, 4, 3), (4, 1, 5), (5, 3, 3))
     assert_same(STENCIL, *((*vectors(2, n), R.random((a, b)), k) for n, a, b in sizes for k in (0, 1, 3)))

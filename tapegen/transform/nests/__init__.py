@@ -12,7 +12,7 @@ arrays in between; what the program does, and which errors it raises, is what Nu
 * `reductions`, `products`, `joins`, `calls` - what is more than a rule for elements
 * `scalars`, `counting`, `overflow` - numbers: precision as NumPy has it, errors as Python raises them
 * `views` - names for parts of arrays
-* `fuse`, `gather`, `accesses` - nests put together, stencils' cotangents gathered, arrays that become numbers
+* `lifetimes` - a name for each life of an array; `fuse`, `gather`, `accesses` - fewer loops and arrays
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from tapegen.ir.nodes import Function
 from tapegen.transform.nests import arrange, calls, joins, products, reductions  # noqa: F401  (they fill the tables)
 from tapegen.transform.nests.driver import Nests
 from tapegen.transform.nests.fuse import fuse
+from tapegen.transform.nests.lifetimes import apart
 from tapegen.transform.nests.overflow import marked
 from tapegen.transform.nests.writer import NoCompiledForm
 
@@ -51,4 +52,4 @@ def scalarise(function: Function, *, boundscheck: bool = True, wide: bool = Fals
     NoCompiledForm
         If a call is neither lowered nor taken by numba.
     """
-    return fuse(Nests(marked(function, wide=wide), boundscheck).run())
+    return fuse(apart(Nests(marked(function, wide=wide), boundscheck).run()))

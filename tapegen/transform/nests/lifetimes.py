@@ -1,0 +1,113 @@
+"""Names of arrays for one life each, and none for arrays that nothing reads.
+
+The backward sweep gives new values to names of the forward sweep.  Where such a name is made anew in a block and not
+read after it, it gets a name of its own there; views and new arrays that nobody reads are not made.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+
+from tapegen.ir import ops, rewrite
+from tapegen.ir.names import NameSupply
+from tapegen.ir.nodes import Assign, Block, Break, Call, Continue, For, Function, If, Load, Return, Stmt, Var, While
+from tapegen.ir.types import Array
+
+
+def apart(function: Function) -> Function:
+    """The same program with a name for each life of an array."""
+    return replace(function, body=_Lives(function).block(function.body, set())[0])
+
+
+class _Lives:
+    def __init__(self, function: Function) -> None:
+        names = {param.name for param in function.params} | {name for name, _ in function.globals} | {function.name}
+        self.made: Counter[Var] = Counter(function.params)
+        for stmt in rewrite.statements(function.body):
+            names |= {var.name for var in rewrite.defines(stmt)}
+            self.made.update(var for var in rewrite.defines(stmt) if isinstance(var.type, Array))
+        self.names = NameSupply(names)
+        self.leaving: list[set[Var]] = []  # for each loop around, what is read after a Break or Continue
+
+    def block(self, block: Block, live: set[Var]) -> tuple[Block, set[Var]]:
+        """The block, and the arrays that are read in it or after it before they are made; `live` are those after it."""
+        jumps = any(isinstance(stmt, Break | Continue) for stmt in rewrite.statements(block))
+        escaping = live | (self.leaving[-1] if jumps and self.leaving else set())
+        out: list[Stmt] = []  # in reverse
+        end: dict[Var, int] = {}  # how much of it stands behind the next time that a name is made
+        for stmt in reversed(block):
+            stmt, live, gone = self._statement(stmt, live)
+            if gone:
+                continue
+            for var in _made(stmt):
+                life = tuple(out[end.get(var, 0) :])
+                end[var] = len(out) + 1
+                if var not in escaping and self._lives_elsewhere(var, life):
+                    own = {var: Var(self.names.fresh(var.name), var.type)}
+                    out[len(out) - len(life) :] = rewrite.rename_block(life, own)
+                    assert isinstance(stmt, Assign)
+                    stmt = replace(stmt, targets=(own[var],))
+                escaping = escaping - {var}
+            out.append(stmt)
+        return tuple(reversed(out)), live
+
+    def _lives_elsewhere(self, var: Var, life: Block) -> bool:
+        """Whether a name is made more often than at the start of a life and in it."""
+        return self.made[var] > 1 + sum(var in rewrite.defines(stmt) for stmt in rewrite.statements(life))
+
+    def _statement(self, stmt: Stmt, live: set[Var]) -> tuple[Stmt, set[Var], bool]:
+        reads = _arrays_read(stmt)
+        match stmt:
+            case For() | While():
+                head = live | reads | _exposed(stmt.body)
+                self.leaving.append(head)
+                body, _ = self.block(stmt.body, head)
+                self.leaving.pop()
+                return rewrite.with_blocks(stmt, (body,)), head, False
+            case If(_, body, orelse):
+                sides = [self.block(side, live) for side in (body, orelse)]
+                new = rewrite.with_blocks(stmt, tuple(side for side, _ in sides))
+                return new, sides[0][1] | sides[1][1] | reads, False
+            case Break() | Continue():
+                return stmt, set(self.leaving[-1]), False
+            case Return():
+                return stmt, reads, False
+            case Assign((target,), value) if isinstance(target.type, Array):
+                if target not in live and _is_idle(value):
+                    return stmt, live, True
+        return stmt, (live - set(rewrite.defines(stmt))) | reads, False
+
+
+def _arrays_read(stmt: Stmt) -> set[Var]:
+    found = {var for part in rewrite.headers(stmt) for var in rewrite.free_vars(part)}
+    return {var for var in found if isinstance(var.type, Array)}
+
+
+def _made(stmt: Stmt) -> list[Var]:
+    """The array that a statement makes without reading the name's old value."""
+    if isinstance(stmt, Assign) and len(stmt.targets) == 1 and isinstance(stmt.targets[0].type, Array):
+        (target,) = stmt.targets
+        return [] if target in rewrite.free_vars(stmt.value) else [target]
+    return []
+
+
+def _is_idle(value: object) -> bool:
+    """Whether nothing is lost where a value is not made."""
+    if isinstance(value, Call):
+        return value.func in (np.empty, np.zeros, np.copy, np.transpose, ops.transpose_view)
+    return isinstance(value, Var | Load)
+
+
+def _exposed(body: Block) -> set[Var]:
+    """Arrays that a trip of a loop may read before it makes them."""
+    found: set[Var] = set()
+    made: set[Var] = set()
+    for stmt in body:
+        own = _made(stmt)
+        for inner in rewrite.statements((stmt,)):
+            found |= _arrays_read(inner) - made
+        made.update(own)
+    return found
