@@ -76,6 +76,7 @@ def _concatenate(w: Writer, call: Call, target: Var) -> None:
     if axis == Const(None):
         parts = [_in_a_row(w, expr, part) for expr, part in zip(sequence.items, parts, strict=True)]
         axis = None
+    parts = [part if part.rank else with_unit_axes(part, (0,)) for part in parts]  # a number that np.ravel was given
     (k,) = axes_of(w, Const(0) if axis is None else axis, parts[0].rank)
     join(w, parts, k, target)
 
@@ -83,6 +84,9 @@ def _concatenate(w: Writer, call: Call, target: Var) -> None:
 @handles(FILL, np.stack)
 def _stack(w: Writer, call: Call, target: Var) -> None:
     sequence, axis = arguments(w, call, "arrays", "axis")
+    if isinstance(sequence.type, ListOf) and axis in (None, Const(0)):
+        _array(w, Call(np.array, (sequence,), (), call.type), target)
+        return
     parts = _parts(w, sequence)
     (k,) = axes_of(w, Const(0) if axis is None else axis, parts[0].rank + 1)
     join(w, [with_unit_axes(part, (k,)) for part in parts], k, target)
