@@ -54,6 +54,22 @@ def copied(items: Any) -> Any:
     return made
 
 
+def joined(items: Any, more: Any) -> Any:
+    """`items + more` of lists of which one grows."""
+    made = []
+    for item in items:
+        made.append(item)
+    for item in more:
+        made.append(item)
+    return made
+
+
+def extended(items: Any, more: Any) -> None:
+    """`items.extend(more)` with a number of items that is known at run time."""
+    for k in range(len(more)):  # as many as there are now: `items` may be `more`
+        items.append(more[k])
+
+
 def sliced(items: Any, lo: Any, hi: Any) -> Any:
     """`items[lo:hi]` of a growing list."""
     size = len(items)

@@ -11,6 +11,7 @@ import gast
 import numpy as np
 
 from tapegen.errors import NotDifferentiable
+from tapegen.frontend import builtin_texts
 from tapegen.frontend.lower_call import call_value, has_method, method
 from tapegen.frontend.lower_capture import capture, captured_child, is_fixed_module
 from tapegen.frontend.lower_choice import split
@@ -316,6 +317,10 @@ def _own(cx: Context, owner: Any) -> Ref:
 @method("list", "extend")
 def _extend(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     owner, values = args
+    is_array = isinstance(values, Leaf) and isinstance(values.type, Array)
+    if is_array or run_list_of(cx, values) is not None:
+        cx.call(cx, StaticValue(builtin_texts.extended), (_own(cx, owner), values), {})
+        return StaticValue(None)
     for value in spread(cx, values):
         append(cx, _own(cx, owner), value)
     return StaticValue(None)
@@ -351,7 +356,7 @@ def _clear(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | Non
 
 @method("list", "copy")
 def _copy(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
-    return cx.new_cell(list_of(_children(cx, args[0], "copy")))
+    return cx.call(cx, StaticValue(list), (args[0],), {})
 
 
 def _children(cx: Context, owner: Any, name: str) -> tuple[Any, ...]:

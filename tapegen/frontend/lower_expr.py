@@ -13,6 +13,7 @@ from typing import Any
 import gast
 
 from tapegen.errors import BadArgument, NotDifferentiable, UnsupportedSyntax
+from tapegen.frontend import builtin_texts
 from tapegen.frontend.lower_capture import capture
 from tapegen.frontend.lower_choice import split
 from tapegen.frontend.lower_context import (
@@ -37,6 +38,7 @@ from tapegen.frontend.lower_values import (
     named,
     not_,
     poison_check,
+    run_list_of,
     static,
     struct_of,
     truth,
@@ -336,6 +338,11 @@ def _as_array(cx: Context, value: Any) -> Any:
 def _on_containers(cx: Context, func: Any, left: Any, right: Any) -> Any:
     """Concatenation and repetition of tuples and lists; None when it is neither."""
     a, b = struct_of(cx, left), struct_of(cx, right)
+    if func is operator.add and (run_list_of(cx, left) is not None or run_list_of(cx, right) is not None):
+        sides = ((left, a), (right, b))
+        if all(run_list_of(cx, value) is not None or (c is not None and c.kind == "list") for value, c in sides):
+            return cx.call(cx, StaticValue(builtin_texts.joined), (left, right), {})
+        return None
     if func is operator.add and a is not None and b is not None and a.kind == b.kind and a.kind in ("tuple", "list"):
         return _sequence(cx, a.kind, (*a.children, *b.children))
     if func is operator.mul:

@@ -10,6 +10,7 @@ import gast
 import numpy as np
 
 from tapegen.errors import NotDifferentiable, UnsupportedSyntax
+from tapegen.frontend import builtin_texts
 from tapegen.frontend.lower_compare import condition
 from tapegen.frontend.lower_context import (
     Builder,
@@ -291,6 +292,9 @@ def _combine(cx: Context, func: Any, old: Any, value: Any, hint: str) -> Any:
     if isinstance(old, Ref) and func is operator.add:
         content = struct_of(cx, old)
         if content is None or content.kind == "list":
+            if length(cx, value) is not None:
+                cx.call(cx, StaticValue(builtin_texts.extended), (old, value), {})
+                return None
             for part in spread(cx, value):
                 append(cx, old, part)
             return None
