@@ -1,6 +1,7 @@
 """tapegen: gradients of ordinary Python functions as readable, compiled Python."""
 
 from tapegen.api import Differentiable, differentiable, grad, jvp, value_and_grad, vjp
+from tapegen.backend.watch import debug_nans
 from tapegen.errors import (
     AliasError,
     BadArgument,
@@ -10,6 +11,7 @@ from tapegen.errors import (
     MissingRule,
     NameConflict,
     NotDifferentiable,
+    NotFinite,
     PerformanceWarning,
     SourceUnavailable,
     TapegenError,
@@ -30,6 +32,7 @@ __all__ = [
     "MissingRule",
     "NameConflict",
     "NotDifferentiable",
+    "NotFinite",
     "PerformanceWarning",
     "SourceUnavailable",
     "TapeMemoryError",
@@ -37,6 +40,7 @@ __all__ = [
     "UnsupportedSyntax",
     "check_grads",
     "check_rule",
+    "debug_nans",
     "differentiable",
     "expands",
     "grad",

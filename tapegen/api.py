@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from tapegen.backend.extension import make_known
+from tapegen.backend.watch import watching
 from tapegen.errors import BadArgument
 from tapegen.frontend.callables import unwrap
 from tapegen.inspection import Inspection
@@ -70,7 +71,7 @@ class Differentiable:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The value, as plain Python gives it."""
-        if self.options.backend == "python":
+        if self.options.backend == "python" and not watching():
             return self.python(*args, **kwargs)
         return self._specialise(args, kwargs).value()
 

@@ -149,6 +149,10 @@ class AliasError(TapegenError, ValueError):
     """Two names for the same memory, one of them written, in a way that cannot be followed."""
 
 
+class NotFinite(TapegenError, FloatingPointError):
+    """A NaN or an infinity has been made, and `debug_nans` is in force."""
+
+
 class TapeMemoryError(TapegenError, MemoryError):
     """The recorded values exceed the memory that may be used."""
 

@@ -16,7 +16,8 @@ from tapegen.analysis.magnitudes import ARGUMENT_BITS
 from tapegen.backend.build import build_numba, build_python, compile_failure, decorator_text, error_line, refuse_long
 from tapegen.backend.emit import emit
 from tapegen.backend.source import PythonSource
-from tapegen.errors import BadArgument, BuildError, CompileLimit, PerformanceWarning, Span
+from tapegen.backend.watch import MadeNonFinite, run_watched, watching, without_garbage
+from tapegen.errors import BadArgument, BuildError, CompileLimit, NotFinite, PerformanceWarning, Span
 from tapegen.frontend.lower import Lowered
 from tapegen.frontend.structure import Abstract, Leaf, Slot, StaticValue, Struct, leaves_of
 from tapegen.ir.depth import deep
@@ -200,6 +201,8 @@ class Program:
 
     def run(self, name: str, function: Function, arguments: list[Any]) -> tuple[Any, ...]:
         """Run one of the programs, building it first if need be."""
+        if watching():
+            return self._watch(function, arguments)
         wide = self.options.backend != "python" and any(
             type(value) is int and not -_WIDE < value < _WIDE for value in arguments
         )
@@ -225,16 +228,24 @@ class Program:
             self._built[key] = build_python(self.text(function))
         return _called(self._built[key], arguments)
 
+    def _watch(self, function: Function, arguments: list[Any]) -> tuple[Any, ...]:
+        source = self.text(without_garbage(function))
+        try:
+            return _called(lambda *given: run_watched(source, list(given)), arguments)
+        except MadeNonFinite as error:
+            span, backward = _place(source, error.line)
+            raise NotFinite(
+                f"{'in the gradient: ' if backward else ''}{error}.",
+                "Look at the operands of this line; docs/conventions.md says what derivatives are at kinks and poles.",
+                span or self.lowered.function.origin,
+            ) from None
+
     def place(self, error: BaseException) -> tuple[Span | None, bool]:
         """The user's place behind an error of generated code, and whether the backward sweep raised it."""
         for source in self._sources.values():
             line = error_line(source, error.__traceback__)
             if line:
-                before = source.text.splitlines()[:line]
-                backward = source.entry.endswith("_pullback") or any(compiler.BACKWARD in text for text in before)
-                while backward and source.origin(line) is None and compiler.BACKWARD not in before[line - 1]:
-                    line -= 1  # the user's statement stands as a comment on the lines that belong to it
-                return source.origin(line), backward
+                return _place(source, line)
         return None, False
 
     def _build(self, key: str, function: Function, *, wide: bool) -> Callable[..., Any]:
@@ -255,6 +266,15 @@ class Program:
         message = f"{where}{reason.rstrip('.')}; the generated Python of {function.name} runs uncompiled"
         warnings.warn(message, PerformanceWarning, stacklevel=frames_of_tapegen())
         return build_python(self.text(function))
+
+
+def _place(source: PythonSource, line: int) -> tuple[Span | None, bool]:
+    """The user's place behind a line, and whether it belongs to the backward sweep."""
+    before = source.text.splitlines()[:line]
+    backward = source.entry.endswith("_pullback") or any(compiler.BACKWARD in text for text in before)
+    while backward and source.origin(line) is None and compiler.BACKWARD not in before[line - 1]:
+        line -= 1  # the user's statement stands as a comment on the lines that belong to it
+    return source.origin(line), backward
 
 
 def frames_of_tapegen() -> int:

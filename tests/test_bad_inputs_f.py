@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 import scipy.special
 
+import tapegen as tg
 from tapegen import differentiable
-from tapegen.errors import BadArgument
+from tapegen.errors import BadArgument, NotFinite
 from tests.bad_inputs import both, raises_as_python
 
 INF, NAN = math.inf, math.nan
@@ -110,6 +111,56 @@ def test_f86_finite_factors_are_not_suppressed(backend: str) -> None:
     derived = differentiable(lambda x: np.sin(x) ** 2, backend=backend)
     assert derived.grad(0.0) == 0.0
     assert derived.grad(1e-5) == pytest.approx(2e-5, rel=1e-9)
+
+
+# ---- 88: where it comes from ---------------------------------------------------------------------------------------
+
+
+def makes_nan(x: np.ndarray, k: float) -> Any:
+    best = np.inf
+    total = 0.0
+    for i in range(x.size):
+        y = np.sqrt(x[i])
+        best = min(best, y)
+        total += np.log(y) * k
+    return total + best
+
+
+@both
+def test_f88_the_first_line_that_makes_a_nan_is_named(backend: str) -> None:
+    derived = differentiable(makes_nan, backend=backend)
+    start = makes_nan.__code__.co_firstlineno
+    fine = derived.value_and_grad(np.array([1.0, 4.0]), 2.0)
+    cases = [
+        ([1.0, -1.0], 2.0, 4, "this makes a NaN in 'y'", "y = np.sqrt(x[i])"),
+        ([1.0, 0.0], 2.0, 6, "this makes an infinity", "total += np.log(y) * k"),
+    ]
+    for x, k, line, reason, text in cases:
+        for call in (derived, derived.grad, derived.vjp):
+            with tg.debug_nans(), pytest.raises(NotFinite, match=reason) as caught:
+                call(np.array(x), k)
+            assert caught.value.span is not None
+            assert caught.value.span.line == start + line
+            assert caught.value.span.text() == text
+    with tg.debug_nans():
+        np.testing.assert_equal(derived.value_and_grad(np.array([1.0, 4.0]), 2.0), fine)
+        derived.grad(np.array([NAN, 1.0]), 2.0)  # it was there before
+
+
+def steep(x: float) -> Any:
+    y = np.sqrt(x)
+    return y * 3.0
+
+
+@both
+def test_f88_the_gradient_alone(backend: str) -> None:
+    derived = differentiable(steep, backend=backend)
+    with tg.debug_nans():
+        assert derived(np.float64(0.0)) == 0.0
+        with pytest.raises(NotFinite, match="in the gradient: this makes an infinity") as caught:
+            derived.grad(np.float64(0.0))
+    assert caught.value.span is not None
+    assert derived.grad(np.float64(0.0)) == INF
 
 
 # ---- 89 to 91: numbers of Python and of NumPy ----------------------------------------------------------------------
