@@ -59,6 +59,7 @@ def test_gradients_agree_with_the_oracles(profile: str, part: int) -> None:
 
 
 @pytest.mark.compiled
+@pytest.mark.compiled
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_compiled_gradients_agree_with_the_oracles(chunk: int) -> None:

@@ -249,7 +249,7 @@ class DualNumpy:
         """A reduction with the given partial derivative for each entry."""
         if not self.dual.real:
             return self.dual.fit(out, self.dual.np.sum(weight * x.t, axis=axis, keepdims=keepdims), None)
-        MONITOR.partial(weight)
+        MONITOR.partial(weight, x.t)
         size = np.abs(weight) if size is None else size
         t = np.sum(np.where(x.t == 0.0, 0.0, weight * x.t), axis=axis, keepdims=keepdims)
         return self.dual.fit(out, t, np.sum(size * x.s, axis=axis, keepdims=keepdims))

@@ -34,6 +34,7 @@ class Monitor:
     margin: float = math.inf  # the smallest relative distance of two compared numbers
     near: float = math.inf  # the same without equal numbers, which are mostly equal by construction
     nonfinite: bool = False  # a partial derivative was infinite or NaN
+    dropped: bool = False  # ... where the tangent was zero, though the cotangent need not be
     tie: bool = False  # a maximum or minimum was taken of equal numbers
 
     def compared(self, a: Any, b: Any) -> None:
@@ -49,9 +50,11 @@ class Monitor:
         self.compared(np.asarray(x, dtype=np.float64), np.rint(np.asarray(x, dtype=np.float64)))
         self.compared(np.asarray(x, dtype=np.float64), np.floor(np.asarray(x, dtype=np.float64)) + 0.5)
 
-    def partial(self, p: Any) -> None:
-        if not np.all(np.isfinite(p)):
+    def partial(self, p: Any, t: Any) -> None:
+        infinite = ~np.isfinite(p)
+        if np.any(infinite):
             self.nonfinite = True
+            self.dropped |= bool(np.any(infinite & np.equal(t, 0.0)))
 
 
 MONITOR = Monitor()
@@ -59,7 +62,8 @@ MONITOR = Monitor()
 
 def reset_monitor() -> Monitor:
     """Start a new run."""
-    MONITOR.margin, MONITOR.near, MONITOR.nonfinite, MONITOR.tie = math.inf, math.inf, False, False
+    MONITOR.margin, MONITOR.near = math.inf, math.inf
+    MONITOR.nonfinite, MONITOR.dropped, MONITOR.tie = False, False, False
     return MONITOR
 
 
@@ -143,7 +147,7 @@ class Dual:
             if not isinstance(x, Dual):
                 continue
             p = np.asarray(partial, dtype=np.float64)
-            MONITOR.partial(p)
+            MONITOR.partial(p, x.t)
             zero = np.equal(x.t, 0.0)
             t = t + np.where(zero, 0.0, p * x.t)
             size = np.maximum(np.abs(p), np.abs(magnitude[0])) if magnitude else np.abs(p)
