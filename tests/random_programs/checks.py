@@ -336,8 +336,8 @@ class Check:
     def judge(self, oracle: str, form: str, left: float, right: float, scale: float, truth: Derivative) -> None:
         if not (np.isfinite(left) and np.isfinite(right) and np.isfinite(scale)):
             overflow = not finite(truth.result_values()) or not np.isfinite(scale)
-            # an infinite partial that the program masks is masked by the duals and must be by a zero cotangent; one that
-            # meets a tangent of zero tells nothing about the cotangent
+            # an infinite partial that the program masks is masked by the duals and must be by a zero cotangent; one
+            # that meets a tangent of zero tells nothing about the cotangent
             lost = truth.monitor.nonfinite and (truth.monitor.dropped or not np.isfinite(left))
             if lost or overflow or (not np.isfinite(left) and not np.isfinite(right)):
                 self.verdict.skipped[f"{oracle} not finite"] += 1
