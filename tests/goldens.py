@@ -111,7 +111,7 @@ class Derived:
         return self.call._result(results)
 
     def gradient_of(self, gradients: tuple[Any, ...]) -> Any:
-        return self.call._gradient(dict(zip(self.stages.wrt, gradients, strict=True)))
+        return self.call._gradient(self.stages.wrt, gradients)
 
     def results(self) -> int:
         """How many values the program returns."""
