@@ -57,7 +57,8 @@ class Item:
 
     @property
     def is_check(self) -> bool:
-        return isinstance(self.stmt, If) and not self.stmt.orelse and isinstance(self.stmt.body[-1], Raise)
+        body = self.stmt.body if isinstance(self.stmt, If) and not self.stmt.orelse else ()
+        return bool(body) and isinstance(body[-1], Raise)
 
     @property
     def is_plain(self) -> bool:
