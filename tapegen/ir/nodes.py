@@ -18,6 +18,9 @@ class Var:
     name: str
     type: Type
 
+    def __hash__(self) -> int:  # a name has one type
+        return hash(self.name)
+
 
 @dataclass(frozen=True, slots=True)
 class Const:

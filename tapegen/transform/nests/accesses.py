@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-
-import numpy as np
+from functools import cached_property
 
 from tapegen.ir import ops, rewrite
 from tapegen.ir.nodes import (
@@ -25,10 +24,10 @@ from tapegen.ir.nodes import (
     Var,
 )
 from tapegen.ir.types import Array, ListOf, Scalar
-from tapegen.transform.nests.affine import Affine, linear
+from tapegen.transform.nests.affine import linear
 from tapegen.transform.nests.sharing import sources
 
-ALLOCATIONS = (np.empty, np.zeros)
+Effects = tuple[set[Var], set[Var], set[Var]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +65,7 @@ class Nest:
     def counters(self) -> tuple[Var, ...]:
         return tuple(loop.target for loop in self.loops)
 
-    @property
+    @cached_property
     def stmt(self) -> For:
         """The nest as a statement."""
         body = self.body
@@ -164,6 +163,7 @@ class Memory:
 
     def __init__(self, function: Function) -> None:
         self._leader: dict[Var, Var] = {}
+        self._effects: dict[Stmt, Effects] = {}
         self._made: dict[Var, list[Stmt]] = {}
         self.uses: dict[Var, int] = {}  # how often an array is mentioned
         self.padded: set[Var] = set()  # arrays with a margin of zeros
@@ -202,6 +202,12 @@ class Memory:
         made = self._made.get(var, [])
         shared = var in self._leader or var in self._leader.values()
         return made[0] if len(made) == 1 and not shared else None
+
+    def effects(self, stmt: Stmt) -> Effects:
+        """What a statement reads, assigns and stores into."""
+        if stmt not in self._effects:
+            self._effects[stmt] = _effects(stmt)
+        return self._effects[stmt]
 
     def _join(self, a: Var, b: Var) -> None:
         a, b = self.group(a), self.group(b)
@@ -267,8 +273,8 @@ def _never_meet(a: tuple[Expr, ...], b: tuple[Expr, ...], varying: set[Var]) -> 
 
 def independent(a: Stmt, b: Stmt, memory: Memory) -> bool:
     """Whether two statements may change places."""
-    reads_a, defs_a, writes_a = effects(a)
-    reads_b, defs_b, writes_b = effects(b)
+    reads_a, defs_a, writes_a = memory.effects(a)
+    reads_b, defs_b, writes_b = memory.effects(b)
     if defs_a & (reads_b | defs_b) or defs_b & reads_a:
         return False
     touched_a = {memory.group(var) for var in reads_a | writes_a if _is_place(var)}
@@ -278,7 +284,7 @@ def independent(a: Stmt, b: Stmt, memory: Memory) -> bool:
     )
 
 
-def effects(stmt: Stmt) -> tuple[set[Var], set[Var], set[Var]]:
+def _effects(stmt: Stmt) -> Effects:
     """Names whose value a statement reads (of arrays: the elements too), names it assigns, arrays it stores into."""
     reads: set[Var] = set()
     defs: set[Var] = set()
@@ -291,12 +297,3 @@ def effects(stmt: Stmt) -> tuple[set[Var], set[Var], set[Var]]:
         if isinstance(inner, Store):
             writes.add(inner.array)
     return reads, defs, writes
-
-
-def offset(item: Expr, counter: Var) -> Affine | None:
-    """What an index item adds to a counter."""
-    form = linear(item)
-    if form.coefficient(counter) != 1:
-        return None
-    rest = form.without(counter)
-    return None if any(counter in rewrite.free_vars(atom) for atom in rest.atoms) else rest
