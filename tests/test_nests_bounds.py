@@ -1,0 +1,71 @@
+"""Compiled text holds its own checks of indices: without numba's, what is out of bounds still raises."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tapegen.backend.build import build_numba, decorator_text
+from tapegen.backend.emit import emit
+from tapegen.transform.nests import scalarise
+from tests.nests_reader import read
+
+pytestmark = pytest.mark.compiled
+
+PROGRAM = """
+def f(x, m, ids, k, which):
+    s = 0.0
+    if which == 0:
+        s = x[k]
+    if which == 1:
+        x[k] = 2.0
+    if which == 2:
+        x[k] += 2.0
+    if which == 3:
+        for i in range(4):
+            s = s + x[i + k]
+    if which == 4:
+        for i in range(3, -1, -1):
+            x[i - k] = 1.0
+    if which == 5:
+        y = x[ids]
+        s = np.sum(y)
+    if which == 6:
+        row = m[k]
+        s = row[0] + np.sum(row)
+    if which == 7:
+        m[:, k] = x[:3]
+    if which == 8:
+        v = x[1:3]
+        s = v[k]
+    if which == 9:
+        m[1, k] = 1.0
+    if which == 10:
+        x[ids] = 3.0
+    return s
+"""
+
+
+def outcome(func: Any, k: int, which: int) -> tuple[Any, ...]:
+    x, m, ids = np.arange(4.0), np.arange(6.0).reshape(3, 2), np.array([0, k])
+    try:
+        s = func(x, m, ids, k, which)
+    except IndexError:
+        return ("IndexError",)
+    return (float(s), x.tolist(), m.tolist())
+
+
+def test_indices_are_checked_by_the_text() -> None:
+    args = (np.arange(4.0), np.arange(6.0).reshape(3, 2), np.array([0, 1]), 0, 0)
+    func = build_numba(emit(scalarise(read(PROGRAM, args)), decorator=decorator_text()))
+    namespace: dict[str, Any] = {"np": np}
+    exec(PROGRAM, namespace)
+    for which in range(11):
+        for k in (-(10**6), -7, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 10**6):
+            theirs = outcome(namespace["f"], k, which)
+            ours = outcome(func, k, which)
+            assert ours[0] == theirs[0], (which, k)
+            if theirs[0] != "IndexError":
+                assert ours == theirs, (which, k)
