@@ -146,7 +146,8 @@ def differentiate(
     create = tuple(stmt for stmt in laid.create if any(var in used_tapes for var in rewrite.defines(stmt)))
     sweep = without(sweep, made - used_tapes)
     sweep = without(sweep, _uncounted(sweep, sweeps) - used_tapes)
-    sweep = tidy(sweep, wanted | used_tapes, user_names, _defined(lowered.body))
+    wanted |= used_tapes | reads_of(create)  # the sizes of tapes
+    sweep = tidy(sweep, wanted, user_names, _defined(lowered.body))
     sweep = _with_tapes(sweep, create)
     backward_reads = reads_of(backward) | (ends - _defined(backward))
 

@@ -354,6 +354,7 @@ def _fresh(cx: Context, value: Any, params: dict[Var, Expr]) -> Any:
     var = cx.new_var(expr.name.partition("#")[0] if isinstance(expr, Var) else "x", expr.type)
     if isinstance(expr, Var) and expr in cx.shapes:
         cx.shapes[var] = cx.shapes[expr]
+    cx.definitions[var] = expr  # what must be known of it must be known of what is given
     params[var] = expr
     return Leaf(var)
 
