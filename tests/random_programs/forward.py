@@ -86,10 +86,10 @@ def differentiate(program: Program, directions: Sequence[Any], dual: type[Dual] 
             continue
         if not dual.real and not isinstance(arg, np.ndarray):
             arg = lift(arg)
-        if k not in program.wrt:
-            args[k] = dual.constant(arg)
-            continue
-        direction = directions[program.wrt.index(k)]
+        if k in program.wrt:
+            direction = directions[program.wrt.index(k)]
+        else:
+            direction = 0.0 if dual.real else Residue(0)
         if not isinstance(arg, np.ndarray):
             args[k] = dual(arg, direction, abs(direction) if dual.real else None)
             continue
