@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import importlib.util
 import math
+import textwrap
 from typing import Any, NamedTuple
 
 import numba
 import numpy as np
 import pytest
 
+from tapegen import differentiable
 from tapegen.frontend.structure import Slot, Struct
 from tapegen.ir.text import function_text
 from tapegen.ir.types import Array, Scalar
@@ -796,3 +799,27 @@ def test_lists_of_other_items_merge_alike_every_time() -> None:
         return before[-1]
 
     assert len({function_text(lower(last, 0.5, 1.1, 3).function) for _ in range(6)}) == 1
+
+
+@pytest.mark.parametrize("backend", ["python", "numba"])
+def test_long_conditions_and_integer_chains(tmp_path: Any, backend: str) -> None:
+    """Text that a program has written: hundreds of terms in a condition, in the test of a loop, in an index."""
+    count = range(150)
+    source = f"""
+    def f(x, k):
+        i = {" + ".join(f"k % {n + 2}" for n in count)}
+        while {" or ".join(f"i > {400 + 3 * n}" for n in count)}:
+            i = i - 1
+            x = x * 1.001
+        if {" and ".join(f"x > {-n}.5" for n in count)}:
+            x = x * x
+        return x * i
+    """
+    path = tmp_path / "long_chains.py"
+    path.write_text(textwrap.dedent(source))
+    spec = importlib.util.spec_from_file_location("long_chains", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    value, gradient = differentiable(module.f, backend=backend).value_and_grad(1.5, 6)
+    assert value == pytest.approx(module.f(1.5, 6), rel=1e-14)
+    assert gradient == pytest.approx(2.0 * value / 1.5, rel=1e-12)

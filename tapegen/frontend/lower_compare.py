@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import gast
@@ -264,24 +264,41 @@ def _test(cx: Context, node: gast.AST) -> bool | Expr:
                 return not_(cx, _test(cx, node.operand))
             case gast.BoolOp():
                 func = ops.and_ if isinstance(node.op, gast.And) else ops.or_
-                result = _test(cx, node.values[0])
                 with refined(cx):
-                    for k, part in enumerate(node.values[1:]):
-                        refine(cx, node.values[k], func is ops.and_)
-                        result = _both_tests(cx, func, result, part)
-                return result
+                    return _all_tests(cx, func, node.values)
     return truth(cx, evaluate(cx, node))
 
 
-def _both_tests(cx: Context, func: Any, left: bool | Expr, part: gast.AST) -> bool | Expr:
+def _all_tests(cx: Context, func: Any, nodes: Sequence[gast.AST]) -> bool | Expr:
+    """`a and b and ...`, split in the middle so that long ones do not nest deeply."""
+    if len(nodes) > 2:
+        middle = len(nodes) // 2
+        left = _all_tests(cx, func, nodes[:middle])
+        return _both_tests(cx, func, left, nodes[:middle], lambda: _all_tests(cx, func, nodes[middle:]))
+    left = _test(cx, nodes[0])
+    if len(nodes) == 1:
+        return left
+    return _both_tests(cx, func, left, nodes[:1], lambda: _test(cx, nodes[1]))
+
+
+def _both_tests(
+    cx: Context, func: Any, left: bool | Expr, seen: Sequence[gast.AST], rest: Callable[[], bool | Expr]
+) -> bool | Expr:
+    """`left and right`; `rest` is tested only where Python would, knowing what the nodes `seen` have told."""
+
+    def test() -> bool | Expr:
+        for node in seen:
+            refine(cx, node, func is ops.and_)
+        return rest()
+
     if isinstance(left, bool):
-        return _test(cx, part) if left == (func is ops.and_) else left
-    right = quietly(cx, lambda: _test(cx, part))
+        return test() if left == (func is ops.and_) else left
+    right = quietly(cx, test)
     if right is None:
 
         def compute() -> Any:
-            test = _test(cx, part)
-            return StaticValue(test) if isinstance(test, bool) else Leaf(test)
+            result = test()
+            return StaticValue(result) if isinstance(result, bool) else Leaf(result)
 
         known = StaticValue(func is ops.or_)
         first, second = (compute, lambda: known) if func is ops.and_ else (lambda: known, compute)

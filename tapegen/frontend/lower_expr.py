@@ -243,13 +243,19 @@ _REFLECTED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": 
 _UNARY: dict[type, Any] = {gast.USub: operator.neg, gast.UAdd: operator.pos, gast.Invert: operator.invert}
 
 
+LONGEST = 60
+"""Operations that one integer expression may chain."""
+
+
 @evaluates(gast.BinOp)
 def _binary(cx: Context, node: gast.BinOp, hint: str | None) -> Any:
     spine = [node]  # a sum of some hundred terms leans to the left, deeper than Python recurses
     while isinstance(spine[-1].left, gast.BinOp):
         spine.append(spine[-1].left)
     left = evaluate(cx, spine[-1].left)
-    for inner in reversed(spine):
+    for k, inner in enumerate(reversed(spine), 1):
+        if k % LONGEST == 0 and isinstance(left, Leaf) and not cx.whole:
+            left = Leaf(cx.atom(left.expr), left.known)  # later passes recurse into what has no name
         seen, place = cx.effects, len(cx.builder.items)
         right = evaluate(cx, inner.right)
         if cx.effects != seen:
