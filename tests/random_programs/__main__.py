@@ -18,6 +18,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="first seed (default 0)")
     parser.add_argument("--profile", choices=[*profiles(), "all"], default="all")
     parser.add_argument("--backend", choices=["python", "numba"], default="python")
+    parser.add_argument("--longest", type=int, help="lines that a program may have (compiling is slow)")
     parser.add_argument("--shrinks", type=int, default=10, help="kinds of failure to make small (default 10)")
     parser.add_argument("--save", type=pathlib.Path, default=FOLDER, help="where small failures go")
     parser.add_argument("--show", action="store_true", help="print the programs instead of running them")
@@ -36,6 +37,7 @@ def main() -> int:
         options.seed,
         names,
         options.backend,
+        longest=options.longest,
         shrinks=options.shrinks,
         folder=options.save,
         progress=_tell,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pathlib
 import time
 from collections import Counter
@@ -61,11 +62,13 @@ class Summary:
         return "\n".join(lines)
 
 
-def drawn(count: int, seed: int, names: Iterable[str]) -> Iterator[Program]:
-    """Programs of the profiles in turn."""
-    pool = tuple(names)
-    for k in range(count):
-        yield generate(seed + k // len(pool), pool[k % len(pool)])
+def drawn(count: int, seed: int, names: Iterable[str], longest: int | None = None) -> Iterator[Program]:
+    """Programs of the profiles in turn, of at most `longest` lines."""
+    pool = itertools.cycle(tuple(names))
+    seeds = {name: itertools.count(seed) for name in names}
+    for name in itertools.islice(pool, count):
+        programs = (generate(each, name) for each in seeds[name])
+        yield next(p for p in programs if longest is None or p.source.count("\n") <= longest)
 
 
 def judged(program: Program, backend: str) -> Verdict:
@@ -115,6 +118,7 @@ def campaign(
     names: Iterable[str] = (),
     backend: str = "python",
     *,
+    longest: int | None = None,
     shrinks: int = 10,
     folder: pathlib.Path | None = FOLDER,
     progress: Callable[[Summary], None] | None = None,
@@ -131,6 +135,8 @@ def campaign(
         Profiles; all of them when empty.
     backend : {"python", "numba"}
         How the generated code runs.
+    longest : int, optional
+        How many lines a program may have.
     shrinks : int
         How many kinds of failure are made small.
     folder : path or None
@@ -143,7 +149,7 @@ def campaign(
         Ends the campaign early.
     """
     summary, start = Summary(), time.monotonic()
-    for program, verdict in verdicts(drawn(count, seed, tuple(names) or profiles()), backend):
+    for program, verdict in verdicts(drawn(count, seed, tuple(names) or profiles(), longest), backend):
         summary.programs += 1
         summary.passed += verdict.passed
         summary.skipped += verdict.skipped
