@@ -206,7 +206,8 @@ class Simple(Arrays):
             value = lambda: self.array(shape)  # noqa: E731
             tame = self.tame_array
         if self.chance(0.5):
-            return [f"{array.name}[{index}] = {tame(value())}"]
+            before = f" - {array.name}[{index}]" if self.chance(0.15) else ""
+            return [f"{array.name}[{index}] = {tame(value())}{before}"]
         return [f"{array.name}[{index}] {self.update(value, tame)}"]
 
     def stmt_dynamic_store(self) -> Lines | None:

@@ -201,10 +201,19 @@ class Statements(Simple):
         # counted first, so that a `continue` cannot run for ever
         body, _ = self.body_of_loop(trips, "while", (Var(k, "int", low=1, high=max(1, trips)),), certain)
         lines = [f"while {condition}:", f"    {k} += 1", *indented(body)]
+        left = self.fresh("m") if self.chance(0.3) else ""
+        if left:  # counts down beside it, or only in some trips
+            step = f"    {left} -= 1" if self.chance(0.6) else f"    {left} -= {k} % 2"
+            lines.insert(2, step)
         self.env.pop(k, None)
         self.define(Var(k, "int", low=0, high=trips))
         self.frozen |= {k}
-        return [f"{k} = 0", *lines, *self.after_loop(lines)]
+        if not left:
+            return [f"{k} = 0", *lines, *self.after_loop(lines)]
+        x = self.target("float", None, "x")
+        self.define(Var(x, "float"))
+        lines.append(f"    {x} = 0.5 * {x} + 0.1 * {left} * {x}")
+        return [f"{k} = 0", f"{left} = {trips}", f"{x} = {self.tame(self.scalar(1))}", *lines, *self.after_loop(lines)]
 
     def stmt_break(self) -> Lines | None:
         if not self.loops or self.deep():
@@ -227,8 +236,10 @@ class Statements(Simple):
         xs, loop, trips = self.fresh("xs"), self.fresh("i"), self.rng.randint(1, 4)
         self.define(Var(loop, "int", high=trips - 1))
         with self.inside(trips, "for", (loop,)):
-            lines = [f"{xs} = []", f"for {loop} in range({trips}):", f"    {xs}.append({self.tame(self.scalar())})"]
+            lines = [f"for {loop} in range({trips}):", f"    {xs}.append({self.tame(self.scalar())})"]
         del self.env[loop]
+        items = [self.scalar(1) for _ in range(self.rng.choice((0, 0, 2)))]
+        lines.insert(0, f"{xs} = [{', '.join(items)}]")
         if self.chance(0.3):
             lines.append(f"{xs}[0] = {self.scalar(1)}")
         x = self.target("float", None, "x")

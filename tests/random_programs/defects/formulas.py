@@ -19,15 +19,18 @@ ELEMENTWISE = (
     rule("tanh: wrong sign", np.tanh, ("1.0 - out * out", "1.0 + out * out")),
     rule("cos: wrong sign", np.cos, ("-np.sin(x)", "np.sin(x)")),
     rule("abs: derivative one", np.abs, ("np.sign(x)", "1.0")),
-    rule("log1p: the one forgotten", np.log1p, ("1.0 / (1.0 + x)", "1.0 / x")),
-    rule("arctan2: wrong sign", np.arctan2, ("-y / q", "y / q")),
-    rule("hypot: partials swapped", np.hypot, ("x / length, y / length", "y / length, x / length")),
-    rule("logaddexp: one weight for both", np.logaddexp, ("np.exp(y - out)", "np.exp(x - out)")),
+    rule("log1p: the one forgotten", np.log1p, ("1.0 / (1.0 + x)", "1.0 / x"), needs="log1p"),
+    rule("arctan2: wrong sign", np.arctan2, ("-y / q", "y / q"), needs="arctan2"),
+    rule("hypot: partials swapped", np.hypot, ("x / length, y / length", "y / length, x / length"), needs="hypot"),
+    rule("logaddexp: one weight for both", np.logaddexp, ("np.exp(y - out)", "np.exp(x - out)"), needs="logaddexp"),
     rule(
-        "where: branches swapped", np.where, ("np.where(condition, 0.0, out_bar)", "np.where(condition, out_bar, 0.0)")
+        "where: branches swapped",
+        np.where,
+        ("np.where(condition, 0.0, out_bar)", "np.where(condition, out_bar, 0.0)"),
+        needs="where",
     ),
     rule("maximum: the smaller one", np.maximum, ("np.where(x > y", "np.where(x < y")),
-    rule("clip: no upper bound", np.clip, ("(a >= a_min) & (a <= a_max)", "a >= a_min")),
+    rule("clip: no upper bound", np.clip, ("(a >= a_min) & (a <= a_max)", "a >= a_min"), needs="clip"),
 )
 
 ARRAYS = (
@@ -55,16 +58,28 @@ ARRAYS = (
         np.cumsum,
         ("reverse_axis(np.cumsum(reverse_axis(out_bar, axis), axis=axis), axis)", "np.cumsum(out_bar, axis=axis)"),
         ("np.cumsum(out_bar[::-1])[::-1]", "np.cumsum(out_bar)"),
+        needs="cumsum",
     ),
     rule(
-        "diff: wrong sign", np.diff, ("return diff_bar(out_bar, a, n, axis)", "return diff_bar(-out_bar, a, n, axis)")
+        "diff: wrong sign",
+        np.diff,
+        ("return diff_bar(out_bar, a, n, axis)", "return diff_bar(-out_bar, a, n, axis)"),
+        needs="diff",
     ),
     rule(
-        "sort: the permutation instead of its inverse", np.sort, ("a_bar[order] = out_bar", "a_bar[:] = out_bar[order]")
+        "sort: the permutation instead of its inverse",
+        np.sort,
+        ("a_bar[order] = out_bar", "a_bar[:] = out_bar[order]"),
+        needs="sort",
     ),
-    rule("roll: in the same direction", np.roll, ("np.roll(out_bar, -shift, axis)", "np.roll(out_bar, shift, axis)")),
+    rule(
+        "roll: in the same direction",
+        np.roll,
+        ("np.roll(out_bar, -shift, axis)", "np.roll(out_bar, shift, axis)"),
+        needs="roll",
+    ),
     rule("flip: not turned back", np.flip, ("return np.flip(out_bar, axis)", "return out_bar")),
-    rule("tril: the other triangle", np.tril, ("np.tril(out_bar, k)", "np.triu(out_bar, k)")),
+    rule("tril: the other triangle", np.tril, ("np.tril(out_bar, k)", "np.triu(out_bar, k)"), needs="tril"),
     rule(
         "matrix times vector: outer product transposed",
         operator.matmul,
@@ -72,15 +87,24 @@ ARRAYS = (
     ),
     rule("matrix times matrix: not transposed", operator.matmul, ("out_bar @ matrix_transpose(b)", "out_bar @ b")),
     rule(
-        "outer: the factors swapped", np.outer, ("return out_bar @ b, a @ out_bar", "return out_bar @ a, b @ out_bar")
+        "outer: the factors swapped",
+        np.outer,
+        ("return out_bar @ b, a @ out_bar", "return out_bar @ a, b @ out_bar"),
+        needs="outer",
     ),
     rule(
         "concatenate: every part from the front",
         np.concatenate,
         ("slice_axis(out_bar, axis, start, stop)", "slice_axis(out_bar, axis, 0, stop - start)"),
+        needs="concatenate",
     ),
-    rule("stack: every part the first one", np.stack, ("index_axis(out_bar, axis, k)", "index_axis(out_bar, axis, 0)")),
-    rule("std: divided by the variance", np.std, ("(out + (out == 0.0))", "(out * out + (out == 0.0))")),
+    rule(
+        "stack: every part the first one",
+        np.stack,
+        ("index_axis(out_bar, axis, k)", "index_axis(out_bar, axis, 0)"),
+        needs="stack",
+    ),
+    rule("std: divided by the variance", np.std, ("(out + (out == 0.0))", "(out * out + (out == 0.0))"), needs="std"),
 )
 
 DEFECTS = (*ELEMENTWISE, *ARRAYS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
@@ -70,14 +71,18 @@ def hunt(
     for k, program in enumerate(drawn(count, seed, names), 1):
         if not left or time.monotonic() > end:
             break
+        for one in left:
+            one.programs = k
+        chosen = [one for one in left if re.search(one.defect.needs, program.source)]
+        if not chosen:
+            continue
         try:
             derivation = Derivation(program)
             right, reach = traced(derivation, watched)
         except Exception:  # refused, or one of the failures that await repair
             continue
         passes: bool | None = None
-        for one in list(left):
-            one.programs = k
+        for one in chosen:
             if one.defect.in_text and not one.defect.reached(reach):
                 continue
             with one.defect.plant():

@@ -39,6 +39,8 @@ class Defect:
         Whether deriving a program runs what is wrong.
     code : code object or None
         The function to watch for that.
+    needs : str
+        A pattern without which the text of a program cannot show the defect; it spares the look at most programs.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Defect:
     in_text: bool = True
     reached: Callable[[Reach], bool] = lambda reach: True
     code: CodeType | None = None
+    needs: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,7 +102,7 @@ def edit(name: str, owner: Any, function: str, *changes: tuple[str, str], in_tex
     return Defect(name, plant, in_text, lambda reach: not lines.isdisjoint(reach.lines), found.__code__)
 
 
-def rule(name: str, func: Callable[..., Any], *changes: tuple[str, str]) -> Defect:
+def rule(name: str, func: Callable[..., Any], *changes: tuple[str, str], needs: str = "") -> Defect:
     """A defect in the body of a derivative rule, for every function that has this rule."""
 
     @contextlib.contextmanager
@@ -119,7 +122,7 @@ def rule(name: str, func: Callable[..., Any], *changes: tuple[str, str]) -> Defe
         right = registry.rule_of(func)
         return any(kept.body is right.body for called in reach.functions if (kept := registry.rule_of(called)))
 
-    return Defect(name, plant, True, reached)
+    return Defect(name, plant, True, reached, None, needs)
 
 
 def helper(name: str, owner: ModuleType, function: str, *changes: tuple[str, str]) -> Defect:
