@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator, Set
 from dataclasses import replace
-from typing import TypeGuard
 
 import numpy as np
 
@@ -31,7 +29,7 @@ from tapegen.ir.nodes import (
     Var,
     While,
 )
-from tapegen.ir.types import BOOL, Array, ListOf
+from tapegen.ir.types import Array, ListOf
 
 Groups = tuple[frozenset[Var], ...]
 
@@ -85,16 +83,11 @@ def _keep_live(block: Block, read: set[Var], live_roots: set[Var], aliases: Alia
             if not any(_acts(part) for part in new) and not isinstance(stmt, While) and silent:
                 continue
             if isinstance(stmt, If) and not _acts(new[0]) and _acts(new[1]):
-                opposite = stmt.test.args[0] if _is_negated(stmt.test) else Call(operator.not_, (stmt.test,), (), BOOL)
-                stmt = replace(stmt, test=opposite, body=new[1], orelse=())
+                stmt = replace(stmt, test=build.not_(stmt.test), body=new[1], orelse=())
             elif new != inner:
                 stmt = rewrite.with_blocks(stmt, new)
         out.append(stmt)
     return tuple(out) if len(out) != len(block) or any(a is not b for a, b in zip(out, block, strict=True)) else block
-
-
-def _is_negated(test: Expr) -> TypeGuard[Call]:
-    return isinstance(test, Call) and test.func is operator.not_
 
 
 def _acts(block: Block) -> bool:

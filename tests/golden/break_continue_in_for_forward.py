@@ -22,7 +22,7 @@ def in_for_record(a, x):
         trips = 0
         for j in range(a.shape[0]):
             trips += 1
-            if not j == i:
+            if j != i:
                 test_1 = a[j] < -0.7
                 top += 1
                 if top > test_1_tape.shape[0]:
