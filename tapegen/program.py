@@ -189,7 +189,8 @@ class Program:
     def compiled_text(self, function: Function, *, wide: bool = False) -> PythonSource:
         """The text that numba gets; `wide` where an integer argument is too large for the usual one."""
         decorator = decorator_text(fastmath=self.options.fastmath)
-        nests = scalarise(function, boundscheck=self.options.boundscheck, wide=wide)
+        with deep():
+            nests = scalarise(function, boundscheck=self.options.boundscheck, wide=wide)
         return self._kept(emit(nests, modules=self.lowered.modules, header=self._header(), decorator=decorator))
 
     def _kept(self, source: PythonSource) -> PythonSource:
