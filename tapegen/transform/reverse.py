@@ -9,14 +9,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-import numpy as np
-
-from tapegen.analysis.activity import active_operands, is_view
-from tapegen.analysis.places import moves, viewed
+from tapegen.analysis.activity import active_operands
+from tapegen.analysis.places import moves
 from tapegen.analysis.scopes import Scope
-from tapegen.errors import AliasError, NotDifferentiable
 from tapegen.ir import build, ops, rewrite
 from tapegen.ir.names import NameSupply, bar_name
 from tapegen.ir.nodes import (
@@ -45,30 +42,10 @@ from tapegen.ir.nodes import (
 )
 from tapegen.ir.types import BOOL, INT, Array, ListOf, Scalar, is_floating
 from tapegen.transform.adjoint import Adjoints
+from tapegen.transform.cotangents import Cotangent, Cotangents, full
 from tapegen.transform.facts import Facts
 from tapegen.transform.mirror import Mirrors
 from tapegen.transform.select import Selection
-
-
-@dataclass(slots=True)
-class Contribution:
-    """One term.  `owned`: an array term is fresh or given away, so it may be updated in place under another name."""
-
-    expr: Expr
-    owned: bool
-
-
-@dataclass(slots=True)
-class Cotangent:
-    """The cotangent of one Var: what `name` holds (if `named`) plus the pending contributions."""
-
-    name: Var
-    named: bool = False
-    pending: list[Contribution] = field(default_factory=list)
-
-    @property
-    def empty(self) -> bool:
-        return not self.named and not self.pending
 
 
 @dataclass(slots=True)
@@ -155,7 +132,7 @@ def reverse(
     return _Reverser(function, wrt, active_results, facts, mirrors, names, selecting).run()
 
 
-class _Reverser:
+class _Reverser(Cotangents):
     def __init__(
         self,
         function: Function,
@@ -166,30 +143,14 @@ class _Reverser:
         names: NameSupply,
         selecting: Mapping[Stmt, Selection],
     ) -> None:
-        self.function = function
+        super().__init__(function, facts, mirrors, names)
         self.selecting = selecting
         self.wrt = wrt
         self.active_results = active_results
-        self.mirrors = mirrors.of
         self.shares, self.made = mirrors.shares, mirrors.made
-        self.active = facts.activity.active | mirrors.of.keys()
-        self.facts = facts
-        self.scopes, self.shapes = facts.scopes, facts.shapes
-        self.names = names
-        self.cotangents: dict[Var, Cotangent] = {}
-        self.views = {var: value for var, value in _views(function.body).items() if not self.scopes.is_merge(var)}
-        self.flattened = frozenset().union(  # places with views that need their elements in the order of C
-            *(facts.effects.roots(var) for var, value in self.views.items() if _flattens(value))
-        )
-        self.shadowed: set[Var] = set()  # views whose cotangent is a view
-        self.out: list[Stmt] = []  # the backward block being written
         self.scopes_of: dict[Stmt, tuple[Scope, ...]] = {}
-        self.before: dict[Stmt, list[Assign]] = {}
-        self.after: dict[Stmt, list[Assign]] = {}
         self.tests: dict[Stmt, Var] = {}
         self.flags: dict[Var, Expr] = {}
-        self.captured: dict[tuple[Stmt, Expr], Var] = {}
-        self.captures: set[Var] = set()
         self.trips: dict[Stmt, Var] = {}
         self.trip_index: dict[Stmt, Var] = {}
         self.counters: dict[Stmt, Expr] = {}
@@ -253,197 +214,12 @@ class _Reverser:
         if total is None:
             total = build.zero_like(param)
         elif isinstance(param.type, Array):
-            total = _full(total, param)
+            total = full(total, param)
             if not owned and not build.is_fresh(total):  # results share no memory with each other or with the seed
                 total = build.copy(total)
         if total != cot.name:
             self.emit(Assign((cot.name,), total))
         return cot.name
-
-    # ---- emitting ----------------------------------------------------------------------------------------------------
-
-    def emit(self, stmt: Stmt) -> None:
-        self.out.append(stmt)
-
-    def emit_block(self, stmts: Iterable[Stmt]) -> None:
-        self.out.extend(stmts)
-
-    # ---- cotangents --------------------------------------------------------------------------------------------------
-
-    def cotangent(self, var: Var) -> Cotangent:
-        cot = self.cotangents.get(var)
-        if cot is None and var in self.mirrors:
-            cot = self.cotangents[var] = Cotangent(self.mirrors[var], named=True)
-        if cot is None:
-            type_ = var.type
-            if isinstance(type_, Array):
-                type_ = Array(type_.dtype, type_.rank, "C", type_.unit)
-            cot = Cotangent(Var(self.names.fresh(bar_name(var.name)), type_))
-            self.cotangents[var] = cot
-        return cot
-
-    def contribute(self, var: Var, expr: Expr, *, owned: bool | None = None) -> None:
-        """Add a term to the cotangent of a Var; `expr` has the shape of `var`."""
-        if build.is_const(expr, 0.0):
-            return
-        if isinstance(var.type, Array | Scalar):
-            expr = build.cast(expr, var.type.dtype)
-        cot = self.cotangent(var)
-        if cot.named and isinstance(var.type, Array):
-            self.emit(Store(cot.name, (), build.without_broadcast(expr), accumulate=True))
-            return
-        cot.pending.append(Contribution(expr, build.is_fresh(expr) if owned is None else owned))
-
-    def _sum(self, cot: Cotangent) -> Expr | None:
-        terms = [term.expr for term in cot.pending]
-        return build.add_all(terms) if terms else None
-
-    def settle(self, var: Var) -> Var:
-        """Give the cotangent its name, holding all that was contributed so far; it may then be updated in place."""
-        cot = self.cotangent(var)
-        if not cot.named and self._has_shadow(var):
-            cot.named = True
-            self.shadowed.add(var)
-            self.emit(Assign((cot.name,), self._shadow(var)))
-        total = self._sum(cot)
-        is_array = isinstance(var.type, Array)
-        if isinstance(var.type, ListOf):
-            if len(cot.pending) + cot.named > 1:
-                raise NotDifferentiable(
-                    f"'{var.name}' is a list that goes by several names here, and both are read",
-                    "Use an array, or copy the list (list(items)).",
-                    self.scopes.assigns[var][0].origin if var in self.scopes.assigns else None,
-                )
-            if not cot.named:
-                self.emit(Assign((cot.name,), build.zero_like(var) if total is None else total))
-        elif cot.named:
-            if total is not None:
-                if is_array:
-                    self.emit(Store(cot.name, (), build.without_broadcast(total), accumulate=True))
-                else:
-                    self.emit(Assign((cot.name,), build.add(cot.name, total)))
-        elif total is None:
-            self.emit(Assign((cot.name,), build.zero_like(var)))
-        elif is_array and not self.flattened.isdisjoint(self.facts.effects.roots(var)):
-            # a sum may have the order of its terms; the view of the cotangent must be one too
-            self.emit(Assign((cot.name,), build.zero_like(var)))
-            self.emit(Store(cot.name, (), build.without_broadcast(total), accumulate=True))
-        else:
-            total = _full(total, var)
-            if is_array and not (len(cot.pending) > 1 or cot.pending[0].owned or build.is_fresh(total)):
-                total = build.copy(total)
-            self.emit(Assign((cot.name,), total))
-        cot.named = True
-        cot.pending = []
-        return cot.name
-
-    def _flush(self, stmt: Stmt) -> None:
-        """Settle what has been contributed to the places that a statement writes.
-
-        Those contributions are of reads after the statement: they must have arrived before the cotangent of what it
-        overwrites is cleared, also when they were made through another view of the place.
-        """
-        roots = frozenset().union(
-            *(self.facts.effects.writes.get(inner, frozenset()) for inner in rewrite.statements((stmt,)))
-        )
-        if not roots:
-            return
-        for var, cot in list(self.cotangents.items()):
-            if cot.pending and isinstance(var.type, Array) and not roots.isdisjoint(self.facts.effects.roots(var)):
-                if var in self.views and _is_read_only(self.views[var]):
-                    raise self._read_only_view(var)
-                self.settle(var)
-
-    def _has_shadow(self, var: Var) -> bool:
-        value = self.views.get(var)
-        if value is None:
-            return False
-        base = value.array if isinstance(value, Load) else value.args[0]
-        if not isinstance(base, Var) or base not in self.active:
-            return False
-        # what may be a copy gets a cotangent of its own: where that would matter, the array is mirrored
-        return viewed(value) is not None and not _is_read_only(value)
-
-    def _read_only_view(self, var: Var) -> AliasError:
-        value = self.views[var]
-        assert isinstance(value, Call)
-        return AliasError(
-            f"{value.func.__name__} gives a view here, and what it shows is written while the view is in use",
-            f"Copy it first (np.{value.func.__name__}(...).copy()).",
-            self.scopes.assigns[var][0].origin,
-        )
-
-    def _shadow(self, var: Var) -> Expr:
-        """The same view of the cotangent of the base, for a view that elements are added to."""
-        value = self.views[var]
-        stmt = self.scopes.assigns[var][0]
-        type_ = self.cotangent(var).name.type
-        if isinstance(value, Load):
-            return Load(self.settle(value.array), self.index(stmt, value.index), type_)
-        base = value.args[0]
-        assert isinstance(base, Var)
-        rest = tuple(self.expression(stmt, arg) for arg in value.args[1:])
-        kwargs = tuple((name, self.expression(stmt, arg)) for name, arg in value.kwargs)
-        return Call(value.func, (self.settle(base), *rest), kwargs, type_)
-
-    def _consume(self, var: Var) -> Expr | None:
-        """All contributions to a value whose definition is being reversed; None when there are none."""
-        if var in self.mirrors:
-            return self._taken(var)
-        cot = self.cotangents.get(var)
-        if cot is None or cot.empty:
-            return None
-        total = self._sum(cot)
-        if cot.named:
-            if total is None:
-                return cot.name
-            if isinstance(var.type, Array):
-                self.emit(Store(cot.name, (), total, accumulate=True))
-                cot.pending = []
-                return cot.name
-            return build.add(cot.name, total)
-        return total
-
-    def _taken(self, var: Var) -> Var:
-        """What the mirror of a value holds; it is zero afterwards, ready for the next backward sweep."""
-        mine = self.mirrors[var]
-        held = Var(self.names.fresh(bar_name(var.name)), build.copy(mine).type)
-        self.emit(Assign((held,), build.copy(mine)))
-        self.emit(Store(mine, (), Const(0.0)))
-        return held
-
-    def take(self, var: Var) -> Contribution | None:
-        """Like `_consume`, for a merge: its cotangent is zero afterwards."""
-        cot = self.cotangents.get(var)
-        if cot is None or cot.empty:
-            return None
-        owned = cot.named or len(cot.pending) > 1 or cot.pending[0].owned
-        total = self._consume(var)
-        assert total is not None
-        if cot.named:
-            # the name is given a new value later in this block, so what it holds now moves to a name of its own
-            held = Var(self.names.fresh(cot.name.name), cot.name.type)
-            self.emit(Assign((held,), total))
-            total = held
-        cot.named = False
-        cot.pending = []
-        return Contribution(total, owned)
-
-    def bind(self, expr: Expr, like: Var) -> Var | Const:
-        """Name an expression that is read more than once."""
-        if isinstance(expr, Var | Const):
-            return expr
-        name = self.cotangent(like).name
-        self.emit(Assign((name,), expr))
-        return name
-
-    def bind_number(self, expr: Expr) -> Expr:
-        """Name a number that is read more than once."""
-        if isinstance(expr, Var | Const):
-            return expr
-        name = Var(self.names.fresh("part"), expr.type)
-        self.emit(Assign((name,), expr))
-        return name
 
     # ---- blocks ------------------------------------------------------------------------------------------------------
 
@@ -789,103 +565,8 @@ class _Reverser:
         body = self.nested(trip, around)
         return body if _does_something(body) else None
 
-    # ---- reads of primal values --------------------------------------------------------------------------------------
-
-    def expression(self, stmt: Stmt, expr: Expr) -> Expr:
-        """An integer or boolean expression of a forward statement, for use in the backward sweep."""
-        loads, places = rewrite.loads(expr), rewrite.whole_reads(expr)
-        if all(self.facts.is_final(stmt, load.array, load.index) for load in loads) and all(
-            self.facts.is_final(stmt, place, ()) for place in places
-        ):
-            return expr
-        is_test = isinstance(expr.type, Scalar) and expr.type.dtype == "bool"
-        return self.capture(stmt, expr, "test" if is_test else "k")
-
-    def index(self, stmt: Stmt, index: tuple[Index, ...]) -> tuple[Index, ...]:
-        """An index of a forward statement, for use in the backward sweep."""
-        return tuple(self._index_item(stmt, item) for item in index)
-
-    def _index_item(self, stmt: Stmt, item: Index) -> Index:
-        if isinstance(item, Slice):
-            parts = (None if part is None else self.expression(stmt, part) for part in (item.lo, item.hi, item.step))
-            return Slice(*parts)
-        if isinstance(item, Var) and isinstance(item.type, Array):
-            return self.operand(stmt, item)
-        return self.expression(stmt, item)
-
-    def operand(self, stmt: Stmt, var: Var) -> Var:
-        """An array operand of a forward statement: itself when its contents are final, else a captured copy."""
-        if not isinstance(var.type, Array) or self.facts.is_final(stmt, var, ()):
-            return var
-        return self.capture(stmt, build.copy(var), self._root_name(var))
-
-    def _root_name(self, var: Var) -> str:
-        """The name of the array that a view looks into."""
-        while var in self.views:
-            value = self.views[var]
-            base = value.array if isinstance(value, Load) else value.args[0]
-            if not isinstance(base, Var):
-                break
-            var = base
-        return var.name
-
-    def result(self, stmt: Assign, var: Var) -> Var:
-        """The result of a forward statement, as the statement left it."""
-        if not isinstance(var.type, Array) or self.facts.is_final(stmt, var, ()):
-            return var
-        key = (stmt, var)
-        if key not in self.captured:
-            kept = Var(self.names.fresh(f"{var.name}_kept"), build.copy(var).type)
-            self._own_capture(stmt, Assign((kept,), build.copy(var), stmt.origin), self.after)
-            self.captured[key] = kept
-        return self.captured[key]
-
-    def capture(self, stmt: Stmt, expr: Expr, base: str) -> Var:
-        """Keep the value that an expression has at a forward statement."""
-        key = (stmt, expr)
-        if key not in self.captured:
-            kept = Var(self.names.fresh(f"{base}_kept" if isinstance(expr.type, Array) else base), expr.type)
-            self._own_capture(stmt, Assign((kept,), expr, stmt.origin), self.before)
-            self.captured[key] = kept
-        return self.captured[key]
-
-    def kept_items(self, stmt: Stmt, sequence: Var) -> Var:
-        """The mirrors in a list, as they were at a forward statement."""
-        key = (stmt, sequence)
-        if key not in self.captured:
-            kept = Var(self.names.fresh(f"{self.mirrors[sequence].name}_kept"), sequence.type)
-            items = Call(list, (self.mirrors[sequence],), (), sequence.type)
-            self._own_capture(stmt, Assign((kept,), items, stmt.origin), self.before)
-            self.captured[key] = kept
-        return self.captured[key]
-
-    def _own_capture(self, stmt: Stmt, kept: Assign, where: dict[Stmt, list[Assign]]) -> None:
-        where.setdefault(stmt, []).append(kept)
-        (var,) = kept.targets
-        self.captures.add(var)
-        self.scopes.owner[var] = self.scopes.at[kept] = self.scopes.at[stmt]
-        self.scopes.assigns[var] = [kept]
-
 
 # ---- helpers ---------------------------------------------------------------------------------------------------------
-
-
-def _is_read_only(view: Load | Call) -> bool:
-    """Whether a view cannot be added to, so that none of it can be made of a cotangent."""
-    return isinstance(view, Call) and view.func in (np.diagonal, np.broadcast_to)
-
-
-def _flattens(value: Load | Call) -> bool:
-    return isinstance(value, Call) and value.func in (np.reshape, np.ravel)
-
-
-def _full(total: Expr, var: Var) -> Expr:
-    """A number that stands for a whole array is spread out."""
-    if isinstance(var.type, Array):
-        number = build.without_broadcast(total)
-        if not isinstance(number.type, Array):
-            return Call(np.full_like, (var, number), (), Array(var.type.dtype, var.type.rank, "C", var.type.unit))
-    return total
 
 
 def _reversed_range(stmt: For, start: Expr, stop: Expr, step: int, body: Block) -> For:
@@ -913,18 +594,6 @@ def _reversed_range(stmt: For, start: Expr, stop: Expr, step: int, body: Block) 
 
 def _does_something(block: Block) -> bool:
     return any(not isinstance(stmt, Comment) for stmt in block)
-
-
-def _views(block: Block) -> dict[Var, Load | Call]:
-    """Views and what makes them."""
-    return {
-        stmt.targets[0]: stmt.value
-        for stmt in rewrite.statements(block)
-        if isinstance(stmt, Assign)
-        and len(stmt.targets) == 1
-        and isinstance(stmt.value, Load | Call)
-        and is_view(stmt.value)
-    }
 
 
 def _mentioned(stmt: Stmt) -> Iterable[Var]:

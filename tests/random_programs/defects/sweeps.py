@@ -5,6 +5,8 @@ from __future__ import annotations
 from tapegen.ir import build
 from tapegen.transform import reverse
 from tapegen.transform.adjoint import Adjoints
+from tapegen.transform.captures import Captures
+from tapegen.transform.cotangents import Cotangents
 from tapegen.transform.reverse import _Reverser as Reverser
 from tests.random_programs.defects.switch import edit
 
@@ -21,26 +23,26 @@ STORES = (
     edit("a += clears the cotangent of what it adds to", Reverser, "_store", ("if not stmt.accumulate:", "if True:")),
     edit("= for += where an element is read", Reverser, "_load", ("accumulate=True", "accumulate=False")),
     edit("every write through a repeated index counts", Reverser, "_repeats", ("return any(", "return False and any(")),
-    edit("the step of a slice is forgotten", Reverser, "_index_item", ("Slice(*parts)", "Slice(*tuple(parts)[:2])")),
+    edit("the step of a slice is forgotten", Captures, "_index_item", ("Slice(*parts)", "Slice(*tuple(parts)[:2])")),
 )
 
 SUMS = (
     edit(
         "a later term replaces the earlier ones",
-        Reverser,
+        Cotangents,
         "contribute",
         (_APPEND, "cot.pending[:] = [Contribution(expr, True)]"),
     ),
-    edit("= for += on the cotangent of an array", Reverser, "contribute", ("accumulate=True", "accumulate=False")),
+    edit("= for += on the cotangent of an array", Cotangents, "contribute", ("accumulate=True", "accumulate=False")),
     edit(
         "= for += on the cotangent of a number",
-        Reverser,
+        Cotangents,
         "settle",
         ("Assign((cot.name,), build.add(cot.name, total))", "Assign((cot.name,), total)"),
     ),
     edit(
         "a cotangent is given away twice",
-        Reverser,
+        Cotangents,
         "contribute",
         (_APPEND, "cot.pending.append(Contribution(expr, True))"),
     ),
@@ -72,7 +74,7 @@ MOVES = (
         "_latch",
         ("moved.append((value, taken))", "self.contribute(value, taken.expr, owned=taken.owned)"),
     ),
-    edit("an overwritten variable keeps its cotangent", Reverser, "take", ("cot.named = False", "pass")),
+    edit("an overwritten variable keeps its cotangent", Cotangents, "take", ("cot.named = False", "pass")),
     edit(
         "sums of a block are finished outside of it",
         Reverser,
@@ -109,24 +111,24 @@ FLOW = (
 )
 
 READS = (
-    edit("a test is made again from values that have changed", Reverser, "expression", ("if all(", "if True or all(")),
+    edit("a test is made again from values that have changed", Captures, "expression", ("if all(", "if True or all(")),
     edit(
         "an overwritten operand is read as it is",
-        Reverser,
+        Captures,
         "operand",
         ("if not isinstance", "if True or not isinstance"),
     ),
     edit(
-        "an overwritten result is read as it is", Reverser, "result", ("if not isinstance", "if True or not isinstance")
+        "an overwritten result is read as it is", Captures, "result", ("if not isinstance", "if True or not isinstance")
     ),
-    edit("an operand is kept after the statement", Reverser, "capture", ("self.before", "self.after")),
+    edit("an operand is kept after the statement", Captures, "capture", ("self.before", "self.after")),
 )
 
 VIEWS = (
-    edit("a view has a cotangent of its own", Reverser, "_has_shadow", ("if value is None:", "if True:")),
+    edit("a view has a cotangent of its own", Cotangents, "_has_shadow", ("if value is None:", "if True:")),
     edit(
         "the cotangent of a turned array is not turned",
-        Reverser,
+        Cotangents,
         "_shadow",
         ("return Call(value.func, (self.settle(base), *rest), kwargs, type_)", "return self.settle(base)"),
     ),

@@ -1,0 +1,125 @@
+"""What the backward sweep reads of the primal: values as they were at a statement of the forward sweep."""
+
+from __future__ import annotations
+
+from tapegen.analysis.activity import is_view
+from tapegen.ir import build, rewrite
+from tapegen.ir.names import NameSupply
+from tapegen.ir.nodes import (
+    Assign,
+    Block,
+    Call,
+    Expr,
+    Function,
+    Index,
+    Load,
+    Slice,
+    Stmt,
+    Var,
+)
+from tapegen.ir.types import Array, Scalar
+from tapegen.transform.facts import Facts
+from tapegen.transform.mirror import Mirrors
+
+
+class Captures:
+    """Reads of primal values, and the copies that are kept for them."""
+
+    def __init__(self, function: Function, facts: Facts, mirrors: Mirrors, names: NameSupply) -> None:
+        self.function = function
+        self.facts = facts
+        self.scopes, self.shapes = facts.scopes, facts.shapes
+        self.names = names
+        self.mirrors = mirrors.of
+        self.views = {var: value for var, value in _views(function.body).items() if not self.scopes.is_merge(var)}
+        self.before: dict[Stmt, list[Assign]] = {}
+        self.after: dict[Stmt, list[Assign]] = {}
+        self.captured: dict[tuple[Stmt, Expr], Var] = {}
+        self.captures: set[Var] = set()
+
+    def expression(self, stmt: Stmt, expr: Expr) -> Expr:
+        """An integer or boolean expression of a forward statement, for use in the backward sweep."""
+        loads, places = rewrite.loads(expr), rewrite.whole_reads(expr)
+        if all(self.facts.is_final(stmt, load.array, load.index) for load in loads) and all(
+            self.facts.is_final(stmt, place, ()) for place in places
+        ):
+            return expr
+        is_test = isinstance(expr.type, Scalar) and expr.type.dtype == "bool"
+        return self.capture(stmt, expr, "test" if is_test else "k")
+
+    def index(self, stmt: Stmt, index: tuple[Index, ...]) -> tuple[Index, ...]:
+        """An index of a forward statement, for use in the backward sweep."""
+        return tuple(self._index_item(stmt, item) for item in index)
+
+    def _index_item(self, stmt: Stmt, item: Index) -> Index:
+        if isinstance(item, Slice):
+            parts = (None if part is None else self.expression(stmt, part) for part in (item.lo, item.hi, item.step))
+            return Slice(*parts)
+        if isinstance(item, Var) and isinstance(item.type, Array):
+            return self.operand(stmt, item)
+        return self.expression(stmt, item)
+
+    def operand(self, stmt: Stmt, var: Var) -> Var:
+        """An array operand of a forward statement: itself when its contents are final, else a captured copy."""
+        if not isinstance(var.type, Array) or self.facts.is_final(stmt, var, ()):
+            return var
+        return self.capture(stmt, build.copy(var), self._root_name(var))
+
+    def _root_name(self, var: Var) -> str:
+        """The name of the array that a view looks into."""
+        while var in self.views:
+            value = self.views[var]
+            base = value.array if isinstance(value, Load) else value.args[0]
+            if not isinstance(base, Var):
+                break
+            var = base
+        return var.name
+
+    def result(self, stmt: Assign, var: Var) -> Var:
+        """The result of a forward statement, as the statement left it."""
+        if not isinstance(var.type, Array) or self.facts.is_final(stmt, var, ()):
+            return var
+        key = (stmt, var)
+        if key not in self.captured:
+            kept = Var(self.names.fresh(f"{var.name}_kept"), build.copy(var).type)
+            self._own_capture(stmt, Assign((kept,), build.copy(var), stmt.origin), self.after)
+            self.captured[key] = kept
+        return self.captured[key]
+
+    def capture(self, stmt: Stmt, expr: Expr, base: str) -> Var:
+        """Keep the value that an expression has at a forward statement."""
+        key = (stmt, expr)
+        if key not in self.captured:
+            kept = Var(self.names.fresh(f"{base}_kept" if isinstance(expr.type, Array) else base), expr.type)
+            self._own_capture(stmt, Assign((kept,), expr, stmt.origin), self.before)
+            self.captured[key] = kept
+        return self.captured[key]
+
+    def kept_items(self, stmt: Stmt, sequence: Var) -> Var:
+        """The mirrors in a list, as they were at a forward statement."""
+        key = (stmt, sequence)
+        if key not in self.captured:
+            kept = Var(self.names.fresh(f"{self.mirrors[sequence].name}_kept"), sequence.type)
+            items = Call(list, (self.mirrors[sequence],), (), sequence.type)
+            self._own_capture(stmt, Assign((kept,), items, stmt.origin), self.before)
+            self.captured[key] = kept
+        return self.captured[key]
+
+    def _own_capture(self, stmt: Stmt, kept: Assign, where: dict[Stmt, list[Assign]]) -> None:
+        where.setdefault(stmt, []).append(kept)
+        (var,) = kept.targets
+        self.captures.add(var)
+        self.scopes.owner[var] = self.scopes.at[kept] = self.scopes.at[stmt]
+        self.scopes.assigns[var] = [kept]
+
+
+def _views(block: Block) -> dict[Var, Load | Call]:
+    """Views and what makes them."""
+    return {
+        stmt.targets[0]: stmt.value
+        for stmt in rewrite.statements(block)
+        if isinstance(stmt, Assign)
+        and len(stmt.targets) == 1
+        and isinstance(stmt.value, Load | Call)
+        and is_view(stmt.value)
+    }

@@ -1,0 +1,269 @@
+"""The cotangents of one backward sweep: what has been contributed to them, and what holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tapegen.analysis.places import viewed
+from tapegen.errors import AliasError, NotDifferentiable
+from tapegen.ir import build, rewrite
+from tapegen.ir.names import NameSupply, bar_name
+from tapegen.ir.nodes import (
+    Assign,
+    Call,
+    Const,
+    Expr,
+    Function,
+    Load,
+    Stmt,
+    Store,
+    Var,
+)
+from tapegen.ir.types import Array, ListOf, Scalar
+from tapegen.transform.captures import Captures
+from tapegen.transform.facts import Facts
+from tapegen.transform.mirror import Mirrors
+
+
+@dataclass(slots=True)
+class Contribution:
+    """One term.  `owned`: an array term is fresh or given away, so it may be updated in place under another name."""
+
+    expr: Expr
+    owned: bool
+
+
+@dataclass(slots=True)
+class Cotangent:
+    """The cotangent of one Var: what `name` holds (if `named`) plus the pending contributions."""
+
+    name: Var
+    named: bool = False
+    pending: list[Contribution] = field(default_factory=list)
+
+    @property
+    def empty(self) -> bool:
+        return not self.named and not self.pending
+
+
+class Cotangents(Captures):
+    """Cotangents by the primal value they belong to, and the backward block being written."""
+
+    def __init__(self, function: Function, facts: Facts, mirrors: Mirrors, names: NameSupply) -> None:
+        super().__init__(function, facts, mirrors, names)
+        self.active = facts.activity.active | mirrors.of.keys()
+        self.cotangents: dict[Var, Cotangent] = {}
+        self.flattened = frozenset().union(  # places with views that need their elements in the order of C
+            *(facts.effects.roots(var) for var, value in self.views.items() if _flattens(value))
+        )
+        self.shadowed: set[Var] = set()  # views whose cotangent is a view
+        self.out: list[Stmt] = []  # the backward block being written
+
+    # ---- emitting ----------------------------------------------------------------------------------------------------
+
+    def emit(self, stmt: Stmt) -> None:
+        self.out.append(stmt)
+
+    def emit_block(self, stmts: Iterable[Stmt]) -> None:
+        self.out.extend(stmts)
+
+    # ---- cotangents --------------------------------------------------------------------------------------------------
+
+    def cotangent(self, var: Var) -> Cotangent:
+        cot = self.cotangents.get(var)
+        if cot is None and var in self.mirrors:
+            cot = self.cotangents[var] = Cotangent(self.mirrors[var], named=True)
+        if cot is None:
+            type_ = var.type
+            if isinstance(type_, Array):
+                type_ = Array(type_.dtype, type_.rank, "C", type_.unit)
+            cot = Cotangent(Var(self.names.fresh(bar_name(var.name)), type_))
+            self.cotangents[var] = cot
+        return cot
+
+    def contribute(self, var: Var, expr: Expr, *, owned: bool | None = None) -> None:
+        """Add a term to the cotangent of a Var; `expr` has the shape of `var`."""
+        if build.is_const(expr, 0.0):
+            return
+        if isinstance(var.type, Array | Scalar):
+            expr = build.cast(expr, var.type.dtype)
+        cot = self.cotangent(var)
+        if cot.named and isinstance(var.type, Array):
+            self.emit(Store(cot.name, (), build.without_broadcast(expr), accumulate=True))
+            return
+        cot.pending.append(Contribution(expr, build.is_fresh(expr) if owned is None else owned))
+
+    def _sum(self, cot: Cotangent) -> Expr | None:
+        terms = [term.expr for term in cot.pending]
+        return build.add_all(terms) if terms else None
+
+    def settle(self, var: Var) -> Var:
+        """Give the cotangent its name, holding all that was contributed so far; it may then be updated in place."""
+        cot = self.cotangent(var)
+        if not cot.named and self._has_shadow(var):
+            cot.named = True
+            self.shadowed.add(var)
+            self.emit(Assign((cot.name,), self._shadow(var)))
+        total = self._sum(cot)
+        is_array = isinstance(var.type, Array)
+        if isinstance(var.type, ListOf):
+            if len(cot.pending) + cot.named > 1:
+                raise NotDifferentiable(
+                    f"'{var.name}' is a list that goes by several names here, and both are read",
+                    "Use an array, or copy the list (list(items)).",
+                    self.scopes.assigns[var][0].origin if var in self.scopes.assigns else None,
+                )
+            if not cot.named:
+                self.emit(Assign((cot.name,), build.zero_like(var) if total is None else total))
+        elif cot.named:
+            if total is not None:
+                if is_array:
+                    self.emit(Store(cot.name, (), build.without_broadcast(total), accumulate=True))
+                else:
+                    self.emit(Assign((cot.name,), build.add(cot.name, total)))
+        elif total is None:
+            self.emit(Assign((cot.name,), build.zero_like(var)))
+        elif is_array and not self.flattened.isdisjoint(self.facts.effects.roots(var)):
+            # a sum may have the order of its terms; the view of the cotangent must be one too
+            self.emit(Assign((cot.name,), build.zero_like(var)))
+            self.emit(Store(cot.name, (), build.without_broadcast(total), accumulate=True))
+        else:
+            total = full(total, var)
+            if is_array and not (len(cot.pending) > 1 or cot.pending[0].owned or build.is_fresh(total)):
+                total = build.copy(total)
+            self.emit(Assign((cot.name,), total))
+        cot.named = True
+        cot.pending = []
+        return cot.name
+
+    def _flush(self, stmt: Stmt) -> None:
+        """Settle what has been contributed to the places that a statement writes.
+
+        Those contributions are of reads after the statement: they must have arrived before the cotangent of what it
+        overwrites is cleared, also when they were made through another view of the place.
+        """
+        roots = frozenset().union(
+            *(self.facts.effects.writes.get(inner, frozenset()) for inner in rewrite.statements((stmt,)))
+        )
+        if not roots:
+            return
+        for var, cot in list(self.cotangents.items()):
+            if cot.pending and isinstance(var.type, Array) and not roots.isdisjoint(self.facts.effects.roots(var)):
+                if var in self.views and _is_read_only(self.views[var]):
+                    raise self._read_only_view(var)
+                self.settle(var)
+
+    def _has_shadow(self, var: Var) -> bool:
+        value = self.views.get(var)
+        if value is None:
+            return False
+        base = value.array if isinstance(value, Load) else value.args[0]
+        if not isinstance(base, Var) or base not in self.active:
+            return False
+        # what may be a copy gets a cotangent of its own: where that would matter, the array is mirrored
+        return viewed(value) is not None and not _is_read_only(value)
+
+    def _read_only_view(self, var: Var) -> AliasError:
+        value = self.views[var]
+        assert isinstance(value, Call)
+        return AliasError(
+            f"{value.func.__name__} gives a view here, and what it shows is written while the view is in use",
+            f"Copy it first (np.{value.func.__name__}(...).copy()).",
+            self.scopes.assigns[var][0].origin,
+        )
+
+    def _shadow(self, var: Var) -> Expr:
+        """The same view of the cotangent of the base, for a view that elements are added to."""
+        value = self.views[var]
+        stmt = self.scopes.assigns[var][0]
+        type_ = self.cotangent(var).name.type
+        if isinstance(value, Load):
+            return Load(self.settle(value.array), self.index(stmt, value.index), type_)
+        base = value.args[0]
+        assert isinstance(base, Var)
+        rest = tuple(self.expression(stmt, arg) for arg in value.args[1:])
+        kwargs = tuple((name, self.expression(stmt, arg)) for name, arg in value.kwargs)
+        return Call(value.func, (self.settle(base), *rest), kwargs, type_)
+
+    def _consume(self, var: Var) -> Expr | None:
+        """All contributions to a value whose definition is being reversed; None when there are none."""
+        if var in self.mirrors:
+            return self._taken(var)
+        cot = self.cotangents.get(var)
+        if cot is None or cot.empty:
+            return None
+        total = self._sum(cot)
+        if cot.named:
+            if total is None:
+                return cot.name
+            if isinstance(var.type, Array):
+                self.emit(Store(cot.name, (), total, accumulate=True))
+                cot.pending = []
+                return cot.name
+            return build.add(cot.name, total)
+        return total
+
+    def _taken(self, var: Var) -> Var:
+        """What the mirror of a value holds; it is zero afterwards, ready for the next backward sweep."""
+        mine = self.mirrors[var]
+        held = Var(self.names.fresh(bar_name(var.name)), build.copy(mine).type)
+        self.emit(Assign((held,), build.copy(mine)))
+        self.emit(Store(mine, (), Const(0.0)))
+        return held
+
+    def take(self, var: Var) -> Contribution | None:
+        """Like `_consume`, for a merge: its cotangent is zero afterwards."""
+        cot = self.cotangents.get(var)
+        if cot is None or cot.empty:
+            return None
+        owned = cot.named or len(cot.pending) > 1 or cot.pending[0].owned
+        total = self._consume(var)
+        assert total is not None
+        if cot.named:
+            # the name is given a new value later in this block, so what it holds now moves to a name of its own
+            held = Var(self.names.fresh(cot.name.name), cot.name.type)
+            self.emit(Assign((held,), total))
+            total = held
+        cot.named = False
+        cot.pending = []
+        return Contribution(total, owned)
+
+    def bind(self, expr: Expr, like: Var) -> Var | Const:
+        """Name an expression that is read more than once."""
+        if isinstance(expr, Var | Const):
+            return expr
+        name = self.cotangent(like).name
+        self.emit(Assign((name,), expr))
+        return name
+
+    def bind_number(self, expr: Expr) -> Expr:
+        """Name a number that is read more than once."""
+        if isinstance(expr, Var | Const):
+            return expr
+        name = Var(self.names.fresh("part"), expr.type)
+        self.emit(Assign((name,), expr))
+        return name
+
+
+# ---- helpers ---------------------------------------------------------------------------------------------------------
+
+
+def _is_read_only(view: Load | Call) -> bool:
+    """Whether a view cannot be added to, so that none of it can be made of a cotangent."""
+    return isinstance(view, Call) and view.func in (np.diagonal, np.broadcast_to)
+
+
+def _flattens(value: Load | Call) -> bool:
+    return isinstance(value, Call) and value.func in (np.reshape, np.ravel)
+
+
+def full(total: Expr, var: Var) -> Expr:
+    """A number that stands for a whole array is spread out."""
+    if isinstance(var.type, Array):
+        number = build.without_broadcast(total)
+        if not isinstance(number.type, Array):
+            return Call(np.full_like, (var, number), (), Array(var.type.dtype, var.type.rank, "C", var.type.unit))
+    return total
