@@ -132,7 +132,7 @@ class _Implementation:
                     "Pass it as an argument.",
                     program.lowered.function.origin,
                 )
-            if param.var.name in program.lowered.mutated and is_read_only(self.types[param.argument]):
+            if param.var.name in program.mutated and is_read_only(self.types[param.argument]):
                 raise BadArgument(f"'{param.argument}' is written, and it is read-only here.", "Pass a copy.")
 
     def _alias_checks(self, program: Program) -> list[str]:
@@ -141,7 +141,7 @@ class _Implementation:
         arrays = [param for param in lowered.params if isinstance(param.var.type, Array)]
         lines = []
         for written in arrays:
-            if written.var.name not in lowered.mutated:
+            if written.var.name not in program.mutated:
                 continue
             for other in arrays:
                 if other is not written:

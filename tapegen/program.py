@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tapegen import compiler
+from tapegen.analysis.effects import effects_of
 from tapegen.analysis.magnitudes import ARGUMENT_BITS
 from tapegen.backend.build import build_numba, build_python, compile_failure, decorator_text, error_line, refuse_long
 from tapegen.backend.emit import emit
@@ -101,6 +102,11 @@ class Program:
             return replace(template, children=tuple(self._counted(child, positions) for child in template.children))
         var = self.lowered.param_of(template) if isinstance(template, Leaf) else None
         return Slot(positions[var]) if var in positions else StaticValue(None)
+
+    @property
+    def mutated(self) -> frozenset[str]:
+        """Names of the parameters that the program stores into."""
+        return self._once("mutated", lambda: effects_of(self.lowered.function).mutated_params)
 
     @property
     def never_returns(self) -> bool:

@@ -228,9 +228,7 @@ class Specialisation:
     def _run(self, name: str, function: Function, leaves: list[Any]) -> tuple[Any, ...]:
         program = self.program
         params = program.lowered.function.params
-        written = [
-            (k, leaf) for k, leaf in enumerate(leaves[: len(params)]) if params[k].name in program.lowered.mutated
-        ]
+        written = [(k, leaf) for k, leaf in enumerate(leaves[: len(params)]) if params[k].name in program.mutated]
         self._check_written(written, leaves[: len(params)])
         arrays = [leaf for _, leaf in written if isinstance(leaf, np.ndarray)]
         entry = [(leaf, leaf.copy()) for leaf in arrays if leaf.flags.writeable]

@@ -71,15 +71,19 @@ def refused(
 
 
 def raises_as_python(func: Callable[..., Any], *args: Any, backend: str, at: str | None = None) -> None:
-    """The exception of plain Python: its type, its text, and the user's line in a note."""
+    """The exception of plain Python: type, text, the user's line in a note, and arguments as Python leaves them."""
+    left = fresh(args)
     with pytest.raises(Exception) as expected:  # noqa: PT011
-        func(*fresh(args))
+        func(*left)
     for how in ("__call__", "value_and_grad"):
         derived = differentiable(func, backend=backend)
         with pytest.raises(type(expected.value)) as caught:
-            getattr(derived, how)(*fresh(args))
+            getattr(derived, how)(*(given := fresh(args)))
         assert type(caught.value) is type(expected.value)
         assert str(caught.value) == str(expected.value)
+        for mine, theirs in zip(given, left, strict=True):
+            if isinstance(mine, np.ndarray):
+                np.testing.assert_array_equal(mine, theirs)
         if at is not None and not (how == "__call__" and backend == "python"):
             notes = "\n".join(getattr(caught.value, "__notes__", []))
             assert at in notes, notes

@@ -115,6 +115,17 @@ def test_d52_argument_written_in_place(backend: str) -> None:
     assert "x  (cotangents belong to the values on entry)" in inspection.joint
 
 
+def halves_and_raises(x: np.ndarray) -> float:
+    for _ in range(2):
+        x /= 2.0
+    raise ValueError("never returns")
+
+
+@both
+def test_d52_argument_written_before_an_exception(backend: str) -> None:
+    raises_as_python(halves_and_raises, X, backend=backend)
+
+
 @both
 def test_d53_argument_is_not_rolled_back(backend: str) -> None:
     left = X.copy()

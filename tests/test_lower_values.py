@@ -754,12 +754,6 @@ def test_shapes_that_decide_about_recursion_are_static() -> None:
     assert not lowered.holds({"x": np.ones(8)})
 
 
-def test_mutated_arguments_are_named() -> None:
-    assert lower(stores, M, 0.5).mutated == {"m"}
-    assert lower(mutates_through_a_call, X).mutated == {"a"}
-    assert lower(indexing, M, 1).mutated == frozenset()
-
-
 def test_the_output_keeps_its_structure() -> None:
     output = lower(named_tuples, Point(0.5, 1.5)).output
     assert isinstance(output, Struct)

@@ -101,8 +101,6 @@ class Lowered:
         The structure of the result; its leaves are Slots (positions in `Return.values`) or static.
     params : tuple of Param
         How each parameter is found, in order.
-    mutated : frozenset of str
-        Names of the parameters that the program stores into.
     guards : tuple of Guard
         Captured values that were taken as constant.
     statics : tuple of (str, tuple, int or tuple)
@@ -123,7 +121,6 @@ class Lowered:
     function: Function
     output: Any
     params: tuple[Param, ...]
-    mutated: frozenset[str]
     guards: tuple[Guard, ...]
     statics: tuple[Static, ...]
     not_negative: tuple[tuple[str, tuple[Any, ...]], ...]
@@ -273,7 +270,6 @@ class _Run:
             program,
             output,
             final,
-            frozenset(done.names[var].name for var in cx.mutated if var in {param.var for param in params}),
             (
                 *(Guard(getter, value) for getter, value in cx.guards.values()),
                 *(Guard(partial(getattr, func, "__code__"), func.__code__) for func in cx.sources),  # reloaded in place

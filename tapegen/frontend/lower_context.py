@@ -271,7 +271,6 @@ class Context:
         self.merges: set[Var] = set()
         self.guards: dict[Any, tuple[Callable[[], Any], Any]] = {}
         self.hidden: dict[Any, tuple[Var, Callable[[], Any]]] = {}
-        self.mutated: set[Var] = set()
         self.sources: dict[Any, None] = {}
         self.modules: dict[str, str] = {}
         self.calls: list[tuple[Any, tuple[Any, ...]]] = []
@@ -318,8 +317,6 @@ class Context:
     def store(self, array: Var, index: tuple[Any, ...], value: Expr, *, accumulate: bool = False) -> None:
         """Write into an array."""
         self.emit(Store(array, index, value, accumulate, self.origin))
-        roots = self.roots_of(array)
-        self.mutated |= {array} if roots is None else roots
 
     def effect(self, call: Call) -> None:
         self.emit(Effect(call, self.origin))
