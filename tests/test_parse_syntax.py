@@ -161,6 +161,7 @@ def f(a, /, b, *rest, c=lambda q, r=1: q, **more):
     h = lambda *s, **t: (s, t)
     d = {"a": 1, **more, "b": {k: v for k, v in more.items() if v}}
     m = [[u * v for u in a if u] for v in b] + [sum(u for u in a)]
+    del x, y
     return d, m, g, h, 1j, b"", "", ..., True, None
 """
 
