@@ -1,6 +1,6 @@
 """Random program of profile calls, seed 11.
 
-crash, joint IndexError generated text: File '/work/main/tapegen/specialise.py', line 338, in _run
+crash, joint IndexError generated text: specialise.py, in _run
 """
 
 import math
