@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tapegen import differentiable
 from tapegen.analysis.shapes import Shapes
 from tapegen.backend.emit import emit
 from tapegen.backend.source import PythonSource
-from tapegen.errors import NotDifferentiable, Span
+from tapegen.errors import BadArgument, NotDifferentiable, Span
 from tapegen.inspection import Inspection, Kept, Report, report_of
 from tapegen.ir import ops
 from tapegen.ir.nodes import Assign, Call, Const, Function, Push, Return, Var
@@ -200,3 +201,16 @@ def test_html_is_well_formed_and_shows_the_very_texts(tmp_path: Any) -> None:
     assert page.open == []
     for text in (inspection.forward, inspection.backward, inspection.primal, inspection.joint, inspection.compiled):
         assert text in page.shown
+
+
+def sum_of_squares(x: Any) -> Any:
+    return np.sum(x * x)
+
+
+def test_sources_of_the_last_specialisation_used() -> None:
+    derived = differentiable(sum_of_squares, backend="python")
+    with pytest.raises(BadArgument, match="has not been called yet"):
+        _ = derived.backward_source
+    inspection = derived.inspect(np.array([3.0, 1.0, 2.0, 0.5]))
+    assert derived.forward_source == inspection.forward
+    assert derived.backward_source == inspection.backward

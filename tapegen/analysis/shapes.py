@@ -96,12 +96,8 @@ class Shapes:
                 return hi
         return extent
 
-    def reduced_axes(self, value: Var, like: Var) -> tuple[int, ...] | None:
-        """Axes of `value` along which `like` was broadcast, size-1 axes of `like` included; None when not known."""
-        return self.summed_axes(self.of(value), like)
-
     def summed_axes(self, full: Extents, like: Var) -> tuple[int, ...] | None:
-        """The same for a whole of known extents."""
+        """Axes of a whole along which `like` was broadcast, size-1 axes of `like` included; None when not known."""
         part = self.of(like)
         lead = len(full) - len(part)
         axes = list(range(lead))

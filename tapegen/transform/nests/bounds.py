@@ -20,7 +20,7 @@ import numpy as np
 from tapegen.ir import ops
 from tapegen.ir.nodes import Assign, Call, Const, Expr, If, Load, Raise, Stmt, Tuple, Var
 from tapegen.ir.rewrite import defines, free_vars, statements, subexpressions
-from tapegen.ir.types import INT, Array, Scalar
+from tapegen.ir.types import INT, Array
 from tapegen.transform.nests.affine import Affine, is_int, linear
 
 _DEPTH = 6  # how many inequalities a proof may combine
@@ -429,7 +429,3 @@ def _mentions(form: Affine, names: set[Var]) -> bool:
 
 def _extent_mentions(extent: Extent, names: set[Var]) -> bool:
     return _mentions(extent.form, names) or not names.isdisjoint(free_vars(extent.size))
-
-
-def is_integer_scalar(var: Var) -> bool:
-    return isinstance(var.type, Scalar) and var.type.dtype == "int64"
