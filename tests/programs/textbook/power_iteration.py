@@ -21,4 +21,7 @@ def ARGS():
 
 
 WRT = (0,)
-TOL = 1e-6  # the stopping test looks at the value, whose error is the square of the vector's
+# The stopping test looks at the value, whose error is the square of the vector's where `a` is symmetric, and a
+# difference moves `a` off symmetry to another number of trips.  Measured: 1.4e-7 here, 3e-13 against differences with the
+# number of trips held at 20; at 39 matrices near this one median 1e-11, 90 % below 3e-11.
+TOL = 1e-6
