@@ -112,7 +112,7 @@ class _Implementation:
         if len(results) == 1:
             results = ["results"]
         value = _value_text(program.lowered.output, results[:count])
-        gradient = self._gradient_text(program, dict(zip(wrt, results[count:], strict=True)))
+        gradient = self._gradient_text(program, results[count:])
         result = {"value": value, "value_and_grad": f"({value}, {gradient})", "grad": gradient}[self.kind]
         if self.kind == "grad" and self.options.has_aux:
             assert isinstance(program.lowered.output, Struct)
@@ -151,14 +151,10 @@ class _Implementation:
                     lines.append(f"        raise ValueError({text!r})")
         return lines
 
-    def _gradient_text(self, program: Program, found: Mapping[Var, str]) -> str:
-        def text(template: Abstract) -> str:
-            var = program.lowered.param_of(template) if isinstance(template, Leaf) else None
-            return found.get(var, "None") if var is not None else "None"
-
+    def _gradient_text(self, program: Program, found: list[str]) -> str:
         if self.kind == "value":
             return ""
-        parts = [text(template) for template in program.gradient_templates]
+        parts = [_value_text(template, found) for template in program.gradient_templates]
         return parts[0] if isinstance(self.options.wrt, int | str) else _tuple_text(parts)
 
 

@@ -13,8 +13,6 @@ from tapegen import differentiable
 from tapegen.errors import BadArgument, TapegenError
 from tests.oracle import numerical_gradient
 
-pytestmark = pytest.mark.compiled
-
 TABLE = np.array([1.0, 2.0, 3.0])
 RATE = 0.5
 
