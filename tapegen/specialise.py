@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tapegen import compiler
-from tapegen.errors import AliasError, BadArgument, PerformanceWarning, TapegenError
+from tapegen.errors import AliasError, BadArgument, PerformanceWarning
 from tapegen.frontend.callables import unwrap
 from tapegen.frontend.lower import Lowered, lower_function
 from tapegen.frontend.structure import (
@@ -27,7 +27,7 @@ from tapegen.frontend.structure import (
 from tapegen.inspection import Inspection
 from tapegen.ir.nodes import Function, Return, Var
 from tapegen.ir.types import Array, Scalar
-from tapegen.program import Program, frames_of_tapegen
+from tapegen.program import Program, Raised, frames_of_tapegen
 from tapegen.tangents import argument_tangents, as_result, result_tangent
 
 if TYPE_CHECKING:
@@ -179,10 +179,8 @@ class Specialisation:
             again = [list(item) if isinstance(item, list) else item for item in kept]
             try:
                 gradients = self.program.run("pullback", stages.pullback, [*again, *seeds])
-            except TapegenError:
-                raise
-            except Exception as error:
-                raise self._refusal(error) from error
+            except Raised as raised:
+                raise self._refusal(raised.error) from raised.error
             return self._gradient(stages.wrt, gradients)
 
         return value, pullback
@@ -236,9 +234,8 @@ class Specialisation:
             if len(entry) < len(arrays):  # compiled code takes no read-only arrays to write into
                 return program.interpret(function, leaves)
             return program.run(name, function, leaves)
-        except TapegenError:
-            raise
-        except Exception as error:
+        except Raised as raised:
+            error = raised.error
             _put_back(entry)
             self._reraise(error)
             _put_back(entry)
@@ -250,8 +247,8 @@ class Specialisation:
                 )
                 try:
                     return program.interpret(function, leaves)
-                except OverflowError as again:  # tapes hold 64 bits
-                    error = again
+                except Raised as again:  # tapes hold 64 bits
+                    error = again.error
                     _put_back(entry)
             raise self._refusal(error) from error
 

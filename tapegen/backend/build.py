@@ -29,7 +29,7 @@ from numba.core.errors import NumbaError, NumbaPerformanceWarning
 
 from tapegen.backend.located import LocatedCompiler
 from tapegen.backend.source import PythonSource
-from tapegen.errors import CompileLimit, Span
+from tapegen.errors import BuildError, CompileLimit, Span, TapegenError
 from tapegen.ir.depth import deep
 
 LINES = 3000
@@ -179,5 +179,11 @@ def _prepare(dispatcher: Any) -> None:
             except RecursionError:
                 name = dispatcher.py_func.__name__
                 raise CompileLimit(f"The code of {name} is more than numba takes.", SPLIT) from None
+            except (NumbaError, TapegenError):
+                raise
+            except Exception as error:  # of numba itself: the caller must not take it for one of the running code
+                name = dispatcher.py_func.__name__
+                reason = f"numba failed on the code of {name} ({type(error).__name__}: {error})."
+                raise BuildError(reason, 'Use backend="python".') from error
 
     dispatcher.compile = quiet
