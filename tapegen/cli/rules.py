@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import importlib
 import inspect
 import operator
@@ -12,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from tapegen.rules.reading import values_read
 from tapegen.rules.registry import Rule, all_rules
 
-_SHAPE = frozenset({"shape", "ndim", "size", "zeros_like", "ones_like", "empty_like", "count_along"})
 _KINDS = {
     "partials": "local partial derivatives",
     "linear": "linear: the function itself forwards, its transpose backwards",
@@ -78,23 +77,13 @@ def _reads(rule: Rule) -> str:
     found: dict[str, None] = {}
     for body in (rule.body, rule.pushforward):
         if body is not None:
-            found.update(dict.fromkeys(_values_read(body)))
+            found.update(dict.fromkeys(_without_options(body)))
     linear = rule.wrt if rule.kind == "linear" else ()  # their structure at most
     values = [name for name in found if not name.endswith(("_bar", "_dot")) and name not in linear]
     return ", ".join(values) or "nothing"
 
 
-def _values_read(body: Callable[..., Any]) -> Iterable[str]:
-    """Parameters without a default, and `out`, that a body reads otherwise than for their shape."""
-    parameters = inspect.signature(body).parameters.values()
-    wanted = {p.name for p in parameters if p.default is p.empty}
-    tree = ast.parse(textwrap.dedent(inspect.getsource(body)))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute | ast.Name):
-            called = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
-            if called in _SHAPE:
-                node.args = []
-        if isinstance(node, ast.Attribute) and node.attr in ("shape", "dtype", "size", "ndim"):
-            node.value = ast.Constant(0)
-    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    return [p.name for p in parameters if p.name in wanted & names]
+def _without_options(body: Callable[..., Any]) -> Iterable[str]:
+    """Parameters without a default, and `out`, whose values a body reads."""
+    read = values_read(body)
+    return [p.name for p in inspect.signature(body).parameters.values() if p.default is p.empty and p.name in read]

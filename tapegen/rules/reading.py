@@ -1,0 +1,163 @@
+"""What a rule body reads: the text of the body, cut down to the derivatives that are wanted."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import textwrap
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+_SHAPE = frozenset({"shape", "ndim", "size", "zeros_like", "ones_like", "empty_like", "count_along"})
+_ATTRIBUTES = frozenset({"shape", "dtype", "size", "ndim"})
+
+
+def values_read(body: Callable[..., Any]) -> set[str]:
+    """Parameters that a body reads otherwise than for their shape."""
+    return _names_of_values(_tree(body)) & set(inspect.signature(body).parameters)
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """A body that returns only some of its results.
+
+    Attributes
+    ----------
+    call : callable
+        Takes what the body takes; returns a tuple of the wanted results.
+    reads : frozenset of str
+        The parameters whose values these results need; of all others the shape and the dtype are enough.
+    numbers : tuple
+        For each wanted result the number that it always is, or None.
+    """
+
+    call: Callable[..., tuple[Any, ...]]
+    reads: frozenset[str]
+    numbers: tuple[float | None, ...]
+
+
+def sliced(body: Callable[..., Any], wanted: Sequence[int], count: int) -> Slice:
+    """Cut a body down to some of the `count` results that it returns as a tuple (or as the only one).
+
+    Assignments that only the others need are left out, so that nothing is evaluated, or warned of, in vain.
+    """
+    parameters = frozenset(inspect.signature(body).parameters)
+    try:
+        tree = _tree(body)
+    except (OSError, TypeError, SyntaxError):  # no text: made by exec
+        return Slice(_picked(body, tuple(wanted), count), parameters, (None,) * len(wanted))
+    (function,) = tree.body
+    assert isinstance(function, ast.FunctionDef)
+    returned: list[list[ast.expr] | None] = []
+    for node in _returns(function):
+        assert node.value is not None
+        items = _items(node.value, count)
+        returned.append(items)
+        chosen: list[ast.expr]
+        if items is None:  # another function makes the tuple
+            made_once = ast.NamedExpr(ast.Name("_results", ast.Store()), node.value)
+            held: list[ast.expr] = [made_once, *(ast.Name("_results", ast.Load()) for _ in wanted[1:])]
+            chosen = [
+                ast.Call(ast.Name("_result", ast.Load()), [results, ast.Constant(k)], [])
+                for results, k in zip(held, wanted, strict=True)
+            ]
+        else:
+            chosen = [items[k] if k < len(items) else ast.Constant(None) for k in wanted]
+        node.value = ast.Tuple(chosen, ast.Load())
+    _drop_unused(function)
+    numbers: list[float | None] = [None] * len(wanted)
+    if len(returned) == 1 and returned[0] is not None:
+        numbers = [_number(returned[0][k]) if k < len(returned[0]) else None for k in wanted]
+    reads = _names_of_values(ast.parse(ast.unparse(tree))) & parameters
+    ast.fix_missing_locations(tree)
+    made: dict[str, Any] = {}
+    file = f"<{body.__qualname__} for {','.join(map(str, wanted))}>"
+    exec(compile(tree, file, "exec"), _surroundings(body), made)
+    return Slice(made[function.name], frozenset(reads), tuple(numbers))
+
+
+def _surroundings(body: Callable[..., Any]) -> dict[str, Any]:
+    found = inspect.getclosurevars(body)
+    return {"__builtins__": builtins, **body.__globals__, **found.nonlocals, "_result": _result}
+
+
+def _result(results: Any, k: int) -> Any:
+    """Result `k` of a body that returns a tuple, or the only one."""
+    if isinstance(results, tuple):
+        return results[k] if k < len(results) else None
+    return results if k == 0 else None
+
+
+def _picked(body: Callable[..., Any], wanted: tuple[int, ...], count: int) -> Callable[..., tuple[Any, ...]]:
+    def pick(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        results = body(*args, **kwargs)
+        return (results,) if count == 1 else tuple(_result(results, k) for k in wanted)
+
+    return pick
+
+
+def _tree(body: Callable[..., Any]) -> ast.Module:
+    """The text of a body as a module of one function without decorators and annotations."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(body)))
+    (function,) = tree.body
+    if not isinstance(function, ast.FunctionDef):
+        raise TypeError(f"{body!r} is not written with def")
+    function.decorator_list = []
+    function.returns = None
+    for argument in ast.walk(function.args):
+        if isinstance(argument, ast.arg):
+            argument.annotation = None
+    return tree
+
+
+def _returns(function: ast.FunctionDef) -> list[ast.Return]:
+    return [node for node in ast.walk(function) if isinstance(node, ast.Return)]
+
+
+def _items(value: ast.expr, count: int) -> list[ast.expr] | None:
+    """The results that a return statement lists."""
+    if count == 1:
+        return [value]
+    if isinstance(value, ast.Tuple) and not any(isinstance(item, ast.Starred) for item in value.elts):
+        return value.elts
+    return None
+
+
+def _number(expr: ast.expr) -> float | None:
+    try:
+        value = ast.literal_eval(expr)
+    except ValueError:
+        return None
+    return value if isinstance(value, float | int) else None
+
+
+def _drop_unused(function: ast.FunctionDef) -> None:
+    """Leave out assignments to names that nobody reads; the right sides of rule bodies have no effects."""
+    while True:
+        read = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        kept = [stmt for stmt in function.body if not _is_unread(stmt, read)]
+        if len(kept) == len(function.body):
+            return
+        function.body = kept
+
+
+def _is_unread(stmt: ast.stmt, read: set[str]) -> bool:
+    return (
+        isinstance(stmt, ast.Assign)
+        and all(isinstance(target, ast.Name) for target in stmt.targets)
+        and not {target.id for target in stmt.targets if isinstance(target, ast.Name)} & read
+    )
+
+
+def _names_of_values(tree: ast.Module) -> set[str]:
+    """Names that are read otherwise than for the shape of what they hold."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute | ast.Name):
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
+            if called in _SHAPE:
+                node.args = []
+        if isinstance(node, ast.Attribute) and node.attr in _ATTRIBUTES:
+            node.value = ast.Constant(0)
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}

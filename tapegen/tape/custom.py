@@ -1,0 +1,211 @@
+"""Functions with gradients of their own."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from tapegen.errors import BadArgument
+from tapegen.tape import nest
+from tapegen.tape.closure import Closure, recorded
+from tapegen.tape.gradient_tape import GradientTape
+from tapegen.tape.operation import Operation
+from tapegen.tape.state import STATE, suspended
+from tapegen.tape.tensor import Tensor, Traced, operand
+from tapegen.tape.variable import Variable, identity, stop_gradient
+
+
+class _Watcher:
+    """Notes which trainable variables are read."""
+
+    def __init__(self) -> None:
+        self.tracked: set[int] = set()
+        self.variables: dict[int, Variable] = {}
+
+    def note(
+        self,
+        operation: Operation,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        ids: tuple[Any, ...],
+        out: Any,
+        out_ids: tuple[int, ...],
+    ) -> None:
+        """Nothing is recorded."""
+
+    def read(self, variable: Variable) -> None:
+        """Note the variable."""
+        if variable.trainable:
+            self.variables.setdefault(variable._id, variable)
+
+
+@contextmanager
+def _watching() -> Iterator[_Watcher]:
+    watcher = _Watcher()
+    before = STATE.active
+    STATE.active = [*before, watcher]
+    try:
+        yield watcher
+    finally:
+        STATE.active = [recorder for recorder in STATE.active if recorder is not watcher]
+
+
+def custom_gradient(func: Callable[..., Any] | None = None) -> Any:
+    """Decorate a function that returns `(result, grad_fn)`.
+
+    `grad_fn` takes a cotangent for each result and returns one for each argument (None: not connected), in their
+    structure.  If the function reads trainable variables, `grad_fn` takes a keyword `variables` as well and returns
+    `(argument_cotangents, variable_cotangents)`.
+
+    Examples
+    --------
+    >>> import numpy as np, tapegen as tg
+    >>> @tg.custom_gradient
+    ... def log1pexp(x):
+    ...     e = np.exp(x)
+    ...     def grad(upstream):
+    ...         return upstream * (1 - 1 / (1 + e))
+    ...     return np.log(1 + e), grad
+    """
+    if func is None:
+        return custom_gradient
+
+    @functools.wraps(func)
+    def decorated(*args: Any, **kwargs: Any) -> Any:
+        with _watching() as watcher:
+            made = func(*args, **kwargs)
+        if not (isinstance(made, tuple) and len(made) == 2 and callable(made[1])):
+            raise TypeError(
+                f"the function {func.__qualname__} decorated with custom_gradient must return a pair "
+                f"(result, grad_fn), but returned {type(made).__name__}."
+            )
+        result, grad_fn = made
+        return _recorded(func, grad_fn, result, (args, kwargs), watcher)
+
+    return decorated
+
+
+def _recorded(
+    func: Callable[..., Any], grad_fn: Callable[..., Any], result: Any, given: tuple[Any, Any], watcher: _Watcher
+) -> Any:
+    leaves = list(nest.leaves(given))
+    own = {leaf._id for leaf in leaves if isinstance(leaf, Traced)}
+    variables = [variable for number, variable in watcher.variables.items() if number not in own]
+    if variables and not _takes_variables(grad_fn):
+        raise TypeError(
+            "@tg.custom_gradient grad_fn must accept keyword argument 'variables', since function uses variables: "
+            f"{variables}"
+        )
+    outs = list(nest.leaves(result))
+
+    def pull(*bars: Any) -> Sequence[Any]:
+        upstream = [
+            np.zeros(np.shape(like), _dtype(like)) if bar is None else bar for bar, like in zip(bars, outs, strict=True)
+        ]
+        tensors = [bar if isinstance(bar, Tensor) else Tensor(bar) for bar in upstream]
+        grads = grad_fn(*tensors, variables=list(variables)) if variables else grad_fn(*tensors)
+        of_variables: list[Any] = []
+        if variables:
+            if not isinstance(grads, tuple | list) or len(grads) != 2:
+                raise TypeError(
+                    f"the grad_fn of {func.__qualname__} must return (argument gradients, variable gradients), since "
+                    "the function uses variables."
+                )
+            grads, of_variables = grads[0], list(nest.leaves(grads[1]))
+            if len(of_variables) != len(variables):
+                raise ValueError("Must return gradient for each variable from @custom_gradient grad_fn.")
+        flat = list(nest.leaves(grads))
+        if len(flat) != len(leaves):
+            raise ValueError(
+                f"custom_gradient function expected to return {len(leaves)} gradients, but returned {len(flat)} "
+                "instead."
+            )
+        return [_cotangent(term) for term in (*flat, *of_variables)]
+
+    pairs = [operand(leaf) for leaf in (*leaves, *variables)]
+    values = [out._value if isinstance(out, Traced) else np.asarray(out) for out in outs]
+    return nest.refilled(result, recorded(Closure(func.__name__, pull, None), pairs, values))
+
+
+def _takes_variables(grad_fn: Callable[..., Any]) -> bool:
+    parameters = inspect.signature(grad_fn).parameters.values()
+    return any(p.name == "variables" or p.kind is p.VAR_KEYWORD for p in parameters)
+
+
+def _dtype(like: Any) -> np.dtype:
+    return like.dtype if hasattr(like, "dtype") else np.asarray(like).dtype
+
+
+def _cotangent(term: Any) -> Any:
+    if term is None or isinstance(term, Tensor):
+        return term
+    if isinstance(term, Variable):
+        return identity(term)
+    return np.asarray(term)
+
+
+def grad_pass_through(func: Callable[..., Any]) -> Callable[..., Any]:
+    """A function with the value of `func` and the derivative of the identity."""
+
+    @functools.wraps(func)
+    def decorated(x: Any, *args: Any, **kwargs: Any) -> Any:
+        with suspended():
+            value = func(stop_gradient(x), *args, **kwargs)
+        if np.shape(value) != np.shape(x):
+            raise BadArgument(
+                f"grad_pass_through: {func.__name__} makes shape {np.shape(value)} of {np.shape(x)}.",
+                "Pass the gradient through functions that keep the shape only.",
+            )
+        pair = operand(x if isinstance(x, Traced) else np.asarray(x))
+        raw = value._value if isinstance(value, Traced) else np.asarray(value)
+        return recorded(Closure(func.__name__, lambda bar: [bar], lambda dot: [dot]), [pair], [raw])[0]
+
+    return decorated
+
+
+def recompute_grad(func: Callable[..., Any]) -> Callable[..., Any]:
+    """A function with the value and the derivatives of `func`, of which nothing is kept: it runs again backwards."""
+
+    @functools.wraps(func)
+    def decorated(*args: Any, **kwargs: Any) -> Any:
+        with suspended(), _watching() as watcher:
+            result = func(*args, **kwargs)
+        leaves = list(nest.leaves((args, kwargs)))
+        own = {leaf._id for leaf in leaves if isinstance(leaf, Traced)}
+        variables = [variable for number, variable in watcher.variables.items() if number not in own]
+        for variable in variables:
+            variable._operand()  # read also for those who record here
+        values = [variable._value for variable in variables]
+
+        def pull(*bars: Any) -> Sequence[Any]:
+            now = [variable._value for variable in variables]
+            for variable, value in zip(variables, values, strict=True):
+                variable._value = value  # as it was when the function ran
+            try:
+                with GradientTape(watch_accessed_variables=False) as tape:
+                    tape.watch([leaf for leaf in (*leaves, *variables) if isinstance(leaf, Traced)])
+                    again = func(*args, **kwargs)
+            finally:
+                for variable, value in zip(variables, now, strict=True):
+                    variable._value = value
+            sources = [leaf for leaf in (*leaves, *variables) if isinstance(leaf, Traced)]
+            outs = list(nest.leaves(again))
+            found = iter(tape.gradient(outs, sources, [_weight(bar, out) for bar, out in zip(bars, outs, strict=True)]))
+            return [next(found) if isinstance(leaf, Traced) else None for leaf in (*leaves, *variables)]
+
+        pairs = [operand(leaf) for leaf in (*leaves, *variables)]
+        outs = [out._value if isinstance(out, Traced) else np.asarray(out) for out in nest.leaves(result)]
+        return nest.refilled(result, recorded(Closure(func.__name__, pull, None), pairs, outs))
+
+    return decorated
+
+
+def _weight(bar: Any, out: Any) -> Any:
+    if bar is None:
+        return np.zeros(out.shape, out.dtype)
+    return bar

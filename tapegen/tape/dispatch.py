@@ -1,0 +1,197 @@
+"""Calls of NumPy functions that meet tensors: any function, any structure of arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tapegen.errors import NotDifferentiable
+from tapegen.tape import syntax
+from tapegen.tape.operation import Operation, operation_of
+from tapegen.tape.places import user_span
+from tapegen.tape.state import STATE, flat_ids, is_tracked
+from tapegen.tape.tensor import Tensor, Traced, known_as, note
+
+_REDUCTIONS: dict[Any, Callable[..., Any]] = {
+    np.add: np.sum,
+    np.multiply: np.prod,
+    np.maximum: np.max,
+    np.minimum: np.min,
+    np.logical_and: np.all,
+    np.logical_or: np.any,
+}
+_SCANS: dict[Any, Callable[..., Any]] = {np.add: np.cumsum, np.multiply: np.cumprod}
+_DESCRIBING = frozenset({np.shape, np.ndim, np.size, np.isscalar, np.result_type, np.iscomplexobj, np.isrealobj})
+"""Functions whose results are no arrays."""
+
+
+def ufunc(func: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A ufunc or one of its methods on tensors."""
+    outs = kwargs.get("out")
+    if outs is not None and any(out is not None for out in outs):
+        return _into(func, method, inputs, kwargs)
+    if method == "__call__":
+        dtype = kwargs.pop("dtype", None)
+        if dtype is not None:
+            inputs = tuple(syntax.astype(x, dtype) if isinstance(x, Traced) else x for x in inputs)
+        return function(func, inputs, kwargs)
+    kwargs.pop("out", None)
+    if method == "reduce" and func in _REDUCTIONS:
+        kwargs.setdefault("axis", 0)
+        if kwargs.get("dtype", 0) is None:
+            del kwargs["dtype"]
+        return function(_REDUCTIONS[func], inputs, kwargs)
+    if method == "accumulate" and func in _SCANS:
+        kwargs.setdefault("axis", 0)
+        return function(_SCANS[func], inputs, kwargs)
+    if method == "outer":
+        x, y = inputs
+        return func(np.expand_dims(x, tuple(range(np.ndim(x), np.ndim(x) + np.ndim(y)))), y)
+    if method == "at":
+        return _into(func, method, inputs, kwargs)
+    return call(Operation(getattr(func, method), None), inputs, kwargs)
+
+
+def _into(func: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Writing into an array leaves the tape; nobody must follow the tensors."""
+    outs = kwargs.get("out") or inputs[:1]
+    if any(isinstance(out, Traced) for out in outs):
+        raise NotDifferentiable(
+            f"np.{func.__name__} cannot write into a tensor.",
+            "Take the result: tensors are immutable.",
+            user_span(),
+        )
+    for item in inputs:
+        if isinstance(item, Traced):
+            number = item._operand()[1]
+            if is_tracked(number):
+                raise NotDifferentiable(
+                    f"np.{func.__name__} writes a tensor that is being recorded into an array, which leaves the tape.",
+                    "Take the result instead (x = x + t, not x += t, for an array x), or use t.numpy().",
+                    user_span(),
+                )
+    return getattr(func, method)(*_bare(inputs), **_bare(kwargs))
+
+
+def function(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A NumPy function on tensors."""
+    found = syntax.SPECIAL.get(func)
+    if found is not None:
+        return found(*args, **kwargs)
+    return call(operation_of(func), args, kwargs)
+
+
+def call(operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Run a function on the values of its arguments and note the call."""
+    if kwargs and operation.signature is not None and _holds_tensor(kwargs):
+        args, kwargs = _positional(operation, args, kwargs)
+    values: tuple[Any, ...]
+    values, ids = split(args)
+    bare = _bare(kwargs)
+    tracked = bool(STATE.active) and any(map(is_tracked, flat_ids(ids)))
+    if tracked and operation.kind == "expands":
+        return _expanded(operation, args, kwargs, values, bare)
+    out = operation.func(*values, **bare)
+    if operation.kind == "inactive" or not tracked:
+        return _wrapped(operation, out)
+    if tracked and _holds_tracked(kwargs):
+        operation = Operation(operation.func, None)  # its rule does not know this keyword
+        values, ids = (*values, *bare.values()), (*ids, *(split((v,))[1][0] for v in kwargs.values()))
+        bare = {}
+    if isinstance(out, tuple | list):
+        made = [Tensor(item) if isinstance(item, np.ndarray | np.generic) else item for item in out]
+        note(operation, values, bare, ids, tuple(out), tuple(getattr(item, "_id", 0) for item in made))
+        return _rebuilt(out, made)
+    if not isinstance(out, np.ndarray | np.generic):
+        return out
+    result = Tensor(out)
+    note(operation, values, bare, ids, out, (result._id,))
+    return result
+
+
+def _expanded(
+    operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any], values: tuple[Any, ...], bare: dict[str, Any]
+) -> Any:
+    """The function's own value, recorded as the formula of its rule."""
+    assert operation.rule is not None and operation.rule.body is not None
+    out = operation.func(*values, **bare)
+    formula = operation.rule.body(*args, **kwargs)
+    if isinstance(out, tuple | list):
+        return _rebuilt(out, [known_as(item, part._operand()[1]) for item, part in zip(out, formula, strict=True)])
+    return known_as(out, formula._id) if isinstance(formula, Tensor) else Tensor(out)
+
+
+def _wrapped(operation: Operation, out: Any) -> Any:
+    if operation.func in _DESCRIBING:
+        return out
+    if isinstance(out, tuple | list):
+        return _rebuilt(out, [Tensor(x) if isinstance(x, np.ndarray | np.generic) else x for x in out])
+    return Tensor(out) if isinstance(out, np.ndarray | np.generic) else out
+
+
+def _rebuilt(like: Any, items: list[Any]) -> Any:
+    """A tuple, list or named tuple (`np.linalg.eigh`) of new items."""
+    if isinstance(like, tuple) and hasattr(like, "_fields"):
+        return type(like)(*items)
+    return type(like)(items)
+
+
+def split(args: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Values and numbers of arguments; sequences of tensors become tuples of both."""
+    values: list[Any] = []
+    ids: list[Any] = []
+    for item in args:
+        if isinstance(item, Traced):
+            value, number = item._operand()
+            values.append(value)
+            ids.append(number)
+        elif isinstance(item, list | tuple) and _holds_tensor(item):
+            inner, numbers = split(tuple(item))
+            values.append(inner if isinstance(item, tuple) else list(inner))
+            ids.append(numbers)
+        else:
+            values.append(item)
+            ids.append(0)
+    return tuple(values), tuple(ids)
+
+
+def _bare(item: Any) -> Any:
+    """Arguments with values in the place of tensors."""
+    if isinstance(item, Traced):
+        return item._operand()[0]
+    if isinstance(item, dict):
+        return {key: _bare(value) for key, value in item.items()}
+    if isinstance(item, list | tuple) and _holds_tensor(item):
+        return type(item)(map(_bare, item))
+    return item
+
+
+def _holds_tensor(item: Any) -> bool:
+    if isinstance(item, dict):
+        item = item.values()
+    return any(isinstance(x, Traced) or (isinstance(x, list | tuple) and _holds_tensor(x)) for x in item)
+
+
+def _holds_tracked(kwargs: dict[str, Any]) -> bool:
+    return bool(kwargs) and any(map(is_tracked, flat_ids(split(tuple(kwargs.values()))[1])))
+
+
+def _positional(
+    operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Tensors given by keyword, at their positions."""
+    assert operation.signature is not None
+    try:
+        bound = operation.signature.bind_partial(*args, **kwargs)
+    except TypeError:
+        return args, kwargs
+    names = operation.names
+    last = max((names.index(name) for name in kwargs if name in names and _holds_tensor((kwargs[name],))), default=-1)
+    if last < len(args):
+        return args, kwargs
+    bound.apply_defaults()
+    return tuple(bound.arguments[name] for name in names[: last + 1]), {
+        name: value for name, value in kwargs.items() if name not in names[: last + 1]
+    }

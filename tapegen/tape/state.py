@@ -1,0 +1,74 @@
+"""Who records at this moment: tapes and accumulators of this thread."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from typing import Any, Protocol
+
+import numpy as np
+
+from tapegen.tape.operation import Operation
+
+fresh_id = count(1).__next__
+"""Every tensor and every variable has a number of its own, never used again; 0 stands for no tensor."""
+
+
+class Recorder(Protocol):
+    """What stands in the list of active recorders."""
+
+    tracked: set[int]
+
+    def note(
+        self,
+        operation: Operation,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        ids: tuple[Any, ...],
+        out: Any,
+        out_ids: tuple[int, ...],
+    ) -> None:
+        """Take note of a call; `ids` mirrors `args`, with 0 where there is no tensor."""
+
+    def read(self, variable: Any) -> None:
+        """Take note that a variable is read."""
+
+
+class _State(threading.local):
+    def __init__(self) -> None:
+        self.active: list[Recorder] = []
+
+
+STATE = _State()
+
+
+def is_tracked(number: int) -> bool:
+    """Whether any recorder of this thread follows a tensor."""
+    return any(number in recorder.tracked for recorder in STATE.active)
+
+
+@contextmanager
+def suspended(*recorders: Recorder) -> Iterator[None]:
+    """Let some of the active recorders pause, or all of them if none is named."""
+    before = STATE.active
+    STATE.active = [r for r in before if r not in recorders] if recorders else []
+    try:
+        yield
+    finally:
+        STATE.active = before
+
+
+def flat_ids(ids: tuple[Any, ...]) -> Iterator[int]:
+    """The tensors of a call, also those inside sequences."""
+    for item in ids:
+        if type(item) is tuple:
+            yield from flat_ids(item)
+        elif item:
+            yield item
+
+
+def is_floating(value: Any) -> bool:
+    """Whether an array or number can carry a derivative."""
+    return np.asarray(value).dtype.kind in "fc"

@@ -1,0 +1,165 @@
+"""Variables, constants and conversions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapegen.errors import BadArgument
+from tapegen.tape.operation import operation_of
+from tapegen.tape.state import STATE, fresh_id
+from tapegen.tape.syntax import astype
+from tapegen.tape.tensor import Tensor, Traced, unary
+
+
+class Variable(Traced):
+    """A value that can be replaced; tapes watch it when it is read.
+
+    Parameters
+    ----------
+    initial_value : array_like
+        Copied.
+    trainable : bool
+        Whether tapes watch it by themselves.
+    name : str, optional
+        For people.
+    dtype : dtype, optional
+        By default that of the initial value.
+    """
+
+    __slots__ = ("_name", "_trainable")
+
+    def __init__(self, initial_value: Any, trainable: bool = True, name: str | None = None, dtype: Any = None) -> None:
+        self._value = _array(initial_value, dtype)
+        self._id = fresh_id()
+        self._trainable = bool(trainable)
+        self._name = "Variable" if name is None else name
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self._name
+
+    @property
+    def trainable(self) -> bool:
+        """Whether tapes watch it by themselves."""
+        return self._trainable
+
+    def _operand(self) -> tuple[Any, int]:
+        for recorder in STATE.active:
+            recorder.read(self)
+        return self._value, self._id
+
+    # ---- reading -----------------------------------------------------------------------------------------------------
+
+    def read_value(self) -> Tensor:
+        """The value now, as a tensor that later assignments do not change."""
+        return convert_to_tensor(self)
+
+    value = read_value
+
+    def __repr__(self) -> str:
+        text = repr(self._value) if self.ndim else str(self._value)
+        gap = "\n" if "\n" in text else ""
+        shape = f"({', '.join(map(str, self.shape))}{',' if self.ndim == 1 else ''})"
+        head = f"{self.printed_as}.Variable '{self.name}' shape={shape} dtype={self.dtype.name}"
+        return f"<{head}, numpy={gap}{text}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Variable, (self._value, self._trainable, self._name)
+
+    def __deepcopy__(self, memo: Any) -> Variable:
+        return type(self)(self._value, self._trainable, self._name)
+
+    # ---- assignment --------------------------------------------------------------------------------------------------
+
+    def assign(self, value: Any) -> Variable:
+        """Replace the value; no derivative passes."""
+        new = _plain(value)
+        new = np.asarray(new)
+        if new.shape != self.shape:
+            raise BadArgument(
+                f"a value of shape {new.shape} cannot be assigned to the variable '{self.name}' of shape {self.shape}.",
+                "Make a new Variable for another shape.",
+            )
+        if not np.can_cast(new.dtype, self.dtype, "same_kind"):
+            raise BadArgument(
+                f"a value of type {new.dtype} cannot be assigned to the variable '{self.name}' of type {self.dtype}.",
+                "Convert it first (tg.cast).",
+            )
+        self._value = new.astype(self.dtype)  # a copy; what was read before keeps the old one
+        return self
+
+    def assign_add(self, delta: Any) -> Variable:
+        """Replace the value `v` by `v + delta`."""
+        return self.assign(self._value + _plain(delta))
+
+    def assign_sub(self, delta: Any) -> Variable:
+        """Replace the value `v` by `v - delta`."""
+        return self.assign(self._value - _plain(delta))
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        new = self._value.copy()
+        new[_plain_index(index)] = _plain(value)
+        self.assign(new)
+
+
+def _plain(value: Any) -> Any:
+    return value._operand()[0] if isinstance(value, Traced) else value
+
+
+def _plain_index(index: Any) -> Any:
+    return tuple(map(_plain, index)) if isinstance(index, tuple) else _plain(index)
+
+
+def _array(value: Any, dtype: Any) -> Any:
+    return np.array(_plain(value), dtype)
+
+
+def constant(value: Any, dtype: Any = None, shape: tuple[int, ...] | None = None, name: str | None = None) -> Tensor:
+    """A tensor of the given numbers (copied); with `shape`, of one number repeated or of numbers rearranged."""
+    array = _array(value, dtype)
+    if shape is not None:
+        array = np.full(shape, array) if array.size == 1 else array.reshape(shape)
+    return Tensor(array)
+
+
+def convert_to_tensor(value: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+    """A tensor of the same value, through which derivatives pass; lists of tensors are stacked.
+
+    A tensor is returned as it is.
+    """
+    if isinstance(value, list | tuple) and _holds_traced(value):
+        stacked = np.stack([convert_to_tensor(item, dtype) for item in value])
+        assert isinstance(stacked, Tensor)
+        return stacked
+    if not isinstance(value, Traced):
+        return constant(value, dtype)
+    if dtype is not None and np.dtype(dtype) != value.dtype:
+        return astype(value, dtype)
+    if isinstance(value, Tensor):
+        return value
+    result = unary(operation_of(np.positive), value)
+    assert isinstance(result, Tensor)
+    return result
+
+
+def _holds_traced(items: Any) -> bool:
+    return any(isinstance(x, Traced) or (isinstance(x, list | tuple) and _holds_traced(x)) for x in items)
+
+
+def cast(x: Any, dtype: Any) -> Tensor:
+    """The same numbers in another type; between floating types derivatives pass."""
+    return astype(convert_to_tensor(x), dtype)
+
+
+def identity(x: Any) -> Tensor:
+    """A new tensor of the same value, through which derivatives pass."""
+    result = astype(x, x.dtype) if isinstance(x, Traced) else constant(x)
+    return result
+
+
+def stop_gradient(x: Any) -> Tensor:
+    """The same value, through which no derivative passes on any tape."""
+    return Tensor(_plain(x)) if isinstance(x, Traced) else constant(x)
