@@ -25,6 +25,7 @@ from tapegen.ir.depth import deep
 from tapegen.ir.nodes import Block, Function, If, Raise, Return, Var
 from tapegen.ir.types import Array, ListOf, Scalar, is_floating
 from tapegen.transform.nests import NoCompiledForm, scalarise
+from tapegen.transform.written_out import written_out
 
 if TYPE_CHECKING:
     from tapegen.api import Options
@@ -204,7 +205,7 @@ class Program:
         """The text that numba gets; `wide` where an integer argument is too large for the usual one."""
         decorator = decorator_text(fastmath=self.options.fastmath)
         with deep():
-            nests = scalarise(function, boundscheck=self.options.boundscheck, wide=wide)
+            nests = scalarise(written_out(function), boundscheck=self.options.boundscheck, wide=wide)
         return self._kept(emit(nests, modules=self.lowered.modules, header=self._header(), decorator=decorator))
 
     def _kept(self, source: PythonSource) -> PythonSource:
@@ -287,7 +288,9 @@ class Program:
             raise BuildError(reason, 'Use backend="auto" or "python".', span) from None
         where = f"{span.file}:{span.line}: " if span is not None else ""
         message = f"{where}{reason.rstrip('.')}; the generated Python of {function.name} runs uncompiled"
-        warnings.warn(message, PerformanceWarning, stacklevel=frames_of_tapegen())
+        if (reason, span) not in self.owner.uncompiled:  # once, however many texts the function becomes
+            self.owner.uncompiled.add((reason, span))
+            warnings.warn(message, PerformanceWarning, stacklevel=frames_of_tapegen())
         return build_python(self.text(function))
 
 

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tapegen import compiler
-from tapegen.errors import AliasError, BadArgument, PerformanceWarning
-from tapegen.frontend.callables import unwrap
+from tapegen.errors import AliasError, BadArgument, PerformanceWarning, Span
+from tapegen.frontend.callables import calling, unwrap
 from tapegen.frontend.lower import Lowered, lower_function
+from tapegen.frontend.lower_own import own_rule
 from tapegen.frontend.structure import (
     Abstract,
     Leaf,
@@ -28,6 +29,7 @@ from tapegen.inspection import Inspection
 from tapegen.ir.nodes import Function, Return, Var
 from tapegen.ir.types import Array, Scalar
 from tapegen.program import Program, Raised, frames_of_tapegen
+from tapegen.rules.registry import generation
 from tapegen.tangents import argument_tangents, as_result, result_tangent
 
 if TYPE_CHECKING:
@@ -47,6 +49,7 @@ class Specialiser:
         self._programs: dict[Any, list[Program]] = {}
         self._at_a_glance: dict[Any, list[Program]] = {}
         self._plain = self._plain_names()
+        self.uncompiled: set[tuple[str, Span | None]] = set()  # what was said to have no compiled form
 
     def _plain_names(self) -> tuple[str, ...] | None:
         """The parameters, if a call can give each by position."""
@@ -70,12 +73,12 @@ class Specialiser:
         if self._plain is not None and not kwargs and len(args) == len(self._plain):
             glance = _glance(args)
             arguments = dict(zip(self._plain, args, strict=True))
-            for program in self._at_a_glance.get((glance, options), ()) if glance is not None else ():
+            for program in self._at_a_glance.get((glance, options, generation()), ()) if glance is not None else ():
                 if program.holds(arguments):
                     return Specialisation(program, self, arguments, args, kwargs)
         found = self._looked_up(args, kwargs, options)
         if glance is not None:
-            self._at_a_glance.setdefault((glance, options), []).append(found.program)
+            self._at_a_glance.setdefault((glance, options, generation()), []).append(found.program)
         return found
 
     def _looked_up(self, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options) -> Specialisation:
@@ -83,7 +86,7 @@ class Specialiser:
         bound.apply_defaults()
         arguments = dict(bound.arguments)
         abstracts = {name: abstract_of(value, name) for name, value in arguments.items()}
-        key = (tuple(_key(abstract) for abstract in abstracts.values()), options)
+        key = (tuple(_key(abstract) for abstract in abstracts.values()), options, generation())
         for program in self._programs.get(key, ()):
             if program.holds(arguments):
                 return Specialisation(program, self, arguments, args, kwargs)
@@ -108,7 +111,9 @@ class Specialiser:
                 keyword[name] = abstract
             else:
                 positional.append(abstract)
-        return lower_function(self.function, tuple(positional), keyword)
+        ruled = next((func for func in (self.python, self.function) if own_rule(func) is not None), None)
+        function = self.function if ruled is None else calling(ruled)
+        return lower_function(function, tuple(positional), keyword)
 
 
 def _glance(args: tuple[Any, ...]) -> tuple[Any, ...] | None:

@@ -16,6 +16,7 @@ from tapegen.frontend.generated import function_from_text
 from tapegen.frontend.structure import abstract_of, flatten, unflatten
 from tapegen.ir.ops import sum_to
 from tapegen.rules import Rule, rule_of
+from tapegen.rules.registry import wrong_count
 
 __all__ = ["Case", "check_grads", "check_rule", "default_cases"]
 
@@ -71,14 +72,22 @@ def default_cases(rule: Rule) -> list[Case]:
     rng = np.random.default_rng(0)
     if rule.domain is not None:
         points = [tuple(rng.uniform(lo, hi) for lo, hi in rule.domain) for _ in range(4)]
-        if getattr(rule.func, "__module__", None) in ("math", "builtins"):
-            return [(point, {}) for point in points]
         arrays = tuple(np.array(column) for column in zip(*points))
+        if getattr(rule.func, "__module__", None) in ("math", "builtins") or not _takes_arrays(rule.func, arrays):
+            return [(point, {}) for point in points]
         empty = tuple(np.empty((0,)) for _ in rule.domain)
         return [(arrays, {}), (tuple(np.array(x) for x in points[0]), {}), (points[1], {}), (empty, {})]
     if rule.shapes is not None:
         return [(tuple(_draw(shape, rng) for shape in rule.shapes), {})]
     raise ValueError(f"the rule of {_name(rule.func)} has neither domain nor shapes: pass cases=")
+
+
+def _takes_arrays(func: Callable[..., Any], arrays: tuple[np.ndarray, ...]) -> bool:
+    """Whether a function of numbers is also one of arrays, element by element."""
+    try:
+        return np.shape(func(*(array.copy() for array in arrays))) == np.shape(arrays[0])
+    except Exception:  # whatever a function of numbers says to an array
+        return False
 
 
 def _draw(shape: Any, rng: np.random.Generator) -> Any:
@@ -147,12 +156,14 @@ class _Call:
             result = self.body(changed, {"out": out, "out_bar": out_bar})
         if self.rule.kind == "partials":
             parts = result if isinstance(result, tuple) else (result,)
+            self._check_count(len(parts))
             order = [name for name in self.bound.signature.parameters if name in self.bound.arguments]
             by_name = {name: part for name, part in zip(order, parts) if part is not None}
             with np.errstate(invalid="ignore"):
                 by_name = {name: np.multiply(out_bar, part) for name, part in by_name.items()}
         else:
-            parts = result if len(self.rule.wrt) > 1 else (result,)
+            parts = result if len(self.rule.wrt) > 1 and isinstance(result, tuple) else (result,)
+            self._check_count(len(parts))
             by_name = {name: part for name, part in zip(self.rule.wrt, parts) if part is not None}
         arguments = {**self.bound.arguments, **changed}
         return {
@@ -161,6 +172,10 @@ class _Call:
             else _map(np.zeros_like, arguments[name])
             for name in self.names
         }
+
+    def _check_count(self, count: int) -> None:
+        wrong = wrong_count(self.rule, count)
+        assert wrong is None, " ".join(wrong or ())
 
     def _run(self, func: Callable[..., Any], changed: dict[str, Any], extra: dict[str, Any]) -> Any:
         assert self.bound is not None

@@ -63,11 +63,23 @@ def _calling(func: MethodType) -> FunctionType:
     """A plain function that calls the derivative `f.grad`, with the signature of `f`."""
     owner: Any = func.__self__
     function, first, named = unwrap(owner.python)
+    parameters = [p for p in list(inspect.signature(function).parameters.values())[len(first) :] if p.name not in named]
+    base = getattr(owner.python, "__name__", "function")
+    return _forwarding(f"{base if base.isidentifier() else 'lambda_'}_{func.__name__}", parameters, "derivative", func)
+
+
+@functools.cache
+def calling(func: Any) -> FunctionType:
+    """A plain function that calls `func`, with its signature: what is derived where `func` has a rule of its own."""
+    name = func.__name__ if func.__name__.isidentifier() else "lambda_"
+    return _forwarding(name, list(inspect.signature(func).parameters.values()), f"{name}_", func)
+
+
+def _forwarding(name: str, parameters: list[inspect.Parameter], callee: str, func: Any) -> FunctionType:
     params: list[str] = []
     given: list[str] = []
     defaults: dict[str, Any] = {}
     kinds = inspect.Parameter
-    parameters = [p for p in list(inspect.signature(function).parameters.values())[len(first) :] if p.name not in named]
     for k, parameter in enumerate(parameters):
         star = "*" if parameter.kind is kinds.VAR_POSITIONAL else "**" if parameter.kind is kinds.VAR_KEYWORD else ""
         if parameter.kind is kinds.KEYWORD_ONLY and "*" not in {text[:1] for text in params if text[:2] != "**"}:
@@ -83,15 +95,18 @@ def _calling(func: MethodType) -> FunctionType:
             k + 1 == len(parameters) or parameters[k + 1].kind is not kinds.POSITIONAL_ONLY
         ):
             params.append("/")
-    base = getattr(owner.python, "__name__", "function")
-    name = f"{base if base.isidentifier() else 'lambda_'}_{func.__name__}"
-    text = f"def {name}({', '.join(params)}):\n    return derivative({', '.join(given)})\n"
-    return function_from_text(text, {"derivative": func, **defaults})
+    text = f"def {name}({', '.join(params)}):\n    return {callee}({', '.join(given)})\n"
+    return function_from_text(text, {callee: func, **defaults})
 
 
 def is_elementwise(func: Any) -> bool:
     """Whether calls apply a scalar function to each element of arrays, as functions made by numba's `@vectorize` do."""
     return type(func).__name__ == "DUFunc" and _of_package(func, "numba")
+
+
+def is_native(func: Any) -> bool:
+    """Whether compiled code calls an object as it is: a function compiled by numba."""
+    return _of_package(func, "numba")
 
 
 def _inner(func: Any) -> tuple[tuple[Any, ...], Any] | None:

@@ -351,6 +351,8 @@ def inline_call(
     args: Sequence[Any],
     kwargs: Mapping[str, Any] | None = None,
     names: NameSupply | None = None,
+    *,
+    rules: bool = True,
 ) -> tuple[Block, Abstract]:
     """Write out a call of a plain Python function whose arguments are IR expressions.
 
@@ -362,6 +364,8 @@ def inline_call(
         Expressions or abstract values.  A Const is known, so branches on it fold; a Tuple is a tuple.
     names : NameSupply
         Gives the names of new values.
+    rules : bool
+        Whether it is the body of a rule, whose constants fold into the text; else it keeps the errors of Python.
 
     Returns
     -------
@@ -370,7 +374,7 @@ def inline_call(
     """
     if not isinstance(func, FunctionType):
         raise refusal(func)
-    cx = new_context(rules=True)
+    cx = new_context(rules=rules)
     cx.fixed_origin = True
     cx.frame = function_frame(cx, func)
     given = [_value(arg) for arg in args]
@@ -382,6 +386,11 @@ def inline_call(
             raise need.refusal from None
         except PathEnds:
             raise _always_raises(cx, func) from None
+    if cx.hidden:
+        (var, _), *_ = cx.hidden.values()
+        raise NotDifferentiable(
+            f"'{func.__name__}' reads '{var.name.partition('#')[0]}', which is no argument of it.", "Make it one."
+        )
     exprs = list(_exprs(cx, value))
     done = finish(cx, cx.builder, exprs, [], names if names is not None else NameSupply())
     return done.body, _renamed(value, lambda expr: done.rename(resolved(cx, expr)))

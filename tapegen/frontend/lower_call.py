@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import inspect
@@ -28,6 +29,7 @@ from tapegen.frontend.lower_context import (
     Frame,
     Method,
     NeedsStatic,
+    PathEnds,
     SliceValue,
     known_value,
 )
@@ -36,6 +38,7 @@ from tapegen.frontend.lower_expr import elements, evaluate, evaluates
 from tapegen.frontend.lower_flow import run_body
 from tapegen.frontend.lower_live import Liveness, liveness_of
 from tapegen.frontend.lower_numpy import call_library, is_library
+from tapegen.frontend.lower_own import call_own, own_rule
 from tapegen.frontend.lower_shapes import known_shape
 from tapegen.frontend.lower_unknown import call_opaque
 from tapegen.frontend.lower_values import adopt, describe, expr_of, is_int, named, static, struct_of
@@ -168,6 +171,9 @@ def _call_static(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
         return handler(cx, args, kwargs, hint)
     if is_compile_time(func):
         return _run_now(cx, func, args, kwargs)
+    own = own_rule(func)
+    if own is not None:
+        return call_own(cx, func, own, args, kwargs, hint, _read_by)
     if rule_of(func) is not None or is_library(func):
         return call_library(cx, func, args, kwargs, hint)
     if _name_of(func) == "prange" and getattr(func, "__module__", "").startswith("numba"):
@@ -196,7 +202,19 @@ def _call_static(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
         raise cx.refusal(type(error), error.reason, error.advice) from None
     given = [_given(cx, value, f"{function.__name__}_{k}", (id(func), k)) for k, value in enumerate(first)]
     keywords = {name: _given(cx, value, name, (id(func), name)) for name, value in more.items()}
+    if function is not func and own_rule(function) is not None:
+        return call_value(cx, StaticValue(function), [*given, *args], {**keywords, **kwargs}, hint)
     return inline_function(cx, function, [*given, *args], {**keywords, **kwargs})
+
+
+def _read_by(func: FunctionType, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Context:
+    """The context after a function has been lowered apart: what it has read of its globals."""
+    cx = Context()
+    cx.call = call_value
+    cx.frame = function_frame(cx, func)
+    with contextlib.suppress(PathEnds, NeedsStatic):
+        inline_function(cx, func, args, kwargs)
+    return cx
 
 
 def _given(cx: Context, value: Any, name: str, path: Any) -> Any:

@@ -45,13 +45,13 @@ def call_unknown(
             "another type for other values, or it changes its arguments.",
             "Write it with functions that have a rule.",
         )
-    return emit_call(cx, func, args, kwargs, hint, _any_size(type_))
+    return emit_call(cx, func, args, kwargs, hint, any_size(type_))
 
 
-def _any_size(type_: Type) -> Type:
+def any_size(type_: Type) -> Type:
     """Sizes and layouts may depend on values, so those of prototypes say nothing."""
     if isinstance(type_, TupleOf):
-        return TupleOf(tuple(map(_any_size, type_.items)))
+        return TupleOf(tuple(map(any_size, type_.items)))
     if isinstance(type_, Array):
         return replace(type_, unit=(), layout="A" if type_.rank > 1 else type_.layout)
     return type_

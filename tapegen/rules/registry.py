@@ -13,10 +13,14 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib import import_module
+from types import FunctionType
 from typing import Any, Literal, TypeVar
+
+from tapegen.errors import BadArgument
+from tapegen.ir.protocols import is_opaque
 
 Body = TypeVar("Body", bound=Callable[..., Any])
 Kind = Literal["partials", "linear", "pullback", "expands", "inactive"]
@@ -86,8 +90,14 @@ def fixed(value: Any) -> Callable[[Any], Any]:
     return lambda rng: value
 
 
+def plain(func: Callable[..., Any]) -> Callable[..., Any]:
+    """The function itself, also where it has been made differentiable."""
+    return func.python if is_opaque(func) else func  # type: ignore[attr-defined]
+
+
 def rule_of(func: Callable[..., Any]) -> Rule | None:
     """The rule of a function object, or None."""
+    func = plain(func)
     try:
         rule = _RULES.get(func)
     except TypeError:  # unhashable callable
@@ -101,21 +111,117 @@ def all_rules() -> tuple[Rule, ...]:
     return tuple(_RULES.values())
 
 
+def generation() -> int:
+    """Counts the rules that users have registered: programs that were derived before do not know the newest."""
+    return _generation
+
+
+_generation = 0
+
+
 def _register(rule: Rule) -> None:
     """Enter a rule, after a look at what can be seen without running it."""
+    global _generation
     name = getattr(rule.func, "__name__", repr(rule.func))
+    rule = replace(rule, func=plain(rule.func))
     if not callable(rule.func):
         raise TypeError(f"a derivative rule belongs to a function, and {name} cannot be called")
+    try:
+        hash(rule.func)
+    except TypeError:
+        raise BadArgument(
+            f"{name} is not hashable (no function of ctypes is), so a rule cannot be found for it.",
+            "Write a function that calls it, compiled by numba.njit if the derivative shall be compiled.",
+        ) from None
     if rule.body is not None:
-        parameters = inspect.signature(rule.body).parameters
-        unknown = [wrt for wrt in rule.wrt if wrt not in parameters]
-        if unknown:
-            raise ValueError(f"the rule of {name} has no parameter {unknown[0]!r} to give a cotangent of")
-        if rule.reads("out_bar") != (rule.kind in ("linear", "pullback")):
-            raise ValueError(f"the rule of {name} {'needs' if rule.wrt else 'cannot have'} a keyword out_bar")
-        if rule.reads("out") and rule.kind in ("linear", "expands"):
-            raise ValueError(f"the rule of {name} is of the kind {rule.kind!r}, which does not get the result out")
+        _check_parameters(rule, name)
     _RULES[rule.func] = rule
+    _generation += _is_own(rule.func)
+
+
+def _is_own(func: Any) -> bool:
+    """Whether a function belongs to a user."""
+    module = getattr(func, "__module__", None) or ""
+    return module.partition(".")[0] not in ("tapegen", "numpy", "scipy", "math", "builtins", "_operator", "")
+
+
+def _check_parameters(rule: Rule, name: str) -> None:
+    """The parameters of a body are those of its function, and the keywords that its kind gets."""
+    parameters = inspect.signature(rule.body).parameters  # type: ignore[arg-type]
+    unknown = [wrt for wrt in rule.wrt if wrt not in parameters]
+    if unknown:
+        raise BadArgument(
+            f"the rule of {name} has no parameter {unknown[0]!r} to give a cotangent of.",
+            f"Its parameters are {', '.join(parameters)}.",
+        )
+    if rule.reads("out_bar") != (rule.kind in ("linear", "pullback")):
+        raise BadArgument(
+            f"the rule of {name} {'needs' if rule.wrt else 'cannot have'} a keyword out_bar.",
+            "A linear rule and a pullback get the cotangent of the result as out_bar, other rules do not.",
+        )
+    if rule.reads("out") and rule.kind in ("linear", "expands"):
+        raise BadArgument(
+            f"the rule of {name} is of the kind {rule.kind!r}, which does not get the result out.",
+            "Leave out away, or register a pullback.",
+        )
+    if isinstance(getattr(rule.func, "py_func", rule.func), FunctionType) and _is_own(rule.func):
+        _check_names(rule, name, parameters)
+
+
+def _check_names(rule: Rule, name: str, parameters: Mapping[str, inspect.Parameter]) -> None:
+    """Calls bind to the function and to the body alike: same names, same order."""
+    theirs = inspect.signature(getattr(rule.func, "py_func", rule.func)).parameters
+    kinds = inspect.Parameter
+    if any(p.kind in (kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD) for p in (*theirs.values(), *parameters.values())):
+        return
+    extra = [p for p in parameters if p not in theirs and p not in ("out", "out_bar")]
+    if extra:
+        raise BadArgument(
+            f"the rule of {name} has a parameter {extra[0]!r} that {name} does not have.",
+            f"Name its parameters as {name} does: {', '.join(theirs)}.",
+        )
+    ours = [p.name for p in parameters.values() if p.kind is not kinds.KEYWORD_ONLY]
+    if ours != list(theirs)[: len(ours)]:
+        raise BadArgument(
+            f"the parameters of the rule of {name}, {', '.join(ours)}, are not in the order of {name}.",
+            f"Its parameters are {', '.join(theirs)}.",
+        )
+
+
+def _check_pushforward(rule: Rule) -> None:
+    """A pushforward takes the arguments, and of keywords out and the tangents of `wrt`."""
+    assert rule.pushforward is not None
+    name = getattr(rule.func, "__name__", repr(rule.func))
+    known = {"out", *(f"{wrt}_dot" for wrt in rule.wrt)}
+    for p in inspect.signature(rule.pushforward).parameters.values():
+        if p.kind is p.KEYWORD_ONLY and p.default is p.empty and p.name not in known:
+            raise BadArgument(
+                f"the pushforward of {name} has a keyword {p.name!r} that nothing is given for.",
+                f"It can have {', '.join(sorted(known))}.",
+            )
+
+
+def positional_names(body: Callable[..., Any]) -> list[str]:
+    """The parameters of a body that stand for arguments of its function by position."""
+    return [p.name for p in inspect.signature(body).parameters.values() if p.kind is not p.KEYWORD_ONLY]
+
+
+def wrong_count(rule: Rule, count: int) -> tuple[str, str] | None:
+    """What is wrong, and what to do, where a body returns `count` derivatives; None where they are as many as due."""
+    assert rule.body is not None
+    name = getattr(rule.func, "__name__", repr(rule.func))
+    found = f"the rule of {name} gives {count} {'derivative' if count == 1 else 'derivatives'}"
+    if rule.kind == "partials":
+        parameters = inspect.signature(rule.body).parameters.values()
+        needed = [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY and p.default is p.empty]
+        if len(needed) <= count <= len(positional_names(rule.body)):
+            return None
+        advice = "Return one for each argument in their order, and None for one that carries no derivative."
+        return f"{found}; its arguments are {', '.join(needed)}.", advice
+    if count == len(rule.wrt):
+        return None
+    advice = "Return one cotangent for each name in wrt, in their order."
+    return f"{found}; its cotangents are those of {', '.join(rule.wrt)}.", advice
 
 
 def partials(
@@ -192,7 +298,9 @@ def pullback(
 
         def pushforward(tangent: Callable[..., Any]) -> Callable[..., Any]:
             for func in funcs:
-                _register(Rule(func, "pullback", body, names, nonfinite, None, shapes, tangent))
+                rule = Rule(func, "pullback", body, names, nonfinite, None, shapes, tangent)
+                _check_pushforward(rule)
+                _register(rule)
             return tangent
 
         for func in funcs:

@@ -18,6 +18,7 @@ from tapegen.ir.types import INT, Array, ListOf, Scalar
 from tapegen.rules.registry import Rule
 from tapegen.transform.applied import (
     bind_arguments,
+    cotangents_of,
     expression_of,
     inlined,
     local_partials,
@@ -128,7 +129,7 @@ class Adjoints:
         if rule.reads("out"):
             extra["out"] = targets[0] if len(targets) == 1 else Tuple(targets)
         block, value = inlined(rule.body, call.args, dict(call.kwargs) | extra, self.reverser.names)
-        results = list(value.children) if len(rule.wrt) > 1 and isinstance(value, Struct) else [value]
+        results = cotangents_of(rule, value, stmt)
         bound = bind_arguments(rule.body, call, stmt)
         wanted: list[tuple[Var, Expr]] = []
         for name, result in zip(rule.wrt, results, strict=True):

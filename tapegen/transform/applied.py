@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tapegen.errors import MissingRule
+from tapegen.errors import BadArgument, MissingRule
 from tapegen.frontend.lower import inline_call
 from tapegen.frontend.structure import Abstract, Leaf, StaticValue, Struct, leaves_of
 from tapegen.ir import build, rewrite
@@ -20,7 +20,7 @@ from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import Assign, Block, Call, Const, Expr, Load, Raise, Stmt, Store, Tuple, Var
 from tapegen.ir.text import callable_text
 from tapegen.ir.types import Scalar
-from tapegen.rules.registry import Rule, rule_of
+from tapegen.rules.registry import Rule, positional_names, rule_of, wrong_count
 
 _RAISES_INSTEAD = frozenset({operator.truediv, math.log, math.log2, math.log10, math.log1p, math.exp, math.atanh})
 """Functions of Python floats that raise where a partial derivative would not be finite."""
@@ -62,7 +62,11 @@ def local_partials(
     extra = {"out": target} if rule.reads("out") else {}
     block, value = inlined(rule.body, call.args, dict(call.kwargs) | extra, names)
     partials = list(value.children) if isinstance(value, Struct) else [value]
+    _check_partials(rule, len(partials), stmt)
     bound = bind_arguments(rule.body, call, stmt)
+    without = [name for name in positional_names(rule.body)[len(partials) :] if name in bound and active(bound[name])]
+    if without:
+        raise _no_derivative(call, without[0], stmt)
     wanted: list[tuple[Var, Expr]] = []
     for name, partial in zip(inspect.signature(rule.body).parameters, partials, strict=False):
         arg = bound.get(name)
@@ -71,6 +75,23 @@ def local_partials(
             assert isinstance(arg, Var)
             wanted.append((arg, expr))
     return block, wanted
+
+
+def _check_partials(rule: Rule, count: int, stmt: Stmt) -> None:
+    """Refuse a rule that gives more or fewer partial derivatives than there are arguments."""
+    assert rule.body is not None
+    wrong = wrong_count(rule, count)
+    if wrong is not None:
+        raise BadArgument(*wrong, stmt.origin)
+
+
+def cotangents_of(rule: Rule, value: Abstract, stmt: Stmt) -> list[Abstract]:
+    """What a linear or pullback rule returns, one for each argument of `wrt`."""
+    found = list(value.children) if len(rule.wrt) > 1 and isinstance(value, Struct) else [value]
+    wrong = wrong_count(rule, len(found))
+    if wrong is not None:
+        raise BadArgument(*wrong, stmt.origin)
+    return found
 
 
 def needs_strong_zero(call: Call, rule: Rule) -> bool:
@@ -89,11 +110,15 @@ def refuse_other_active(
         if position == shape_only or name in rule.wrt:
             continue
         if any(active(part) for part in rewrite.reads_by_kind(arg)[0]):
-            raise MissingRule(
-                f"{call.func.__name__} has no derivative with respect to '{name}'",
-                "Keep that argument independent of the inputs of interest.",
-                stmt.origin,
-            )
+            raise _no_derivative(call, name, stmt)
+
+
+def _no_derivative(call: Call, name: str, stmt: Stmt) -> MissingRule:
+    return MissingRule(
+        f"{call.func.__name__} has no derivative with respect to '{name}'",
+        "Keep that argument independent of the inputs of interest.",
+        stmt.origin,
+    )
 
 
 def _folded(block: Block, value: Abstract) -> tuple[Block, Abstract]:

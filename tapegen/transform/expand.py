@@ -35,7 +35,7 @@ def expand(block: Block, varied: Set[Var], names: NameSupply) -> Block:
             continue
         assert rule.body is not None
         formula, value = inline_call(rule.body, call.args, dict(call.kwargs), names)
-        formula = _placed(formula, stmt)
+        formula = placed(formula, stmt)
         inlined = varied | {var for part in rewrite.statements(formula) for var in rewrite.defines(part)}
         (target,) = stmt.targets
         kept = Var(names.fresh(f"{target.name}_value"), target.type)
@@ -50,11 +50,11 @@ def expand(block: Block, varied: Set[Var], names: NameSupply) -> Block:
     return tuple(out)
 
 
-def _placed(block: Block, stmt: Stmt) -> Block:
+def placed(block: Block, stmt: Stmt) -> Block:
     """Give inlined statements the origin of the statement they stand for."""
     return tuple(
         rewrite.with_blocks(
-            replace(part, origin=stmt.origin), tuple(_placed(inner, stmt) for inner in rewrite.blocks(part))
+            replace(part, origin=stmt.origin), tuple(placed(inner, stmt) for inner in rewrite.blocks(part))
         )
         for part in block
     )

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from tapegen.frontend.callables import is_native
 from tapegen.ir import ops
 from tapegen.ir.nodes import Assign, Call, Const, Expr, Function, If, Load, Slice, Tuple, Var
 from tapegen.ir.types import BOOL, INT, Array, ListOf, Scalar
@@ -95,7 +96,8 @@ def number(w: Writer, expr: Expr) -> Expr:
 
 def opaque(w: Writer, call: Call) -> Call:
     """A call that numba takes as it stands, with its operands made ready."""
-    if not (isinstance(call.func, Function) or call.func in _LISTS or call.func in FILL or call.func in _OPAQUE):
+    known = isinstance(call.func, Function) or call.func in _LISTS or call.func in FILL or call.func in _OPAQUE
+    if not known and not is_native(call.func):
         raise w.unsupported(call.func)
     args = tuple(operand(w, arg) for arg in call.args)
     return Call(call.func, args, tuple((name, operand(w, value)) for name, value in call.kwargs), call.type)

@@ -1,0 +1,319 @@
+"""Rules that users write for functions of their own, and what they are told where such a rule is wrong."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import re
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+
+import tapegen as tg
+from tapegen.errors import BadArgument, BuildError, MissingRule, NotDifferentiable, PerformanceWarning
+from tapegen.rules import registry
+from tests.bad_inputs import both
+
+DOCS = Path(__file__).parent.parent / "docs"
+X = np.array([0.4, -1.1, 0.7])
+
+
+@pytest.fixture(autouse=True)
+def fresh_registry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_RULES", dict(registry._RULES))
+
+
+def test_what_the_page_shows_is_what_happens(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (DOCS / "own_rules.md").read_text()
+    source = "\n".join(re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
+    path = tmp_path / "own_rules_page.py"
+    path.write_text(source)
+    spec = importlib.util.spec_from_file_location("own_rules_page", path)
+    assert spec is not None
+    assert spec.loader is not None
+    spec.loader.exec_module(importlib.util.module_from_spec(spec))
+    promised = re.findall(r"print\(.*\)  # (.*)$", source, re.MULTILINE)
+    assert promised
+    assert capsys.readouterr().out.splitlines() == promised
+
+
+# ---- functions, each with a rule that differs from what its text would give ------------------------------------------
+
+FACTOR = 2.0
+
+
+def scaled(x: Any) -> Any:
+    return FACTOR * x * x
+
+
+def twice_as_steep(x: Any) -> Any:
+    return 4.0 * FACTOR * x
+
+
+@numba.njit
+def cubed(x: Any) -> Any:
+    return x * x * x
+
+
+def steep_cube(x: Any) -> Any:
+    return 6.0 * x * x
+
+
+def hidden(x: Any) -> Any:
+    return eval("x * x")
+
+
+def two_results(x: Any) -> Any:
+    return 2.0 * x, 3.0 * x
+
+
+def two_results_back(x: Any, *, out_bar: Any) -> Any:
+    return 2.0 * out_bar[0] + 3.0 * out_bar[1]
+
+
+def of_numbers(x: float) -> float:
+    total = 0.0
+    for k in range(3):
+        total = total + scaled(x) * k
+    while scaled(total) < 100.0:
+        total = total * 2.0
+    return total if scaled(total) > 0.0 and x > 0.0 else x
+
+
+def of_arrays(x: np.ndarray) -> float:
+    return (scaled(x) * x).sum()
+
+
+def of_a_dispatcher(x: np.ndarray) -> float:
+    return (cubed(x) * x).sum() + cubed(x[0])
+
+
+def of_two(x: np.ndarray) -> float:
+    a, b = two_results(x)
+    return (a * b).sum()
+
+
+@both
+def test_the_rule_is_used_not_the_text(backend: str) -> None:
+    tg.partials(scaled)(twice_as_steep)
+    tg.partials(cubed)(steep_cube)
+    steep = tg.differentiable(of_arrays, backend=backend)
+    assert steep(X) == of_arrays(X)
+    np.testing.assert_allclose(steep.grad(X), 8.0 * X * X + 2.0 * X * X)
+    np.testing.assert_allclose(tg.jvp(of_arrays, (X,), (X,), backend=backend)[1], (10.0 * X**3).sum())
+    expected = 6.0 * X**3 + X**3
+    expected[0] += 6.0 * X[0] ** 2
+    np.testing.assert_allclose(tg.grad(of_a_dispatcher, backend=backend)(X), expected)
+    assert tg.grad(scaled, backend=backend)(3.0) == 24.0
+    assert tg.grad(cubed, backend=backend)(3.0) == 54.0
+    assert tg.grad(tg.differentiable(scaled, backend=backend).grad, backend=backend)(3.0) == 8.0
+
+
+@both
+def test_right_rules_in_loops_tests_and_tuples(backend: str) -> None:
+    @tg.partials(scaled)
+    def partials(x):
+        return 2.0 * FACTOR * x
+
+    tg.linear(two_results, in_="x", shapes=[(3,)])(two_results_back)
+    tg.check_rule(two_results)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # all of it is compiled
+        tg.check_grads(of_numbers, 0.3, order=2, modes=("forward", "reverse"), backend=backend)
+        tg.check_grads(of_two, X, order=2, modes=("forward", "reverse"), backend=backend)
+        assert tg.grad(of_numbers, backend=backend)(-2.0) == 1.0
+
+
+@both
+def test_globals_that_change(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    tg.partials(scaled)(twice_as_steep)
+    derived = tg.differentiable(of_arrays, backend=backend)
+    for factor in (2.0, 5.0):
+        monkeypatch.setattr(f"{__name__}.FACTOR", factor)
+        assert derived(X) == of_arrays(X)
+        np.testing.assert_allclose(derived.grad(X), 5.0 * factor * X * X)
+
+
+@both
+def test_the_last_rule_holds(backend: str) -> None:
+    derived = tg.differentiable(of_arrays, backend=backend)
+    np.testing.assert_allclose(derived.grad(X), 6.0 * X * X)
+    tg.partials(scaled)(twice_as_steep)
+    np.testing.assert_allclose(derived.grad(X), 10.0 * X * X)
+    tg.inactive(scaled)
+    np.testing.assert_allclose(derived.grad(X), 2.0 * X * X)
+
+
+def test_a_differentiable_function_has_the_rule_of_its_function() -> None:
+    decorated = tg.differentiable(scaled)
+    tg.partials(decorated, domain=[(0.5, 2.0)])(twice_as_steep)
+    assert decorated.grad(3.0) == 24.0
+    with pytest.raises(AssertionError, match="cotangent of x in scaled"):
+        tg.check_rule(decorated)
+
+    def around(x: float) -> float:
+        return decorated(x) * 1.0
+
+    assert tg.grad(around)(3.0) == 24.0
+
+
+def uses_hidden(x: float) -> float:
+    return hidden(x) * x
+
+
+def test_what_cannot_be_compiled_says_so_once() -> None:
+    @tg.partials(hidden, domain=[(-2.0, 2.0)])
+    def partials(x):
+        return 2.0 * x
+
+    tg.check_rule(hidden)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        derived = tg.differentiable(uses_hidden)
+        assert derived.grad(3.0) == 27.0
+        derived.vjp(3.0)
+        derived.jvp((3.0,), (1.0,))
+    (warning,) = caught
+    assert warning.category is PerformanceWarning
+    assert f":{uses_hidden.__code__.co_firstlineno + 1}: {__name__}.hidden has no compiled form" in str(warning.message)
+    with pytest.raises(BuildError, match="hidden"):
+        tg.differentiable(uses_hidden, backend="numba").grad(3.0)
+
+
+# ---- wrong rules -----------------------------------------------------------------------------------------------------
+
+
+def product(x: Any, y: Any, scale: float = 1.0) -> Any:
+    return x * y * scale
+
+
+def square_by_product(x: float) -> float:
+    return product(x, x)
+
+
+def scale_by_product(x: float) -> float:
+    return product(1.0, 2.0, x)
+
+
+DOMAIN = [(0.5, 2.0), (0.5, 2.0)]
+
+
+@pytest.mark.parametrize("count", [1, 4])
+def test_wrong_count_of_partials(count: int) -> None:
+    if count == 1:
+        tg.partials(product, domain=DOMAIN)(lambda x, y, scale=1.0: y)
+    else:
+        tg.partials(product, domain=DOMAIN)(lambda x, y, scale=1.0: (y, x, x, x))
+    text = f"the rule of product gives {count} derivatives?; its arguments are x, y"
+    with pytest.raises(BadArgument, match=text) as caught:
+        tg.grad(square_by_product)(2.0)
+    assert caught.value.span is not None
+    assert caught.value.span.line == square_by_product.__code__.co_firstlineno + 1
+    with pytest.raises(AssertionError, match=text):
+        tg.check_rule(product)
+
+
+def test_an_argument_without_a_partial() -> None:
+    tg.partials(product, domain=DOMAIN)(lambda x, y, scale=1.0: (y * scale, x * scale))
+    tg.check_rule(product)
+    assert tg.grad(square_by_product)(2.0) == 4.0
+    with pytest.raises(MissingRule, match="no derivative with respect to 'scale'"):
+        tg.grad(scale_by_product)(2.0)
+
+
+def test_wrong_count_of_cotangents() -> None:
+    tg.pullback(product, wrt=("x", "y"), shapes=[(3,), (3,)])(lambda x, y, scale=1.0, *, out_bar: y * out_bar)
+    text = "the rule of product gives 1 derivative; its cotangents are those of x, y"
+    with pytest.raises(BadArgument, match=text):
+        tg.grad(square_by_product)(2.0)
+    with pytest.raises(AssertionError, match=text):
+        tg.check_rule(product)
+
+
+def test_wrong_shape_is_found_by_the_check() -> None:
+    tg.pullback(scaled, shapes=[(3,)])(lambda x, *, out_bar: (x * out_bar)[1:])
+    with pytest.raises(AssertionError, match=r"has shape \(2,\), not \(3,\)"):
+        tg.check_rule(scaled)
+
+
+@pytest.mark.parametrize(
+    ("register", "body", "message"),
+    [
+        (tg.partials(product), lambda x, z: (x, z), "parameter 'z' that product does not have"),
+        (tg.partials(product), lambda y, x: (x, y), "not in the order of product"),
+        (tg.linear(product, in_="w"), lambda x, y, *, out_bar: y, "no parameter 'w'"),
+        (tg.pullback(product), lambda x, y: (y, x), "needs a keyword out_bar"),
+        (tg.expands(product), lambda x, y, *, out: x * y, "does not get the result"),
+    ],
+)
+def test_what_registration_sees(register: Callable, body: Callable, message: str) -> None:
+    with pytest.raises(BadArgument, match=message) as caught:
+        register(body)
+    assert caught.value.advice
+
+
+def test_a_pushforward_with_a_keyword_of_nobody() -> None:
+    rule = tg.pullback(scaled)(lambda x, *, out_bar: 2.0 * FACTOR * x * out_bar)
+    with pytest.raises(BadArgument, match="keyword 'y_dot' that nothing is given for"):
+        rule.pushforward(lambda x, *, y_dot: y_dot)
+
+
+def test_what_cannot_be_found_again() -> None:
+    import ctypes
+
+    with pytest.raises(BadArgument, match="not hashable"):
+        tg.partials(ctypes.pythonapi.Py_GetVersion)(lambda: None)
+    with pytest.raises(TypeError, match="cannot be called"):
+        tg.partials(1.5)(lambda x: x)  # type: ignore[arg-type]
+
+
+# ---- functions that a rule is not for --------------------------------------------------------------------------------
+
+TABLE = np.array([1.0, 2.0, 3.0])
+
+
+def tail(x: np.ndarray) -> np.ndarray:
+    return x[1:]
+
+
+def uses_tail(x: np.ndarray) -> float:
+    return tail(x).sum()
+
+
+def overwrites(x: np.ndarray) -> np.ndarray:
+    x[0] = 1.0
+    return x.copy()
+
+
+def uses_overwrites(x: np.ndarray) -> float:
+    return overwrites(x).sum()
+
+
+def test_functions_that_share_memory_or_write() -> None:
+    tg.linear(tail, in_="x")(lambda x, *, out_bar: np.append(np.zeros(1), out_bar))
+    tg.linear(overwrites, in_="x")(lambda x, *, out_bar: 1.0 * out_bar)
+    for func in (uses_tail, uses_overwrites):
+        with pytest.raises(NotDifferentiable, match="changes its arguments, returns a part of one"):
+            tg.grad(func)(X)
+
+
+def test_a_body_that_reads_a_global_array() -> None:
+    tg.partials(scaled)(lambda x: 2.0 * TABLE)
+    with pytest.raises(NotDifferentiable, match="reads the array 'TABLE'"):
+        tg.grad(of_arrays)(X)
+
+
+def failing(x: float) -> float:
+    return math.log(scaled(x) - 8.0)
+
+
+@both
+def test_errors_of_plain_python_stay(backend: str) -> None:
+    tg.partials(scaled)(twice_as_steep)
+    with pytest.raises(ValueError, match=r"math domain error|expected a positive input"):
+        tg.grad(failing, backend=backend)(1.0)
