@@ -71,7 +71,10 @@ def integrate(p, times, emitted):
     return air
 
 
-@differentiable
+MODEL = "{'start': f8, 'uptake': f8, 'release': f8, 'enrichment': f8, 'season': f8[:,::1]}"
+
+
+@differentiable(signatures=[f"{MODEL}, f8[::1], f8[:,::1], f8[::1]"])
 def misfit(p, times, emitted, measured):
     """Mean squared error over the weeks that were measured."""
     air = integrate(p, times, emitted)

@@ -64,7 +64,7 @@ def simulate(u0, conductivity, rows, cols):
     return predicted
 
 
-@differentiable(wrt=("u0", "conductivity"))
+@differentiable(wrt=("u0", "conductivity"), signatures=["f8[:,::1], f8, i8[::1], i8[::1], f8[:,::1], f8"])
 def misfit(u0, conductivity, rows, cols, readings, smoothness):
     """Squared errors of the predictions in units of the noise, plus a penalty on kinks of the starting field."""
     error = (simulate(u0, conductivity, rows, cols) - readings) / NOISE

@@ -32,6 +32,7 @@ class Options:
     backend: Backend = "auto"
     boundscheck: bool = True
     fastmath: bool = False
+    signatures: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.backend not in ("auto", "numba", "python"):
@@ -201,6 +202,7 @@ def differentiable(
     backend: Backend = "auto",
     boundscheck: bool = True,
     fastmath: bool = False,
+    signatures: Sequence[str] = (),
 ) -> Any:
     """Give a Python function derivatives.
 
@@ -219,6 +221,8 @@ def differentiable(
         Check indices at run time where they are not proved.
     fastmath : bool
         Allow the compiler to reorder sums and to assume that no NaN occurs.
+    signatures : sequence of str
+        Argument types (`"f8[:], f8, n=3"`) for which the command line writes derivatives to files.
 
     Returns
     -------
@@ -226,7 +230,10 @@ def differentiable(
         Call it like the function; `.grad`, `.value_and_grad`, `.vjp` and `.inspect` take the same arguments, `.jvp`
         takes them as one sequence and their tangents as another.
     """
-    options = Options(wrt if isinstance(wrt, int | str) else tuple(wrt), has_aux, backend, boundscheck, fastmath)
+    if isinstance(signatures, str):
+        raise BadArgument("signatures is one text.", 'Give a sequence of them: signatures=["f8[:], f8"].')
+    chosen = wrt if isinstance(wrt, int | str) else tuple(wrt)
+    options = Options(chosen, has_aux, backend, boundscheck, fastmath, tuple(signatures))
 
     def decorate(function: Callable[..., Any]) -> Differentiable:
         if isinstance(function, Differentiable):

@@ -82,9 +82,7 @@ class Specialiser:
         return found
 
     def _looked_up(self, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options) -> Specialisation:
-        bound = self.signature.bind(*self.bound_args, *args, **{**self.bound_kwargs, **kwargs})
-        bound.apply_defaults()
-        arguments = dict(bound.arguments)
+        arguments = self.bind(args, kwargs)
         abstracts = {name: abstract_of(value, name) for name, value in arguments.items()}
         key = (tuple(_key(abstract) for abstract in abstracts.values()), options, generation())
         for program in self._programs.get(key, ()):
@@ -94,6 +92,12 @@ class Specialiser:
         program = Program(lowered, self, abstracts, options)
         self._programs.setdefault(key, []).append(program)
         return Specialisation(program, self, arguments, args, kwargs)
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """The arguments of a call by the names of the parameters."""
+        bound = self.signature.bind(*self.bound_args, *args, **{**self.bound_kwargs, **kwargs})
+        bound.apply_defaults()
+        return dict(bound.arguments)
 
     def lower(self, abstracts: dict[str, Abstract]) -> Lowered:
         """The function for abstract values of all its parameters."""

@@ -233,6 +233,10 @@ class Expressions:
     def _plain_attribute(self, call: nodes.Call) -> ast.expr:
         return ast.Attribute(self(call.args[0]), _ATTRIBUTES[call.func])
 
+    def _flag(self, call: nodes.Call) -> ast.expr:
+        flag = "c_contiguous" if call.func is ops.is_c_contiguous else "f_contiguous"
+        return ast.Attribute(ast.Attribute(self(call.args[0]), "flags"), flag)
+
     def _method(self, call: nodes.Call) -> ast.expr | None:
         """`x.copy()`, `x.reshape(n, m)`: of named arrays; of anything else NumPy's function is called."""
         array, *args = call.args
@@ -320,6 +324,7 @@ def _is_named_array(expr: nodes.Expr) -> bool:
 
 
 _ATTRIBUTES: dict[Any, str] = {
+    ops.dtype_of: "dtype",
     ops.shape: "shape",
     np.shape: "shape",
     np.size: "size",
@@ -336,6 +341,7 @@ _SYNTAX: dict[Any, Callable[[Expressions, nodes.Call], ast.expr | None]] = {
     **dict.fromkeys((np.copy, np.reshape, np.ravel, np.astype), Expressions._method),
     **dict.fromkeys((ops.append, ops.pop), Expressions._append),
     **dict.fromkeys((ops.item, operator.getitem), Expressions._item),
+    **dict.fromkeys((ops.is_c_contiguous, ops.is_f_contiguous), Expressions._flag),
     ops.ifelse: Expressions._ifelse,
     ops.dim: Expressions._dim,
     ops.new_list: Expressions._new_list,

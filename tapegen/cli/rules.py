@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import inspect
 import operator
@@ -21,6 +22,18 @@ _KINDS = {
     "expands": "a formula in functions that have rules",
     "inactive": "no derivative by definition",
 }
+
+
+def add_parser(commands: argparse._SubParsersAction) -> None:
+    """The arguments of the command."""
+    parser = commands.add_parser("rules", help="print the table of derivative rules")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the table."""
+    print(table())
+    return 0
 
 
 def table() -> str:

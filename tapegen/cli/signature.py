@@ -3,25 +3,62 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from tapegen.errors import BadArgument
+from tapegen.written import printable
 
 _DTYPES = {"f8": np.float64, "f4": np.float32, "i8": np.int64, "i4": np.int32, "b1": np.bool_}
 _SCALARS: dict[str, Any] = {"f8": 1.5, "f4": np.float32(1.5), "i8": 3, "i4": np.int32(3), "b1": True}
 _SIZE = 4
 
+Fill = Callable[[tuple[int, ...], type], np.ndarray]
+"""Makes the contents of an array of a shape and dtype."""
 
-def example_arguments(text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
+
+@dataclass(frozen=True)
+class Signature:
+    """Example arguments, and which of them were given as values.
+
+    Attributes
+    ----------
+    text : str
+        The signature as it was given.
+    args, kwargs
+        The arguments.
+    constants : set of tuple
+        Position or name of an argument, then the keys to a part of it.
+    """
+
+    text: str
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    constants: frozenset[tuple[Any, ...]] = field(default=frozenset())
+
+    def is_constant(self, names: list[str], name: str, path: tuple[Any, ...]) -> bool:
+        """Whether a part of an argument was given as a value, or not given at all."""
+        if name in names[: len(self.args)]:
+            return (names.index(name), *path) in self.constants
+        return name not in self.kwargs or (name, *path) in self.constants
+
+
+def signature_of(text: str, fill: Fill | None = None, size: int = _SIZE) -> Signature:
     """Arguments of the types that a signature names.
 
     Parameters
     ----------
     text : str
-        numba's spelling: `f8` a float, `f8[:]` any layout, `f8[::1]` C order, `f8[::1,:]` Fortran order; structures as
-        Python literals; static values as they are (`3`, `None`, `'upwind'`), by keyword if wanted (`n=3`).
+        numba's spelling: `f8` a float, `f8[:]` any layout, `f8[::1]` C order, `f8[::1,:]` Fortran order, `f8[1,:]`
+        where the first axis has size 1; structures as Python literals; static values as they are (`3`, `None`,
+        `'upwind'`), by keyword if wanted (`n=3`).
+    fill : callable, optional
+        Makes arrays; ones by default.  Numbers are arrays without axes to it.
+    size : int
+        The size of axes.
 
     Raises
     ------
@@ -30,54 +67,92 @@ def example_arguments(text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """
     try:
         tree = ast.parse(f"_({text})", mode="eval").body
-    except SyntaxError:
-        raise BadArgument(f"'{text}' is not a signature", 'write for example "f8[:], f8, n=3"') from None
-    assert isinstance(tree, ast.Call)
-    return tuple(_example(arg) for arg in tree.args), {
-        keyword.arg: _example(keyword.value) for keyword in tree.keywords if keyword.arg is not None
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        tree = None
+    if not isinstance(tree, ast.Call) or not isinstance(tree.func, ast.Name):
+        raise BadArgument(f"'{printable(text)}' is not a signature.", 'Write for example "f8[:], f8, n=3".')
+    reader = _Reader(fill, size)
+    args = tuple(reader(arg, (k,)) for k, arg in enumerate(tree.args))
+    kwargs = {
+        keyword.arg: reader(keyword.value, (keyword.arg,)) for keyword in tree.keywords if keyword.arg is not None
     }
+    if len(kwargs) < len(tree.keywords):
+        raise BadArgument(f"'{printable(text)}' is not a signature.", "Name keyword arguments one by one.")
+    return Signature(text, args, kwargs, frozenset(reader.constants))
 
 
-def _example(node: ast.expr) -> Any:
-    match node:
-        case ast.Constant(value):
-            return value
-        case ast.UnaryOp(ast.USub(), ast.Constant(value)) if isinstance(value, int | float):
-            return -value
-        case ast.Name(name) if name in _SCALARS:
+class _Reader:
+    """Makes one argument after the other."""
+
+    def __init__(self, fill: Fill | None, size: int) -> None:
+        self.fill, self.size = fill, size
+        self.constants: set[tuple[Any, ...]] = set()
+
+    def __call__(self, node: ast.expr, path: tuple[Any, ...]) -> Any:
+        match node:
+            case ast.Constant(value):
+                self.constants.add(path)
+                return value
+            case ast.UnaryOp(ast.USub(), ast.Constant(value)) if isinstance(value, int | float):
+                self.constants.add(path)
+                return -value
+            case ast.Name(name) if name in _SCALARS:
+                return self._number(name)
+            case ast.Subscript(ast.Name(name), index) if name in _DTYPES:
+                axes = index.elts if isinstance(index, ast.Tuple) else [index]
+                return self._array(_DTYPES[name], [_axis(axis, node) for axis in axes])
+            case ast.Tuple(items):
+                return tuple(self(item, (*path, k)) for k, item in enumerate(items))
+            case ast.List(items):
+                return [self(item, (*path, k)) for k, item in enumerate(items)]
+            case ast.Dict(keys, values):
+                names = [_key(key, node) for key in keys]
+                return {name: self(value, (*path, name)) for name, value in zip(names, values, strict=True)}
+        raise _refusal(node)
+
+    def _number(self, name: str) -> Any:
+        if self.fill is None or name == "b1":
             return _SCALARS[name]
-        case ast.Subscript(ast.Name(name), index) if name in _DTYPES:
-            axes = index.elts if isinstance(index, ast.Tuple) else [index]
-            return _array(_DTYPES[name], [_is_dense(axis, node) for axis in axes])
-        case ast.Tuple(items):
-            return tuple(_example(item) for item in items)
-        case ast.List(items):
-            return [_example(item) for item in items]
-        case ast.Dict(keys, values):
-            return {ast.literal_eval(k): _example(v) for k, v in zip(keys, values, strict=True) if k is not None}
-    raise _refusal(node)
+        value = self.fill((), _DTYPES[name])[()]
+        return value.item() if name in ("f8", "i8") else value
+
+    def _array(self, dtype: type, axes: list[str]) -> np.ndarray:
+        shape = tuple(1 if axis == "1" else self.size for axis in axes)
+        made = np.ones(shape, dtype) if self.fill is None else self.fill(shape, dtype)
+        if axes[-1] == "::1":
+            return made
+        if axes[0] == "::1":
+            return np.asfortranarray(made)
+        room: np.ndarray = np.empty((*shape[:-1], 2 * shape[-1]), dtype)
+        strided = room[..., ::2]
+        strided[...] = made
+        return strided
 
 
-def _is_dense(axis: ast.expr, node: ast.expr) -> bool:
+def _key(node: ast.expr | None, whole: ast.expr) -> Any:
+    try:
+        key = ast.literal_eval(node) if node is not None else None
+        hash(key)
+    except (ValueError, TypeError):
+        key = None
+    if key is None:
+        raise _refusal(whole)
+    return key
+
+
+def _axis(axis: ast.expr, node: ast.expr) -> str:
     match axis:
         case ast.Slice(None, None, None):
-            return False
+            return ":"
         case ast.Slice(None, None, ast.Constant(1)):
-            return True
+            return "::1"
+        case ast.Constant(1):
+            return "1"
     raise _refusal(node)
 
 
 def _refusal(node: ast.expr) -> BadArgument:
     return BadArgument(
-        f"'{ast.unparse(node)}' is not a type",
-        "types are f8, f4, i8, i4, b1, with [:] for each axis ([::1] where it is dense), and Python literals",
+        f"'{printable(ast.unparse(node))}' is not a type.",
+        "Types are f8, f4, i8, i4, b1, with [:] for each axis ([::1] where it is dense), and Python literals.",
     )
-
-
-def _array(dtype: type, dense: list[bool]) -> np.ndarray:
-    shape = (_SIZE,) * len(dense)
-    if dense[-1]:
-        return np.ones(shape, dtype)
-    if dense[0]:
-        return np.ones(shape, dtype, order="F")
-    return np.ones((*shape[:-1], 2 * _SIZE), dtype)[..., ::2]

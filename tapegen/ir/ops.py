@@ -36,6 +36,21 @@ def shape(array: Any) -> tuple[int, ...]:
     return array.shape
 
 
+def dtype_of(array: Any) -> Any:
+    """`array.dtype`."""
+    return array.dtype
+
+
+def is_c_contiguous(array: Any) -> bool:
+    """`array.flags.c_contiguous`."""
+    return bool(array.flags.c_contiguous)
+
+
+def is_f_contiguous(array: Any) -> bool:
+    """`array.flags.f_contiguous`."""
+    return bool(array.flags.f_contiguous)
+
+
 def item(sequence: Sequence[Any], index: int) -> Any:
     """`sequence[index]` of a tuple or a run-time list."""
     return sequence[index]
