@@ -20,6 +20,7 @@ from tapegen.errors import (
 )
 from tapegen.orders import hessian, hvp, jacobian, linearize
 from tapegen.rules.registry import expands, inactive, linear, partials, pullback
+from tapegen.rules.surgery import clip_gradient, print_gradient, scale_gradient, stop_gradient
 from tapegen.tape import (
     GradientTape,
     Tensor,
@@ -36,7 +37,6 @@ from tapegen.tape import (
     grad_pass_through,
     identity,
     recompute_grad,
-    stop_gradient,
 )
 from tapegen.testing import check_grads, check_rule
 
@@ -66,6 +66,7 @@ __all__ = [
     "clip_by_global_norm",
     "clip_by_norm",
     "clip_by_value",
+    "clip_gradient",
     "constant",
     "convert_to_tensor",
     "custom_gradient",
@@ -84,8 +85,10 @@ __all__ = [
     "linear",
     "linearize",
     "partials",
+    "print_gradient",
     "pullback",
     "recompute_grad",
+    "scale_gradient",
     "stop_gradient",
     "value_and_grad",
     "vjp",

@@ -28,16 +28,17 @@ def fresh_registry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "_RULES", dict(registry._RULES))
 
 
-def test_what_the_page_shows_is_what_happens(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = (DOCS / "own_rules.md").read_text()
+@pytest.mark.parametrize("page", ["own_rules", "surgery"])
+def test_what_the_page_shows_is_what_happens(page: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (DOCS / f"{page}.md").read_text()
     source = "\n".join(re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
-    path = tmp_path / "own_rules_page.py"
+    path = tmp_path / f"{page}_page.py"
     path.write_text(source)
-    spec = importlib.util.spec_from_file_location("own_rules_page", path)
+    spec = importlib.util.spec_from_file_location(f"{page}_page", path)
     assert spec is not None
     assert spec.loader is not None
     spec.loader.exec_module(importlib.util.module_from_spec(spec))
-    promised = re.findall(r"print\(.*\)  # (.*)$", source, re.MULTILINE)
+    promised = re.findall(r"(?:print\(.*\)  # |^# prints )(.*)$", source, re.MULTILINE)
     assert promised
     assert capsys.readouterr().out.splitlines() == promised
 

@@ -15,6 +15,7 @@ from tapegen.backend.helpers import Helpers
 from tapegen.backend.namespace import Namespace
 from tapegen.ir import nodes, ops, rewrite
 from tapegen.ir.types import Array, Type
+from tapegen.rules.surgery import SURGERY
 
 BINARY: dict[Any, type[ast.operator]] = {
     operator.add: ast.Add,
@@ -295,6 +296,13 @@ class Expressions:
         spare = ast.Call(self.names.numpy("empty_like"), [tape], [])
         return ast.Call(self.names.numpy("concatenate"), [ast.Tuple([tape, spare])], [])
 
+    def _same_value(self, call: nodes.Call) -> ast.expr | None:
+        """Without the names of tapegen, a value that is merely differentiated in another way."""
+        if self.marks:
+            return None
+        value = call.args[0]
+        return self(nodes.Call(np.copy, (value,), (), value.type)) if _rank(value.type) else self(value)
+
     def _strong_mul(self, call: nodes.Call) -> ast.expr:
         cotangent, partial = call.args
         if self.marks:
@@ -353,4 +361,5 @@ _SYNTAX: dict[Any, Callable[[Expressions, nodes.Call], ast.expr | None]] = {
     ops.sum_to: Expressions._sum_to,
     ops.grown: Expressions._grown,
     ops.strong_mul: Expressions._strong_mul,
+    **dict.fromkeys(SURGERY, Expressions._same_value),
 }

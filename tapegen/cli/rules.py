@@ -14,6 +14,7 @@ import numpy as np
 
 from tapegen.rules.reading import values_read
 from tapegen.rules.registry import Rule, all_rules
+from tapegen.rules.surgery import SURGERY
 
 _KINDS = {
     "partials": "local partial derivatives",
@@ -69,6 +70,8 @@ def _name(rule: Rule) -> str:
     """The name by which users call the function; marker functions stand for syntax."""
     module = getattr(rule.func, "__module__", None) or ("numpy" if isinstance(rule.func, np.ufunc) else "")
     name = rule.func.__name__
+    if rule.func in SURGERY:
+        return f"tg.{name}"
     if module.startswith("tapegen"):
         return {"transpose_view": "x.T"}.get(name, name)
     if module.startswith("scipy.special"):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import builtins
+import dataclasses
+import inspect
 import math
 import operator
 from typing import Any
@@ -18,9 +20,10 @@ from tapegen.frontend.lower_emit import emit_call
 from tapegen.frontend.lower_expr import spread
 from tapegen.frontend.lower_index import Place, store_place
 from tapegen.frontend.lower_numpy import call_library
-from tapegen.frontend.lower_values import describe, static, type_of
+from tapegen.frontend.lower_values import describe, run_list_of, static, struct_of, type_of
 from tapegen.frontend.structure import Leaf, StaticValue, tuple_of
-from tapegen.ir.types import Array, Scalar
+from tapegen.ir.types import Array, Scalar, is_floating
+from tapegen.rules.surgery import SURGERY, print_gradient
 
 # ---- NumPy: shapes and types ---------------------------------------------------------------------------------------
 
@@ -164,3 +167,38 @@ def _prod(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
 @handles(math.fsum)
 def _fsum(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     raise cx.refusal(NotDifferentiable, f"math.fsum of {describe(cx, args[0])} has no rule.", "Use sum or np.sum.")
+
+
+# ---- derivatives changed on the way ----------------------------------------------------------------------------------
+
+
+def _on_leaves(func: Any) -> None:
+    parameters = inspect.signature(func)
+
+    @handles(func)
+    def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+        try:
+            value, *options = parameters.bind(*args, **kwargs).args
+        except TypeError as error:
+            cx.raise_(TypeError, str(error))
+        if func is print_gradient:
+            options = [StaticValue(static(cx, option, "the label of tg.print_gradient")) for option in options]
+        return changed(cx, value, options, hint)
+
+    def changed(cx: Context, value: Any, options: list[Any], hint: Hint) -> Any:
+        if run_list_of(cx, value) is not None:
+            raise cx.refusal(
+                NotDifferentiable, f"tg.{func.__name__} gets a list that grows.", "Call it on each of its items."
+            )
+        content = struct_of(cx, value)
+        if content is not None:
+            children = tuple(changed(cx, child, options, None) for child in content.children)
+            made = dataclasses.replace(content, children=children, whole=None)
+            return made if made.kind == "tuple" else cx.new_cell(made)
+        if isinstance(value, Leaf) and is_floating(value.type):
+            return emit_call(cx, func, [value, *options], {}, hint)
+        return value
+
+
+for _func in SURGERY:
+    _on_leaves(_func)

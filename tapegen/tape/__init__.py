@@ -4,7 +4,7 @@ from tapegen.tape.clipping import clip_by_global_norm, clip_by_norm, clip_by_val
 from tapegen.tape.custom import custom_gradient, grad_pass_through, recompute_grad
 from tapegen.tape.gradient_tape import GradientTape, UnconnectedGradients
 from tapegen.tape.tensor import Tensor
-from tapegen.tape.variable import Variable, cast, constant, convert_to_tensor, identity, stop_gradient
+from tapegen.tape.variable import Variable, cast, constant, convert_to_tensor, identity
 
 __all__ = [
     "GradientTape",
@@ -22,5 +22,4 @@ __all__ = [
     "grad_pass_through",
     "identity",
     "recompute_grad",
-    "stop_gradient",
 ]

@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from tapegen.errors import BadArgument
+from tapegen.rules.surgery import stop_gradient
 from tapegen.tape import nest
 from tapegen.tape.closure import Closure, recorded
 from tapegen.tape.gradient_tape import GradientTape
 from tapegen.tape.operation import Operation
 from tapegen.tape.state import STATE, suspended
 from tapegen.tape.tensor import Tensor, Traced, operand
-from tapegen.tape.variable import Variable, identity, stop_gradient
+from tapegen.tape.variable import Variable, convert_to_tensor, identity
 
 
 class _Watcher:
@@ -155,7 +156,7 @@ def grad_pass_through(func: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(func)
     def decorated(x: Any, *args: Any, **kwargs: Any) -> Any:
         with suspended():
-            value = func(stop_gradient(x), *args, **kwargs)
+            value = func(stop_gradient(convert_to_tensor(x)), *args, **kwargs)
         if np.shape(value) != np.shape(x):
             raise BadArgument(
                 f"grad_pass_through: {func.__name__} makes shape {np.shape(value)} of {np.shape(x)}.",

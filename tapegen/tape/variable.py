@@ -158,8 +158,3 @@ def identity(x: Any) -> Tensor:
     """A new tensor of the same value, through which derivatives pass."""
     result = astype(x, x.dtype) if isinstance(x, Traced) else constant(x)
     return result
-
-
-def stop_gradient(x: Any) -> Tensor:
-    """The same value, through which no derivative passes on any tape."""
-    return Tensor(_plain(x)) if isinstance(x, Traced) else constant(x)

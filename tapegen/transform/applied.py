@@ -17,7 +17,7 @@ from tapegen.frontend.lower import inline_call
 from tapegen.frontend.structure import Abstract, Leaf, StaticValue, Struct, leaves_of
 from tapegen.ir import build, rewrite
 from tapegen.ir.names import NameSupply
-from tapegen.ir.nodes import Assign, Block, Call, Const, Expr, Load, Raise, Stmt, Store, Tuple, Var
+from tapegen.ir.nodes import Assign, Block, Call, Const, Effect, Expr, Load, Raise, Stmt, Store, Tuple, Var
 from tapegen.ir.text import callable_text
 from tapegen.ir.types import Scalar
 from tapegen.rules.registry import Rule, positional_names, rule_of, wrong_count
@@ -203,7 +203,7 @@ def needed(block: Block, exprs: list[Expr]) -> Block:
     kept: list[Stmt] = []
     for stmt in reversed(block):
         inner = list(rewrite.statements((stmt,)))
-        if not any(isinstance(part, Raise) for part in inner):
+        if not any(isinstance(part, Raise | Effect) for part in inner):
             changed = {var for part in inner for var in rewrite.defines(part)}
             # a store may write through a view of what is wanted
             if not changed & wanted and not any(isinstance(part, Store) for part in inner):

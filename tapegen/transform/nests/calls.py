@@ -10,6 +10,7 @@ import numpy as np
 
 from tapegen.ir.nodes import Assign, Call, Const, Effect, Expr, Load, Slice, Var
 from tapegen.ir.types import Array, Scalar, Type
+from tapegen.rules.surgery import SURGERY
 from tapegen.transform.nests.affine import minus
 from tapegen.transform.nests.arrange import shape_extents, static
 from tapegen.transform.nests.bounds import Extents
@@ -181,6 +182,12 @@ def _variance(w: Writer, call: Call) -> Expr:
         total = _call(np.sum, squares, type_=call.type, **options)
         result = _call(operator.truediv, total, left, type_=call.type)
     return result if call.func is np.var else _call(np.sqrt, result, type_=call.type)
+
+
+@handles(REWRITE, *SURGERY)
+def _same_value(w: Writer, call: Call) -> Expr:
+    x = call.args[0]
+    return _call(np.copy, x, type_=call.type) if isinstance(x.type, Array) else x
 
 
 @handles(REWRITE, np.ptp)

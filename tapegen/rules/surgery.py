@@ -1,0 +1,128 @@
+"""Functions that leave values as they are and change derivatives: what users write into the body of a function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tapegen.rules.registry import inactive, partials, pullback
+
+
+def _same(func: Callable[..., Any], value: Any, *options: Any) -> Any:
+    """A value with new arrays: tuples, lists and dicts leaf by leaf; what records calls gets the call."""
+    if isinstance(value, dict):
+        return {key: _same(func, item, *options) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        items = [_same(func, item, *options) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    if hasattr(value, "__array_function__"):
+        return value.__array_function__(func, (type(value),), (value, *options), {})
+    return value
+
+
+def stop_gradient(x: Any) -> Any:
+    """The value of `x`, as a constant: no derivative passes.
+
+    Parameters
+    ----------
+    x : number, array, or tuple, list or dict of them
+        What the derivative passes through.
+
+    Returns
+    -------
+    object
+        The value; arrays are copied.
+
+    Examples
+    --------
+    >>> def loss(x):
+    ...     return x * tg.stop_gradient(x)  # has the gradient x, not 2 * x
+    """
+    return _same(stop_gradient, x)
+
+
+def scale_gradient(x: Any, factor: float) -> Any:
+    """The value of `x`; its derivative is multiplied by `factor`, in forward and in reverse mode.
+
+    Parameters
+    ----------
+    x : number, array, or tuple, list or dict of them
+        What the derivative passes through.
+    factor : float
+        A negative one reverses the gradient.
+
+    Returns
+    -------
+    object
+        The value; arrays are copied.
+    """
+    return _same(scale_gradient, x, factor)
+
+
+def clip_gradient(x: Any, low: float, high: float) -> Any:
+    """The value of `x`; in reverse mode, each element of its cotangent is clipped to `low` ... `high`.
+
+    Forward mode is refused: tangents are no cotangents, and there is nothing to clip.
+
+    Parameters
+    ----------
+    x : number, array, or tuple, list or dict of them
+        What the derivative passes through.
+    low, high : float
+        Bounds of the cotangent at this place, not of the gradient of the whole function.
+
+    Returns
+    -------
+    object
+        The value; arrays are copied.
+    """
+    return _same(clip_gradient, x, low, high)
+
+
+def print_gradient(x: Any, label: str = "gradient:") -> Any:
+    """The value of `x`; prints the cotangent that arrives here, or in forward mode the tangent that passes.
+
+    Parameters
+    ----------
+    x : number, array, or tuple, list or dict of them
+        What the derivative passes through.
+    label : str
+        Printed in front of it.  It must be known when the function is derived.
+
+    Returns
+    -------
+    object
+        The value; arrays are copied.
+    """
+    return _same(print_gradient, x, label)
+
+
+SURGERY: tuple[Callable[..., Any], ...] = (stop_gradient, scale_gradient, clip_gradient, print_gradient)
+
+inactive(stop_gradient)
+
+
+@partials(scale_gradient)
+def scaled(x, factor):
+    return factor, None
+
+
+@pullback(clip_gradient)
+def clipped(x, low, high, *, out_bar):
+    return np.clip(out_bar, low, high)
+
+
+@pullback(print_gradient)
+def printed(x, label="gradient:", *, out_bar):
+    print(label, out_bar)
+    return out_bar
+
+
+@printed.pushforward
+def printed_pushforward(x, label="gradient:", *, x_dot):
+    print(label, x_dot)
+    return x_dot
