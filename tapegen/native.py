@@ -121,7 +121,7 @@ class _Implementation:
         return [*lines, f"    results = {call}", f"    return {result}"]
 
     def _built(self, program: Program, function: Function) -> Any:
-        return build_numba(program.compiled_text(function, wide=True))
+        return build_numba(program.compiled_text(function, wide=True), from_start=True)
 
     def _check(self, program: Program) -> None:
         for param in program.lowered.params:

@@ -279,7 +279,7 @@ class Program:
             self._compiled[key] = source = self.compiled_text(function, wide=wide)
             if self.options.backend == "auto":
                 refuse_long(source)
-            return build_numba(source)
+            return build_numba(source, from_start=True)
         except (NoCompiledForm, CompileLimit) as missing:
             return self._uncompiled(function, missing.reason, missing.span)
 

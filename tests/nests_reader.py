@@ -308,7 +308,7 @@ def _copied(arg: Any) -> Any:
 def compiled(text: str, args: tuple[Any, ...]) -> Any:
     """The program as numba runs it, with every access checked once more."""
     source = emit(scalarise(read(text, args)), decorator='njit(error_model="numpy", boundscheck=True)')
-    return build_numba(source)
+    return build_numba(source, from_start=True)
 
 
 def assert_same(text: str, *argument_lists: tuple[Any, ...], tolerance: float = 1e-12) -> None:

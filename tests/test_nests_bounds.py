@@ -59,7 +59,7 @@ def outcome(func: Any, k: int, which: int) -> tuple[Any, ...]:
 
 def test_indices_are_checked_by_the_text() -> None:
     args = (np.arange(4.0), np.arange(6.0).reshape(3, 2), np.array([0, 1]), 0, 0)
-    func = build_numba(emit(scalarise(read(PROGRAM, args)), decorator=decorator_text()))
+    func = build_numba(emit(scalarise(read(PROGRAM, args)), decorator=decorator_text()), from_start=True)
     namespace: dict[str, Any] = {"np": np}
     exec(PROGRAM, namespace)
     for which in range(11):

@@ -27,7 +27,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
 from numba.core.errors import NumbaError, NumbaPerformanceWarning
 
-from tapegen.backend.located import LocatedCompiler
+from tapegen.backend.located import FromStartCompiler, LocatedCompiler
 from tapegen.backend.source import PythonSource
 from tapegen.errors import BuildError, CompileLimit, Span, TapegenError
 from tapegen.ir.depth import deep
@@ -89,7 +89,13 @@ def build_python(source: PythonSource) -> Callable[..., Any]:
     return _run(source)[source.entry]
 
 
-def build_numba(source: PythonSource, *, boundscheck: bool | None = None, fastmath: bool | None = None) -> Dispatcher:
+def build_numba(
+    source: PythonSource,
+    *,
+    boundscheck: bool | None = None,
+    fastmath: bool | None = None,
+    from_start: bool = False,
+) -> Dispatcher:
     """The entry function of a text as a numba dispatcher; it compiles when first called, or by `compile(types)`.
 
     Parameters
@@ -98,6 +104,9 @@ def build_numba(source: PythonSource, *, boundscheck: bool | None = None, fastma
         A text with a decorator is compiled as it says.
     boundscheck, fastmath : bool, optional
         Options for a text without one (default: True, False).
+    from_start : bool
+        Whether all indices of elements count from the start of their axis, none from its end: what `transform.nests`
+        writes.
 
     Raises
     ------
@@ -113,7 +122,7 @@ def build_numba(source: PythonSource, *, boundscheck: bool | None = None, fastma
     elif boundscheck is not None or fastmath is not None:
         raise ValueError(f"the text of {source.entry} says itself how it is compiled: @{source.decorator}")
     for name in source.functions:
-        _prepare(namespace[name])
+        _prepare(namespace[name], FromStartCompiler if from_start else LocatedCompiler)
     return namespace[source.entry]
 
 
@@ -165,9 +174,9 @@ def _run(source: PythonSource) -> dict[str, Any]:
     return namespace
 
 
-def _prepare(dispatcher: Any) -> None:
+def _prepare(dispatcher: Any, compiler: type[LocatedCompiler]) -> None:
     """Errors name their line, and warnings the user can do nothing about are not shown."""
-    dispatcher._compiler.pipeline_class = LocatedCompiler
+    dispatcher._compiler.pipeline_class = compiler
     compile_ = dispatcher.compile
 
     def quiet(signature: Any) -> Any:

@@ -1,7 +1,11 @@
-"""A numba compiler whose errors name the line they come from.
+"""A numba compiler whose errors name the line they come from, and that is told where no index is negative.
 
 numba records the line of an explicit `raise` only; an index out of bounds is reported without any.  Here every error
 that the code of a function itself raises carries its line, as it would in CPython.
+
+numba looks at every index of an array for being negative.  In loops whose counter it cannot prove to be non-negative
+(`range(n - 1, -1, -1)`) that costs more than the access itself and keeps the loop from vector instructions.  Unsigned
+integers are not looked at, so where a text says that all its indices count from the start, they are taken as such.
 """
 
 # mypy: disable-error-code="no-untyped-call"
@@ -10,6 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from numba.core import types
 from numba.core.callconv import CPUCallConv
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
@@ -52,6 +57,27 @@ class _LocatedLower(Lower):
         self.context.lower = self
 
 
+class _LowerFromStart(_LocatedLower):
+    """Indices of elements as unsigned integers."""
+
+    def lower_getitem(self, resty: Any, expr: Any, value: Any, index: Any, signature: Any) -> Any:
+        return super().lower_getitem(resty, expr, value, index, _from_start(signature))
+
+    def lower_setitem(self, target_var: Any, index_var: Any, value_var: Any, signature: Any) -> Any:
+        return super().lower_setitem(target_var, index_var, value_var, _from_start(signature))
+
+
+def _from_start(signature: Any) -> Any:
+    """The signature of an access to one element of an array, with unsigned indices; others as they are."""
+    array, index, *value = signature.args
+    single = isinstance(index, types.Integer)
+    items: list[Any] = [index] if single else list(index) if isinstance(index, types.UniTuple | types.Tuple) else [None]
+    if not isinstance(array, types.Array) or not all(isinstance(item, types.Integer) for item in items):
+        return signature
+    unsigned = types.uintp if single else types.UniTuple(types.uintp, len(items))
+    return signature.replace(args=(array, unsigned, *value))
+
+
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _LocatedLowering(NativeLowering):
     _name = "located_lowering"
@@ -61,13 +87,30 @@ class _LocatedLowering(NativeLowering):
         return _LocatedLower
 
 
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _LoweringFromStart(NativeLowering):
+    _name = "located_lowering_from_start"
+
+    @property
+    def lowering_class(self) -> type[Lower]:
+        return _LowerFromStart
+
+
 class LocatedCompiler(CompilerBase):
     """numba's nopython compiler with located errors."""
+
+    lowering: type[NativeLowering] = _LocatedLowering
 
     def define_pipelines(self) -> list[Any]:
         """The passes of nopython mode, with the last but one replaced."""
         pipeline = DefaultPassBuilder.define_nopython_pipeline(self.state)
         position = [pass_ for pass_, _ in pipeline.passes].index(NativeLowering)
-        pipeline.passes[position] = (_LocatedLowering, pipeline.passes[position][1])
+        pipeline.passes[position] = (self.lowering, pipeline.passes[position][1])
         pipeline.finalize()
         return [pipeline]
+
+
+class FromStartCompiler(LocatedCompiler):
+    """The same for functions none of whose indices is negative."""
+
+    lowering = _LoweringFromStart

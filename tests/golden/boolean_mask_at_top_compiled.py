@@ -51,7 +51,8 @@ def at_top_value_and_grad(a, x, result_bar=1.0):
         t_4 = found[i]
         if t_4 < -a.shape[0] or t_4 >= a.shape[0]:
             raise IndexError("index is out of bounds")
-        t_3[i] = a[t_4] * 3.0
+        t_5 = t_4 + a.shape[0] if t_4 < 0 else t_4
+        t_3[i] = a[t_5] * 3.0
     count_2 = 0
     for i in range(a.shape[0]):
         if t_2[i]:
@@ -66,7 +67,7 @@ def at_top_value_and_grad(a, x, result_bar=1.0):
             place_2 += 1
     t_7 = 0.0
     total = 0.0
-    t_5 = x * result_bar
+    t_6 = x * result_bar
     a_bar = np.empty(a.shape[0])
     count_3 = 0
     # ---- backward sweep --------------------------------------------------
@@ -77,7 +78,7 @@ def at_top_value_and_grad(a, x, result_bar=1.0):
         total += big[i] * big[i]
     result = total + t_7 * x
     for i in range(a.shape[0]):
-        a_bar[i] = t_5
+        a_bar[i] = t_6
     for i in range(a.shape[0]):
         if t_2[i]:
             count_3 += 1
@@ -87,12 +88,13 @@ def at_top_value_and_grad(a, x, result_bar=1.0):
         if t_2[i]:
             found_1[place_3] = i
             place_3 += 1
-    t_6 = np.empty(count_3)
+    t_8 = np.empty(count_3)
     for i in range(count_3):
-        t_8 = found_1[i]
-        if t_8 < -a.shape[0] or t_8 >= a.shape[0]:
+        t_9 = found_1[i]
+        if t_9 < -a.shape[0] or t_9 >= a.shape[0]:
             raise IndexError("index is out of bounds")
-        t_6[i] = 3.0 * a_bar[t_8]
+        t_10 = t_9 + a.shape[0] if t_9 < 0 else t_9
+        t_8[i] = 3.0 * a_bar[t_10]
     count_4 = 0
     for i in range(a.shape[0]):
         if t_2[i]:
@@ -103,7 +105,7 @@ def at_top_value_and_grad(a, x, result_bar=1.0):
     place_4 = 0
     for i in range(a.shape[0]):
         if t_2[i]:
-            a_bar[i] = t_6[place_4 * m_1]
+            a_bar[i] = t_8[place_4 * m_1]
             place_4 += 1
     # big = a[a > 0.65]
     count_5 = 0

@@ -203,7 +203,7 @@ def _as_dtype(x: Lazy, dtype: str) -> Lazy:
 
 def indexed(w: Writer, x: Lazy, *items: Any) -> Lazy:
     """`x[items]` by basic indexing."""
-    return loaded(w, x, items, wraps=False)
+    return loaded(w, x, items)
 
 
 def _reversed(w: Writer, x: Lazy, axes: tuple[int, ...]) -> Lazy:
@@ -519,7 +519,7 @@ def _take(w: Writer, call: Call) -> Lazy:
     array, indices, axis = arguments(w, call, "a", "indices", "axis")
     x = lazy(w, flattened(w, array) if axis is None and array.type.rank != 1 else array)
     (k,) = axes_of(w, Const(0) if axis is None else axis, x.rank)
-    return loaded(w, x, (*(Slice(),) * k, indices), wraps=False)
+    return loaded(w, x, (*(Slice(),) * k, indices))
 
 
 # ---- formulas --------------------------------------------------------------------------------------------------------

@@ -300,7 +300,7 @@ class Nests(Writer):
                 self.check_mask(base, mask)
                 joins.store_masked(self, base, mask, self._apart(stmt, value), stmt.accumulate)
                 return
-        target = loaded(self, self.array(array), index, array not in self.views, array in self.tapes)
+        target = loaded(self, self.array(array), index, array in self.tapes)
         fill(self, target, fit(self, value, target.extents), stmt.accumulate)
 
     def _apart(self, stmt: Store, value: Lazy) -> Lazy:

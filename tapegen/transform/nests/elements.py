@@ -24,7 +24,7 @@ from tapegen.transform.nests.affine import plus, times
 from tapegen.transform.nests.bounds import UNIT, Extent, Extents
 from tapegen.transform.nests.broadcasting import broadcast
 from tapegen.transform.nests.loops import fill, scratch
-from tapegen.transform.nests.slices import checked, position, sliced
+from tapegen.transform.nests.slices import checked, from_start, position, sliced
 from tapegen.transform.nests.tables import FILL, LAZY, REWRITE, SCALAR
 from tapegen.transform.nests.writer import Indices, Lazy, Writer
 
@@ -46,13 +46,11 @@ def scalar(w: Writer, expr: Any) -> Any:
             return Tuple(tuple(scalar(w, item) for item in items))
         case Load(array, index, Scalar()):
             base = w.array(array)
-            wraps = array not in w.views
             if array in w.tapes:
                 return base.at(tuple(scalar(w, item) for item in index))
-            where = tuple(
-                position(w, extent, scalar(w, item), wraps) for extent, item in zip(base.extents, index, strict=True)
+            return base.at(
+                tuple(position(w, extent, scalar(w, item)) for extent, item in zip(base.extents, index, strict=True))
             )
-            return base.at(where)
         case Load():
             return w.materialise(expr)
         case Call():
@@ -211,7 +209,7 @@ def lazy(w: Writer, expr: Any) -> Lazy:
         case Var():
             return w.array(expr)
         case Load(array, index):
-            return loaded(w, w.array(array), index, array not in w.views, array in w.tapes)
+            return loaded(w, w.array(array), index, array in w.tapes)
         case Call(func) if func in LAZY:
             return LAZY[func](w, expr)
         case Call(func) if func in scalars.OPERATIONS:
@@ -263,7 +261,7 @@ def stored_once(w: Writer, x: Lazy) -> Lazy:
     return w.array(var)
 
 
-def loaded(w: Writer, base: Lazy, index: tuple[Any, ...], wraps: bool, within: bool = False) -> Lazy:
+def loaded(w: Writer, base: Lazy, index: tuple[Any, ...], within: bool = False) -> Lazy:
     """`base[index]` of slices, integers (`within` bounds if they need no check), new axes and arrays of indices."""
     items = list(index)
     for position_, item in enumerate(items):
@@ -271,11 +269,11 @@ def loaded(w: Writer, base: Lazy, index: tuple[Any, ...], wraps: bool, within: b
             first = sum(1 for each in items[:position_] if each != Const(None))
             w.check_mask(Lazy(base.extents[first:], base.dtype, base.at), lazy(w, item))
             items[position_ : position_ + 1] = w.nonzero(item)
-            return loaded(w, base, tuple(items), wraps)
+            return loaded(w, base, tuple(items))
     consumed = sum(1 for item in items if item != Const(None))
     items += [Slice()] * (base.rank - consumed)
     if any(not isinstance(item, Slice) and isinstance(item.type, Array) for item in items):
-        return _gathered(w, base, items, wraps)
+        return _gathered(w, base, items)
     extents: list[Extent] = []
     rules: list[Callable[[Indices], Expr]] = []
     axes = iter(base.extents)
@@ -290,7 +288,7 @@ def loaded(w: Writer, base: Lazy, index: tuple[Any, ...], wraps: bool, within: b
             rules.append(rule)
         else:
             number = w.let(scalar(w, item))
-            rules.append(_fixed(number if within else position(w, extent, number, wraps)))
+            rules.append(_fixed(number if within else position(w, extent, number)))
     return Lazy(tuple(extents), base.dtype, lambda index: base.at(tuple(rule(index) for rule in rules)))
 
 
@@ -308,7 +306,7 @@ def _slice_rule(w: Writer, extent: Extent, item: Slice, axis: int) -> tuple[Call
     return lambda index: plus(first, times(step, index[axis])), size
 
 
-def _gathered(w: Writer, base: Lazy, items: list[Any], wraps: bool) -> Lazy:
+def _gathered(w: Writer, base: Lazy, items: list[Any]) -> Lazy:
     """Indexing with arrays of integers: their common shape stands where they stand, or in front if they are apart."""
     advanced = [k for k, item in enumerate(items) if item != Const(None) and not isinstance(item, Slice)]
     together = advanced == list(range(advanced[0], advanced[-1] + 1))
@@ -329,9 +327,9 @@ def _gathered(w: Writer, base: Lazy, items: list[Any], wraps: bool) -> Lazy:
             extents.append(size)
             rules.append(_of_rest(rule))
         else:
-            rule_of = _of_array(w, extent, arrays[k], select[k], wraps)
+            rule_of = _of_array(w, extent, arrays[k], select[k])
             if arrays[k].rank == 0:
-                rule_of = _of_rest(_fixed(position(w, extent, arrays[k].at(()), wraps)))
+                rule_of = _of_rest(_fixed(position(w, extent, arrays[k].at(()))))
             rules.append(rule_of)
     whole: Extents = (*extents[:before], *shape, *extents[before:])
     end = before + len(shape)
@@ -348,14 +346,9 @@ def _of_rest(rule: Callable[[Indices], Expr]) -> Callable[[Indices, Indices], Ex
 
 
 def _of_array(
-    w: Writer, extent: Extent, array: Lazy, select: Callable[[Indices], Indices], wraps: bool
+    w: Writer, extent: Extent, array: Lazy, select: Callable[[Indices], Indices]
 ) -> Callable[[Indices, Indices], Expr]:
     def rule(rest: Indices, which: Indices) -> Expr:
-        index = array.at(select(which))
-        index = checked(w, extent, index)
-        if wraps:
-            return index
-        negative = Call(operator.lt, (index, Const(0)), (), BOOL)
-        return w.let(Call(ops.ifelse, (negative, plus(index, extent.size), index), (), INT))
+        return from_start(w, extent, checked(w, extent, array.at(select(which))))
 
     return rule

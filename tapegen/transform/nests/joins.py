@@ -17,7 +17,7 @@ from tapegen.transform.nests.bounds import Extents, dim
 from tapegen.transform.nests.broadcasting import fit
 from tapegen.transform.nests.elements import lazy, scalar
 from tapegen.transform.nests.loops import allocate, counters_for, fill, nest
-from tapegen.transform.nests.slices import checked
+from tapegen.transform.nests.slices import checked, from_start
 from tapegen.transform.nests.tables import FILL, LAZY, arguments, handles
 from tapegen.transform.nests.writer import Indices, Lazy, Writer
 
@@ -331,10 +331,8 @@ def _take_along_axis(w: Writer, call: Call, target: Var) -> None:
     which = fit(w, which, extents)
 
     def at(index: Indices) -> Expr:
-        position = checked(w, x.extents[k], which.at(index))
-        negative = Call(operator.lt, (position, Const(0)), (), BOOL)
-        position = Call(ops.ifelse, (negative, plus(position, x.extents[k].size), position), (), INT)
-        return x.at((*index[:k], w.let(position), *index[k + 1 :]))
+        position = from_start(w, x.extents[k], checked(w, x.extents[k], which.at(index)))
+        return x.at((*index[:k], position, *index[k + 1 :]))
 
     w.fill_new(target, Lazy(extents, x.dtype, at))
 

@@ -93,12 +93,8 @@ def _ifelse(test: Expr, a: Expr, b: Expr) -> Call:
     return Call(ops.ifelse, (test, a, b), (), INT)
 
 
-def position(w: Writer, extent: Extent, index: Expr, wraps: bool) -> Expr:
-    """An integer index along an axis, checked where it is not proved.
-
-    `wraps` says that numba itself counts a negative index from the end (it does so on the axis of an array, but not
-    where this index is an offset into a view).
-    """
+def position(w: Writer, extent: Extent, index: Expr) -> Expr:
+    """An integer index along an axis, counted from its start, checked where it is not proved."""
     form, size = w.facts.form(index), extent.form
     if w.facts.nonnegative(-form - 1):
         _require(w, size + form)
@@ -111,10 +107,12 @@ def position(w: Writer, extent: Extent, index: Expr, wraps: bool) -> Expr:
         _require(w, size + form)
         if w.facts.nonnegative(form):
             return index
-    else:
-        index = checked(w, extent, index)
-    if wraps:
-        return index
+        return from_start(w, extent, index)
+    return from_start(w, extent, checked(w, extent, index))
+
+
+def from_start(w: Writer, extent: Extent, index: Expr) -> Expr:
+    """An index within bounds that may be negative, counted from the start: numba is told that none is negative."""
     index = w.let(index)
     return w.let(_ifelse(Call(operator.lt, (index, Const(0)), (), BOOL), plus(index, extent.size), index))
 

@@ -52,7 +52,7 @@ def atomic_index(w: Writer, load: Load) -> Load:
         else:
             extent, number = next(axes), w.let(scalar(w, item))
             own = load.array in w.tapes
-            items.append(number if own else position(w, extent, number, load.array not in w.views))
+            items.append(number if own else position(w, extent, number))
     return replace(load, index=tuple(items))
 
 
