@@ -128,6 +128,72 @@ def items_of_different_kind(x):
     return items[0]
 
 
+def source_of_a_choice(x):
+    first, second = [x[0], x[1]], [x[1], x[1]]
+    chosen = first if x[0] > 0.0 else second
+    first[0] = 7.0 * x[1]
+    return chosen[0]
+
+
+def source_inside_a_choice(x):
+    inner = [x[0]]
+    chosen = (x[1], inner) if x[0] > 0.0 else (x[0], inner, 1.0)[:2]
+    pair = {"a": inner} if x[1] > 0.0 else {"a": [x[0]]}
+    inner[0] = 7.0 * x[1]
+    return chosen[1][0] + pair["a"][0]
+
+
+def source_of_a_loop(x):
+    first = [x[0]]
+    last = first
+    for _ in range(int(x[1])):
+        first[0] = last[0] * x[1]
+        last = [last[0] * x[0]]
+    return first[0] + last[0]
+
+
+def choice_that_grows(x):
+    first, second = [x[0]], []
+    for v in x:
+        second.append(v)
+    chosen = first if x[0] > 0.0 else second
+    chosen[0] = 7.0 * x[1]
+    return first[0]
+
+
+def name_of_a_growing_list(x):
+    first = [x[0]]
+    last = first
+    for v in x[2:]:
+        last = last + [v]
+    last.append(x[1])
+    return first[-1]
+
+
+def row_of_a_growing_list(x):
+    rows = []
+    for v in x:
+        row = [v, 1.0]
+        rows.append(row)
+        row[0] = 9.0 * x[0]
+    return rows[1][0]
+
+
+def first_row_of_a_growing_list(x):
+    row = [x[0], x[1]]
+    rows = [row]
+    for v in x:
+        rows.append([v, v])
+    row[0] = 7.0 * x[0]
+    return rows[0][0]
+
+
+def identity_of_a_choice(x):
+    first, second = [x[0]], [x[1]]
+    chosen = first if x[0] > 0.0 else second
+    return x[0] if chosen is first else x[1]
+
+
 def single_bool_index(x, flag):
     return x[flag]
 
@@ -172,6 +238,14 @@ REFUSED: list[tuple[Any, tuple, type[TapegenError], str, str]] = [
     (bare_generator, (X,), UnsupportedSyntax, "generator expression", "(v * v for v in x)"),
     (where_of_ufunc, (X,), NotDifferentiable, "'where='", "np.sqrt("),
     (items_of_different_kind, (X,), NotDifferentiable, "one of two kinds cannot be an item of a growing list", ""),
+    (source_of_a_choice, (X,), NotDifferentiable, "'chosen' may be this list", "first[0]"),
+    (source_inside_a_choice, (X,), NotDifferentiable, "may be this list", "inner[0]"),
+    (source_of_a_loop, (X,), NotDifferentiable, "'last' may be this list", "first[0]"),
+    (choice_that_grows, (X,), NotDifferentiable, "'chosen' may be a list that has another name", "chosen[0]"),
+    (name_of_a_growing_list, (X,), NotDifferentiable, "'last' may be a list that has another name", "last.append("),
+    (row_of_a_growing_list, (X,), NotDifferentiable, "changes an item of a growing list", "row[0]"),
+    (first_row_of_a_growing_list, (X,), NotDifferentiable, "changes an item of a growing list", "row[0]"),
+    (identity_of_a_choice, (X,), UnsupportedSyntax, "'is' between values", "chosen is first"),
     (single_bool_index, (X, True), NotDifferentiable, "single bool", "x[flag]"),
     (sort_of_values, (0.5,), NotDifferentiable, "sorted()", "sorted("),
     (result_of_two_kinds, (0.5,), BadArgument, "two kinds of value", ""),

@@ -143,8 +143,9 @@ def _is(cx: Context, left: Any, right: Any) -> bool:
             other = right if isinstance(left, StaticValue) else left
             if not (isinstance(constant, bool) and type_of(other) == BOOL):
                 return False
-    if isinstance(left, Ref) and isinstance(right, Ref):
-        return left.cell == right.cell
+    containers = isinstance(left, Ref) and isinstance(right, Ref)
+    if containers and (left.cell == right.cell or not {left.cell, right.cell} & cx.merged_cells.keys()):
+        return bool(left.cell == right.cell)
     if (
         isinstance(left, Leaf)
         and isinstance(right, Leaf)

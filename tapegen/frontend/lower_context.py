@@ -262,6 +262,7 @@ class Context:
         self.mixed: set[Var] = set()  # Python numbers on some paths, float64 of NumPy on others
         self.heads: list[Head] = []
         self.merged_cells: dict[int, Cell] = {}
+        self.copied: dict[int, str] = {}  # containers of which there is a copy that would not see a change, and why
         self.substitution: dict[Var, Expr] = {}
         self.definitions: dict[Var, Expr] = {}
         self.shapes: dict[Var, tuple[int, ...]] = {}
@@ -367,12 +368,27 @@ class Context:
 
     def set_cell(self, ref: Ref, content: Struct | RunList) -> None:
         """Change a mutable container."""
-        cell = self.state.cells[ref.cell]
-        if cell.frozen:
-            raise self.refusal(NotDifferentiable, cell.frozen, "Build a new list, dict or object and return it.")
+        self.check_change(ref)
         if self.whole:
             raise NotWhole
         self.state.cells[ref.cell] = Cell(content)
+
+    def check_change(self, ref: Ref) -> None:
+        """Refuse a change of a container that another name would have to see and cannot."""
+        frozen = self.state.cells[ref.cell].frozen
+        if frozen:
+            raise self.refusal(NotDifferentiable, frozen, "Build a new list, dict or object and return it.")
+        if ref.cell in self.copied:
+            raise self.refusal(NotDifferentiable, self.copied[ref.cell], "Put a copy there: list(...) or dict(...).")
+
+    def copy_made(self, value: Any, reason: str) -> None:
+        """Note that the containers in a value live on as copies, so that they must not be changed any more."""
+        if isinstance(value, Ref):
+            self.copied[value.cell] = reason
+            value = self.state.cells[value.cell].content if value.cell in self.state.cells else None
+        if isinstance(value, Struct):
+            for child in value.children:
+                self.copy_made(child, reason)
 
     # ---- variables ---------------------------------------------------------------------------------------------------
 

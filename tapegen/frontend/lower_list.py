@@ -21,6 +21,7 @@ from tapegen.ir.nodes import Call, Const, Expr
 from tapegen.ir.types import INT, ListOf
 
 Sides = Sequence[tuple[Any, State]]
+_ITEM = "this changes an item of a growing list."
 
 
 class Widen(Exception):
@@ -71,6 +72,8 @@ def make_run_list(cx: Context, template: Any, children: Sequence[Any] = (), hint
     if not leaves:
         raise cx.refusal(NotDifferentiable, "a list that grows must hold numbers or arrays.", "Use a dict or a tuple.")
     columns = []
+    for child in children:
+        cx.copy_made(child, _ITEM)
     for k, leaf in enumerate(leaves):
         items = [list(_leaves(cx, child))[k] for child in children]
         exprs = tuple(cx.atom(converted(expr_of(cx, item), leaf.type)) for item in items)
@@ -112,11 +115,13 @@ def append(cx: Context, ref: Ref, value: Any) -> None:
         keys = tuple(range(len(content.children) + 1))
         cx.set_cell(ref, dataclasses.replace(content, keys=keys, children=(*content.children, value)))
         return
+    cx.check_change(ref)
     for column, expr in zip(content.columns, _columns(cx, content, value), strict=True):
         cx.effect(Call(ops.append, (column, expr), (), column.type))
 
 
 def _columns(cx: Context, run_list: RunList, value: Any) -> list[Expr]:
+    cx.copy_made(value, _ITEM)
     wanted = _leaves(cx, run_list.item)
     given = _leaves(cx, value)
     if len(wanted) != len(given):
@@ -146,6 +151,7 @@ def pop(cx: Context, ref: Ref, position: Any = None) -> Any:
         return value
     if known != -1:
         raise cx.refusal(NotDifferentiable, "pop from the middle of a growing list is not supported.", "Use pop().")
+    cx.check_change(ref)
     columns = [
         Leaf(cx.assign("item", Call(ops.pop, (column,), (), column.type.item)))  # type: ignore[union-attr]
         for column in content.columns
@@ -172,7 +178,7 @@ def _item_of(cx: Context, run_list: RunList, leaves: Sequence[Leaf]) -> Any:
             return next(rest)
         if isinstance(template, Struct):
             made = dataclasses.replace(template, children=tuple(build(child) for child in template.children))
-            return made if made.kind == "tuple" else cx.new_cell(made, "this changes an item of a growing list.")
+            return made if made.kind == "tuple" else cx.new_cell(made, _ITEM)
         return template
 
     return build(run_list.item)
@@ -187,6 +193,7 @@ def set_item(cx: Context, ref: Ref, index: Any, value: Any) -> None:
             cx.raise_(IndexError, "list assignment index out of range")
         cx.set_cell(ref, content.with_child(known % len(content.children), value))
         return
+    cx.check_change(ref)
     position = operand(cx, index, "k")
     for column, expr in zip(content.columns, _columns(cx, content, value), strict=True):
         cx.effect(Call(ops.set_item, (column, position, expr), (), column.type))

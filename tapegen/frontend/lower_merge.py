@@ -175,8 +175,11 @@ class Merge:
         ):
             return first
         contents = [self._content(value, state) for value, state in sides]
+        for value, content in zip(values, contents, strict=True):
+            if isinstance(value, Ref) and isinstance(content, Struct):
+                self.cx.copied[value.cell] = f"'{base}' may be this {content.kind}, and this changes it."
         if any(isinstance(content, RunList) for content in contents) or _lengths_differ(contents):
-            return self._run_list(base, contents, [state for _, state in sides])
+            return self._run_list(base, contents, sides)
         if all(isinstance(content, Struct) for content in contents):
             return self._struct(base, first, [(c, s) for c, (_, s) in zip(contents, sides, strict=True)])
         raise Clash(f"'{base}' is not the same kind of value on all paths.", "Give it the same type on all paths.")
@@ -208,10 +211,13 @@ class Merge:
             return state.cells[value.cell].content
         return expand(self.cx, value) if isinstance(value, Captured) else value
 
-    def _run_list(self, base: str, contents: list[Any], states: list[State]) -> Ref:
+    def _run_list(self, base: str, contents: list[Any], sides: Sequence[Side]) -> Ref:
         """A variable for one of several growing lists; a list of known length counts as a new one."""
         items: list[Side] = []
-        for content, state in zip(contents, states, strict=True):
+        frozen = ""
+        for content, (value, state) in zip(contents, sides, strict=True):
+            if isinstance(value, Ref) and isinstance(content, Struct) and _has_other_name(value, base, state):
+                frozen = f"'{base}' may be a list that has another name, and this changes it."
             if isinstance(content, RunList):
                 items.append((content.item, state))
             elif isinstance(content, Struct) and content.kind == "list":
@@ -224,7 +230,7 @@ class Merge:
             if isinstance(content, RunList) and [c.type for c in content.columns] != [ListOf(t) for t in leaves]:
                 raise Clash(f"the items of '{base}' differ in type.", "Put items of one type into it.")
         columns = tuple(self._var(base, ListOf(type_)) for type_ in leaves)
-        ref = self.cx.new_cell(RunList(template, columns))
+        ref = self.cx.new_cell(RunList(template, columns), frozen)
         self.state.cells[ref.cell] = self.cx.merged_cells[ref.cell] = self.cx.state.cells[ref.cell]
         return ref
 
@@ -439,6 +445,20 @@ def converted(expr: Expr, type_: Type) -> Expr:
         func: Any = builtins.float if is_floating(type_) else builtins.int
         return Call(func, (expr,), (), Scalar(type_.dtype))
     return Call(getattr(np, type_.dtype), (expr,), (), type_)
+
+
+def _has_other_name(ref: Ref, base: str, state: State) -> bool:
+    """Whether a variable other than `base` holds a container."""
+
+    def holds(value: Any) -> bool:
+        if isinstance(value, Ref):
+            content = state.cells[value.cell].content if value.cell in state.cells else None
+            return value.cell == ref.cell or (isinstance(content, Struct) and holds(content))
+        if isinstance(value, Maybe):
+            return holds(value.value)
+        return isinstance(value, Struct) and any(holds(child) for child in value.children)
+
+    return any(holds(value) for key, value in state.vars.items() if key[1] != base)
 
 
 def same_shape(cx: Context, a: Any, b: Any) -> bool:
