@@ -15,7 +15,7 @@ import pytest
 
 from tests.random_programs import corpus, standin
 from tests.random_programs.campaign import Summary, campaign
-from tests.random_programs.checks import check, run_plain
+from tests.random_programs.checks import check
 from tests.random_programs.duals import FieldDual
 from tests.random_programs.forward import (
     differentiate,
@@ -26,6 +26,7 @@ from tests.random_programs.forward import (
     random_residue,
 )
 from tests.random_programs.generator import generate, profiles
+from tests.random_programs.plain import run_plain
 from tests.random_programs.program import HEADER, Program
 from tests.random_programs.residues import PRIME, OutsideField, Residue
 from tests.random_programs.shrink import shrink, size

@@ -76,6 +76,9 @@ class Arrays(Scalars):
     def array_power(self, shape: Shape, depth: int) -> str:
         return self.power(self.array(shape, depth - 1), self.scalar(depth - 1))
 
+    def array_modulo(self, shape: Shape, depth: int) -> str:
+        return self.modulo(self.array(shape, depth - 1), self.choice((self.scalar(0), self.array(shape, 0))))
+
     def array_negative(self, shape: Shape, depth: int) -> str:
         return f"(-{self.array(shape, depth - 1)})"
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from tests.random_programs.checks import Failure, Verdict, check
 from tests.random_programs.corpus import FOLDER, save
 from tests.random_programs.generator import generate, profiles
+from tests.random_programs.plain import is_settled
 from tests.random_programs.program import Program
 from tests.random_programs.shrink import OutOfTime, deadline, shrink
 
@@ -107,7 +108,8 @@ def same_failure(failure: Failure, plain: str, backend: str) -> Callable[[Progra
 
     def fails(program: Program) -> bool:
         verdict = check(program, backend)
-        return verdict.plain == plain and any(found.bucket == failure.bucket for found in verdict.failures)
+        same = verdict.plain == plain and any(found.bucket == failure.bucket for found in verdict.failures)
+        return same and is_settled(program)
 
     return fails
 

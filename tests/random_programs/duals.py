@@ -214,6 +214,9 @@ class Dual:
     def __ipow__(self, other: Any) -> Dual:
         return self._in_place("pow", other)
 
+    def __imod__(self, other: Any) -> Dual:
+        return self._in_place("mod", other)
+
     def __neg__(self) -> Any:
         return self.chain(-self.v, (self, -1.0))
 
@@ -451,6 +454,7 @@ IN_PLACE: dict[str, Callable[[Any, Any], Any]] = {
     "mul": operator.imul,
     "truediv": operator.itruediv,
     "pow": operator.ipow,
+    "mod": operator.imod,
 }
 
 

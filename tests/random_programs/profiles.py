@@ -29,6 +29,7 @@ BASE: dict[str, float] = {
     "scalar_where": 0.3,
     "scalar_builtin": 0.7,
     "scalar_zero_d": 0.3,
+    "scalar_modulo": 0.5,
     # arrays
     "array_variable": 7,
     "array_binary": 5,
@@ -41,6 +42,7 @@ BASE: dict[str, float] = {
     "array_moved": 0.8,
     "array_matmul": 0.8,
     "array_whole": 0.3,
+    "array_modulo": 0.3,
     # statements
     "stmt_assign": 6,
     "stmt_augment": 3,
@@ -63,6 +65,13 @@ BASE: dict[str, float] = {
     "stmt_alias": 0.8,
     "stmt_call": 2,
     "stmt_delayed": 0.4,
+    "stmt_items": 0.5,
+    "stmt_lists": 0.3,
+    "stmt_pair": 0.3,
+    "stmt_state": 0.6,
+    "stmt_search": 0.4,
+    "stmt_buffers": 0.5,
+    "stmt_exchange": 0.4,
 }
 
 PROFILES: dict[str, dict[str, float]] = {
@@ -105,6 +114,10 @@ PROFILES: dict[str, dict[str, float]] = {
         "rebind": 0.85,
         "helpers": 0.4,
         "scalar_element": 9,
+        "stmt_buffers": 4,
+        "stmt_exchange": 3,
+        "stmt_lists": 1,
+        "stmt_pair": 1,
     },
     # views read and stored through, overlapping right-hand sides
     "views": {
@@ -129,6 +142,10 @@ PROFILES: dict[str, dict[str, float]] = {
         "stmt_count": 4,
         "stmt_delayed": 3,
         "scalar_round": 2,
+        "scalar_modulo": 3,
+        "array_modulo": 1.5,
+        "stmt_state": 4,
+        "stmt_search": 2,
         "array_whole": 2,
     },
     # values that the backward sweep may recompute from the loop index
@@ -142,6 +159,8 @@ PROFILES: dict[str, dict[str, float]] = {
         "stmt_count": 3,
         "rebind": 0.8,
         "stmt_recurrence": 4,
+        "stmt_state": 3,
+        "stmt_search": 3,
     },
     "calls": {
         "helpers": 1.0,

@@ -171,6 +171,22 @@ class Scalars(Scope):
     def scalar_round(self, depth: int) -> str:
         return f"(0.5 * {self.choice(FLAT_SCALAR).format(self.scalar(depth - 1))})"
 
+    def scalar_modulo(self, depth: int) -> str:
+        return self.modulo(self.scalar(depth - 1), self.scalar(depth - 1))
+
+    def modulo(self, a: str, b: str) -> str:
+        return self.choice(
+            (
+                f"({a} % {self.positive(b)})",
+                f"({a} % -{self.positive(b)})",
+                f"(0.5 * ({a} // {self.positive(b)}))",
+                f"({a} % 0.75)",
+                f"np.mod({a}, {self.positive(b)})",
+                f"np.remainder({self.positive(a)}, -{self.positive(b)})",
+                f"({a} // 0.5 + {a} % 0.5)",
+            )
+        )
+
     def scalar_reduce(self, depth: int) -> str | None:
         shape = self.any_shape()
         text = self.array(shape, depth - 1)

@@ -71,11 +71,13 @@ class Simple(Arrays):
 
     def update(self, value: Callable[[], str], tame: Callable[[str], str]) -> str:
         """An augmented assignment without its target."""
-        operator = self.rng.choice(("+=", "+=", "-=", "*=", "/=", "**="))
+        operator = self.rng.choice(("+=", "+=", "-=", "*=", "/=", "**=", "%="))
         if operator == "*=":
             return f"*= {self.choice(('np.cos({})', '0.5 + np.tanh({})', '{}')).format(value())}"
         if operator == "/=":
             return f"/= {self.positive(value())}"
+        if operator == "%=":
+            return f"%= {self.positive(value())}" if self.chance(0.3) else f"+= {tame(value())}"
         if operator == "**=":
             return "**= 2" if not self.loops else "*= 0.5"
         return f"{operator} {tame(value())}"

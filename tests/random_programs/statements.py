@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from tests.random_programs.grammar import MAX_TRIPS, Var, number, size
-from tests.random_programs.simple import Lines, Simple
+from tests.random_programs.grammar import MAX_TRIPS, Var, number
+from tests.random_programs.idioms import Idioms
+from tests.random_programs.simple import Lines
 
 JUMPS = ("break", "continue", "return", "raise")
 
@@ -12,7 +13,7 @@ def indented(lines: Lines) -> Lines:
     return ["    " + line for line in lines]
 
 
-class Statements(Simple):
+class Statements(Idioms):
     """Writes blocks."""
 
     def block(self, count: int) -> tuple[Lines, bool]:
@@ -85,11 +86,12 @@ class Statements(Simple):
             line.split()[0] in ("break", "continue", "return") for line in lines if line.split()
         )
         after = self.env
+        sure = certain and trips > 0
         self.env = (
-            after
-            if whole and certain and trips > 0 and self.chance(0.4)
-            else {name: after.get(name, v) for name, v in before.items()}
+            after if whole and sure and self.chance(0.4) else {name: after.get(name, v) for name, v in before.items()}
         )
+        if sure and kind == "for" and self.chance(0.3):  # the loop variables keep what the last trip gave them
+            self.env |= {v.name: v for v in new}
         return lines, whole
 
     def stmt_for(self) -> Lines | None:
@@ -117,50 +119,21 @@ class Statements(Simple):
         if not pool or self.deep() or self.budget.trips * 5 > MAX_TRIPS:
             return None
         n, loop = self.choice(pool), self.fresh("i")
-        body, _ = self.body_of_loop(5, "for", (Var(loop, "int", high=max(0, n.high - 1)),), certain=False)
-        return [f"for {loop} in range({n.name}):", *indented(body)]
-
-    def loop_range(self) -> tuple[str, int, tuple[Var, ...]]:
-        name = self.fresh(self.choice("ijk"))
-        arrays = self.arrays(lambda v: bool(v.shape))
-        if arrays and self.chance(0.3):
-            array = self.choice(arrays)
-            n = (array.shape or ())[0]
-            text = self.choice(
-                (
-                    f"len({array.name})",
-                    f"{array.name}.shape[0]",
-                    f"{array.name}.size // {max(1, size(array.shape or ()) // max(1, n))}",
-                )
-            )
-            low, high, head = 0, n - 1, f"range({text})"
-            return f"{name} in {head}", n, (Var(name, "int", low=0, high=max(0, high)),)
-        values = self.choice(
+        text, low, high = self.choice(
             (
-                range(3),
-                range(2),
-                range(4),
-                range(0),
-                range(1),
-                range(5),
-                range(1, 4),
-                range(3, 0, -1),
-                range(0, 5, 2),
-                range(2, -1, -1),
-                range(-2, 2),
-                range(4, 1, -2),
+                (n.name, 0, max(0, n.high - 1)),
+                (n.name, 0, max(0, n.high - 1)),
+                (f"{n.name} - 1, -1, -1", 0, max(0, n.high - 1)),
+                (f"{n.name}, 0, -1", 1, max(1, n.high)),
+                (f"0, {n.name}, 2", 0, max(0, n.high - 1)),
+                (f"{n.name}, -1, -2", 0, n.high),
+                (f"1, {n.name} + 1", 1, max(1, n.high)),
+                (f"{n.name}, 5", n.low, 4),
+                (f"-{n.name}, {n.name}, 3", -n.high, max(0, n.high - 1)),
             )
         )
-        low, high = (min(values), max(values)) if values else (0, 0)
-        parts = [values.start, values.stop, values.step]
-        head = (
-            f"range({parts[1]})"
-            if parts[0] == 0 and parts[2] == 1
-            else f"range({', '.join(map(str, parts if parts[2] != 1 else parts[:2]))})"
-        )
-        if parts[0] == 0 and parts[2] == 1 and self.chance(0.15):
-            head = f"reversed({head})"
-        return f"{name} in {head}", len(values), (Var(name, "int", low=low, high=high),)
+        body, _ = self.body_of_loop(5, "for", (Var(loop, "int", low=low, high=high),), certain=False)
+        return [f"for {loop} in range({text}):", *indented(body)]
 
     def loop_array(self) -> tuple[str, int, tuple[Var, ...]] | None:
         pool = self.arrays(lambda v: bool(v.shape))

@@ -16,6 +16,7 @@ from tests.random_programs.campaign import drawn
 from tests.random_programs.checks import Failure, check
 from tests.random_programs.corpus import module_text
 from tests.random_programs.defects.switch import Defect, Reach
+from tests.random_programs.plain import is_settled
 from tests.random_programs.program import Program
 from tests.random_programs.shrink import OutOfTime, deadline, shrink
 
@@ -150,7 +151,8 @@ def store(hunted: Hunted, seconds: float = 20.0) -> pathlib.Path:
     def still(program: Program) -> bool:
         with hunted.defect.plant():
             failure = first_failure(program)
-        return failure is not None and failure.oracle == oracle and first_failure(program) is None
+        found = failure is not None and failure.oracle == oracle
+        return found and first_failure(program) is None and is_settled(program)
 
     small = shrink(hunted.finder, still, seconds=seconds)
     if not finds(hunted.defect, small):
