@@ -73,6 +73,7 @@ Node.__add__, Node.__radd__ = _operation("add", lambda x, y: (1, 1))
 Node.__sub__, Node.__rsub__ = _operation("sub", lambda x, y: (1, -1))
 Node.__mul__, Node.__rmul__ = _operation("mul", lambda x, y: (y, x))
 Node.__truediv__, Node.__rtruediv__ = _operation("truediv", lambda x, y: (1 / y, -x / y / y))
+Node.__mod__, Node.__rmod__ = _operation("mod", lambda x, y: (1, -(x // y)))
 for _name, _partial in {
     "__neg__": lambda x, y: -1,
     "__abs__": lambda x, y: 0 if y == 0 else 1 if y == x else -1,
