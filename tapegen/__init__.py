@@ -22,6 +22,7 @@ from tapegen.orders import hessian, hvp, jacobian, linearize
 from tapegen.rules.registry import expands, inactive, linear, partials, pullback
 from tapegen.rules.surgery import clip_gradient, print_gradient, scale_gradient, stop_gradient
 from tapegen.tape import (
+    ForwardAccumulator,
     GradientTape,
     Tensor,
     UnconnectedGradients,
@@ -47,6 +48,7 @@ __all__ = [
     "CacheWarning",
     "CompileLimit",
     "Differentiable",
+    "ForwardAccumulator",
     "GradientTape",
     "MissingRule",
     "NameConflict",

@@ -18,7 +18,7 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any) -> Any:
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None) -> Any:
     """`t` scaled down where its Euclidean norm exceeds `clip_norm`; with `axes`, norms are taken along these."""
     t = convert_to_tensor(t)
-    squares = np.sum(t * t, axis=axes, keepdims=True)
+    squares = np.sum(t * t, axis=tuple(axes) if isinstance(axes, list) else axes, keepdims=True)
     positive = squares > 0
     # the norm of zeros has no derivative: they are replaced before the root
     norm = np.where(positive, np.sqrt(np.where(positive, squares, np.ones_like(squares))), squares)

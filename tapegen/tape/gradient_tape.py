@@ -112,7 +112,7 @@ class GradientTape:
 
     def _follow(self, item: Traced) -> None:
         if item._value.dtype.kind not in "fc":
-            _warn("The dtype of the watched tensor must be floating (e.g. %s), got %s", "float32", item.dtype.name)
+            warn_not_floating("watched tensor", item)
             return
         self.tracked.add(item._id)
         if isinstance(item, Variable):
@@ -201,10 +201,10 @@ class GradientTape:
         tensor, or a structure of tensors
             In the structure of `sources`.
         """
-        unconnected = _unconnected(unconnected_gradients)
+        unconnected = is_zero_wanted(unconnected_gradients)
         self._check_usable()
-        targets = _operands("target", target)
-        found = _operands("sources", sources)
+        targets = operands("target", target)
+        found = operands("sources", sources)
         seeds = _seeds(target, targets, output_gradients)
         records = self._taken("gradient")
         results = self._swept(records, targets, seeds, found)
@@ -229,12 +229,12 @@ class GradientTape:
             In the structure of `sources`, of the shape `target.shape + source.shape`.  For a structure of targets, that
             structure of such results.
         """
-        unconnected = _unconnected(unconnected_gradients)
+        unconnected = is_zero_wanted(unconnected_gradients)
         self._check_usable()
         if not experimental_use_pfor and not self._persistent:
             raise RuntimeError(_NEEDS_PERSISTENT.format("jacobian"))
-        targets = _operands("target", target)
-        found = _operands("sources", sources)
+        targets = operands("target", target)
+        found = operands("sources", sources)
         records = self._taken("jacobian")
         results = []
         for item in targets:
@@ -259,12 +259,12 @@ class GradientTape:
 
         Rows must not depend on other rows: what they do depend on is summed.  Zeros stand for what is unconnected.
         """
-        _unconnected(unconnected_gradients)
+        is_zero_wanted(unconnected_gradients)
         self._check_usable()
         if not experimental_use_pfor and not self._persistent:
             raise RuntimeError(_NEEDS_PERSISTENT.format("batch_jacobian"))
-        (target,) = _operands("target", target)
-        (source,) = _operands("source", source)
+        (target,) = operands("target", target)
+        (source,) = operands("source", source)
         for item in (target, source):
             if item.ndim < 2:
                 raise ValueError(f"Shape {item.shape} must have rank at least 2")
@@ -356,14 +356,19 @@ _NEEDS_PERSISTENT = (
 _counts: dict[str, int] = {}
 
 
-def _warn(text: str, *values: object, times: int = _WARNINGS) -> None:
+def _warn(text: str, times: int = _WARNINGS) -> None:
     """Log a warning, the first few times."""
     _counts[text] = _counts.get(text, 0) + 1
     if _counts[text] <= times:
-        LOG.warning(text, *values)
+        LOG.warning(text)
 
 
-def _unconnected(given: Any) -> bool:
+def warn_not_floating(role: str, item: Traced) -> None:
+    """Log that integers have no derivatives."""
+    _warn(f"The dtype of the {role} must be floating (e.g. float32), got {item.dtype.name}")
+
+
+def is_zero_wanted(given: Any) -> bool:
     """Whether zeros stand for what is unconnected."""
     try:
         return UnconnectedGradients(given) is UnconnectedGradients.ZERO
@@ -371,7 +376,8 @@ def _unconnected(given: Any) -> bool:
         raise ValueError(f"Unknown value for unconnected_gradients: {given!r}") from None
 
 
-def _operands(name: str, structure: Any) -> list[Traced]:
+def operands(name: str, structure: Any) -> list[Traced]:
+    """The leaves of an argument, each a tensor or a variable."""
     if structure is None and name == "target":
         raise TypeError(
             "Argument `target` should be a list or nested structure of Tensors, Variables or CompositeTensors to be "

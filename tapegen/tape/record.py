@@ -62,16 +62,16 @@ class Record:
             if self.operation.kind == "closure":
                 self._pull_closure(bars, contribute)
                 return
-            raise self._no_rule()
+            raise self.no_rule()
         args, out = self.args, self.out
         if recorded:
             recorded = any(isinstance(bar, Tensor) and is_tracked(bar._id) for bar in bars) or self._is_followed()
             if not recorded:
                 bars = [bar._value if isinstance(bar, Tensor) else bar for bar in bars]
             else:
-                args = tuple(_again(value, number) for value, number in zip(args, self.ids, strict=True))
+                args = tuple(again(value, number) for value, number in zip(args, self.ids, strict=True))
                 if plan.reads_out:
-                    out = _again(out, self.out_ids if len(self.out_ids) > 1 else self.out_ids[0])
+                    out = again(out, self.out_ids if len(self.out_ids) > 1 else self.out_ids[0])
         if self.operation.kind == "partials":
             self._pull_partials(plan, args, out, bars[0], contribute)
             return
@@ -92,14 +92,7 @@ class Record:
 
     def _pull_partials(self, plan: Plan, args: Any, out: Any, bar: Any, contribute: Contribute) -> None:
         numbers = plan.numbers
-        parts: tuple[Any, ...] = numbers
-        if None in numbers:
-            try:
-                parts = self._partials(plan, args, out)
-            except ZeroDivisionError:  # of Python's numbers, where a partial derivative is infinite
-                args = tuple(np.float64(arg) if isinstance(arg, int | float) else arg for arg in args)
-                parts = self._partials(plan, args, out)
-        strong = self.operation.nonfinite and not _is_polynomial(self.operation, args)
+        parts, strong = self.local_derivatives(args, out)
         for place, _, number, like in self.inputs:
             part = parts[place]
             if part is None:
@@ -112,6 +105,19 @@ class Record:
             else:
                 term = part * bar
             contribute(number, fit(term, like))
+
+    def local_derivatives(self, args: Any, out: Any) -> tuple[tuple[Any, ...], bool]:
+        """The partial derivatives of an element-wise call, and whether they may fail to be finite."""
+        plan = self.plan
+        assert plan is not None
+        strong = self.operation.nonfinite and not _is_polynomial(self.operation, args)
+        if None not in plan.numbers:
+            return plan.numbers, strong
+        try:
+            return self._partials(plan, args, out), strong
+        except ZeroDivisionError:  # of Python's numbers, where a partial derivative is infinite
+            args = tuple(np.float64(arg) if isinstance(arg, int | float) else arg for arg in args)
+            return self._partials(plan, args, out), strong
 
     def _partials(self, plan: Plan, args: Any, out: Any) -> tuple[Any, ...]:
         if self.operation.takes_out:
@@ -170,7 +176,7 @@ class Record:
     def _is_followed(self) -> bool:
         return any(map(is_tracked, flat_ids(self.ids)))
 
-    def _no_rule(self) -> MissingRule:
+    def no_rule(self) -> MissingRule:
         name = self.operation.name
         return MissingRule(
             f"gradient registry has no entry for: {name}",
@@ -180,10 +186,10 @@ class Record:
         )
 
 
-def _again(value: Any, number: Any) -> Any:
+def again(value: Any, number: Any) -> Any:
     """A kept value as the tensor that it was, for recorders that follow it."""
     if type(number) is tuple:
-        return type(value)(_again(v, n) for v, n in zip(value, number, strict=True))
+        return type(value)(again(v, n) for v, n in zip(value, number, strict=True))
     return known_as(value, number) if number and is_tracked(number) else value
 
 

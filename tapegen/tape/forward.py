@@ -1,0 +1,224 @@
+"""`ForwardAccumulator`: tangents computed along with the operations."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tapegen.errors import MissingRule
+from tapegen.tape import nest
+from tapegen.tape.closure import Closure
+from tapegen.tape.gradient_tape import GradientTape, UnconnectedGradients, is_zero_wanted, operands, warn_not_floating
+from tapegen.tape.operation import Operation
+from tapegen.tape.record import Record, again, fit, made, strongly
+from tapegen.tape.state import STATE, is_tracked
+from tapegen.tape.tensor import Tensor, Traced
+from tapegen.tape.variable import Variable, convert_to_tensor
+
+
+class ForwardAccumulator:
+    """Computes Jacobian-vector products while operations run.
+
+    Parameters
+    ----------
+    primals : tensor, variable, or a structure of them
+        What varies.
+    tangents : array, tensor, or a structure of them
+        The direction, in the structure of `primals`.
+
+    Examples
+    --------
+    >>> import numpy as np, tapegen as tg
+    >>> x = tg.constant(2.0)
+    >>> with tg.ForwardAccumulator(x, tg.constant(1.0)) as acc:
+    ...     y = x**3
+    >>> acc.jvp(y).numpy()
+    np.float64(12.0)
+    """
+
+    def __init__(self, primals: Any, tangents: Any) -> None:
+        self.tracked: set[int] = set()
+        self._dots: dict[int, Any] = {}
+        self._recording = False
+        found = operands("primals", primals)
+        given = list(nest.leaves(tangents))
+        if len(found) != len(given):
+            raise ValueError(f"{len(found)} primals have {len(given)} tangents.")
+        for primal, tangent in zip(found, given, strict=True):
+            self._watch(primal, tangent)
+
+    def _watch(self, primal: Traced, tangent: Any) -> None:
+        if primal._value.dtype.kind not in "fc":
+            warn_not_floating("primal", primal)
+            return
+        dot = tangent if isinstance(tangent, Traced) else np.asarray(tangent)
+        if dot.shape != primal.shape:
+            raise ValueError(f"The tangent of a primal of shape {primal.shape} has shape {dot.shape}.")
+        if dot.dtype != primal.dtype:
+            if isinstance(dot, Traced) or dot.dtype.kind not in "iuf":
+                raise TypeError(f"The tangent of a primal of type {primal.dtype} has type {dot.dtype}.")
+            dot = dot.astype(primal.dtype)
+        self.tracked.add(primal._id)
+        held = self._dots.get(primal._id)
+        dot = convert_to_tensor(dot)
+        self._dots[primal._id] = dot if held is None else held + dot
+
+    # ---- context -----------------------------------------------------------------------------------------------------
+
+    def __enter__(self) -> ForwardAccumulator:
+        if self._recording:
+            raise ValueError("Accumulator is already recording.")
+        STATE.active = [*STATE.active, self]
+        self._recording = True
+        return self
+
+    def __exit__(self, *details: object) -> None:
+        STATE.active = [recorder for recorder in STATE.active if recorder is not self]
+        self._recording = False
+
+    def read(self, variable: Variable) -> None:
+        """Variables vary only if they are primals."""
+
+    def jvp(self, primals: Any, unconnected_gradients: Any = UnconnectedGradients.NONE) -> Any:
+        """The tangents of results, in their structure; None, or zeros, where nothing varies."""
+        zero = is_zero_wanted(unconnected_gradients)
+        found = []
+        for item in operands("primals", primals):
+            dot = self._dots.get(item._id)
+            if dot is None and zero:
+                dot = Tensor(np.zeros(item.shape, item.dtype))
+            found.append(dot)
+        return nest.refilled(primals, found)
+
+    # ---- tangents ----------------------------------------------------------------------------------------------------
+
+    def note(
+        self,
+        operation: Operation,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        ids: tuple[Any, ...],
+        out: Any,
+        out_ids: tuple[int, ...],
+    ) -> None:
+        """Push the tangents of a call forward (of the machinery; see `state.Recorder`)."""
+        outs = out if type(out) is tuple else (out,)
+        if not any(number and item.dtype.kind in "fc" for item, number in zip(outs, out_ids, strict=True)):
+            return
+        record = made(operation, args, kwargs, ids, out, out_ids, self.tracked)
+        if record is None:
+            return
+        before = STATE.active
+        STATE.active = before[: before.index(self)]  # tangents vary with what was entered earlier
+        try:
+            with np.errstate(all="ignore"):
+                dots = self._pushed(record, args, kwargs, ids, out, out_ids)
+        finally:
+            STATE.active = before
+        for item, number, dot in zip(outs, out_ids, dots, strict=True):
+            if number and dot is not None and item.dtype.kind in "fc":
+                dot = fit(dot, item)
+                self._dots[number] = dot if isinstance(dot, Tensor) else Tensor(dot)
+                self.tracked.add(number)
+
+    def _pushed(
+        self,
+        record: Record,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        ids: tuple[Any, ...],
+        out: Any,
+        out_ids: tuple[int, ...],
+    ) -> tuple[Any, ...]:
+        """Tangents of the results (None: they do not vary)."""
+        operation = record.operation
+        single = len(out_ids) == 1
+        if isinstance(operation, Closure):
+            return self._through_closure(operation, args, ids, record)
+        if record.plan is None:
+            raise record.no_rule()
+        dots = [self._bare(self._dots[number]) for _, _, number, _ in record.inputs]
+        if operation.kind == "linear":
+            result = record.along(dots)
+            return (result,) if single else tuple(result)
+        given = tuple(again(value, number) for value, number in zip(args, ids, strict=True))
+        result = again(out, out_ids[0] if single else out_ids)
+        if operation.kind == "partials":
+            return (self._along_partials(record, given, result, dots),)
+        rule = operation.rule
+        assert rule is not None
+        if rule.pushforward is None:
+            raise MissingRule(
+                f"{operation.name} has no forward derivative",
+                "Use a GradientTape, or give its rule a pushforward.",
+                record.span,
+            )
+        pushed = rule.pushforward(*given, **kwargs, **self._named(operation, rule.pushforward, args, ids, result))
+        return (pushed,) if single else tuple(pushed)
+
+    def _bare(self, dot: Tensor) -> Any:
+        """A tangent as an array, where nobody follows it."""
+        return dot if is_tracked(dot._id) else dot._value
+
+    def _along_partials(self, record: Record, args: tuple[Any, ...], out: Any, dots: list[Any]) -> Any:
+        parts, strong = record.local_derivatives(args, out)
+        total = None
+        for (place, _, _, _), dot in zip(record.inputs, dots, strict=True):
+            part = parts[place]
+            if part is not None:
+                term = strongly(dot, part) if strong else part * dot
+                total = term if total is None else total + term
+        return total
+
+    def _named(
+        self,
+        operation: Operation,
+        pushforward: Callable[..., Any],
+        args: tuple[Any, ...],
+        ids: tuple[Any, ...],
+        out: Any,
+    ) -> dict[str, Any]:
+        """What a pushforward takes by name: tangents (zeros where nothing varies) and the result."""
+        declared = inspect.signature(pushforward).parameters
+        extra: dict[str, Any] = {"out": out} if "out" in declared else {}
+        assert operation.rule is not None
+        for name in operation.rule.wrt:
+            if name == operation.variadic:
+                start = len(operation.names)
+                extra[f"{name}_dot"] = tuple(map(self._tangent, args[start:], ids[start:]))
+            else:
+                place = operation.names.index(name)
+                extra[f"{name}_dot"] = self._tangent(args[place], ids[place]) if place < len(args) else 0.0
+        return {name: value for name, value in extra.items() if name in declared}
+
+    def _tangent(self, value: Any, number: Any) -> Any:
+        if type(number) is tuple:
+            return type(value)(map(self._tangent, value, number))
+        dot = self._dots.get(number) if number else None
+        if dot is None:
+            return np.zeros(np.shape(value), getattr(value, "dtype", None)) if np.ndim(value) else 0.0
+        return self._bare(dot)
+
+    def _through_closure(
+        self, operation: Closure, args: tuple[Any, ...], ids: tuple[Any, ...], record: Record
+    ) -> tuple[Any, ...]:
+        if operation.push is not None:
+            given = [self._bare(self._dots[n]) if n in self._dots else None for n in ids]
+            return tuple(operation.push(*given))
+        # the pullback is linear in its cotangents, and its transpose is the pushforward
+        bars = [Tensor(np.zeros(like.shape, like.dtype)) for like in record.outs_like]
+        with GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch(bars)
+            pulled = operation.pull(*bars)
+            pairs = [
+                (convert_to_tensor(pulled[place]), self._dots[number])
+                for place, _, number, _ in record.inputs
+                if pulled[place] is not None
+            ]
+        if not pairs:
+            return (None,) * len(bars)
+        targets, weights = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+        return tuple(tape.gradient(targets, bars, weights))
