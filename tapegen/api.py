@@ -14,7 +14,7 @@ from tapegen.backend.watch import watching
 from tapegen.errors import BadArgument
 from tapegen.frontend.callables import unwrap
 from tapegen.inspection import Inspection
-from tapegen.ir.protocols import marks
+from tapegen.ir.protocols import marks, recorder_of
 from tapegen.native import native
 from tapegen.nested import PIPELINE
 from tapegen.specialise import Specialisation, Specialiser
@@ -71,7 +71,10 @@ class Differentiable:
     # ---- calls -------------------------------------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The value, as plain Python gives it."""
+        """The value, as plain Python gives it; of tensors, a tensor (on a tape the call is one operation)."""
+        recorder = recorder_of(args, kwargs)
+        if recorder is not None:
+            return recorder(self, args, kwargs)
         if self.options.backend == "python" and not watching():
             return self.python(*args, **kwargs)
         return self._specialise(args, kwargs).value()
@@ -143,6 +146,10 @@ class Differentiable:
     def inspect(self, *args: Any, **kwargs: Any) -> Inspection:
         """The generated programs for arguments of these types; nothing is run."""
         return self._specialise(args, kwargs).inspect()
+
+    def writes_into(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        """The arrays among the arguments that a call would write into."""
+        return self._specialise(args, kwargs).written()
 
     def _specialise(self, args: tuple[Any, ...], kwargs: dict[str, Any], **changes: Any) -> Specialisation:
         options = replace(self.options, **changes) if changes else self.options

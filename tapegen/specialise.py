@@ -232,6 +232,11 @@ class Specialisation:
         """The flat arguments of the generated functions."""
         return self.program.lowered.leaves(self.arguments)
 
+    def written(self) -> list[Any]:
+        """The arguments that the program stores into."""
+        params = self.program.lowered.function.params
+        return [leaf for param, leaf in zip(params, self.leaves(), strict=True) if param.name in self.program.mutated]
+
     def _run(self, name: str, function: Function, leaves: list[Any]) -> tuple[Any, ...]:
         program = self.program
         params = program.lowered.function.params

@@ -58,5 +58,7 @@ def recorded(operation: Closure, pairs: Sequence[tuple[Any, int]], results: Sequ
         args = tuple(value for value, _ in pairs)
         for recorder in STATE.active:
             if any(number in recorder.tracked for number in ids):
-                recorder.note(operation, args, {}, ids, tuple(out._value for out in outs), tuple(o._id for o in outs))
+                recorder.note_wide(
+                    operation, args, {}, ids, tuple(out._value for out in outs), tuple(o._id for o in outs)
+                )
     return outs

@@ -39,6 +39,8 @@ class _Watcher:
     ) -> None:
         """Nothing is recorded."""
 
+    note_wide = note
+
     def read(self, variable: Variable) -> None:
         """Note the variable."""
         if variable.trainable:

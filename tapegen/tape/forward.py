@@ -13,9 +13,11 @@ from tapegen.tape import nest
 from tapegen.tape.closure import Closure
 from tapegen.tape.gradient_tape import GradientTape, UnconnectedGradients, is_zero_wanted, operands, warn_not_floating
 from tapegen.tape.operation import Operation
-from tapegen.tape.record import Record, again, fit, made, strongly
+from tapegen.tape.places import user_span
+from tapegen.tape.record import Record, WideRecord, made, made_wide
 from tapegen.tape.state import STATE, is_tracked
 from tapegen.tape.tensor import Tensor, Traced
+from tapegen.tape.terms import again, fit, strongly
 from tapegen.tape.variable import Variable, convert_to_tensor
 
 
@@ -105,10 +107,36 @@ class ForwardAccumulator:
         out_ids: tuple[int, ...],
     ) -> None:
         """Push the tangents of a call forward (of the machinery; see `state.Recorder`)."""
+        if out.dtype.kind in "fc":
+            self._advance(
+                made(operation, args, kwargs, ids, out, out_ids, self.tracked), args, kwargs, ids, out, out_ids
+            )
+
+    def note_wide(
+        self,
+        operation: Operation,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        ids: tuple[Any, ...],
+        out: Any,
+        out_ids: tuple[int, ...],
+    ) -> None:
+        """Push the tangents of a call forward (of the machinery; see `state.Recorder`)."""
         outs = out if type(out) is tuple else (out,)
-        if not any(number and item.dtype.kind in "fc" for item, number in zip(outs, out_ids, strict=True)):
-            return
-        record = made(operation, args, kwargs, ids, out, out_ids, self.tracked)
+        if any(number and item.dtype.kind in "fc" for item, number in zip(outs, out_ids, strict=True)):
+            record = made_wide(operation, args, kwargs, ids, out, out_ids, self.tracked)
+            self._advance(record, args, kwargs, ids, out, out_ids)
+
+    def _advance(
+        self,
+        record: Record | None,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        ids: tuple[Any, ...],
+        out: Any,
+        out_ids: tuple[int, ...],
+    ) -> None:
+        outs = out if type(out) is tuple else (out,)
         if record is None:
             return
         before = STATE.active
@@ -137,10 +165,12 @@ class ForwardAccumulator:
         operation = record.operation
         single = len(out_ids) == 1
         if isinstance(operation, Closure):
-            return self._through_closure(operation, args, ids, record)
+            assert isinstance(record, WideRecord)
+            return self._through_closure(operation, ids, record)
         if record.plan is None:
+            assert isinstance(record, WideRecord)
             raise record.no_rule()
-        dots = [self._bare(self._dots[number]) for _, _, number, _ in record.inputs]
+        dots = [self._bare(self._dots[number]) for _, _, _, number, _ in record.inputs]
         if operation.kind == "linear":
             result = record.along(dots)
             return (result,) if single else tuple(result)
@@ -154,7 +184,7 @@ class ForwardAccumulator:
             raise MissingRule(
                 f"{operation.name} has no forward derivative",
                 "Use a GradientTape, or give its rule a pushforward.",
-                record.span,
+                user_span(),
             )
         pushed = rule.pushforward(*given, **kwargs, **self._named(operation, rule.pushforward, args, ids, result))
         return (pushed,) if single else tuple(pushed)
@@ -166,7 +196,7 @@ class ForwardAccumulator:
     def _along_partials(self, record: Record, args: tuple[Any, ...], out: Any, dots: list[Any]) -> Any:
         parts, strong = record.local_derivatives(args, out)
         total = None
-        for (place, _, _, _), dot in zip(record.inputs, dots, strict=True):
+        for (place, _, _, _, _), dot in zip(record.inputs, dots, strict=True):
             part = parts[place]
             if part is not None:
                 term = strongly(dot, part) if strong else part * dot
@@ -202,9 +232,7 @@ class ForwardAccumulator:
             return np.zeros(np.shape(value), getattr(value, "dtype", None)) if np.ndim(value) else 0.0
         return self._bare(dot)
 
-    def _through_closure(
-        self, operation: Closure, args: tuple[Any, ...], ids: tuple[Any, ...], record: Record
-    ) -> tuple[Any, ...]:
+    def _through_closure(self, operation: Closure, ids: tuple[Any, ...], record: WideRecord) -> tuple[Any, ...]:
         if operation.push is not None:
             given = [self._bare(self._dots[n]) if n in self._dots else None for n in ids]
             return tuple(operation.push(*given))
@@ -215,7 +243,7 @@ class ForwardAccumulator:
             pulled = operation.pull(*bars)
             pairs = [
                 (convert_to_tensor(pulled[place]), self._dots[number])
-                for place, _, number, _ in record.inputs
+                for place, _, _, number, _ in record.inputs
                 if pulled[place] is not None
             ]
         if not pairs:

@@ -12,7 +12,7 @@ import numpy as np
 
 from tapegen.tape import nest
 from tapegen.tape.operation import Operation
-from tapegen.tape.record import Record, made
+from tapegen.tape.record import Record, made, made_wide
 from tapegen.tape.state import STATE, is_tracked
 from tapegen.tape.tensor import Tensor, Traced
 from tapegen.tape.variable import Variable
@@ -95,11 +95,25 @@ class GradientTape:
         out_ids: tuple[int, ...],
     ) -> None:
         """Record a call (of the machinery; see `state.Recorder`)."""
+        if out.dtype.kind in "fc":
+            record = made(operation, args, kwargs, ids, out, out_ids, self.tracked)
+            if record is not None:
+                self._records.append(record)  # type: ignore[union-attr]
+                self.tracked.add(out_ids[0])
+
+    def note_wide(
+        self,
+        operation: Operation,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        ids: tuple[Any, ...],
+        out: Any,
+        out_ids: tuple[int, ...],
+    ) -> None:
+        """Record a call (of the machinery; see `state.Recorder`)."""
         outs = out if type(out) is tuple else (out,)
         floating = [number for item, number in zip(outs, out_ids, strict=True) if number and item.dtype.kind in "fc"]
-        if not floating:
-            return
-        record = made(operation, args, kwargs, ids, out, out_ids, self.tracked)
+        record = made_wide(operation, args, kwargs, ids, out, out_ids, self.tracked) if floating else None
         if record is not None:
             assert self._records is not None
             self._records.append(record)
@@ -341,7 +355,11 @@ def sweep(records: list[Record], tracked: set[int], bars: dict[int, Any], wanted
         if len(out_ids) == 1:
             (number,) = out_ids
             bar = bars.get(number) if number in wanted else bars.pop(number, None)
-            if bar is not None:
+            if bar is None:
+                continue
+            if type(record) is Record and not recorded:
+                record.pull_plainly(bar, bars)
+            else:
                 record.pull([bar], contribute, recorded)
         else:
             several = [bars.get(number) if number in wanted else bars.pop(number, None) for number in out_ids]

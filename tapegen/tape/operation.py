@@ -17,21 +17,79 @@ _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_O
 
 
 class Plan:
-    """What the backward sweep of a call needs when a given set of its parameters is tracked."""
+    """What the backward sweep of a call needs when a given set of its parameters is tracked.
 
-    __slots__ = ("body", "names", "numbers", "reads_out")
+    Attributes
+    ----------
+    body : callable
+        The rule's text, cut down to the derivatives that are wanted.
+    numbers : tuple
+        For each of these the number that it always is, or None; `constant` if none of them is None.
+    names : frozenset of str
+        Parameters whose values the body reads.
+    reads_out : bool
+        Whether it reads the result; `takes_out`: whether it must be given one.
+    """
 
-    def __init__(self, part: Slice) -> None:
+    __slots__ = (
+        "body",
+        "constant",
+        "elementwise",
+        "names",
+        "nonfinite",
+        "numbers",
+        "operation",
+        "reads_out",
+        "takes_out",
+    )
+
+    def __init__(self, operation: Operation, part: Slice) -> None:
+        self.operation = operation
         self.body = part.call
         self.numbers = part.numbers
+        self.constant = None not in part.numbers
         self.reads_out = "out" in part.reads
         self.names = part.reads
+        self.takes_out = operation.takes_out
+        self.elementwise = operation.kind == "partials"
+        self.nonfinite = operation.nonfinite
+
+
+class FlatPlan(Plan):
+    """A plan for a call whose tensors are positional arguments themselves.
+
+    Attributes
+    ----------
+    places : tuple
+        For each tracked argument: the place among the results of the body, and its position.
+    keep : tuple of bool
+        Which arguments the body reads; `keeps_all`: whether it reads them all.
+    """
+
+    __slots__ = ("keep", "keeps_all", "places")
+
+    def __init__(self, operation: Operation, part: Slice, places: tuple[tuple[int, int], ...], count: int) -> None:
+        super().__init__(operation, part)
+        self.places = places
+        self.keep = tuple(operation.parameter(position) in part.reads for position in range(count))
+        self.keeps_all = all(self.keep)
 
 
 class Operation:
     """One function with its rule."""
 
-    __slots__ = ("func", "kind", "names", "nonfinite", "plans", "rule", "signature", "takes_out", "variadic")
+    __slots__ = (
+        "flat_plans",
+        "func",
+        "kind",
+        "names",
+        "nonfinite",
+        "plans",
+        "rule",
+        "signature",
+        "takes_out",
+        "variadic",
+    )
 
     def __init__(self, func: Callable[..., Any], rule: Rule | None) -> None:
         self.func = func
@@ -39,6 +97,7 @@ class Operation:
         self.kind: str = "missing" if rule is None else rule.kind
         self.nonfinite = rule is not None and rule.nonfinite
         self.plans: dict[Any, Plan] = {}
+        self.flat_plans: dict[Any, FlatPlan | None] = {}
         self.names: tuple[str, ...] = ()
         self.variadic: str | None = None
         self.signature: inspect.Signature | None = None
@@ -67,16 +126,28 @@ class Operation:
         """How to differentiate with respect to some of the parameters; they come in the order of the rule."""
         found = self.plans.get(wanted)
         if found is None:
-            found = self.plans[wanted] = self._plan(wanted)
+            found = self.plans[wanted] = Plan(self, self._slice(wanted))
         return found
 
-    def _plan(self, wanted: tuple[str, ...]) -> Plan:
+    def flat_plan(self, mask: tuple[bool, ...]) -> FlatPlan | None:
+        """How to differentiate with respect to the positional arguments that the mask names, if the rule says so."""
+        names = [self.parameter(position) for position, is_tracked in enumerate(mask) if is_tracked]
+        found = None
+        if self.kind in ("partials", "linear", "pullback") and self.variadic not in names:
+            wanted = tuple(name for name in self.derivable() if name in names)
+            if len(wanted) == len(names):
+                positions = [self.names.index(name) for name in wanted]
+                found = FlatPlan(self, self._slice(wanted), tuple(enumerate(positions)), len(mask))
+        self.flat_plans[mask] = found
+        return found
+
+    def _slice(self, wanted: tuple[str, ...]) -> Slice:
         assert self.rule is not None and self.rule.body is not None
         every = self.derivable()
         part = sliced(self.rule.body, [every.index(name) for name in wanted], len(every))
         if self.kind == "linear":  # of what it is linear in, its transpose sees the structure alone
             part = Slice(part.call, part.reads - set(self.rule.wrt), part.numbers)
-        return Plan(part)
+        return part
 
 
 _OPERATIONS: dict[Any, Operation] = {}

@@ -8,61 +8,101 @@ from typing import Any
 import numpy as np
 
 from tapegen.errors import MissingRule, Span
-from tapegen.ir import ops
 from tapegen.tape import dispatch
 from tapegen.tape.closure import Closure, closure
-from tapegen.tape.operation import Operation, Plan, operation_of, stand_in
+from tapegen.tape.operation import FlatPlan, Operation, Plan, stand_in
 from tapegen.tape.places import user_span
 from tapegen.tape.state import flat_ids, is_tracked
-from tapegen.tape.tensor import Tensor, known_as
+from tapegen.tape.tensor import Tensor
+from tapegen.tape.terms import again, fit, is_polynomial, strongly
 
 Contribute = Callable[[int, Any], None]
-_STRONG = operation_of(ops.strong_mul)
-_SUM_TO = operation_of(ops.sum_to)
+Input = tuple[int, int, tuple[int, ...], int, Any]
+"""A tracked tensor: its place among the results of the rule, its position, the path within, its number, its like."""
 
 
 class Record:
-    """A call on tracked tensors.
+    """A call with one result on tracked tensors that are positional arguments.
 
     Attributes
     ----------
-    operation, plan : Operation, Plan
+    plan : FlatPlan
         The function, and what its derivatives with respect to the tracked arguments need.
     args, kwargs, out : object
         What was passed and what came out; stand-ins where only the shape is needed, None for an `out` nobody reads.
     ids : tuple
-        The numbers of the tensors among `args`, in the same structure.
+        The numbers of the tensors among `args`, in the same structure; 0 where there is none.
     out_ids : tuple of int
         The numbers of the results.
-    inputs : tuple
-        For each tracked tensor: the place among the results of the rule, the path within, its number, and what it is
-        like.
     """
 
-    __slots__ = ("args", "ids", "inputs", "kwargs", "operation", "out", "out_ids", "outs_like", "plan", "span")
+    __slots__ = ("args", "ids", "kwargs", "out", "out_ids", "plan")
 
-    def __init__(self, operation: Operation, out_ids: tuple[int, ...]) -> None:
-        self.operation = operation
+    def __init__(
+        self,
+        plan: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        ids: tuple[Any, ...],
+        out: Any,
+        out_ids: tuple[int, ...],
+    ) -> None:
+        self.plan = plan
+        self.args = args
+        self.kwargs = kwargs
+        self.ids = ids
+        self.out = out
         self.out_ids = out_ids
-        self.plan: Plan | None = None
-        self.args: tuple[Any, ...] = ()
-        self.kwargs: dict[str, Any] = {}
-        self.ids: tuple[Any, ...] = ()
-        self.inputs: tuple[tuple[int, tuple[int, ...], int, Any], ...] = ()
-        self.out: Any = None
-        self.outs_like: tuple[Any, ...] = ()
-        self.span: Span | None = None
+
+    @property
+    def operation(self) -> Operation:
+        """The function."""
+        found: Operation = self.plan.operation
+        return found
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """The tracked tensors."""
+        return tuple(
+            (place, position, (), self.ids[position], self.args[position]) for place, position in self.plan.places
+        )
 
     # ---- backwards ---------------------------------------------------------------------------------------------------
+
+    def pull_plainly(self, bar: Any, bars: dict[int, Any]) -> None:
+        """Add the contributions to `bars`, all of them arrays: the quick way of `pull`."""
+        plan = self.plan
+        args = self.args
+        if plan.elementwise:
+            numbers = plan.numbers
+            strong = plan.nonfinite
+            if plan.constant:
+                parts = numbers
+            else:
+                parts, strong = self.local_derivatives(args, self.out)
+        else:
+            extra = {"out": self.out} if plan.takes_out else {}
+            parts = plan.body(*args, **self.kwargs, out_bar=bar, **extra)
+        for place, position in plan.places:
+            term = parts[place]
+            if term is None:
+                continue
+            if plan.elementwise:
+                fixed = numbers[place]
+                if fixed is None:
+                    term = strongly(bar, term) if strong else term * bar
+                else:
+                    term = bar if fixed == 1.0 else -bar if fixed == -1.0 else bar * fixed
+            like = args[position]
+            if term.shape != like.shape or term.dtype is not like.dtype:
+                term = fit(term, like)
+            number = self.ids[position]
+            held = bars.get(number)
+            bars[number] = term if held is None else held + term
 
     def pull(self, bars: list[Any], contribute: Contribute, recorded: bool) -> None:
         """Give each tracked argument its contribution from the cotangents of the results (None: no cotangent)."""
         plan = self.plan
-        if plan is None:
-            if self.operation.kind == "closure":
-                self._pull_closure(bars, contribute)
-                return
-            raise self.no_rule()
         args, out = self.args, self.out
         if recorded:
             recorded = any(isinstance(bar, Tensor) and is_tracked(bar._id) for bar in bars) or self._is_followed()
@@ -72,46 +112,35 @@ class Record:
                 args = tuple(again(value, number) for value, number in zip(args, self.ids, strict=True))
                 if plan.reads_out:
                     out = again(out, self.out_ids if len(self.out_ids) > 1 else self.out_ids[0])
-        if self.operation.kind == "partials":
-            self._pull_partials(plan, args, out, bars[0], contribute)
+        if plan.elementwise:
+            self._pull_partials(args, out, bars[0], contribute)
             return
         if recorded and self.operation.kind == "linear":
-            self._pull_linear(plan, bars, contribute)
+            self._pull_linear(bars, contribute)
             return
-        for (_, _, number, like), term in self._terms(plan, args, out, bars):
+        for (_, _, _, number, like), term in self._terms(plan, args, out, bars):
             if term is not None:
                 contribute(number, fit(term, like))
 
-    def _pull_closure(self, bars: list[Any], contribute: Contribute) -> None:
-        assert isinstance(self.operation, Closure)
-        terms = self.operation.pull(*bars)
-        for place, _, number, like in self.inputs:
-            term = terms[place]
-            if term is not None:
-                contribute(number, fit(term, like))
-
-    def _pull_partials(self, plan: Plan, args: Any, out: Any, bar: Any, contribute: Contribute) -> None:
-        numbers = plan.numbers
+    def _pull_partials(self, args: Any, out: Any, bar: Any, contribute: Contribute) -> None:
+        numbers = self.plan.numbers
         parts, strong = self.local_derivatives(args, out)
-        for place, _, number, like in self.inputs:
+        for place, _, _, number, like in self.inputs:
             part = parts[place]
             if part is None:
                 continue
             fixed = numbers[place]
             if fixed is not None:
                 term = bar if fixed == 1.0 else -bar if fixed == -1.0 else bar * fixed
-            elif strong:
-                term = strongly(bar, part)
             else:
-                term = part * bar
+                term = strongly(bar, part) if strong else part * bar
             contribute(number, fit(term, like))
 
     def local_derivatives(self, args: Any, out: Any) -> tuple[tuple[Any, ...], bool]:
         """The partial derivatives of an element-wise call, and whether they may fail to be finite."""
         plan = self.plan
-        assert plan is not None
-        strong = self.operation.nonfinite and not _is_polynomial(self.operation, args)
-        if None not in plan.numbers:
+        strong = plan.nonfinite and not is_polynomial(plan.operation, args)
+        if plan.constant:
             return plan.numbers, strong
         try:
             return self._partials(plan, args, out), strong
@@ -120,9 +149,102 @@ class Record:
             return self._partials(plan, args, out), strong
 
     def _partials(self, plan: Plan, args: Any, out: Any) -> tuple[Any, ...]:
-        if self.operation.takes_out:
+        if plan.takes_out:
             return plan.body(*args, **self.kwargs, out=out)
         return plan.body(*args, **self.kwargs)
+
+    def _full_bars(self, bars: list[Any]) -> Any:
+        return bars[0]
+
+    def _terms(self, plan: Plan, args: Any, out: Any, bars: list[Any]) -> Iterator[tuple[Input, Any]]:
+        extra = {"out": out} if plan.takes_out else {}
+        results = plan.body(*args, **self.kwargs, out_bar=self._full_bars(bars), **extra)
+        for item in self.inputs:
+            term = results[item[0]]
+            for step in item[2]:
+                term = term[step]
+            yield item, term
+
+    def _pull_linear(self, bars: list[Any], contribute: Contribute) -> None:
+        """The transpose of a linear function as a recorded operation, whose own transpose is the function itself."""
+        given = [k for k, bar in enumerate(bars) if bar is not None]
+
+        def transpose(*values: Any) -> list[Any]:
+            every: list[Any] = [None] * len(bars)
+            for k, value in zip(given, values, strict=True):
+                every[k] = value
+            return [fit(term, item[4]) for item, term in self._terms(self.plan, self.args, self.out, every)]
+
+        def forward(*dots: Any) -> list[Any]:
+            out = self.along(dots)
+            return [out] if len(bars) == 1 else [out[k] for k in given]
+
+        name = f"transpose of {self.operation.name}"
+        terms = closure(name, transpose, forward, [bars[k] for k in given])
+        for (_, _, _, number, _), term in zip(self.inputs, terms, strict=True):
+            contribute(number, term)
+
+    def along(self, dots: Any) -> Any:
+        """A linear function on tangents of the tracked arguments, zeros for all others."""
+        rule = self.operation.rule
+        assert rule is not None
+        by_place = {(item[1], *item[2]): dot for item, dot in zip(self.inputs, dots, strict=True)}
+        args = [
+            _tangents(value, number, by_place, (position,)) if self.operation.parameter(position) in rule.wrt else value
+            for position, (value, number) in enumerate(zip(self.args, self.ids, strict=True))
+        ]
+        kwargs = {name: value for name, value in self.kwargs.items() if name not in rule.constant}
+        return dispatch.function(self.operation.func, tuple(args), kwargs)
+
+    def _is_followed(self) -> bool:
+        return any(map(is_tracked, flat_ids(self.ids)))
+
+
+def _tangents(value: Any, number: Any, dots: dict[tuple[int, ...], Any], path: tuple[int, ...]) -> Any:
+    if type(number) is tuple:
+        return type(value)(
+            _tangents(v, n, dots, (*path, k)) for k, (v, n) in enumerate(zip(value, number, strict=True))
+        )
+    dot = dots.get(path)
+    if dot is not None:
+        return dot
+    return np.zeros(np.shape(value), getattr(value, "dtype", None)) if np.shape(value) or number else 0.0
+
+
+class WideRecord(Record):
+    """A call with several results, with tensors in sequences, with a pullback of its own, or without a rule."""
+
+    __slots__ = ("_inputs", "_operation", "outs_like", "span")
+
+    def __init__(self, operation: Operation, ids: tuple[Any, ...], out_ids: tuple[int, ...]) -> None:
+        super().__init__(None, (), {}, ids, None, out_ids)
+        self._operation = operation
+        self._inputs: tuple[Input, ...] = ()
+        self.outs_like: tuple[Any, ...] = ()
+        self.span: Span | None = None
+
+    @property
+    def operation(self) -> Operation:
+        """The function."""
+        return self._operation
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """The tracked tensors."""
+        return self._inputs
+
+    def pull(self, bars: list[Any], contribute: Contribute, recorded: bool) -> None:
+        """See `Record.pull`."""
+        if isinstance(self._operation, Closure):
+            terms = self._operation.pull(*bars)
+            for place, _, _, number, like in self._inputs:
+                term = terms[place]
+                if term is not None:
+                    contribute(number, fit(term, like))
+        elif self.plan is None:
+            raise self.no_rule()
+        else:
+            super().pull(bars, contribute, recorded)
 
     def _full_bars(self, bars: list[Any]) -> Any:
         if len(bars) == 1:
@@ -132,111 +254,14 @@ class Record:
             for bar, like in zip(bars, self.outs_like, strict=True)
         )
 
-    def _terms(self, plan: Plan, args: Any, out: Any, bars: list[Any]) -> Iterator[tuple[Any, Any]]:
-        extra = {"out": out} if self.operation.takes_out else {}
-        results = plan.body(*args, **self.kwargs, out_bar=self._full_bars(bars), **extra)
-        for item in self.inputs:
-            term = results[item[0]]
-            for step in item[1]:
-                term = term[step]
-            yield item, term
-
-    def _pull_linear(self, plan: Plan, bars: list[Any], contribute: Contribute) -> None:
-        """The transpose of a linear function as a recorded operation, whose own transpose is the function itself."""
-        given = [k for k, bar in enumerate(bars) if bar is not None]
-
-        def transpose(*values: Any) -> list[Any]:
-            every: list[Any] = [None] * len(bars)
-            for k, value in zip(given, values, strict=True):
-                every[k] = value
-            return [fit(term, item[3]) for item, term in self._terms(plan, self.args, self.out, every)]
-
-        def forward(*dots: Any) -> list[Any]:
-            out = self.along(dots)
-            return [out] if len(bars) == 1 else [out[k] for k in given]
-
-        name = f"transpose of {self.operation.name}"
-        for (_, _, number, _), term in zip(
-            self.inputs, closure(name, transpose, forward, [bars[k] for k in given]), strict=True
-        ):
-            contribute(number, term)
-
-    def along(self, dots: Any) -> Any:
-        """A linear function on tangents of the tracked arguments, zeros for all others."""
-        assert self.operation.rule is not None
-        by_number = {item[2]: dot for item, dot in zip(self.inputs, dots, strict=True)}
-        names = self.operation.rule.wrt
-        args = [
-            _tangents(value, number, by_number) if self.operation.parameter(position) in names else value
-            for position, (value, number) in enumerate(zip(self.args, self.ids, strict=True))
-        ]
-        kwargs = {name: value for name, value in self.kwargs.items() if name not in self.operation.rule.constant}
-        return dispatch.function(self.operation.func, tuple(args), kwargs)
-
-    def _is_followed(self) -> bool:
-        return any(map(is_tracked, flat_ids(self.ids)))
-
     def no_rule(self) -> MissingRule:
-        name = self.operation.name
+        """What is raised where a gradient would pass."""
         return MissingRule(
-            f"gradient registry has no entry for: {name}",
+            f"gradient registry has no entry for: {self._operation.name}",
             "Write it with functions that have a rule, register one (tg.partials, tg.linear, tg.pullback, tg.expands), "
             "or declare that it has no derivative (tg.inactive).",
             self.span,
         )
-
-
-def again(value: Any, number: Any) -> Any:
-    """A kept value as the tensor that it was, for recorders that follow it."""
-    if type(number) is tuple:
-        return type(value)(again(v, n) for v, n in zip(value, number, strict=True))
-    return known_as(value, number) if number and is_tracked(number) else value
-
-
-def _tangents(value: Any, number: Any, dots: dict[int, Any]) -> Any:
-    if type(number) is tuple:
-        return type(value)(_tangents(v, n, dots) for v, n in zip(value, number, strict=True))
-    dot = dots.get(number) if number else None
-    if dot is not None:
-        return dot
-    return np.zeros(np.shape(value), getattr(value, "dtype", None)) if np.shape(value) or number else 0.0
-
-
-def _is_polynomial(operation: Operation, args: tuple[Any, ...]) -> bool:
-    """Whether a call is a power whose derivative is finite everywhere."""
-    if operation.func is not np.power:
-        return False
-    exponent = args[1]
-    return isinstance(exponent, int | float) and (exponent >= 1 or exponent == 0)
-
-
-def strongly(bar: Any, part: Any) -> Any:
-    """`bar * part`, but 0 where `bar` is 0 even if `part` is not finite."""
-    if isinstance(bar, Tensor) or isinstance(part, Tensor):
-        return dispatch.call(_STRONG, (bar, part), {})
-    term = bar * part
-    if np.isnan(term).any():
-        return ops.strong_mul(bar, part)
-    return term
-
-
-def fit(term: Any, like: Any) -> Any:
-    """A contribution in the shape and the dtype of what it belongs to."""
-    shape = like.shape
-    if term.shape != shape:
-        if isinstance(term, Tensor):
-            term = dispatch.call(_SUM_TO, (term, like), {})
-            if term.shape != shape:
-                term = np.broadcast_to(term, shape)
-        else:
-            term = ops.sum_to(term, like)
-            if term.shape != shape:
-                term = np.broadcast_to(term, shape)
-    if term.dtype != like.dtype:
-        if term.dtype.kind == "c" and like.dtype.kind != "c":
-            term = np.real(term)
-        term = term.astype(like.dtype)
-    return term
 
 
 def made(
@@ -248,51 +273,102 @@ def made(
     out_ids: tuple[int, ...],
     tracked: set[int],
 ) -> Record | None:
-    """The record of a call whose tensors in `tracked` are followed; None where no derivative passes."""
-    record = Record(operation, out_ids)
+    """The record of a call with one result whose tensors in `tracked` are followed; None where no derivative passes."""
+    mask = tuple(map(tracked.__contains__, ids))
+    try:
+        plan = operation.flat_plans[mask]
+    except KeyError:
+        plan = operation.flat_plan(mask)
+    if plan is None or (kwargs and not _takes(operation, kwargs)):
+        return made_wide(operation, args, kwargs, ids, out, out_ids, tracked)
+    if not plan.keeps_all or 0 in ids:
+        args = _pruned(plan, args, ids)
+    return Record(plan, args, kwargs, ids, out if plan.reads_out else None, out_ids)
+
+
+def _pruned(plan: FlatPlan, args: tuple[Any, ...], ids: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What the body reads of the arguments; plain arrays may be overwritten meanwhile, so they are copied."""
+    kept = []
+    for value, number, read in zip(args, ids, plan.keep, strict=True):
+        if type(value) is np.ndarray:
+            if not read:
+                value = stand_in(value.shape, value.dtype)
+            elif not number:
+                value = value.copy()
+        elif isinstance(value, list):
+            value = _kept(value, 0, True)
+        kept.append(value)
+    return tuple(kept)
+
+
+def _takes(operation: Operation, kwargs: dict[str, Any]) -> bool:
+    """Whether the rule knows these keywords."""
+    assert operation.signature is not None
+    return operation.signature.parameters.keys() >= kwargs.keys()
+
+
+def made_wide(
+    operation: Operation,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    ids: tuple[Any, ...],
+    out: Any,
+    out_ids: tuple[int, ...],
+    tracked: set[int],
+) -> WideRecord | None:
+    """As `made`, for several results, or tensors in sequences."""
     if operation.kind == "inactive":
         return None
-    if operation.kind == "closure":
-        record.inputs = tuple(
-            (k, (), number, _shape_of(args[k])) for k, number in enumerate(ids) if number and number in tracked
+    record = WideRecord(operation, ids, out_ids)
+    if isinstance(operation, Closure):
+        record._inputs = tuple(
+            (k, k, (), number, _shape_of(args[k])) for k, number in enumerate(ids) if number and number in tracked
         )
         record.outs_like = tuple(_shape_of(item) for item in out)
         return record
-    if operation.kind == "missing":
+    if operation.kind == "missing" or not _takes(operation, kwargs):
         record.span = user_span()
-        record.ids = ids
-        record.args = tuple(stand_in((), np.dtype(float)) if number else None for number in ids)
         return record
     derivable = operation.derivable()
-    followed: list[tuple[str, tuple[int, ...], int, Any]] = []
+    followed: list[tuple[str, int, tuple[int, ...], int, Any]] = []
     for position, (value, number) in enumerate(zip(args, ids, strict=True)):
+        name = operation.parameter(position) or ""
         if type(number) is tuple:
-            followed += _followed(operation, position, value, number, tracked)
+            followed += [(name, position, path, n, v) for path, n, v in _within(value, number, tracked, ())]
         elif number in tracked:
-            name = operation.parameter(position)
-            if name == operation.variadic and name is not None:
-                followed.append((name, (position - len(operation.names),), number, value))
-            else:
-                followed.append((name or "", (), number, value))
+            path = (position - len(operation.names),) if name == operation.variadic else ()
+            followed.append((name, position, path, number, value))
     wanted = tuple(name for name in derivable if any(name == item[0] for item in followed))
-    if len(wanted) < len({item[0] for item in followed}):
-        other = next(item[0] for item in followed if item[0] not in wanted)
+    other = next((item[0] for item in followed if item[0] not in wanted), None)
+    if other is not None:
         record.span = user_span()
-        record.operation = _Refused(operation, other)
+        record._operation = _Refused(operation, other)
         return record
     plan = record.plan = operation.plan(wanted)
-    record.inputs = tuple((wanted.index(name), path, number, _shape_of(like)) for name, path, number, like in followed)
+    record._inputs = tuple(
+        (wanted.index(name), position, path, number, _shape_of(like)) for name, position, path, number, like in followed
+    )
     record.args = tuple(
         _kept(value, number, operation.parameter(position) in plan.names)
         for position, (value, number) in enumerate(zip(args, ids, strict=True))
     )
-    record.ids = ids
     record.kwargs = kwargs
     if plan.reads_out:
         record.out = out
     if len(out_ids) > 1:
         record.outs_like = tuple(_shape_of(item) for item in out)
     return record
+
+
+def _within(
+    value: Any, number: Any, tracked: set[int], path: tuple[int, ...]
+) -> Iterator[tuple[tuple[int, ...], int, Any]]:
+    """Tracked tensors inside a sequence argument, with their paths."""
+    for k, (v, n) in enumerate(zip(value, number, strict=True)):
+        if type(n) is tuple:
+            yield from _within(v, n, tracked, (*path, k))
+        elif n in tracked:
+            yield (*path, k), n, v
 
 
 class _Refused(Operation):
@@ -307,22 +383,6 @@ class _Refused(Operation):
     @property
     def name(self) -> str:
         return f"{super().name} with respect to {self.argument or 'this argument'!r}"
-
-
-def _followed(
-    operation: Operation, position: int, value: Any, number: Any, tracked: set[int]
-) -> list[tuple[str, tuple[int, ...], int, Any]]:
-    """Tracked tensors inside a sequence argument, with their paths."""
-    name = operation.parameter(position) or ""
-
-    def walk(value: Any, number: Any, path: tuple[int, ...]) -> Iterator[tuple[str, tuple[int, ...], int, Any]]:
-        for k, (v, n) in enumerate(zip(value, number, strict=True)):
-            if type(n) is tuple:
-                yield from walk(v, n, (*path, k))
-            elif n in tracked:
-                yield name, (*path, k), n, v
-
-    return list(walk(value, number, ()))
 
 
 def _shape_of(value: Any) -> Any:

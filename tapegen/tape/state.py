@@ -30,7 +30,18 @@ class Recorder(Protocol):
         out: Any,
         out_ids: tuple[int, ...],
     ) -> None:
-        """Take note of a call; `ids` mirrors `args`, with 0 where there is no tensor."""
+        """Take note of a call with one result; `ids` are the numbers of `args`, with 0 where there is no tensor."""
+
+    def note_wide(
+        self,
+        operation: Operation,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        ids: tuple[Any, ...],
+        out: Any,
+        out_ids: tuple[int, ...],
+    ) -> None:
+        """As `note`, for several results, or tensors in sequences (`ids` has tuples there)."""
 
     def read(self, variable: Any) -> None:
         """Take note that a variable is read."""

@@ -67,6 +67,13 @@ class Traced(ArrayMethods):
             return value.view()
         return value
 
+    @staticmethod
+    def __tapegen_call__(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call a differentiable function (see `ir.protocols.recorder_of`)."""
+        from tapegen.tape import compiled
+
+        return compiled.call(function, args, kwargs)
+
     def _operand(self) -> tuple[Any, int]:
         """The value as it is read now, and the number under which recorders know it."""
         return self._value, self._id
@@ -374,9 +381,10 @@ def note(
     """Tell every recorder that follows one of the arguments."""
     if STATE.active:
         numbers = set(flat_ids(ids))
+        is_wide = type(out) is tuple or any(type(number) is tuple for number in ids)
         for recorder in STATE.active:
             if not numbers.isdisjoint(recorder.tracked):
-                recorder.note(operation, args, kwargs, ids, out, out_ids)
+                (recorder.note_wide if is_wide else recorder.note)(operation, args, kwargs, ids, out, out_ids)
 
 
 _ADD = operation_of(np.add)

@@ -1,0 +1,129 @@
+"""Differentiable functions called with tensors: one record, with the pullback that the compiler derived."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tapegen.api import Differentiable, vjp
+from tapegen.errors import NotDifferentiable
+from tapegen.frontend.generated import function_from_text
+from tapegen.tape import nest
+from tapegen.tape.closure import Closure, recorded
+from tapegen.tape.places import user_span
+from tapegen.tape.state import is_tracked
+from tapegen.tape.tensor import Tensor, Traced, known_as, operand
+
+
+def call(function: Differentiable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call a differentiable function with tensors among its arguments."""
+    given: dict[Any, Any] = {**dict(enumerate(args)), **kwargs}
+    wrt = tuple(name for name, item in given.items() if any(map(_varies, nest.leaves(item))))
+    bare_args, bare_kwargs = nest.mapped(args, _bare), nest.mapped(kwargs, _bare)
+    if not wrt:
+        _refuse_writing(function, bare_args, bare_kwargs, given)
+        return nest.mapped(function(*bare_args, **bare_kwargs), _as_tensor)
+    varied = function.with_options(wrt=wrt, has_aux=False)
+    _refuse_writing(varied, bare_args, bare_kwargs, given)
+    value, pullback = varied.vjp(*bare_args, **bare_kwargs)
+    followed = [leaf for name in wrt for leaf in nest.leaves(given[name])]
+    # later reads must find the values of this call
+    held = nest.mapped(args, _held), nest.mapped(kwargs, _held)
+
+    def pull(*bars: Any) -> Sequence[Any]:
+        outs = list(nest.leaves(value))
+        full = [_zeros(out) if bar is None else bar for bar, out in zip(bars, outs, strict=True)]
+        if any(isinstance(bar, Tensor) and is_tracked(bar._id) for bar in full) or any(map(_varies, nest.leaves(held))):
+            found = _second_order(function, held, wrt, nest.refilled(value, full))
+        else:
+            found = pullback(nest.refilled(value, [_like(_bare(b), o) for b, o in zip(full, outs, strict=True)]))
+        return list(nest.leaves(found))
+
+    def push(*dots: Any) -> Sequence[Any]:
+        remaining = iter(dots)
+        tangents = tuple(
+            nest.mapped(item, lambda leaf: _tangent(leaf, next(remaining))) if name in wrt else None
+            for name, item in enumerate(args)
+        )
+        return list(nest.leaves(function.jvp(bare_args, tangents, **bare_kwargs)[1]))
+
+    pushed = push if not set(wrt) & kwargs.keys() else None
+    values = [np.asarray(out)[()] for out in nest.leaves(value)]
+    operation = Closure(function.python.__name__, pull, pushed)
+    return nest.refilled(value, recorded(operation, [operand(leaf) for leaf in followed], values))
+
+
+def _refuse_writing(
+    function: Differentiable, args: tuple[Any, ...], kwargs: dict[str, Any], given: dict[Any, Any]
+) -> None:
+    """Tensors are immutable; a function that writes into one must be given an array."""
+    written = function.writes_into(args, kwargs)
+    values = [leaf._value for item in given.values() for leaf in nest.leaves(item) if isinstance(leaf, Traced)]
+    if any(array is value for array in written for value in values):
+        raise NotDifferentiable(
+            f"{function.python.__qualname__} writes into an argument that is a tensor, and tensors are immutable.",
+            "Copy the argument inside the function (x = x.copy()) and write into the copy.",
+            user_span(),
+        )
+
+
+def _second_order(function: Differentiable, held: Any, wrt: tuple[int | str, ...], value_bar: Any) -> Any:
+    """The pullback as a differentiable function of its own, called with tensors."""
+    args, kwargs = held
+    return _pullback_of(function, len(args), tuple(kwargs), wrt)(*args, *kwargs.values(), value_bar)
+
+
+_MADE: dict[Any, Differentiable] = {}
+
+
+def _pullback_of(
+    function: Differentiable, count: int, names: tuple[str, ...], wrt: tuple[int | str, ...]
+) -> Differentiable:
+    key = (function.python, function.options, count, names, wrt)
+    if key not in _MADE:
+        parameters = [*(f"argument_{k}" for k in range(count)), *names]
+        passed = [*parameters[:count], *(f"{name}={name}" for name in names)]
+        text = (
+            f"def pullback_of({', '.join(parameters)}, value_bar):\n"
+            f"    value, pullback = vjp(function, {', '.join(passed)}, wrt={wrt!r})\n"
+            "    return pullback(value_bar)\n"
+        )
+        made = function_from_text(text, {"vjp": vjp, "function": function})
+        _MADE[key] = Differentiable(made, function.options.__class__(backend=function.options.backend))
+    return _MADE[key]
+
+
+def _varies(leaf: Any) -> bool:
+    return isinstance(leaf, Traced) and is_tracked(leaf._operand()[1])
+
+
+def _bare(leaf: Any) -> Any:
+    """What the function itself gets: arrays, and numbers where there are no axes."""
+    if not isinstance(leaf, Traced):
+        return leaf
+    value = leaf._operand()[0]
+    return value if value.ndim else value[()]
+
+
+def _held(leaf: Any) -> Any:
+    if isinstance(leaf, Traced):
+        return known_as(*leaf._operand())
+    return leaf.copy() if isinstance(leaf, np.ndarray) else leaf
+
+
+def _as_tensor(leaf: Any) -> Any:
+    return Tensor(np.asarray(leaf)[()]) if isinstance(leaf, np.ndarray | np.generic | float) else leaf
+
+
+def _zeros(out: Any) -> Any:
+    return np.zeros(np.shape(out), np.asarray(out).dtype)
+
+
+def _like(bar: Any, out: Any) -> Any:
+    return bar if isinstance(out, np.ndarray) else np.asarray(bar)[()]
+
+
+def _tangent(leaf: Any, dot: Any) -> Any:
+    return _zeros(leaf) if dot is None else _bare(dot)

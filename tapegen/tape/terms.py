@@ -1,0 +1,60 @@
+"""Contributions to cotangents: products, sums over what was broadcast, and kept values as tensors again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapegen.ir import ops
+from tapegen.tape import dispatch
+from tapegen.tape.operation import Operation, operation_of
+from tapegen.tape.state import is_tracked
+from tapegen.tape.tensor import Tensor, known_as
+
+_STRONG = operation_of(ops.strong_mul)
+_SUM_TO = operation_of(ops.sum_to)
+
+
+def again(value: Any, number: Any) -> Any:
+    """A kept value as the tensor that it was, for recorders that follow it."""
+    if type(number) is tuple:
+        return type(value)(again(v, n) for v, n in zip(value, number, strict=True))
+    return known_as(value, number) if number and is_tracked(number) else value
+
+
+def is_polynomial(operation: Operation, args: tuple[Any, ...]) -> bool:
+    """Whether a call is a power whose derivative is finite everywhere."""
+    if operation.func is not np.power:
+        return False
+    exponent = args[1]
+    return isinstance(exponent, int | float) and (exponent >= 1 or exponent == 0)
+
+
+def strongly(bar: Any, part: Any) -> Any:
+    """`bar * part`, but 0 where `bar` is 0 even if `part` is not finite."""
+    if isinstance(bar, Tensor) or isinstance(part, Tensor):
+        return dispatch.call(_STRONG, (bar, part), {})
+    term = bar * part
+    # NaN somewhere makes the sum of squares NaN, which is quicker found
+    square = term.dot(term) if term.ndim == 1 else np.vdot(term, term)
+    if square != square:
+        return ops.strong_mul(bar, part)
+    return term
+
+
+def fit(term: Any, like: Any) -> Any:
+    """A contribution in the shape and the dtype of what it belongs to."""
+    shape = like.shape
+    if term.shape != shape:
+        if isinstance(term, Tensor):
+            term = dispatch.call(_SUM_TO, (term, like), {})
+        else:
+            term = ops.sum_to(term, like)
+        if term.shape != shape:
+            term = np.broadcast_to(term, shape)
+    if term.dtype != like.dtype:
+        if term.dtype.kind == "c" and like.dtype.kind != "c":
+            term = np.real(term)
+        term = term.astype(like.dtype)
+    return term

@@ -1,0 +1,105 @@
+"""Differentiable functions called with tensors: one record each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapegen as tg
+
+
+@tg.differentiable(backend="python")
+def energy(x: Any, k: Any, *, power: float = 2.0) -> Any:
+    total = 0.0
+    for i in range(len(x)):
+        total += k * x[i] ** power
+    return total
+
+
+@tg.differentiable(backend="python")
+def pair(given: Any, scale: Any) -> Any:
+    a = given["a"]
+    return a * scale, {"s": np.sum(a)}
+
+
+@tg.differentiable(backend="python")
+def overwrites(x: Any) -> Any:
+    x[0] = 1.0
+    return np.sum(x * x)
+
+
+def test_one_record_and_the_gradient_of_the_function() -> None:
+    x, k = tg.Variable([1.0, 2.0, 3.0]), tg.Variable(0.5)
+    with tg.GradientTape() as tape:
+        y = energy(x * 1.0, k) * 2.0
+        assert len(tape._records or ()) == 3
+    assert isinstance(y, tg.Tensor)
+    dx, dk = tape.gradient(y, [x, k])
+    want = energy.with_options(wrt=(0, 1)).grad(x.numpy(), float(k))
+    np.testing.assert_array_equal(dx.numpy(), 2.0 * want[0])
+    assert dk.numpy() == 2.0 * want[1]
+
+
+def test_keywords() -> None:
+    x, power = tg.Variable([1.0, 2.0]), tg.Variable(3.0)
+    with tg.GradientTape() as tape:
+        y = energy(x, 1.0, power=power)
+    dx, dp = tape.gradient(y, [x, power])
+    np.testing.assert_allclose(dx.numpy(), 3.0 * x.numpy() ** 2)
+    np.testing.assert_allclose(dp.numpy(), 8.0 * np.log(2.0))
+
+
+def test_structures() -> None:
+    a, scale = tg.Variable([1.0, 2.0]), np.array([3.0, 4.0])
+    with tg.GradientTape(persistent=True) as tape:
+        first, second = pair({"a": a}, scale)
+    assert tape.gradient(first, a).numpy().tolist() == [3.0, 4.0]
+    assert tape.gradient(second["s"], a).numpy().tolist() == [1.0, 1.0]
+    assert tape.gradient([first, second], a).numpy().tolist() == [4.0, 5.0]
+
+
+def test_second_and_third_order() -> None:
+    x = tg.Variable([1.0, 2.0])
+    with tg.GradientTape() as t3:
+        with tg.GradientTape() as t2:
+            with tg.GradientTape() as t1:
+                y = energy(x, 1.0, power=4.0)
+            first = t1.gradient(y, x)
+        second = t2.gradient(first, x)
+    np.testing.assert_allclose(first.numpy(), [4.0, 32.0])
+    np.testing.assert_allclose(second.numpy(), [12.0, 48.0])
+    np.testing.assert_allclose(t3.gradient(second, x).numpy(), [24.0, 48.0])
+
+
+def test_forward_mode() -> None:
+    x = tg.constant([1.0, 2.0])
+    with tg.ForwardAccumulator(x, np.array([1.0, 0.5])) as acc:
+        y = energy(x, 2.0)
+    assert acc.jvp(y).numpy() == 2.0 * (2.0 * 1.0 + 4.0 * 0.5)
+
+
+def test_without_a_tape() -> None:
+    y = energy(tg.constant([1.0, 2.0]), 1.0)
+    assert isinstance(y, tg.Tensor) and y.numpy() == 5.0
+
+
+def test_tensors_are_not_written() -> None:
+    x = tg.constant([3.0, 4.0])
+    with pytest.raises(tg.NotDifferentiable, match="writes into an argument that is a tensor"):
+        overwrites(x)
+    with tg.GradientTape() as tape:
+        tape.watch(x)
+        with pytest.raises(tg.NotDifferentiable, match="writes into an argument that is a tensor"):
+            overwrites(x)
+    assert x.numpy().tolist() == [3.0, 4.0]
+    assert overwrites(np.array([3.0, 4.0])) == 17.0
+
+
+def test_compiled() -> None:
+    function = energy.with_options(backend="auto")
+    x = tg.Variable([1.0, 2.0, 3.0])
+    with tg.GradientTape() as tape:
+        y = function(x, 0.5)
+    np.testing.assert_allclose(tape.gradient(y, x).numpy(), x.numpy())
