@@ -84,6 +84,8 @@ VARIANTS: dict[Callable, list] = {
         call(values(4), 3),
     ],
     math.log: [call(1.7)],
+    math.fsum: [call((1.5, -0.5, 2.0)), call([1.5, 2.0])],
+    math.dist: [call((1.5, -0.5), (0.2, 0.7))],
     np.divmod: [call(np.array([2.9, -0.4]), np.array([1.2, 1.1])), call(np.array([2.9, -0.4]), 1.2)],
     np.modf: [call(np.array([1.3, -2.7]))],
     np.clip: [call(values(5), -0.9, None), call(values(5), None, 0.9), call(values(5), -0.9, np.full(5, 0.9))],

@@ -20,7 +20,7 @@ from tapegen.frontend.lower_emit import emit_call
 from tapegen.frontend.lower_expr import spread
 from tapegen.frontend.lower_index import Place, store_place
 from tapegen.frontend.lower_numpy import call_library
-from tapegen.frontend.lower_values import describe, run_list_of, static, struct_of, type_of
+from tapegen.frontend.lower_values import run_list_of, static, struct_of, type_of
 from tapegen.frontend.structure import Leaf, StaticValue, tuple_of
 from tapegen.ir.types import Array, Scalar, is_floating
 from tapegen.rules.surgery import SURGERY, print_gradient
@@ -162,11 +162,6 @@ def _prod(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     for child in spread(cx, args[0]):
         total = call_value(cx, StaticValue(operator.mul), [total, child], {})
     return total
-
-
-@handles(math.fsum)
-def _fsum(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-    raise cx.refusal(NotDifferentiable, f"math.fsum of {describe(cx, args[0])} has no rule.", "Use sum or np.sum.")
 
 
 # ---- derivatives changed on the way ----------------------------------------------------------------------------------

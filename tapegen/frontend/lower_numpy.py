@@ -20,7 +20,7 @@ from tapegen.ir.text import callable_text
 from tapegen.ir.types import Array
 from tapegen.rules.registry import rule_of
 
-_PACKAGES = frozenset({"numpy", "math", "scipy", "operator", "_operator"})
+_PACKAGES = frozenset({"numpy", "math", "cmath", "scipy", "operator", "_operator"})
 _STATIC_NAMES = frozenset(
     "axis axes keepdims dtype order ord mode axis1 axis2 side kind full_matrices UPLO compute_uv indexing source "
     "destination indices_or_sections copy casting hermitian endpoint retstep sparse method subok like".split()

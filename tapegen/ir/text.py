@@ -98,8 +98,9 @@ def callable_text(func: object) -> str:
     """The name of a called function, with the module where that helps."""
     name = getattr(func, "__name__", None) or repr(func)
     module = (getattr(func, "__module__", None) or "numpy").partition(".")[0]
-    prefix = {"numpy": "np.", "math": "math.", "operator": "operator.", "tapegen": "ops.", "scipy": "scipy."}
-    return prefix.get(module, "") + name
+    short = {"numpy": "np.", "tapegen": "ops."}
+    prefix = f"{module}." if module in ("math", "cmath", "operator", "scipy") else short.get(module, "")
+    return prefix + name
 
 
 def type_text(type_: Type) -> str:

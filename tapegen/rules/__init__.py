@@ -17,6 +17,7 @@ for _area in (
     "products",
     "linalg",
     "special",
+    "mathematics",
     "surgery",
 ):
     import_module(f"{__name__}.{_area}")

@@ -142,7 +142,7 @@ def _register(rule: Rule) -> None:
 def _is_own(func: Any) -> bool:
     """Whether a function belongs to a user."""
     module = getattr(func, "__module__", None) or ""
-    return module.partition(".")[0] not in ("tapegen", "numpy", "scipy", "math", "builtins", "_operator", "")
+    return module.partition(".")[0] not in ("tapegen", "numpy", "scipy", "math", "cmath", "builtins", "_operator", "")
 
 
 def _check_parameters(rule: Rule, name: str) -> None:
@@ -331,6 +331,31 @@ def expands(
         return body
 
     return register
+
+
+_TEXTS: dict[Any, Callable[..., Any]] = {}
+
+
+def text(*funcs: Callable[..., Any]) -> Callable[[Body], Body]:
+    """Say what a function computes, for compiled code, where numba does not have it.
+
+    The body is written out there; its value may differ in the last digit.  Python itself keeps calling the function.
+    """
+
+    def register(body: Body) -> Body:
+        _TEXTS.update(dict.fromkeys(funcs, body))
+        return body
+
+    return register
+
+
+def text_of(func: Callable[..., Any]) -> Callable[..., Any] | None:
+    """What a function computes, written with functions that have a compiled form; a formula (`expands`) is such."""
+    found = _TEXTS.get(func)
+    if found is None:
+        rule = rule_of(func)
+        return rule.body if rule is not None and rule.kind == "expands" else None
+    return found
 
 
 def inactive(*funcs: Callable[..., Any]) -> None:

@@ -1,11 +1,12 @@
-"""Python functions that have rules of their own, written out where compiled code would call them."""
+"""Functions that compiled code cannot call, written out: those of users that have rules, and those that have texts."""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from types import FunctionType
+from typing import Any
 
 from tapegen.errors import TapegenError
 from tapegen.frontend.lower import inline_call
@@ -29,23 +30,29 @@ from tapegen.ir.nodes import (
     Var,
     While,
 )
-from tapegen.ir.types import BOOL
+from tapegen.ir.types import BOOL, Type
+from tapegen.rules.registry import text_of
 from tapegen.transform.expand import placed
-
-_CONDITIONAL = frozenset({ops.and_, ops.or_, ops.ifelse})
+from tapegen.transform.nests.scalars import OPERATIONS
+from tapegen.transform.nests.tables import FILL, LAZY, REWRITE, SCALAR, SEVERAL
 
 
 def written_out(function: Function) -> Function:
-    """The same program without calls of the user's functions; those that cannot be written out stay."""
-    if not any(_is_own(part) for stmt in rewrite.statements(function.body) for part in _calls(stmt)):
+    """The same program without such calls; those that cannot be written out stay."""
+    if not any(_body_of(part) for stmt in rewrite.statements(function.body) for part in _calls(stmt)):
         return function
     used = {param.name for param in function.params} | {name for name, _ in function.globals} | {function.name}
     used |= {var.name for stmt in rewrite.statements(function.body) for var in rewrite.defines(stmt)}
     return replace(function, body=_block(function.body, NameSupply(used)))
 
 
-def _is_own(call: Call) -> bool:
-    return isinstance(call.func, FunctionType) and own_rule(call.func) is not None
+def _body_of(call: Call) -> Callable[..., Any] | None:
+    """What is written out in the place of a call."""
+    func: Any = call.func
+    if isinstance(func, Function) or any(func in table for table in (OPERATIONS, SCALAR, LAZY, FILL, SEVERAL, REWRITE)):
+        return None
+    own = own_rule(func)
+    return func if own is not None and isinstance(func, FunctionType) and own.kind != "expands" else text_of(func)
 
 
 def _calls(stmt: Stmt) -> Iterator[Call]:
@@ -58,7 +65,7 @@ def _block(block: Block, names: NameSupply) -> Block:
     for stmt in block:
         inner = tuple(_block(part, names) for part in rewrite.blocks(stmt))
         new = rewrite.with_blocks(stmt, inner) if inner else stmt
-        if any(map(_is_own, _calls(stmt))):
+        if any(map(_body_of, _calls(stmt))):
             before, new = _apart(new, names)
             if isinstance(new, While):  # the test is worked out on every trip
                 leave = If(Call(operator.not_, (new.test,), (), BOOL), (Break(stmt.origin),), (), stmt.origin)
@@ -70,39 +77,80 @@ def _block(block: Block, names: NameSupply) -> Block:
 
 
 def _apart(stmt: Stmt, names: NameSupply) -> tuple[list[Stmt], Stmt]:
-    """The calls of a statement in front of it, innermost first; what runs on a condition stays where it is."""
-    before: list[Stmt] = []
+    """The calls of a statement in front of it, innermost first, those that run on a condition under that condition."""
+    out = _Out(names, stmt, [])
+    match stmt:
+        case Assign(_, value):
+            stmt = replace(stmt, value=out.moved(value))
+        case If(test) | While(test):
+            stmt = replace(stmt, test=out.moved(test))
+        case Store(value=value):
+            stmt = replace(stmt, value=out.moved(value))
+        case Return(values):
+            stmt = replace(stmt, values=tuple(map(out.moved, values)))
+    return out.before, stmt
 
-    def moved(expr: Expr) -> Expr:
+
+@dataclass(frozen=True, slots=True)
+class _Out:
+    """Where the calls of one statement are written out."""
+
+    names: NameSupply
+    stmt: Stmt
+    before: list[Stmt]
+
+    def moved(self, expr: Expr) -> Expr:
+        """An expression without the calls that are written out."""
         if isinstance(expr, Tuple):
-            return Tuple(tuple(map(moved, expr.items)))
+            return Tuple(tuple(map(self.moved, expr.items)))
         if not isinstance(expr, Call):
             return expr
-        if expr.func in _CONDITIONAL:
-            return replace(expr, args=(moved(expr.args[0]), *expr.args[1:]))
+        if expr.func in (ops.and_, ops.or_, ops.ifelse) and any(map(_has_calls, expr.args[1:])):
+            return self._conditional(expr)
         call = replace(
-            expr, args=tuple(map(moved, expr.args)), kwargs=tuple((name, moved(value)) for name, value in expr.kwargs)
+            expr,
+            args=tuple(map(self.moved, expr.args)),
+            kwargs=tuple((name, self.moved(value)) for name, value in expr.kwargs),
         )
-        found = _value_of(call, names, stmt) if _is_own(call) else None
+        body = _body_of(call)
+        found = _value_of(call, body, self.names, self.stmt) if body is not None else None
         if found is None:
             return call
         block, value = found
-        before.extend(block)
+        self.before.extend(block)
         return value
 
-    match stmt:
-        case Assign(_, value):
-            stmt = replace(stmt, value=moved(value))
-        case If(test) | While(test):
-            stmt = replace(stmt, test=moved(test))
-        case Store(value=value):
-            stmt = replace(stmt, value=moved(value))
-        case Return(values):
-            stmt = replace(stmt, values=tuple(map(moved, values)))
-    return before, stmt
+    def _conditional(self, expr: Call) -> Expr:
+        """`a and b`, `a or b` or `b if a else c` as a branch."""
+        first, *rest = expr.args
+        test = self._named(self.moved(first), BOOL)
+        if expr.func is ops.ifelse:
+            sides = (rest[0], rest[1])
+        else:
+            more = rest[0] if len(rest) == 1 else Call(expr.func, tuple(rest), (), expr.type)
+            sides = (more, test) if expr.func is ops.and_ else (test, more)
+        result = Var(self.names.fresh(TEMPORARY), expr.type)
+        blocks = []
+        for side in sides:
+            inner = _Out(self.names, self.stmt, [])
+            value = inner.moved(side)
+            blocks.append((*inner.before, Assign((result,), value, self.stmt.origin)))
+        self.before.append(If(test, blocks[0], blocks[1], self.stmt.origin))
+        return result
+
+    def _named(self, expr: Expr, type_: Type) -> Expr:
+        if isinstance(expr, Var | Const):
+            return expr
+        var = Var(self.names.fresh(TEMPORARY), type_)
+        self.before.append(Assign((var,), expr, self.stmt.origin))
+        return var
 
 
-def _value_of(call: Call, names: NameSupply, stmt: Stmt) -> tuple[Block, Expr] | None:
+def _has_calls(expr: Expr) -> bool:
+    return any(isinstance(part, Call) and _body_of(part) is not None for part in rewrite.subexpressions(expr))
+
+
+def _value_of(call: Call, body: Callable[..., Any], names: NameSupply, stmt: Stmt) -> tuple[Block, Expr] | None:
     """The statements of a call that is written out and its value; None where that cannot be done."""
     arguments: list[Stmt] = []
 
@@ -116,14 +164,16 @@ def _value_of(call: Call, names: NameSupply, stmt: Stmt) -> tuple[Block, Expr] |
     args = tuple(map(atom, call.args))
     kwargs = {name: atom(value) for name, value in call.kwargs}
     try:
-        block, value = inline_call(call.func, args, kwargs, names, rules=False)
+        block, value = inline_call(body, args, kwargs, names, rules=False)
     except TapegenError:
         return None
     expr = _expression(value)
     if expr is None:
         return None
-    result = [] if isinstance(expr, Tuple) else [Assign((Var(names.fresh(TEMPORARY), call.type),), expr, stmt.origin)]
-    return (*arguments, *placed(block, stmt), *result), result[0].targets[0] if result else expr
+    if isinstance(expr, Tuple):
+        return _block((*arguments, *placed(block, stmt)), names), expr
+    result = Var(names.fresh(TEMPORARY), call.type)
+    return _block((*arguments, *placed(block, stmt), Assign((result,), expr, stmt.origin)), names), result
 
 
 def _expression(value: Abstract) -> Expr | None:

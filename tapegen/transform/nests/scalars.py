@@ -537,7 +537,7 @@ _MATH = (
     *(math.sqrt, math.exp, math.exp2, math.expm1, math.log, math.log2, math.log10, math.log1p, math.cbrt),
     *(math.sin, math.cos, math.tan, math.asin, math.acos, math.atan, math.atan2, math.sinh, math.cosh, math.tanh),
     *(math.asinh, math.acosh, math.atanh, math.hypot, math.fmod, math.gamma, math.lgamma, math.erf, math.erfc),
-    *(math.copysign, math.degrees, math.radians, math.fabs, math.ldexp),
+    *(math.copysign, math.degrees, math.radians, math.fabs, math.ldexp, math.nextafter),
 )
 
 OPERATIONS: dict[Any, Operation] = {
