@@ -60,8 +60,6 @@ class Parsed:
         The plain Python function.
     file : str
         The file name that spans use.
-    signature : inspect.Signature
-        Of the code itself, whatever `__signature__` says.
     locals : frozenset of str
         Names bound by the function (`bound_names` gives those of inner functions).
     freevars : frozenset of str
@@ -75,12 +73,16 @@ class Parsed:
     tree: gast.FunctionDef
     func: FunctionType
     file: str
-    signature: inspect.Signature
     locals: frozenset[str]
     freevars: frozenset[str]
     text: str
     text_hash: str
     _located: Located
+
+    @property
+    def signature(self) -> inspect.Signature:
+        """Of the code itself, whatever `__signature__` says."""
+        return _signature(self.func)
 
     def span(self, node: gast.AST) -> Span:
         """The place of a node: all of a simple statement or expression, the header of a compound statement."""
@@ -171,7 +173,6 @@ def parse_function(func: FunctionType) -> Parsed:
         tree=tree.tree,
         func=func,
         file=tree.located.file,
-        signature=_signature(func),
         locals=tree.locals,
         freevars=frozenset(func.__code__.co_freevars),
         text=tree.text,

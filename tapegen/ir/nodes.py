@@ -8,6 +8,22 @@ from dataclasses import dataclass, field
 from tapegen.errors import Span
 from tapegen.ir.types import BOOL, FLOAT, INT, STATIC, Scalar, TupleOf, Type
 
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """Room for what `rewrite` finds out about a node once: the Vars that it mentions.  No part of its value."""
+
+    mentioned: frozenset[Var] | None = field(init=False, default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RememberedBlocks:
+    """The same for a statement: the Vars that it reads and assigns, nested statements included."""
+
+    mentioned: frozenset[Var] | None = field(init=False, default=None, repr=False)
+    assigned: frozenset[Var] | None = field(init=False, default=None, repr=False)
+
+
 # ---- expressions ---------------------------------------------------------------------------------------------------
 
 
@@ -45,7 +61,7 @@ _CONST_TYPES: dict[type, Type] = {bool: BOOL, int: INT, float: FLOAT, complex: S
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class Call(Remembered):
     """`func(*args, **kwargs)`.
 
     `func` is the Python object itself: `operator.mul` for `a * b`, `np.sin`, `math.exp`, `abs`, or one of the marker
@@ -60,7 +76,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Tuple:
+class Tuple(Remembered):
     """A tuple display: shape arguments, sequences given to np.stack, several results."""
 
     items: tuple[Expr, ...]
@@ -71,7 +87,7 @@ class Tuple:
 
 
 @dataclass(frozen=True, slots=True)
-class Slice:
+class Slice(Remembered):
     """`lo:hi:step` inside an index; None where the source leaves a part out."""
 
     lo: Expr | None = None
@@ -80,7 +96,7 @@ class Slice:
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class Load(Remembered):
     """`array[index]`.
 
     `index` items are Slice, Const(None) for a new axis, integer scalars, or integer/boolean array Vars.  Ellipsis is
@@ -100,7 +116,7 @@ Index = Expr | Slice
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Assign:
+class Assign(RememberedBlocks):
     """`target = value`; several targets take the items of a tuple value at once (swap, divmod)."""
 
     targets: tuple[Var, ...]
@@ -109,7 +125,7 @@ class Assign:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Store:
+class Store(RememberedBlocks):
     """`array[index] = value`, or `+=` with `accumulate`.  An empty index means the whole array (or 0-d cell).
 
     With a repeated integer-array index `accumulate` adds every occurrence (`np.add.at`).
@@ -123,7 +139,7 @@ class Store:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Effect:
+class Effect(RememberedBlocks):
     """A call made for its effect alone: `print(...)`, `ops.append(list, value)`."""
 
     call: Call
@@ -131,7 +147,7 @@ class Effect:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class If:
+class If(RememberedBlocks):
     test: Expr
     body: Block
     orelse: Block = ()
@@ -139,7 +155,7 @@ class If:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class For:
+class For(RememberedBlocks):
     """`for target in range(start, stop, step)`.  `step` is a Const unless the user computed it."""
 
     target: Var
@@ -151,24 +167,24 @@ class For:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class While:
+class While(RememberedBlocks):
     test: Expr
     body: Block
     origin: Span | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Break:
+class Break(RememberedBlocks):
     origin: Span | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Continue:
+class Continue(RememberedBlocks):
     origin: Span | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Return:
+class Return(RememberedBlocks):
     """The last statement of a function, and nowhere else."""
 
     values: tuple[Expr, ...]
@@ -176,7 +192,7 @@ class Return:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Raise:
+class Raise(RememberedBlocks):
     """`raise exception(message)`; the message is printed as it stands in the source."""
 
     exception: type[BaseException]
@@ -185,7 +201,7 @@ class Raise:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Push:
+class Push(RememberedBlocks):
     """Sweep only: record `value` on `tape`."""
 
     tape: str
@@ -194,7 +210,7 @@ class Push:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pop:
+class Pop(RememberedBlocks):
     """Sweep only: take back what `Push` recorded, last in first out."""
 
     target: Var
@@ -203,7 +219,7 @@ class Pop:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Comment:
+class Comment(RememberedBlocks):
     """A comment line of the generated text."""
 
     text: str

@@ -23,6 +23,7 @@ from tapegen.ir.nodes import (
     Pop,
     Push,
     Raise,
+    Remembered,
     Return,
     Slice,
     Stmt,
@@ -57,15 +58,15 @@ def shape_only_argument(func: Any) -> int | None:
 
 def parts(node: Any) -> tuple[Any, ...]:
     """The immediate sub-expressions of an expression or index item."""
-    match node:
-        case Call(_, args, kwargs):
-            return (*args, *(value for _, value in kwargs))
-        case Tuple(items):
-            return items
-        case Load(array, index):
-            return (array, *index)
-        case Slice(lo, hi, step):
-            return tuple(part for part in (lo, hi, step) if part is not None)
+    kind = type(node)
+    if kind is Call:
+        return (*node.args, *(value for _, value in node.kwargs)) if node.kwargs else node.args
+    if kind is Load:
+        return (node.array, *node.index)
+    if kind is Tuple:
+        return node.items
+    if kind is Slice:
+        return tuple(part for part in (node.lo, node.hi, node.step) if part is not None)
     return ()
 
 
@@ -78,9 +79,27 @@ def subexpressions(node: Any) -> Iterator[Any]:
         work.extend(parts(found))
 
 
-def free_vars(node: Any) -> set[Var]:
+def free_vars(node: Any) -> frozenset[Var]:
     """Every Var an expression or index item mentions."""
-    return {part for part in subexpressions(node) if isinstance(part, Var)}
+    if isinstance(node, Var):
+        return frozenset((node,))
+    if not isinstance(node, Remembered):
+        return frozenset()
+    if node.mentioned is None:
+        found: set[Var] = set()
+        work = list(parts(node))
+        while work:  # trees may be deeper than Python's stack
+            part = work.pop()
+            if isinstance(part, Var):
+                found.add(part)
+            elif isinstance(part, Remembered):
+                if part.mentioned is not None:
+                    found |= part.mentioned
+                else:
+                    work.extend(parts(part))
+        object.__setattr__(node, "mentioned", frozenset(found))
+        assert node.mentioned is not None
+    return node.mentioned
 
 
 def loads(node: Any) -> list[Load]:
@@ -129,11 +148,11 @@ def whole_reads(node: Any) -> set[Var]:
 
 def headers(stmt: Stmt) -> tuple[Any, ...]:
     """The expressions and index items that a statement itself evaluates (nested blocks excluded)."""
+    if isinstance(stmt, Assign | Push):
+        return (stmt.value,)
+    if isinstance(stmt, Store):
+        return (stmt.array, *stmt.index, stmt.value)
     match stmt:
-        case Assign(_, value):
-            return (value,)
-        case Store(array, index, value):
-            return (array, *index, value)
         case Effect(call):
             return (call,)
         case If(test) | While(test):
@@ -144,37 +163,56 @@ def headers(stmt: Stmt) -> tuple[Any, ...]:
             return values
         case Raise(_, message):
             return message
-        case Push(_, value):
-            return (value,)
     return ()
 
 
 def blocks(stmt: Stmt) -> tuple[Block, ...]:
     """The nested blocks of a statement."""
-    match stmt:
-        case If(_, body, orelse):
-            return (body, orelse)
-        case For() | While():
-            return (stmt.body,)
+    if isinstance(stmt, For | While):
+        return (stmt.body,)
+    if isinstance(stmt, If):
+        return (stmt.body, stmt.orelse)
     return ()
 
 
 def statements(block: Block) -> Iterator[Stmt]:
     """Every statement of a block, nested ones included, in order of the text."""
-    for stmt in block:
+    work = list(reversed(block))
+    while work:
+        stmt = work.pop()
         yield stmt
-        for inner in blocks(stmt):
-            yield from statements(inner)
+        if isinstance(stmt, For | While):
+            work.extend(reversed(stmt.body))
+        elif isinstance(stmt, If):
+            work.extend(reversed(stmt.orelse))
+            work.extend(reversed(stmt.body))
 
 
 def defines(stmt: Stmt) -> tuple[Var, ...]:
     """The Vars a statement itself assigns."""
-    match stmt:
-        case Assign(targets):
-            return targets
-        case For(target) | Pop(target):
-            return (target,)
+    if isinstance(stmt, Assign):
+        return stmt.targets
+    if isinstance(stmt, For | Pop):
+        return (stmt.target,)
     return ()
+
+
+def reads(stmt: Stmt) -> frozenset[Var]:
+    """The Vars that a statement mentions in its expressions, nested statements included."""
+    if stmt.mentioned is None:
+        found = frozenset().union(*map(free_vars, headers(stmt)), *(reads(s) for block in blocks(stmt) for s in block))
+        object.__setattr__(stmt, "mentioned", found)
+        assert stmt.mentioned is not None
+    return stmt.mentioned
+
+
+def assigns(stmt: Stmt) -> frozenset[Var]:
+    """The Vars that a statement assigns, nested statements included."""
+    if stmt.assigned is None:
+        found = frozenset(defines(stmt)).union(*(assigns(inner) for block in blocks(stmt) for inner in block))
+        object.__setattr__(stmt, "assigned", found)
+        assert stmt.assigned is not None
+    return stmt.assigned
 
 
 # ---- rewriting -------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ keyword that the body leaves out (`where=`, `out=`) is refused where it is used.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -68,7 +69,7 @@ class Rule:
 
     def reads(self, name: str) -> bool:
         """Whether the body declares the keyword `name` ("out" or "out_bar")."""
-        return self.body is not None and name in inspect.signature(self.body).parameters
+        return self.body is not None and name in signature_of(self.body).parameters
 
 
 _RULES: dict[Any, Rule] = {}
@@ -83,6 +84,12 @@ def _load_awaited() -> bool:
     for module in ready:
         import_module(_AWAITED.pop(module))
     return bool(ready)
+
+
+@functools.cache
+def signature_of(body: Callable[..., Any]) -> inspect.Signature:
+    """The parameters of the body of a rule."""
+    return inspect.signature(body)
 
 
 def fixed(value: Any) -> Callable[[Any], Any]:
@@ -147,7 +154,7 @@ def _is_own(func: Any) -> bool:
 
 def _check_parameters(rule: Rule, name: str) -> None:
     """The parameters of a body are those of its function, and the keywords that its kind gets."""
-    parameters = inspect.signature(rule.body).parameters  # type: ignore[arg-type]
+    parameters = signature_of(rule.body).parameters
     unknown = [wrt for wrt in rule.wrt if wrt not in parameters]
     if unknown:
         raise BadArgument(
@@ -193,7 +200,7 @@ def _check_pushforward(rule: Rule) -> None:
     assert rule.pushforward is not None
     name = getattr(rule.func, "__name__", repr(rule.func))
     known = {"out", *(f"{wrt}_dot" for wrt in rule.wrt)}
-    for p in inspect.signature(rule.pushforward).parameters.values():
+    for p in signature_of(rule.pushforward).parameters.values():
         if p.kind is p.KEYWORD_ONLY and p.default is p.empty and p.name not in known:
             raise BadArgument(
                 f"the pushforward of {name} has a keyword {p.name!r} that nothing is given for.",
@@ -203,7 +210,7 @@ def _check_pushforward(rule: Rule) -> None:
 
 def positional_names(body: Callable[..., Any]) -> list[str]:
     """The parameters of a body that stand for arguments of its function by position."""
-    return [p.name for p in inspect.signature(body).parameters.values() if p.kind is not p.KEYWORD_ONLY]
+    return [p.name for p in signature_of(body).parameters.values() if p.kind is not p.KEYWORD_ONLY]
 
 
 def wrong_count(rule: Rule, count: int) -> tuple[str, str] | None:
@@ -212,7 +219,7 @@ def wrong_count(rule: Rule, count: int) -> tuple[str, str] | None:
     name = getattr(rule.func, "__name__", repr(rule.func))
     found = f"the rule of {name} gives {count} {'derivative' if count == 1 else 'derivatives'}"
     if rule.kind == "partials":
-        parameters = inspect.signature(rule.body).parameters.values()
+        parameters = signature_of(rule.body).parameters.values()
         needed = [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY and p.default is p.empty]
         if len(needed) <= count <= len(positional_names(rule.body)):
             return None
@@ -293,7 +300,7 @@ def pullback(
     """
 
     def register(body: Callable[..., Any]) -> Callable[..., Any]:
-        first = next(iter(inspect.signature(body).parameters))
+        first = next(iter(signature_of(body).parameters))
         names = (first,) if wrt is None else (wrt,) if isinstance(wrt, str) else wrt
 
         def pushforward(tangent: Callable[..., Any]) -> Callable[..., Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import operator
 from collections import Counter
@@ -20,7 +19,7 @@ from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import Assign, Block, Call, Const, Effect, Expr, Load, Raise, Stmt, Store, Tuple, Var
 from tapegen.ir.text import callable_text
 from tapegen.ir.types import Scalar
-from tapegen.rules.registry import Rule, positional_names, rule_of, wrong_count
+from tapegen.rules.registry import Rule, positional_names, rule_of, signature_of, wrong_count
 
 _RAISES_INSTEAD = frozenset({operator.truediv, math.log, math.log2, math.log10, math.log1p, math.exp, math.atanh})
 """Functions of Python floats that raise where a partial derivative would not be finite."""
@@ -68,7 +67,7 @@ def local_partials(
     if without:
         raise _no_derivative(call, without[0], stmt)
     wanted: list[tuple[Var, Expr]] = []
-    for name, partial in zip(inspect.signature(rule.body).parameters, partials, strict=False):
+    for name, partial in zip(signature_of(rule.body).parameters, partials, strict=False):
         arg = bound.get(name)
         expr = expression_of(partial)
         if arg is not None and expr is not None and not build.is_const(expr, 0.0) and active(arg):
@@ -166,7 +165,7 @@ def expression_of(value: Abstract) -> Expr | None:
 def bind_arguments(body: Callable[..., Any], call: Call, stmt: Stmt) -> dict[str, Expr]:
     """The arguments of a call by the names that the rule body gives them, in the order of its parameters."""
     try:
-        bound = inspect.signature(body).bind_partial(*call.args, **dict(call.kwargs)).arguments
+        bound = signature_of(body).bind_partial(*call.args, **dict(call.kwargs)).arguments
     except TypeError as error:
         raise MissingRule(
             f"{call.func.__name__} has no derivative rule for these arguments ({error})", "Leave them out.", stmt.origin

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import replace
 
 import numpy as np
@@ -113,35 +113,53 @@ def without_last(block: Block, live_out: Set[Var], shared: Groups) -> Block:
 
     Not for a sweep in which the user's own statements may raise.
     """
-    return _without_last(block, set(live_out), Aliases(block, shared))
+    aliases = Aliases(block, shared)
+    return _without_last(block, _Read(aliases, live_out), aliases)
 
 
-def _without_last(block: Block, read: set[Var], aliases: Aliases) -> Block:
+class _Read:
+    """Names that are read after a place, and the arrays behind them."""
+
+    def __init__(self, aliases: Aliases, names: Iterable[Var]) -> None:
+        self.aliases = aliases
+        self.names: set[Var] = set()
+        self.roots: set[Var] = set()
+        self.add(names)
+
+    def copy(self) -> _Read:
+        new = _Read(self.aliases, ())
+        new.names, new.roots = set(self.names), set(self.roots)
+        return new
+
+    def add(self, names: Iterable[Var]) -> None:
+        for var in names:
+            if var not in self.names:
+                self.names.add(var)
+                if isinstance(var.type, Array | ListOf):
+                    self.roots.add(self.aliases.root(var))
+
+
+def _without_last(block: Block, read: _Read, aliases: Aliases) -> Block:
     """`read` holds what is read after the block, and in the end also what the block reads."""
     out: list[Stmt] = []
     for stmt in reversed(block):
         new = stmt
         match stmt:
-            case Store(array) if aliases.is_local(array) and aliases.root(array) not in {
-                aliases.root(var) for var in read if isinstance(var.type, Array | ListOf)
-            }:
+            case Store(array) if aliases.is_local(array) and aliases.root(array) not in read.roots:
                 continue
-            case Assign(targets, value) if read.isdisjoint(targets) and is_pure(value):
+            case Assign(targets, value) if read.names.isdisjoint(targets) and is_pure(value):
                 continue
             case If(_, body, orelse):
-                ends = (set(read), set(read))
+                ends = (read.copy(), read.copy())
                 parts = tuple(_without_last(part, end, aliases) for part, end in zip((body, orelse), ends, strict=True))
                 if not any(_acts(part) for part in parts):
                     continue
-                read |= ends[0] | ends[1]
+                read.add(ends[0].names)
+                read.add(ends[1].names)
                 if any(a is not b for a, b in zip(parts, (body, orelse), strict=True)):
                     new = rewrite.with_blocks(stmt, parts)
         out.append(new)
-        for inner in rewrite.statements((new,)):
-            for header in rewrite.headers(inner):
-                read |= rewrite.free_vars(header)
-            if isinstance(inner, Store):
-                read.add(inner.array)
+        read.add(rewrite.reads(new))
     out.reverse()
     return tuple(out) if len(out) != len(block) or any(a is not b for a, b in zip(out, block, strict=True)) else block
 

@@ -6,7 +6,6 @@ place has a tangent place, a view a view of that (a *shadow view*), a run-time l
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 
 import numpy as np
@@ -32,7 +31,7 @@ from tapegen.ir.nodes import (
     Var,
 )
 from tapegen.ir.types import Array, ListOf, Scalar, Type
-from tapegen.rules.registry import Rule
+from tapegen.rules.registry import Rule, signature_of
 from tapegen.transform.applied import (
     bind_arguments,
     expression_of,
@@ -333,7 +332,7 @@ class _Pusher:
                 extra[f"{name}_dot"] = zero
             else:
                 extra[f"{name}_dot"] = self.tangent(arg)
-        declared = inspect.signature(rule.pushforward).parameters
+        declared = signature_of(rule.pushforward).parameters
         if "out" in declared:
             extra["out"] = targets[0] if len(targets) == 1 else Tuple(targets)
         extra = {name: value for name, value in extra.items() if name in declared}

@@ -105,7 +105,7 @@ class Moves:
             here = stmts[j]
             if isinstance(here, Assign) and here.targets == (stmt.value,):
                 return here.value == stmt.targets[0]
-            changed = {var for inner in rewrite.statements((here,)) for var in rewrite.defines(inner)}
+            changed = rewrite.assigns(here)
             if stmt.value in changed or stmt.targets[0] in changed:
                 return False
         return False
@@ -167,9 +167,9 @@ class Moves:
         for before in block[:k]:
             if any(self._touches(before, target) for target in stmt.targets):
                 return False
+            if not read.isdisjoint(rewrite.assigns(before)):
+                return False
             for inner in rewrite.statements((before,)):
-                if not read.isdisjoint(rewrite.defines(inner)):
-                    return False
                 if isinstance(inner, Effect) or (isinstance(inner, Store) and self.aliases.root(inner.array) in places):
                     return False
         return True
@@ -190,10 +190,11 @@ class Moves:
             return False
         if isinstance(value, Var):
             for j in range(k + 1, last + 1):
-                assigned = {var for inner in rewrite.statements((stmts[j],)) for var in rewrite.defines(inner)}
-                if value in assigned and not (j == last and isinstance(stmts[j], Assign)):
+                if value in rewrite.assigns(stmts[j]) and not (j == last and isinstance(stmts[j], Assign)):
                     return False
-        stmts[k + 1 : last + 1] = rewrite.substitute_block(tuple(stmts[k + 1 : last + 1]), {target: value})
+        for j in range(k + 1, last + 1):
+            if target in rewrite.reads(stmts[j]):
+                (stmts[j],) = rewrite.substitute_block((stmts[j],), {target: value})
         if isinstance(value, Var):
             self.reads[value] += self.reads[target] - 1
         del stmts[k]
@@ -210,10 +211,13 @@ class Moves:
 
     @staticmethod
     def _count(stmt: Stmt, var: Var) -> int:
+        if var not in rewrite.reads(stmt):
+            return 0
         return sum(
             part == var
             for inner in rewrite.statements((stmt,))
             for header in rewrite.headers(inner)
+            if var in rewrite.free_vars(header)
             for part in rewrite.subexpressions(header)
         )
 
@@ -246,14 +250,12 @@ class Moves:
                 return self._nest_into(stmts, k, j)
             if isinstance(here, Comment):
                 continue
-            for inner in rewrite.statements((here,)):
-                if any(var in inputs for var in rewrite.defines(inner)):
+            if target in rewrite.reads(here) or not inputs.isdisjoint(rewrite.assigns(here)):
+                return False
+            for inner in rewrite.statements((here,)) if arrays else ():
+                if isinstance(inner, Effect):
                     return False
                 if isinstance(inner, Store) and self.aliases.root(inner.array) in arrays:
-                    return False
-                if isinstance(inner, Effect) and arrays:
-                    return False
-                if any(target in rewrite.free_vars(header) for header in rewrite.headers(inner)):
                     return False
         return False
 
@@ -308,16 +310,18 @@ class Moves:
                 mergeable = start is not None and self._joinable(stmts, start, k, value, target)
             if start is None or not mergeable:
                 continue
-            section = rewrite.rename_block(tuple(stmts[start:k]), {value: target})
-            stmts[start:k] = section
+            for j in range(start, k):
+                if self._touches(stmts[j], value):
+                    (stmts[j],) = rewrite.rename_block((stmts[j],), {value: target})
             rest = [(t, v) for n, (t, v) in enumerate(zip(stmt.targets, values, strict=True)) if n != position]
+            for j in range(k + 1, len(stmts)):
+                if value in rewrite.reads(stmts[j]):
+                    (stmts[j],) = rewrite.substitute_block((stmts[j],), {value: target})
             if not rest:
-                tail = stmts[k + 1 :]
-                stmts[k:] = rewrite.substitute_block(tuple(tail), {value: target})
+                del stmts[k]
             else:
                 targets, items = tuple(t for t, _ in rest), tuple(v for _, v in rest)
                 stmts[k] = Assign(targets, items[0] if len(items) == 1 else Tuple(items), stmt.origin)
-                stmts[k + 1 :] = rewrite.substitute_block(tuple(stmts[k + 1 :]), {value: target})
             self.assigns[value] -= 1
             return True
         return False
@@ -336,8 +340,8 @@ class Moves:
     def _join(self, stmts: list[Stmt], k: int, value: Var) -> int | None:
         """The If before `stmts[k]` whose branches make all assignments of `value`."""
         for j in range(k - 1, -1, -1):
-            made = sum(rewrite.defines(inner).count(value) for inner in rewrite.statements((stmts[j],)))
-            if made:
+            if value in rewrite.assigns(stmts[j]):
+                made = sum(rewrite.defines(inner).count(value) for inner in rewrite.statements((stmts[j],)))
                 return j if isinstance(stmts[j], If) and made == self.assigns[value] else None
         return None
 
@@ -348,7 +352,7 @@ class Moves:
             return False
         return not any(self._touches(stmt, target) for stmt in stmts[start + 1 : k]) and not (
             any(self._count(stmt, value) for stmt in stmts[k + 1 :])
-            and any(target in rewrite.defines(inner) for inner in rewrite.statements(tuple(stmts[k + 1 :])))
+            and any(target in rewrite.assigns(stmt) for stmt in stmts[k + 1 :])
         )
 
     def _touched_after(self, block: Iterable[Stmt], value: Var, target: Var, assigned: bool = False) -> bool | None:
@@ -356,7 +360,7 @@ class Moves:
         for stmt in block:
             inner = rewrite.blocks(stmt)
             if not inner or isinstance(stmt, For | While):
-                here = any(value in rewrite.defines(part) for part in rewrite.statements((stmt,)))
+                here = value in rewrite.assigns(stmt)
                 if (assigned and self._touches(stmt, target)) or (here and (inner or target in rewrite.defines(stmt))):
                     return None
                 assigned |= here
@@ -371,32 +375,21 @@ class Moves:
 
     @staticmethod
     def _touches(stmt: Stmt, var: Var) -> bool:
-        return any(
-            var in rewrite.defines(inner) or any(var in rewrite.free_vars(header) for header in rewrite.headers(inner))
-            for inner in rewrite.statements((stmt,))
-        )
+        return var in rewrite.reads(stmt) or var in rewrite.assigns(stmt)
 
     def _mergeable(self, stmts: list[Stmt], start: int, k: int, value: Var, target: Var) -> bool:
         # every read of the value lies in this block, after its definition
         found = sum(self._count(stmt, value) for stmt in stmts[start:])
         if found != self.reads[value] or self._count(stmts[start], value):  # also what it held before, as a parameter
             return False
-        for stmt in stmts[start:k]:
-            for inner in rewrite.statements((stmt,)):
-                if inner is stmts[start]:
-                    if len(inner.targets) > 1 and target in inner.targets:  # type: ignore[union-attr]
-                        return False
-                    continue
-                if target in rewrite.defines(inner):
-                    return False
-                if any(target in rewrite.free_vars(header) for header in rewrite.headers(inner)):
-                    return False
+        if len(stmts[start].targets) > 1 and target in stmts[start].targets:  # type: ignore[union-attr]
+            return False
+        if any(self._touches(stmt, target) for stmt in stmts[start + 1 : k]):
+            return False
         # after the move nothing may give the target another value while the old name is still read
-        for stmt in stmts[k + 1 :]:
-            for inner in rewrite.statements((stmt,)):
-                if target in rewrite.defines(inner) and any(self._count(rest, value) for rest in stmts[k + 1 :]):
-                    return False
-        return True
+        rest = stmts[k + 1 :]
+        again = any(target in rewrite.assigns(stmt) for stmt in rest)
+        return not (again and any(value in rewrite.reads(stmt) for stmt in rest))
 
 
 def _without(block: Block, k: int) -> Block:

@@ -274,8 +274,11 @@ class _Reverser(Cotangents):
         inside = {id(self.scopes.body[stmt]), id(self.scopes.orelse[stmt])}
         return {
             var
-            for var, assigns in self.scopes.assigns.items()
-            if all(any(id(scope) in inside for scope in self.scopes.at[assign].chain()) for assign in assigns)
+            for var in rewrite.assigns(stmt) & self.scopes.assigns.keys()
+            if all(
+                any(id(scope) in inside for scope in self.scopes.at[assign].chain())
+                for assign in self.scopes.assigns[var]
+            )
             and not any(id(scope) in inside for scope in self.scopes.owner[var].chain())
         }
 

@@ -163,6 +163,7 @@ class Memory:
 
     def __init__(self, function: Function) -> None:
         self._leader: dict[Var, Var] = {}
+        self._shared: set[Var] = set()
         self._effects: dict[Stmt, Effects] = {}
         self._made: dict[Var, list[Stmt]] = {}
         self.uses: dict[Var, int] = {}  # how often an array is mentioned
@@ -200,8 +201,7 @@ class Memory:
     def own(self, var: Var) -> Stmt | None:
         """The one statement that makes an array, if no other name shares its memory."""
         made = self._made.get(var, [])
-        shared = var in self._leader or var in self._leader.values()
-        return made[0] if len(made) == 1 and not shared else None
+        return made[0] if len(made) == 1 and var not in self._shared else None
 
     def effects(self, stmt: Stmt) -> Effects:
         """What a statement reads, assigns and stores into."""
@@ -213,6 +213,7 @@ class Memory:
         a, b = self.group(a), self.group(b)
         if a != b:
             self._leader[a] = b
+            self._shared |= {a, b}
 
 
 def _is_place(var: Var) -> bool:

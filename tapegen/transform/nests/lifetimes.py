@@ -56,7 +56,10 @@ class _Lives:
 
     def _lives_elsewhere(self, var: Var, life: Block) -> bool:
         """Whether a name is made more often than at the start of a life and in it."""
-        return self.made[var] > 1 + sum(var in rewrite.defines(stmt) for stmt in rewrite.statements(life))
+        if self.made[var] == 1:
+            return False
+        again = tuple(stmt for stmt in life if var in rewrite.assigns(stmt))
+        return self.made[var] > 1 + sum(var in rewrite.defines(stmt) for stmt in rewrite.statements(again))
 
     def _statement(self, stmt: Stmt, live: set[Var]) -> tuple[Stmt, set[Var], bool]:
         reads = _arrays_read(stmt)
