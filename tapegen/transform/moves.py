@@ -250,7 +250,9 @@ class Moves:
                 return self._nest_into(stmts, k, j)
             if isinstance(here, Comment):
                 continue
-            if target in rewrite.reads(here) or not inputs.isdisjoint(rewrite.assigns(here)):
+            if target in rewrite.reads(here):
+                return False
+            if not inputs.isdisjoint(rewrite.assigns(here)):
                 return False
             for inner in rewrite.statements((here,)) if arrays else ():
                 if isinstance(inner, Effect):

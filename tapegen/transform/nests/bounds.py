@@ -24,6 +24,7 @@ from tapegen.ir.types import INT, Array
 from tapegen.transform.nests.affine import Affine, is_int, linear
 
 _DEPTH = 6  # how many inequalities a proof may combine
+_LONGEST = 60  # nodes of a definition that is filled in where its name is read
 _QUESTIONS = 5  # how many questions may wait for the answer of another
 
 
@@ -130,8 +131,10 @@ class Facts:
         self.mentioned -= gone
 
     def define(self, var: Var, value: Expr) -> None:
-        """Remember an integer definition."""
+        """Remember an integer definition; a long one keeps its name, or a chain of them would grow without bound."""
         form = self.form(value)
+        if sum(1 for atom in form.atoms for _ in subexpressions(atom)) > _LONGEST:
+            return
         if stable(form) and var not in {part for atom in form.atoms for part in free_vars(atom)}:
             self.forms[var] = form
             self._answers = {}

@@ -135,13 +135,13 @@ READABLE = (
         "an expression is moved past an assignment",
         Moves,
         "_nest",
-        ("if any(var in inputs for", "if False and any(var in inputs for"),
+        ("if not inputs.isdisjoint(rewrite.assigns(here)):", "if False:"),
     ),
     edit(
         "a name is replaced where it means another value",
         Moves,
         "_propagate",
-        ("if value in assigned and", "if False and"),
+        ("if value in rewrite.assigns(stmts[j]) and", "if False and"),
     ),
     edit(
         "two values get one name",
