@@ -181,7 +181,11 @@ class _Call:
         assert self.bound is not None
         bound = inspect.BoundArguments(self.bound.signature, dict(self.bound.arguments))
         bound.arguments.update(changed)
-        return func(*bound.args, **bound.kwargs, **extra)
+        if not self.rule.written:
+            return func(*bound.args, **bound.kwargs, **extra)
+        bound.arguments.update(_map(np.copy, dict(bound.arguments)))
+        result = func(*bound.args, **bound.kwargs, **extra)
+        return next(iter(bound.arguments.values())) if result is None else result  # it has written into this one
 
     def __str__(self) -> str:
         shown = [f"{name}={_shape_text(value)}" for name, value in (self.bound.arguments if self.bound else {}).items()]
@@ -328,7 +332,8 @@ def _map(func: Callable[..., Any], tree: Any, *others: Any) -> Any:
         return {key: _map(func, value, *(other[key] for other in others)) for key, value in tree.items()}
     if isinstance(tree, tuple | list):
         assert all(len(other) == len(tree) for other in others), "a cotangent has another structure than its argument"
-        return tuple(_map(func, *items) for items in zip(tree, *others))
+        parts = [_map(func, *items) for items in zip(tree, *others)]
+        return parts if isinstance(tree, list) else tuple(parts)
     return func(tree, *others) if others or _is_floating(tree) else tree
 
 

@@ -30,6 +30,7 @@ def name_of(func: Callable) -> str:
     return f"{module}.{getattr(func, '__name__', func)}".replace("_operator", "operator")
 
 
+@pytest.mark.filterwarnings("ignore:.row_stack. alias:DeprecationWarning")
 @pytest.mark.parametrize("rule", ACTIVE, ids=lambda rule: name_of(rule.func))
 def test_rule(rule: registry.Rule) -> None:
     check_rule(rule.func)
@@ -199,7 +200,7 @@ ALLOWED = (
 REFUSED = (ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.SetComp, ast.NamedExpr, ast.Await, ast.Yield)
 
 
-@pytest.mark.parametrize("rule", ACTIVE, ids=lambda rule: name_of(rule.func))
+@pytest.mark.parametrize("rule", [r for r in ACTIVE if not r.written], ids=lambda rule: name_of(rule.func))
 def test_body_is_text_that_can_be_inlined(rule: registry.Rule) -> None:
     """Simple statements, and calls of functions that have rules themselves: second derivatives need nothing new."""
     for body in filter(None, (rule.body, rule.pushforward)):
@@ -223,9 +224,6 @@ def test_body_is_text_that_can_be_inlined(rule: registry.Rule) -> None:
         (np.pad, (values(3), 1), {"mode": "edge"}, "mode='constant' only"),
         (np.reshape, (values(4), (2, 2)), {"order": "A"}, "layout in memory"),
         (np.ravel, (values(2, 2),), {"order": "K"}, "memory layout"),
-        (np.prod, (values(2, 2),), {"axis": (0, 1)}, "several axes"),
-        (np.median, (values(2, 2),), {"axis": (0, 1)}, "several axes"),
-        (np.median, (values(2, 2),), {"keepdims": True}, "over all axes"),
         (np.take, (values(4), np.array([7])), {"mode": "wrap"}, "mode='raise' only"),
         (np.einsum, ("ii->i", values(2, 2)), {}, "diagonal 'ii'"),
         (np.einsum, ("...i->...", values(2, 2)), {}, "ellipsis"),

@@ -107,14 +107,12 @@ def test_calls_on_computed_values_run_in_place() -> None:
     right(weighted, X, np.array([0.1, 4.0, 9.0, 15.0]), backend="python")
 
 
-def unwrapped(x: np.ndarray) -> float:
-    return np.unwrap(x).sum()
+def checked(x: np.ndarray) -> float:
+    return np.asarray_chkfinite(x).sum()
 
 
-def put(x: np.ndarray) -> float:
-    y = x * 1.0
-    np.put(y, [0], [5.0])
-    return (y * y).sum()
+def smooth(x: np.ndarray) -> float:
+    return scipy.signal.medfilt(x).sum()
 
 
 def windows(x: np.ndarray) -> float:
@@ -128,7 +126,7 @@ def window(x: float) -> float:
     return x * float(scipy.signal.windows.tukey(5, x)[1])
 
 
-@pytest.mark.parametrize("func", [unwrapped, put, windows, window])
+@pytest.mark.parametrize("func", [checked, smooth, windows, window])
 def test_active_values_and_shared_memory_are_refused(func: Any) -> None:
     with pytest.raises(MissingRule, match="has no derivative rule") as caught:
         differentiable(func).grad(1.5 if func is window else X)

@@ -321,10 +321,10 @@ class _Run:
     def _user_names(self) -> frozenset[str]:
         names: set[str] = {param.argument for param in self.params}
         for func in self.cx.sources:
-            if func.__code__.co_filename != builtin_texts.__file__:
+            if not builtin_texts.is_own(func.__code__.co_filename):
                 names.update(func.__code__.co_varnames)
         for node_frame in (frame for frame, _ in self.cx.state.vars if frame is not None):
-            if node_frame.parsed.file != builtin_texts.__file__:
+            if not builtin_texts.is_own(node_frame.parsed.file):
                 names.update(node_frame.locals)
         return frozenset(names)
 

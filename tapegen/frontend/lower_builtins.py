@@ -387,7 +387,9 @@ def _callable(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     (value,) = args
     if isinstance(value, StaticValue):
         return StaticValue(isinstance(value.value, Closure) or callable(value.value))
-    return StaticValue(isinstance(value, Bound) or callable(getattr(class_of(cx, value), "__call__", None)))  # noqa: B004
+    return StaticValue(
+        isinstance(value, Bound) or any("__call__" in vars(base) for base in class_of(cx, value).__mro__)
+    )
 
 
 @handles(getattr)

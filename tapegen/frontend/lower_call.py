@@ -174,7 +174,11 @@ def _call_static(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
     own = own_rule(func)
     if own is not None:
         return call_own(cx, func, own, args, kwargs, hint, _read_by)
-    if rule_of(func) is not None or is_library(func):
+    rule = rule_of(func)
+    if rule is not None and rule.written:
+        assert isinstance(rule.body, FunctionType)
+        return inline_function(cx, rule.body, args, kwargs)
+    if rule is not None or is_library(func):
         return call_library(cx, func, args, kwargs, hint)
     if _name_of(func) == "prange" and getattr(func, "__module__", "").startswith("numba"):
         return _HANDLERS[range](cx, args, kwargs, hint)
@@ -383,7 +387,7 @@ def _inline(cx: Context, frame: Frame, identity: Any, values: Mapping[str, Any])
     node = frame.node
     outer_frame, outer_node, outer_origin, outer_fixed = cx.frame, cx.node, cx.origin, cx.fixed_origin
     cx.frame = frame
-    cx.fixed_origin |= frame.parsed.file == builtin_texts.__file__  # what it does belongs to the user's statement
+    cx.fixed_origin |= builtin_texts.is_own(frame.parsed.file)  # what it does belongs to the user's statement
     cx.calls.append((identity, _signature_of(cx, values)))
     try:
         for name, value in values.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import math
 import operator
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -201,7 +202,8 @@ def arg_type(cx: Context, value: Any, exact: bool) -> Any:
         case StaticValue(constant):
             if isinstance(constant, np.generic):
                 return const_expr(constant).type
-            if is_number(constant) and not isinstance(constant, bool) and not (exact and isinstance(constant, int)):
+            by_value = isinstance(constant, int) or constant in (math.inf, -math.inf)  # ord=np.inf is a norm of its own
+            if is_number(constant) and not isinstance(constant, bool) and not (exact and by_value):
                 return Const(constant).type
             return value
         case Struct(_, _, children):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import dataclasses
 import inspect
 import math
@@ -18,7 +17,6 @@ from tapegen.frontend.lower_call import call_value, handles
 from tapegen.frontend.lower_context import Context, Series, known_value
 from tapegen.frontend.lower_emit import emit_call
 from tapegen.frontend.lower_expr import spread
-from tapegen.frontend.lower_index import Place, store_place
 from tapegen.frontend.lower_numpy import call_library
 from tapegen.frontend.lower_values import run_list_of, static, struct_of, type_of
 from tapegen.frontend.structure import Leaf, StaticValue, tuple_of
@@ -130,30 +128,16 @@ def _array(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return call_library(cx, np.array, [value, *rest], kwargs, hint)
 
 
+@handles(np.real, np.real_if_close)
+def _real(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    return args[0] if type_of(args[0]) is not None else call_library(cx, np.array, args, {}, hint)
+
+
 @handles(np.where)
 def _where(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     if len(args) == 1:
         return call_library(cx, np.nonzero, args, {}, hint)
     return call_library(cx, np.where, args, kwargs, hint)
-
-
-@handles(np.copyto)
-def _copyto(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-    if kwargs:
-        raise cx.refusal(NotDifferentiable, "keywords of np.copyto are not supported.", "Use a[mask] = b[mask].")
-    store_place(cx, Place(args[0], []), args[1])
-    return StaticValue(None)
-
-
-@handles(np.fill_diagonal)
-def _fill_diagonal(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-    owner, value = args
-    if kwargs or not isinstance(owner, Leaf) or not isinstance(owner.type, Array) or owner.type.rank != 2:
-        raise cx.refusal(NotDifferentiable, "np.fill_diagonal is supported for matrices.", "Write a loop.")
-    rows, columns = shape_of(cx, owner).children
-    k = call_library(cx, np.arange, [emit_call(cx, builtins.min, (rows, columns))], {}, "k")
-    store_place(cx, Place(owner, [k, k]), value)
-    return StaticValue(None)
 
 
 @handles(math.prod)

@@ -23,7 +23,9 @@ from tapegen.rules.registry import rule_of
 _PACKAGES = frozenset({"numpy", "math", "cmath", "scipy", "operator", "_operator"})
 _STATIC_NAMES = frozenset(
     "axis axes keepdims dtype order ord mode axis1 axis2 side kind full_matrices UPLO compute_uv indexing source "
-    "destination indices_or_sections copy casting hermitian endpoint retstep sparse method subok like".split()
+    "destination indices_or_sections copy casting hermitian endpoint retstep sparse method subok like trim edge_order "
+    "return_index return_inverse return_counts return_indices assume_unique rowvar bias ddof density full increasing "
+    "include_initial equal_nan sorted".split()
 )
 """Parameters whose values decide about types or about the code that is generated."""
 _STATIC_COUNTS = {np.diff: "n", np.linalg.matrix_power: "n", np.vander: "N", np.expand_dims: "axis", np.rot90: "k"}
@@ -42,7 +44,9 @@ _POSITIONAL: dict[Any, tuple[str, ...]] = {
 }
 _ALIASES: dict[Any, dict[str, str]] = {np.clip: {"min": "a_min", "max": "a_max"}}
 """Second names of parameters."""
-_SEQUENCES = frozenset({"arrays", "tup", "object", "xi", "shape", "newshape", "reps", "choicelist", "condlist"})
+_SEQUENCES = frozenset(
+    {"arrays", "tup", "object", "xi", "shape", "new_shape", "reps", "choicelist", "condlist", "choices"}
+)
 """Parameters that take a sequence as a sequence; a list anywhere else becomes an array."""
 _KEPT = (
     _SEQUENCES | _STATIC_NAMES | {"shift", "pad_width", "multi_index", "dims", "operands", "axes", "block", "repeats"}

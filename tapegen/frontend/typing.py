@@ -186,11 +186,11 @@ def _prototype(arg: ArgType, trial: tuple[float, int, int], strided: bool) -> An
         case ListOf(item):
             return [_prototype(item, trial, strided) for _ in range(size)]
         case Array():
-            return _array(arg, number, size, strided)
+            return _array(arg, number, min(integer, 1), size, strided)
     return None
 
 
-def _array(type_: Array, number: float, size: int, strided: bool) -> np.ndarray:
+def _array(type_: Array, number: float, integer: int, size: int, strided: bool) -> np.ndarray:
     shape = tuple(1 if type_.is_unit(k) else size for k in range(type_.rank))
     dtype = np.dtype(type_.dtype)
     if dtype.kind == "f":
@@ -198,7 +198,7 @@ def _array(type_: Array, number: float, size: int, strided: bool) -> np.ndarray:
         if type_.rank >= 2:  # positive definite, for the functions of linear algebra
             array += 4.0 * np.eye(*shape[-2:], dtype=dtype)
     else:
-        array = np.ones(shape, dtype)
+        array = np.full(shape, integer, dtype)
     if type_.layout == "F" or (type_.layout == "A" and not strided):
         return np.asfortranarray(array) if type_.rank else array
     if type_.layout == "A" and type_.rank:

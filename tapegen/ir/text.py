@@ -97,7 +97,10 @@ def expr_text(expr: Expr | Slice) -> str:
 def callable_text(func: object) -> str:
     """The name of a called function, with the module where that helps."""
     name = getattr(func, "__name__", None) or repr(func)
-    module = (getattr(func, "__module__", None) or "numpy").partition(".")[0]
+    module = getattr(func, "__module__", None) or "numpy"
+    if module in ("numpy.linalg", "numpy.fft"):
+        return f"np.{module.partition('.')[2]}.{name}"
+    module = module.partition(".")[0]
     short = {"numpy": "np.", "tapegen": "ops."}
     prefix = f"{module}." if module in ("math", "cmath", "operator", "scipy") else short.get(module, "")
     return prefix + name

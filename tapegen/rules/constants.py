@@ -8,7 +8,7 @@ import operator
 
 import numpy as np
 
-from tapegen.rules.registry import inactive
+from tapegen.rules.registry import inactive, refused
 
 # comparison and logic
 inactive(np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
@@ -21,13 +21,14 @@ inactive(np.isreal, np.iscomplex, np.isrealobj, np.iscomplexobj, np.isscalar, np
 
 # integers and bits
 inactive(operator.and_, operator.or_, operator.xor, operator.invert, operator.lshift, operator.rshift, operator.index)
+inactive(np.bitwise_count)
 inactive(np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.invert, np.left_shift, np.right_shift, np.gcd, np.lcm)
 inactive(math.gcd, math.lcm, math.comb, math.perm, math.factorial, math.isqrt)
 inactive(np.int64, np.int32, np.int16, np.int8, np.uint64, np.uint32, np.uint16, np.uint8, np.intp, np.bool_)
 
 # piecewise constant
 inactive(np.floor, np.ceil, np.trunc, np.rint, np.fix, np.round, np.around, np.sign, np.floor_divide)
-inactive(np.spacing)
+inactive(np.spacing, np.imag, np.angle)
 inactive(math.floor, math.ceil, math.trunc, builtins.round, builtins.int, builtins.bool, operator.floordiv)
 
 # places and counts
@@ -52,3 +53,9 @@ inactive(
 # arrays that depend on a shape alone
 inactive(np.zeros, np.ones, np.empty, np.eye, np.identity, np.tri, np.arange)
 inactive(np.zeros_like, np.ones_like, np.empty_like)
+
+refused(
+    *(np.mask_indices, np.einsum_path, np.frombuffer),
+    reason="it looks at constants alone.",
+    advice="Call it before the function, and pass its result as an argument.",
+)

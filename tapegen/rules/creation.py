@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tapegen.rules.helpers import other_axes
-from tapegen.rules.registry import fixed, linear, pullback
+from tapegen.rules.registry import expands, fixed, linear, pullback
 
 
 @linear(np.copy, np.ascontiguousarray, np.asfortranarray, in_="a", shapes=[(3, 4)])
@@ -47,6 +47,17 @@ def full_like(a, fill_value, dtype=None, *, out_bar):
 def linspace(start, stop, num=50, endpoint=True, *, out_bar):
     weight = np.linspace(0.0, 1.0, num, endpoint=endpoint, dtype=out_bar.dtype)
     return np.tensordot(1.0 - weight, out_bar, 1), np.tensordot(weight, out_bar, 1)
+
+
+@expands(np.logspace, shapes=[(), ()])
+def logspace(start, stop, num=50, endpoint=True, base=10.0):
+    return base ** np.linspace(start, stop, num, endpoint=endpoint)
+
+
+@expands(np.geomspace, shapes=[fixed(0.5), fixed(3.0)])
+def geomspace(start, stop, num=50, endpoint=True):
+    """Of a sign: from start to stop, each the same multiple of the one before."""
+    return start * (stop / start) ** np.linspace(0.0, 1.0, num, endpoint=endpoint)
 
 
 @pullback(np.arange, wrt=("start", "step"), shapes=[fixed(0.5), fixed(3.1), fixed(0.4)])

@@ -12,7 +12,7 @@ import operator
 import numpy as np
 
 from tapegen.ir.ops import strong_mul
-from tapegen.rules.registry import fixed, linear, partials, pullback
+from tapegen.rules.registry import expands, fixed, linear, partials, pullback
 
 # ---- arithmetic ----------------------------------------------------------------------------------------------------
 
@@ -77,12 +77,32 @@ def modf_pushforward(x, *, x_dot):
     return x_dot, None
 
 
+@pullback(np.frexp, math.frexp, shapes=[fixed(1.3)])
+def frexp(x, *, out, out_bar):
+    """The exponent is piecewise constant."""
+    return np.ldexp(out_bar[0], -out[1])
+
+
+@frexp.pushforward
+def frexp_pushforward(x, *, out, x_dot):
+    return np.ldexp(x_dot, -out[1]), None
+
+
+@partials(np.nextafter, math.nextafter, domain=[(-2.0, 2.0), (-2.0, 2.0)])
+def nextafter(x, y):
+    """The neighbour on the way to y, which moves along with x."""
+    return 1.0, None
+
+
 @partials(np.negative, operator.neg, domain=[(-2.0, 2.0)])
 def negative(x):
     return -1.0
 
 
-@partials(np.positive, operator.pos, builtins.float, np.float64, np.float32, domain=[(-2.0, 2.0)])
+@partials(
+    *(np.positive, np.conjugate, np.real, np.real_if_close, operator.pos, builtins.float, np.float64, np.float32),
+    domain=[(-2.0, 2.0)],
+)
 def positive(x):
     return 1.0
 
@@ -281,6 +301,13 @@ def sinc(x, *, out):
     q = math.pi * math.pi * x * x
     series = -(math.pi * math.pi / 3.0) * x * (1.0 - q / 10.0 * (1.0 - q / 28.0 * (1.0 - q / 54.0)))
     return np.where(q < 0.01, series, (np.cos(math.pi * x) - out) / (x + (x == 0.0)))
+
+
+@expands(np.i0, domain=[(-2.0, 2.0)])
+def i0(x):
+    """The mean of exp(x cos t) over half a turn, by the midpoint rule with 128 points: exact to rounding up to 700."""
+    nodes = np.astype(np.cos((np.arange(128) + 0.5) * (math.pi / 128.0)), np.result_type(x))
+    return np.mean(np.exp(np.expand_dims(x, -1) * nodes), axis=-1)
 
 
 @pullback(strong_mul, wrt=("cotangent", "partial"), shapes=[(4,), (4,)])

@@ -83,6 +83,12 @@ def odd_axes(rank: int) -> tuple[int, ...]:
     return tuple(range(1, 2 * rank, 2))
 
 
+@compile_time
+def one_axis(axis: int | tuple[int, ...] | None, rank: int, before: int, keepdims: bool) -> tuple[int, ...] | None:
+    """The axes of size 1 that `keepdims` leaves of the reduced ones, behind `before` others; None for none."""
+    return tuple(before + k for k in axes_tuple(axis, rank)) if keepdims and rank else None
+
+
 # ---- along one axis ------------------------------------------------------------------------------------------------
 
 
@@ -134,6 +140,12 @@ def unflat(row: Any, like: Any) -> Any:
     return np.reshape(row, np.shape(like))
 
 
+def open_range(size: Any, axis: int, rank: int) -> Any:
+    """0, 1, ..., size - 1 along one axis of an array whose other axes have size 1."""
+    shape = (1,) * axis + (size,) + (1,) * (rank - axis - 1)
+    return np.reshape(np.arange(size), shape)
+
+
 # ---- reductions ----------------------------------------------------------------------------------------------------
 
 
@@ -182,6 +194,24 @@ def count_along(x: Any, axis: Any) -> Any:
     for k in axis:
         count = count * np.shape(x)[k]
     return count
+
+
+def lanes(x: Any, axis: Any) -> Any:
+    """The elements that are reduced together along the first axis, the others behind it."""
+    if axis is None:
+        return flat(x)
+    axes = axes_tuple(axis, np.ndim(x))
+    front = np.moveaxis(x, axes, axes_tuple(None, len(axes)))
+    if len(axes) == 1:
+        return front
+    return np.reshape(front, (-1,) + np.shape(front)[len(axes) :])
+
+
+def from_lanes(rows: Any, x: Any, axis: Any) -> Any:
+    """The elements of `lanes(x, axis)` at the places they have in x."""
+    axes = axes_tuple(axis, np.ndim(x))
+    front = axes_tuple(None, len(axes))
+    return np.moveaxis(np.reshape(rows, np.shape(np.moveaxis(x, axes, front))), front, axes)
 
 
 # ---- matrices ------------------------------------------------------------------------------------------------------

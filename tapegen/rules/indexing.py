@@ -1,11 +1,11 @@
-"""Selecting and ordering elements, and interpolation in tables."""
+"""Selecting elements, and interpolation in tables."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from tapegen.rules.helpers import axes_tuple, flat, require, slice_axis, trailing_axes, unflat
-from tapegen.rules.registry import expands, fixed, linear, pullback
+from tapegen.rules.helpers import axes_tuple, open_range, require, unflat
+from tapegen.rules.registry import expands, fixed, linear
 
 
 @linear(np.take, in_="a", shapes=[(3, 4), fixed(np.array([2, 0, 2]))])
@@ -45,33 +45,6 @@ def take_along_axis(arr, indices, axis=-1, *, out_bar):
     return arr_bar
 
 
-def open_range(size, axis, rank):
-    """0, 1, ..., size - 1 along one axis of an array whose other axes have size 1."""
-    shape = (1,) * axis + (size,) + (1,) * (rank - axis - 1)
-    return np.reshape(np.arange(size), shape)
-
-
-@pullback(np.sort, shapes=[(3, 4)])
-def sort(a, axis=-1, *, out_bar):
-    if axis is None:
-        flat_bar = np.zeros(np.size(a), dtype=a.dtype)
-        flat_bar[np.argsort(a, axis=None)] = out_bar
-        return unflat(flat_bar, a)
-    order = np.argsort(a, axis=axis)
-    if np.ndim(a) == 1:
-        a_bar = np.zeros_like(a)
-        a_bar[order] = out_bar
-        return a_bar
-    return np.take_along_axis(out_bar, np.argsort(order, axis=axis), axis=axis)
-
-
-@sort.pushforward
-def sort_pushforward(a, axis=-1, *, a_dot):
-    if axis is None:
-        return flat(a_dot)[np.argsort(a, axis=None)]
-    return np.take_along_axis(a_dot, np.argsort(a, axis=axis), axis=axis)
-
-
 @linear(np.select, in_=("choicelist", "default"), shapes=[fixed([np.arange(4) < 2, np.arange(4) < 3]), [(4,), (4,)]])
 def select(condlist, choicelist, default=0, *, out_bar):
     """The first condition that holds takes its choice."""
@@ -88,14 +61,3 @@ def interp(x, xp, fp):
     k = np.clip(np.searchsorted(xp, x, side="right") - 1, 0, np.size(xp) - 2)
     inside = fp[k] + (x - xp[k]) * (fp[k + 1] - fp[k]) / (xp[k + 1] - xp[k])
     return np.where(x < xp[0], fp[0], np.where(x > xp[-1], fp[-1], inside))
-
-
-@expands(np.trapezoid, shapes=[(3, 4)])
-def trapezoid(y, x=None, dx=1.0, axis=-1):
-    pairs = slice_axis(y, axis, 1, None) + slice_axis(y, axis, 0, -1)
-    if x is None:
-        return np.sum(0.5 * dx * pairs, axis=axis)
-    if np.ndim(x) == np.ndim(y):
-        return np.sum(0.5 * np.diff(x, axis=axis) * pairs, axis=axis)
-    widths = np.expand_dims(np.diff(x), trailing_axes(axis, np.ndim(y)))
-    return np.sum(0.5 * widths * pairs, axis=axis)

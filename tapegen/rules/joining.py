@@ -33,7 +33,9 @@ def stack(arrays, axis=0, *, out_bar):
     return bars
 
 
-@linear(np.vstack, in_="tup", shapes=[[(3,), (2, 3), (3,)]])
+@linear(
+    np.vstack, getattr(np, "row_stack", np.vstack), in_="tup", shapes=[[(3,), (2, 3), (3,)]]
+)  # deprecated since 2.0
 def vstack(tup, *, out_bar):
     bars = ()
     start = 0

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tapegen.rules.helpers import axes_tuple, keep_axis, kept_count, matrix_transpose, require
-from tapegen.rules.registry import expands, fixed, pullback
+from tapegen.rules.helpers import axes_tuple, keep_axis, kept_count, lanes, matrix_transpose, one_axis, require
+from tapegen.rules.registry import expands, fixed, pullback, refused
 
 # ---- example matrices for the automatic test -----------------------------------------------------------------------
 
@@ -126,6 +126,65 @@ def power_of(a, n):
     if n % 2 == 0:
         return half @ half
     return half @ half @ a
+
+
+@expands(np.linalg.lstsq, shapes=[full_rank, (4,)])
+def lstsq(a, b, rcond=None):
+    """Of full rank; the sums of squares are given where there are more equations than unknowns."""
+    x = np.linalg.pinv(a) @ b
+    rest = b - a @ x
+    squares = np.sum(rest * rest, axis=0, keepdims=np.ndim(b) == 1)
+    rank = np.linalg.matrix_rank(a)
+    given = min(max(np.shape(a)[0] - np.shape(a)[1], 0), 1) * max(0, 1 - np.shape(a)[1] + rank)
+    return x, squares[: given * np.shape(squares)[0]], rank, np.linalg.svdvals(a)
+
+
+@expands(np.linalg.tensorsolve, shapes=[lambda rng: np.reshape(np.eye(6) * 2.0 + 0.1, (2, 3, 6)), (2, 3)])
+def tensorsolve(a, b, axes=None):
+    if axes is not None:
+        axes = axes_tuple(axes, np.ndim(a))
+        a = np.moveaxis(a, axes, axes_tuple(None, np.ndim(a))[np.ndim(a) - len(axes) :])
+    rest = np.shape(a)[np.ndim(b) :]
+    x = np.linalg.solve(np.reshape(a, (np.size(b), np.size(b))), np.ravel(b))
+    return np.reshape(x, rest)
+
+
+@expands(np.linalg.tensorinv, shapes=[lambda rng: np.reshape(np.eye(6) * 2.0 + 0.1, (2, 3, 6)), fixed(2)])
+def tensorinv(a, ind=2):
+    rows = np.shape(a)[:ind]
+    columns = np.shape(a)[ind:]
+    total = 1
+    for n in rows:
+        total = total * n
+    return np.reshape(np.linalg.inv(np.reshape(a, (total, total))), columns + rows)
+
+
+@expands(np.linalg.cond, shapes=[regular])
+def cond(x, p=None):
+    if p is None or p == 2:
+        s = np.linalg.svdvals(x)
+        return s[..., 0] / s[..., -1]
+    if p == -2:
+        s = np.linalg.svdvals(x)
+        return s[..., -1] / s[..., 0]
+    return np.linalg.norm(x, p, axis=(-2, -1)) * np.linalg.norm(np.linalg.inv(x), p, axis=(-2, -1))
+
+
+refused(
+    *(np.linalg.eig, np.linalg.eigvals),
+    reason="the eigenvalues may be complex.",
+    advice="Use np.linalg.eigh or np.linalg.eigvalsh of a symmetric matrix.",
+)
+
+
+@expands(np.linalg.trace, shapes=[(2, 3, 4)])
+def linalg_trace(x, *, offset=0, dtype=None):
+    return np.sum(np.diagonal(x, offset, -2, -1), axis=-1, dtype=dtype)
+
+
+@expands(np.linalg.diagonal, shapes=[(2, 3, 4)])
+def linalg_diagonal(x, *, offset=0):
+    return np.diagonal(x, offset, -2, -1)
 
 
 @expands(np.linalg.multi_dot, shapes=[[(2, 3), (3, 4), (4, 2)]])
@@ -346,3 +405,16 @@ def matrix_norm_bar(x, ord, axis, length, length_bar):
     else:
         slope = np.expand_dims(u[..., :, -1], -1) * np.expand_dims(vh[..., -1, :], -2)
     return np.moveaxis(slope, (-2, -1), axes) * length_bar
+
+
+@expands(np.linalg.vector_norm, shapes=[(3, 4)])
+def vector_norm(x, *, axis=None, keepdims=False, ord=2):
+    if axis is None or isinstance(axis, tuple):
+        length = np.linalg.norm(lanes(x, axis), ord, axis=0)
+        return keep_axis(length, one_axis(axis, np.ndim(x), 0, keepdims), False)
+    return np.linalg.norm(x, ord, axis=axis, keepdims=keepdims)
+
+
+@expands(np.linalg.matrix_norm, shapes=[(3, 4)])
+def matrix_norm(x, *, keepdims=False, ord="fro"):
+    return np.linalg.norm(x, ord, axis=(-2, -1), keepdims=keepdims)

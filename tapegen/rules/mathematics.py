@@ -104,7 +104,7 @@ def frexp_pushforward(x, *, out, x_dot):
 
 @linear(math.fsum, in_="seq", shapes=[(5,)])
 def fsum(seq, *, out_bar):
-    if not isinstance(seq, tuple):
+    if not isinstance(seq, tuple | list):
         return np.full_like(seq, out_bar)
     bars = ()
     for _ in seq:

@@ -145,6 +145,16 @@ def vecdot(a, b, *, axis=-1):
     return np.sum(np.moveaxis(a, axis, -1) * np.moveaxis(b, axis, -1), axis=-1)
 
 
+@expands(np.matvec, shapes=[(3, 4), (4,)])
+def matvec(a, b):
+    return np.sum(a * np.expand_dims(b, -2), axis=-1)
+
+
+@expands(np.vecmat, shapes=[(3,), (3, 4)])
+def vecmat(a, b):
+    return np.sum(np.expand_dims(a, -1) * b, axis=-2)
+
+
 @expands(np.kron, shapes=[(2, 3), (3, 2)])
 def kron(a, b):
     # ranks made equal, then every axis of a before the same axis of b
@@ -156,6 +166,11 @@ def kron(a, b):
     for k in axes_tuple(None, rank):
         shape = shape + (np.shape(a)[k] * np.shape(b)[k],)
     return np.reshape(blocks, shape)
+
+
+@expands(np.linalg.cross, shapes=[(4, 3), (4, 3)])
+def linalg_cross(x1, x2, *, axis=-1):
+    return np.cross(x1, x2, axis=axis)
 
 
 @expands(np.cross, shapes=[(4, 3), (4, 3)])
@@ -195,16 +210,6 @@ def convolve_pushforward(a, v, mode="full", *, a_dot, v_dot):
 @expands(np.correlate, shapes=[(5,), (3,)])
 def correlate(a, v, mode="valid"):
     return np.convolve(a, v[::-1], mode)
-
-
-@expands(np.polyval, shapes=[(4,), (3,)])
-def polyval(p, x):
-    """Horner's scheme, highest power first."""
-    p = np.asarray(p)
-    y = np.zeros_like(x)
-    for k in range(np.size(p)):
-        y = y * x + p[k]
-    return y
 
 
 # ---- einsum --------------------------------------------------------------------------------------------------------

@@ -55,6 +55,8 @@ class Rule:
         a tuple, with None for one that carries no derivative.
     constant : tuple of str
         For "linear" rules: keywords that only add a part which does not depend on `wrt`; tangents leave them out.
+    written : bool
+        For "expands" rules: the primal too is the formula, written out where the function is called.
     """
 
     func: Callable[..., Any]
@@ -66,13 +68,24 @@ class Rule:
     shapes: Sequence[Any] | None = None
     pushforward: Callable[..., Any] | None = None
     constant: tuple[str, ...] = ()
+    written: bool = False
 
     def reads(self, name: str) -> bool:
         """Whether the body declares the keyword `name` ("out" or "out_bar")."""
         return self.body is not None and name in signature_of(self.body).parameters
 
 
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a function has no derivative here, and what to write instead; on constants it is called as it is."""
+
+    func: Callable[..., Any]
+    reason: str
+    advice: str
+
+
 _RULES: dict[Any, Rule] = {}
+_REFUSED: dict[Any, Refusal] = {}
 
 #: Rules of modules that are slow to import are loaded once the module is: nobody else can hold its functions.
 _AWAITED = {"scipy.special": "tapegen.rules.scipy_special"}
@@ -322,8 +335,12 @@ def expands(
     *funcs: Callable[..., Any],
     domain: Sequence[tuple[float, float]] | None = None,
     shapes: Sequence[Any] | None = None,
+    written: bool = False,
 ) -> Callable[[Body], Body]:
     """Register a formula in functions that have rules; the primal itself keeps calling the original function.
+
+    With `written` the formula stands for the call from the start: of a function that writes into its arguments, calls
+    functions that it is given, or nests its results.
 
     Examples
     --------
@@ -334,7 +351,7 @@ def expands(
 
     def register(body: Body) -> Body:
         for func in funcs:
-            _register(Rule(func, "expands", body, domain=domain, shapes=shapes))
+            _register(Rule(func, "expands", body, domain=domain, shapes=shapes, written=written))
         return body
 
     return register
@@ -369,3 +386,22 @@ def inactive(*funcs: Callable[..., Any]) -> None:
     """Declare functions whose result carries no derivative (zero by definition)."""
     for func in funcs:
         _register(Rule(func, "inactive"))
+
+
+def refused(*funcs: Callable[..., Any], reason: str, advice: str) -> None:
+    """Declare functions through which no derivative is taken, with one sentence why and one what to write instead."""
+    for func in funcs:
+        _REFUSED[func] = Refusal(func, reason, advice)
+
+
+def refusal_of(func: Callable[..., Any]) -> Refusal | None:
+    """Why a function without a rule has none, if that has been said."""
+    try:
+        return _REFUSED.get(func)
+    except TypeError:  # unhashable callable
+        return None
+
+
+def all_refusals() -> tuple[Refusal, ...]:
+    """Every refusal that gives a reason, in order of registration."""
+    return tuple(_REFUSED.values())

@@ -19,7 +19,7 @@ from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import Assign, Block, Call, Const, Effect, Expr, Load, Raise, Stmt, Store, Tuple, Var
 from tapegen.ir.text import callable_text
 from tapegen.ir.types import Scalar
-from tapegen.rules.registry import Rule, positional_names, rule_of, signature_of, wrong_count
+from tapegen.rules.registry import Rule, positional_names, refusal_of, rule_of, signature_of, wrong_count
 
 _RAISES_INSTEAD = frozenset({operator.truediv, math.log, math.log2, math.log10, math.log1p, math.exp, math.atanh})
 """Functions of Python floats that raise where a partial derivative would not be finite."""
@@ -34,6 +34,11 @@ def rule_for(call: Call, stmt: Stmt) -> Rule:
         If there is none.
     """
     rule = rule_of(call.func)
+    refusal = refusal_of(call.func)
+    if rule is None and refusal is not None:
+        raise MissingRule(
+            f"{callable_text(call.func)} is not differentiated: {refusal.reason}", refusal.advice, stmt.origin
+        )
     if rule is None:
         raise MissingRule(
             f"{callable_text(call.func)} has no derivative rule.",

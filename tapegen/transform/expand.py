@@ -6,10 +6,11 @@ from collections.abc import Set
 from dataclasses import replace
 
 from tapegen.frontend.lower import inline_call
-from tapegen.frontend.structure import Leaf
+from tapegen.frontend.structure import Leaf, Struct
 from tapegen.ir import ops, rewrite
 from tapegen.ir.names import TEMPORARY, NameSupply
 from tapegen.ir.nodes import Assign, Block, Call, Const, Stmt, Var
+from tapegen.ir.types import is_floating
 from tapegen.rules.registry import rule_of
 
 
@@ -25,28 +26,32 @@ def expand(block: Block, varied: Set[Var], names: NameSupply) -> Block:
         if inner:
             out.append(rewrite.with_blocks(stmt, tuple(expand(part, varied, names) for part in inner)))
             continue
-        if not isinstance(stmt, Assign) or not isinstance(stmt.value, Call) or len(stmt.targets) != 1:
-            out.append(stmt)
-            continue
-        call = stmt.value
-        rule = rule_of(call.func)
+        call = stmt.value if isinstance(stmt, Assign) else None
+        rule = rule_of(call.func) if isinstance(call, Call) else None
         if rule is None or rule.kind != "expands" or not any(var in varied for var in rewrite.free_vars(call)):
             out.append(stmt)
             continue
+        assert isinstance(stmt, Assign)
+        assert isinstance(call, Call)
         assert rule.body is not None
         formula, value = inline_call(rule.body, call.args, dict(call.kwargs), names)
         formula = placed(formula, stmt)
         inlined = varied | {var for part in rewrite.statements(formula) for var in rewrite.defines(part)}
-        (target,) = stmt.targets
-        kept = Var(names.fresh(f"{target.name}_value"), target.type)
-        expr = value.expr if isinstance(value, Leaf) else Const(value.value)  # type: ignore[union-attr]
-        if not isinstance(expr, Var | Const):
-            atom = Var(names.fresh(TEMPORARY), expr.type)
-            formula = (*formula, Assign((atom,), expr, stmt.origin))
-            expr = atom
-        out.append(Assign((kept,), call, stmt.origin))
-        out.extend(expand(formula, inlined, names))
-        out.append(Assign((target,), Call(ops.primal_as, (kept, expr), (), target.type), stmt.origin))
+        kept, values, joins = [], [], []
+        for target, part in zip(stmt.targets, value.children if isinstance(value, Struct) else (value,), strict=True):
+            if not is_floating(target.type):  # of several results, one without a derivative
+                kept.append(target)
+                continue
+            expr = part.expr if isinstance(part, Leaf) else Const(part.value)
+            if not isinstance(expr, Var | Const):
+                atom = Var(names.fresh(TEMPORARY), expr.type)
+                values.append(Assign((atom,), expr, stmt.origin))
+                expr = atom
+            kept.append(Var(names.fresh(f"{target.name}_value"), target.type))
+            joins.append(Assign((target,), Call(ops.primal_as, (kept[-1], expr), (), target.type), stmt.origin))
+        out.append(Assign(tuple(kept), call, stmt.origin))
+        out.extend(expand((*formula, *values), inlined, names))
+        out.extend(joins)
     return tuple(out)
 
 

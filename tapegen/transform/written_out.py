@@ -35,6 +35,7 @@ from tapegen.rules.registry import text_of
 from tapegen.transform.expand import placed
 from tapegen.transform.nests.scalars import OPERATIONS
 from tapegen.transform.nests.tables import FILL, LAZY, REWRITE, SCALAR, SEVERAL
+from tapegen.transform.texts import TEXTS
 
 
 def written_out(function: Function) -> Function:
@@ -49,6 +50,8 @@ def written_out(function: Function) -> Function:
 def _body_of(call: Call) -> Callable[..., Any] | None:
     """What is written out in the place of a call."""
     func: Any = call.func
+    if func in TEXTS:
+        return TEXTS[func](call)
     if isinstance(func, Function) or any(func in table for table in (OPERATIONS, SCALAR, LAZY, FILL, SEVERAL, REWRITE)):
         return None
     own = own_rule(func)
@@ -155,6 +158,8 @@ def _value_of(call: Call, body: Callable[..., Any], names: NameSupply, stmt: Stm
     arguments: list[Stmt] = []
 
     def atom(expr: Expr) -> Expr:
+        if isinstance(expr, Tuple):
+            return Tuple(tuple(map(atom, expr.items)))
         if isinstance(expr, Var | Const):
             return expr
         var = Var(names.fresh(TEMPORARY), expr.type)

@@ -76,23 +76,17 @@ def _vector_only(call: Call) -> bool:
     return all(rank_of(arg.type) <= 1 for arg in call.args) and not call.kwargs
 
 
-def _whole_only(call: Call) -> bool:
-    return not call.kwargs and isinstance(call.type, Scalar)
-
-
 _NATIVE: dict[Any, Callable[[Call], bool]] = {
     **dict.fromkeys(
         (
             *(np.linalg.solve, np.linalg.inv, np.linalg.det, np.linalg.cholesky, np.linalg.slogdet, np.linalg.eigh),
             *(np.linalg.eig, np.linalg.eigvals, np.linalg.eigvalsh, np.linalg.qr, np.linalg.svd, np.linalg.pinv),
-            *(np.linalg.lstsq, np.linalg.matrix_rank, np.linalg.cond, np.linalg.matrix_power),
+            np.linalg.matrix_rank,
         ),
         _matrices_only,
     ),
-    **dict.fromkeys((np.unique, np.bincount, np.interp, np.searchsorted), _vector_only),
-    **dict.fromkeys((np.median, np.percentile, np.quantile), _whole_only),
+    **dict.fromkeys((np.bincount, np.searchsorted), _vector_only),
     np.convolve: lambda call: _vector_only(call) and len(call.args) == 2,
-    np.cross: lambda call: _vector_only(call) and len(call.args) == 2,
 }
 
 

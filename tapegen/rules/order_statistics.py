@@ -1,0 +1,93 @@
+"""Sorting, medians and quantiles: a permutation that is piecewise constant, and interpolation between neighbours."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tapegen.rules.helpers import flat, keep_axis, lanes, one_axis, require, unflat
+from tapegen.rules.registry import expands, fixed, pullback
+
+
+@pullback(np.sort, shapes=[(3, 4)])
+def sort(a, axis=-1, *, out_bar):
+    if axis is None:
+        flat_bar = np.zeros(np.size(a), dtype=a.dtype)
+        flat_bar[np.argsort(a, axis=None)] = out_bar
+        return unflat(flat_bar, a)
+    order = np.argsort(a, axis=axis)
+    if np.ndim(a) == 1:
+        a_bar = np.zeros_like(a)
+        a_bar[order] = out_bar
+        return a_bar
+    return np.take_along_axis(out_bar, np.argsort(order, axis=axis), axis=axis)
+
+
+@sort.pushforward
+def sort_pushforward(a, axis=-1, *, a_dot):
+    if axis is None:
+        return flat(a_dot)[np.argsort(a, axis=None)]
+    return np.take_along_axis(a_dot, np.argsort(a, axis=axis), axis=axis)
+
+
+@expands(np.partition, shapes=[(3, 4), fixed(1)])
+def partition(a, kth, axis=-1):
+    if axis is None:
+        return flat(a)[np.argpartition(flat(a), kth)]
+    return np.take_along_axis(a, np.argpartition(a, kth, axis=axis), axis=axis)
+
+
+@expands(np.median, shapes=[(3, 4)])
+def median(a, axis=None, *, keepdims=False):
+    rows = np.sort(lanes(a, axis), axis=0)
+    n = np.shape(rows)[0]
+    middle = np.mean(rows[(n - 1) // 2 : n // 2 + 1], axis=0)
+    found = np.where(np.isnan(rows[n - 1]), np.nan, middle)
+    return keep_axis(found, one_axis(axis, np.ndim(a), 0, keepdims), False)
+
+
+@expands(np.quantile, shapes=[(5,), fixed(0.3)])
+def quantile(a, q, axis=None, *, method="linear", keepdims=False):
+    """Also with respect to q: the slope of the line between the neighbours."""
+    rows = np.sort(lanes(a, axis), axis=0)
+    n = np.shape(rows)[0]
+    found = at_quantiles(rows, q, n, method)
+    found = np.where(np.isnan(rows[n - 1]), np.nan, found)
+    return keep_axis(found, one_axis(axis, np.ndim(a), np.ndim(q), keepdims), False)
+
+
+@expands(np.percentile, shapes=[(5,), fixed(30.0)])
+def percentile(a, q, axis=None, *, method="linear", keepdims=False):
+    return quantile(a, q / 100.0, axis, method=method, keepdims=keepdims)
+
+
+def at_quantiles(rows, q, count, method):
+    """Quantiles of sorted lanes, of which the first `count` rows are numbers; those of an array q in front."""
+    known = method in ("linear", "lower", "higher", "nearest", "midpoint")
+    require(known, f"quantiles have no rule for method={method!r}.", "Use 'linear', 'lower', 'higher', 'nearest'.")
+    if np.ndim(q) > 0:
+        q = np.reshape(q, np.shape(q) + (1,) * (np.ndim(rows) - 1))
+    place = q * (count - 1)
+    if method == "nearest":
+        return row_at(rows, np.rint(place))
+    if method == "lower":
+        return row_at(rows, np.floor(place))
+    if method == "higher":
+        return row_at(rows, np.ceil(place))
+    low = row_at(rows, np.floor(place))
+    high = row_at(rows, np.minimum(np.floor(place) + 1.0, count - 1.0))
+    if method == "midpoint":
+        return np.where(np.floor(place) == place, low, 0.5 * (low + high))
+    return low + (place - np.floor(place)) * (high - low)
+
+
+def row_at(rows, place):
+    """The elements of each lane at a whole place, which may differ from lane to lane."""
+    if np.ndim(place) == 0:
+        return rows[int(place)]
+    k = np.astype(np.maximum(place, 0.0), np.int64)
+    if np.ndim(rows) == 1:
+        return rows[k]
+    whole = np.shape(k)[:1] + np.shape(rows)[1:]
+    if np.ndim(k) < np.ndim(rows):
+        return np.take_along_axis(rows, np.expand_dims(k, 0), axis=0)[0]
+    return np.take_along_axis(rows, np.broadcast_to(k, whole), axis=0)

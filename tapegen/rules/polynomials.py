@@ -1,0 +1,122 @@
+"""Polynomials as arrays of coefficients, highest power first."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tapegen.rules.helpers import flat, require
+from tapegen.rules.registry import expands, fixed, refused
+
+
+@expands(np.polyval, shapes=[(4,), (3,)])
+def polyval(p, x):
+    """Horner's scheme."""
+    p = np.asarray(p)
+    y = np.zeros_like(x)
+    for k in range(np.size(p)):
+        y = y * x + p[k]
+    return y
+
+
+@expands(np.poly, shapes=[(4,)])
+def poly(seq_of_zeros):
+    """The product of `x - zero`."""
+    zeros = np.asarray(seq_of_zeros)
+    require(np.ndim(zeros) == 1, "np.poly of a matrix goes through complex eigenvalues.", "Use np.linalg.det.")
+    p = np.zeros(np.size(zeros) + 1, dtype=zeros.dtype)
+    p[0] = 1.0
+    for k in range(np.size(zeros)):
+        p[1 : k + 2] -= zeros[k] * p[: k + 1]
+    return p
+
+
+def longer(p, q):
+    """Coefficients of a polynomial with zeros in front, so that it is not shorter than another one."""
+    p = flat(np.asarray(p))
+    q = flat(np.asarray(q))
+    return np.concatenate((np.zeros(max(0, np.size(q) - np.size(p)), dtype=p.dtype), p))
+
+
+@expands(np.polyadd, shapes=[(4,), (3,)])
+def polyadd(a1, a2):
+    return longer(a1, a2) + longer(a2, a1)
+
+
+@expands(np.polysub, shapes=[(4,), (3,)])
+def polysub(a1, a2):
+    return longer(a1, a2) - longer(a2, a1)
+
+
+@expands(np.polymul, shapes=[(4,), (3,)])
+def polymul(a1, a2):
+    return np.convolve(flat(np.asarray(a1)), flat(np.asarray(a2)))
+
+
+@expands(np.polyder, shapes=[(4,)])
+def polyder(p, m=1):
+    p = np.asarray(p)
+    for _ in range(m):
+        p = p[:-1] * np.arange(np.size(p) - 1, 0, -1)
+    return p
+
+
+@expands(np.polyint, shapes=[(4,)])
+def polyint(p, m=1, k=None):
+    p = np.asarray(p)
+    for j in range(m):
+        constant = np.zeros(1, dtype=p.dtype)
+        if k is not None and np.ndim(k) == 0:
+            constant = np.reshape(k, (1,))
+        elif k is not None:
+            constant = np.reshape(k[j], (1,))
+        p = np.concatenate((p / np.arange(np.size(p), 0, -1), constant))
+    return p
+
+
+@expands(np.polydiv, shapes=[(5,), (3,)])
+def polydiv(u, v):
+    """Long division; how many leading zeros the remainder loses is piecewise constant."""
+    u = np.asarray(u)
+    v = np.asarray(v)
+    n = np.size(v)
+    count = np.size(u) - n + 1
+    q = np.zeros(max(count, 1), dtype=np.result_type(u, v))
+    r = np.copy(np.astype(u, np.result_type(u, v)))
+    for k in range(count):
+        q[k] = r[k] / v[0]
+        r[k : k + n] -= q[k] * v
+    rest = r[max(count, 0) :]
+    small = np.concatenate((np.isclose(rest, 0.0), np.zeros(1, dtype=np.bool_)))
+    return q, np.copy(r[max(count, 0) + min(np.argmin(small), np.size(rest) - 1) :])
+
+
+@expands(np.polyfit, shapes=[fixed(np.array([0.1, 0.5, 0.9, 1.6, 2.2])), (5,), fixed(2)])
+def polyfit(x, y, deg, rcond=None, full=False, w=None):
+    """Least squares with columns of length 1."""
+    require(not full, "np.polyfit(full=True) has no rule.", "Leave full out.")
+    powers = np.vander(x, deg + 1)
+    if w is not None:
+        powers = powers * np.expand_dims(w, 1)
+        y = y * w if np.ndim(y) == 1 else y * np.expand_dims(w, 1)
+    scale = np.sqrt(np.sum(powers * powers, axis=0))
+    c = np.linalg.pinv(powers / scale) @ y
+    if np.ndim(y) == 1:
+        return c / scale
+    return c / np.expand_dims(scale, 1)
+
+
+@expands(np.vander, shapes=[(4,)])
+def vander(x, N=None, increasing=False):
+    if N is None:
+        N = np.size(x)
+    powers = np.arange(N)
+    if not increasing:
+        powers = powers[::-1]
+    return np.expand_dims(x, 1) ** powers
+
+
+refused(
+    *(np.roots, np.sort_complex),
+    reason="its result is complex.",
+    advice="Find real roots with a loop (Newton, bisection), which is differentiated; sort with np.sort.",
+)

@@ -1,0 +1,80 @@
+"""Functions that write into their first argument, said with stores."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tapegen.rules.helpers import flat, open_range, require
+from tapegen.rules.registry import expands, fixed
+
+MASK = fixed(np.array([[True, False, True], [False, True, True]]))
+
+
+def again(values, count):
+    """The first `count` of the values, which begin anew where they end."""
+    row = flat(np.asarray(values))
+    return row[np.arange(count) % np.size(row)]
+
+
+@expands(np.copyto, shapes=[(2, 3), (3,)], written=True)
+def copyto(dst, src, casting="same_kind", where=True):
+    if isinstance(where, bool):
+        if where:
+            dst[...] = src
+    else:
+        dst[...] = np.where(where, src, dst)
+
+
+@expands(np.fill_diagonal, shapes=[(3, 4), ()], written=True)
+def fill_diagonal(a, val, wrap=False):
+    require(not wrap, "np.fill_diagonal(wrap=True) has no rule.", "Write a loop.")
+    require(np.ndim(a) > 1, "np.fill_diagonal needs an array of two axes or more.", "Assign the elements.")
+    size = np.shape(a)[0]
+    for n in np.shape(a)[1:]:
+        size = min(size, n)
+    places = (np.arange(size),) * np.ndim(a)
+    if np.ndim(val) == 0:
+        a[places] = val
+    else:
+        a[places] = again(val, size)
+
+
+@expands(np.place, shapes=[(2, 3), MASK, (2,)], written=True)
+def place(arr, mask, vals):
+    arr[mask] = again(vals, np.count_nonzero(mask))
+
+
+@expands(np.putmask, shapes=[(2, 3), MASK, (2, 3)], written=True)
+def putmask(a, mask, values):
+    if np.ndim(values) == 0:
+        a[mask] = values
+    else:
+        row = flat(np.asarray(values))
+        a[mask] = row[np.flatnonzero(mask) % np.size(row)]
+
+
+@expands(np.put, shapes=[(2, 3), fixed(np.array([4, -6])), (2,)], written=True)
+def put(a, ind, v, mode="raise"):
+    require(mode == "raise", "np.put has a rule for mode='raise' only.", "Bring the indices into range first.")
+    ind = flat(np.asarray(ind))
+    size = np.size(a)
+    rest = np.where(ind < -size, size, np.where(ind < 0, ind + size, ind))  # the first axis finds what is outside
+    places = ()
+    for n in np.shape(a)[:0:-1]:
+        places = (rest % n,) + places
+        rest = rest // n
+    a[(rest,) + places] = again(v, np.size(ind))
+
+
+@expands(np.put_along_axis, shapes=[(2, 3), fixed(np.array([[2, 0], [1, 2]])), (2, 2), fixed(1)], written=True)
+def put_along_axis(arr, indices, values, axis):
+    require(axis is not None, "np.put_along_axis(axis=None) has no rule.", "Flatten the array first.")
+    axis = axis % np.ndim(arr)
+    shape = np.shape(arr)[:axis] + (np.shape(indices)[axis],) + np.shape(arr)[axis + 1 :]
+    places = ()
+    for k, n in enumerate(np.shape(arr)):
+        along = indices
+        if k != axis:
+            along = open_range(n, k, np.ndim(arr))
+        places = places + (np.ravel(np.broadcast_to(along, shape)),)
+    arr[places] = np.ravel(np.broadcast_to(values, shape))

@@ -1,0 +1,69 @@
+"""Every name of NumPy has a rule, is declared to have no derivative, or is refused with a reason of its own."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from tapegen import differentiable
+from tapegen.errors import MissingRule
+from tapegen.rules import all_refusals, refusal_of, rule_of
+
+LIST = pathlib.Path(__file__).with_name("numpy_names.txt")
+OUT_OF_SCOPE = "out of scope"
+
+
+def groups() -> dict[str, list[str]]:
+    """The names, by group."""
+    found: dict[str, list[str]] = {}
+    for line in LIST.read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            group = found.setdefault(line.strip("[]"), [])
+        elif line and not line.startswith("#"):
+            group += line.split()
+    return found
+
+
+def functions() -> dict[str, Callable]:
+    """The functions in scope, by the name that users write."""
+    found = {}
+    for group, names in groups().items():
+        owner = {"numpy.linalg": np.linalg, "numpy.fft": np.fft}.get(group, np)
+        if group != OUT_OF_SCOPE:
+            found.update({f"{owner.__name__}.{name}": getattr(owner, name) for name in names})
+    return found
+
+
+def test_every_name_is_known() -> None:
+    names = functions()
+    assert len(names) == 378
+    missing = [name for name, func in names.items() if rule_of(func) is None and refusal_of(func) is None]
+    assert not missing
+    for func in names.values():
+        assert rule_of(func) is None or refusal_of(func) is None, f"{func} has a rule and is refused"
+
+
+def test_what_is_out_of_scope_carries_no_derivative() -> None:
+    names = groups()[OUT_OF_SCOPE]
+    assert len(names) == 61
+    rules = [rule_of(getattr(np, name)) for name in names]
+    assert all(rule is None or rule.kind == "inactive" for rule in rules)
+
+
+def spectrum(x: np.ndarray) -> float:
+    return float(np.abs(np.fft.rfft(x)).sum())
+
+
+def written_as_text(x: np.ndarray) -> float:
+    return len(np.array2string(x)) * x.sum()
+
+
+def test_a_refusal_says_why_and_what_to_write() -> None:
+    assert all(refusal.reason.endswith(".") and refusal.advice.endswith(".") for refusal in all_refusals())
+    with pytest.raises(MissingRule, match=r"np\.fft\.rfft is not differentiated: it goes through complex numbers"):
+        differentiable(spectrum).grad(np.ones(4))
+    with pytest.raises(MissingRule, match="has no derivative rule"):
+        differentiable(written_as_text).grad(np.ones(4))
