@@ -17,7 +17,7 @@ from tapegen.analysis.places import components, moves
 from tapegen.analysis.scopes import scopes_of
 from tapegen.errors import AliasError
 from tapegen.ir import build, ops, rewrite
-from tapegen.ir.names import NameSupply
+from tapegen.ir.names import BACKWARD, FORWARD, NameSupply
 from tapegen.ir.nodes import (
     Assign,
     Block,
@@ -46,9 +46,6 @@ from tapegen.transform.select import selections
 from tapegen.transform.share import accumulations, share_loads, split_merges
 from tapegen.transform.tapes import Laid, Tape, lay_out, without
 from tapegen.transform.tidy import reads_of, resolve_primal_as, surely_assigned, tidy
-
-FORWARD = "---- forward sweep ---------------------------------------------------"
-BACKWARD = "---- backward sweep --------------------------------------------------"
 
 
 @dataclass(slots=True)

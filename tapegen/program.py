@@ -22,6 +22,7 @@ from tapegen.errors import BadArgument, BuildError, CompileLimit, NotFinite, Per
 from tapegen.frontend.lower import Lowered
 from tapegen.frontend.structure import Abstract, Leaf, Slot, StaticValue, Struct, leaves_of
 from tapegen.ir.depth import deep
+from tapegen.ir.names import BACKWARD
 from tapegen.ir.nodes import Block, Function, If, Raise, Return, Var
 from tapegen.ir.types import Array, ListOf, Scalar, is_floating
 from tapegen.transform.nests import NoCompiledForm, scalarise
@@ -297,8 +298,8 @@ class Program:
 def _place(source: PythonSource, line: int) -> tuple[Span | None, bool]:
     """The user's place behind a line, and whether it belongs to the backward sweep."""
     before = source.text.splitlines()[:line]
-    backward = source.entry.endswith("_pullback") or any(compiler.BACKWARD in text for text in before)
-    while backward and source.origin(line) is None and compiler.BACKWARD not in before[line - 1]:
+    backward = source.entry.endswith("_pullback") or any(BACKWARD in text for text in before)
+    while backward and source.origin(line) is None and BACKWARD not in before[line - 1]:
         line -= 1  # the user's statement stands as a comment on the lines that belong to it
     return source.origin(line), backward
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tapegen import differentiable
 from tests.nests_reader import assert_same, lowered_text
 
 R = np.random.default_rng(5)
@@ -131,3 +132,22 @@ def test_precision_stays() -> None:
         return c*k
     """
     assert_same(text, tuple(v.astype("float32") for v in vectors(2, 9)), tolerance=0.0)
+
+
+def test_headers_of_sweeps_stand_where_the_sweeps_begin() -> None:
+    def f(x: np.ndarray, y: np.ndarray) -> float:
+        z = np.sin(x) * y
+        return np.sum(z * z) + np.dot(x, y)
+
+    text = differentiable(f, wrt=(0, 1)).inspect(np.ones(3), np.ones(3)).compiled
+    assert "---- both sweeps in one loop ----" in text
+    assert "---- backward sweep ----" not in text
+
+    def g(x: np.ndarray, w: np.ndarray) -> float:
+        z = np.cumsum(x * w)
+        return np.sum(np.sin(z)) * z[0]
+
+    text = differentiable(g, wrt=(0, 1)).inspect(np.ones(3), np.ones(3)).compiled
+    before, _, after = text.partition("---- backward sweep ----")
+    assert "z_bar[i] = " not in before and "np.sin" in before and after
+    assert before.index("forward sweep") < before.index("np.empty")

@@ -1,4 +1,4 @@
-"""Fresh names, and how cotangents, tangents and tapes are spelled.
+"""Fresh names, and how cotangents, tangents, tapes and the headers of sweeps are spelled.
 
 Names are a pure function of the program: the first name asked for `x` is `x`, then `x_1`, `x_2`, ...
 """
@@ -15,6 +15,10 @@ LONGEST = 80
 _MODULES = ("np", "math", "operator", "njit", "numba", "prange", "scipy", "_")
 RESERVED = frozenset({*dir(builtins), *keyword.kwlist, *_MODULES})
 """Names with a meaning in generated text."""
+
+FORWARD = "---- forward sweep ---------------------------------------------------"
+BACKWARD = "---- backward sweep --------------------------------------------------"
+"""The comments above the two sweeps."""
 
 TEMPORARY = "t'"
 """The base of the names of intermediate results, which `NameSupply` spells so that none looks like the user's."""

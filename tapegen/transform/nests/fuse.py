@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tapegen.ir import ops, rewrite
+from tapegen.ir.names import BACKWARD, FORWARD
 from tapegen.ir.nodes import (
     Assign,
     Block,
@@ -25,6 +26,7 @@ from tapegen.ir.nodes import (
     If,
     Load,
     Raise,
+    Return,
     Stmt,
     Store,
     Tuple,
@@ -39,6 +41,7 @@ from tapegen.transform.nests.bounds import Facts
 from tapegen.transform.nests.control import assigned_in
 from tapegen.transform.nests.gather import gathered
 
+BOTH = "---- both sweeps in one loop -----------------------------------------"
 _LOOK_BACK = 12  # how many statements a nest may pass on its way to another
 
 
@@ -54,6 +57,7 @@ class Item:
     stmt: Stmt
     comments: list[Stmt] = field(default_factory=list)
     nest: Nest | None = None
+    backward: bool = False  # of the backward sweep
 
     @property
     def is_check(self) -> bool:
@@ -96,11 +100,17 @@ class _Fusion:
                 self._place(out, item)
             else:
                 stmt = self._inside(item.stmt)
-                out += [Item(each) for each in self.before]
+                out += [Item(each, backward=item.backward) for each in self.before]
                 self.before = []
                 out.append(replace(item, stmt=stmt))
         stmts: list[Stmt] = []
-        for item in out:
+        if any(isinstance(stmt, Comment) and stmt.text == FORWARD for stmt in block):
+            stmts.append(Comment(FORWARD))
+        # what has moved to the front belongs to no sweep in particular
+        start = max((k + 1 for k, item in enumerate(out) if not item.backward), default=0)
+        for k, item in enumerate(out):
+            if k == start and not isinstance(item.stmt, Return):
+                stmts.append(Comment(BACKWARD))
             stmt = item.stmt if item.nest is None else self._contracted(item.nest).stmt
             stmts += [*item.comments, stmt]
         return (*stmts, *tail)
@@ -168,7 +178,11 @@ class _Fusion:
         for k in range(len(out) - 1, max(-1, len(out) - 1 - _LOOK_BACK), -1):
             earlier = out[k]
             if earlier.nest is not None and self._joins(earlier.nest, item.nest):
-                out[k] = replace(earlier, nest=_joined(earlier.nest, item.nest, item.comments))
+                comments = earlier.comments
+                if item.backward and not earlier.backward and not any(map(_is_both, comments)):
+                    comments = [Comment(BOTH), *comments]
+                nest = _joined(earlier.nest, item.nest, item.comments)
+                out[k] = replace(earlier, comments=comments, nest=nest)
                 return
             if earlier.nest is None and not earlier.is_plain:
                 break
@@ -216,11 +230,14 @@ def _items(block: Block) -> tuple[list[Item], list[Stmt]]:
     """The statements of a block, and the comments at its end."""
     items: list[Item] = []
     comments: list[Stmt] = []
+    backward = False
     for stmt in block:
-        if isinstance(stmt, Comment):
+        if isinstance(stmt, Comment) and stmt.text in (FORWARD, BACKWARD):
+            backward = stmt.text == BACKWARD
+        elif isinstance(stmt, Comment):
             comments.append(stmt)
         else:
-            items.append(Item(stmt, comments, nest_of(stmt)))
+            items.append(Item(stmt, comments, nest_of(stmt), backward))
             comments = []
     return items, comments
 
@@ -228,7 +245,11 @@ def _items(block: Block) -> tuple[list[Item], list[Stmt]]:
 def raised(items: list[Item], memory: Memory) -> list[Item]:
     """Checks and names of values, in front of the nests that do not matter to them."""
     out: list[Item] = []
+    left: list[Stmt] = []  # comments that stood above a statement which has moved, and above the next one
     for item in items:
+        if left and not item.comments:
+            item = replace(item, comments=left)
+        left = []
         place = len(out)
         if item.is_check or item.is_plain:
             reads = any(rewrite.loads(part) for part in rewrite.headers(item.stmt))
@@ -240,7 +261,7 @@ def raised(items: list[Item], memory: Memory) -> list[Item]:
                 if earlier.nest is not None:
                     place = k
         if place < len(out):
-            out[place].comments[:0], item = item.comments, replace(item, comments=[])
+            left, item = item.comments, replace(item, comments=[])
         out.insert(place, item)
     return out
 
@@ -248,6 +269,10 @@ def raised(items: list[Item], memory: Memory) -> list[Item]:
 def _joined(first: Nest, second: Nest, comments: list[Stmt]) -> Nest:
     renamed = dict(zip(second.counters, first.counters, strict=True))
     return first.with_body((*first.body, *comments, *rewrite.rename_block(second.body, renamed)))
+
+
+def _is_both(stmt: Stmt) -> bool:
+    return isinstance(stmt, Comment) and stmt.text == BOTH
 
 
 def _is_new(stmt: Stmt) -> bool:
