@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tapegen import differentiable
+from tapegen.errors import BadArgument
 
 
 def counts(x: np.ndarray, n: int) -> float:
@@ -69,15 +70,36 @@ def towers(x: np.ndarray, n: int) -> float:
     return x.sum() * (n**63 + (n << 40) + (n % 100) ** 9)
 
 
+def packed_triangle(x: np.ndarray, n: int) -> float:
+    total = 0.0
+    for _ in range(n):
+        place = 0
+        for i in range(3):
+            row = 0.0
+            for _ in range(i + 1):
+                row += x[place] ** 2
+                place += 1
+            total += row * row
+    return total
+
+
+def weights_grow(x: np.ndarray, n: int) -> float:
+    weight, total = 1, 0.0
+    for k in range(12):
+        total += x[k % x.size] ** 2 * weight
+        weight = weight * n + k % 2
+    return total
+
+
 X = np.linspace(-1.0, 1.0, 7)
 
 
-@pytest.mark.parametrize("func", [counts, bisects, shuffles, flat_index])
+@pytest.mark.parametrize("func", [counts, bisects, shuffles, flat_index, packed_triangle])
 def test_no_checks(func: Callable[..., Any]) -> None:
     assert "64 bits" not in str(differentiable(func).inspect(X, 5).compiled)
 
 
-@pytest.mark.parametrize("func", [factorial, fibonacci, cubes, towers])
+@pytest.mark.parametrize("func", [factorial, fibonacci, cubes, towers, weights_grow])
 def test_checks(func: Callable[..., Any]) -> None:
     assert "an integer has more than 64 bits" in str(differentiable(func).inspect(X, 5).compiled)
 
@@ -87,3 +109,14 @@ def test_checks(func: Callable[..., Any]) -> None:
 def test_large_results_are_right(func: Callable[..., Any], n: int) -> None:
     with pytest.warns(UserWarning, match="an integer has more than 64 bits"):
         assert differentiable(func)(X + 1.0, n) == pytest.approx(func(X + 1.0, n), rel=1e-14)
+
+
+@pytest.mark.compiled
+def test_no_tape_holds_a_number_that_wrapped_around() -> None:
+    func = differentiable(weights_grow)
+    _, pullback = func.vjp(X, 3)
+    np.testing.assert_allclose(pullback(1.0), func.grad(X, 3), rtol=1e-14)
+    with pytest.warns(UserWarning, match="64 bits"), pytest.raises(BadArgument):
+        func.vjp(X, 10**4)
+    with pytest.warns(UserWarning, match="64 bits"), pytest.raises(BadArgument):
+        func.grad(X, 10**4)

@@ -1,7 +1,7 @@
 """Which integers of a program may need more than 64 bits: Python's grow, those of compiled code wrap around.
 
 What only becomes an index, a size or the bound of a loop is left out: arrays are not that large, and their bounds are
-checked anyway.
+checked anyway.  A tape passes a number on as a name does.
 """
 
 from __future__ import annotations
@@ -63,9 +63,12 @@ class _Used:
         self._values: dict[Var, list[Expr]] = defaultdict(list)
         self._names: list[Var] = []
         self._seen: set[Var] = set()
+        self._tapes = frozenset(function.tapes)
         statements = list(rewrite.statements(function.body))
         for stmt in statements:
-            if isinstance(stmt, Assign):
+            if isinstance(stmt, Store) and stmt.array in self._tapes:
+                self._values[stmt.array].append(stmt.value)
+            elif isinstance(stmt, Assign):
                 for target, value in _pairs(stmt):
                     if _is_python_int(target):
                         self._values[target].append(value)
@@ -81,8 +84,9 @@ class _Used:
                 for target, value in _pairs(stmt):
                     if not _is_python_int(target):
                         self._number(value)
-            case Store(_, _, value):
-                self._number(value)
+            case Store(array, _, value):
+                if array not in self._tapes:
+                    self._number(value)
             case For():
                 pass
             case _:
@@ -92,9 +96,11 @@ class _Used:
     def _number(self, expr: Any) -> None:
         match expr:
             case Var():
-                if _is_python_int(expr) and expr not in self._seen:
-                    self._seen.add(expr)
-                    self._names.append(expr)
+                if _is_python_int(expr) or expr in self._tapes:
+                    self._name(expr)
+            case Load(array):
+                if array in self._tapes:
+                    self._name(array)
             case Tuple(items):
                 for item in items:
                     self._number(item)
@@ -106,6 +112,11 @@ class _Used:
                 for part in (*args, *(value for _, value in kwargs)):
                     if not isinstance(part, Tuple):  # shapes and axes
                         self._number(part)
+
+    def _name(self, var: Var) -> None:
+        if var not in self._seen:
+            self._seen.add(var)
+            self._names.append(var)
 
 
 def _pairs(stmt: Assign) -> list[tuple[Var, Expr]]:
