@@ -77,7 +77,7 @@ class Nest:
 
     def with_body(self, body: Iterable[Stmt]) -> Nest:
         """Other statements in the same loops."""
-        nest = _with_body(self.loops, tuple(body))
+        nest = in_loops(self.loops, tuple(body))
         assert nest is not None
         return nest
 
@@ -94,10 +94,11 @@ def nest_of(stmt: Stmt) -> Nest | None:
             break
         loops.append(loop)
         body = loop.body
-    return _with_body(tuple(loops), body) if loops else None
+    return in_loops(tuple(loops), body) if loops else None
 
 
-def _with_body(loops: tuple[For, ...], body: tuple[Stmt, ...]) -> Nest | None:
+def in_loops(loops: tuple[For, ...], body: tuple[Stmt, ...]) -> Nest | None:
+    """Statements in loops as a nest, if they do no more than assign numbers and elements."""
     accesses: list[Access] = []
     first: set[Var] = set()
     assigned: set[Var] = set()
@@ -240,12 +241,12 @@ def may_share_loops(first: Nest, second: Nest, memory: Memory) -> bool:
         if a.array != b.array:
             return False
         index = tuple(rewrite.substitute(item, renamed) for item in b.index)
-        if not (_same_trip(a.index, index, counters, varying) or _never_meet(a.index, index, varying)):
+        if not (same_trip(a.index, index, counters, varying) or _never_meet(a.index, index, varying)):
             return False
     return True
 
 
-def _same_trip(a: tuple[Expr, ...], b: tuple[Expr, ...], counters: set[Var], varying: set[Var]) -> bool:
+def same_trip(a: tuple[Expr, ...], b: tuple[Expr, ...], counters: set[Var], varying: set[Var]) -> bool:
     """Whether two accesses meet on equal counters only."""
     if any(rewrite.loads(item) for item in (*a, *b)):
         return False

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from tapegen.ir import ops
-from tapegen.ir.nodes import Assign, Call, Const, Expr, If, Load, Raise, Stmt, Tuple, Var
+from tapegen.ir.nodes import Assign, Call, Const, Expr, For, If, Load, Raise, Stmt, Tuple, Var
 from tapegen.ir.rewrite import defines, free_vars, statements, subexpressions
 from tapegen.ir.types import INT, Array
 from tapegen.transform.nests.affine import Affine, is_int, linear
@@ -228,6 +228,18 @@ class Facts:
                     self.assume(gap - 1)
                 elif func is operator.ne and self.nonnegative(-gap):
                     self.assume(-gap - 1)
+
+    def assume_counter(self, loop: For) -> None:
+        """Remember between what numbers a loop counts."""
+        counter = Affine.atom(loop.target)
+        self.mentioned.add(loop.target)
+        match getattr(loop.step, "value", None):
+            case int() as step if step > 0:
+                self.assume(counter - self.form(loop.start))
+                self.assume(self.form(loop.stop) - 1 - counter)
+            case int() as step if step < 0:
+                self.assume(self.form(loop.start) - counter)
+                self.assume(counter - self.form(loop.stop) - 1)
 
     def learn(self, stmt: Stmt) -> None:
         """Remember what holds after a statement: integers that it defines, checks that have passed."""

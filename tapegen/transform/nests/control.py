@@ -53,6 +53,22 @@ def escapes(block: Block) -> bool:
     return isinstance(last, Break | Continue | Raise | Return)
 
 
+def read_after_loops(block: Block) -> set[Var]:
+    """Counters that are read outside the loops that count by them."""
+    found: set[Var] = set()
+
+    def visit(block: Block, counting: frozenset[Var]) -> None:
+        for stmt in block:
+            for part in rewrite.headers(stmt):
+                found.update(rewrite.free_vars(part) - counting)
+            inner = counting | {stmt.target} if isinstance(stmt, For) else counting
+            for each in rewrite.blocks(stmt):
+                visit(each, inner)
+
+    visit(block, frozenset())
+    return found
+
+
 def leaves(block: Block) -> bool:
     """Whether a Break or Continue of the loop itself stands in its body."""
     for stmt in block:

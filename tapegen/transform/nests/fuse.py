@@ -36,10 +36,11 @@ from tapegen.ir.nodes import (
 from tapegen.ir.types import Array, Scalar
 from tapegen.transform.nests import scalars
 from tapegen.transform.nests.accesses import Memory, Nest, independent, may_share_loops, nest_of
-from tapegen.transform.nests.affine import Affine, is_int
+from tapegen.transform.nests.affine import is_int
 from tapegen.transform.nests.bounds import Facts
-from tapegen.transform.nests.control import assigned_in
+from tapegen.transform.nests.control import assigned_in, read_after_loops
 from tapegen.transform.nests.gather import gathered
+from tapegen.transform.nests.inner import eased
 
 BOTH = "---- both sweeps in one loop -----------------------------------------"
 _LOOK_BACK = 12  # how many statements a nest may pass on its way to another
@@ -47,7 +48,7 @@ _LOOK_BACK = 12  # how many statements a nest may pass on its way to another
 
 def fuse(function: Function) -> Function:
     """The same program with fewer loops and fewer arrays."""
-    return _Fusion(function).run()
+    return _Fusion(eased(function)).run()
 
 
 @dataclass(eq=False)
@@ -81,7 +82,7 @@ class _Fusion:
         self.function = function
         self.memory = Memory(function)
         self.facts = Facts()
-        self.lasting = _read_after_loops(function.body)
+        self.lasting = read_after_loops(function.body)
         self.before: list[Stmt] = []  # what the loop that was last visited leaves to the block around it
         self.gone: set[Stmt] = set()  # that make arrays which have become numbers
 
@@ -122,7 +123,7 @@ class _Fusion:
                 self.facts.forget(assigned_in(stmt))
                 outer, self.facts = self.facts, self.facts.copy()
                 if isinstance(stmt, For):
-                    self._assume_counter(stmt)
+                    self.facts.assume_counter(stmt)
                 body = self._block(stmt.body)
                 self.facts = outer
                 hoisted = [inner for inner in body if self._stays(inner, stmt)]
@@ -158,17 +159,6 @@ class _Fusion:
             sides.append(self._block(block))
         self.facts = outer
         return rewrite.with_blocks(stmt, tuple(sides))
-
-    def _assume_counter(self, stmt: For) -> None:
-        counter = Affine.atom(stmt.target)
-        self.facts.mentioned.add(stmt.target)
-        match getattr(stmt.step, "value", None):
-            case int() as step if step > 0:
-                self.facts.assume(counter - self.facts.form(stmt.start))
-                self.facts.assume(self.facts.form(stmt.stop) - 1 - counter)
-            case int() as step if step < 0:
-                self.facts.assume(self.facts.form(stmt.start) - counter)
-                self.facts.assume(counter - self.facts.form(stmt.stop) - 1)
 
     # ---- putting together --------------------------------------------------------------------------------------------
 
@@ -311,22 +301,6 @@ def _rounded(value: Expr, dtype: str) -> Expr:
     if dtype in ("float64", "int64", "bool") or isinstance(value, Load):
         return scalars.convert(value, dtype)
     return Call(getattr(np, dtype), (value,), (), Scalar(dtype, False))
-
-
-def _read_after_loops(block: Block) -> set[Var]:
-    """Counters that are read outside the loops that count by them."""
-    found: set[Var] = set()
-
-    def visit(block: Block, counting: frozenset[Var]) -> None:
-        for stmt in block:
-            for part in rewrite.headers(stmt):
-                found.update(rewrite.free_vars(part) - counting)
-            inner = counting | {stmt.target} if isinstance(stmt, For) else counting
-            for each in rewrite.blocks(stmt):
-                visit(each, inner)
-
-    visit(block, frozenset())
-    return found
 
 
 def _without(block: Block, gone: set[Stmt]) -> Block:
