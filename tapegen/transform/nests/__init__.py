@@ -13,6 +13,7 @@ arrays in between; what the program does, and which errors it raises, is what Nu
 * `scalars`, `counting`, `overflow` - numbers: precision as NumPy has it, errors as Python raises them
 * `views` - names for parts of arrays
 * `lifetimes` - a name for each life of an array; `fuse`, `gather`, `accesses` - fewer loops and arrays
+* `inner`, `remainders` - innermost loops as a processor likes them
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from tapegen.transform.nests.driver import Nests
 from tapegen.transform.nests.fuse import fuse
 from tapegen.transform.nests.lifetimes import apart
 from tapegen.transform.nests.overflow import marked
+from tapegen.transform.nests.remainders import compared
 from tapegen.transform.nests.writer import NoCompiledForm
 
 __all__ = ["NoCompiledForm", "scalarise"]
@@ -52,4 +54,4 @@ def scalarise(function: Function, *, boundscheck: bool = True, wide: bool = Fals
     NoCompiledForm
         If a call is neither lowered nor taken by numba.
     """
-    return fuse(apart(Nests(marked(function, wide=wide), boundscheck).run()))
+    return compared(fuse(apart(Nests(marked(function, wide=wide), boundscheck).run())))
