@@ -38,7 +38,9 @@ def march_value_and_grad(u0, k, cap, energy_bar=1.0):
         u[j] = u0[j]
     while i < u.size and energy < cap:
         trips += 1
-        r = u[i - 1] - u[i]
+        t = i - 1
+        t_1 = t + u0.shape[0] if t < 0 else t
+        r = u[t_1] - u[i]
         if trips > r_tape.shape[0]:
             r_tape = grown(r_tape)
         r_tape[trips - 1] = r
@@ -91,7 +93,9 @@ def march_record(u0, k, cap):
         u[j] = u0[j]
     while i < u.size and energy < cap:
         trips += 1
-        r = u[i - 1] - u[i]
+        t = i - 1
+        t_1 = t + u0.shape[0] if t < 0 else t
+        r = u[t_1] - u[i]
         if trips > r_tape.shape[0]:
             r_tape = grown(r_tape)
         r_tape[trips - 1] = r
@@ -159,14 +163,18 @@ def march_jvp(u0, k, cap, u0_dot, k_dot):
     for j in range(u0_dot.shape[0]):
         u_dot[j] = u0_dot[j]
     while i < u.size and energy < cap:
-        r = u[i - 1] - u[i]
+        t = i - 1
+        t_1 = t + u0.shape[0] if t < 0 else t
+        r = u[t_1] - u[i]
         if i > u0_dot.shape[0]:
             raise IndexError("index is out of bounds")
         if u0_dot.shape[0] + i < 1:
             raise IndexError("index is out of bounds")
+        t_2 = i - 1
+        t_3 = t_2 + u0_dot.shape[0] if t_2 < 0 else t_2
         if i >= u0_dot.shape[0]:
             raise IndexError("index is out of bounds")
-        r_dot = u_dot[i - 1] - u_dot[i]
+        r_dot = u_dot[t_3] - u_dot[i]
         if r > 0.0:
             u[i] += k * r
             u_dot[i] += r * k_dot + k * r_dot
@@ -208,14 +216,18 @@ def march_hvp(u0, k, cap, u0_dot, k_dot):
         u_dot[j] = u0_dot[j]
     while i < u.size and energy < cap:
         trips += 1
-        r = u[i - 1] - u[i]
+        t = i - 1
+        t_1 = t + u0.shape[0] if t < 0 else t
+        r = u[t_1] - u[i]
         if i > u0_dot.shape[0]:
             raise IndexError("index is out of bounds")
         if u0_dot.shape[0] + i < 1:
             raise IndexError("index is out of bounds")
+        t_3 = i - 1
+        t_4 = t_3 + u0_dot.shape[0] if t_3 < 0 else t_3
         if i >= u0_dot.shape[0]:
             raise IndexError("index is out of bounds")
-        r_dot = u_dot[i - 1] - u_dot[i]
+        r_dot = u_dot[t_4] - u_dot[i]
         if trips > r_tape.shape[0]:
             t_2 = np.empty(r_tape.shape[0])
             r_tape_1 = np.empty(2 * r_tape.shape[0])
