@@ -1,5 +1,6 @@
 """tapegen: gradients of ordinary Python functions as readable, compiled Python."""
 
+from tapegen import aot
 from tapegen.api import Differentiable, differentiable, grad, jvp, value_and_grad, vjp
 from tapegen.backend.watch import debug_nans
 from tapegen.errors import (
@@ -62,6 +63,7 @@ __all__ = [
     "UnconnectedGradients",
     "UnsupportedSyntax",
     "Variable",
+    "aot",
     "cast",
     "check_grads",
     "check_rule",

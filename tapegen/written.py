@@ -85,7 +85,7 @@ def module_text(wanted: Sequence[Wanted], *, readable: bool = False, header: Seq
     heads: list[str] = []
     names: set[str] = set()
     for each in wanted:
-        derived = _Derived(each, readable)
+        derived = Derived(each, readable)
         renamed = _apart(derived.checked(), names)
         names.update(function.name for function in renamed)
         functions += renamed
@@ -107,13 +107,15 @@ def module_text(wanted: Sequence[Wanted], *, readable: bool = False, header: Seq
 
 
 @dataclass(frozen=True)
-class _Form:
+class Form:
     """One derivative.
 
     Attributes
     ----------
     function : Function
-        The program.
+        The derived program.
+    program : Program
+        What it was derived from.
     given : tuple of (Var, Var or None)
         Tangents among its parameters with the parameters they belong to, and cotangents.
     takes_arguments : bool
@@ -121,6 +123,7 @@ class _Form:
     """
 
     function: Function
+    program: Program
     given: tuple[tuple[Var, Var | None], ...] = ()
     takes_arguments: bool = True
 
@@ -130,7 +133,7 @@ def _tangents(pushed: Function, program: Program) -> tuple[tuple[Var, Var], ...]
     return tuple(zip(pushed.params[count:], program.wrt_vars(), strict=True))
 
 
-class _Derived:
+class Derived:
     """The programs of one function for one combination of argument types."""
 
     def __init__(self, wanted: Wanted, readable: bool) -> None:
@@ -149,20 +152,23 @@ class _Derived:
         return f"{printable(function.__qualname__)}{types}, primal {self.program.lowered.digest}"
 
     @cached_property
-    def forms(self) -> tuple[_Form, ...]:
+    def forms(self) -> tuple[Form, ...]:
         """The derivatives in the order of the modes, as they are printed, without checks."""
-        found: list[_Form] = []
+        found: list[Form] = []
         program = self.program
         with deep():
             for mode in self.wanted.modes:
-                if mode == "grad":
-                    found.append(_Form(program.stages(scalar=True).joint))
+                if mode == "value":
+                    found.append(Form(program.primal, program))
+                elif mode == "grad":
+                    found.append(Form(program.stages(scalar=True).joint, program))
                 elif mode == "split":
                     stages = program.stages(scalar=False)
                     seeds = tuple((seed, None) for seed in stages.seeds)
-                    found += [_Form(stages.record), _Form(stages.pullback, seeds, takes_arguments=False)]
+                    found.append(Form(stages.record, program))
+                    found.append(Form(stages.pullback, program, seeds, takes_arguments=False))
                 elif mode == "jvp":
-                    found.append(_Form(program.pushed, _tangents(program.pushed, program)))
+                    found.append(Form(program.pushed, program, _tangents(program.pushed, program)))
                 elif mode == "hvp":
                     found.append(self._hessian_product())
                 else:
@@ -172,7 +178,7 @@ class _Derived:
                 found = [replace(f, function=scalarise(f.function, boundscheck=check, wide=True)) for f in found]
         return tuple(found)
 
-    def _hessian_product(self) -> _Form:
+    def _hessian_product(self) -> Form:
         """Forward mode over the gradient."""
         positions = tuple(self.owner.free_names().index(name) for name in self.program.wrt_names)
         plain = grad(self.wanted.function.python, positions[0] if len(positions) == 1 else positions)
@@ -186,17 +192,17 @@ class _Derived:
         name = self.program.lowered.function.name
         _, *rest = pushed.doc
         head = f"Gradient of {name}, and the product of the Hessian with a direction."
-        return _Form(replace(pushed, name=f"{name}_hvp", doc=(head, *rest)), _tangents(pushed, program))
+        return Form(replace(pushed, name=f"{name}_hvp", doc=(head, *rest)), program, _tangents(pushed, program))
 
     # ---- checks ------------------------------------------------------------------------------------------------------
 
     def checked(self) -> list[Function]:
         """The derivatives, each with its checks and with what the documentation says of its parameters."""
         lowered = self.program.lowered
-        for name, path, value in self._values():
+        for name, path, value in self.constants():
             if isinstance(value, int) and not self.wanted.is_constant(name, path):
                 raise BadArgument(
-                    f"'{self._access(name, path)}' must be known when the module is written.",
+                    f"'{self.access(name, path)}' must be known when the module is written.",
                     f"Give its value in the signature: {name}={value}.",
                     lowered.function.origin,
                 )
@@ -219,14 +225,14 @@ class _Derived:
             if param.getter is not None:
                 yield f"{param.var.name} is the global or enclosing variable of that name."
             elif param.path:
-                yield f"{param.var.name} is {printable(self._access(param.argument, param.path))}."
-        for name, path, value in self._values():
-            yield f"{printable(self._access(name, path))} is {value!r}."
+                yield f"{param.var.name} is {printable(self.access(param.argument, param.path))}."
+        for name, path, value in self.constants():
+            yield f"{printable(self.access(name, path))} is {value!r}."
         written = sorted(self.program.mutated)
         if written and sum(isinstance(param.var.type, Array) for param in lowered.params) > 1:
             yield f"{', '.join(written)} must share no memory with other arguments."
 
-    def _values(self) -> Iterator[tuple[str, tuple[Any, ...], Any]]:
+    def constants(self) -> Iterator[tuple[str, tuple[Any, ...], Any]]:
         """What was taken as constant: argument, path into it, value."""
         for name, path, value in self.program.lowered.statics:
             if isinstance(value, int):
@@ -236,7 +242,7 @@ class _Derived:
                 if isinstance(value, bool | int | float | str | bytes | None):
                     yield name, path, value
 
-    def _access(self, text: str, path: tuple[Any, ...]) -> str:
+    def access(self, text: str, path: tuple[Any, ...]) -> str:
         """How Python reads a part of an argument."""
         value: Any = self.abstracts[text]
         for key in path:
@@ -377,4 +383,4 @@ def _home(value: Any) -> tuple[str, str]:
     return module, name
 
 
-__all__ = ["GENERATED", "MODES", "Wanted", "module_text", "printable"]
+__all__ = ["GENERATED", "MODES", "Derived", "Form", "Wanted", "module_text", "printable"]

@@ -51,7 +51,7 @@ def add_parser(commands: argparse._SubParsersAction) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write, print or compare."""
-    text = module_text(list(_wanted(options)), readable=options.readable)
+    text = module_text(list(wanted(options)), readable=options.readable)
     if options.output is None:
         if options.check:
             raise BadArgument("--check needs the file to compare.", "Name it: -o FILE.")
@@ -69,7 +69,8 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _wanted(options: argparse.Namespace) -> Iterator[Wanted]:
+def wanted(options: argparse.Namespace) -> Iterator[Wanted]:
+    """The functions that the arguments name, with the types they name."""
     modes = [mode.strip() for mode in options.mode.split(",")]
     given = options.args or []
     if len(options.targets) > 1 and given and len(given) != len(options.targets):

@@ -1,0 +1,334 @@
+"""Ahead of time: derivatives as a shared library with a C header and a Python module that needs NumPy alone."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tapegen.aot.wrapper import Wrapped, wrapper
+from tapegen.api import Differentiable, differentiable
+from tapegen.backend.build import decorator_text
+from tapegen.backend.emit import emit
+from tapegen.backend.library.interface import (
+    Entry,
+    Parameter,
+    Products,
+    Result,
+    header,
+    identifier,
+    implementation,
+)
+from tapegen.backend.library.link import link
+from tapegen.backend.library.objects import Errors, NativeObject, Processor, native_object, processor
+from tapegen.errors import BadArgument
+from tapegen.frontend.lower import Param
+from tapegen.frontend.structure import Slot, leaves_of
+from tapegen.ir.depth import deep
+from tapegen.ir.nodes import Expr, Function, Return, Var
+from tapegen.ir.types import Array, ListOf
+from tapegen.program import Program
+from tapegen.written import Derived, Form, Wanted, printable
+
+MODES = ("value", "grad", "split", "jvp", "hvp")
+"""What a library may hold of a function."""
+
+
+def build(
+    func: Callable[..., Any],
+    *args: Any,
+    directory: str | os.PathLike[str] = "build",
+    name: str | None = None,
+    modes: Sequence[str] | None = None,
+    cpu: str = "x86-64-v2",
+    blas: str = "builtin",
+    **kwargs: Any,
+) -> Path:
+    """Build a shared library of a function and its derivatives, its C header, and a Python module that loads it.
+
+    Parameters
+    ----------
+    func : callable
+        A function, differentiated with respect to what `differentiable` was told, or its first argument.
+    *args, **kwargs
+        Arguments of the types that the library shall take; arrays that are contiguous stand for such arrays.
+    directory : path
+        Where `lib{name}.so`, `{name}.h`, `{name}.py` and `{name}.json` go; it is made if need be.
+    name : str, optional
+        Name of the library; that of the function by default.
+    modes : sequence of str, optional
+        Some of `MODES`; by default all that the function has.
+    cpu : {"x86-64-v2", "x86-64-v3", "native"}
+        The processors it runs on.
+    blas : str
+        "builtin", or "cblas:PATH" for the products of a library with the C interface of BLAS.
+
+    Returns
+    -------
+    Path
+        The Python module.
+
+    Raises
+    ------
+    BuildError
+        If there is no compiled form, or no C compiler.
+    BadArgument
+        If the name is none for C.
+    """
+    function = func if isinstance(func, Differentiable) else differentiable(func)
+    wanted = Wanted(function, args, kwargs, modes or default_modes(function, args, kwargs))
+    return build_library([wanted], directory, name or identifier(function.python.__name__), cpu=cpu, blas=blas)
+
+
+def default_modes(function: Differentiable, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[str, ...]:
+    """Everything that the function has: a gradient needs one number as the value, a tape holds no lists."""
+    program = function._specialise(tuple(args), dict(kwargs)).program
+    kept = program.stages(scalar=False).kept
+    left_out = {"split"} if any(isinstance(var.type, ListOf) for var in kept) else set()
+    try:
+        program.active_results(scalar=True)
+    except BadArgument:
+        left_out |= {"grad", "hvp"}
+    return tuple(mode for mode in MODES if mode not in left_out)
+
+
+def build_library(
+    wanted: Sequence[Wanted],
+    directory: str | os.PathLike[str],
+    name: str,
+    *,
+    cpu: str = "x86-64-v2",
+    blas: str = "builtin",
+) -> Path:
+    """Build one library of several functions; see `build`."""
+    if identifier(name) != name:
+        raise BadArgument(
+            f"'{printable(name)}' cannot be the prefix of C functions.", "Take letters, digits and underscores."
+        )
+    library = _Library(name, processor(cpu))
+    products = Products.of(blas)
+    for each in wanted:
+        library.add(each)
+    return library.write(Path(directory), products)
+
+
+class _Library:
+    """Collects what goes into one library."""
+
+    def __init__(self, name: str, target: Processor) -> None:
+        self.name, self.target = name, target
+        self.errors = Errors()
+        self.objects: list[NativeObject] = []
+        self.entries: list[Entry] = []
+        self.wrapped: list[Wrapped] = []
+        self.about: list[dict[str, Any]] = []
+        self.taken: set[str] = {name, f"{name}_strerror"}
+
+    def add(self, wanted: Wanted) -> None:
+        """The derivatives of one function for one combination of types."""
+        derived = Derived(wanted, readable=False)
+        base = identifier(f"{self.name}_{wanted.function.python.__name__}", self.taken)
+        self.taken.add(base)
+        entries: dict[str, Entry] = {}
+        hessian: tuple[int, ...] = ()
+        for role, form, function in zip(_roles(wanted.modes), derived.forms, derived.checked(), strict=True):
+            entry = self._entry(base, role, derived, form, function)
+            self.entries.append(entry)
+            entries[role] = entry
+            if role == "hvp":
+                places = {position: k for k, (position, _) in _hessian_places(derived, form.program).items()}
+                hessian = tuple(places[k] for k in range(len(places)))
+        lowered = derived.program.lowered
+        self.wrapped.append(Wrapped(derived, base.removeprefix(f"{self.name}_"), entries, hessian))
+        self.about.append(
+            {
+                "function": wanted.function.python.__qualname__,
+                "arguments": wanted.signature,
+                "wrt": list(derived.program.wrt_names),
+                "modes": list(wanted.modes),
+                "primal": lowered.digest,
+            }
+        )
+
+    def _entry(self, base: str, role: str, derived: Derived, form: Form, function: Function) -> Entry:
+        decorator = decorator_text(fastmath=derived.options.fastmath)
+        with deep():
+            source = emit(function, modules=form.program.lowered.modules, header="", decorator=decorator)
+        content = hashlib.sha256((source.text + self.target.name + base).encode()).hexdigest()
+        symbol = f"tg_{content[:24]}"
+        types = [param.type for param in function.params]
+        self.objects.append(native_object(source, types, symbol, self.errors, self.target))
+        return _Interface(base, role, derived, form, function).entry(symbol)
+
+    def write(self, directory: Path, products: Products) -> Path:
+        """Make the files; the library comes first, so that a module never finds an older one."""
+        about = {
+            "name": self.name,
+            "functions": self.about,
+            "cpu": self.target.name,
+            "features": list(self.target.features),
+            "blas": products.name,
+            "errors": {str(number): f"{kind}: {text}" for number, kind, text in self.errors.items()},
+        }
+        lines = [
+            f"{each['function']}({each['arguments']}), derivatives with respect to {', '.join(each['wrt'])}"
+            for each in self.about
+        ]
+        texts = {
+            f"{self.name}.h": header(self.name, self.entries, lines),
+            f"{self.name}.json": json.dumps(about, indent=2) + "\n",
+            f"{self.name}.py": wrapper(self.name, self.wrapped),
+        }
+        directory.mkdir(parents=True, exist_ok=True)
+        c_text = implementation(self.name, self.entries, self.errors, self.target.features, products=products.text)
+        link(
+            directory / f"lib{self.name}.so",
+            c_text,
+            (f"{self.name}.h", texts[f"{self.name}.h"]),
+            self.objects,
+            products.libraries,
+        )
+        for file, text in texts.items():
+            _publish(directory / file, text)
+        return directory / f"{self.name}.py"
+
+
+def _publish(path: Path, text: str) -> None:
+    """Write a file that appears whole."""
+    handle, fresh = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(text)
+    os.chmod(fresh, 0o644)
+    os.replace(fresh, path)
+
+
+def _roles(modes: Sequence[str]) -> Iterator[str]:
+    for mode in modes:
+        yield from ("record", "pullback") if mode == "split" else (mode,)
+
+
+_DOC = {
+    "value": "The value.",
+    "grad": "The value and its gradient.",
+    "jvp": "The value and its derivative along a direction.",
+    "hvp": "The gradient and the product of the Hessian with a direction.",
+    "record": "The value, and a tape for the function below; free it afterwards.",
+    "pullback": "Cotangents of the arguments for cotangents of the value; a tape serves any number of calls.",
+}
+
+
+class _Interface:
+    """The C function of one form: names of parameters and results, and where they come from."""
+
+    def __init__(self, base: str, role: str, derived: Derived, form: Form, function: Function) -> None:
+        self.base, self.role, self.derived, self.form, self.function = base, role, derived, form, function
+        self.program = form.program
+        self.params: dict[Var, Param] = {param.var: param for param in self.program.lowered.params}
+        self.names: dict[Var, str] = {}
+        self.taken: set[str] = set()
+
+    def entry(self, symbol: str) -> Entry:
+        """The C function."""
+        last = self.function.body[-1]
+        assert isinstance(last, Return)
+        stages = self.program.stages(scalar=False) if self.role in ("record", "pullback") else None
+        kind: Any = self.role if stages is not None else "call"
+        count = 0
+        if self.role == "record":
+            assert stages is not None
+            count = len(last.values) - len(stages.kept)
+        elif self.role == "pullback":
+            assert stages is not None
+            count = len(stages.kept)
+        parameters = tuple(self._parameter(k, var, count) for k, var in enumerate(self.function.params))
+        results = tuple(self._results(last.values))
+        return Entry(
+            f"{self.base}_{self.role}", _DOC[self.role], symbol, parameters, results, kind, count, f"{self.base}_tape"
+        )
+
+    def _name(self, text: str, type_: Any) -> str:
+        """A name for C that is free, as are those that the interface makes of it."""
+        refused: set[str] = set()
+        while True:
+            name = identifier(text, self.taken | refused)
+            names = {name}
+            if isinstance(type_, Array):
+                names |= {f"{name}_shape", *(f"{name}_{what}{axis}" for what in "ns" for axis in range(type_.rank))}
+            if not names & self.taken:
+                self.taken |= names
+                return name
+            refused.add(name)
+
+    def _parameter(self, k: int, var: Var, count: int) -> Parameter:
+        if self.role == "pullback" and k < count:
+            return Parameter(f"kept_{k}", var.type)
+        name = self.names[var] = self._name(var.name, var.type)
+        found = self.params.get(var)
+        if found is not None:
+            held = found.getter() if found.getter is not None else None
+            return Parameter(name, var.type, var.name in self.program.mutated, held)
+        is_array = isinstance(var.type, Array)
+        if self.role == "pullback":
+            return Parameter(name, var.type, like=str(self._active()[k - count]) if is_array else None)
+        if self.role in ("jvp", "hvp"):
+            of = dict(self.form.given)[var]
+            return Parameter(name, var.type, like=self.names[of] if of is not None and is_array else None)
+        return Parameter(name, var.type, value=np.ones(()) if is_array else 1.0)  # the cotangent of the objective
+
+    def _active(self) -> list[int]:
+        """Positions of the results that are differentiated, in the order of their cotangents or tangents."""
+        flags = self.program.active_results(scalar=self.role == "grad")
+        return [k for k, active in enumerate(flags) if active]
+
+    def _results(self, values: Sequence[Expr]) -> Iterator[Result]:
+        wrt = self.program.wrt_vars()
+        lowered = self.program.lowered.function.body[-1]
+        assert isinstance(lowered, Return)
+        count = len(lowered.values)
+        if self.role == "pullback":
+            for var in wrt:
+                yield Result(self._name(f"{var.name}_bar", var.type), var.type, var.name)
+            return
+        likes: dict[int, Var] = {}
+        if self.role == "hvp":
+            likes = {k: var for k, (_, var) in _hessian_places(self.derived, self.program).items()}
+        names: list[str] = []
+        for k, value in enumerate(values[:count]):
+            base = value.name if isinstance(value, Var) else "value"
+            if k in likes:
+                base = f"{likes[k].name}_bar"
+            names.append(self._name(base, value.type))
+            yield Result(names[-1], value.type, self.names.get(likes[k]) if k in likes else None)
+        for k, value in enumerate(values[count:]):
+            if self.role == "record":
+                yield Result(f"kept_{k}", value.type)
+            elif self.role == "grad":
+                like = self.names.get(wrt[k])
+                yield Result(self._name(f"{wrt[k].name}_bar", value.type), value.type, like)
+            else:
+                position = self._active()[k]
+                like = self.names.get(likes[position]) if position in likes else None
+                base = f"{likes[position].name}_hvp" if position in likes else f"{names[position]}_dot"
+                yield Result(self._name(base, value.type), value.type, like)
+
+
+def _hessian_places(derived: Derived, program: Program) -> dict[int, tuple[int, Var]]:
+    """For the results of a gradient as a program: which argument of `wrt` they belong to, and its parameter there."""
+    own = {(param.argument, param.path): param.var for param in program.lowered.params}
+    places = {param.var: (param.argument, param.path) for param in derived.program.lowered.params}
+    wrt = derived.program.wrt_vars()
+    templates = derived.program.gradient_templates
+    output = program.lowered.output
+    outputs = [output] if len(templates) == 1 else output.children
+    found: dict[int, tuple[int, Var]] = {}
+    for got, template in zip(outputs, templates, strict=True):
+        for slot, like in zip(leaves_of(got), leaves_of(template), strict=True):
+            if isinstance(slot, Slot) and isinstance(like, Slot):
+                found[slot.index] = (like.index, own[places[wrt[like.index]]])
+    return found

@@ -1,0 +1,85 @@
+/* What the functions of the interface share. */
+
+/* The status for what a native function has raised. */
+static int tg_failed(void *raised) {
+    int32_t number = 1;
+    if (raised != NULL)
+        memcpy(&number, *(void **)raised, sizeof number);
+    tg_abandon();
+    return number;
+}
+
+/* Copy an array of any strides (in bytes) to contiguous memory in C order. */
+static void tg_copy(char *to, const char *from, int64_t item_size, int rank, const int64_t *shape,
+                    const int64_t *strides) {
+    int64_t items = 1, dense = item_size;
+    int contiguous = 1;
+    for (int axis = rank - 1; axis >= 0; axis--) {
+        contiguous = contiguous && (shape[axis] == 1 || strides[axis] == dense);
+        dense *= shape[axis];
+        items *= shape[axis];
+    }
+    if (items == 0)
+        return;
+    if (contiguous) {
+        memcpy(to, from, (size_t)(items * item_size));
+        return;
+    }
+    int64_t step = items / shape[0] * item_size;
+    for (int64_t i = 0; i < shape[0]; i++)
+        tg_copy(to + i * step, from + i * strides[0], item_size, rank - 1, shape + 1, strides + 1);
+}
+
+/* Give an array memory of its own, contiguous in the order of C or Fortran; whether there was any. */
+__attribute__((unused)) static int tg_own(void **owner, char **data, int64_t item_size, int rank, int64_t *shape,
+                                          int64_t *strides, int fortran) {
+    int64_t reversed[8], turned[8];
+    size_t size = (size_t)item_size;
+    for (int axis = 0; axis < rank; axis++) {
+        size *= (size_t)shape[axis];
+        reversed[axis] = shape[rank - 1 - axis];
+        turned[axis] = strides[rank - 1 - axis];
+    }
+    struct tg_block *block = NRT_MemInfo_alloc_aligned(size, 32);
+    if (block == NULL)
+        return 0;
+    tg_copy(block->data, *data, item_size, rank, fortran ? reversed : shape, fortran ? turned : strides);
+    int64_t dense = item_size;
+    for (int k = 0; k < rank; k++) {
+        int axis = fortran ? k : rank - 1 - k;
+        strides[axis] = dense;
+        dense *= shape[axis];
+    }
+    *owner = block;
+    *data = block->data;
+    return 1;
+}
+
+/* First and last byte of an array whose strides count items. */
+static void tg_bounds(const char *data, size_t item_size, int rank, const int64_t *shape, const int64_t *strides,
+                      uintptr_t *first, uintptr_t *last) {
+    *first = *last = (uintptr_t)data;
+    for (int axis = 0; axis < rank; axis++) {
+        int64_t reach = (shape[axis] - 1) * strides[axis] * (int64_t)item_size;
+        if (reach < 0)
+            *first -= (uintptr_t)-reach;
+        else
+            *last += (uintptr_t)reach;
+    }
+    *last += item_size - 1;
+}
+
+__attribute__((unused)) static int tg_overlap(const char *a, size_t a_size, int a_rank, const int64_t *a_shape,
+                                              const int64_t *a_strides, const char *b, size_t b_size, int b_rank,
+                                              const int64_t *b_shape, const int64_t *b_strides) {
+    uintptr_t a_first, a_last, b_first, b_last;
+    for (int axis = 0; axis < a_rank; axis++)
+        if (a_shape[axis] == 0)
+            return 0;
+    for (int axis = 0; axis < b_rank; axis++)
+        if (b_shape[axis] == 0)
+            return 0;
+    tg_bounds(a, a_size, a_rank, a_shape, a_strides, &a_first, &a_last);
+    tg_bounds(b, b_size, b_rank, b_shape, b_strides, &b_first, &b_last);
+    return a_first <= b_last && b_first <= a_last;
+}

@@ -1,0 +1,97 @@
+"""C text and object files into a shared library, by the C compiler of the machine."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from tapegen.backend.library.objects import NativeObject
+from tapegen.errors import BuildError
+
+_FLAGS = (
+    "-std=c11",
+    "-O2",
+    "-fPIC",
+    "-shared",
+    "-fvisibility=hidden",
+    "-fno-ident",
+    "-Wl,-z,defs",
+    "-Wl,--build-id=none",
+)
+
+
+def link(
+    output: Path,
+    c_text: str,
+    header: tuple[str, str],
+    objects: Sequence[NativeObject],
+    libraries: Sequence[str] = (),
+) -> None:
+    """Make a shared library.
+
+    Parameters
+    ----------
+    output : Path
+        The file to make; it appears whole or not at all.
+    c_text : str
+        The C functions.
+    header : (str, str)
+        Name and text of the header they include.
+    objects : sequence of NativeObject
+        The native functions.
+    libraries : sequence of str
+        Files of further libraries.
+
+    Raises
+    ------
+    BuildError
+        If there is no C compiler, or a function is missing in the library.
+    """
+    if not sys.platform.startswith("linux"):
+        raise BuildError("libraries are built on Linux only.", "Use `tapegen write` and compile the module there.")
+    command = shlex.split(os.environ.get("CC", "")) or [shutil.which("cc") or shutil.which("gcc") or ""]
+    if not command[0]:
+        raise BuildError("there is no C compiler.", "Install one (gcc, clang), or name it in the variable CC.")
+    with tempfile.TemporaryDirectory() as place:
+        directory = Path(place)
+        (directory / "interface.c").write_text(c_text, encoding="utf-8")
+        (directory / header[0]).write_text(header[1], encoding="utf-8")
+        names = []
+        for k, native in enumerate(objects):
+            names.append(f"native_{k}.o")
+            (directory / names[-1]).write_bytes(native.code)
+        made = subprocess.run(
+            [*command, *_FLAGS, "-s", "-o", "made.so", "interface.c", *names, *libraries, "-lm"],
+            cwd=directory,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if made.returncode:
+            raise _failure(made.stderr)
+        fresh = output.with_name(f".{output.name}.{os.getpid()}")
+        shutil.copyfile(directory / "made.so", fresh)
+        fresh.chmod(0o755)
+        os.replace(fresh, output)
+
+
+def _failure(text: str) -> BuildError:
+    missing = sorted(set(re.findall(r"undefined reference to [`'\"]([^'\"]+)", text)))
+    if missing:
+        kind = "LAPACK" if any(name.startswith("numba_") and "x" in name for name in missing) else "code"
+        advice = (
+            "Give a library that has them: --blas cblas:PATH."
+            if kind == "LAPACK"
+            else "Such calls need Python; write the function without them."
+        )
+        return BuildError(f"the functions need {kind} that a library has not: {', '.join(missing)}.", advice)
+    return BuildError(
+        f"the C compiler failed: {text.strip().splitlines()[-1] if text.strip() else 'no message'}.", "Look at CC."
+    )

@@ -1,0 +1,558 @@
+"""Shared libraries: built ahead of time, called from C, from C++, and from Python with NumPy alone."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import pkgutil
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import textwrap
+import threading
+import zipfile
+from collections import namedtuple
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import benchmarks.kernels
+import tapegen as tg
+from examples.heat import march
+from tapegen.aot import MODES, build
+from tapegen.backend.library.interface import comment, identifier
+from tapegen.cli import main
+from tapegen.errors import BadArgument, BuildError
+
+pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+
+U0 = np.array([3.0, 1.0, 2.0, 0.5])
+
+
+def load(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def same(a: Any, b: Any) -> None:
+    """Equal bit for bit, in the same structure, with the same types of numbers."""
+    if isinstance(a, tuple | list):
+        assert len(a) == len(b)
+        for x, y in zip(a, b, strict=True):
+            same(x, y)
+    elif isinstance(a, dict):
+        assert a.keys() == b.keys()
+        for key in a:
+            same(a[key], b[key])
+    elif isinstance(a, np.ndarray | float | np.floating):
+        assert type(a) is type(b)
+        assert np.asarray(a).dtype == np.asarray(b).dtype
+        np.testing.assert_array_equal(a, b, strict=True)
+    else:
+        assert a == b and type(a) is type(b)
+
+
+@pytest.fixture(scope="module")
+def heat(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The library of `march`."""
+    f = tg.differentiable(march, wrt=("u0", "k"))
+    return build(f, U0, 0.2, 10.0, directory=tmp_path_factory.mktemp("heat"), name="heat", cpu="native")
+
+
+def test_the_module_gives_what_the_decorator_gives(heat: Path) -> None:
+    module = load(heat)
+    f = tg.differentiable(march, wrt=("u0", "k"))
+    direction = (np.array([1.0, -1.0, 0.5, 2.0]), 0.25, None)
+    same(module.march(U0, 0.2, 10.0), f(U0, 0.2, 10.0))
+    same(module.march_value_and_grad(U0, 0.2, 10.0), f.value_and_grad(U0, 0.2, 10.0))
+    same(module.march_grad(U0, 0.2, 10.0), f.grad(U0, 0.2, 10.0))
+    same(module.march_jvp((U0, 0.2, 10.0), direction), f.jvp((U0, 0.2, 10.0), direction))
+    same(module.march_hvp((U0, 0.2, 10.0), direction), tg.hvp(march, (U0, 0.2, 10.0), direction))
+    value, pullback = module.march_vjp(U0, 0.2, 10.0)
+    expected, expected_pullback = f.vjp(U0, 0.2, 10.0)
+    same(value, expected)
+    for bar in (1.0, -2.5, 1.0):
+        same(pullback(bar), expected_pullback(bar))
+
+
+def test_a_pullback_keeps_what_it_needs(heat: Path) -> None:
+    module = load(heat)
+    u0 = U0.copy()
+    _, pullback = module.march_vjp(u0, 0.2, 10.0)
+    before = pullback(1.0)
+    u0[:] = np.nan
+    same(pullback(1.0), before)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "text"),
+    [
+        ((U0.astype("f4"), 0.2, 10.0), TypeError, "float64"),
+        ((U0[None], 0.2, 10.0), TypeError, "rank 2"),
+        ((U0[::2], 0.2, 10.0), ValueError, "contiguous"),
+        (([1.0, 2.0], 0.2, 10.0), TypeError, "not list"),
+        ((U0, "0.2", 10.0), TypeError, "k must be a number"),
+        ((U0, True, 10.0), TypeError, "k must be a number"),
+        ((U0[:1], 0.2, 10.0), ValueError, "size 1"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_refused(heat: Path, arguments: Any, error: type, text: str) -> None:
+    with pytest.raises(error, match=text):
+        load(heat).march_grad(*arguments)
+
+
+def test_tangents_that_do_not_fit_are_refused(heat: Path) -> None:
+    module = load(heat)
+    with pytest.raises(ValueError, match="no derivative with respect to cap"):
+        module.march_jvp((U0, 0.2, 10.0), (U0, 0.0, 1.0))
+    with pytest.raises(ValueError, match="shape"):
+        module.march_jvp((U0, 0.2, 10.0), (np.ones(3), 0.0, None))
+    _, pullback = module.march_vjp(U0, 0.2, 10.0)
+    with pytest.raises(ValueError, match="cotangent"):
+        pullback(np.ones(2))
+
+
+def test_threads_call_at_the_same_time(heat: Path) -> None:
+    module = load(heat)
+    expected = module.march_grad(U0, 0.2, 10.0)
+    _, pullback = module.march_vjp(U0, 0.2, 10.0)
+    wrong: list[Any] = []
+
+    def work() -> None:
+        for _ in range(200):
+            for found in (module.march_grad(U0, 0.2, 10.0), pullback(1.0)):
+                if not np.array_equal(found[0], expected[0]) or found[1] != expected[1]:
+                    wrong.append(found)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+# ---- C and C++ -----------------------------------------------------------------------------------------------------
+
+C_PROGRAM = """
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include "heat.h"
+
+int main(void) {
+    double u0[4] = {3.0, 1.0, 2.0, 0.5}, u0_bar[4], u0_dot[4] = {1, 0, 0, 0}, again[4];
+    double energy, k_bar, k_bar_again, tangent;
+    int failed = 0;
+    failed |= heat_march_grad(u0, 4, 0.2, 10.0, &energy, u0_bar, &k_bar);
+    printf("%.17g %.17g %.17g %.17g %.17g %.17g\\n", energy, u0_bar[0], u0_bar[1], u0_bar[2], u0_bar[3], k_bar);
+    failed |= heat_march_jvp(u0, 4, 0.2, 10.0, u0_dot, 0.0, &energy, &tangent);
+    failed |= fabs(tangent - u0_bar[0]) > 1e-12;
+    heat_march_tape *tape;
+    failed |= heat_march_record(u0, 4, 0.2, 10.0, &energy, &tape);
+    memset(u0, 0, sizeof u0);
+    for (int i = 0; i < 3; i++) {
+        failed |= heat_march_pullback(tape, 1.0, again, &k_bar_again);
+        failed |= memcmp(again, u0_bar, sizeof again) != 0 || k_bar_again != k_bar;
+    }
+    heat_march_tape_free(tape);
+    heat_march_tape_free(NULL);
+    failed |= heat_march_value(u0, 4, 0.2, 10.0, NULL); /* a result that nobody wants */
+    failed |= heat_march_value(NULL, 4, 0.2, 10.0, &energy) != HEAT_SIZE;
+    failed |= heat_march_value(u0, -4, 0.2, 10.0, &energy) != HEAT_SIZE;
+    int status = heat_march_value(u0, 1, 0.2, 10.0, &energy);
+    printf("%s\\n", heat_strerror(status));
+    failed |= status < 16 || strlen(heat_strerror(-7)) == 0;
+    return failed;
+}
+"""
+
+
+def run_program(folder: Path, text: str, compiler: str, *flags: str, suffix: str, check: bool = True) -> list[str]:
+    """Compile a program against the library, run it (under valgrind where there is one), and give what it prints."""
+    source = folder / f"program{suffix}"
+    source.write_text(text)
+    library = next(folder.glob("lib*.so"))
+    program = folder / f"program_{compiler.replace('+', 'x')}"
+    command = [
+        compiler,
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        *flags,
+        source,
+        library,
+        f"-Wl,-rpath,{folder}",
+        "-lm",
+        "-o",
+        program,
+    ]
+    made = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stderr
+    valgrind = ["valgrind", "-q", "--leak-check=full", "--show-leak-kinds=all", "--error-exitcode=9"]
+    prefix = valgrind if shutil.which("valgrind") else []
+    done = subprocess.run([*prefix, str(program)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0 or not check, done.stdout + done.stderr
+    return done.stdout.splitlines()
+
+
+@pytest.fixture(scope="module")
+def portable(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same library for processors that valgrind knows."""
+    f = tg.differentiable(march, wrt=("u0", "k"))
+    return build(f, U0, 0.2, 10.0, directory=tmp_path_factory.mktemp("portable"), name="heat").parent
+
+
+def test_a_c_program_calls_every_function(portable: Path) -> None:
+    numbers, message = run_program(portable, C_PROGRAM, "cc", "-std=c99", suffix=".c")
+    value, (u0_bar, k_bar) = tg.differentiable(march, wrt=("u0", "k")).value_and_grad(U0, 0.2, 10.0)
+    np.testing.assert_array_equal([float(word) for word in numbers.split()], [value, *u0_bar, k_bar])
+    assert message == "ValueError: u0 has an axis of size 1, which needs other code"
+
+
+@pytest.mark.skipif(shutil.which("c++") is None, reason="needs a C++ compiler")
+def test_a_cpp_program_does_too(portable: Path) -> None:
+    run_program(portable, C_PROGRAM, "c++", "-std=c++17", suffix=".cpp")
+
+
+def relax(u, steps, floor):
+    for _ in range(steps):
+        work = np.zeros(u.size)
+        work[1:-1] = 0.5 * (u[:-2] + u[2:])
+        if np.min(u) < floor:
+            raise ValueError("too cold for this model")
+        u[1:-1] = work[1:-1]
+    return np.sum(u**2)
+
+
+FAILING = """
+#include <stdio.h>
+#include "relax.h"
+
+int main(void) {
+    double u[6] = {5, 4, 3, 2, 1, -3}, u_bar[6], value;
+    int status = relax_relax_grad(u, 6, 3, 0.0, &value, u_bar);
+    printf("%s\\n", relax_strerror(status));
+    status = relax_relax_grad(u, 6, 3, -100.0, &value, u_bar);
+    printf("%s\\n", relax_strerror(status));
+    return 0;
+}
+"""
+
+
+def test_what_a_failed_call_has_allocated_is_freed(tmp_path: Path) -> None:
+    build(relax, np.ones(6), 3, 0.0, directory=tmp_path, modes=["grad"])
+    assert run_program(tmp_path, FAILING, "cc", suffix=".c") == ["ValueError: too cold for this model", "no error"]
+
+
+def test_a_failed_call_leaves_the_arrays_of_python_as_they_were(tmp_path: Path) -> None:
+    module = load(build(relax, np.ones(6), 3, 0.0, directory=tmp_path, modes=["grad"]))
+    u = np.array([5.0, 4.0, 3.0, 2.0, 1.0, -3.0])
+    before = u.copy()
+    with pytest.raises(ValueError, match="too cold"):
+        module.relax_grad(u, 3, 0.0)
+    np.testing.assert_array_equal(u, before)
+    mine, theirs = u.copy(), u.copy()
+    same(module.relax_grad(mine, 3, -100.0), tg.grad(relax)(theirs, 3, -100.0))
+    np.testing.assert_array_equal(mine, theirs)
+    mine.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        module.relax_grad(mine, 3, -100.0)
+
+
+def shifted(a, b):
+    a[0] = b[1] * 2.0
+    return np.sum(a * b)
+
+
+def test_arrays_that_are_written_share_no_memory(tmp_path: Path) -> None:
+    module = load(build(shifted, np.ones(4), np.ones(4), directory=tmp_path, modes=["grad"]))
+    a = np.arange(8.0)
+    with pytest.raises(ValueError, match="shares memory"):
+        module.shifted_grad(a[:4], a[2:6])
+    with pytest.raises(ValueError, match="shares memory"):
+        module.shifted_grad(a[:4], a[:4])
+
+
+def test_the_documentation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (Path(__file__).parent.parent / "docs" / "libraries.md").read_text(encoding="utf-8")
+    blocks = dict(re.findall(r"^```(\w+)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(Path(__file__).parent.parent / "examples", "examples")
+    command = shlex.split(blocks["sh"])
+    assert command[:3] == ["python", "-m", "tapegen"] and main(command[3:]) == 0
+    from_command = load(Path("build/heat.py")).march_grad(U0, 0.2, 10.0)
+    shutil.rmtree("build")
+    exec(blocks["python"], {})
+    same(load(Path("build/heat.py")).march_grad(U0, 0.2, 10.0), from_command)
+    program = f"""
+#include <stdio.h>
+#include "heat.h"
+int main(void) {{
+{textwrap.indent(blocks["c"], "    ")}
+    printf("%g %g\\n", energy, k_bar);
+    return status;
+}}
+"""
+    assert run_program(tmp_path / "build", program, "cc", suffix=".c") == ["6.6 8"]
+
+
+# ---- structures, arrays of unknown size, strides, constants ---------------------------------------------------------
+
+Point = namedtuple("Point", ["x", "y"])
+
+
+def network(params, x, *, mode="tanh", power=2):
+    h = x @ params["w"] + params["b"]
+    h = np.tanh(h) if mode == "tanh" else np.maximum(h, 0.0)
+    return np.sum(h**power)
+
+
+def test_structures_and_constants(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    params = {"w": rng.normal(size=(3, 3)), "b": rng.normal(size=3)}
+    x = rng.normal(size=(5, 3))
+    f = tg.differentiable(network)
+    module = load(build(f, params, x, mode="tanh", directory=tmp_path))
+    found, expected = module.network_grad(params, x, "tanh", 2), f.grad(params, x)
+    for key in params:
+        np.testing.assert_allclose(found[key], expected[key], rtol=1e-13)
+    with pytest.raises(ValueError, match="built for mode = 'tanh'"):
+        module.network(params, x, "relu", 2)
+    _, pullback = module.network_vjp(params, x, "tanh", 2)
+    for key in params:
+        np.testing.assert_allclose(pullback(1.0)[key], expected[key], rtol=1e-13)
+
+
+def spread(p, n):
+    grid = np.empty((n, 2))
+    for i in range(n):
+        grid[i, 0] = p.x * i
+        grid[i, 1] = p.y / (i + 1.0)
+    return Point(grid, p.x * p.y), {"mean": np.mean(grid), "name": "spread"}
+
+
+def test_results_whose_size_only_the_call_knows(tmp_path: Path) -> None:
+    f = tg.differentiable(spread)
+    module = load(build(f, Point(0.5, 2.0), 3, directory=tmp_path))
+    for n in (3, 7, 3):
+        (grid, product), rest = module.spread(Point(0.5, 2.0), n)
+        (expected, product_), rest_ = f(Point(0.5, 2.0), n)
+        same(grid, expected)
+        same(product, product_)
+        same(rest, rest_)
+    value, pullback = module.spread_vjp(Point(0.5, 2.0), 4)
+    value_, pullback_ = f.vjp(Point(0.5, 2.0), 4)
+    bar = (Point(np.full((4, 2), 0.5), 2.0), {"mean": 3.0, "name": None})
+    found, expected = pullback(bar), pullback_((Point(np.full((4, 2), 0.5), 2.0), {"mean": 3.0, "name": "spread"}))
+    same(tuple(found), tuple(expected))
+    same(tuple(value[0]), tuple(value_[0]))
+    with pytest.raises(ValueError, match="cotangent"):
+        pullback((Point(np.ones((3, 2)), 2.0), {"mean": 3.0, "name": None}))
+    assert not hasattr(module, "spread_grad")
+
+
+def weighted(a, w):
+    total = 0.0
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            total += w[j] * a[i, j] ** 2
+    return total
+
+
+def test_strides(tmp_path: Path) -> None:
+    big = np.random.default_rng(2).normal(size=(8, 12))
+    a, w = big[::2, ::-3], np.arange(4.0)
+    f = tg.differentiable(weighted, wrt=("a", "w"))
+    module = load(build(f, a, w, directory=tmp_path))
+    same(module.weighted_value_and_grad(a, w), f.value_and_grad(a, w))
+    same(module.weighted_value_and_grad(np.asfortranarray(a), w)[1][0], f.grad(np.asfortranarray(a), w)[0])
+    _, pullback = module.weighted_vjp(a, w)
+    same(pullback(1.0)[0], f.grad(a, w)[0])
+
+
+TABLE = np.array([0.25, -0.5, 2.0])
+
+
+def looked_up(x):
+    return np.sum(TABLE * x)
+
+
+def test_arrays_from_outside_are_part_of_the_library(tmp_path: Path) -> None:
+    module = load(build(looked_up, np.ones(3), directory=tmp_path))
+    same(module.looked_up_grad(np.ones(3)), TABLE)
+
+
+def narrow(x):
+    return np.sum(np.sin(x) * x)
+
+
+def test_single_precision(tmp_path: Path) -> None:
+    x = np.linspace(0, 1, 9, dtype=np.float32)
+    f = tg.differentiable(narrow)
+    module = load(build(f, x, directory=tmp_path, cpu="native"))
+    same(module.narrow_value_and_grad(x), f.value_and_grad(x))
+
+
+# ---- kernels -------------------------------------------------------------------------------------------------------
+
+
+KERNELS = [info.name for info in pkgutil.iter_modules(benchmarks.kernels.__path__) if not info.name.startswith("_")]
+QUICK = ("cholesky", "black_scholes")
+PRODUCTS = ("mlp", "logreg", "trisolv", "gramschmidt", "lstm")  # their own loops add in another order than BLAS
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.compiled) for n in KERNELS])
+def test_kernels_equal_the_compiled_gradient_bit_for_bit(name: str, tmp_path: Path) -> None:
+    kernel = importlib.import_module(f"benchmarks.kernels.{name}")
+    f = tg.differentiable(kernel.f, wrt=kernel.WRT)
+    module = load(build(f, *kernel.small(), directory=tmp_path, modes=["grad"], cpu="native"))
+    found, expected = module.f_value_and_grad(*kernel.small()), f.value_and_grad(*kernel.small())
+    if name not in PRODUCTS:
+        same(found, expected)
+    for a, b in zip(leaves(found), leaves(expected), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12 * np.max(np.abs(b), initial=1.0))
+
+
+def leaves(value: Any) -> list[Any]:
+    return [leaf for item in value for leaf in leaves(item)] if isinstance(value, tuple) else [value]
+
+
+# ---- where it runs, and what it is made of -------------------------------------------------------------------------
+
+
+def test_the_module_needs_numpy_alone(heat: Path) -> None:
+    text = f"""
+        import sys
+        sys.path.insert(0, {str(heat.parent)!r})
+        import numpy as np
+        import heat
+        assert not {{"tapegen", "numba", "llvmlite", "scipy"}} & set(sys.modules)
+        print(heat.march_grad(np.array([3.0, 1.0, 2.0, 0.5]), 0.2, 10.0)[1])
+        """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(text)], capture_output=True, text=True, check=True)
+    assert float(done.stdout) == pytest.approx(8.0)
+
+
+def test_only_functions_of_the_header_can_be_seen(heat: Path) -> None:
+    listed = subprocess.run(
+        ["nm", "-D", "--defined-only", heat.with_name("libheat.so")], capture_output=True, text=True
+    )
+    names = {line.split()[-1] for line in listed.stdout.splitlines()}
+    assert names == {"heat_strerror", "heat_march_tape_free"} | {
+        f"heat_march_{role}" for role in ("value", "grad", "record", "pullback", "jvp", "hvp")
+    }
+    assert b"/" + str(heat.parent).encode() not in heat.with_name("libheat.so").read_bytes()
+
+
+def test_the_description(heat: Path) -> None:
+    about = json.loads(heat.with_suffix(".json").read_text())
+    assert about["functions"][0]["function"] == "march"
+    assert about["functions"][0]["modes"] == list(MODES)
+    assert about["cpu"] == "native" and "sse3" in about["features"]
+    assert "ValueError: u0 has an axis of size 1, which needs other code" in about["errors"].values()
+
+
+def test_a_wheel_can_be_installed(portable: Path, tmp_path: Path) -> None:
+    from tapegen.aot.packaging import wheel
+
+    made = wheel(portable / "heat.py")
+    assert made == wheel(portable / "heat.py")
+    with zipfile.ZipFile(made) as archive:
+        archive.extractall(tmp_path)
+        assert archive.testzip() is None
+    same(load(tmp_path / "heat.py").march_grad(U0, 0.2, 10.0), tg.grad(march, ("u0", "k"))(U0, 0.2, 10.0))
+
+
+# ---- the command ---------------------------------------------------------------------------------------------------
+
+SEVERAL = """
+import numpy as np
+from tapegen import differentiable
+
+
+@differentiable(wrt=("x", "k"), signatures=["f8[:], f8", "f4[::1], f4"])
+def energy(x, k):
+    return k * np.sum(x * x)
+
+
+@differentiable(signatures=["f8[::1], n=3"])
+def power(x, n):
+    return np.sum(x**n)
+"""
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    (tmp_path / "models.py").write_text(SEVERAL)
+    out = tmp_path / "out"
+    assert main(["build", str(tmp_path / "models.py"), "-o", str(out), "--pip"]) == 0
+    listed = [Path(line).name for line in capsys.readouterr().out.splitlines()]
+    assert listed[:4] == ["models.py", "models.h", "libmodels.so", "models.json"] and listed[4].endswith(".whl")
+    module = load(out / "models.py")
+    x = np.arange(3.0)
+    same(module.energy_grad(x, 2.0), (4.0 * x, 5.0))
+    same(module.energy_2_grad(x.astype("f4"), np.float32(2.0))[0], (4 * x).astype("f4"))
+    same(module.power_grad(x, 3), 3 * x**2)
+    same(module.power_grad(x, 4), 4 * x**3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["--cpu", "pentium"], "pentium"),
+        (["--blas", "cblas:/nowhere/libblas.so"], "no file"),
+        (["--blas", "mkl"], "builtin or cblas"),
+        (["--name", "rm -rf"], "prefix of C functions"),
+        (["--mode", "fly"], "mode 'fly' is unknown"),
+    ],
+)
+def test_what_the_command_refuses(
+    tmp_path: Path, capsys: pytest.CaptureFixture, arguments: list[str], text: str
+) -> None:
+    (tmp_path / "models.py").write_text(SEVERAL)
+    assert main(["build", str(tmp_path / "models.py"), "-o", str(tmp_path / "out"), *arguments]) == 1
+    said = capsys.readouterr().err
+    assert text in said and "Traceback" not in said
+    assert not (tmp_path / "out").exists()
+
+
+def test_functions_of_lapack_are_refused(tmp_path: Path) -> None:
+    def solved(a, b):
+        return np.sum(np.linalg.solve(a, b))
+
+    with pytest.raises(BuildError, match="LAPACK"):
+        build(solved, np.eye(3), np.ones(3), directory=tmp_path, modes=["grad"])
+    assert not list(tmp_path.glob("*.so"))
+
+
+def test_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(BuildError, match="no C compiler"):
+        build(narrow, np.ones(3), directory=tmp_path, modes=["value"])
+
+
+def test_a_name_that_is_none_for_c(tmp_path: Path) -> None:
+    with pytest.raises(BadArgument, match="letters, digits"):
+        build(narrow, np.ones(3), directory=tmp_path, name="../evil")
+
+
+def test_hostile_names_are_data(tmp_path: Path) -> None:
+    def größe(class_, int, u_n0, u, tape, default):
+        return np.sum(class_) * int * u_n0 * np.sum(u) + tape * default
+
+    module = load(build(größe, np.ones(3), 2.0, 3.0, np.ones(3), 5.0, 1.0, directory=tmp_path))
+    (name,) = [name for name in vars(module) if name.endswith("_grad") and not name.endswith("and_grad")]
+    same(getattr(module, name)(np.ones(3), 2.0, 3.0, np.ones(3), 5.0, 1.0), np.full(3, 18.0))
+    assert identifier("int") == "int_" and identifier("9lives") == "f_9lives" and identifier("größe") == "gr_e"
+    assert "*/" not in comment("evil */ int x; /* \\\n ??/ \x00")
+    assert "\n" not in comment("a\nb")
