@@ -32,6 +32,7 @@ class Options:
     backend: Backend = "auto"
     boundscheck: bool = True
     fastmath: bool = False
+    cache: bool = True
     signatures: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -209,6 +210,7 @@ def differentiable(
     backend: Backend = "auto",
     boundscheck: bool = True,
     fastmath: bool = False,
+    cache: bool = True,
     signatures: Sequence[str] = (),
 ) -> Any:
     """Give a Python function derivatives.
@@ -228,6 +230,8 @@ def differentiable(
         Check indices at run time where they are not proved.
     fastmath : bool
         Allow the compiler to reorder sums and to assume that no NaN occurs.
+    cache : bool
+        Keep what is compiled on disk, in a directory of the user, for other processes; see docs/cache.md.
     signatures : sequence of str
         Argument types (`"f8[:], f8, n=3"`) for which the command line writes derivatives to files.
 
@@ -240,7 +244,7 @@ def differentiable(
     if isinstance(signatures, str):
         raise BadArgument("signatures is one text.", 'Give a sequence of them: signatures=["f8[:], f8"].')
     chosen = wrt if isinstance(wrt, int | str) else tuple(wrt)
-    options = Options(chosen, has_aux, backend, boundscheck, fastmath, tuple(signatures))
+    options = Options(chosen, has_aux, backend, boundscheck, fastmath, cache, tuple(signatures))
 
     def decorate(function: Callable[..., Any]) -> Differentiable:
         if isinstance(function, Differentiable):

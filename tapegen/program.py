@@ -7,23 +7,33 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from tapegen import compiler
 from tapegen.analysis.effects import effects_of
 from tapegen.analysis.magnitudes import ARGUMENT_BITS
-from tapegen.backend.build import build_numba, build_python, compile_failure, decorator_text, error_line, refuse_long
+from tapegen.backend.build import (
+    build_numba,
+    build_python,
+    building,
+    compile_failure,
+    decorator_text,
+    error_line,
+    refuse_long,
+)
 from tapegen.backend.emit import emit
 from tapegen.backend.source import PythonSource
+from tapegen.backend.stored import Derived, Place
 from tapegen.backend.watch import MadeNonFinite, run_watched, watching, without_garbage
 from tapegen.errors import BadArgument, BuildError, CompileLimit, NotFinite, PerformanceWarning, Span, TapegenError
 from tapegen.frontend.lower import Lowered
 from tapegen.frontend.structure import Abstract, Leaf, Slot, StaticValue, Struct, leaves_of
+from tapegen.ir import rewrite
 from tapegen.ir.depth import deep
 from tapegen.ir.names import BACKWARD
-from tapegen.ir.nodes import Block, Function, If, Raise, Return, Var
+from tapegen.ir.nodes import Block, Function, If, Raise, Return, Store, Var
 from tapegen.ir.types import Array, ListOf, Scalar, is_floating
 from tapegen.transform.nests import NoCompiledForm, scalarise
 from tapegen.transform.written_out import written_out
@@ -33,6 +43,9 @@ if TYPE_CHECKING:
     from tapegen.specialise import Specialiser
 
 _WIDE = 2**ARGUMENT_BITS
+
+Form = Literal["primal", "joint", "record", "pullback", "jvp"]
+"""The programs of one specialisation: see `Stages` of the compiler; "jvp" carries tangents along."""
 
 
 class Raised(Exception):
@@ -168,8 +181,9 @@ class Program:
 
     def _once(self, name: str, make: Callable[[], Any]) -> Any:
         if name not in self._built:
-            with deep():
-                self._built[name] = make()
+            with building, deep():
+                if name not in self._built:  # another thread may have been first
+                    self._built[name] = make()
         return self._built[name]
 
     @property
@@ -198,25 +212,64 @@ class Program:
 
         return self._once("pushed", make)
 
+    def function(self, form: Form) -> Function:
+        """One of the programs."""
+        match form:
+            case "primal":
+                return self.primal
+            case "joint":
+                return self.stages(scalar=True).joint
+            case "record":
+                return self.stages(scalar=False).record
+            case "pullback":
+                return self.stages(scalar=False).pullback
+            case "jvp":
+                return self.pushed
+
+    def outline(self, form: Form) -> compiler.Stages | Derived:
+        """The seeds of a reverse derivative, and what its forward sweep keeps."""
+        return self._on_disk(form, wide=False)[1] or self.stages(scalar=form == "joint")
+
+    def _on_disk(self, form: Form, *, wide: bool) -> tuple[Place | None, Derived | None]:
+        """Where a program is kept, and the program if it is there."""
+
+        def look() -> tuple[Place | None, Derived | None]:
+            if self.options.backend == "python" or not self.options.cache or _truncates(self.lowered.function):
+                return None, None
+            wrt: tuple[Var, ...] = ()
+            active: tuple[bool, ...] = ()
+            if form != "primal":
+                wrt, active = self.wrt_vars(), self.active_results(scalar=form == "joint")
+            params = self.lowered.function.params
+            chosen = (form, wide, [params.index(var) for var in wrt], active, self.options.boundscheck)
+            names = (sorted(self.user_names), sorted(self.lowered.modules.items()), self._header())
+            place = Place(self.lowered.function, [*map(repr, chosen), *map(repr, names), self._decorator()])
+            return place, place.load()
+
+        found: tuple[Place | None, Derived | None] = self._once(f"{form} {wide} on disk", look)
+        return found
+
     def text(self, function: Function) -> PythonSource:
         """The readable text."""
         return self._kept(emit(function, modules=self.lowered.modules, header=self._header()))
 
     def compiled_text(self, function: Function, *, wide: bool = False) -> PythonSource:
         """The text that numba gets; `wide` where an integer argument is too large for the usual one."""
-        decorator = decorator_text(fastmath=self.options.fastmath)
         with deep():
             nests = scalarise(written_out(function), boundscheck=self.options.boundscheck, wide=wide)
-        return self._kept(emit(nests, modules=self.lowered.modules, header=self._header(), decorator=decorator))
+        return self._kept(emit(nests, modules=self.lowered.modules, header=self._header(), decorator=self._decorator()))
 
     def _kept(self, source: PythonSource) -> PythonSource:
         self._sources[source.file_name] = source
         return source
 
+    def _decorator(self) -> str:
+        return decorator_text(fastmath=self.options.fastmath)
+
     def _header(self) -> str:
         return f"Generated by tapegen from {self.owner.function.__qualname__} (primal {self.lowered.digest})."
 
-    def run(self, name: str, function: Function, arguments: list[Any]) -> tuple[Any, ...]:
+    def run(self, form: Form, arguments: list[Any]) -> tuple[Any, ...]:
         """Run one of the programs, building it first if need be.
 
         Raises
@@ -225,31 +278,27 @@ class Program:
             What the built program raises when it runs; an error of building is raised as it is.
         """
         if watching():
-            return self._watch(function, arguments)
+            return self._watch(self.function(form), arguments)
         wide = self.options.backend != "python" and any(
             type(value) is int and not -_WIDE < value < _WIDE for value in arguments
         )
-        key = f"{name} of large integers" if wide else name
-        if key not in self._built:
-            with deep():
-                self._built[key] = self._build(key, function, wide=wide)
+        key = f"{form} of large integers" if wide else form
+        built = self._once(key, lambda: self._build(key, form, wide=wide))
         try:
-            return _called(self._built[key], arguments)
+            return _called(built, arguments)
         except (Raised, CompileLimit) as failed:
             source = self._compiled.get(key)
             error = failed.error if isinstance(failed, Raised) else failed
             failure = compile_failure(error, source) if source is not None else None
             if failure is None:
                 raise
-        self._built[key] = self._uncompiled(function, *failure)
+        self._built[key] = self._uncompiled(self.function(form), *failure)
         return _called(self._built[key], arguments)
 
     def interpret(self, function: Function, arguments: list[Any]) -> tuple[Any, ...]:
         """Run the generated Python as it stands, whatever the backend is."""
         key = f"text of {function.name}"
-        if key not in self._built:
-            self._built[key] = build_python(self.text(function))
-        return _called(self._built[key], arguments)
+        return _called(self._once(key, lambda: build_python(self.text(function))), arguments)
 
     def _watch(self, function: Function, arguments: list[Any]) -> tuple[Any, ...]:
         source = self.text(without_garbage(function))
@@ -273,16 +322,29 @@ class Program:
                 return _place(source, line)
         return None, False
 
-    def _build(self, key: str, function: Function, *, wide: bool) -> Callable[..., Any]:
+    def _build(self, key: str, form: Form, *, wide: bool) -> Callable[..., Any]:
         if self.options.backend == "python":
-            return build_python(self.text(function))
+            return build_python(self.text(self.function(form)))
         try:
-            self._compiled[key] = source = self.compiled_text(function, wide=wide)
+            source = self._compiled_source(form, wide=wide)
+            self._compiled[key] = source
             if self.options.backend == "auto":
                 refuse_long(source)
-            return build_numba(source, from_start=True)
+            return build_numba(source, from_start=True, kept=self.options.cache)
         except (NoCompiledForm, CompileLimit) as missing:
-            return self._uncompiled(function, missing.reason, missing.span)
+            return self._uncompiled(self.function(form), missing.reason, missing.span)
+
+    def _compiled_source(self, form: Form, *, wide: bool) -> PythonSource:
+        """The text that numba gets: from the disk, or derived and kept there."""
+        place, stored = self._on_disk(form, wide=wide)
+        if stored is not None:
+            return self._kept(stored.source)
+        source = self.compiled_text(self.function(form), wide=wide)
+        if place is not None:
+            reverse = form in ("joint", "record", "pullback")
+            stages = self.stages(scalar=form == "joint") if reverse else None
+            place.save(Derived(source) if stages is None else Derived(source, stages.seeds, stages.kept))
+        return source
 
     def _uncompiled(self, function: Function, reason: str, span: Span | None) -> Callable[..., Any]:
         if self.options.backend == "numba":
@@ -293,6 +355,14 @@ class Program:
             self.owner.uncompiled.add((reason, span))
             warnings.warn(message, PerformanceWarning, stacklevel=frames_of_tapegen())
         return build_python(self.text(function))
+
+
+def _truncates(function: Function) -> bool:
+    """Whether floats may be stored as integers, of which deriving warns."""
+    return any(
+        isinstance(stmt, Store) and not is_floating(stmt.array.type) and is_floating(stmt.value.type)
+        for stmt in rewrite.statements(function.body)
+    )
 
 
 def _place(source: PythonSource, line: int) -> tuple[Span | None, bool]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tapegen import compiler
+from tapegen.backend.build import building
 from tapegen.errors import AliasError, BadArgument, PerformanceWarning, Span
 from tapegen.frontend.callables import calling, unwrap
 from tapegen.frontend.lower import Lowered, lower_function
@@ -26,9 +26,9 @@ from tapegen.frontend.structure import (
     map_leaves,
 )
 from tapegen.inspection import Inspection
-from tapegen.ir.nodes import Function, Return, Var
+from tapegen.ir.nodes import Return, Var
 from tapegen.ir.types import Array, Scalar
-from tapegen.program import Program, Raised, frames_of_tapegen
+from tapegen.program import Form, Program, Raised, frames_of_tapegen
 from tapegen.rules.registry import generation
 from tapegen.tangents import argument_tangents, as_result, result_tangent
 
@@ -76,9 +76,10 @@ class Specialiser:
             for program in self._at_a_glance.get((glance, options, generation()), ()) if glance is not None else ():
                 if program.holds(arguments):
                     return Specialisation(program, self, arguments, args, kwargs)
-        found = self._looked_up(args, kwargs, options)
-        if glance is not None:
-            self._at_a_glance.setdefault((glance, options, generation()), []).append(found.program)
+        with building:
+            found = self._looked_up(args, kwargs, options)
+            if glance is not None:
+                self._at_a_glance.setdefault((glance, options, generation()), []).append(found.program)
         return found
 
     def _looked_up(self, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options) -> Specialisation:
@@ -159,23 +160,22 @@ class Specialisation:
 
     def value(self) -> Any:
         """The primal."""
-        program = self.program
-        values = self._run("primal", program.primal, self.leaves())
+        values = self._run("primal", self.leaves())
         return self._result(values)
 
     def value_and_grad(self) -> tuple[Any, Any]:
         if self.program.never_returns:
             self.value()  # raises what plain Python raises
-        stages = self.program.stages(scalar=True)
-        seeds = [_seed_one(seed) for seed in stages.seeds]
-        values = self._run("joint", stages.joint, [*self.leaves(), *seeds])
-        count = len(values) - len(stages.wrt)
-        return self._result(values[:count]), self._gradient(stages.wrt, values[count:])
+        wrt = self.program.wrt_vars()
+        seeds = [_seed_one(seed) for seed in self.program.outline("joint").seeds]
+        values = self._run("joint", [*self.leaves(), *seeds])
+        count = len(values) - len(wrt)
+        return self._result(values[:count]), self._gradient(wrt, values[count:])
 
     def vjp(self) -> tuple[Any, Callable[[Any], Any]]:
-        stages = self.program.stages(scalar=False)
-        values = self._run("record", stages.record, self.leaves())
-        count = len(values) - len(stages.kept)
+        wrt, outline = self.program.wrt_vars(), self.program.outline("record")
+        values = self._run("record", self.leaves())
+        count = len(values) - len(outline.kept)
         value = self._result(values[:count])
         # what the pullback reads must survive whatever the caller does with his arrays and with the value
         theirs = [leaf for leaf in (*self.leaves(), *values[:count]) if isinstance(leaf, np.ndarray)]
@@ -183,14 +183,14 @@ class Specialisation:
 
         def pullback(value_bar: Any) -> Any:
             """Cotangents of the arguments of `wrt` for cotangents of the value."""
-            seeds = self._seeds(value, value_bar, stages)
+            seeds = self._seeds(value, value_bar, outline.seeds)
             # a pullback takes values off the end of its lists; the next call must find them again
             again = [list(item) if isinstance(item, list) else item for item in kept]
             try:
-                gradients = self.program.run("pullback", stages.pullback, [*again, *seeds])
+                gradients = self.program.run("pullback", [*again, *seeds])
             except Raised as raised:
                 raise self._refusal(raised.error) from raised.error
-            return self._gradient(stages.wrt, gradients)
+            return self._gradient(wrt, gradients)
 
         return value, pullback
 
@@ -207,7 +207,7 @@ class Specialisation:
         wrt = program.wrt_vars()
         if program.never_returns:
             self.value()  # raises what plain Python raises
-        values = self._run("jvp", program.pushed, [*self.leaves(), *(given[var] for var in wrt)])
+        values = self._run("jvp", [*self.leaves(), *(given[var] for var in wrt)])
         last = program.lowered.function.body[-1]
         assert isinstance(last, Return)
         active = [k for k, is_active in enumerate(program.active_results(scalar=False)) if is_active]
@@ -237,7 +237,7 @@ class Specialisation:
         params = self.program.lowered.function.params
         return [leaf for param, leaf in zip(params, self.leaves(), strict=True) if param.name in self.program.mutated]
 
-    def _run(self, name: str, function: Function, leaves: list[Any]) -> tuple[Any, ...]:
+    def _run(self, form: Form, leaves: list[Any]) -> tuple[Any, ...]:
         program = self.program
         params = program.lowered.function.params
         written = [(k, leaf) for k, leaf in enumerate(leaves[: len(params)]) if params[k].name in program.mutated]
@@ -246,8 +246,8 @@ class Specialisation:
         entry = [(leaf, leaf.copy()) for leaf in arrays if leaf.flags.writeable]
         try:
             if len(entry) < len(arrays):  # compiled code takes no read-only arrays to write into
-                return program.interpret(function, leaves)
-            return program.run(name, function, leaves)
+                return program.interpret(program.function(form), leaves)
+            return program.run(form, leaves)
         except Raised as raised:
             error = raised.error
             _put_back(entry)
@@ -260,7 +260,7 @@ class Specialisation:
                     stacklevel=frames_of_tapegen(),
                 )
                 try:
-                    return program.interpret(function, leaves)
+                    return program.interpret(program.function(form), leaves)
                 except Raised as again:  # tapes hold 64 bits
                     error = again.error
                     _put_back(entry)
@@ -326,7 +326,7 @@ class Specialisation:
         results = [map_leaves(found, lambda slot: typed[slot.index]) for found in self.program.gradient_templates]
         return results[0] if isinstance(self.program.options.wrt, int | str) else tuple(results)
 
-    def _seeds(self, value: Any, value_bar: Any, stages: compiler.Stages) -> list[Any]:
+    def _seeds(self, value: Any, value_bar: Any, wanted: tuple[Var, ...]) -> list[Any]:
         """Cotangents of the active results, checked against the value."""
         seeds: list[Any] = []
         for position, (leaf, bar) in enumerate(_matched(self.program.lowered.output, value, value_bar)):
@@ -341,7 +341,7 @@ class Specialisation:
                 seeds.append(np.array(bar, leaf.dtype))
             else:
                 seeds.append(leaf.dtype.type(bar) if isinstance(leaf, np.generic) else float(bar))
-        if len(seeds) != len(stages.seeds):
+        if len(seeds) != len(wanted):
             raise BadArgument("the cotangents do not match the value.", "Give one for each result.")
         return seeds
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import functools
 import linecache
+import os
 import warnings
 from collections.abc import Callable
 from types import TracebackType
@@ -28,9 +29,19 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.errors import NumbaError, NumbaPerformanceWarning
 
 from tapegen.backend.located import FromStartCompiler, LocatedCompiler
+from tapegen.backend.machine import KeptCode
 from tapegen.backend.source import PythonSource
 from tapegen.errors import BuildError, CompileLimit, Span, TapegenError
 from tapegen.ir.depth import deep
+
+building = global_compiler_lock
+"""Held by the one thread that derives or compiles.
+
+It is numba's own lock: while numba compiles it may ask for derivatives, and deriving may ask numba to compile, so there
+must not be two.  A process is forked between two compilations, never in one, where the child would wait for ever.
+"""
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=building.acquire, after_in_parent=building.release, after_in_child=building.release)
 
 LINES = 3000
 """Lines of code beyond which compiling takes minutes."""
@@ -95,6 +106,7 @@ def build_numba(
     boundscheck: bool | None = None,
     fastmath: bool | None = None,
     from_start: bool = False,
+    kept: bool = False,
 ) -> Dispatcher:
     """The entry function of a text as a numba dispatcher; it compiles when first called, or by `compile(types)`.
 
@@ -107,6 +119,8 @@ def build_numba(
     from_start : bool
         Whether all indices of elements count from the start of their axis, none from its end: what `transform.nests`
         writes.
+    kept : bool
+        Whether compiled code is kept on disk.  It can be called from Python alone.
 
     Raises
     ------
@@ -123,7 +137,10 @@ def build_numba(
         raise ValueError(f"the text of {source.entry} says itself how it is compiled: @{source.decorator}")
     for name in source.functions:
         _prepare(namespace[name], FromStartCompiler if from_start else LocatedCompiler)
-    return namespace[source.entry]
+    entry = namespace[source.entry]
+    if kept and isinstance(entry, Dispatcher):
+        entry._cache = KeptCode(source, from_start)  # type: ignore[attr-defined]
+    return entry
 
 
 def compile_failure(error: Exception, source: PythonSource) -> tuple[str, Span | None] | None:

@@ -6,10 +6,10 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from tapegen.cli import build, rules, show, write
+from tapegen.cli import build, cache, rules, show, write
 from tapegen.errors import TapegenError
 
-_COMMANDS = (show, write, build, rules)
+_COMMANDS = (show, write, build, rules, cache)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
