@@ -1,21 +1,24 @@
 """Generated text as files: `python -m tests.goldens` writes `tests/golden` anew, `--check` compares.
 
 For each program `NAME.py` is the joint text, as a scientist would commit it.  For some there is also the split pair
-(`NAME_forward.py`, `NAME_backward.py`) and what numba gets (`NAME_compiled.py`).
+(`NAME_forward.py`, `NAME_backward.py`) and what numba gets (`NAME_compiled.py`).  The files of `examples/written` are
+written anew too.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import hashlib
 import inspect
 import pathlib
+import shlex
 import sys
 from collections.abc import Iterator
 from typing import Any
 
-from tapegen import compiler
+from tapegen import cli, compiler
 from tapegen.backend.build import build_python
 from tests.test_programs import PROGRAMS, Program
 
@@ -105,7 +108,7 @@ class Derived:
 
     def seeds(self, value: Any) -> list[Any]:
         """The cotangents of the results."""
-        return self.call._seeds(value, self.program.value_bar(), self.stages)
+        return self.call._seeds(value, self.program.value_bar(), self.stages.seeds)
 
     def value_of(self, results: tuple[Any, ...]) -> Any:
         return self.call._result(results)
@@ -133,6 +136,12 @@ def wanted() -> dict[pathlib.Path, str]:
     return {golden.path(form): text for golden in goldens() for form, text in golden.texts().items()}
 
 
+def written_examples() -> list[list[str]]:
+    """The commands that write the derivatives of the examples."""
+    lines = (FOLDER.parent.parent / "examples" / "written" / "README.md").read_text(encoding="utf-8").splitlines()
+    return [shlex.split(line)[3:] for line in lines if line.startswith("python -m tapegen")]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.goldens", description=__doc__)
     parser.add_argument("--check", action="store_true", help="compare, write nothing")
@@ -149,6 +158,9 @@ def main() -> int:
     if options.check:
         return 1 if stale or extra else 0
     FOLDER.mkdir(exist_ok=True)
+    with contextlib.chdir(FOLDER.parent.parent):
+        for command in written_examples():
+            cli.main(command)
     for path in stale:
         path.write_text(files[path], encoding="utf-8")
     for path in extra:

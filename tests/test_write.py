@@ -17,6 +17,7 @@ import pytest
 
 import tapegen as tg
 from tapegen.cli import main
+from tests.goldens import written_examples
 from tests.test_programs import PROGRAMS
 
 ROOT = Path(__file__).parent.parent
@@ -128,10 +129,10 @@ def test_written_programs_equal_the_decorator(tmp_path: Path, name: str) -> None
     stages = call.program.stages(scalar=scalar)
     if scalar:
         found = getattr(written, stages.joint.name)(*copy.deepcopy(call.leaves()))
-        same(found, call.program.run("joint", stages.joint, [*copy.deepcopy(call.leaves()), 1.0]))
+        same(found, call.program.run("joint", [*copy.deepcopy(call.leaves()), 1.0]))
     else:
         found = getattr(written, stages.record.name)(*copy.deepcopy(call.leaves()))
-        assert len(found) == len(call.program.run("record", stages.record, copy.deepcopy(call.leaves())))
+        assert len(found) == len(call.program.run("record", copy.deepcopy(call.leaves())))
 
 
 def test_check_tells_stale_from_fresh(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
@@ -279,11 +280,8 @@ def test_signatures_are_data(tmp_path: Path, capsys: pytest.CaptureFixture, text
 
 
 def test_committed_modules_are_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    import shlex
-
     monkeypatch.chdir(ROOT)
-    lines = (ROOT / "examples" / "written" / "README.md").read_text(encoding="utf-8").splitlines()
-    commands = [shlex.split(line)[3:] for line in lines if line.startswith("python -m tapegen")]
+    commands = written_examples()
     assert len(commands) == 3
     for command in commands:
         assert main([*command, "--check"]) == 0
