@@ -127,7 +127,7 @@ class _Writer:
 
 @functools.cache
 def _fields(kind: Any) -> tuple[str, ...]:
-    return tuple(field.name for field in dataclasses.fields(kind))
+    return tuple(field.name for field in dataclasses.fields(kind) if field.init)  # others are remembered results
 
 
 def _named(value: Any) -> str:
