@@ -299,6 +299,7 @@ def misfit_value_and_grad(
         state_bar[0] += tmp_106_bar
         # state += h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
         t_23 = h / 6
+        tmp_77_bar = np.zeros(2)
         for j in range(2):
             tmp_104_bar[j] = t_23 * state_bar[j]
         # return np.array([emitted / GIGATONNES - uptake + season, uptake])
@@ -307,95 +308,90 @@ def misfit_value_and_grad(
         # season *= 1.0 + p["enrichment"] * (air / BEFORE_INDUSTRY - 1.0)
         tmp_94_bar = season_6 * tmp_98_bar
         season_6_bar = (1.0 + p_enrichment * tmp_93) * tmp_98_bar
-        for k_3 in range(1, -1, -1):
+        t_25 = tmp_104_bar[1]
+        uptake_3_bar = t_25 - tmp_98_bar
+        tmp_81_bar = -uptake_3_bar
+        for k_3 in range(2):
             # season += p["season"][k, 0] * math.cos(angle) + p["season"][k, 1] *
             #     math.sin(angle)
             p_season_bar[k_3, 1] += tmp_89_tape[i, k_3] * season_6_bar
             p_season_bar[k_3, 0] += tmp_86_tape[i, k_3] * season_6_bar
-        # uptake = p["uptake"] * (air - BEFORE_INDUSTRY) - p["release"] * store
-        t_25 = tmp_104_bar[1]
-        uptake_3_bar = t_25 - tmp_98_bar
-        tmp_81_bar = -uptake_3_bar
         # air, store = state
-        tmp_77_bar = np.zeros(2)
         tmp_77_bar[1] += p_release * tmp_81_bar
         tmp_77_bar[0] += (
             0.0035714285714285713 * (p_enrichment * tmp_94_bar)
             + p_uptake * uptake_3_bar
         )
-        # return np.array([emitted / GIGATONNES - uptake + season, uptake])
+        tmp_53_bar = np.zeros(2)
         # k4 = rate(t + h, state + h * k3, emitted[i, 2], p)
         for j in range(2):
             state_bar[j] += tmp_77_bar[j]
+            # return np.array([emitted / GIGATONNES - uptake + season, uptake])
             result_2_bar[j] = 2 * tmp_104_bar[j] + h * tmp_77_bar[j]
         t_26 = result_2_bar[0]
         tmp_74_bar = t_26
         # season *= 1.0 + p["enrichment"] * (air / BEFORE_INDUSTRY - 1.0)
         tmp_70_bar = season_4 * tmp_74_bar
         season_4_bar = (1.0 + p_enrichment * tmp_69) * tmp_74_bar
-        for k_2 in range(1, -1, -1):
+        t_27 = result_2_bar[1]
+        uptake_2_bar = t_27 - tmp_74_bar
+        tmp_57_bar = -uptake_2_bar
+        for k_2 in range(2):
             # season += p["season"][k, 0] * math.cos(angle) + p["season"][k, 1] *
             #     math.sin(angle)
             p_season_bar[k_2, 1] += tmp_65_tape[i, k_2] * season_4_bar
             p_season_bar[k_2, 0] += tmp_62_tape[i, k_2] * season_4_bar
-        # uptake = p["uptake"] * (air - BEFORE_INDUSTRY) - p["release"] * store
-        t_27 = result_2_bar[1]
-        uptake_2_bar = t_27 - tmp_74_bar
-        tmp_57_bar = -uptake_2_bar
         # air, store = state
-        tmp_53_bar = np.zeros(2)
         tmp_53_bar[1] += p_release * tmp_57_bar
         tmp_53_bar[0] += (
             0.0035714285714285713 * (p_enrichment * tmp_70_bar)
             + p_uptake * uptake_2_bar
         )
         t_28 = h / 2
-        # return np.array([emitted / GIGATONNES - uptake + season, uptake])
+        tmp_27_bar = np.zeros(2)
         # k3 = rate(t + h / 2, state + h / 2 * k2, emitted[i, 1], p)
         for j in range(2):
             state_bar[j] += tmp_53_bar[j]
+            # return np.array([emitted / GIGATONNES - uptake + season, uptake])
             result_1_bar[j] = 2 * tmp_104_bar[j] + t_28 * tmp_53_bar[j]
         t_29 = result_1_bar[0]
         tmp_48_bar = t_29
         # season *= 1.0 + p["enrichment"] * (air / BEFORE_INDUSTRY - 1.0)
         tmp_44_bar = season_2 * tmp_48_bar
         season_2_bar = (1.0 + p_enrichment * tmp_43) * tmp_48_bar
-        for k_1 in range(1, -1, -1):
+        t_30 = result_1_bar[1]
+        uptake_1_bar = t_30 - tmp_48_bar
+        tmp_31_bar = -uptake_1_bar
+        for k_1 in range(2):
             # season += p["season"][k, 0] * math.cos(angle) + p["season"][k, 1] *
             #     math.sin(angle)
             p_season_bar[k_1, 1] += tmp_39_tape[i, k_1] * season_2_bar
             p_season_bar[k_1, 0] += tmp_36_tape[i, k_1] * season_2_bar
-        # uptake = p["uptake"] * (air - BEFORE_INDUSTRY) - p["release"] * store
-        t_30 = result_1_bar[1]
-        uptake_1_bar = t_30 - tmp_48_bar
-        tmp_31_bar = -uptake_1_bar
         # air, store = state
-        tmp_27_bar = np.zeros(2)
         tmp_27_bar[1] += p_release * tmp_31_bar
         tmp_27_bar[0] += (
             0.0035714285714285713 * (p_enrichment * tmp_44_bar)
             + p_uptake * uptake_1_bar
         )
         t_31 = h / 2
-        # return np.array([emitted / GIGATONNES - uptake + season, uptake])
         # k2 = rate(t + h / 2, state + h / 2 * k1, emitted[i, 1], p)
         for j in range(2):
             state_bar[j] += tmp_27_bar[j]
+            # return np.array([emitted / GIGATONNES - uptake + season, uptake])
             result_bar[j] = tmp_104_bar[j] + t_31 * tmp_27_bar[j]
         t_32 = result_bar[0]
         tmp_22_bar = t_32
         # season *= 1.0 + p["enrichment"] * (air / BEFORE_INDUSTRY - 1.0)
         tmp_18_bar = season * tmp_22_bar
         season_bar = (1.0 + p_enrichment * tmp_17) * tmp_22_bar
-        for k in range(1, -1, -1):
+        t_33 = result_bar[1]
+        uptake_bar = t_33 - tmp_22_bar
+        tmp_5_bar = -uptake_bar
+        for k in range(2):
             # season += p["season"][k, 0] * math.cos(angle) + p["season"][k, 1] *
             #     math.sin(angle)
             p_season_bar[k, 1] += tmp_13_tape[i, k] * season_bar
             p_season_bar[k, 0] += tmp_10_tape[i, k] * season_bar
-        # uptake = p["uptake"] * (air - BEFORE_INDUSTRY) - p["release"] * store
-        t_33 = result_bar[1]
-        uptake_bar = t_33 - tmp_22_bar
-        tmp_5_bar = -uptake_bar
         # air, store = state
         state_bar[1] += p_release * tmp_5_bar
         state_bar[0] += (

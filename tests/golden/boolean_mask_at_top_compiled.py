@@ -70,13 +70,13 @@ def at_top_value_and_grad(a, x, result_bar=1.0):
     t_6 = x * result_bar
     a_bar = np.empty(a.shape[0])
     count_3 = 0
-    # ---- backward sweep --------------------------------------------------
-    # a[a < 0.5] *= 3.0
     for i in range(a.shape[0]):
         t_7 += a[i]
     for i in range(count):
         total += big[i] * big[i]
     result = total + t_7 * x
+    # ---- backward sweep --------------------------------------------------
+    # a[a < 0.5] *= 3.0
     for i in range(a.shape[0]):
         a_bar[i] = t_6
     for i in range(a.shape[0]):

@@ -30,8 +30,6 @@ def at_top_value_and_grad(x, y, result_bar=1.0):
     total_1 = 0.0
     total_2 = 0.0
     c_bar = np.empty(3)
-    # ---- backward sweep --------------------------------------------------
-    # c[1] = 0.0
     for i in range(3):
         total += a[i] * c[i]
     for i in range(2):
@@ -40,6 +38,8 @@ def at_top_value_and_grad(x, y, result_bar=1.0):
     for i in range(2):
         total_2 += t_7[i] * y
     result = total + total_1 + total_2
+    # ---- backward sweep --------------------------------------------------
+    # c[1] = 0.0
     for i in range(3):
         c_bar[i] = a[i] * result_bar
     c_bar[1] = 0.0
@@ -54,11 +54,11 @@ def at_top_value_and_grad(x, y, result_bar=1.0):
         t_1_bar[i] = b_bar[1, i]
         b_bar[1, i] = 0.0
     x_bar_1 = b_bar[0, 1]
-    # b[0, 1] = x
     for i in range(3):
         a_bar[i] = c[i] * result_bar
     for i in range(2):
         a_bar[i] += t_1_bar[i]
+    # b[0, 1] = x
     b_bar[0, 1] = 0.0
     # a[1] = x * y
     t_bar = a_bar[1]

@@ -28,8 +28,6 @@ def at_top_value_and_grad(m, v, x, result_bar=1.0):
     v_bar = np.zeros(v.shape[0])
     hi_1 = min(2, m.shape[1])
     total_2 = 0.0
-    # ---- backward sweep --------------------------------------------------
-    # a[:, :2] -= v[0]
     for i in range(m.shape[0]):
         for j in range(m.shape[1]):
             a[i, j] = m[i, j] * v[j] + x
@@ -56,6 +54,8 @@ def at_top_value_and_grad(m, v, x, result_bar=1.0):
         for j in range(v.shape[0]):
             total_1 += t_8[i, j]
     result = total + total_1
+    # ---- backward sweep --------------------------------------------------
+    # a[:, :2] -= v[0]
     for i in range(m.shape[0]):
         for j in range(m.shape[1]):
             a_bar[i, j] = 2.0 * a[i, j] * result_bar
@@ -69,15 +69,15 @@ def at_top_value_and_grad(m, v, x, result_bar=1.0):
     b_bar = np.empty((v.shape[0], v.shape[0]))
     t_2 = np.zeros(v.shape[0])
     t_3 = np.empty((v.shape[0], 1))
-    # b = v[:, None] - v
-    # a += v
     for i in range(m.shape[0]):
         for j in range(m.shape[1]):
             t_2_bar[i, j] = a_bar[i, j]
             a_bar[i, j] = x * t_2_bar[i, j]
+            # a += v
             t_1[j] += a_bar[i, j]
     for i in range(v.shape[0]):
         v_bar[i] += t_1[i]
+    # b = v[:, None] - v
     for i in range(v.shape[0]):
         for j in range(v.shape[0]):
             b_bar[i, j] = 2.0 * b[i, j] * (x * result_bar)
@@ -94,9 +94,9 @@ def at_top_value_and_grad(m, v, x, result_bar=1.0):
     total_4 = 0.0
     total_5 = 0.0
     total_6 = 0.0
-    # a = m * v + x
     for i in range(v.shape[0]):
         v_bar[i] += t_3[i, 0]
+    # a = m * v + x
     for i in range(m.shape[0]):
         for j in range(m.shape[1]):
             t_4[j] += m[i, j] * a_bar[i, j]

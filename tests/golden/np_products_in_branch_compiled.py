@@ -31,11 +31,12 @@ def in_branch_value_and_grad(m, v, w, result_bar=1.0):
     m_2_bar = np.empty((m.shape[0], w.shape[0]))
     m_bar = np.zeros(m.shape)
     v_bar = np.zeros(v.shape[0])
-    # ---- backward sweep --------------------------------------------------
-    # return np.sum(m @ w)
+    # ---- both sweeps in one loop -----------------------------------------
     for i in range(m.shape[0]):
         result += t_1[i]
+        # return np.sum(m @ w)
         t_1_bar[i] = result_bar
+    # ---- backward sweep --------------------------------------------------
     for i in range(m.shape[0]):
         for j in range(w.shape[0]):
             m_2_bar[i, j] = t_1_bar[i] * w[j]
@@ -62,9 +63,9 @@ def in_branch_value_and_grad(m, v, w, result_bar=1.0):
                 m_2_bar[i, j] += t_bar[i] * v[j]
         t_3 = np.dot(m_2_bar, m.T)
         t_4 = np.dot(m.T, m_2_bar)
-        # m = m @ m
         for i in range(v.shape[0]):
             v_bar[i] += t_2[i * m_1]
+        # m = m @ m
         for i in range(m.shape[0]):
             for j in range(m.shape[1]):
                 m_bar[i, j] += t_3[i, j]

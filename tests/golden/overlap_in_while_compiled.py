@@ -35,16 +35,17 @@ def in_while_value_and_grad(a, result_bar=1.0):
             a[i + 2] += t_1[i]
     result = 0.0
     a_bar = np.empty(a.shape[0])
-    # ---- backward sweep --------------------------------------------------
+    # ---- both sweeps in one loop -----------------------------------------
     for i in range(a.shape[0]):
         result += a[i]
         a_bar[i] = result_bar
+    # ---- backward sweep --------------------------------------------------
     t_2_bar = np.empty(a.shape[0])
     for trip in range(trips - 1, -1, -1):
-        # a[:] = a[::-1] * 1.1 + a
         # a[2:] -= 0.2 * a[:-2]
         for i in range(a.shape[0] - 2):
             a_bar[i] -= 0.2 * a_bar[i + 2]
+        # a[:] = a[::-1] * 1.1 + a
         for i in range(a.shape[0]):
             t_2_bar[i] = a_bar[i]
             a_bar[i] = t_2_bar[i]
