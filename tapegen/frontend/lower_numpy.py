@@ -42,7 +42,7 @@ _POSITIONAL: dict[Any, tuple[str, ...]] = {
     np.vdot: ("a", "b"),
     np.einsum: ("subscripts",),
 }
-_ALIASES: dict[Any, dict[str, str]] = {np.clip: {"min": "a_min", "max": "a_max"}}
+SECOND_NAMES: dict[Any, dict[str, str]] = {np.clip: {"min": "a_min", "max": "a_max"}}
 """Second names of parameters."""
 _SEQUENCES = frozenset(
     {"arrays", "tup", "object", "xi", "shape", "new_shape", "reps", "choicelist", "condlist", "choices"}
@@ -78,7 +78,7 @@ def call_library(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
     out = kwargs.pop("out", None)
     if out is not None and known_value(out) is None:
         out = None
-    for alias, name in _ALIASES.get(func, {}).items():
+    for alias, name in SECOND_NAMES.get(func, {}).items():
         if alias in kwargs:
             kwargs[name] = kwargs.pop(alias)
     if func is np.clip and len(args) == 1 and len(kwargs) == 1:  # a_min and a_max, which have no defaults

@@ -31,23 +31,27 @@ class Slice:
         The parameters whose values these results need; of all others the shape and the dtype are enough.
     numbers : tuple
         For each wanted result the number that it always is, or None.
+    inverse : tuple of bool
+        Which of the wanted results come inverted (`y` for `1.0 / y`); see `sliced`.
     """
 
     call: Callable[..., tuple[Any, ...]]
     reads: frozenset[str]
     numbers: tuple[float | None, ...]
+    inverse: tuple[bool, ...]
 
 
-def sliced(body: Callable[..., Any], wanted: Sequence[int], count: int) -> Slice:
+def sliced(body: Callable[..., Any], wanted: Sequence[int], count: int, inverted: bool = False) -> Slice:
     """Cut a body down to some of the `count` results that it returns as a tuple (or as the only one).
 
-    Assignments that only the others need are left out, so that nothing is evaluated, or warned of, in vain.
+    Assignments that only the others need are left out, so that nothing is evaluated, or warned of, in vain.  With
+    `inverted`, a result written `1.0 / y` comes as `y`, for callers that divide by it.
     """
     parameters = frozenset(inspect.signature(body).parameters)
     try:
         tree = _tree(body)
     except (OSError, TypeError, SyntaxError):  # no text: made by exec
-        return Slice(_picked(body, tuple(wanted), count), parameters, (None,) * len(wanted))
+        return Slice(_picked(body, tuple(wanted), count), parameters, (None,) * len(wanted), (False,) * len(wanted))
     (function,) = tree.body
     assert isinstance(function, ast.FunctionDef)
     returned: list[list[ast.expr] | None] = []
@@ -66,6 +70,12 @@ def sliced(body: Callable[..., Any], wanted: Sequence[int], count: int) -> Slice
         else:
             chosen = [items[k] if k < len(items) else ast.Constant(None) for k in wanted]
         node.value = ast.Tuple(chosen, ast.Load())
+    inverse = [False] * len(wanted)
+    if inverted and len(returned) == 1 and returned[0] is not None:
+        made_of = _returns(function)[0].value
+        assert isinstance(made_of, ast.Tuple)
+        inverse = [_is_inverse(item) for item in made_of.elts]
+        made_of.elts = [_denominator(item) if flag else item for item, flag in zip(made_of.elts, inverse, strict=True)]
     _drop_unused(function)
     numbers: list[float | None] = [None] * len(wanted)
     if len(returned) == 1 and returned[0] is not None:
@@ -75,7 +85,16 @@ def sliced(body: Callable[..., Any], wanted: Sequence[int], count: int) -> Slice
     made: dict[str, Any] = {}
     file = f"<{body.__qualname__} for {','.join(map(str, wanted))}>"
     exec(compile(tree, file, "exec"), _surroundings(body), made)
-    return Slice(made[function.name], frozenset(reads), tuple(numbers))
+    return Slice(made[function.name], frozenset(reads), tuple(numbers), tuple(inverse))
+
+
+def _is_inverse(expr: ast.expr) -> bool:
+    return isinstance(expr, ast.BinOp) and isinstance(expr.op, ast.Div) and _number(expr.left) == 1.0
+
+
+def _denominator(expr: ast.expr) -> ast.expr:
+    assert isinstance(expr, ast.BinOp)
+    return expr.right
 
 
 def _surroundings(body: Callable[..., Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapegen.errors import NotDifferentiable
+from tapegen.frontend.lower_numpy import SECOND_NAMES
 from tapegen.tape import syntax
 from tapegen.tape.operation import Operation, operation_of
 from tapegen.tape.places import user_span
@@ -85,8 +86,14 @@ def function(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
 
 def call(operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run a function on the values of its arguments and note the call."""
-    if kwargs and operation.signature is not None and _holds_tensor(kwargs):
-        args, kwargs = _positional(operation, args, kwargs)
+    if kwargs:
+        names = SECOND_NAMES.get(operation.func)
+        if names is not None:
+            kwargs = {names.get(name, name): value for name, value in kwargs.items()}
+            if operation.func is np.clip:  # its bounds have no defaults
+                kwargs = {"a_max": None, **kwargs} if "a_min" in kwargs or len(args) > 1 else {"a_min": None, **kwargs}
+        if operation.signature is not None and _holds_tensor(kwargs):
+            args, kwargs = _positional(operation, args, kwargs)
     values: tuple[Any, ...]
     values, ids = split(args)
     bare = _bare(kwargs)

@@ -17,7 +17,7 @@ from tapegen.tape.places import user_span
 from tapegen.tape.record import Record, WideRecord, made, made_wide
 from tapegen.tape.state import STATE, is_tracked
 from tapegen.tape.tensor import Tensor, Traced
-from tapegen.tape.terms import again, fit, strongly
+from tapegen.tape.terms import again, divided, fit, strongly
 from tapegen.tape.variable import Variable, convert_to_tensor
 
 
@@ -199,7 +199,10 @@ class ForwardAccumulator:
         for (place, _, _, _, _), dot in zip(record.inputs, dots, strict=True):
             part = parts[place]
             if part is not None:
-                term = strongly(dot, part) if strong else part * dot
+                if record.plan.inverse[place]:
+                    term = divided(dot, part, strong)
+                else:
+                    term = strongly(dot, part) if strong else part * dot
                 total = term if total is None else total + term
         return total
 

@@ -6,7 +6,7 @@ import enum
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from tapegen.tape.record import Record, made, made_wide
 from tapegen.tape.state import STATE, is_tracked
 from tapegen.tape.tensor import Tensor, Traced
 from tapegen.tape.variable import Variable
+
+if TYPE_CHECKING:
+    from tapegen.tape.source import Source
 
 LOG = logging.getLogger("tapegen")
 _ONCE = "A non-persistent GradientTape can only be used to compute one set of gradients (or jacobians)"
@@ -96,7 +99,7 @@ class GradientTape:
     ) -> None:
         """Record a call (of the machinery; see `state.Recorder`)."""
         if out.dtype.kind in "fc":
-            record = made(operation, args, kwargs, ids, out, out_ids, self.tracked)
+            record = made(operation, args, kwargs, ids, out, out_ids, self.tracked, self._persistent)
             if record is not None:
                 self._records.append(record)  # type: ignore[union-attr]
                 self.tracked.add(out_ids[0])
@@ -113,7 +116,9 @@ class GradientTape:
         """Record a call (of the machinery; see `state.Recorder`)."""
         outs = out if type(out) is tuple else (out,)
         floating = [number for item, number in zip(outs, out_ids, strict=True) if number and item.dtype.kind in "fc"]
-        record = made_wide(operation, args, kwargs, ids, out, out_ids, self.tracked) if floating else None
+        if not floating:
+            return
+        record = made_wide(operation, args, kwargs, ids, out, out_ids, self.tracked, self._persistent)
         if record is not None:
             assert self._records is not None
             self._records.append(record)
@@ -297,6 +302,20 @@ class GradientTape:
         if not rows or any(row is None for row in rows):
             return Tensor(np.zeros(shape, source.dtype))
         return _reshaped(np.stack(rows, axis=1), shape)
+
+    # ---- looking at the record ---------------------------------------------------------------------------------------
+
+    def source(self, target: Any, sources: Any) -> Source:
+        """What was recorded between `sources` and `target`, as a generated forward and backward sweep.
+
+        The record stays as it is.  On a persistent tape the result can also be run.
+        """
+        from tapegen.tape.source import source_of
+
+        self._check_usable()
+        operands("sources", sources)
+        assert self._records is not None
+        return source_of(self._records, operands("target", target), target, sources)
 
     # ---- sweeps ------------------------------------------------------------------------------------------------------
 

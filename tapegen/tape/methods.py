@@ -56,6 +56,10 @@ class ArrayMethods:
         """As `np.dot`."""
         return np.dot(self, other)
 
+    def clip(self, min: Any = None, max: Any = None) -> Any:
+        """As `np.clip`."""
+        return np.clip(self, min, max)
+
     def item(self, *place: Any) -> Any:
         """The only element, or one of them, as a Python number."""
         return self._leave("a Python number").item(*place)  # type: ignore[attr-defined]
@@ -78,7 +82,7 @@ def _forwarding(name: str, func: Any) -> Any:
 
 
 for _name in (
-    "all any argmax argmin argpartition argsort clip conj conjugate copy cumprod cumsum diagonal max "
+    "all any argmax argmin argpartition argsort conj conjugate copy cumprod cumsum diagonal max "
     "mean min nonzero prod ptp ravel repeat round searchsorted squeeze std sum swapaxes take trace var"
 ).split():
     setattr(ArrayMethods, _name, _forwarding(_name, getattr(np, _name)))

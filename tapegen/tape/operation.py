@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -25,6 +26,8 @@ class Plan:
         The rule's text, cut down to the derivatives that are wanted.
     numbers : tuple
         For each of these the number that it always is, or None; `constant` if none of them is None.
+    inverse : tuple of bool
+        Which derivatives come as what a cotangent is divided by.
     names : frozenset of str
         Parameters whose values the body reads.
     reads_out : bool
@@ -35,6 +38,7 @@ class Plan:
         "body",
         "constant",
         "elementwise",
+        "inverse",
         "names",
         "nonfinite",
         "numbers",
@@ -47,6 +51,7 @@ class Plan:
         self.operation = operation
         self.body = part.call
         self.numbers = part.numbers
+        self.inverse = part.inverse
         self.constant = None not in part.numbers
         self.reads_out = "out" in part.reads
         self.names = part.reads
@@ -144,9 +149,9 @@ class Operation:
     def _slice(self, wanted: tuple[str, ...]) -> Slice:
         assert self.rule is not None and self.rule.body is not None
         every = self.derivable()
-        part = sliced(self.rule.body, [every.index(name) for name in wanted], len(every))
+        part = sliced(self.rule.body, [every.index(name) for name in wanted], len(every), self.kind == "partials")
         if self.kind == "linear":  # of what it is linear in, its transpose sees the structure alone
-            part = Slice(part.call, part.reads - set(self.rule.wrt), part.numbers)
+            part = replace(part, reads=part.reads - set(self.rule.wrt))
         return part
 
 

@@ -14,7 +14,7 @@ from tapegen.tape.operation import FlatPlan, Operation, Plan, stand_in
 from tapegen.tape.places import user_span
 from tapegen.tape.state import flat_ids, is_tracked
 from tapegen.tape.tensor import Tensor
-from tapegen.tape.terms import again, fit, is_polynomial, strongly
+from tapegen.tape.terms import again, divided, fit, is_polynomial, strongly
 
 Contribute = Callable[[int, Any], None]
 Input = tuple[int, int, tuple[int, ...], int, Any]
@@ -89,10 +89,12 @@ class Record:
                 continue
             if plan.elementwise:
                 fixed = numbers[place]
-                if fixed is None:
-                    term = strongly(bar, term) if strong else term * bar
-                else:
+                if fixed is not None:
                     term = bar if fixed == 1.0 else -bar if fixed == -1.0 else bar * fixed
+                elif plan.inverse[place]:
+                    term = divided(bar, term, strong)
+                else:
+                    term = strongly(bar, term) if strong else term * bar
             like = args[position]
             if term.shape != like.shape or term.dtype is not like.dtype:
                 term = fit(term, like)
@@ -132,6 +134,8 @@ class Record:
             fixed = numbers[place]
             if fixed is not None:
                 term = bar if fixed == 1.0 else -bar if fixed == -1.0 else bar * fixed
+            elif self.plan.inverse[place]:
+                term = divided(bar, part, strong)
             else:
                 term = strongly(bar, part) if strong else part * bar
             contribute(number, fit(term, like))
@@ -272,26 +276,30 @@ def made(
     out: Any,
     out_ids: tuple[int, ...],
     tracked: set[int],
+    everything: bool = False,
 ) -> Record | None:
-    """The record of a call with one result whose tensors in `tracked` are followed; None where no derivative passes."""
+    """The record of a call with one result whose tensors in `tracked` are followed; None where no derivative passes.
+
+    With `everything`, also what the backward sweep does not read is kept.
+    """
     mask = tuple(map(tracked.__contains__, ids))
     try:
         plan = operation.flat_plans[mask]
     except KeyError:
         plan = operation.flat_plan(mask)
     if plan is None or (kwargs and not _takes(operation, kwargs)):
-        return made_wide(operation, args, kwargs, ids, out, out_ids, tracked)
+        return made_wide(operation, args, kwargs, ids, out, out_ids, tracked, everything)
     if not plan.keeps_all or 0 in ids:
-        args = _pruned(plan, args, ids)
+        args = _pruned(plan, args, ids, everything)
     return Record(plan, args, kwargs, ids, out if plan.reads_out else None, out_ids)
 
 
-def _pruned(plan: FlatPlan, args: tuple[Any, ...], ids: tuple[Any, ...]) -> tuple[Any, ...]:
+def _pruned(plan: FlatPlan, args: tuple[Any, ...], ids: tuple[Any, ...], everything: bool) -> tuple[Any, ...]:
     """What the body reads of the arguments; plain arrays may be overwritten meanwhile, so they are copied."""
     kept = []
     for value, number, read in zip(args, ids, plan.keep, strict=True):
         if type(value) is np.ndarray:
-            if not read:
+            if not (read or everything):
                 value = stand_in(value.shape, value.dtype)
             elif not number:
                 value = value.copy()
@@ -315,6 +323,7 @@ def made_wide(
     out: Any,
     out_ids: tuple[int, ...],
     tracked: set[int],
+    everything: bool = False,
 ) -> WideRecord | None:
     """As `made`, for several results, or tensors in sequences."""
     if operation.kind == "inactive":
@@ -328,6 +337,8 @@ def made_wide(
         return record
     if operation.kind == "missing" or not _takes(operation, kwargs):
         record.span = user_span()
+        if operation.kind != "missing":
+            record._operation = _Refused(operation, "with the keywords", ", ".join(kwargs))
         return record
     derivable = operation.derivable()
     followed: list[tuple[str, int, tuple[int, ...], int, Any]] = []
@@ -342,14 +353,14 @@ def made_wide(
     other = next((item[0] for item in followed if item[0] not in wanted), None)
     if other is not None:
         record.span = user_span()
-        record._operation = _Refused(operation, other)
+        record._operation = _Refused(operation, "with respect to", other)
         return record
     plan = record.plan = operation.plan(wanted)
     record._inputs = tuple(
         (wanted.index(name), position, path, number, _shape_of(like)) for name, position, path, number, like in followed
     )
     record.args = tuple(
-        _kept(value, number, operation.parameter(position) in plan.names)
+        _kept(value, number, everything or operation.parameter(position) in plan.names)
         for position, (value, number) in enumerate(zip(args, ids, strict=True))
     )
     record.kwargs = kwargs
@@ -372,17 +383,17 @@ def _within(
 
 
 class _Refused(Operation):
-    """A call with a tracked argument that its rule gives no derivative for."""
+    """A call with a tracked argument, or with a keyword, that its rule does not know."""
 
-    __slots__ = ("argument",)
+    __slots__ = ("how",)
 
-    def __init__(self, operation: Operation, argument: str) -> None:
+    def __init__(self, operation: Operation, how: str, which: str) -> None:
         super().__init__(operation.func, None)
-        self.argument = argument
+        self.how = f"{how} '{which}'"
 
     @property
     def name(self) -> str:
-        return f"{super().name} with respect to {self.argument or 'this argument'!r}"
+        return f"{super().name} {self.how}"
 
 
 def _shape_of(value: Any) -> Any:

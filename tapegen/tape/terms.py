@@ -43,6 +43,21 @@ def strongly(bar: Any, part: Any) -> Any:
     return term
 
 
+def divided(bar: Any, part: Any, strong: bool) -> Any:
+    """`bar / part`, but 0 where `bar` is 0 if the quotient may fail to be finite."""
+    if not isinstance(part, Tensor | np.ndarray | np.generic):
+        part = np.float64(part) if bar.dtype == np.float64 else bar.dtype.type(part)
+    if not strong:
+        return bar / part
+    if isinstance(bar, Tensor) or isinstance(part, Tensor):
+        return dispatch.call(_STRONG, (bar, 1.0 / part), {})
+    term = bar / part
+    square = term.dot(term) if term.ndim == 1 else np.vdot(term, term)
+    if square != square:
+        return np.where(bar == 0.0, bar, term)
+    return term
+
+
 def fit(term: Any, like: Any) -> Any:
     """A contribution in the shape and the dtype of what it belongs to."""
     shape = like.shape

@@ -1,0 +1,95 @@
+"""Line 106: what the tape records of the test programs has the gradient of the same function decorated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+
+import tapegen as tg
+from tests.oracle import floating, leaves, with_leaf
+from tests.test_programs import ACCEPTED, Program
+
+# Programs that write into arrays, and those that leave NumPy, are refused on a tape.
+RECORDED = 200
+# An augmented assignment makes a new tensor, as TensorFlow's do; these programs go on with the old name of it.
+REBINDING = {"language/lists_of_arrays-in_branch", "language/view_store-in_branch", "language/same_array_twice"} | {
+    f"language/mutating_callee-{place}" for place in ("at_top", "in_for", "in_branch")
+}
+
+
+def recorded(program: Program) -> tuple[tg.GradientTape, dict[tuple, tg.Tensor], Any] | None:
+    """The tape, the watched arguments and the result; None if the program is refused, as it must say."""
+    args = program.args()
+    sources: dict[tuple, tg.Tensor] = {}
+    try:
+        with np.errstate(all="ignore"), tg.GradientTape(persistent=True) as tape:
+            for path in floating(args):
+                if path[0] in program.positions():
+                    leaf = tg.constant(dict(leaves(args))[path])
+                    tape.watch(leaf)
+                    sources[path] = leaf
+                    args = with_leaf(args, path, leaf)
+            value = program.function(*args, **program.kwargs())
+    except (tg.NotDifferentiable, AttributeError, numba.core.errors.TypingError):
+        return None  # methods of arrays and numba know nothing of tensors
+    except ValueError as error:
+        if isinstance(error.__cause__, tg.NotDifferentiable):  # NumPy wraps what a conversion raises
+            return None
+        raise
+    return tape, sources, value
+
+
+def results(value: Any) -> dict[tuple, Any]:
+    return {(): value} if isinstance(value, tg.Tensor) else dict(leaves(value))
+
+
+def check(program: Program) -> bool:
+    """Whether the program is recorded; then its gradient is that of the function decorated."""
+    found = recorded(program)
+    if found is None:
+        return False
+    tape, sources, value = found
+    outs = results(value)
+    want = floating(program.plain[0])
+    for path, part in want.items():
+        have = outs[path].numpy() if isinstance(outs[path], tg.Tensor) else outs[path]
+        np.testing.assert_allclose(have, part, rtol=1e-12 if np.asarray(have).dtype == np.float64 else 1e-5)
+    active = [path for path in want if isinstance(outs[path], tg.Tensor)]
+    with np.errstate(all="ignore"):
+        gradients = tape.gradient(
+            [outs[path] for path in active],
+            list(sources.values()),
+            output_gradients=[np.asarray(program.weights[path], outs[path].dtype) for path in active],
+            unconnected_gradients="zero",
+        )
+    _, pullback = program.decorated("python").vjp(*program.args(), **program.kwargs())
+    expected = dict(zip(program.positions(), pullback(program.value_bar()), strict=True))
+    for (position, *inner), got in zip(sources, gradients, strict=True):
+        exact = np.asarray(dict(leaves(expected[position]))[tuple(inner)])
+        assert got.dtype == exact.dtype
+        assert got.shape == exact.shape
+        tolerance = 1e-13 if exact.dtype == np.float64 else 1e-5
+        scale = max(1.0, float(np.max(np.abs(exact), initial=0.0)))
+        np.testing.assert_allclose(got.numpy(), exact, rtol=0, atol=tolerance * scale)
+    return True
+
+
+PROGRAMS = [program for program in ACCEPTED if program.name not in REBINDING]
+
+
+@pytest.mark.parametrize("program", [pytest.param(p, id=p.name) for p in PROGRAMS[::5]])
+def test_line_106_gradients_of_programs(program: Program) -> None:
+    check(program)
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("program", [pytest.param(p, id=p.name) for p in PROGRAMS])
+def test_line_106_gradients_of_all_programs(program: Program) -> None:
+    check(program)
+
+
+def test_line_106_most_programs_are_recorded() -> None:
+    assert sum(recorded(program) is not None for program in PROGRAMS) >= RECORDED
