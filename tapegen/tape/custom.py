@@ -41,6 +41,9 @@ class _Watcher:
 
     note_wide = note
 
+    def cut(self, how: str, what: str, number: int) -> None:
+        """Nothing is recorded."""
+
     def read(self, variable: Variable) -> None:
         """Note the variable."""
         if variable.trainable:

@@ -9,10 +9,11 @@ import numpy as np
 
 from tapegen.errors import NotDifferentiable
 from tapegen.frontend.lower_numpy import SECOND_NAMES
+from tapegen.rules.surgery import stop_gradient
 from tapegen.tape import syntax
 from tapegen.tape.operation import Operation, operation_of
 from tapegen.tape.places import user_span
-from tapegen.tape.state import STATE, flat_ids, is_tracked
+from tapegen.tape.state import STATE, cut, flat_ids, is_tracked
 from tapegen.tape.tensor import Tensor, Traced, known_as, note
 
 _REDUCTIONS: dict[Any, Callable[..., Any]] = {
@@ -101,7 +102,13 @@ def call(operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     if tracked and operation.kind == "expands":
         return _expanded(operation, args, kwargs, values, bare)
     out = operation.func(*values, **bare)
+    if any(type(value) is np.ndarray for value, number in zip(values, ids, strict=True) if not number):
+        out = _apart(out, values, ids)
     if operation.kind == "inactive" or not tracked:
+        if tracked and operation.func not in _DESCRIBING:
+            how = "stopped" if operation.func is stop_gradient else "constant"
+            for number in flat_ids(ids):
+                cut(how, f"np.{operation.name}", number)
         return _wrapped(operation, out)
     if tracked and _holds_tracked(kwargs):
         operation = Operation(operation.func, None)  # its rule does not know this keyword
@@ -116,6 +123,17 @@ def call(operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     result = Tensor(out)
     note(operation, values, bare, ids, out, (result._id,))
     return result
+
+
+def _apart(out: Any, values: tuple[Any, ...], ids: tuple[Any, ...]) -> Any:
+    """Results without views of plain arrays, which may be overwritten: tensors are immutable."""
+    if isinstance(out, tuple | list):
+        return _rebuilt(out, [_apart(item, values, ids) for item in out])
+    if isinstance(out, np.ndarray):
+        plain = (value for value, number in zip(values, ids, strict=True) if not number)
+        if any(isinstance(value, np.ndarray) and np.may_share_memory(out, value) for value in plain):
+            return out.copy()
+    return out
 
 
 def _expanded(

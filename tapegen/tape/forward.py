@@ -84,6 +84,9 @@ class ForwardAccumulator:
     def read(self, variable: Variable) -> None:
         """Variables vary only if they are primals."""
 
+    def cut(self, how: str, what: str, number: int) -> None:
+        """Tangents are zero from here on."""
+
     def jvp(self, primals: Any, unconnected_gradients: Any = UnconnectedGradients.NONE) -> Any:
         """The tangents of results, in their structure; None, or zeros, where nothing varies."""
         zero = is_zero_wanted(unconnected_gradients)

@@ -6,14 +6,17 @@ import enum
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from tapegen.tape import nest
+from tapegen.tape.explain import Trail, explanation
 from tapegen.tape.operation import Operation
+from tapegen.tape.places import user_line
 from tapegen.tape.record import Record, made, made_wide
-from tapegen.tape.state import STATE, is_tracked
+from tapegen.tape.state import STATE, flat_ids, fresh_id, is_tracked
 from tapegen.tape.tensor import Tensor, Traced
 from tapegen.tape.variable import Variable
 
@@ -52,9 +55,11 @@ class GradientTape:
         self._records: list[Record] | None = None
         self.tracked: set[int] = set()
         self._watched: dict[int, Variable] = {}
+        self._trail = Trail()
+        self._first = 0
         self._entered = False
         self._recording = False
-        self._consumed = False
+        self._pauses = False
 
     # ---- context -----------------------------------------------------------------------------------------------------
 
@@ -62,8 +67,7 @@ class GradientTape:
         if self._recording:
             raise ValueError("Tape is still recording, This can happen if you try to re-enter an already-active tape.")
         if self._records is None:
-            self._records, self.tracked, self._watched = [], set(), {}
-        self._consumed = False
+            self._records, self.tracked, self._watched, self._trail = [], set(), {}, Trail()
         self._entered = True
         self._start()
         return self
@@ -75,10 +79,12 @@ class GradientTape:
     def _start(self) -> None:
         STATE.active = [*STATE.active, self]
         self._recording = True
+        self._first = fresh_id()
 
     def _stop(self) -> None:
         STATE.active = [recorder for recorder in STATE.active if recorder is not self]
         self._recording = False
+        self._trail.spans.append((self._first, fresh_id()))
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
@@ -98,11 +104,14 @@ class GradientTape:
         out_ids: tuple[int, ...],
     ) -> None:
         """Record a call (of the machinery; see `state.Recorder`)."""
+        record = None
         if out.dtype.kind in "fc":
             record = made(operation, args, kwargs, ids, out, out_ids, self.tracked, self._persistent)
-            if record is not None:
-                self._records.append(record)  # type: ignore[union-attr]
-                self.tracked.add(out_ids[0])
+        if record is not None:
+            self._records.append(record)  # type: ignore[union-attr]
+            self.tracked.add(out_ids[0])
+        else:
+            self._ends(operation, ids, out)
 
     def note_wide(
         self,
@@ -116,13 +125,25 @@ class GradientTape:
         """Record a call (of the machinery; see `state.Recorder`)."""
         outs = out if type(out) is tuple else (out,)
         floating = [number for item, number in zip(outs, out_ids, strict=True) if number and item.dtype.kind in "fc"]
-        if not floating:
-            return
-        record = made_wide(operation, args, kwargs, ids, out, out_ids, self.tracked, self._persistent)
+        record = None
+        if floating:
+            record = made_wide(operation, args, kwargs, ids, out, out_ids, self.tracked, self._persistent)
         if record is not None:
             assert self._records is not None
             self._records.append(record)
             self.tracked.update(floating)
+        else:
+            self._ends(operation, ids, outs[0])
+
+    def _ends(self, operation: Operation, ids: tuple[Any, ...], out: Any) -> None:
+        how = "constant" if out.dtype.kind in "fc" else "integers"
+        for number in flat_ids(ids):
+            if number in self.tracked:
+                self._trail.cuts.append((how, operation.name, number, ""))
+
+    def cut(self, how: str, what: str, number: int) -> None:
+        """Remember where a watched value goes on unwatched (of the machinery)."""
+        self._trail.cuts.append((how, what, number, user_line()))
 
     def read(self, variable: Variable) -> None:
         """A variable is read (of the machinery)."""
@@ -168,24 +189,21 @@ class GradientTape:
         """Record nothing on this tape within a `with` block."""
         if not self._entered:
             raise RuntimeError("Trying to stop recording a tape which is not recording.")
-        if self._records is None or (not self._recording and not self._paused()):
+        if self._records is None or (not self._recording and not self._pauses):
             raise ValueError("Tape is not recording.")
         if not self._recording:  # nested
             yield
             return
         self._stop()
         self._pauses = True
+        first = fresh_id()
         try:
             yield
         finally:
             self._pauses = False
+            self._trail.pauses.append((first, fresh_id()))
             if self._records is not None:
                 self._start()
-
-    _pauses = False
-
-    def _paused(self) -> bool:
-        return self._pauses
 
     def reset(self) -> None:
         """Forget what was recorded and what is watched, and go on recording."""
@@ -227,7 +245,7 @@ class GradientTape:
         seeds = _seeds(target, targets, output_gradients)
         records = self._taken("gradient")
         results = self._swept(records, targets, seeds, found)
-        self._release()
+        self._release(any(result is None for result in results))
         return nest.refilled(
             sources, [_connected(result, source, unconnected) for result, source in zip(results, found, strict=True)]
         )
@@ -317,6 +335,17 @@ class GradientTape:
         assert self._records is not None
         return source_of(self._records, operands("target", target), target, sources)
 
+    def explain(self, target: Any, source: Any) -> str:
+        """Why the gradient of `target` with respect to `source` is None, or that it is not.
+
+        Ask at any time; a tape that is not persistent knows only until it is used again.
+        """
+        (from_,), (to,) = operands("target", target), operands("source", source)
+        trail = self._known_trail()
+        if self._recording:
+            trail = replace(trail, spans=[*trail.spans, (self._first, fresh_id())])
+        return explanation(trail, from_, to, self._watches_variables)
+
     # ---- sweeps ------------------------------------------------------------------------------------------------------
 
     def _check_usable(self) -> None:
@@ -339,10 +368,18 @@ class GradientTape:
                 )
         return list(self._records)
 
-    def _release(self) -> None:
+    def _release(self, explainable: bool = False) -> None:
+        """Drop the record; where a gradient is None, what `explain` needs stays (no values)."""
         if not self._persistent:
+            self._trail = self._known_trail() if explainable else Trail()
             self._records = None
             self.tracked = set()
+
+    def _known_trail(self) -> Trail:
+        if self._records is None:
+            return self._trail
+        edges = [(tuple(flat_ids(record.ids)), record.out_ids) for record in self._records]
+        return replace(self._trail, edges=edges, tracked=self.tracked)
 
     def _swept(
         self, records: list[Record], targets: Sequence[Traced], seeds: Sequence[Any], sources: Sequence[Traced]

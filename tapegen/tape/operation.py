@@ -170,3 +170,8 @@ def operation_of(func: Callable[..., Any]) -> Operation:
 def stand_in(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     """An array that has a shape and a dtype, and no memory; nobody reads its elements."""
     return np.broadcast_to(np.zeros((), dtype), shape)
+
+
+def is_stand_in(value: Any) -> bool:
+    """Whether a kept value is only a shape and a dtype."""
+    return isinstance(value, np.ndarray) and value is stand_in(value.shape, value.dtype)

@@ -9,12 +9,18 @@ import numpy as np
 
 from tapegen.errors import Span
 
-_OURS = str(Path(__file__).parent)
+_OURS = str(Path(__file__).parent.parent)
 _NUMPY = str(Path(np.__file__).parent)
 
 
+def user_line() -> str:
+    """The innermost such line as text to append: ` (file:line)`."""
+    span = user_span()
+    return "" if span is None else f" ({span.file}:{span.line}: {span.source_line().strip()})"
+
+
 def user_span() -> Span | None:
-    """The line of the innermost frame that belongs neither to the tape nor to NumPy."""
+    """The line of the innermost frame that belongs neither to this package nor to NumPy."""
     frame = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename

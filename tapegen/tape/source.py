@@ -16,6 +16,7 @@ from tapegen.frontend.generated import function_from_text
 from tapegen.inspection import Inspection
 from tapegen.tape import nest
 from tapegen.tape.closure import Closure
+from tapegen.tape.operation import is_stand_in
 from tapegen.tape.record import Record
 from tapegen.tape.syntax import ASTYPE, GETITEM
 from tapegen.tape.tensor import Tensor, Traced
@@ -48,11 +49,14 @@ class Source:
     text : str
         The record as a Python function of the sources and of the constants that it met.
     constants : dict
-        The values of these constants by name; None where the tape did not keep them (a persistent tape keeps all).
+        The values of these constants by name.
+    gone : tuple of str
+        Those whose values the tape did not keep, only their shapes and dtypes (a persistent tape keeps all).
     """
 
     text: str
     constants: dict[str, Any]
+    gone: tuple[str, ...]
     _function: Differentiable
     _sources: Any
     _values: tuple[Any, ...]
@@ -82,19 +86,14 @@ class Source:
         BadArgument
             If the tape did not keep all constants.
         """
-        gone = [name for name, value in self.constants.items() if isinstance(value, _Gone)]
-        if gone:
+        if self.gone:
             raise BadArgument(
-                f"the tape did not keep the values of {', '.join(gone)}, which no derivative reads.",
+                f"the tape did not keep the values of {', '.join(self.gone)}, which no derivative reads.",
                 "Use a persistent tape, which keeps everything.",
             )
         value, pullback = self._function.vjp(*self._values, *self.constants.values())
         ones = nest.mapped(value, lambda leaf: np.ones(np.shape(leaf), np.asarray(leaf).dtype)[()])
         return nest.refilled(self._sources, [Tensor(np.asarray(bar)) for bar in pullback(ones)])
-
-
-class _Gone(np.ndarray):
-    """An array of which only shape and dtype are known."""
 
 
 def source_of(records: Iterable[Record], targets: list[Traced], target: Any, sources: Any) -> Source:
@@ -124,7 +123,9 @@ def source_of(records: Iterable[Record], targets: list[Traced], target: Any, sou
     text += f"    return {', '.join(results)}{',' if len(results) == 1 and isinstance(target, tuple | list) else ''}\n"
     options = Options(wrt=tuple(range(len(writer.parameters))), backend="python")
     function = Differentiable(function_from_text(text, {"np": np, **writer.functions}), options)
-    return Source(text, writer.constants, function, sources, tuple(_plain(item._value) for item in found))
+    return Source(
+        text, writer.constants, tuple(writer.gone), function, sources, tuple(_plain(item._value) for item in found)
+    )
 
 
 class _Writer:
@@ -133,6 +134,7 @@ class _Writer:
     def __init__(self, sources: list[Traced]) -> None:
         self.lines: list[str] = []
         self.constants: dict[str, Any] = {}
+        self.gone: list[str] = []
         self.functions: dict[str, Any] = {}
         self.names: dict[int, str] = {}
         self.taken = {"np", "recorded"}
@@ -226,8 +228,10 @@ class _Writer:
 
     def _constant(self, value: Any, number: int) -> str:
         name = self._fresh("c")
-        unknown = isinstance(value, np.ndarray) and value.size > 1 and not any(value.strides)
-        self.constants[name] = np.empty(value.shape, value.dtype).view(_Gone) if unknown else _plain(value)
+        if is_stand_in(value):
+            self.gone.append(name)
+            value = np.zeros(value.shape, value.dtype)
+        self.constants[name] = _plain(value)
         if number:
             self.names[number] = name
         return name

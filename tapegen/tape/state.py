@@ -46,6 +46,9 @@ class Recorder(Protocol):
     def read(self, variable: Any) -> None:
         """Take note that a variable is read."""
 
+    def cut(self, how: str, what: str, number: int) -> None:
+        """Take note that a followed value goes on where nobody follows it (see `explain.Trail`)."""
+
 
 class _State(threading.local):
     def __init__(self) -> None:
@@ -53,6 +56,13 @@ class _State(threading.local):
 
 
 STATE = _State()
+
+
+def cut(how: str, what: str, number: int) -> None:
+    """Tell those who follow a value that it goes on where they cannot."""
+    for recorder in STATE.active:
+        if number in recorder.tracked:
+            recorder.cut(how, what, number)
 
 
 def is_tracked(number: int) -> bool:

@@ -11,7 +11,7 @@ from tapegen.errors import NotDifferentiable
 from tapegen.tape.methods import ArrayMethods
 from tapegen.tape.operation import Operation, operation_of
 from tapegen.tape.places import user_span
-from tapegen.tape.state import STATE, flat_ids, fresh_id, is_tracked
+from tapegen.tape.state import STATE, cut, flat_ids, fresh_id, is_tracked
 
 
 class Traced(ArrayMethods):
@@ -60,6 +60,8 @@ class Traced(ArrayMethods):
     def numpy(self) -> Any:
         """The value, outside of all recording: a read-only array, or a NumPy number where there are no axes."""
         value = self._value
+        if STATE.active:
+            cut("left", "", self._id)
         if isinstance(value, np.ndarray):
             if not value.ndim:
                 return value[()]

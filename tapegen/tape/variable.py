@@ -8,7 +8,7 @@ import numpy as np
 
 from tapegen.errors import BadArgument
 from tapegen.tape.operation import operation_of
-from tapegen.tape.state import STATE, fresh_id
+from tapegen.tape.state import STATE, cut, fresh_id
 from tapegen.tape.syntax import astype
 from tapegen.tape.tensor import Tensor, Traced, unary
 
@@ -76,8 +76,9 @@ class Variable(Traced):
 
     def assign(self, value: Any) -> Variable:
         """Replace the value; no derivative passes."""
-        new = _plain(value)
-        new = np.asarray(new)
+        if isinstance(value, Traced):
+            cut("assigned", self.name, value._operand()[1])
+        new = np.asarray(_plain(value))
         if new.shape != self.shape:
             raise BadArgument(
                 f"a value of shape {new.shape} cannot be assigned to the variable '{self.name}' of shape {self.shape}.",
@@ -93,16 +94,21 @@ class Variable(Traced):
 
     def assign_add(self, delta: Any) -> Variable:
         """Replace the value `v` by `v + delta`."""
-        return self.assign(self._value + _plain(delta))
+        return self._changed(delta, self._value + _plain(delta))
 
     def assign_sub(self, delta: Any) -> Variable:
         """Replace the value `v` by `v - delta`."""
-        return self.assign(self._value - _plain(delta))
+        return self._changed(delta, self._value - _plain(delta))
+
+    def _changed(self, delta: Any, value: Any) -> Variable:
+        if isinstance(delta, Traced):
+            cut("assigned", self.name, delta._id)
+        return self.assign(value)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         new = self._value.copy()
         new[_plain_index(index)] = _plain(value)
-        self.assign(new)
+        self._changed(value, new)
 
 
 def _plain(value: Any) -> Any:

@@ -1,0 +1,215 @@
+"""Lines 105, 107 and 108: errors with places, memory, overwritten arrays, threads."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import tracemalloc
+import weakref
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapegen as tg
+from tapegen.tape.state import STATE
+
+
+def test_line_105_errors_show_the_line_of_the_user() -> None:
+    x = tg.Variable([1.0, 2.0])
+    with tg.GradientTape(), pytest.raises(tg.NotDifferentiable) as caught:
+        float(x[0])
+    assert "float(x[0])" in str(caught.value)
+    assert "^" in str(caught.value)
+    with tg.GradientTape() as tape:
+        y = np.unwrap(x)
+    with pytest.raises(tg.MissingRule) as missing:
+        tape.gradient(y, x)
+    assert missing.value.span is not None and missing.value.span.text() == "y = np.unwrap(x)"
+
+
+def test_line_105_errors_of_rules_too() -> None:
+    x = tg.Variable(np.ones((2, 3, 4)))
+    with tg.GradientTape() as tape:
+        y = np.prod(x, axis=(0, 1))
+    with pytest.raises(tg.NotDifferentiable, match="over several axes has no rule"):
+        tape.gradient(y, x)
+
+
+def test_line_107_a_gradient_drops_the_record() -> None:
+    x = tg.Variable(np.ones(1000))
+    with tg.GradientTape() as tape:
+        y = np.sin(x)
+        kept = weakref.ref(y)
+        z = np.sum(y * y)
+    del y
+    gc.collect()
+    before = len(tape._records or ())
+    assert before == 3
+    tape.gradient(z, x)
+    assert tape._records is None
+    assert kept() is None
+
+
+def test_line_107_only_what_is_read_is_kept() -> None:
+    x = tg.Variable(np.ones(1000))
+    with tg.GradientTape() as tape:
+        y = x + 1.0
+        z = np.sum(-y)
+    sizes = [arg.strides for record in tape._records or () for arg in record.args if isinstance(arg, np.ndarray)]
+    assert sizes and not any(any(strides) for strides in sizes)
+    assert tape.gradient(z, x).numpy()[0] == -1.0
+    with tg.GradientTape(persistent=True) as tape:
+        y = x + 1.0
+    assert any(np.shares_memory(arg, x._value) for record in tape._records or () for arg in record.args[:1])
+    assert tape.gradient(y, x).numpy()[0] == 1.0
+
+
+def test_line_107_ten_thousand_tapes_leak_nothing() -> None:
+    x = tg.Variable(np.ones(10))
+
+    def step(persistent: bool) -> None:
+        with tg.GradientTape(persistent=persistent) as tape:
+            y = np.sum(np.sin(x) * x + x[1:3][0])
+        tape.gradient(y, x)
+
+    def memory() -> int:
+        for _ in range(800):
+            step(False), step(True)
+        return tracemalloc.get_traced_memory()[0]
+
+    gc.collect()
+    gc.disable()  # nothing waits for the collector of cycles
+    tracemalloc.start()
+    try:
+        memory()  # the free lists of the interpreter fill up
+        before, objects = memory(), len(gc.get_objects())
+        assert memory() - before < 2_000
+        assert len(gc.get_objects()) - objects < 100
+    finally:
+        tracemalloc.stop()
+        gc.enable()
+    assert STATE.active == []
+
+
+@pytest.mark.whole
+def test_line_107_really_ten_thousand() -> None:
+    x = tg.Variable(np.ones(3))
+    tracemalloc.start()
+    try:
+        for count in range(10_100):
+            if count == 100:
+                start, _ = tracemalloc.get_traced_memory()
+            with tg.GradientTape() as tape:
+                y = np.sum(x * x)
+            tape.gradient(y, x)
+        end, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert end - start < 20_000
+
+
+@pytest.mark.parametrize("function", [lambda x, a: x * a, lambda x, a: x @ a, lambda x, a: np.where(a > 1, x, a * x)])
+def test_line_108_overwritten_arrays_do_not_matter(function: Any) -> None:
+    x = tg.Variable([1.0, 2.0, 3.0])
+    a = np.array([4.0, 5.0, 6.0])
+    with tg.GradientTape() as tape:
+        y = function(x, a)
+    want = np.where(a > 1, 1.0, 4.0) if y.shape and y.numpy()[0] == 1.0 else a.copy()
+    a[:] = -100.0
+    np.testing.assert_array_equal(tape.gradient(y, x).numpy(), want)
+
+
+def test_line_108_overwritten_indices_and_lists() -> None:
+    x = tg.Variable([1.0, 2.0, 3.0])
+    rows, parts = np.array([0, 0, 2]), [np.ones(2), np.ones(2)]
+    with tg.GradientTape(persistent=True) as tape:
+        y = x[rows]
+        z = np.sum(np.stack([x[:2], *parts]) * 2.0)
+        w = np.take(x, rows)
+    rows[:] = 1
+    parts[0][:] = 7.0
+    parts.clear()
+    assert tape.gradient(y, x).numpy().tolist() == [2.0, 0.0, 1.0]
+    assert tape.gradient(w, x).numpy().tolist() == [2.0, 0.0, 1.0]
+    assert tape.gradient(z, x).numpy().tolist() == [2.0, 2.0, 0.0]
+
+
+def test_line_108_constants_and_variables_are_copies() -> None:
+    a = np.array([1.0, 2.0])
+    x, v = tg.constant(a), tg.Variable(a)
+    a[:] = 100.0
+    assert x.numpy().tolist() == v.numpy().tolist() == [1.0, 2.0]
+    with tg.GradientTape() as tape:
+        y = v * v
+        before = v.numpy()
+    v.assign([5.0, 6.0])
+    assert before.tolist() == [1.0, 2.0]
+    assert tape.gradient(y, v).numpy().tolist() == [2.0, 4.0]
+    v.assign(a)
+    a[:] = 0.0
+    assert v.numpy().tolist() == [100.0, 100.0]
+
+
+def test_line_108_what_leaves_is_read_only() -> None:
+    x = tg.constant([1.0, 2.0])
+    for left in (x.numpy(), np.asarray(x), (x * 2.0).numpy()):
+        with pytest.raises(ValueError, match="read-only"):
+            left[0] = 5.0
+    copied = np.array(x)
+    copied[0] = 5.0
+    assert x.numpy()[0] == 1.0
+
+
+def test_line_108_results_do_not_share_with_arrays() -> None:
+    a = np.array([[1.0, 2.0], [3.0, 4.0]])
+    x = tg.Variable([1.0, 1.0])
+    with tg.GradientTape() as tape:
+        whole = np.broadcast_arrays(x, a)
+        y = np.sum(whole[0] * whole[1])
+    a[:] = 100.0
+    assert tape.gradient(y, x).numpy().tolist() == [4.0, 6.0]
+
+
+def test_threads_have_tapes_of_their_own() -> None:
+    results: dict[int, list[float]] = {}
+
+    def work(number: int) -> None:
+        x = tg.Variable(float(number))
+        results[number] = []
+        for _ in range(50):
+            with tg.GradientTape() as outer:
+                with tg.GradientTape() as inner:
+                    y = x**3
+                first = inner.gradient(y, x)
+            results[number].append(float(outer.gradient(first, x)))
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(1, 5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == {number: [6.0 * number] * 50 for number in range(1, 5)}
+
+
+def test_an_exception_leaves_no_recorder() -> None:
+    x = tg.Variable(1.0)
+    with pytest.raises(ZeroDivisionError), tg.GradientTape(), tg.GradientTape() as inner, inner.stop_recording():
+        _ = 1 / 0
+    assert STATE.active == []
+    with pytest.raises(KeyError), tg.ForwardAccumulator(x, 1.0), tg.GradientTape():  # noqa: PT012
+        _ = x * x
+        raise KeyError
+    assert STATE.active == []
+
+
+def test_an_error_in_a_gradient_leaves_no_recorder() -> None:
+    x = tg.Variable([1.0, 2.0])
+    with tg.GradientTape() as outer:
+        with tg.GradientTape() as tape:
+            y = np.unwrap(x) * x
+        with pytest.raises(tg.MissingRule):
+            tape.gradient(y, x)
+        z = x * x
+    assert STATE.active == []
+    assert outer.gradient(z, x).numpy().tolist() == [2.0, 4.0]
