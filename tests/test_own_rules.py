@@ -28,7 +28,7 @@ def fresh_registry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "_RULES", dict(registry._RULES))
 
 
-@pytest.mark.parametrize("page", ["own_rules", "surgery"])
+@pytest.mark.parametrize("page", ["own_rules", "surgery", "tape"])
 def test_what_the_page_shows_is_what_happens(page: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = (DOCS / f"{page}.md").read_text()
     source = "\n".join(re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
