@@ -36,7 +36,6 @@ from tapegen.ir.names import BACKWARD
 from tapegen.ir.nodes import Block, Function, If, Raise, Return, Store, Var
 from tapegen.ir.types import Array, ListOf, Scalar, is_floating
 from tapegen.transform.nests import NoCompiledForm, scalarise
-from tapegen.transform.written_out import written_out
 
 if TYPE_CHECKING:
     from tapegen.api import Options
@@ -256,7 +255,7 @@ class Program:
     def compiled_text(self, function: Function, *, wide: bool = False) -> PythonSource:
         """The text that numba gets; `wide` where an integer argument is too large for the usual one."""
         with deep():
-            nests = scalarise(written_out(function), boundscheck=self.options.boundscheck, wide=wide)
+            nests = scalarise(function, boundscheck=self.options.boundscheck, wide=wide)
         return self._kept(emit(nests, modules=self.lowered.modules, header=self._header(), decorator=self._decorator()))
 
     def _kept(self, source: PythonSource) -> PythonSource:

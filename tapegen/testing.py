@@ -119,7 +119,7 @@ class _Call:
         self.bound = signature.bind_partial(*args, **kwargs)
         given = self.bound.arguments
         positional = [p.name for p in signature.parameters.values() if p.kind is not p.KEYWORD_ONLY]
-        candidates = rule.wrt if rule.kind in ("linear", "pullback") else positional
+        candidates = rule.wrt if rule.kind in ("linear", "pullback") or rule.wrt else positional
         self.names = tuple(name for name in candidates if name in given and any(True for _ in _leaves(given[name])))
 
     def values(self) -> dict[str, Any]:
@@ -157,7 +157,7 @@ class _Call:
         if self.rule.kind == "partials":
             parts = result if isinstance(result, tuple) else (result,)
             self._check_count(len(parts))
-            order = [name for name in self.bound.signature.parameters if name in self.bound.arguments]
+            order = self.rule.wrt or [name for name in self.bound.signature.parameters if name in self.bound.arguments]
             by_name = {name: part for name, part in zip(order, parts) if part is not None}
             with np.errstate(invalid="ignore"):
                 by_name = {name: np.multiply(out_bar, part) for name, part in by_name.items()}

@@ -29,7 +29,6 @@ from tapegen.ir.types import BOOL, INT, STATIC, Array, Scalar, Type, is_floating
 from tapegen.program import Program
 from tapegen.specialise import Specialiser
 from tapegen.transform.nests import scalarise
-from tapegen.transform.written_out import written_out
 
 MODES = ("grad", "split", "jvp", "hvp")
 """Value and gradient in one function; forward and backward sweep apart; tangents; products with the Hessian."""
@@ -176,9 +175,7 @@ class Derived:
                     raise BadArgument(f"mode '{mode}' is unknown.", f"The modes are {', '.join(MODES)}.")
             if not self.readable:
                 check = self.options.boundscheck
-                found = [
-                    replace(f, function=scalarise(written_out(f.function), boundscheck=check, wide=True)) for f in found
-                ]
+                found = [replace(f, function=scalarise(f.function, boundscheck=check, wide=True)) for f in found]
         return tuple(found)
 
     def _hessian_product(self) -> Form:

@@ -28,6 +28,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
 from numba.core.errors import NumbaError, NumbaPerformanceWarning
 
+from tapegen.backend import special
 from tapegen.backend.located import FromStartCompiler, LocatedCompiler
 from tapegen.backend.machine import KeptCode
 from tapegen.backend.source import PythonSource
@@ -128,6 +129,7 @@ def build_numba(
         If options are given for a text that has its own.
     """
     _keep_memory()
+    special.provide()
     namespace = _run(source)
     if source.decorator is None:
         options: Any = {"boundscheck": boundscheck is not False, "fastmath": bool(fastmath), "error_model": "numpy"}

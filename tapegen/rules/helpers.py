@@ -214,6 +214,16 @@ def from_lanes(rows: Any, x: Any, axis: Any) -> Any:
     return np.moveaxis(np.reshape(rows, np.shape(np.moveaxis(x, axes, front))), front, axes)
 
 
+# ---- types ---------------------------------------------------------------------------------------------------------
+
+
+def in_precision_of(value: Any, x: Any) -> Any:
+    """A value in the precision of `x`: many functions of scipy make float64 of float32."""
+    if np.result_type(x) == np.float32:
+        return np.float32(value)
+    return value
+
+
 # ---- matrices ------------------------------------------------------------------------------------------------------
 
 

@@ -43,8 +43,9 @@ class Rule:
         "expands": `body(*args)` computes the same value with functions that have rules.
         "inactive": no derivative by definition (zero where the type is floating).
     wrt : tuple of str
-        Names of the arguments that carry a derivative ("linear" and "pullback"); the cotangents come in this order.  An
-        active argument that is not among them is refused.  For a sequence of arrays the cotangent is a tuple.
+        Names of the arguments that carry a derivative; the cotangents or partial derivatives come in this order.  An
+        active argument that is not among them is refused; "partials" without names are of all arguments.  For a
+        sequence of arrays the cotangent is a tuple.
     nonfinite : bool
         Whether a partial can be infinite or NaN where the value is used; then a zero cotangent contributes 0.
     domain, shapes : sequence
@@ -88,14 +89,15 @@ _RULES: dict[Any, Rule] = {}
 _REFUSED: dict[Any, Refusal] = {}
 
 #: Rules of modules that are slow to import are loaded once the module is: nobody else can hold its functions.
-_AWAITED = {"scipy.special": "tapegen.rules.scipy_special"}
+_AWAITED = {"scipy.special": ("tapegen.rules.scipy_special", "tapegen.rules.scipy_gamma")}
 
 
 def _load_awaited() -> bool:
     """Register the rules of modules that have been imported meanwhile; whether there were any."""
     ready = [module for module in _AWAITED if module in sys.modules]
     for module in ready:
-        import_module(_AWAITED.pop(module))
+        for area in _AWAITED.pop(module):
+            import_module(area)
     return bool(ready)
 
 
@@ -231,7 +233,7 @@ def wrong_count(rule: Rule, count: int) -> tuple[str, str] | None:
     assert rule.body is not None
     name = getattr(rule.func, "__name__", repr(rule.func))
     found = f"the rule of {name} gives {count} {'derivative' if count == 1 else 'derivatives'}"
-    if rule.kind == "partials":
+    if rule.kind == "partials" and not rule.wrt:
         parameters = signature_of(rule.body).parameters.values()
         needed = [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY and p.default is p.empty]
         if len(needed) <= count <= len(positional_names(rule.body)):
@@ -240,14 +242,19 @@ def wrong_count(rule: Rule, count: int) -> tuple[str, str] | None:
         return f"{found}; its arguments are {', '.join(needed)}.", advice
     if count == len(rule.wrt):
         return None
-    advice = "Return one cotangent for each name in wrt, in their order."
-    return f"{found}; its cotangents are those of {', '.join(rule.wrt)}.", advice
+    advice = "Return one for each name in wrt, in their order."
+    return f"{found}; it is to give those of {', '.join(rule.wrt)}.", advice
 
 
 def partials(
-    *funcs: Callable[..., Any], domain: Sequence[tuple[float, float]] | None = None, nonfinite: bool = False
+    *funcs: Callable[..., Any],
+    wrt: str | tuple[str, ...] = (),
+    domain: Sequence[tuple[float, float]] | None = None,
+    nonfinite: bool = False,
 ) -> Callable[[Body], Body]:
     """Register an element-wise rule: the local partial derivatives in argument order.
+
+    With `wrt`, the body returns those with respect to the arguments that it names; another active argument is refused.
 
     Examples
     --------
@@ -256,10 +263,11 @@ def partials(
     ...     q = x * x + y * y
     ...     return x / q, -y / q
     """
+    names = (wrt,) if isinstance(wrt, str) else wrt
 
     def register(body: Body) -> Body:
         for func in funcs:
-            _register(Rule(func, "partials", body, domain=domain, nonfinite=nonfinite))
+            _register(Rule(func, "partials", body, names, nonfinite, domain))
         return body
 
     return register
@@ -371,6 +379,20 @@ def text(*funcs: Callable[..., Any]) -> Callable[[Body], Body]:
         return body
 
     return register
+
+
+_NUMBERS: dict[Any, None] = {}
+
+
+def of_numbers(*funcs: Callable[..., Any]) -> None:
+    """Functions of numbers, element by element, that compiled code takes from a library (`backend.special`)."""
+    _NUMBERS.update(dict.fromkeys(funcs))
+
+
+def numbers() -> tuple[Callable[..., Any], ...]:
+    """The functions declared by `of_numbers`."""
+    _load_awaited()
+    return tuple(_NUMBERS)
 
 
 def text_of(func: Callable[..., Any]) -> Callable[..., Any] | None:

@@ -1,4 +1,4 @@
-"""Functions of `scipy.special`."""
+"""Functions of `scipy.special`: logistic, entropy, powers, error functions and integrals."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import numpy as np
 from scipy import special
 
 from tapegen.rules.helpers import keep_axis, kept_sum, require
-from tapegen.rules.registry import fixed, partials, pullback
+from tapegen.rules.registry import fixed, inactive, of_numbers, partials, pullback, text
 
-
-def positive(rng):
-    """Arguments of functions with poles at 0, -1, ..."""
-    return rng.uniform(0.4, 4.0, 5)
+of_numbers(special.expit, special.log_expit, special.logit, special.xlogy, special.xlog1py, special.entr)
+of_numbers(special.rel_entr, special.kl_div, special.huber, special.pseudo_huber, special.boxcox, special.boxcox1p)
+of_numbers(special.expm1, special.log1p, special.cbrt, special.exp2, special.exp10)
+of_numbers(special.erf, special.erfc, special.erfcx, special.erfinv, special.erfcinv, special.ndtr, special.log_ndtr)
+of_numbers(special.ndtri, special.owens_t, special.dawsn, special.exp1, special.expi, special.expn, special.spence)
 
 
 # ---- logistic ------------------------------------------------------------------------------------------------------
@@ -73,6 +74,32 @@ def log_softmax_pushforward(x, axis=None, *, out, x_dot):
     return x_dot - kept_sum(np.exp(out) * x_dot, axis)
 
 
+@text(special.logsumexp)
+def logsumexp_text(a, axis=None, b=None, keepdims=False, return_sign=False):
+    require(not return_sign, "logsumexp(return_sign=True) has no rule.", "Leave return_sign out.")
+    top = np.max(a, axis=axis, keepdims=True)
+    top = np.where(np.isfinite(top), top, 0.0)
+    share = np.exp(a - top)
+    if b is not None:
+        share = b * share
+    log = np.log(np.sum(share, axis=axis, keepdims=keepdims))
+    if keepdims:
+        return log + top
+    return log + np.squeeze(top, axis=axis)
+
+
+@text(special.softmax)
+def softmax_text(x, axis=None):
+    share = np.exp(x - np.max(x, axis=axis, keepdims=True))
+    return share / np.sum(share, axis=axis, keepdims=True)
+
+
+@text(special.log_softmax)
+def log_softmax_text(x, axis=None):
+    below = x - np.max(x, axis=axis, keepdims=True)
+    return below - np.log(np.sum(np.exp(below), axis=axis, keepdims=True))
+
+
 # ---- entropy -------------------------------------------------------------------------------------------------------
 
 
@@ -95,6 +122,71 @@ def entr(x):
 @partials(special.rel_entr, domain=[(0.3, 2.0), (0.3, 2.0)], nonfinite=True)
 def rel_entr(x, y):
     return np.log(x / y) + 1.0, -x / y
+
+
+@partials(special.kl_div, domain=[(0.3, 2.0), (0.3, 2.0)], nonfinite=True)
+def kl_div(x, y):
+    return np.log(x / y), 1.0 - x / y
+
+
+@partials(special.huber, domain=[(0.5, 0.6), (0.7, 2.0)])
+def huber(delta, r):
+    return np.where(np.abs(r) <= delta, 0.0, np.abs(r) - delta), np.clip(r, -delta, delta)
+
+
+@partials(special.pseudo_huber, domain=[(0.3, 2.0), (-2.0, 2.0)], nonfinite=True)
+def pseudo_huber(delta, r):
+    root = np.hypot(delta, r)
+    return delta * (np.square(root - delta) / (delta * root)), r * delta / root
+
+
+# ---- powers --------------------------------------------------------------------------------------------------------
+
+
+def mean_power(u):
+    """`((u - 1) * exp(u) + 1) / u**2`, without cancellation."""
+    q = 1.0 / 144.0 + u * (1.0 / 840.0 + u * (1.0 / 5760.0 + u * (1.0 / 45360.0 + u * (1.0 / 403200.0))))
+    series = 0.5 + u * (1.0 / 3.0 + u * (1.0 / 8.0 + u * (1.0 / 30.0 + u * q)))
+    square = u * u
+    return np.where(np.abs(u) < 0.1, series, (u * np.exp(u) - np.expm1(u)) / (square + (square == 0.0)))
+
+
+@partials(special.boxcox, domain=[(0.3, 3.0), (-2.0, 2.0)], nonfinite=True)
+def boxcox(x, lmbda):
+    """With u = lmbda * log(x), `expm1(u) / lmbda`."""
+    log = np.log(x)
+    return np.exp((lmbda - 1.0) * log), log * log * mean_power(lmbda * log)
+
+
+@partials(special.boxcox1p, domain=[(-0.6, 2.0), (-2.0, 2.0)], nonfinite=True)
+def boxcox1p(x, lmbda):
+    log = np.log1p(x)
+    return np.exp((lmbda - 1.0) * log), log * log * mean_power(lmbda * log)
+
+
+@partials(special.expm1, domain=[(-2.0, 2.0)], nonfinite=True)
+def expm1(x, *, out):
+    return out + 1.0
+
+
+@partials(special.log1p, domain=[(-0.7, 2.0)], nonfinite=True)
+def log1p(x):
+    return 1.0 / (1.0 + x)
+
+
+@partials(special.cbrt, domain=[(0.3, 2.0)], nonfinite=True)
+def cbrt(x, *, out):
+    return 1.0 / (3.0 * out * out)
+
+
+@partials(special.exp2, domain=[(-2.0, 2.0)], nonfinite=True)
+def exp2(x, *, out):
+    return math.log(2.0) * out
+
+
+@partials(special.exp10, domain=[(-2.0, 2.0)], nonfinite=True)
+def exp10(x, *, out):
+    return math.log(10.0) * out
 
 
 # ---- error function and normal distribution ------------------------------------------------------------------------
@@ -140,71 +232,113 @@ def ndtri(x, *, out):
     return math.sqrt(2.0 * math.pi) * np.exp(0.5 * out * out)
 
 
-# ---- gamma and Bessel functions ------------------------------------------------------------------------------------
+@partials(special.owens_t, domain=[(-2.0, 2.0), (-2.0, 2.0)])
+def owens_t(h, a):
+    slope = math.sqrt(1.0 / (8.0 * math.pi)) * np.exp(-0.5 * h * h)
+    grown = 1.0 + a * a
+    return -slope * special.erf(math.sqrt(0.5) * a * h), np.exp(-0.5 * h * h * grown) / (2.0 * math.pi * grown)
 
 
-@partials(special.gamma, domain=[(0.3, 4.0)], nonfinite=True)
-def gamma(x, *, out):
-    return out * special.digamma(x)
+# ---- integrals -----------------------------------------------------------------------------------------------------
 
 
-@partials(special.gammaln, domain=[(0.3, 4.0)], nonfinite=True)
-def gammaln(x):
-    return special.digamma(x)
+def positive(rng):
+    """Arguments of functions with a singularity at 0."""
+    return rng.uniform(0.4, 4.0, 5)
 
 
-@partials(special.digamma, domain=[(0.3, 4.0)], nonfinite=True)
-def digamma(x):
-    return special.zeta(2.0, x)
+@partials(special.dawsn, domain=[(-2.0, 2.0)])
+def dawsn(x, *, out):
+    return 1.0 - 2.0 * x * out
 
 
-@pullback(special.polygamma, wrt="x", shapes=[fixed(1), positive])
-def polygamma(n, x, *, out_bar):
-    return special.polygamma(n + 1, x) * out_bar
+@partials(special.exp1, domain=[(0.3, 4.0)], nonfinite=True)
+def exp1(x):
+    return -np.exp(-x) / x
 
 
-@polygamma.pushforward
-def polygamma_pushforward(n, x, *, x_dot):
-    return special.polygamma(n + 1, x) * x_dot
+@partials(special.expi, domain=[(0.3, 4.0)], nonfinite=True)
+def expi(x):
+    return np.exp(x) / x
 
 
-@pullback(special.zeta, wrt="q", shapes=[fixed(2.0), positive])
-def zeta(x, q, *, out_bar):
-    return -x * special.zeta(x + 1.0, q) * out_bar
+@pullback(special.expn, wrt="x", shapes=[fixed(2), positive])
+def expn(n, x, *, out_bar):
+    return -expn_below(n, x) * out_bar
 
 
-@zeta.pushforward
-def zeta_pushforward(x, q, *, q_dot):
-    return -x * special.zeta(x + 1.0, q) * q_dot
+@expn.pushforward
+def expn_pushforward(n, x, *, x_dot):
+    return -expn_below(n, x) * x_dot
 
 
-@partials(special.beta, domain=[(0.3, 4.0), (0.3, 4.0)], nonfinite=True)
-def beta(a, b, *, out):
-    both = special.digamma(a + b)
-    return out * (special.digamma(a) - both), out * (special.digamma(b) - both)
+def expn_below(n, x):
+    """`expn(n - 1, x)`, also for n = 0."""
+    first = np.exp(-x) * (1.0 / x + 1.0 / (x * x))
+    return np.where(n > 0, special.expn(np.maximum(n - 1, 0), x), first)
 
 
-@partials(special.betaln, domain=[(0.3, 4.0), (0.3, 4.0)], nonfinite=True)
-def betaln(a, b):
-    both = special.digamma(a + b)
-    return special.digamma(a) - both, special.digamma(b) - both
+@partials(special.spence, domain=[(0.3, 0.9)], nonfinite=True)
+def spence(z):
+    return np.where(z == 1.0, -1.0, np.log(z) / (1.0 - z + (z == 1.0)))
 
 
-@partials(special.j0, domain=[(0.3, 4.0)])
-def j0(x):
-    return -special.j1(x)
+@pullback(special.sici, wrt="x", shapes=[positive])
+def sici(x, *, out_bar):
+    return sine_integrand(x) * out_bar[0] + np.cos(x) / x * out_bar[1]
 
 
-@partials(special.j1, domain=[(0.3, 4.0)])
-def j1(x, *, out):
-    return np.where(x == 0.0, 0.5, special.j0(x) - out / (x + (x == 0.0)))
+@sici.pushforward
+def sici_pushforward(x, *, x_dot):
+    return sine_integrand(x) * x_dot, np.cos(x) / x * x_dot
 
 
-@partials(special.i0, domain=[(0.3, 4.0)], nonfinite=True)
-def i0(x):
-    return special.i1(x)
+def sine_integrand(x):
+    return np.sinc(x / math.pi)
 
 
-@partials(special.i1, domain=[(0.3, 4.0)], nonfinite=True)
-def i1(x, *, out):
-    return np.where(x == 0.0, 0.5, special.i0(x) - out / (x + (x == 0.0)))
+@pullback(special.fresnel, wrt="z", shapes=[positive])
+def fresnel(z, *, out_bar):
+    phase = 0.5 * math.pi * z * z
+    return np.sin(phase) * out_bar[0] + np.cos(phase) * out_bar[1]
+
+
+@fresnel.pushforward
+def fresnel_pushforward(z, *, z_dot):
+    phase = 0.5 * math.pi * z * z
+    return np.sin(phase) * z_dot, np.cos(phase) * z_dot
+
+
+# what compiled code calls for one of the two results
+
+
+def sine_integral(x):
+    return special.sici(x)[0]
+
+
+def cosine_integral(x):
+    return special.sici(x)[1]
+
+
+def fresnel_sine(z):
+    return special.fresnel(z)[0]
+
+
+def fresnel_cosine(z):
+    return special.fresnel(z)[1]
+
+
+of_numbers(sine_integral, cosine_integral, fresnel_sine, fresnel_cosine)
+
+
+@text(special.sici)
+def sici_text(x):
+    return sine_integral(x), cosine_integral(x)
+
+
+@text(special.fresnel)
+def fresnel_text(z):
+    return fresnel_sine(z), fresnel_cosine(z)
+
+
+inactive(sine_integral, cosine_integral, fresnel_sine, fresnel_cosine)  # their calls are written when all is derived

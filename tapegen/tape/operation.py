@@ -125,7 +125,7 @@ class Operation:
     def derivable(self) -> tuple[str, ...]:
         """The parameters that the rule gives derivatives for, in its order."""
         assert self.rule is not None
-        return self.names if self.kind == "partials" else self.rule.wrt
+        return self.rule.wrt or self.names if self.kind == "partials" else self.rule.wrt
 
     def plan(self, wanted: tuple[str, ...]) -> Plan:
         """How to differentiate with respect to some of the parameters; they come in the order of the rule."""

@@ -68,11 +68,12 @@ def local_partials(
     partials = list(value.children) if isinstance(value, Struct) else [value]
     _check_partials(rule, len(partials), stmt)
     bound = bind_arguments(rule.body, call, stmt)
-    without = [name for name in positional_names(rule.body)[len(partials) :] if name in bound and active(bound[name])]
-    if without:
-        raise _no_derivative(call, without[0], stmt)
+    order = list(rule.wrt) or positional_names(rule.body)[: len(partials)]
+    for name in positional_names(rule.body):
+        if name not in order and name in bound and active(bound[name]):
+            raise _no_derivative(call, name, stmt)
     wanted: list[tuple[Var, Expr]] = []
-    for name, partial in zip(signature_of(rule.body).parameters, partials, strict=False):
+    for name, partial in zip(order, partials, strict=True):
         arg = bound.get(name)
         expr = expression_of(partial)
         if arg is not None and expr is not None and not build.is_const(expr, 0.0) and active(arg):

@@ -11,6 +11,7 @@ arrays in between; what the program does, and which errors it raises, is what Nu
 * `loops` - nests in the order of memory, with care for overlap (`sharing`)
 * `reductions`, `products`, `joins`, `calls` - what is more than a rule for elements
 * `scalars`, `counting`, `overflow` - numbers: precision as NumPy has it, errors as Python raises them
+* `written_out` - functions that compiled code cannot call, written out first
 * `views` - names for parts of arrays
 * `lifetimes` - a name for each life of an array; `fuse`, `gather`, `accesses` - fewer loops and arrays
 * `inner`, `remainders` - innermost loops as a processor likes them
@@ -19,13 +20,16 @@ arrays in between; what the program does, and which errors it raises, is what Nu
 from __future__ import annotations
 
 from tapegen.ir.nodes import Function
+from tapegen.rules.registry import numbers
 from tapegen.transform.nests import arrange, calls, joins, products, reductions  # noqa: F401  (they fill the tables)
 from tapegen.transform.nests.driver import Nests
 from tapegen.transform.nests.fuse import fuse
 from tapegen.transform.nests.lifetimes import apart
 from tapegen.transform.nests.overflow import marked
 from tapegen.transform.nests.remainders import compared
+from tapegen.transform.nests.scalars import OPERATIONS, from_library
 from tapegen.transform.nests.writer import NoCompiledForm
+from tapegen.transform.nests.written_out import written_out
 
 __all__ = ["NoCompiledForm", "scalarise"]
 
@@ -54,4 +58,6 @@ def scalarise(function: Function, *, boundscheck: bool = True, wide: bool = Fals
     NoCompiledForm
         If a call is neither lowered nor taken by numba.
     """
-    return compared(fuse(apart(Nests(marked(function, wide=wide), boundscheck).run())))
+    for func in numbers():
+        OPERATIONS.setdefault(func, from_library)
+    return compared(fuse(apart(Nests(marked(written_out(function), wide=wide), boundscheck).run())))

@@ -445,6 +445,12 @@ def _math(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     return _finite(w, result, args, "math range error") if func in _OVERFLOWS else result
 
 
+def from_library(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+    """A function of numbers that the backend takes from a library: it computes in float64."""
+    result = Call(func, tuple(convert(arg, "float64") for arg in args), (), FLOAT)
+    return convert(result, type_.dtype)
+
+
 def _inside(func: Any, x: Expr) -> bool:
     """Whether an argument lies in the domain whatever its variables are."""
     sign = sign_of(x)

@@ -1,0 +1,142 @@
+"""Functions of scipy.special: compiled through the functions that scipy exports, and what is refused."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import special
+
+import tapegen as tg
+from tapegen.errors import BadArgument, MissingRule, TapegenError
+from tapegen.frontend.generated import function_from_text
+from tapegen.rules import all_rules, rule_of
+from tapegen.rules.registry import numbers
+from tests.bad_inputs import both
+
+LISTED = """beta betainc betaln digamma erf erfc erfinv expit gamma gammainc gammaincc gammaln gammasgn i0 i1 logit
+logsumexp multigammaln polygamma erfcinv iv ive j0 j1 jn psi rgamma y0 y1 yn bernoulli boxcox boxcox1p comb dawsn entr
+erfcx exp1 expi expn factorial fresnel hyp1f1 hyp2f1 i0e i1e kl_div log_ndtr log_softmax loggamma ndtr ndtri owens_t
+poch rel_entr sici softmax spence sph_harm_y wofz xlog1py xlogy zeta"""
+COMPLEX = ("sph_harm_y", "wofz")
+X = np.array([0.31, 0.47, 0.62])
+
+
+def test_every_listed_function_has_a_rule_or_is_refused() -> None:
+    known = {rule.func for rule in all_rules()}
+    assert [name for name in LISTED.split() if getattr(special, name) not in known] == list(COMPLEX)
+
+
+def faddeeva(x: float) -> Any:
+    return special.wofz(x)
+
+
+def harmonic(x: float) -> Any:
+    return special.sph_harm_y(1, 0, x, 0.0)
+
+
+@pytest.mark.parametrize("func", [faddeeva, harmonic])
+def test_complex_results_are_refused_by_name(func: Any) -> None:
+    reasons = r"wofz is complex|sph_harm_y has no derivative rule"
+    with pytest.raises((BadArgument, MissingRule), match=reasons) as caught:
+        tg.grad(func)(0.4)
+    assert caught.value.span is not None
+
+
+ORDERS = {
+    special.gammainc: "x, 1.5",
+    special.gammaincc: "x, 1.5",
+    special.betainc: "x, 1.5, 0.5",
+    special.jv: "x, 1.5",
+    special.kve: "x, 1.5",
+    special.hyp2f1: "x, 0.5, 1.5, 0.3",
+}
+
+
+@pytest.mark.parametrize("func", ORDERS, ids=lambda func: func.__name__)
+def test_orders_and_parameters_without_a_derivative(func: Any) -> None:
+    text = f"def of_order(x):\n    return special_function({ORDERS[func]})\n"
+    with pytest.raises(MissingRule, match="no derivative with respect to"):
+        tg.grad(function_from_text(text, {"special_function": func}))(0.7)
+
+
+def loop_of_numbers(x: float, n: int) -> float:
+    total = 0.0
+    for k in range(n):
+        a, b = special.sici(x + k)
+        total = total + special.erf(x * k) * a + b * special.gamma(x + 1.0)
+    return total
+
+
+def of_arrays(x: np.ndarray) -> float:
+    s, c = special.fresnel(x)
+    inner = special.expit(special.digamma(x)) + special.betainc(1.7, 0.6, x) * special.polygamma(2, x)
+    return (s * c * inner).sum() + special.logsumexp(special.jv(1.3, x[:, None]) * x)
+
+
+@both
+def test_compiled_and_not(backend: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for func, args in ((loop_of_numbers, (0.4, 3)), (of_arrays, (X,))):
+            derived = tg.differentiable(func, backend=backend)
+            assert derived(*args) == pytest.approx(func(*args), rel=1e-14)
+            tg.check_grads(func, *args, wrt=0, modes=("forward", "reverse"), backend=backend)
+
+
+def logistic(x: np.ndarray) -> Any:
+    return special.expit(x).sum() + special.gammaln(x).sum()
+
+
+@both
+def test_float32(backend: str) -> None:
+    x = X.astype(np.float32)
+    value, gradient = tg.value_and_grad(logistic, backend=backend)(x)
+    assert type(value) is type(logistic(x))
+    assert gradient.dtype == np.float32
+    np.testing.assert_allclose(gradient, tg.grad(logistic, backend="python")(X), rtol=1e-6)
+
+
+FIXED = {"yn": "2, ", "expn": "2, ", "polygamma": "1, ", "zeta": "2.5, ", "hyp2f1": "0.7, 0.4, 1.3, "}
+FIXED |= {"hyp1f1": "0.7, 1.3, "}
+FIXED |= {"betainc": "1.7, 0.6, ", **dict.fromkeys("gammainc gammaincc hyp0f1 jv yv iv ive kv kve".split(), "1.3, ")}
+
+
+def every_function() -> Any:
+    """A program that calls every function of numbers on an array."""
+    lines = ["def of_all(x):", "    total = 0.0"]
+    names: dict[str, Any] = {}
+    for func in numbers():
+        name = func.__name__
+        rule = rule_of(func)
+        if rule is None or rule.kind == "inactive":
+            continue
+        names[f"special_{name}"] = func
+        rest = "x" if name in FIXED else ", ".join(["x", "1.5 - x"][: getattr(func, "nin", 1)])
+        lines.append(f"    total = total + (special_{name}({FIXED.get(name, '')}{rest}) * x).sum()")
+    return function_from_text("\n".join([*lines, "    return total", ""]), names)
+
+
+@pytest.mark.compiled
+def test_every_function_compiled() -> None:
+    func = every_function()
+    value, gradient = tg.value_and_grad(func, backend="numba")(X)
+    expected, by_python = tg.value_and_grad(func, backend="python")(X)
+    assert value == pytest.approx(expected, rel=1e-13)
+    np.testing.assert_allclose(gradient, by_python, rtol=1e-12)
+
+
+@pytest.mark.whole
+def test_every_function_to_second_order() -> None:
+    tg.check_grads(every_function(), X, order=2, modes=("forward", "reverse"), backend="python", rtol=1e-5)
+
+
+def exact_comb(x: float) -> float:
+    return special.comb(x, 2, exact=True)
+
+
+def test_forms_that_a_rule_does_not_cover() -> None:
+    with pytest.raises(TapegenError):
+        tg.grad(exact_comb)(4.5)
