@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from tapegen.api import Differentiable, vjp
+from tapegen.api import Differentiable, Options, vjp
 from tapegen.errors import NotDifferentiable
 from tapegen.frontend.generated import function_from_text
 from tapegen.tape import nest
@@ -53,6 +54,31 @@ def call(function: Differentiable, args: tuple[Any, ...], kwargs: dict[str, Any]
     values = [np.asarray(out)[()] for out in nest.leaves(value)]
     operation = Closure(function.python.__name__, pull, pushed)
     return nest.refilled(value, recorded(operation, [operand(leaf) for leaf in followed], values))
+
+
+def run_body(
+    body: Callable[..., Any],
+    whole: Callable[[tuple[Any, ...], dict[str, Any]], Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
+    """Run the text of a rule on tensors; what writes into arrays, which tensors are not, is compiled."""
+    try:
+        return body(*args, **kwargs)
+    except NotDifferentiable:
+        if not any(isinstance(leaf, Traced) for leaf in nest.leaves((args, kwargs))):
+            raise
+    return whole(args, kwargs)
+
+
+def run(body: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Run the text of a rule on tensors, as a differentiable function."""
+    return call(_differentiable(body), args, kwargs)
+
+
+@functools.cache
+def _differentiable(body: Callable[..., Any]) -> Differentiable:
+    return Differentiable(body, Options(backend="python"))
 
 
 def _refuse_writing(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from tapegen.errors import NotDifferentiable
 from tapegen.frontend.lower_numpy import SECOND_NAMES
 from tapegen.rules.surgery import stop_gradient
-from tapegen.tape import syntax
+from tapegen.tape import compiled, syntax
 from tapegen.tape.operation import Operation, operation_of
 from tapegen.tape.places import user_span
 from tapegen.tape.state import STATE, cut, flat_ids, is_tracked
@@ -25,6 +26,8 @@ _REDUCTIONS: dict[Any, Callable[..., Any]] = {
     np.logical_or: np.any,
 }
 _SCANS: dict[Any, Callable[..., Any]] = {np.add: np.cumsum, np.multiply: np.cumprod}
+_WRITING = frozenset({np.put, np.putmask, np.place, np.copyto, np.fill_diagonal, np.put_along_axis})
+"""Functions that write into their first argument."""
 _DESCRIBING = frozenset({np.shape, np.ndim, np.size, np.isscalar, np.result_type, np.iscomplexobj, np.isrealobj})
 """Functions whose results are no arrays."""
 
@@ -56,9 +59,10 @@ def ufunc(func: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str
     return call(Operation(getattr(func, method), None), inputs, kwargs)
 
 
-def _into(func: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _into(func: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Writing into an array leaves the tape; nobody must follow the tensors."""
     outs = kwargs.get("out") or inputs[:1]
+    outs = outs if isinstance(outs, tuple) else (outs,)
     if any(isinstance(out, Traced) for out in outs):
         raise NotDifferentiable(
             f"np.{func.__name__} cannot write into a tensor.",
@@ -82,6 +86,8 @@ def function(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
     found = syntax.SPECIAL.get(func)
     if found is not None:
         return found(*args, **kwargs)
+    if func in _WRITING:
+        return _into(func, "__call__", args, kwargs)
     return call(operation_of(func), args, kwargs)
 
 
@@ -93,6 +99,8 @@ def call(operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
             kwargs = {names.get(name, name): value for name, value in kwargs.items()}
             if operation.func is np.clip:  # its bounds have no defaults
                 kwargs = {"a_max": None, **kwargs} if "a_min" in kwargs or len(args) > 1 else {"a_min": None, **kwargs}
+        if operation.signature is not None and not operation.signature.parameters.keys() >= kwargs.keys():
+            kwargs = _without_defaults(operation, kwargs)
         if operation.signature is not None and _holds_tensor(kwargs):
             args, kwargs = _positional(operation, args, kwargs)
     values: tuple[Any, ...]
@@ -125,6 +133,20 @@ def call(operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     return result
 
 
+def _without_defaults(operation: Operation, kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Keywords that say something: `np.vstack(tup, dtype=None)` is `np.vstack(tup)`."""
+    try:
+        own = inspect.signature(operation.func).parameters
+    except (TypeError, ValueError):  # a ufunc
+        return kwargs
+    known = operation.signature.parameters if operation.signature is not None else {}
+    return {
+        name: value
+        for name, value in kwargs.items()
+        if name in known or name not in own or own[name].default is not value
+    }
+
+
 def _apart(out: Any, values: tuple[Any, ...], ids: tuple[Any, ...]) -> Any:
     """Results without views of plain arrays, which may be overwritten: tensors are immutable."""
     if isinstance(out, tuple | list):
@@ -142,10 +164,18 @@ def _expanded(
     """The function's own value, recorded as the formula of its rule."""
     assert operation.rule is not None and operation.rule.body is not None
     out = operation.func(*values, **bare)
-    formula = operation.rule.body(*args, **kwargs)
+    body = operation.rule.body
+    formula = compiled.run_body(body, lambda a, k: compiled.run(body, a, k), args, kwargs)
+    return _with_numbers_of(out, formula)
+
+
+def _with_numbers_of(out: Any, formula: Any) -> Any:
+    """The function's own value, recorded as its formula."""
     if isinstance(out, tuple | list):
-        return _rebuilt(out, [known_as(item, part._operand()[1]) for item, part in zip(out, formula, strict=True)])
-    return known_as(out, formula._id) if isinstance(formula, Tensor) else Tensor(out)
+        return _rebuilt(out, [_with_numbers_of(*pair) for pair in zip(out, formula, strict=True)])
+    if isinstance(formula, Traced):
+        return known_as(out, formula._operand()[1])
+    return Tensor(out) if isinstance(out, np.ndarray | np.generic) else out
 
 
 def _wrapped(operation: Operation, out: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tapegen.errors import MissingRule
-from tapegen.tape import nest
+from tapegen.tape import compiled, nest
 from tapegen.tape.closure import Closure
 from tapegen.tape.gradient_tape import GradientTape, UnconnectedGradients, is_zero_wanted, operands, warn_not_floating
 from tapegen.tape.operation import Operation
@@ -166,7 +166,7 @@ class ForwardAccumulator:
     ) -> tuple[Any, ...]:
         """Tangents of the results (None: they do not vary)."""
         operation = record.operation
-        single = len(out_ids) == 1
+        single = type(out) is not tuple
         if isinstance(operation, Closure):
             assert isinstance(record, WideRecord)
             return self._through_closure(operation, ids, record)
@@ -189,7 +189,9 @@ class ForwardAccumulator:
                 "Use a GradientTape, or give its rule a pushforward.",
                 user_span(),
             )
-        pushed = rule.pushforward(*given, **kwargs, **self._named(operation, rule.pushforward, args, ids, result))
+        push = rule.pushforward
+        named = {**kwargs, **self._named(operation, push, args, ids, result)}
+        pushed = compiled.run_body(push, lambda a, k: compiled.run(push, a, k), given, named)
         return (pushed,) if single else tuple(pushed)
 
     def _bare(self, dot: Tensor) -> Any:

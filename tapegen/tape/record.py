@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapegen.errors import MissingRule, Span
-from tapegen.tape import dispatch
+from tapegen.tape import compiled, dispatch
 from tapegen.tape.closure import Closure, closure
 from tapegen.tape.operation import FlatPlan, Operation, Plan, stand_in
 from tapegen.tape.places import user_span
@@ -162,12 +162,25 @@ class Record:
 
     def _terms(self, plan: Plan, args: Any, out: Any, bars: list[Any]) -> Iterator[tuple[Input, Any]]:
         extra = {"out": out} if plan.takes_out else {}
-        results = plan.body(*args, **self.kwargs, out_bar=self._full_bars(bars), **extra)
+        results = compiled.run_body(
+            plan.body, self._whole, args, {**self.kwargs, "out_bar": self._full_bars(bars), **extra}
+        )
         for item in self.inputs:
             term = results[item[0]]
             for step in item[2]:
                 term = term[step]
             yield item, term
+
+    def _whole(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """The rule's whole text, compiled, for what its parts cannot do with tensors: the wanted results of it."""
+        rule = self.operation.rule
+        assert rule is not None and rule.body is not None
+        results = compiled.run(rule.body, args, kwargs)
+        wanted = {item[0]: self.operation.parameter(item[1]) for item in self.inputs}
+        every = self.operation.derivable()
+        if len(every) == 1:
+            return (results,)
+        return tuple(results[every.index(wanted[place])] for place in sorted(wanted))
 
     def _pull_linear(self, bars: list[Any], contribute: Contribute) -> None:
         """The transpose of a linear function as a recorded operation, whose own transpose is the function itself."""
@@ -181,10 +194,14 @@ class Record:
 
         def forward(*dots: Any) -> list[Any]:
             out = self.along(dots)
-            return [out] if len(bars) == 1 else [out[k] for k in given]
+            return [out[k] for k in given] if isinstance(out, tuple | list) else [out]
 
         name = f"transpose of {self.operation.name}"
-        terms = closure(name, transpose, forward, [bars[k] for k in given])
+
+        def transposed(*values: Any) -> list[Any]:
+            return closure(name, transpose, forward, values, transposed)
+
+        terms = transposed(*(bars[k] for k in given))
         for (_, _, _, number, _), term in zip(self.inputs, terms, strict=True):
             contribute(number, term)
 
@@ -192,13 +209,17 @@ class Record:
         """A linear function on tangents of the tracked arguments, zeros for all others."""
         rule = self.operation.rule
         assert rule is not None
-        by_place = {(item[1], *item[2]): dot for item, dot in zip(self.inputs, dots, strict=True)}
+        own = len(self.operation.names)  # the rest belongs to *args, whose results are counted from there
+        by_place = {
+            (position, *(path[1:] if position >= own else path)): dot
+            for (_, position, path, _, _), dot in zip(self.inputs, dots, strict=True)
+        }
         args = [
             _tangents(value, number, by_place, (position,)) if self.operation.parameter(position) in rule.wrt else value
             for position, (value, number) in enumerate(zip(self.args, self.ids, strict=True))
         ]
         kwargs = {name: value for name, value in self.kwargs.items() if name not in rule.constant}
-        return dispatch.function(self.operation.func, tuple(args), kwargs)
+        return dispatch.call(self.operation, tuple(args), kwargs)
 
     def _is_followed(self) -> bool:
         return any(map(is_tracked, flat_ids(self.ids)))
@@ -218,13 +239,14 @@ def _tangents(value: Any, number: Any, dots: dict[tuple[int, ...], Any], path: t
 class WideRecord(Record):
     """A call with several results, with tensors in sequences, with a pullback of its own, or without a rule."""
 
-    __slots__ = ("_inputs", "_operation", "outs_like", "span")
+    __slots__ = ("_inputs", "_is_several", "_operation", "outs_like", "span")
 
     def __init__(self, operation: Operation, ids: tuple[Any, ...], out_ids: tuple[int, ...]) -> None:
         super().__init__(None, (), {}, ids, None, out_ids)
         self._operation = operation
         self._inputs: tuple[Input, ...] = ()
         self.outs_like: tuple[Any, ...] = ()
+        self._is_several = False
         self.span: Span | None = None
 
     @property
@@ -244,6 +266,8 @@ class WideRecord(Record):
             for place, _, _, number, like in self._inputs:
                 term = terms[place]
                 if term is not None:
+                    if not recorded and isinstance(term, Tensor):
+                        term = term._value
                     contribute(number, fit(term, like))
         elif self.plan is None:
             raise self.no_rule()
@@ -251,7 +275,7 @@ class WideRecord(Record):
             super().pull(bars, contribute, recorded)
 
     def _full_bars(self, bars: list[Any]) -> Any:
-        if len(bars) == 1:
+        if not self._is_several:
             return bars[0]
         return tuple(
             np.zeros(np.shape(like), like.dtype) if bar is None else bar
@@ -366,7 +390,8 @@ def made_wide(
     record.kwargs = kwargs
     if plan.reads_out:
         record.out = out
-    if len(out_ids) > 1:
+    if type(out) is tuple:
+        record._is_several = True
         record.outs_like = tuple(_shape_of(item) for item in out)
     return record
 

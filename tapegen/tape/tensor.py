@@ -146,11 +146,12 @@ class Traced(ArrayMethods):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if method == "__call__" and not kwargs:
-            count = len(inputs)
-            if count == 2:
-                return binary(operation_of(ufunc), inputs[0], inputs[1])
-            if count == 1 and ufunc.nout == 1:
-                return unary(operation_of(ufunc), inputs[0])
+            operation = operation_of(ufunc)
+            if operation.kind != "expands":
+                if len(inputs) == 2:
+                    return binary(operation, inputs[0], inputs[1])
+                if len(inputs) == 1 and ufunc.nout == 1:
+                    return unary(operation, inputs[0])
         from tapegen.tape import dispatch
 
         return dispatch.ufunc(ufunc, method, inputs, kwargs)
