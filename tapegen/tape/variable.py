@@ -77,8 +77,13 @@ class Variable(Traced):
     def assign(self, value: Any) -> Variable:
         """Replace the value; no derivative passes."""
         if isinstance(value, Traced):
-            cut("assigned", self.name, value._operand()[1])
-        new = np.asarray(_plain(value))
+            return self._changed(value, value._operand()[0])
+        return self._changed(value, np.array(value))
+
+    def _changed(self, given: Any, new: Any) -> Variable:
+        """Take a value that nobody else writes into; what was read before keeps the old one."""
+        if isinstance(given, Traced) and STATE.active:
+            cut("assigned", self.name, given._id)
         if new.shape != self.shape:
             raise BadArgument(
                 f"a value of shape {new.shape} cannot be assigned to the variable '{self.name}' of shape {self.shape}.",
@@ -89,7 +94,7 @@ class Variable(Traced):
                 f"a value of type {new.dtype} cannot be assigned to the variable '{self.name}' of type {self.dtype}.",
                 "Convert it first (tg.cast).",
             )
-        self._value = new.astype(self.dtype)  # a copy; what was read before keeps the old one
+        self._value = new.astype(self.dtype, copy=False)
         return self
 
     def assign_add(self, delta: Any) -> Variable:
@@ -99,11 +104,6 @@ class Variable(Traced):
     def assign_sub(self, delta: Any) -> Variable:
         """Replace the value `v` by `v - delta`."""
         return self._changed(delta, self._value - _plain(delta))
-
-    def _changed(self, delta: Any, value: Any) -> Variable:
-        if isinstance(delta, Traced):
-            cut("assigned", self.name, delta._id)
-        return self.assign(value)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         new = self._value.copy()
