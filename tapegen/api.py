@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from types import FrameType, FunctionType
 from typing import Any, Literal
 
 from tapegen.backend.extension import make_known
 from tapegen.backend.watch import watching
 from tapegen.errors import BadArgument
 from tapegen.frontend.callables import unwrap
+from tapegen.frontend.carried import Texts, keep_texts, texts_of
 from tapegen.inspection import Inspection
 from tapegen.ir.protocols import marks, recorder_of
 from tapegen.native import native
@@ -64,6 +67,17 @@ class Differentiable:
         if instance is None:
             return self
         return Differentiable(self.python.__get__(instance, owner), self.options)
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """Pickles hold a name, or the function and its options; never anything compiled."""
+        name = self.python.__qualname__ if isinstance(self.python, FunctionType) else ""
+        home = _global(self.__dict__.get("__module__"), name)
+        by_value = self.__dict__.get("__module__") == "__main__" and _pickled_by_value()
+        if home is self and not by_value:
+            return name
+        named = isinstance(home, Differentiable) and home.python is self.python and not by_value
+        texts = texts_of(self.python) if by_value else ()
+        return _again, (home if named else self.python, self.options, texts)
 
     @property
     def __signature__(self) -> inspect.Signature:
@@ -200,6 +214,41 @@ class Differentiable:
 
 
 make_known(Differentiable, ("njit",))
+
+
+def _global(module: str | None, name: str) -> Any:
+    """What a module holds under a name."""
+    found: Any = sys.modules.get(module or "")
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found
+
+
+def _pickled_by_value() -> bool:
+    """Whether the pickler at work sends the functions of a script or notebook with their code (cloudpickle)."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if "cloudpickle" in str(frame.f_globals.get("__name__")).split("."):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _again(func: Callable[..., Any], options: Options, texts: Texts) -> Differentiable:
+    """What a pickle stands for."""
+    keep_texts(texts)
+    try:
+        return _shared(func, options)
+    except TypeError:  # a method of an object that has no hash
+        return _shared.__wrapped__(func, options)
+
+
+@functools.lru_cache(maxsize=256)
+def _shared(func: Callable[..., Any], options: Options) -> Differentiable:
+    """The same object for the same function, so that a worker compiles once."""
+    if isinstance(func, Differentiable):
+        return Differentiable(func.python, options, func._specialiser)
+    return Differentiable(func, options)
 
 
 def differentiable(

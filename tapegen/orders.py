@@ -31,6 +31,9 @@ class Jacobian:
         self._runners: WeakKeyDictionary[Program, dict[Mode, Differentiable]] = WeakKeyDictionary()
         self._modes: dict[object, Mode] = {}
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Jacobian, (self.owner, self.mode)
+
     @property
     def python(self) -> Callable[..., Any]:
         """The function itself."""
