@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from tapegen.analysis.activity import activity_of
+from tapegen.analysis.aliases import conflicts_of
 from tapegen.analysis.effects import effects_of
 from tapegen.analysis.places import components, moves
 from tapegen.analysis.scopes import scopes_of
@@ -28,6 +29,7 @@ from tapegen.ir.nodes import (
     For,
     Function,
     Return,
+    Routine,
     Stmt,
     Store,
     Tuple,
@@ -84,8 +86,51 @@ class Stages:
     tapes: list[Tape] = field(default_factory=list)
 
 
+def routines(function: Function, user_names: Set[str]) -> dict[Routine, Function]:
+    """The programs of the routines that a program calls, directly or by each other, as text a person would read.
+
+    Derivatives of routines are derived here, when a program that calls them is at hand.
+    """
+    found: dict[Routine, Function] = {}
+    work = [function]
+    while work:
+        for routine in rewrite.routines(work.pop().body):
+            if routine in found:
+                continue
+            if routine.function is None:
+                routine.function = _derived(routine, user_names)
+            made = routine.function if routine.source is not None else primal(routine.function, user_names)
+            found[routine] = made
+            work.append(made)
+    return found
+
+
+def _derived(routine: Routine, user_names: Set[str]) -> Function:
+    source = routine.source
+    assert source is not None
+    base = source.routine.function
+    assert base is not None
+    wrt = tuple(param for param, wanted in zip(base.params, source.wrt, strict=True) if wanted)
+    if source.kind == "jvp":
+        return replace(push_forward(base, wrt, source.active, user_names), name=routine.name)
+    stages = differentiate(base, wrt, source.active, user_names)
+    *body, last = stages.joint.body
+    assert isinstance(last, Return)
+    gradients = last.values[len(last.values) - len(wrt) :]
+    live = set().union(*(rewrite.free_vars(value) for value in gradients))
+    return replace(
+        stages.joint,
+        name=routine.name,
+        body=(*tidy(tuple(body), live, user_names), Return(gradients, last.origin)),
+        defaults=(),
+        doc=(f"Cotangents of the inputs of {base.name}.", *stages.joint.doc[1:]),
+        inner=True,
+    )
+
+
 def primal(lowered: Function, user_names: Set[str]) -> Function:
     """The lowered program as text a person would read."""
+    _refuse_hidden_sharing(lowered)
     *body, last = lowered.body
     assert isinstance(last, Return)
     live = set().union(*(rewrite.free_vars(value) for value in last.values))
@@ -116,6 +161,7 @@ def differentiate(
     record_everything : bool
         Switch the recording analysis off (tests: results must not change).
     """
+    _refuse_hidden_sharing(lowered)
     names = NameSupply(_names_of(lowered) | set(user_names), user_names)
     expanded, facts, results = _prepared(lowered, wrt, active_results, user_names, names)
     last = expanded.body[-1]
@@ -186,6 +232,7 @@ def push_forward(
 
     The tangents of the parameters in `wrt` are its last parameters.  See `differentiate` for the arguments.
     """
+    _refuse_hidden_sharing(lowered)
     names = NameSupply(_names_of(lowered) | set(user_names), user_names)
     expanded, facts, results = _prepared(lowered, wrt, active_results, user_names, names)
     _refuse_conflicts(expanded, facts)
@@ -201,7 +248,12 @@ def push_forward(
         ("varying inputs:", f"{_listed(wrt)}  (tangents: {_listed(pushed.params[len(lowered.params) :])})"),
     ]
     head = f"Value of {lowered.name} and its tangent."
-    return replace(pushed, body=(*body, last), doc=(head, "", *_table(doc + _mutated(expanded, facts, "tangents"))))
+    return replace(
+        pushed,
+        body=(*body, last),
+        inner=lowered.inner,
+        doc=(head, "", *_table(doc + _mutated(expanded, facts, "tangents"))),
+    )
 
 
 def _prepared(
@@ -228,6 +280,21 @@ def _prepared(
     facts = facts_of(expanded, wrt, results)
     _warn_of_truncation(facts, expanded.body)
     return expanded, facts, results
+
+
+def _refuse_hidden_sharing(function: Function) -> None:
+    """A routine returns a copy of what may be part of its arguments: refuse stores that would tell."""
+    if not rewrite.routines(function.body):
+        return
+    sure = {(found.statement, found.stored, found.other) for found in conflicts_of(function)}
+    for found in conflicts_of(function, of_routines=True):
+        if (found.statement, found.stored, found.other) not in sure:
+            raise AliasError(
+                f"'{found.stored.name}' is written here, and may share memory with '{found.other.name}': a function "
+                "that calls itself may have returned its argument",
+                "Return a copy (return x.copy()), or copy before the store.",
+                found.statement.origin,
+            )
 
 
 def _refuse_conflicts(function: Function, facts: Facts) -> None:

@@ -59,7 +59,8 @@ class _Pipeline:
         return self._driver(_Driver(function, wrt, active).text(mode), [primal, *derived])
 
     def _built(self, function: Function, modules: Mapping[str, str]) -> FunctionType:
-        source = emit(function, modules=modules, marks=True)
+        routines = compiler.routines(function, frozenset())
+        source = emit(function, modules=modules, routines=routines, marks=True)
         key = (source.text, tuple((name, id(value)) for name, value in source.namespace.items()))
         if key not in self._texts:
             built = build_python(source)

@@ -33,7 +33,7 @@ from tapegen.frontend.structure import Abstract, Leaf, Slot, StaticValue, Struct
 from tapegen.ir import rewrite
 from tapegen.ir.depth import deep
 from tapegen.ir.names import BACKWARD
-from tapegen.ir.nodes import Block, Function, If, Raise, Return, Store, Var
+from tapegen.ir.nodes import Block, Function, If, Raise, Return, Routine, Store, Var
 from tapegen.ir.types import Array, ListOf, Scalar, is_floating
 from tapegen.transform.nests import NoCompiledForm, scalarise
 
@@ -250,13 +250,24 @@ class Program:
 
     def text(self, function: Function) -> PythonSource:
         """The readable text."""
-        return self._kept(emit(function, modules=self.lowered.modules, header=self._header()))
+        routines = self.routines(function, compiled=False)
+        return self._kept(emit(function, modules=self.lowered.modules, header=self._header(), routines=routines))
 
     def compiled_text(self, function: Function, *, wide: bool = False) -> PythonSource:
         """The text that numba gets; `wide` where an integer argument is too large for the usual one."""
         with deep():
             nests = scalarise(function, boundscheck=self.options.boundscheck, wide=wide)
-        return self._kept(emit(nests, modules=self.lowered.modules, header=self._header(), decorator=self._decorator()))
+            routines = self.routines(function, compiled=True)
+        modules, header = self.lowered.modules, self._header()
+        return self._kept(emit(nests, modules=modules, header=header, decorator=self._decorator(), routines=routines))
+
+    def routines(self, function: Function, *, compiled: bool) -> dict[Routine, Function]:
+        """The programs of the routines that a program calls, as they are printed."""
+        found = compiler.routines(function, self.user_names)
+        if not compiled:
+            return found
+        check = self.options.boundscheck
+        return {routine: scalarise(text, boundscheck=check, wide=True) for routine, text in found.items()}
 
     def _kept(self, source: PythonSource) -> PythonSource:
         self._sources[source.file_name] = source

@@ -24,7 +24,7 @@ from tapegen.errors import BadArgument, BuildError
 from tapegen.frontend.structure import StaticValue, Struct, abstract_of
 from tapegen.ir import ops
 from tapegen.ir.depth import deep
-from tapegen.ir.nodes import Assign, Call, Const, Expr, Function, If, Raise, Stmt, Var
+from tapegen.ir.nodes import Assign, Call, Const, Expr, Function, If, Raise, Routine, Stmt, Var
 from tapegen.ir.types import BOOL, INT, STATIC, Array, Scalar, Type, is_floating
 from tapegen.program import Program
 from tapegen.specialise import Specialiser
@@ -84,8 +84,10 @@ def module_text(wanted: Sequence[Wanted], *, readable: bool = False, header: Seq
     modules: dict[str, str] = {}
     heads: list[str] = []
     names: set[str] = set()
+    routines: dict[Routine, Function] = {}
     for each in wanted:
         derived = Derived(each, readable)
+        routines |= derived.routines
         renamed = _apart(derived.checked(), names)
         names.update(function.name for function in renamed)
         functions += renamed
@@ -102,6 +104,7 @@ def module_text(wanted: Sequence[Wanted], *, readable: bool = False, header: Seq
             header="\n".join([*heads, *header]).removeprefix("# "),
             decorator=decorator,
             extra=functions[:-1],
+            routines=routines,
         )
     return _with_imports(source.text, source.namespace)
 
@@ -150,6 +153,13 @@ class Derived:
         function = self.owner.function
         types = f" for ({printable(self.wanted.signature)})" if self.wanted.signature else ""
         return f"{printable(function.__qualname__)}{types}, primal {self.program.lowered.digest}"
+
+    @property
+    def routines(self) -> dict[Routine, Function]:
+        """What the derivatives call, as it is printed."""
+        with deep():
+            found = [form.program.routines(form.function, compiled=not self.readable) for form in self.forms]
+        return {routine: text for each in found for routine, text in each.items()}
 
     @cached_property
     def forms(self) -> tuple[Form, ...]:

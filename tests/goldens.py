@@ -36,7 +36,8 @@ mutated_arguments-in_for mutating_callee-in_for newaxis_ellipsis-at_top np_arith
 np_broadcasting-at_top np_creation-in_for np_exponential-at_top np_joining-in_branch np_linalg-in_for
 np_products-in_branch np_reductions-at_top np_shapes-in_while np_triangles_and_sums-at_top np_where-in_branch
 numba_functions-in_for numpy_scalars-in_for options overlap-in_while overwritten_in_loop range_steps-in_for
-recursion-at_top returns_anywhere-in_while same_array_twice slice_store-in_while structures_in ternary-in_for
+recursion-at_top recursion_by_value recursive_closures-in_branch returns_anywhere-in_while same_array_twice
+slice_store-in_while structures_in ternary-in_for
 transpose_reshape_views-at_top unpacking-in_while variable_arguments view_store-in_for walrus-in_while
 while_data_dependent-in_while zip_enumerate_reversed-in_branch
 """.split()

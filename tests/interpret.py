@@ -23,6 +23,7 @@ from tapegen.ir.nodes import (
     Load,
     Raise,
     Return,
+    Routine,
     Slice,
     Store,
     Tuple,
@@ -64,6 +65,10 @@ def evaluate(expr: Any, values: dict[str, Any]) -> Any:
             return evaluate(a if evaluate(test, values) else b, values)
         case Call(np.copy, (array,), ()):
             return np.array(evaluate(array, values), order="C")  # it is printed as a.copy()
+        case Call(Routine() as routine, args):
+            assert routine.function is not None
+            results = run(routine.function, *(evaluate(arg, values) for arg in args))
+            return results[0] if len(results) == 1 else results
         case Call(func, args, kwargs):
             given = [evaluate(arg, values) for arg in args]
             return func(*given, **{name: evaluate(value, values) for name, value in kwargs})

@@ -19,7 +19,7 @@ from tapegen.backend.build import build_numba, build_python, decorator_text, use
 from tapegen.backend.emit import emit
 from tapegen.backend.source import PythonSource
 from tapegen.errors import CompileLimit, Span
-from tapegen.ir.nodes import Assign, Call, Const, Function, If, Load, Raise, Return, Store, Var
+from tapegen.ir.nodes import Assign, Call, Const, Function, If, Load, Raise, Return, Routine, Store, Var
 from tapegen.ir.types import FLOAT, INT, Array
 
 VECTOR, MATRIX = Array("float64", 1), Array("float64", 2)
@@ -38,13 +38,15 @@ def march(decorator: str | None = None, scale: float = 2.0) -> PythonSource:
         (Assign((x,), Load(a, (i,), FLOAT), span(11)), Return((x,), span(12))),
         origin=span(10),
     )
+    element = Routine("element", inner)
     body = (
-        Assign((x,), Call(inner, (a, i)), span(2)),  # type: ignore[arg-type]
+        Assign((x,), Call(element, (a, i)), span(2)),
         If(Call(operator.lt, (x, Const(0.0))), (Raise(ValueError, (Const("negative"),), span(4)),), (), span(3)),
         Store(a, (i,), Call(operator.mul, (Const(scale), x)), origin=span(5)),
         Return((Load(a, (i,), FLOAT),), span(6)),
     )
-    return emit(Function("march", (a, i), body, origin=span(1), doc=("Scale.",)), decorator=decorator)
+    march = Function("march", (a, i), body, origin=span(1), doc=("Scale.",))
+    return emit(march, decorator=decorator, routines={element: inner})
 
 
 CHECKED = 'njit(error_model="numpy", boundscheck=True)'

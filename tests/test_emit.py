@@ -8,6 +8,7 @@ import random
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +37,7 @@ from tapegen.ir.nodes import (
     Push,
     Raise,
     Return,
+    Routine,
     Slice,
     Stmt,
     Store,
@@ -460,11 +462,20 @@ def test_what_the_program_brings_along_is_given_unless_it_can_be_imported() -> N
 
 def test_functions_that_are_called_come_first() -> None:
     inner = function(Return((call(np.sin, x),)), params=(x,), name="inner")
-    outer = function(Return((call(inner, call(inner, x)),)), params=(x,), name="outer")
-    source = emit(outer)
+    routine = Routine("inner", inner)
+    outer = function(Return((call(routine, call(routine, x)),)), params=(x,), name="outer")
+    source = emit(outer, routines={routine: inner})
     assert (source.entry, source.functions) == ("outer", ("inner", "outer"))
     assert build_python(source)(0.3) == np.sin(np.sin(0.3))
-    assert emit(outer, extra=(inner,)).text == source.text
+
+
+def test_routines_are_called_by_names_that_nothing_else_has() -> None:
+    text = function(Return((call(np.sin, x),)), params=(x,), name="x")
+    one, other = Routine("x", text), Routine("x", replace(text, body=(Return((call(np.cos, x),)),)))
+    outer = function(Return((call(one, call(other, x)),)), params=(x,), name="outer")
+    source = emit(outer, routines={one: text, other: other.function})
+    assert len({*source.functions, "x"}) == 4
+    assert build_python(source)(0.3) == np.sin(np.cos(0.3))
 
 
 # ---- helpers ---------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tapegen.errors import BadArgument, CompileLimit, MissingRule, NotDifferentiable, TapegenError, UnsupportedSyntax
+from tapegen.errors import BadArgument, MissingRule, NotDifferentiable, TapegenError, UnsupportedSyntax
 from tapegen.frontend.structure import abstract_of
 from tests.lowering import lower
 
@@ -63,10 +63,15 @@ def two_ranks(x, c):
     return y
 
 
-def recursion_by_value(x):
+def recursion_that_appends(x, found):
     if x < 1.0:
         return x
-    return recursion_by_value(x * 0.5)
+    found.append(x)
+    return recursion_that_appends(x * 0.5, found)
+
+
+def recursion_with_a_list(x):
+    return recursion_that_appends(x, [])
 
 
 def writes_global_list(x):
@@ -225,7 +230,7 @@ REFUSED: list[tuple[Any, tuple, type[TapegenError], str, str]] = [
     (unknown_callable, (X,), NotDifferentiable, "'hash' is not written in Python", "hash(x[0])"),
     (two_dtypes, (X,), BadArgument, "'y' has type float32[:]C on one path and float64[:]C on another", "y"),
     (two_ranks, (X, 1.0), BadArgument, "one of two kinds of value", "y[0]"),
-    (recursion_by_value, (4.0,), CompileLimit, "'recursion_by_value' calls itself", "recursion_by_value(x * 0.5)"),
+    (recursion_with_a_list, (4.0,), NotDifferentiable, "changes a list", "found.append(x)"),
     (writes_global_list, (0.5,), NotDifferentiable, "not part of the result", "SHARED.append(x)"),
     (writes_global_dict, (0.5,), NotDifferentiable, "'SETTINGS'", 'SETTINGS["scale"]'),
     (writes_global_object, (0.5,), NotDifferentiable, "'SPRING.stiffness'", "SPRING.stiffness"),

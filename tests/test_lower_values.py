@@ -17,6 +17,7 @@ from tapegen import differentiable
 from tapegen.frontend.structure import Slot, Struct
 from tapegen.ir.text import function_text
 from tapegen.ir.types import Array, Scalar
+from tests.interpret import run
 from tests.lowering import agree, lower
 
 X = np.array([0.5, -1.5, 2.0, 0.25, -0.75])
@@ -734,11 +735,22 @@ def test_a_captured_array_of_another_type_needs_another_program(monkeypatch: pyt
 
 
 def test_integers_that_decide_about_the_form_are_static() -> None:
-    lowered = lower(argument_recursion, 0.5, 4)
-    assert lowered.statics == (("n", (), 4),)
-    assert lowered.holds({"x": 0.5, "n": 4})
-    assert not lowered.holds({"x": 0.5, "n": 5})
+    def program(x, n):
+        return np.sum(x, axis=n)
+
+    x = np.ones((2, 3))
+    lowered = lower(program, x, 1)
+    assert lowered.statics == (("n", (), 1),)
+    assert lowered.holds({"x": x, "n": 1})
+    assert not lowered.holds({"x": x, "n": 0})
     assert [param.var.name for param in lowered.params] == ["x"]
+
+
+def test_recursion_is_lowered_once_for_all_depths() -> None:
+    lowered = agree(argument_recursion, 0.5, 4)
+    assert lowered.statics == ()
+    assert lowered.holds({"x": 0.5, "n": 5})
+    assert run(lowered.function, 0.5, 20) == (argument_recursion(0.5, 20),)
 
 
 def halves(x):
@@ -748,8 +760,31 @@ def halves(x):
     return halves(x[: n // 2]) - halves(x[n // 2 :])
 
 
-def test_shapes_that_decide_about_recursion_are_static() -> None:
+def collected(x, found):
+    n = x.size
+    if n == 1:
+        found.append(x[0])
+        return
+    collected(x[: n // 2], found)
+    collected(x[n // 2 :], found)
+
+
+def leaves_of_halves(x):
+    found = []
+    collected(x, found)
+    return found[0] * found[-1]
+
+
+def test_recursion_over_arrays_is_lowered_once_for_all_sizes() -> None:
     lowered = agree(halves, np.array([1.0, 2.0, 4.0, 8.0]))
+    assert lowered.statics == ()
+    assert lowered.holds({"x": np.ones(8)})
+    assert run(lowered.function, np.arange(9.0)) == (halves(np.arange(9.0)),)
+
+
+def test_shapes_that_decide_about_recursion_are_static() -> None:
+    """A list that the function appends to: it is written out, once for each size."""
+    lowered = agree(leaves_of_halves, np.array([1.0, 2.0, 4.0, 8.0]))
     assert lowered.statics == (("x", (), (4,)),)
     assert not lowered.holds({"x": np.ones(8)})
 

@@ -27,7 +27,6 @@ import pytest
 from tapegen import differentiable
 from tapegen.errors import (
     BadArgument,
-    CompileLimit,
     PerformanceWarning,
     TapegenError,
 )
@@ -129,11 +128,7 @@ PROGRAMS = collect()
 
 # Programs that plain Python runs and tapegen refuses, with the error and the construct that it points at.  Each is
 # a promise to be kept: when one is differentiated its line goes, and the program is judged like all others.
-REFUSED = {
-    "language/recursion_by_value": (CompileLimit, "shrink(x * 0.6, rate + 0.1)"),
-    # recursion ended by a tolerance
-    "textbook/adaptive_quadrature": (CompileLimit, "adaptive(f, a, c, eps / 2, left)"),
-}
+REFUSED: dict[str, tuple[type[TapegenError], str]] = {}
 ACCEPTED = [program for program in PROGRAMS if program.name not in REFUSED]
 
 

@@ -13,8 +13,23 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from tapegen.analysis.places import content_reads, moves, puts, written
-from tapegen.ir.nodes import Assign, Block, Break, Continue, For, Function, If, Raise, Return, Stmt, Var, While
+from tapegen.analysis.places import Move, content_reads, moves, puts, written
+from tapegen.ir.nodes import (
+    Assign,
+    Block,
+    Break,
+    Call,
+    Continue,
+    For,
+    Function,
+    If,
+    Raise,
+    Return,
+    Routine,
+    Stmt,
+    Var,
+    While,
+)
 from tapegen.ir.types import Array, ListOf
 
 
@@ -30,9 +45,12 @@ class Conflict:
 Pairs = dict[frozenset[Var], bool]  # two names that may share memory -> whether their relation is known statically
 
 
-def conflicts_of(function: Function) -> tuple[Conflict, ...]:
-    """Find the alias conflicts of a lowered function, in textual order."""
-    walk = _Walk(Counter((*function.params, *_assigned(function.body))))
+def conflicts_of(function: Function, *, of_routines: bool = False) -> tuple[Conflict, ...]:
+    """Find the alias conflicts of a lowered function, in textual order.
+
+    With `of_routines` the results of routines are taken to share memory with arguments as in the user's program.
+    """
+    walk = _Walk(Counter((*function.params, *_assigned(function.body))), of_routines)
     walk.block(function.body, {})
     if not walk.found:
         return ()
@@ -50,6 +68,7 @@ class _Walk:
     """Propagates the pairs forward and collects the stores through one name of an unknown pair."""
 
     assigned: Counter[Var]
+    of_routines: bool
     found: dict[tuple[Stmt, Var, Var], None] = field(default_factory=dict)
     at_break: list[list[Pairs]] = field(default_factory=list)
     at_continue: list[list[Pairs]] = field(default_factory=list)
@@ -112,6 +131,8 @@ class _Walk:
 
     def _assign(self, stmt: Assign, pairs: Pairs) -> Pairs:
         made = list(moves(stmt))
+        if self.of_routines and isinstance(stmt.value, Call) and isinstance(stmt.value.func, Routine):
+            made = list(_in_the_users_program(stmt.targets, stmt.value, stmt.value.func))
         if not made:
             return pairs
         targets = {target for target, _ in made}
@@ -142,6 +163,14 @@ class _Walk:
                 ):
                     _add(result, target, second, all(reach.values()) and all(theirs.values()))
         return result
+
+
+def _in_the_users_program(targets: tuple[Var, ...], call: Call, routine: Routine) -> Iterator[tuple[Var, Move]]:
+    """What the results of a routine are parts of, where it returns no copies."""
+    for target, shared in zip(targets, routine.shares, strict=True):
+        if isinstance(target.type, Array):
+            sources = tuple(arg for k in sorted(shared) if isinstance(arg := call.args[k], Var))
+            yield target, Move(sources, fresh=True)
 
 
 def _add(pairs: Pairs, a: Var, b: Var, known: bool) -> None:

@@ -23,6 +23,7 @@ from tapegen.ir.nodes import (
     Push,
     Raise,
     Return,
+    Routine,
     Slice,
     Stmt,
     Store,
@@ -126,6 +127,8 @@ def _move(value: Expr) -> Move:
         case Call(ops.item | ops.pop, (sequence, *_)):
             return Move(_vars(sequence), items=True)
         case Call(ops.new_list):
+            return Move()
+        case Call(func) if isinstance(func, Routine):
             return Move()
         case Call(func, args, kwargs):
             out = dict(kwargs).get("out")

@@ -140,7 +140,9 @@ def shapes_of(function: Function, scopes: Scopes) -> Shapes:
                     for k in range(param.type.rank)
                 )
                 shapes.not_unit |= {
-                    ("param", param.name, k) for k in range(param.type.rank) if not param.type.is_unit(k)
+                    ("param", param.name, k)
+                    for k in range(param.type.rank)
+                    if not param.type.is_unit(k) and not function.inner
                 }
         pass_ = _Pass(shapes, scopes, opaque)
         pass_.block(function.body)

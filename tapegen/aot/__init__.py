@@ -159,7 +159,8 @@ class _Library:
     def _entry(self, base: str, role: str, derived: Derived, form: Form, function: Function) -> Entry:
         decorator = decorator_text(fastmath=derived.options.fastmath)
         with deep():
-            source = emit(function, modules=form.program.lowered.modules, header="", decorator=decorator)
+            modules, routines = form.program.lowered.modules, derived.routines
+            source = emit(function, modules=modules, header="", decorator=decorator, routines=routines)
         content = hashlib.sha256((source.text + self.target.name + base).encode()).hexdigest()
         symbol = f"tg_{content[:24]}"
         types = [param.type for param in function.params]

@@ -178,8 +178,12 @@ def user_location(source: PythonSource, traceback: TracebackType | None) -> Span
     return source.origin(error_line(source, traceback))
 
 
+_MODULE = "<dynamic>"
+"""What numba calls the module of functions that no module holds; it finds one that calls itself under no other name."""
+
+
 def _run(source: PythonSource) -> dict[str, Any]:
-    """Execute the text; its names carry a hash of it, so that no two texts share a file, a module or a symbol."""
+    """Execute the text; the name of its file carries a hash of it, so that no two texts share one."""
     try:
         code = compile(source.text, source.file_name, "exec")
     except (RecursionError, MemoryError) as error:
@@ -188,7 +192,7 @@ def _run(source: PythonSource) -> dict[str, Any]:
             SPLIT,
         ) from None
     linecache.cache[source.file_name] = (len(source.text), None, source.text.splitlines(True), source.file_name)
-    namespace = {"__name__": f"tapegen.generated.{source.entry}_{source.digest}", **source.namespace}
+    namespace = {"__name__": _MODULE, **source.namespace}
     exec(code, namespace)
     return namespace
 

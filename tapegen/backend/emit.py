@@ -20,6 +20,7 @@ from tapegen.backend.prose import comment, docstring
 from tapegen.backend.source import PythonSource
 from tapegen.errors import CompileLimit, Span
 from tapegen.ir import build, nodes, ops, rewrite
+from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import Call, Const, Expr, Slice, Var
 from tapegen.ir.types import Array, Scalar
 
@@ -37,6 +38,7 @@ def emit(
     header: str | None = None,
     decorator: str | None = None,
     extra: Sequence[nodes.Function] = (),
+    routines: Mapping[nodes.Routine, nodes.Function] | None = None,
     marks: bool = False,
 ) -> PythonSource:
     """Print a function, and those it calls, as a Python module.
@@ -46,8 +48,7 @@ def emit(
     Parameters
     ----------
     function : ir.Function
-        The function to print; tapes are arrays by now.  A Call whose `func` is itself an `ir.Function` prints as a call
-        of that function, which the text then defines too.
+        The function to print; tapes are arrays by now.
     modules : mapping of str to str, optional
         What the user's program calls its modules; `{"numpy": "np"}` unless said otherwise.
     header : str, optional
@@ -55,7 +56,9 @@ def emit(
     decorator : str, optional
         Decorator of every function, an expression in names of numba (`njit(error_model="numpy")`).
     extra : sequence of ir.Function
-        Functions to define before this one although no Call refers to them.
+        Functions to define before this one.
+    routines : mapping of Routine to ir.Function, optional
+        The programs of the routines that are called, directly or by each other.
     marks : bool
         The text will be differentiated: operations with a derivative of their own are called by their names.
 
@@ -68,7 +71,7 @@ def emit(
     CompileLimit
         If blocks or conditions nest deeper than CPython allows.
     """
-    return _Module(function, dict(modules or {}), decorator, extra, marks).source(header)
+    return _Module(function, dict(modules or {}), decorator, extra, dict(routines or {}), marks).source(header)
 
 
 def expression_text(expr: Expr) -> str:
@@ -86,18 +89,22 @@ class _Module:
         modules: dict[str, str],
         decorator: str | None,
         extra: Sequence[nodes.Function],
+        routines: dict[nodes.Routine, nodes.Function],
         marks: bool,
     ) -> None:
-        self.functions = _callees_first([*extra, function])
+        taken = {function.name, *(each.name for each in extra), *LOCALS_OF_HELPERS}
+        for each in (function, *extra, *routines.values()):
+            taken.update(_local_names(each))
+        renamed = NameSupply(taken)
+        routines = {each: replace(text, name=renamed.fresh(text.name)) for each, text in routines.items()}
+        self.functions = _callees_first([*extra, function], routines)
         self.entry = function
         self.decorator = decorator
-        taken = {function.name for function in self.functions} | LOCALS_OF_HELPERS
-        for each in self.functions:
-            taken.update(_local_names(each))
+        taken |= {function.name for function in self.functions}
         given = [item for each in self.functions for item in each.globals]
         self.names = Namespace(taken, modules, given)
         self.helpers = Helpers(self.names, compiled=decorator is not None)
-        functions = {id(each): each.name for each in self.functions}
+        functions = {id(each): text.name for each, text in routines.items()}
         self.expressions = Expressions(self.names, self.helpers, functions, marks=marks)
 
     def source(self, header: str | None) -> PythonSource:
@@ -340,18 +347,19 @@ class _FunctionText:
 # ---- what is asked about the program --------------------------------------------------------------------------------
 
 
-def _callees_first(functions: list[nodes.Function]) -> list[nodes.Function]:
-    """Functions and those they call, each after its callees."""
+def _callees_first(
+    functions: list[nodes.Function], routines: dict[nodes.Routine, nodes.Function]
+) -> list[nodes.Function]:
+    """Functions and the routines they call, each after its callees where these do not call it."""
     order: dict[int, nodes.Function] = {}
+    entered: set[int] = set()
 
     def visit(function: nodes.Function) -> None:
-        if id(function) in order:
+        if id(function) in entered:
             return
-        for stmt in rewrite.statements(function.body):
-            for part in rewrite.headers(stmt):
-                for found in rewrite.subexpressions(part):
-                    if isinstance(found, Call) and isinstance(found.func, nodes.Function):
-                        visit(found.func)
+        entered.add(id(function))
+        for routine in rewrite.routines(function.body):
+            visit(routines[routine])
         order[id(function)] = function
 
     for function in functions:

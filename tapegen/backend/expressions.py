@@ -67,7 +67,7 @@ class Expressions:
     helpers : Helpers
         Functions that the text defines for itself.
     functions : dict
-        Names of the functions that the text consists of, by the id of their IR.
+        Names of the routines that the text calls, by their id.
     marks : bool
         Whether `sum_to` and `strong_mul` are called by their names.
     """
@@ -160,7 +160,7 @@ class Expressions:
 
     def _call(self, call: nodes.Call) -> ast.expr:
         func: Any = call.func
-        if isinstance(func, nodes.Function):
+        if isinstance(func, nodes.Routine):
             return self._function(ast.Name(self.functions[id(func)]), call)
         if isinstance(func, MethodDescriptorType):
             receiver, *args = call.args

@@ -30,6 +30,7 @@ from tapegen.frontend.lower_call import bind, call_value, function_frame, inline
 from tapegen.frontend.lower_context import Context, NeedsStatic, PathEnds
 from tapegen.frontend.lower_finish import Finished, finish, resolved
 from tapegen.frontend.lower_flow import run_body
+from tapegen.frontend.lower_routine import Again, Recursion, Routines
 from tapegen.frontend.lower_values import adopt, export, flat_result
 from tapegen.frontend.parse import Parsed
 from tapegen.frontend.structure import (
@@ -200,12 +201,15 @@ def lower_function(
         The function cannot be lowered; the error points at the construct.
     """
     fixed: dict[Expr, Any] = {}
+    recursion = Recursion()
     leaves = [leaf for arg in (*args, *(kwargs or {}).values()) for leaf in leaves_of(arg) if isinstance(leaf, Leaf)]
     while True:
-        run = _Run(func, args, dict(kwargs or {}), fixed)
+        run = _Run(func, args, dict(kwargs or {}), fixed, recursion)
         try:
             with deep():
                 return run.lower(name)
+        except Again:
+            continue
         except NeedsStatic as need:
             wanted = run.origins(need.expr)
             samples = {leaf.expr: leaf.sample for leaf in leaves if leaf.expr in wanted and leaf.sample is not UNKNOWN}
@@ -220,10 +224,11 @@ def lower_function(
             ) from None
 
 
-def new_context(*, rules: bool = False) -> Context:
+def new_context(recursion: Recursion | None = None, *, rules: bool = False) -> Context:
     """A context with everything in place."""
     cx = Context(rules=rules)
     cx.call = call_value
+    cx.recursion, cx.routines = recursion or Recursion(), Routines()
     return cx
 
 
@@ -231,10 +236,15 @@ class _Run:
     """One attempt to lower a function; `fixed` are integers and shapes of arguments that are known."""
 
     def __init__(
-        self, func: FunctionType, args: tuple[Abstract, ...], kwargs: dict[str, Abstract], fixed: dict[Expr, Any]
+        self,
+        func: FunctionType,
+        args: tuple[Abstract, ...],
+        kwargs: dict[str, Abstract],
+        fixed: dict[Expr, Any],
+        recursion: Recursion,
     ) -> None:
         self.func, self.args, self.kwargs, self.fixed = func, args, kwargs, fixed
-        self.cx = new_context()
+        self.cx = new_context(recursion)
         self.params: list[Param] = []
         self.statics: list[Static] = []
         self.made: dict[Var, Var] = {}  # parameter while lowering -> Var of the abstract argument

@@ -39,6 +39,7 @@ from tapegen.frontend.lower_flow import run_body
 from tapegen.frontend.lower_live import Liveness, liveness_of
 from tapegen.frontend.lower_numpy import call_library, is_library
 from tapegen.frontend.lower_own import call_own, own_rule
+from tapegen.frontend.lower_routine import Again, call_routine
 from tapegen.frontend.lower_shapes import known_shape
 from tapegen.frontend.lower_unknown import call_opaque
 from tapegen.frontend.lower_values import adopt, describe, expr_of, is_int, named, static, struct_of
@@ -261,8 +262,11 @@ def _known(value: Any) -> Any:
     return StaticValue(value)
 
 
+MOST_WRITTEN_OUT = 60
+"""Calls of a recursive function that are written out; more of them call it by its name."""
+
 DEEPEST = 150
-"""Calls of a function inside itself that are written out."""
+"""Calls inside itself that are written out of a function that cannot be called by its name."""
 
 # ---- Python functions, written out ---------------------------------------------------------------------------------
 
@@ -383,6 +387,8 @@ def _closure_parameters(
 
 
 def _inline(cx: Context, frame: Frame, identity: Any, values: Mapping[str, Any]) -> Any:
+    if identity in cx.recursion.called:
+        return call_routine(cx, frame, identity, values)
     _check_recursion(cx, frame, identity, values)
     node = frame.node
     outer_frame, outer_node, outer_origin, outer_fixed = cx.frame, cx.node, cx.origin, cx.fixed_origin
@@ -426,26 +432,31 @@ def _knowledge(cx: Context, value: Any) -> Any:
 
 
 def _check_recursion(cx: Context, frame: Frame, identity: Any, values: Mapping[str, Any]) -> None:
-    cx.inlined += 1
-    if cx.inlined > MOST_INLINED:
+    """Call a function by its name where writing it out would not end, or not soon; where that is refused, say so."""
+    cx.inlined[identity] += 1
+    active = [known for other, known in cx.calls if other is identity]
+    refused = cx.recursion.refused.get(identity)
+    if active and refused is None:
+        if cx.inlined[identity] > MOST_WRITTEN_OUT or _signature_of(cx, values) in active:
+            if cx.rules:
+                raise cx.refusal(CompileLimit, f"'{frame.name}' calls itself in a rule.", "Write it as a loop.")
+            cx.recursion.called.add(identity)
+            raise Again
+        return
+    if cx.inlined.total() > MOST_INLINED:
         raise CompileLimit(
             f"more than {MOST_INLINED} calls would be written out; the last one is '{frame.name}'.",
             "Replace recursion by a loop.",
             cx.span(),
         )
-    active = [known for other, known in cx.calls if other is identity]
     if not active or (len(active) < DEEPEST and _signature_of(cx, values) not in active):
         return
-    refusal = CompileLimit(
-        f"'{frame.name}' calls itself, and how often depends on values that are computed when it runs.",
-        "Write it as a loop with a list as the stack, or let an integer argument count the depth.",
-        cx.span(),
-    )
+    assert refused is not None
     wanted = [expr_of(cx, value) for value in values.values() if is_int(value) and known_value(value) is UNKNOWN]
     for value in values.values():
         if isinstance(value, Leaf) and isinstance(value.type, Array) and known_shape(cx, value.expr) is None:
             wanted.append(Call(np.size, (expr_of(cx, value),), (), INT))
-    raise NeedsStatic(Tuple(tuple(wanted)), refusal) if wanted else refusal
+    raise NeedsStatic(Tuple(tuple(wanted)), refused) if wanted else refused
 
 
 # ---- classes -------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -275,7 +276,9 @@ class Context:
         self.sources: dict[Any, None] = {}
         self.modules: dict[str, str] = {}
         self.calls: list[tuple[Any, tuple[Any, ...]]] = []
-        self.inlined = 0
+        self.inlined: Counter[Any] = Counter()
+        self.recursion: Any = None  # these two belong to `lower_routine`
+        self.routines: Any = None
         self.unrolled: set[Any] = set()
         self.kept: list[Any] = []
         self.call: Callable[..., Any] = _not_set  # call(cx, function, args, kwargs): `lower` puts it in place

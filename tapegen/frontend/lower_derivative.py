@@ -195,7 +195,7 @@ def _jacobian(cx: Context, program: Program, mode: Mode | None, several: bool) -
         parts = [_gradient(cx, template, program, rows[k]) for template in program.chosen.values()]
         return tuple_of(parts) if several else parts[0]
 
-    return _restored(cx, program.output, by_argument)
+    return restored(cx, program.output, by_argument)
 
 
 def pullback_call(cx: Context, pullback: Pullback, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -237,7 +237,7 @@ def _jvp(cx: Context, mark: Mark, args: list[Any], kwargs: dict[str, Any]) -> An
     count = len(program.values)
     positions = [k for k, is_active in enumerate(active) if is_active]
     tangent = dict(zip(positions, values[count:], strict=True))
-    return tuple_of((_restored(cx, program.output, values.__getitem__), _restored(cx, program.output, tangent.get)))
+    return tuple_of((restored(cx, program.output, values.__getitem__), restored(cx, program.output, tangent.get)))
 
 
 # ---- the program of a call -------------------------------------------------------------------------------------------
@@ -413,7 +413,7 @@ def _reversed(
     values = _written_out(cx, text, [*map(Leaf, program.given), *seeds])
     found = dict(zip(wrt, values[len(program.values) :], strict=True))
     gradients = [_gradient(cx, template, program, found) for template in program.chosen.values()]
-    value = _restored(cx, program.output, values.__getitem__)
+    value = restored(cx, program.output, values.__getitem__)
     return value, tuple_of(gradients) if several else gradients[0]
 
 
@@ -441,13 +441,13 @@ def _gradient(cx: Context, template: Any, program: Program, found: dict[Var, Any
     return StaticValue(None)
 
 
-def _restored(cx: Context, template: Any, value_of: Any) -> Any:
+def restored(cx: Context, template: Any, value_of: Any) -> Any:
     """The result of the program in its structure."""
     if isinstance(template, Slot):
         found = value_of(template.index)
         return StaticValue(None) if found is None else found
     if isinstance(template, Struct):
-        return _container(cx, template, [_restored(cx, child, value_of) for child in template.children])
+        return _container(cx, template, [restored(cx, child, value_of) for child in template.children])
     return template
 
 

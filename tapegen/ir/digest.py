@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tapegen.errors import Span
-from tapegen.ir.nodes import Function, Var
+from tapegen.ir.nodes import Function, Routine, Var
 
 _STABLE = frozenset(
     {
@@ -89,6 +89,7 @@ class _Writer:
     def __init__(self, put: Callable[[str], None], places: Places) -> None:
         self.put, self.places = put, places
         self.seen: dict[int, tuple[str, Any]] = {}  # the text of a Var or Span, and the object, kept alive
+        self.routines: list[Routine] = []
 
     def __call__(self, value: Any) -> None:
         kind = type(value)
@@ -98,6 +99,12 @@ class _Writer:
                 text = f"Var({value.name!r},{value.type!r})" if kind is Var else repr(self.places.coded(value))
                 found = self.seen[id(value)] = (text, value)
             self.put(found[0])
+        elif kind is Routine:
+            known = value in self.routines
+            self.routines += [] if known else [value]
+            self.put(f"Routine({self.routines.index(value)})")
+            if not known:  # its derivatives follow from it
+                self((value.name, value.function, [sorted(shared) for shared in value.shares]))
         elif kind is tuple or kind is list:
             self.put("(" if kind is tuple else "[")
             for item in value:

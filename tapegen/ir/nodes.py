@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from tapegen.errors import Span
 from tapegen.ir.types import BOOL, FLOAT, INT, STATIC, Scalar, TupleOf, Type
@@ -245,6 +246,63 @@ class Function:
     globals: tuple[tuple[str, object], ...] = field(default=())  # extra names the text needs, e.g. opaque functions
     tapes: tuple[Var, ...] = ()  # arrays that the sweeps themselves index, never out of bounds
     shared: tuple[frozenset[Var], ...] = ()  # parameters that may share memory; all others are apart
+    inner: bool = False  # called by the program: of its arguments only the types are known, not that a size is not 1
+
+
+@dataclass(eq=False, slots=True)
+class Routine:
+    """A function that the program calls by its name, because it calls itself: the `func` of such a Call.
+
+    It changes none of its arguments: what the user's function writes into an array comes back as a further result,
+    which the caller stores.  A derivative of a routine is a routine as well.
+
+    Attributes
+    ----------
+    name : str
+        What the user calls it.
+    function : Function or None
+        Its program, once there is one.
+    shares : tuple of frozenset of int
+        For each result the arguments whose memory it may be part of in the user's program (here it is a copy).
+    source : Derivation or None
+        Of a derivative: what it is derived from.
+    derived : dict
+        Its derivatives, by `Derivation`.
+    """
+
+    name: str
+    function: Function | None = None
+    shares: tuple[frozenset[int], ...] = ()
+    source: Derivation | None = None
+    derived: dict[Derivation, Routine] = field(default_factory=dict)
+
+    @property
+    def __name__(self) -> str:
+        return self.name
+
+    def derivative(self, kind: str, wrt: tuple[bool, ...], active: tuple[bool, ...]) -> Routine:
+        """The routine that derives this one; there is no program for it yet."""
+        source = Derivation(self, kind, wrt, active)
+        if source not in self.derived:
+            self.derived[source] = Routine(f"{self.name.rstrip('_')}_{kind}", source=source)
+        return self.derived[source]
+
+    def __call__(self, *args: Any) -> Any:
+        raise TypeError(f"{self.name} is part of a program, and runs as its text")
+
+
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """How a routine is derived: with respect to which parameters, and which results are differentiated.
+
+    A "jvp" takes the arguments and the tangents of those in `wrt`, and returns the results and the tangents of the
+    active ones.  A "vjp" takes the arguments and the cotangents of the active results, and returns those of `wrt`.
+    """
+
+    routine: Routine
+    kind: str
+    wrt: tuple[bool, ...]
+    active: tuple[bool, ...]
 
 
 def type_of(expr: Expr) -> Type:

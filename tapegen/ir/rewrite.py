@@ -25,6 +25,7 @@ from tapegen.ir.nodes import (
     Raise,
     Remembered,
     Return,
+    Routine,
     Slice,
     Stmt,
     Store,
@@ -213,6 +214,17 @@ def assigns(stmt: Stmt) -> frozenset[Var]:
         object.__setattr__(stmt, "assigned", found)
         assert stmt.assigned is not None
     return stmt.assigned
+
+
+def routines(block: Block) -> list[Routine]:
+    """The routines that a block calls, each once, in order of the text."""
+    found: dict[Routine, None] = {}
+    for stmt in statements(block):
+        for header in headers(stmt):
+            for part in subexpressions(header):
+                if isinstance(part, Call) and isinstance(part.func, Routine):
+                    found.setdefault(part.func)
+    return list(found)
 
 
 # ---- rewriting -------------------------------------------------------------------------------------------------------

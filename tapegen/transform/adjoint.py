@@ -13,8 +13,24 @@ from tapegen.analysis.shapes import Extents
 from tapegen.errors import NotDifferentiable
 from tapegen.frontend.structure import Abstract, Struct
 from tapegen.ir import build, ops, rewrite
-from tapegen.ir.nodes import Assign, Block, Call, Const, Effect, Expr, For, Index, Load, Slice, Store, Tuple, Var
-from tapegen.ir.types import INT, Array, ListOf, Scalar
+from tapegen.ir.names import bar_name
+from tapegen.ir.nodes import (
+    Assign,
+    Block,
+    Call,
+    Const,
+    Effect,
+    Expr,
+    For,
+    Index,
+    Load,
+    Routine,
+    Slice,
+    Store,
+    Tuple,
+    Var,
+)
+from tapegen.ir.types import INT, Array, ListOf, Scalar, TupleOf, Type, is_floating
 from tapegen.rules.registry import Rule
 from tapegen.transform.applied import (
     bind_arguments,
@@ -57,6 +73,9 @@ class Adjoints:
             return
         if call.func is ops.item:
             self._item(stmt, targets[0], call, totals)
+            return
+        if isinstance(call.func, Routine):
+            self._routine(stmt, targets, call, call.func, totals)
             return
         rule = rule_for(call, stmt)
         if rule.kind == "inactive":
@@ -142,6 +161,28 @@ class Adjoints:
         for (arg, _), term in zip(wanted, terms, strict=True):
             owned = True if term in given_away and len(wanted) == 1 else None
             self.reverser.contribute(arg, self._fitted(call, term, arg, targets[0]), owned=owned)
+
+    def _routine(
+        self, stmt: Assign, targets: tuple[Var, ...], call: Call, routine: Routine, totals: tuple[Expr | None, ...]
+    ) -> None:
+        """Reverse the call of a routine by a call of its derivative."""
+        wrt = tuple(self._is_active(arg) and is_floating(arg.type) for arg in call.args)
+        chosen = [arg for arg, wanted in zip(call.args, wrt, strict=True) if wanted and isinstance(arg, Var)]
+        if not chosen:
+            return
+        bars: list[Expr] = []
+        for target, total in zip(targets, totals, strict=True):
+            if total is not None:
+                if isinstance(target.type, Array) and not isinstance(total.type, Array):
+                    total = Call(np.full_like, (target, total), (), target.type)
+                bars.append(self.reverser.bind(total, target))
+        reverse = routine.derivative("vjp", wrt, tuple(total is not None for total in totals))
+        args = [self.reverser.operand(stmt, arg) if isinstance(arg, Var) else arg for arg in call.args]
+        made = tuple(Var(self.reverser.names.fresh(bar_name(arg.name)), _cotangent_type(arg.type)) for arg in chosen)
+        type_ = made[0].type if len(made) == 1 else TupleOf(tuple(bar.type for bar in made))
+        self.reverser.emit(Assign(made, Call(reverse, (*args, *bars), (), type_), stmt.origin))
+        for arg, bar in zip(chosen, made, strict=True):
+            self.reverser.contribute(arg, bar, owned=True)
 
     def _spread_over_list(self, stmt: Assign, target: Var, call: Call, bar: Expr) -> None:
         """Reverse `np.array(items)` and `sum(items)` of a run-time list: each item gets its part."""
@@ -358,6 +399,10 @@ class Adjoints:
         self.reverser.emit(Store(writer, index, order))
         last = Call(operator.eq, (Load(writer, index, order.type), order), (), Array("bool", rank, "C"))
         return Call(np.where, (last, held, Const(0.0)), (), part.type)
+
+
+def _cotangent_type(type_: Type) -> Type:
+    return Array(type_.dtype, type_.rank, "C") if isinstance(type_, Array) else type_
 
 
 def _sum(term: Expr, axes: tuple[int, ...], keepdims: bool, like: Array) -> Call:

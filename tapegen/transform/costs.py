@@ -10,7 +10,7 @@ import numpy as np
 
 from tapegen.analysis.scopes import Scope
 from tapegen.ir import ops, rewrite
-from tapegen.ir.nodes import Call, Const, Expr, Load
+from tapegen.ir.nodes import Call, Const, Expr, Load, Routine
 from tapegen.ir.types import Array, Scalar, Type
 
 TRIPS = 16
@@ -21,6 +21,7 @@ _RECORD_FLAG = 4
 _RECORD_ELEMENT = 6  # of an array, which is copied as a whole
 _ARRAY = 24  # making an array or a view of a tape
 _EXPENSIVE = 30
+_UNKNOWN = 10**6  # a function that calls itself
 
 _COST: dict[Any, int] = {
     operator.truediv: 4,
@@ -50,7 +51,9 @@ def work(value: Expr) -> int:
     """Work to evaluate an expression once, per element."""
     total = 0
     for part in rewrite.subexpressions(value):
-        if isinstance(part, Call):
+        if isinstance(part, Call) and isinstance(part.func, Routine):
+            total += _UNKNOWN
+        elif isinstance(part, Call):
             total += _power(part) if part.func in (operator.pow, np.power) else _COST.get(part.func, _EXPENSIVE)
         elif isinstance(part, Load):
             total += 1

@@ -25,12 +25,13 @@ from tapegen.ir.nodes import (
     Function,
     Load,
     Return,
+    Routine,
     Stmt,
     Store,
     Tuple,
     Var,
 )
-from tapegen.ir.types import Array, ListOf, Scalar, Type
+from tapegen.ir.types import Array, ListOf, Scalar, TupleOf, Type
 from tapegen.rules.registry import Rule, signature_of
 from tapegen.transform.applied import (
     bind_arguments,
@@ -194,6 +195,8 @@ class _Pusher:
             # an index that is computed from the target itself means something else afterwards
             order = (stmt, tangent) if rewrite.free_vars(value).isdisjoint(targets) else (tangent, stmt)
             self.out.extend(order)
+        elif isinstance(value, Call) and isinstance(value.func, Routine):
+            self._routine(stmt, targets, value, value.func)
         else:
             assert isinstance(value, Call)
             self.emit(stmt)
@@ -254,6 +257,16 @@ class _Pusher:
             self._linear(stmt, targets, call, rule)
         elif rule.kind == "pullback":  # the tangent of a call that is written out belongs to its formula
             self._pushed(stmt, targets, call, rule)
+
+    def _routine(self, stmt: Assign, targets: tuple[Var, ...], call: Call, routine: Routine) -> None:
+        """A routine with tangents, in the place of the routine."""
+        wrt = tuple(self.is_active(arg) for arg in call.args)
+        tangents = tuple(self.tangent(arg) for arg, wanted in zip(call.args, wrt, strict=True) if wanted)
+        active = tuple(target in self.active for target in targets)
+        pushed = routine.derivative("jvp", wrt, active)
+        dots = tuple(self.dot(target) for target in targets if target in self.active)
+        type_ = TupleOf(tuple(var.type for var in (*targets, *dots)))
+        self.emit(Assign((*targets, *dots), Call(pushed, (*call.args, *tangents), (), type_), stmt.origin))
 
     def _define(self, stmt: Assign, target: Var, expr: Expr) -> None:
         """Assign the tangent of a result that is a place of its own, with its dtype."""

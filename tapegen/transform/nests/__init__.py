@@ -13,6 +13,7 @@ arrays in between; what the program does, and which errors it raises, is what Nu
 * `scalars`, `counting`, `overflow` - numbers: precision as NumPy has it, errors as Python raises them
 * `written_out` - functions that compiled code cannot call, written out first
 * `views` - names for parts of arrays
+* `calling` - calls of the program's own functions
 * `lifetimes` - a name for each life of an array; `fuse`, `gather`, `accesses` - fewer loops and arrays
 * `inner`, `remainders` - innermost loops as a processor likes them
 """
@@ -22,6 +23,7 @@ from __future__ import annotations
 from tapegen.ir.nodes import Function
 from tapegen.rules.registry import numbers
 from tapegen.transform.nests import arrange, calls, joins, products, reductions  # noqa: F401  (they fill the tables)
+from tapegen.transform.nests.calling import calling
 from tapegen.transform.nests.driver import Nests
 from tapegen.transform.nests.fuse import fuse
 from tapegen.transform.nests.lifetimes import apart
@@ -60,4 +62,4 @@ def scalarise(function: Function, *, boundscheck: bool = True, wide: bool = Fals
     """
     for func in numbers():
         OPERATIONS.setdefault(func, from_library)
-    return compared(fuse(apart(Nests(marked(written_out(function), wide=wide), boundscheck).run())))
+    return calling(compared(fuse(apart(Nests(marked(written_out(function), wide=wide), boundscheck).run()))))

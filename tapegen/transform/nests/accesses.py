@@ -19,6 +19,7 @@ from tapegen.ir.nodes import (
     Load,
     Raise,
     Return,
+    Routine,
     Stmt,
     Store,
     Var,
@@ -148,7 +149,7 @@ def _reads(expr: Expr) -> list[Access] | None:
             case Const():
                 continue
             case Call(func, args, kwargs):
-                if isinstance(func, Function):
+                if isinstance(func, Routine):
                     return None
                 work += [*args, *(value for _, value in kwargs)]
             case _:

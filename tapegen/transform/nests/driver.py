@@ -25,6 +25,7 @@ from tapegen.ir.nodes import (
     Load,
     Raise,
     Return,
+    Routine,
     Slice,
     Stmt,
     Store,
@@ -79,7 +80,9 @@ class Nests(Writer):
         never_one = []
         for param in function.params:
             if isinstance(param.type, Array):
-                never_one += [dim(param, k) for k in range(param.type.rank) if not param.type.is_unit(k)]
+                never_one += [
+                    dim(param, k) for k in range(param.type.rank) if not param.type.is_unit(k) and not function.inner
+                ]
                 self.facts.mentioned.add(param)
         self.facts.never_one = frozenset(never_one)
 
@@ -266,7 +269,7 @@ class Nests(Writer):
             if func in FILL:
                 FILL[func](self, value, target)
                 return
-            if isinstance(func, Function) or func is ops.ifelse or (func not in LAZY and func not in OPERATIONS):
+            if isinstance(func, Routine) or func is ops.ifelse or (func not in LAZY and func not in OPERATIONS):
                 self.call_new(target, scalar(self, value) if func is ops.ifelse else opaque(self, value))
                 return
         self.fill_new(target, lazy(self, value))
@@ -456,7 +459,7 @@ def _is_array(expr: Expr) -> TypeGuard[Var]:
 
 def _is_reduction(value: Expr) -> TypeGuard[Call]:
     """Whether a number is made of all elements of an array."""
-    if not isinstance(value, Call) or isinstance(value.func, Function) or value.func not in REDUCTIONS:
+    if not isinstance(value, Call) or isinstance(value.func, Routine) or value.func not in REDUCTIONS:
         return False
     return isinstance(value.type, Scalar) and isinstance(value.args[0].type, Array)
 

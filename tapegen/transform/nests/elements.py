@@ -17,7 +17,7 @@ import numpy as np
 
 from tapegen.frontend.callables import is_native
 from tapegen.ir import ops
-from tapegen.ir.nodes import Assign, Call, Const, Expr, Function, If, Load, Slice, Tuple, Var
+from tapegen.ir.nodes import Assign, Call, Const, Expr, If, Load, Routine, Slice, Tuple, Var
 from tapegen.ir.types import BOOL, INT, Array, ListOf, Scalar
 from tapegen.transform.nests import scalars
 from tapegen.transform.nests.affine import plus, times
@@ -60,7 +60,7 @@ def scalar(w: Writer, expr: Any) -> Any:
 
 def _call(w: Writer, call: Call) -> Expr:
     func: Any = call.func
-    if isinstance(func, Function):
+    if isinstance(func, Routine):
         return opaque(w, call)
     if func in (ops.and_, ops.or_):
         return _short_circuit(w, call)
@@ -94,7 +94,7 @@ def number(w: Writer, expr: Expr) -> Expr:
 
 def opaque(w: Writer, call: Call) -> Call:
     """A call that numba takes as it stands, with its operands made ready."""
-    known = isinstance(call.func, Function) or call.func in _LISTS or call.func in FILL or call.func in _OPAQUE
+    known = isinstance(call.func, Routine) or call.func in _LISTS or call.func in FILL or call.func in _OPAQUE
     if not known and not is_native(call.func):
         raise w.unsupported(call.func)
     args = tuple(operand(w, arg) for arg in call.args)
@@ -194,7 +194,7 @@ def _ternary(w: Writer, call: Call) -> Expr:
 
 def lazy(w: Writer, expr: Any) -> Lazy:
     """The elements of an expression."""
-    if isinstance(expr, Call) and not isinstance(expr.func, Function):
+    if isinstance(expr, Call) and not isinstance(expr.func, Routine):
         if expr.func in REWRITE and isinstance(expr.type, Array):
             return lazy(w, REWRITE[expr.func](w, expr))
         if expr.func is ops.primal_as:

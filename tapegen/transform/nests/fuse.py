@@ -27,6 +27,7 @@ from tapegen.ir.nodes import (
     Load,
     Raise,
     Return,
+    Routine,
     Stmt,
     Store,
     Tuple,
@@ -71,7 +72,7 @@ class Item:
         if not isinstance(self.stmt, Assign) or len(self.stmt.targets) != 1:
             return False
         calls = (part.func for part in rewrite.subexpressions(self.stmt.value) if isinstance(part, Call))
-        return not any(isinstance(func, Function) or func in _EFFECTS for func in calls)
+        return not any(isinstance(func, Routine) or func in _EFFECTS for func in calls)
 
 
 _EFFECTS: frozenset[Any] = frozenset({ops.pop, ops.append, ops.set_item, print})

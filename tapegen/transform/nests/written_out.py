@@ -24,6 +24,7 @@ from tapegen.ir.nodes import (
     Function,
     If,
     Return,
+    Routine,
     Stmt,
     Store,
     Tuple,
@@ -52,7 +53,7 @@ def _body_of(call: Call) -> Callable[..., Any] | None:
     func: Any = call.func
     if func in TEXTS:
         return TEXTS[func](call)
-    if isinstance(func, Function) or any(func in table for table in (OPERATIONS, SCALAR, LAZY, FILL, SEVERAL, REWRITE)):
+    if isinstance(func, Routine) or any(func in table for table in (OPERATIONS, SCALAR, LAZY, FILL, SEVERAL, REWRITE)):
         return None
     own = own_rule(func)
     return func if own is not None and isinstance(func, FunctionType) and own.kind != "expands" else text_of(func)
