@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tapegen import differentiable
 from tapegen.backend.build import build_numba, decorator_text
 from tapegen.backend.emit import emit
 from tapegen.transform.nests import scalarise
@@ -69,3 +70,26 @@ def test_indices_are_checked_by_the_text() -> None:
             assert ours[0] == theirs[0], (which, k)
             if theirs[0] != "IndexError":
                 assert ours == theirs, (which, k)
+
+
+def empty(x: np.ndarray, n: int) -> float:
+    return np.sum(x) + np.empty(n).size
+
+
+def zeros(x: np.ndarray, n: int) -> float:
+    a = np.zeros((2, n))
+    a[:, 1:] = x[0]
+    return np.sum(a)
+
+
+def between(x: np.ndarray, n: int) -> float:
+    return np.sum(np.linspace(0.0, 1.0, n)) * x[0]
+
+
+@pytest.mark.parametrize("function", [empty, zeros, between])
+def test_new_arrays_have_no_negative_sizes(function: Any) -> None:
+    f = differentiable(function, backend="numba")
+    x = np.ones(3)
+    np.testing.assert_allclose(f.grad(x, 3), differentiable(function, backend="python").grad(x, 3))
+    with pytest.raises(ValueError, match="negative"):
+        f.grad(x, -2)

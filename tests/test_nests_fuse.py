@@ -151,3 +151,15 @@ def test_headers_of_sweeps_stand_where_the_sweeps_begin() -> None:
     before, _, after = text.partition("---- backward sweep ----")
     assert "z_bar[i] = " not in before and "np.sin" in before and after
     assert before.index("forward sweep") < before.index("np.empty")
+
+
+def test_a_mask_is_counted_once() -> None:
+    def f(x: np.ndarray) -> float:
+        mask = x > 0.5
+        y = x[mask]
+        x[mask] = y * 2.0
+        return np.sum(x[mask] * y)
+
+    text = differentiable(f).inspect(np.ones(3)).compiled
+    assert text.count("count += 1") == 1
+    assert "count_1" not in text

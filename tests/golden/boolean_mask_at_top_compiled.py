@@ -53,23 +53,16 @@ def at_top_value_and_grad(a, x, result_bar=1.0):
             raise IndexError("index is out of bounds")
         t_5 = t_4 + a.shape[0] if t_4 < 0 else t_4
         t_3[i] = a[t_5] * 3.0
-    count_2 = 0
-    for i in range(a.shape[0]):
-        if t_2[i]:
-            count_2 += 1
-    if count_1 != count_2 and count_1 != 1:
-        raise ValueError("operands could not be broadcast together")
-    m = 1 if count_1 != 1 else 0
     place_2 = 0
     for i in range(a.shape[0]):
         if t_2[i]:
-            a[i] = t_3[place_2 * m]
+            a[i] = t_3[place_2]
             place_2 += 1
     t_7 = 0.0
     total = 0.0
     t_6 = x * result_bar
     a_bar = np.empty(a.shape[0])
-    count_3 = 0
+    t_8 = np.empty(count_1)
     for i in range(a.shape[0]):
         t_7 += a[i]
     for i in range(count):
@@ -79,63 +72,39 @@ def at_top_value_and_grad(a, x, result_bar=1.0):
     # a[a < 0.5] *= 3.0
     for i in range(a.shape[0]):
         a_bar[i] = t_6
-    for i in range(a.shape[0]):
-        if t_2[i]:
-            count_3 += 1
-    found_1 = np.empty(count_3, np.int64)
-    place_3 = 0
-    for i in range(a.shape[0]):
-        if t_2[i]:
-            found_1[place_3] = i
-            place_3 += 1
-    t_8 = np.empty(count_3)
-    for i in range(count_3):
-        t_9 = found_1[i]
+    for i in range(count_1):
+        t_9 = found[i]
         if t_9 < -a.shape[0] or t_9 >= a.shape[0]:
             raise IndexError("index is out of bounds")
         t_10 = t_9 + a.shape[0] if t_9 < 0 else t_9
         t_8[i] = 3.0 * a_bar[t_10]
-    count_4 = 0
+    place_3 = 0
     for i in range(a.shape[0]):
         if t_2[i]:
-            count_4 += 1
-    if count_3 != count_4 and count_3 != 1:
-        raise ValueError("operands could not be broadcast together")
-    m_1 = 1 if count_3 != 1 else 0
+            a_bar[i] = t_8[place_3]
+            place_3 += 1
+    # big = a[a > 0.65]
     place_4 = 0
     for i in range(a.shape[0]):
-        if t_2[i]:
-            a_bar[i] = t_8[place_4 * m_1]
-            place_4 += 1
-    # big = a[a > 0.65]
-    count_5 = 0
-    for i in range(a.shape[0]):
         if t_1[i]:
-            count_5 += 1
-    if count != count_5 and count != 1:
-        raise ValueError("operands could not be broadcast together")
-    m_2 = 1 if count != 1 else 0
+            a_bar[i] += 2.0 * big[place_4] * result_bar
+            place_4 += 1
+    # a[a > 1.0] = x
+    count_2 = 0
+    for i in range(a.shape[0]):
+        if t[i]:
+            count_2 += 1
+    part_bar = np.empty(count_2)
     place_5 = 0
     for i in range(a.shape[0]):
-        if t_1[i]:
-            a_bar[i] += 2.0 * big[place_5 * m_2] * result_bar
+        if t[i]:
+            part_bar[place_5] = a_bar[i]
             place_5 += 1
-    # a[a > 1.0] = x
-    count_6 = 0
-    for i in range(a.shape[0]):
-        if t[i]:
-            count_6 += 1
-    part_bar = np.empty(count_6)
-    place_6 = 0
-    for i in range(a.shape[0]):
-        if t[i]:
-            part_bar[place_6] = a_bar[i]
-            place_6 += 1
     for i in range(a.shape[0]):
         if t[i]:
             a_bar[i] = 0.0
     total_1 = 0.0
-    for i in range(count_6):
+    for i in range(count_2):
         total_1 += part_bar[i]
     x_bar = t_7 * result_bar + total_1
     return result, a_bar, x_bar

@@ -61,6 +61,14 @@ def shape_extents(w: Writer, expr: Expr) -> Extents:
     raise w.unsupported("a shape that is computed")
 
 
+def new_extents(w: Writer, expr: Expr) -> Extents:
+    """The extents that the shape of a new array states: none may be negative."""
+    extents = shape_extents(w, expr)
+    for extent in extents:
+        w.require(extent.form, ValueError, "negative dimensions are not allowed")
+    return extents
+
+
 # ---- order of axes ---------------------------------------------------------------------------------------------------
 
 
@@ -535,7 +543,7 @@ def constant(value: Expr, extents: Extents, dtype: str) -> Lazy:
 def _constant(w: Writer, call: Call) -> Lazy:
     assert isinstance(call.type, Array)
     like = call.func in (np.zeros_like, np.ones_like)
-    extents = lazy(w, call.args[0]).extents if like else shape_extents(w, call.args[0])
+    extents = lazy(w, call.args[0]).extents if like else new_extents(w, call.args[0])
     return constant(Const(0.0 if call.func in (np.zeros, np.zeros_like) else 1.0), extents, call.type.dtype)
 
 
@@ -543,7 +551,7 @@ def _constant(w: Writer, call: Call) -> Lazy:
 def _full(w: Writer, call: Call) -> Lazy:
     assert isinstance(call.type, Array)
     shape, value, _ = arguments(w, call, "shape" if call.func is np.full else "a", "fill_value", "dtype")
-    extents = lazy(w, shape).extents if call.func is np.full_like else shape_extents(w, shape)
+    extents = lazy(w, shape).extents if call.func is np.full_like else new_extents(w, shape)
     filling = lazy(w, value)
     if filling.rank:
         return _as_dtype(fit(w, filling, extents), call.type.dtype)
@@ -557,8 +565,8 @@ def _eye(w: Writer, call: Call) -> Lazy:
         rows, columns, k = call.args[0], None, None
     else:
         rows, columns, k, _ = arguments(w, call, "N", "M", "k", "dtype")
-    first = w.extent(w.let(scalar(w, rows)))
-    second = first if columns is None else w.extent(w.let(scalar(w, columns)))
+    (first,) = new_extents(w, rows)
+    (second,) = (first,) if columns is None else new_extents(w, columns)
     offset = w.let(scalar(w, k)) if k is not None else Const(0)
     one, zero = (scalars.convert(Const(value), call.type.dtype) for value in (1.0, 0.0))
     type_ = Scalar(call.type.dtype, False)

@@ -68,6 +68,8 @@ class Facts:
         Vars that are known not to be 0.
     broadcasts : dict
         What comparing sizes at run time has led to, by the forms that were compared.
+    selected : dict
+        What a mask selects: how many elements, and where; by its element at an index.
     """
 
     forms: dict[Var, Affine] = field(default_factory=dict)
@@ -76,6 +78,7 @@ class Facts:
     never_one: frozenset[Expr] = frozenset()
     nonzero: frozenset[Expr] = frozenset()
     broadcasts: dict[tuple[str, tuple[Affine, ...]], Any] = field(default_factory=dict)
+    selected: dict[tuple[str, Expr], Any] = field(default_factory=dict)
     mentioned: set[Var] = field(default_factory=set)
     _asking: list[Affine] = field(default_factory=list)
     _answers: dict[Affine, bool] = field(default_factory=dict)
@@ -88,6 +91,7 @@ class Facts:
             self.never_one,
             self.nonzero,
             dict(self.broadcasts),
+            dict(self.selected),
             set(self.mentioned),
         )
 
@@ -103,6 +107,7 @@ class Facts:
             self.never_one & other.never_one,
             self.nonzero & other.nonzero,
             {key: found for key, found in self.broadcasts.items() if other.broadcasts.get(key) == found},
+            {key: found for key, found in self.selected.items() if other.selected.get(key) == found},
             self.mentioned | other.mentioned,
         )
 
@@ -128,6 +133,7 @@ class Facts:
         self.broadcasts = {
             key: found for key, found in self.broadcasts.items() if not any(_mentions(f, gone) for f in key[1])
         }
+        self.selected = {key: found for key, found in self.selected.items() if gone.isdisjoint(free_vars(key[1]))}
         self.mentioned -= gone
 
     def define(self, var: Var, value: Expr) -> None:
@@ -194,6 +200,11 @@ class Facts:
             self.broadcasts[what, forms] = found
             for form in forms:
                 self._mention(form)
+
+    def select(self, what: str, mask: Expr, found: Any) -> None:
+        """Remember what a mask selects."""
+        self.selected[what, mask] = found
+        self.mentioned |= free_vars(mask)
 
     def assume_equal(self, a: Affine, b: Affine) -> None:
         self.assume(a - b)

@@ -12,7 +12,7 @@ from tapegen.ir.nodes import Assign, Call, Const, Effect, Expr, Load, Slice, Var
 from tapegen.ir.types import Array, Scalar, Type
 from tapegen.rules.surgery import SURGERY
 from tapegen.transform.nests.affine import minus
-from tapegen.transform.nests.arrange import shape_extents, static
+from tapegen.transform.nests.arrange import new_extents, static
 from tapegen.transform.nests.bounds import Extents
 from tapegen.transform.nests.elements import lazy, opaque, scalar
 from tapegen.transform.nests.loops import allocate, counters_for, nest
@@ -29,7 +29,7 @@ def rank_of(type_: Type) -> int:
 
 @handles(FILL, np.zeros, np.ones, np.empty)
 def _new(w: Writer, call: Call, target: Var) -> None:
-    allocate(w, target, shape_extents(w, call.args[0]), call.func)
+    allocate(w, target, new_extents(w, call.args[0]), call.func)
 
 
 @handles(FILL, np.zeros_like, np.ones_like, np.empty_like)

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from tapegen.ir import ops
+from tapegen.ir import ops, rewrite
 from tapegen.ir.nodes import Assign, Call, Const, Expr, If, Load, Store, Tuple, Var
 from tapegen.ir.types import BOOL, FLOAT, INT, Array, ListOf, Scalar, Type
 from tapegen.transform.nests import scalars
 from tapegen.transform.nests.affine import minus, plus
-from tapegen.transform.nests.arrange import axes_of, flattened, shape_extents, static, with_unit_axes
+from tapegen.transform.nests.arrange import axes_of, flattened, new_extents, static, with_unit_axes
 from tapegen.transform.nests.bounds import Extents, dim
-from tapegen.transform.nests.broadcasting import fit
+from tapegen.transform.nests.broadcasting import broadcast, fit
 from tapegen.transform.nests.elements import lazy, scalar
 from tapegen.transform.nests.loops import allocate, counters_for, fill, nest
 from tapegen.transform.nests.slices import checked, from_start
@@ -37,7 +37,7 @@ def _parts(w: Writer, sequence: Expr) -> list[Lazy]:
 
 def _unset(w: Writer, call: Call) -> Lazy:
     """A new array without values, of which a join needs the size alone."""
-    extents = shape_extents(w, call.args[0]) if call.func is np.empty else lazy(w, call.args[0]).extents
+    extents = new_extents(w, call.args[0]) if call.func is np.empty else lazy(w, call.args[0]).extents
     return Lazy(extents, "", lambda index: Const(0))
 
 
@@ -220,6 +220,10 @@ def _cells(expr: Expr, where: tuple[int, ...]) -> Any:
 
 def count_true(w: Writer, mask: Lazy) -> Expr:
     """How many elements of a boolean array hold."""
+    key = _lasting(w, mask)
+    known: Expr | None = w.facts.selected.get(("count", key)) if key is not None else None
+    if known is not None:
+        return known
     count = w.fresh("count", INT)
     index = counters_for(w, mask.extents)
     with w.block() as body:
@@ -227,7 +231,18 @@ def count_true(w: Writer, mask: Lazy) -> Expr:
     w.emit(Assign((count,), Const(0), w.origin))
     nest(w, mask.extents, index, body)
     w.facts.assume(w.facts.form(count))
+    if key is not None:
+        w.facts.select("count", key, count)
     return count
+
+
+def _lasting(w: Writer, mask: Lazy) -> Expr | None:
+    """The element at an index of a boolean array as long as it stays the same, whatever is stored meanwhile."""
+    with w.block() as needed:
+        element = mask.at(tuple(Var(f"?{k}", INT) for k in range(mask.rank)))
+    arrays = [var for var in rewrite.free_vars(element) if isinstance(var.type, Array)]
+    plain = all(isinstance(part, Var | Const | Load) for part in rewrite.subexpressions(element))
+    return element if plain and not needed and not any(map(w.is_written, arrays)) else None
 
 
 def _step(w: Writer, count: Var) -> Assign:
@@ -269,6 +284,10 @@ def store_masked(w: Writer, array: Lazy, mask: Lazy, value: Lazy, accumulate: bo
 
 def nonzero(w: Writer, mask: Lazy) -> list[Var]:
     """For each axis, the indices where a boolean array holds."""
+    key = _lasting(w, mask)
+    known: list[Var] | None = w.facts.selected.get(("indices", key)) if key is not None else None
+    if known is not None:
+        return known
     size = w.extent(count_true(w, mask))
     found = [w.fresh("found", Array("int64", 1, "C")) for _ in mask.extents]
     for var in found:
@@ -280,6 +299,8 @@ def nonzero(w: Writer, mask: Lazy) -> list[Var]:
         w.emit(If(mask.at(index), (*hit, _step(w, place)), (), w.origin))
     w.emit(Assign((place,), Const(0), w.origin))
     nest(w, mask.extents, index, body)
+    if key is not None:
+        w.facts.select("indices", key, found)
     return found
 
 
@@ -340,15 +361,17 @@ def _take_along_axis(w: Writer, call: Call, target: Var) -> None:
 @handles(FILL, np.linspace)
 def _linspace(w: Writer, call: Call, target: Var) -> None:
     start, stop, num, endpoint, _ = arguments(w, call, "start", "stop", "num", "endpoint", "dtype")
-    if start.type == stop.type and isinstance(start.type, Array):
-        raise w.unsupported("np.linspace between arrays")
     assert isinstance(target.type, Array)
     count = w.let(scalar(w, num), "n") if num is not None else Const(50)
+    w.require(w.facts.form(count), ValueError, "the number of samples must be non-negative")
     dtype = target.type.dtype
-    first, last = (w.let(scalars.convert(scalar(w, part), "float64")) for part in (start, stop))
     closed = endpoint is None or bool(static(w, endpoint, "endpoint"))
-    gaps = Call(max, (minus(count, 1) if closed else count, Const(1)), (), INT)
-    step = w.let(Call(operator.truediv, (Call(operator.sub, (last, first), (), FLOAT), w.let(gaps)), (), FLOAT), "step")
+    gaps = w.let(Call(max, (minus(count, 1) if closed else count, Const(1)), (), INT))
+    if target.type.rank > 1:
+        _linspace_of_arrays(w, [lazy(w, start), lazy(w, stop)], count, gaps, closed, target)
+        return
+    first, last = (w.let(scalars.convert(scalar(w, part), "float64")) for part in (start, stop))
+    step = w.let(Call(operator.truediv, (Call(operator.sub, (last, first), (), FLOAT), gaps), (), FLOAT), "step")
 
     def at(index: Indices) -> Expr:
         (i,) = index
@@ -359,3 +382,25 @@ def _linspace(w: Writer, call: Call, target: Var) -> None:
     if closed:  # exactly, whatever rounding says
         final = Store(target, (minus(count, 1),), scalars.convert(last, dtype), False, w.origin)
         w.emit(If(Call(operator.gt, (count, Const(1)), (), BOOL), (final,), (), w.origin))
+
+
+def _linspace_of_arrays(w: Writer, ends: list[Lazy], count: Expr, gaps: Expr, closed: bool, target: Var) -> None:
+    """Numbers between the elements of two arrays, along a new first axis."""
+    assert isinstance(target.type, Array)
+    dtype = target.type.dtype
+    extents, selectors = broadcast(w, [end.extents for end in ends])
+
+    def at(index: Indices) -> Expr:
+        i, *rest = index
+        first, last = (
+            w.let(scalars.convert(end.at(select(tuple(rest))), "float64"))
+            for end, select in zip(ends, selectors, strict=True)
+        )
+        step = Call(operator.truediv, (Call(operator.sub, (last, first), (), FLOAT), gaps), (), FLOAT)
+        along = Call(operator.add, (Call(operator.mul, (i, step), (), FLOAT), first), (), FLOAT)
+        if closed:  # the last one exactly, whatever rounding says
+            is_last = Call(operator.eq, (i, Call(max, (minus(count, 1), Const(1)), (), INT)), (), BOOL)
+            along = Call(ops.ifelse, (is_last, last, along), (), FLOAT)
+        return scalars.convert(along, dtype)
+
+    w.fill_new(target, Lazy((w.extent(count), *extents), dtype, at))
