@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tapegen.tape.tensor import Traced
 from tests.oracle import floating, numerical_gradient
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -60,3 +62,25 @@ def test_digits(example: ModuleType) -> None:
     params = example.initial((5, 4, 3, 10), rng)
     args = (params, rng.uniform(size=(3, 5)), np.array([1, 0, 7]), 0.01)
     check(example.loss, args, (0,), (example.loss.grad(*args),))
+
+
+@pytest.mark.parametrize("example", ["mnist_tape"], indirect=True)
+def test_mnist_tape(example: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(example, "EPOCHS", 2)
+    monkeypatch.setattr(example, "OUTPUT", tmp_path / "picture.png")
+    assert example.main()["accuracy"] > 0.9
+    assert (tmp_path / "picture.png").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("example", ["tape_guide"], indirect=True)
+def test_tape_guide(
+    example: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    monkeypatch.setattr(example, "OUTPUT", tmp_path)
+    monkeypatch.setattr(Traced, "printed_as", "tg")
+    example.main()
+    said = capsys.readouterr().out
+    assert "d(x**2)/dx at 3: tg.Tensor(6.0" in said and "at 100: tg.Tensor(1.0" in said
+    assert {path.name for path in tmp_path.iterdir()} == {"tape_branch.png", "tape_sigmoid.png"}
+    before, after = map(float, re.findall(r"loss ([\d.]+) -> ([\d.]+)", said)[0])
+    assert after < 0.1 * before

@@ -151,12 +151,10 @@ class GradientTape:
             self._follow(variable)
 
     def _follow(self, item: Traced) -> None:
-        if item._value.dtype.kind not in "fc":
-            warn_not_floating("watched tensor", item)
-            return
-        self.tracked.add(item._id)
         if isinstance(item, Variable):
             self._watched[item._id] = item
+        if item._value.dtype.kind in "fc":
+            self.tracked.add(item._id)
 
     def watch(self, tensor: Any) -> None:
         """Watch a tensor or a variable, or every one of a structure of them.
@@ -178,6 +176,8 @@ class GradientTape:
         if self._records is None:
             raise RuntimeError("the tape is not recording: watch() belongs into its `with` block.")
         for item in items:
+            if item._value.dtype.kind not in "fc":
+                warn_not_floating("watched tensor", item)
             self._follow(item)
 
     def watched_variables(self) -> tuple[Variable, ...]:

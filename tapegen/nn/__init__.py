@@ -1,0 +1,26 @@
+"""Small neural networks on tapes: modules, dense layers, activations, losses, optimizers."""
+
+from tapegen.nn.functions import elu, log_softmax, relu, sigmoid, softmax, softplus, tanh
+from tapegen.nn.layers import BatchNormalization, Dense, Sequential, set_seed
+from tapegen.nn.losses import mean_squared_error, sparse_softmax_cross_entropy
+from tapegen.nn.module import Module
+from tapegen.nn.optimizers import SGD, Adam
+
+__all__ = [
+    "SGD",
+    "Adam",
+    "BatchNormalization",
+    "Dense",
+    "Module",
+    "Sequential",
+    "elu",
+    "log_softmax",
+    "mean_squared_error",
+    "relu",
+    "set_seed",
+    "sigmoid",
+    "softmax",
+    "softplus",
+    "sparse_softmax_cross_entropy",
+    "tanh",
+]

@@ -1,0 +1,63 @@
+"""Activations, written with NumPy: they take tensors, arrays and numbers, and keep the dtype.
+
+None of them overflows, and their derivatives are right where a piece begins: that of `relu` at 0 is 0, of `elu` 1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapegen.rules.surgery import stop_gradient
+
+
+def relu(x: Any) -> Any:
+    """`x` where it is positive, else 0."""
+    return np.where(x > 0, x, 0.0)
+
+
+def elu(x: Any) -> Any:
+    """`x` where it is positive, else `exp(x) - 1`."""
+    positive = x > 0
+    return np.where(positive, x, np.expm1(np.where(positive, 0.0, x)))
+
+
+def tanh(x: Any) -> Any:
+    """The hyperbolic tangent."""
+    return np.tanh(x)
+
+
+def softplus(x: Any) -> Any:
+    """`log(1 + exp(x))`."""
+    positive, power = _power(x)
+    return np.where(positive, x, 0.0) + np.log1p(power)
+
+
+def sigmoid(x: Any) -> Any:
+    """`1 / (1 + exp(-x))`, accurate relative to itself also where it is small."""
+    positive, power = _power(x)
+    return np.where(positive, 1.0, power) / (1.0 + power)
+
+
+def _power(x: Any) -> Any:
+    """`exp(-abs(x))`, whose derivative from below is taken at 0: each branch stays smooth there."""
+    positive = x > 0
+    return positive, np.exp(np.where(positive, -x, x))
+
+
+def softmax(logits: Any, axis: int = -1) -> Any:
+    """`exp(logits)` over its sum along an axis."""
+    powers = np.exp(_shifted(logits, axis))
+    return powers / np.sum(powers, axis=axis, keepdims=True)
+
+
+def log_softmax(logits: Any, axis: int = -1) -> Any:
+    """The logarithm of `softmax`."""
+    shifted = _shifted(logits, axis)
+    return shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))
+
+
+def _shifted(logits: Any, axis: int) -> Any:
+    # no result depends on the shift, so neither does a derivative
+    return logits - stop_gradient(np.max(logits, axis=axis, keepdims=True))
