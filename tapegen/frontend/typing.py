@@ -29,6 +29,10 @@ class NoResultType(Exception):
 _TRIALS = ((0.5, 2, 4), (1.5, 2, 4), (0.5, 1, 3), (0.5, 2, 2), (0.5, 1, 1), (-0.5, 3, 3), (0.5, 0, 4), (2.5, 4, 4))
 _OTHER_SIZE = {4: 5, 3: 4, 2: 3, 1: 2}
 _ALWAYS_C = frozenset({operator.matmul, np.matmul, np.dot, np.outer, np.copy})
+_SIZE_OF_VALUES = frozenset(
+    {np.arange, np.unique, np.unique_values, np.union1d, np.intersect1d, np.setdiff1d, np.setxor1d, np.trim_zeros}
+)
+"""Functions whose result has a size that depends on values: prototypes, whose elements are all alike, do not tell."""
 _CACHE: dict[Any, Type] = {}
 
 
@@ -118,8 +122,8 @@ def _refine(func: Any, args: tuple, kwargs: dict[str, Any], trial: tuple, value:
     if isinstance(type_, Array):
         others: list[Any] = []
         arrays = [arg for arg in _flat((*args, *kwargs.values())) if isinstance(arg, Array) and arg.rank > 1]
-        if func is np.arange:
-            return replace(type_, unit=())  # its size depends on values
+        if func in _SIZE_OF_VALUES:
+            return replace(type_, unit=())
         try:
             if type_.unit:
                 others.append(_run(func, args, kwargs, (trial[0], trial[1] + 1, _OTHER_SIZE[trial[2]]), strided=True))

@@ -50,7 +50,7 @@ def piecewise(x, condlist, funclist, *args):
 @expands(np.apply_along_axis, shapes=[fixed(length), fixed(0), (3, 4)], written=True)
 def apply_along_axis(func1d, axis, arr, *args):
     lanes = np.moveaxis(arr, axis, -1)
-    rows = np.reshape(lanes, (-1, np.shape(lanes)[-1]))
+    rows = np.reshape(np.copy(lanes), (-1, np.shape(lanes)[-1]))
     parts = []
     for k in range(np.shape(rows)[0]):
         parts.append(func1d(rows[k], *args))

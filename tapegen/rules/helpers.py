@@ -204,7 +204,7 @@ def lanes(x: Any, axis: Any) -> Any:
     front = np.moveaxis(x, axes, axes_tuple(None, len(axes)))
     if len(axes) == 1:
         return front
-    return np.reshape(front, (-1,) + np.shape(front)[len(axes) :])
+    return np.reshape(np.copy(front), (-1,) + np.shape(front)[len(axes) :])
 
 
 def from_lanes(rows: Any, x: Any, axis: Any) -> Any:

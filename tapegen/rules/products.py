@@ -268,3 +268,42 @@ def einsum_lonely_axes(subscripts, k):
     terms, result = einsum_terms(subscripts)
     others = "".join([result, *terms[:k], *terms[k + 1 :]])
     return tuple(axis for axis, letter in enumerate(terms[k]) if letter not in others)
+
+
+# ---- einsum in steps -------------------------------------------------------------------------------------------------
+
+
+@compile_time
+def einsum_axes(subscripts):
+    """Of one operand: the axes that are summed over, and the order of the others."""
+    (term,), result = einsum_terms(subscripts)
+    kept = [letter for letter in term if letter in result]
+    return tuple(k for k, letter in enumerate(term) if letter not in result), tuple(map(kept.index, result))
+
+
+@compile_time
+def einsum_whole(subscripts):
+    """Of two operands that are summed to a number: the letters of all axes as the result."""
+    terms, _ = einsum_terms(subscripts)
+    return f"{','.join(terms)}->{''.join(dict.fromkeys(''.join(terms)))}"
+
+
+def first_two(subscripts):
+    """The letters of the first two operands that stand elsewhere."""
+    terms, result = einsum_terms(subscripts)
+    others = "".join([*terms[2:], result])
+    return "".join(letter for letter in dict.fromkeys(terms[0] + terms[1]) if letter in others)
+
+
+@compile_time
+def einsum_first(subscripts):
+    """The product of the first two of several operands."""
+    terms, _ = einsum_terms(subscripts)
+    return f"{terms[0]},{terms[1]}->{first_two(subscripts)}"
+
+
+@compile_time
+def einsum_rest(subscripts):
+    """The product of that and the other operands."""
+    terms, result = einsum_terms(subscripts)
+    return f"{','.join([first_two(subscripts), *terms[2:]])}->{result}"

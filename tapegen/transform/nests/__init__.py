@@ -11,7 +11,7 @@ arrays in between; what the program does, and which errors it raises, is what Nu
 * `loops` - nests in the order of memory, with care for overlap (`sharing`)
 * `reductions`, `products`, `joins`, `calls` - what is more than a rule for elements
 * `scalars`, `counting`, `overflow` - numbers: precision as NumPy has it, errors as Python raises them
-* `written_out` - functions that compiled code cannot call, written out first
+* `written_out`, `texts`, `matrix_texts` - functions that compiled code cannot call, written out first
 * `views` - names for parts of arrays
 * `calling` - calls of the program's own functions
 * `lifetimes` - a name for each life of an array; `fuse`, `gather`, `accesses` - fewer loops and arrays

@@ -69,7 +69,8 @@ def _arange(w: Writer, call: Call, target: Var) -> None:
 
 
 def _matrices_only(call: Call) -> bool:
-    return all(rank_of(arg.type) <= 2 for arg in call.args) and rank_of(call.args[0].type) == 2 and not call.kwargs
+    known = all(not isinstance(arg, Const) or not isinstance(arg.value, str) for arg in call.args) and not call.kwargs
+    return known and all(rank_of(arg.type) <= 2 for arg in call.args) and rank_of(call.args[0].type) == 2
 
 
 def _vector_only(call: Call) -> bool:
@@ -85,7 +86,8 @@ _NATIVE: dict[Any, Callable[[Call], bool]] = {
         ),
         _matrices_only,
     ),
-    **dict.fromkeys((np.bincount, np.searchsorted), _vector_only),
+    np.searchsorted: lambda call: all(rank_of(arg.type) <= 1 for arg in call.args),
+    np.asfortranarray: lambda call: not call.kwargs,
     np.convolve: lambda call: _vector_only(call) and len(call.args) == 2,
 }
 

@@ -404,7 +404,7 @@ class Nests(Writer):
 
     def materialise(self, expr: Expr, base: str = "t") -> Var:
         if isinstance(expr, Var):
-            return expr
+            return self.copied(expr) if expr in self.phantoms else expr
         assert isinstance(expr.type, Array)
         var = self.fresh(base, expr.type)
         self.assign_array(var, expr)

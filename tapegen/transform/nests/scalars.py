@@ -311,7 +311,7 @@ def _heaviside(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> E
 def _direct(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     """A function that numba takes as it stands, given operands of the right precision."""
     if type_.dtype in ("float32", "float64"):
-        args = tuple(arg if func in _MIXED and is_int(arg) else convert(arg, type_.dtype) for arg in args)
+        args = tuple(arg if func in _MIXED and k else convert(arg, type_.dtype) for k, arg in enumerate(args))
     return _result(Call(func, args, (), INT if type_.dtype.startswith("int") else type_), type_.dtype)
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from types import FunctionType
 from typing import Any
 
+import numpy as np
+
 from tapegen.errors import TapegenError
 from tapegen.frontend.lower import inline_call
 from tapegen.frontend.lower_own import own_rule
@@ -21,22 +23,26 @@ from tapegen.ir.nodes import (
     Call,
     Const,
     Expr,
+    For,
     Function,
     If,
+    Load,
     Return,
     Routine,
+    Slice,
     Stmt,
     Store,
     Tuple,
     Var,
     While,
 )
-from tapegen.ir.types import BOOL, Type
+from tapegen.ir.types import BOOL, INT, Array, Scalar, Type
 from tapegen.rules.registry import text_of
 from tapegen.transform.expand import placed
+from tapegen.transform.nests import matrix_texts  # noqa: F401  (enters its texts)
 from tapegen.transform.nests.scalars import OPERATIONS
 from tapegen.transform.nests.tables import FILL, LAZY, REWRITE, SCALAR, SEVERAL
-from tapegen.transform.texts import TEXTS
+from tapegen.transform.nests.texts import TEXTS
 
 
 def written_out(function: Function) -> Function:
@@ -88,8 +94,11 @@ def _apart(stmt: Stmt, names: NameSupply) -> tuple[list[Stmt], Stmt]:
             stmt = replace(stmt, value=out.moved(value))
         case If(test) | While(test):
             stmt = replace(stmt, test=out.moved(test))
-        case Store(value=value):
-            stmt = replace(stmt, value=out.moved(value))
+        case Store(index=index, value=value):
+            value = out.moved(value)
+            stmt = replace(stmt, index=tuple(map(out.moved, index)), value=value)
+        case For(start=start, stop=stop, step=step):
+            stmt = replace(stmt, start=out.moved(start), stop=out.moved(stop), step=out.moved(step))
         case Return(values):
             stmt = replace(stmt, values=tuple(map(out.moved, values)))
     return out.before, stmt
@@ -103,10 +112,15 @@ class _Out:
     stmt: Stmt
     before: list[Stmt]
 
-    def moved(self, expr: Expr) -> Expr:
-        """An expression without the calls that are written out."""
-        if isinstance(expr, Tuple):
-            return Tuple(tuple(map(self.moved, expr.items)))
+    def moved(self, expr: Any) -> Any:
+        """An expression, or a part of an index, without the calls that are written out."""
+        match expr:
+            case Tuple(items):
+                return Tuple(tuple(map(self.moved, items)))
+            case Load(array, index, type_):
+                return Load(array, tuple(map(self.moved, index)), type_)
+            case Slice(lo, hi, step):
+                return Slice(*(None if part is None else self.moved(part) for part in (lo, hi, step)))
         if not isinstance(expr, Call):
             return expr
         if expr.func in (ops.and_, ops.or_, ops.ifelse) and any(map(_has_calls, expr.args[1:])):
@@ -161,6 +175,9 @@ def _value_of(call: Call, body: Callable[..., Any], names: NameSupply, stmt: Stm
     def atom(expr: Expr) -> Expr:
         if isinstance(expr, Tuple):
             return Tuple(tuple(map(atom, expr.items)))
+        if isinstance(expr, Call) and expr.func is ops.shape and isinstance(expr.args[0].type, Array):
+            array = atom(expr.args[0])
+            return Tuple(tuple(Call(ops.dim, (array, Const(k)), (), INT) for k in range(expr.args[0].type.rank)))
         if isinstance(expr, Var | Const):
             return expr
         var = Var(names.fresh(TEMPORARY), expr.type)
@@ -178,6 +195,8 @@ def _value_of(call: Call, body: Callable[..., Any], names: NameSupply, stmt: Stm
         return None
     if isinstance(expr, Tuple):
         return _block((*arguments, *placed(block, stmt)), names), expr
+    if isinstance(call.type, Array) and call.type.rank == 0 and isinstance(expr.type, Scalar):
+        expr = Call(np.full, (Tuple(()), expr), (), call.type)
     result = Var(names.fresh(TEMPORARY), call.type)
     return _block((*arguments, *placed(block, stmt), Assign((result,), expr, stmt.origin)), names), result
 

@@ -1,0 +1,141 @@
+"""Every rule inside a program: both modes, second order, and the text that numba gets.
+
+That text is run by Python here, which takes no time to compile; `-m compiled` compiles one program for every rule, and
+`-m whole` takes every call of `rule_cases`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tapegen import check_grads, differentiable
+from tapegen.backend.build import build_numba, build_python, decorator_text
+from tapegen.backend.emit import emit
+from tapegen.ir.nodes import Function
+from tapegen.rules import Rule, all_rules
+from tapegen.testing import Case, default_cases
+from tapegen.transform.nests import NoCompiledForm, scalarise
+from tests.rule_cases import VARIANTS
+from tests.rule_programs import program_of
+
+pytestmark = pytest.mark.filterwarnings("ignore:.row_stack. alias:DeprecationWarning")
+
+
+def owner_of(rule: Rule) -> str:
+    return getattr(rule.func, "__module__", None) or ("numpy" if hasattr(np, rule.func.__name__) else "scipy.special")
+
+
+def numpy_rules() -> list[Rule]:
+    """The rules of NumPy; of several names for the same body one."""
+    found: dict[Any, Rule] = {}
+    for rule in all_rules():
+        if rule.kind != "inactive" and owner_of(rule).startswith("numpy"):
+            found.setdefault(rule.body, rule)
+    return list(found.values())
+
+
+def named(rule: Rule) -> str:
+    return f"{owner_of(rule)}.{rule.func.__name__}"
+
+
+each = pytest.mark.parametrize("rule", numpy_rules(), ids=named)
+
+# Where a small change of the arguments changes the shape, or the differences hold no digits.
+NOT_SMOOTH = {np.trim_zeros, np.float32}
+# What numba gets no text for, with what the refusal says.
+UNCOMPILED: dict[Callable, str] = {
+    np.arange: "np.arange with a dtype",
+    np.apply_along_axis: "a view or a copy",
+}
+
+
+def first_case(rule: Rule) -> list[Case]:
+    return default_cases(rule)[:1]
+
+
+def all_cases(rule: Rule) -> list[Case]:
+    return [*default_cases(rule)[:2], *VARIANTS.get(rule.func, [])]
+
+
+def programs(rule: Rule, cases: list[Case]) -> Iterator[tuple[Callable, tuple]]:
+    for args, kwargs in cases:
+        function, values = program_of(rule, args, kwargs)
+        if values:
+            yield function, values
+
+
+def leaves(value: Any) -> list[Any]:
+    return [leaf for part in value for leaf in leaves(part)] if isinstance(value, tuple | list) else [value]
+
+
+def check_orders(rule: Rule, cases: list[Case], order: int) -> None:
+    for function, values in programs(rule, cases):
+        if rule.func not in NOT_SMOOTH:
+            check_grads(function, *values, modes=("forward", "reverse"), order=order, backend="python")
+
+
+def check_text(rule: Rule, cases: list[Case], build: Callable[[Function], Callable]) -> None:
+    """The text for numba gives what the readable text gives: the value, and its cotangents."""
+    for function, values in programs(rule, cases):
+        call = differentiable(function, backend="python", wrt=tuple(range(len(values))))._specialise(values, {})
+        primal, joint = call.program.primal, call.program.stages(scalar=False).joint
+        with np.errstate(all="ignore"):
+            results = leaves(build_python(emit(primal))(*copies(call.leaves())))
+            rng = np.random.default_rng(0)
+            floats = [result for result in results if np.asarray(result).dtype.kind == "f"]
+            seeds = [rng.uniform(0.5, 1.5, np.shape(x)).astype(np.asarray(x).dtype)[()] for x in floats]
+            want = leaves(build_python(emit(joint))(*copies(call.leaves()), *seeds))
+            got = leaves(build(joint)(*copies(call.leaves()), *seeds))
+            assert len(got) == len(want)
+            for mine, expected in zip(got, want, strict=True):
+                assert np.shape(mine) == np.shape(expected)
+                if expected is not None:
+                    np.testing.assert_allclose(mine, expected, rtol=1e-9, atol=1e-9)
+
+
+def copies(values: list[Any]) -> list[Any]:
+    return [np.copy(value) if isinstance(value, np.ndarray) else value for value in values]
+
+
+def loops(function: Function) -> Callable:
+    return build_python(emit(scalarise(function)))
+
+
+def compiled(function: Function) -> Callable:
+    return build_numba(emit(scalarise(function), decorator=decorator_text()))
+
+
+@each
+def test_both_modes_to_second_order(rule: Rule) -> None:
+    check_orders(rule, first_case(rule), 2)
+
+
+@each
+def test_text_for_numba(rule: Rule) -> None:
+    if rule.func in UNCOMPILED:
+        with pytest.raises(NoCompiledForm, match=UNCOMPILED[rule.func]):
+            check_text(rule, first_case(rule), loops)
+    else:
+        check_text(rule, first_case(rule), loops)
+
+
+@pytest.mark.whole
+@each
+def test_every_call(rule: Rule) -> None:
+    check_orders(rule, all_cases(rule), 1)
+    if rule.func not in UNCOMPILED:
+        check_text(rule, all_cases(rule), loops)
+
+
+@pytest.mark.compiled
+@each
+def test_compiled(rule: Rule) -> None:
+    if rule.func not in UNCOMPILED:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            check_text(rule, first_case(rule), compiled)
