@@ -480,3 +480,25 @@ def test_c45_integers_never_wrap(backend: str) -> None:
 def test_c46_negative_powers_of_integers(backend: str) -> None:
     for n in (-1, 0, 3, -2):
         right(powers, 1.5, 2, n, backend=backend)
+
+
+def test_squeeze_does_not_guess_which_axes_have_one_entry() -> None:
+    """The rank of the result is fixed when compiling; a part that happens to have one row is refused."""
+
+    def part(table: np.ndarray, n: int) -> float:
+        return np.sum(np.squeeze(table[:n]) * np.ones(3))
+
+    f = differentiable(part, wrt=0, backend="python")
+    table = np.arange(6.0).reshape(2, 3)
+    assert np.array_equal(f.grad(table, 2), np.ones((2, 3)))
+    with pytest.raises(BadArgument, match="name the axes to take away"):
+        f.grad(table, 1)
+
+
+def test_squeeze_of_views_of_one_entry() -> None:
+    def turned(table: np.ndarray) -> float:
+        return np.squeeze(table[::-1, 0:1, ::2]) @ np.array([2.0, 3.0])
+
+    table = np.arange(4.0).reshape(1, 1, 4)
+    gradient = differentiable(turned, wrt=0, backend="python").grad(table)
+    assert np.array_equal(gradient, np.array([[[2.0, 0.0, 3.0, 0.0]]]))

@@ -36,6 +36,7 @@ from tapegen.frontend.lower_values import (
     int_expr,
     is_int,
     operand,
+    poison_check,
     run_list_of,
     static,
     struct_of,
@@ -242,7 +243,7 @@ def _item(cx: Context, content: Struct, index: Sequence[Any]) -> Any:
         return _computed_item(cx, content, part)
     if not -len(content.children) <= known < len(content.children):
         cx.raise_(IndexError, f"{content.kind} index out of range")
-    return content.children[known]
+    return poison_check(cx, content.children[known])
 
 
 def _computed_item(cx: Context, content: Struct, part: Any) -> Any:
@@ -360,6 +361,15 @@ def _expanded(cx: Context, array: Array, parts: list[Any]) -> list[Any]:
     return out
 
 
+def _takes_the_first(part: Slice) -> bool:
+    """Whether a slice of an axis with one entry has that entry."""
+    bounds = (part.lo, part.hi, part.step)
+    if not all(bound is None or isinstance(bound, Const) for bound in bounds):
+        return False
+    whole = slice(*(bound.value if isinstance(bound, Const) else None for bound in bounds))
+    return len(range(*whole.indices(1))) == 1
+
+
 def _basic_type(array: Array, parts: list[Any], *, scalar: bool) -> Type:
     rank = array.rank
     units: list[bool] = []
@@ -371,7 +381,7 @@ def _basic_type(array: Array, parts: list[Any], *, scalar: bool) -> Type:
             units.append(True)
         elif isinstance(part, Slice):
             full = part == Slice()
-            units.append(array.is_unit(axis) and full)
+            units.append(array.is_unit(axis) and _takes_the_first(part))
             if not full:
                 contiguous = contiguous and lead and part.step in (None, Const(1))
             lead = False

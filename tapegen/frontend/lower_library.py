@@ -18,9 +18,12 @@ from tapegen.frontend.lower_context import Context, Series, known_value
 from tapegen.frontend.lower_emit import emit_call
 from tapegen.frontend.lower_expr import spread
 from tapegen.frontend.lower_numpy import call_library
-from tapegen.frontend.lower_values import run_list_of, static, struct_of, type_of
+from tapegen.frontend.lower_shapes import known_shape
+from tapegen.frontend.lower_values import operand, run_list_of, static, struct_of, type_of
 from tapegen.frontend.structure import Leaf, StaticValue, tuple_of
-from tapegen.ir.types import Array, Scalar, is_floating
+from tapegen.ir import ops
+from tapegen.ir.nodes import Call, Const
+from tapegen.ir.types import BOOL, INT, Array, Scalar, is_floating
 from tapegen.rules.surgery import SURGERY, print_gradient
 
 # ---- NumPy: shapes and types ---------------------------------------------------------------------------------------
@@ -131,6 +134,20 @@ def _array(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
 @handles(np.real, np.real_if_close)
 def _real(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return args[0] if type_of(args[0]) is not None else call_library(cx, np.array, args, {}, hint)
+
+
+@handles(np.squeeze)
+def _squeeze(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    value, *rest = args
+    axis = rest[0] if rest else kwargs.get("axis", StaticValue(None))
+    if isinstance(value, Leaf) and isinstance(value.type, Array) and known_value(axis) is None:
+        array = cx.resolve(operand(cx, value))
+        if array in cx.definitions and known_shape(cx, array) is None:  # of an argument the type says it all
+            for k in range(value.type.rank):
+                if not value.type.is_unit(k):
+                    one = Call(operator.eq, (Call(ops.dim, (array, Const(k)), (), INT), Const(1)), (), BOOL)
+                    cx.raise_if(one, ValueError, f"np.squeeze: axis {k} has one entry here; name the axes to take away")
+    return call_library(cx, np.squeeze, args, kwargs, hint)
 
 
 @handles(np.where)
