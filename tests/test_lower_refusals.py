@@ -199,6 +199,20 @@ def identity_of_a_choice(x):
     return x[0] if chosen is first else x[1]
 
 
+def item_of_two_types(x):
+    single = np.float32(x[0])
+    chosen = [single, 1.0] if x[0] > 0.0 else [float(x[1]), 1.0]
+    return sum(chosen)
+
+
+def item_of_two_types_in_a_loop(x):
+    items = [np.float32(x[0])]
+    for _ in range(2):
+        items[0] = 0.5 * items[0]
+        items[0] = float(x[1])
+    return items[0]
+
+
 def single_bool_index(x, flag):
     return x[flag]
 
@@ -251,6 +265,8 @@ REFUSED: list[tuple[Any, tuple, type[TapegenError], str, str]] = [
     (row_of_a_growing_list, (X,), NotDifferentiable, "changes an item of a growing list", "row[0]"),
     (first_row_of_a_growing_list, (X,), NotDifferentiable, "changes an item of a growing list", "row[0]"),
     (identity_of_a_choice, (X,), UnsupportedSyntax, "'is' between values", "chosen is first"),
+    (item_of_two_types, (X,), BadArgument, "'chosen_0' is a Python number on one path", "sum(chosen)"),
+    (item_of_two_types_in_a_loop, (X,), BadArgument, "float32", "items[0]"),
     (single_bool_index, (X, True), NotDifferentiable, "single bool", "x[flag]"),
     (sort_of_values, (0.5,), NotDifferentiable, "sorted()", "sorted("),
     (result_of_two_kinds, (0.5,), BadArgument, "two kinds of value", ""),

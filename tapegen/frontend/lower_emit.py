@@ -14,7 +14,7 @@ from tapegen.errors import BadArgument, NotDifferentiable
 from tapegen.frontend.lower_capture import expand
 from tapegen.frontend.lower_context import Captured, Context, NotWhole, Ref, RunList, is_number, known_value
 from tapegen.frontend.lower_shapes import note_result
-from tapegen.frontend.lower_values import const_expr, describe, expr_of, operand
+from tapegen.frontend.lower_values import const_expr, describe, expr_of, operand, poison_check
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, list_of, tuple_of
 from tapegen.frontend.typing import NoResultType, result_type
 from tapegen.ir import ops
@@ -196,7 +196,7 @@ def _check_precision(cx: Context, args: tuple[Any, ...], types: tuple[Any, ...],
 
 def arg_type(cx: Context, value: Any, exact: bool) -> Any:
     """The type of an argument; with `exact`, the value of a constant."""
-    match value:
+    match poison_check(cx, value):
         case Leaf():
             return StaticValue(value.known) if exact and type(value.known) is int else value.type
         case StaticValue(constant):

@@ -278,6 +278,8 @@ def binary(cx: Context, func: Any, left: Any, right: Any, hint: str | None = Non
     known = fold(cx, func, (left, right))
     if known is not UNKNOWN:
         return StaticValue(known)
+    for value in (left, right):
+        poison_check(cx, value)
     found = _on_containers(cx, func, left, right)
     if found is not None:
         return found

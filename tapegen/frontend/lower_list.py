@@ -17,8 +17,8 @@ from tapegen.frontend.lower_values import describe, expr_of, operand, run_list_o
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct
 from tapegen.ir import ops
 from tapegen.ir.names import TEMPORARY
-from tapegen.ir.nodes import Call, Const, Expr
-from tapegen.ir.types import INT, ListOf
+from tapegen.ir.nodes import Call, Const, Expr, Var
+from tapegen.ir.types import INT, ListOf, Scalar
 
 Sides = Sequence[tuple[Any, State]]
 _ITEM = "this changes an item of a growing list."
@@ -133,7 +133,24 @@ def _columns(cx: Context, run_list: RunList, value: Any) -> list[Expr]:
             raise cx.refusal(
                 NotDifferentiable, "an item has another type than those that the list holds.", "Convert it: float(x)."
             )
+    for column, leaf, expr in zip(run_list.columns, wanted, exprs, strict=True):
+        if _is_python(leaf.type) and not _is_python(expr.type):
+            cx.mixed_lists.add(column)
     return [cx.atom(converted(expr, leaf.type)) for leaf, expr in zip(wanted, exprs, strict=True)]
+
+
+def _is_python(type_: Any) -> bool:
+    return isinstance(type_, Scalar) and type_.python
+
+
+def _read(cx: Context, column: Var, call: Call, hint: str) -> Leaf:
+    """Name an item that has been read."""
+    if column not in cx.mixed_lists:
+        return Leaf(cx.assign(hint, call))
+    assert isinstance(call.type, Scalar)
+    var = cx.assign(hint, dataclasses.replace(call, type=Scalar(call.type.dtype, python=False)))
+    cx.mixed.add(var)
+    return Leaf(var)
 
 
 def pop(cx: Context, ref: Ref, position: Any = None) -> Any:
@@ -153,7 +170,7 @@ def pop(cx: Context, ref: Ref, position: Any = None) -> Any:
         raise cx.refusal(NotDifferentiable, "pop from the middle of a growing list is not supported.", "Use pop().")
     cx.check_change(ref)
     columns = [
-        Leaf(cx.assign("item", Call(ops.pop, (column,), (), column.type.item)))  # type: ignore[union-attr]
+        _read(cx, column, Call(ops.pop, (column,), (), column.type.item), "item")  # type: ignore[union-attr]
         for column in content.columns
     ]
     cx.effects += 1
@@ -166,7 +183,7 @@ def item(cx: Context, run_list: RunList, index: Any, hint: str | None = None) ->
     leaves = []
     for column in run_list.columns:
         call = Call(ops.item, (column, position), (), column.type.item)  # type: ignore[union-attr]
-        leaves.append(Leaf(call if cx.whole else cx.assign(hint or TEMPORARY, call)))
+        leaves.append(Leaf(call) if cx.whole else _read(cx, column, call, hint or TEMPORARY))
     return _item_of(cx, run_list, leaves)
 
 
