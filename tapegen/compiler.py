@@ -207,7 +207,7 @@ def differentiate(
         recorded,
         laid,
         replace(joint, tapes=stores),
-        replace(_record_form(expanded, sweep, last, kept, doc), tapes=stores),
+        replace(_record_form(expanded, sweep, last, kept, facts, doc), tapes=stores),
         replace(
             _pullback_form(expanded, backward, sweeps, gradients, kept, doc),
             tapes=stores,
@@ -436,14 +436,17 @@ def _one(seed: Var) -> Expr:
 
 
 def _record_form(
-    function: Function, forward: Block, last: Return, kept: tuple[Var, ...], doc: tuple[str, ...]
+    function: Function, forward: Block, last: Return, kept: tuple[Var, ...], facts: Facts, doc: tuple[str, ...]
 ) -> Function:
-    """The forward sweep by itself: results, then what the pullback reads (arrays of the caller are copied)."""
+    """The forward sweep by itself: results, then what the pullback reads (arrays of the caller, and views of them, are
+    copied).
+    """
+    theirs = frozenset(param.name for param in function.params)
     values: list[Expr] = []
     sure = surely_assigned(forward) | set(function.params)
     unset = tuple(Assign((var,), _placeholder(var)) for var in kept if var not in sure)
     for var in kept:
-        caller_owned = isinstance(var.type, Array) and var in function.params
+        caller_owned = isinstance(var.type, Array) and (var.name in theirs or facts.effects.roots(var) & theirs)
         values.append(build.copy(var) if caller_owned else var)
     return Function(
         f"{function.name}_record",
