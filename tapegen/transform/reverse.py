@@ -480,8 +480,6 @@ class _Reverser(Cotangents):
         for var, named in state.items():
             self.cotangents[var].named = named
         orelse = self.nested(stmt.orelse, around)
-        for var in defined:
-            self._forget(var)
         scopes = (self.scopes.body[stmt], self.scopes.orelse[stmt])
         body, orelse = (block if _does_something(block) else () for block in (body, orelse))
         if not body and not orelse:

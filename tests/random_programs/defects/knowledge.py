@@ -57,7 +57,7 @@ SHAPES = (
         "a broadcast is taken to have the shape of its first operand",
         Shaping,
         "broadcast",
-        ("if result[k] == (1, ()) or self.shapes.is_not_unit(extent):", "if all(item == (1, ()) for item in result):"),
+        ("if extent == (1, ()) or", "if extent == (1, ()) or result[k] != (1, ()) or"),
     ),
 )
 

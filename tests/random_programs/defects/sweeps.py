@@ -81,7 +81,6 @@ MOVES = (
         "nested",
         ("if cot.pending or not cot.named:", "if not cot.named:"),
     ),
-    edit("a joined variable keeps its cotangent", Reverser, "_if", ("self._forget(var)", "pass")),
     edit(
         "what one branch used up is gone for the other", Reverser, "_if", ("self.cotangents[var].named = named", "pass")
     ),
