@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import copy
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -40,6 +42,13 @@ class Derivatives:
         """Of any program."""
         return self.function.vjp(*args)
 
+    def jvp(self, args: tuple[Any, ...], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        """Value and tangent; a tangent for each entry of `wrt`."""
+        given: list[Any] = [None] * len(args)
+        for k, tangent in zip(self.program.wrt, tangents, strict=True):
+            given[k] = tangent
+        return self.function.jvp(args, given)
+
     def over_field(self, weights: Sequence[Any]) -> list[tuple[list[Any], list[Any]]]:
         """Run the generated texts on residues, unchanged.
 
@@ -63,8 +72,17 @@ class Derivatives:
         count = len(made) - len(self.program.wrt)
         found = [(made[:count], made[count:])]
         forward, backward = Text(str(inspection.forward)), Text(str(inspection.backward))
-        kept = forward(self._given(), ())
-        found.append((kept[:count], backward.call([*kept[count:], *weights])))
+        given = self._given()
+        kept = forward(given, ())
+        values = copy.deepcopy(kept[:count])
+        for name in forward.parameters:  # the pullback must not read what belongs to the caller
+            if isinstance(given[name], np.ndarray) and given[name].flags.writeable:
+                given[name][...] = lift(7.0) if given[name].dtype == object else 0
+        gradients = backward.call([*kept[count:], *weights])
+        arrays = [x for x in (*gradients, *weights) if isinstance(x, np.ndarray)]
+        if any(np.shares_memory(a, b) for a, b in itertools.combinations(arrays, 2)):
+            raise AssertionError("a gradient shares memory with another one or with a cotangent")
+        found.append((values, gradients))
         return found
 
     def _given(self) -> dict[str, Any]:

@@ -79,6 +79,20 @@ class Arrays(Scalars):
     def array_modulo(self, shape: Shape, depth: int) -> str:
         return self.modulo(self.array(shape, depth - 1), self.choice((self.scalar(0), self.array(shape, 0))))
 
+    def array_pole(self, shape: Shape, depth: int) -> str | None:
+        """Infinite derivatives, masked: at the entries that are whole numbers."""
+        pool = self.arrays(lambda v: v.shape == shape)
+        if not pool:
+            return None
+        a = self.choice(pool).name
+        return self.choice(
+            (
+                f"np.where({a} - np.rint({a}) != 0.0, np.sqrt(abs({a} - np.rint({a}))), 0.0)",
+                f"np.where({a} - np.floor({a}) > 0.25, np.sqrt({a} - np.floor({a})), {a})",
+                f"np.minimum(np.sqrt(abs({a} - np.rint({a}))), -1.0)",
+            )
+        )
+
     def array_negative(self, shape: Shape, depth: int) -> str:
         return f"(-{self.array(shape, depth - 1)})"
 
@@ -212,6 +226,8 @@ class Arrays(Scalars):
         if n < 2:
             return None
         k = self.rng.randint(1, n - 1)
+        if len(shape) == 1 and self.chance(0.3):
+            return f"np.append({self.array((n - 1,), depth - 1)}, {self.scalar(depth - 1)})"
         if len(shape) > 1 and n == 2 and self.chance(0.5):
             return f"np.stack(({self.array(shape[1:], depth - 1)}, {self.array(shape[1:], depth - 1)}))"
         return (

@@ -3,7 +3,7 @@
 ====  ==================================================================================  ===============
 O1    the value, the exception and the arguments afterwards are those of plain Python     bit for bit
 O2    <w, J v> = <J^T w, v> over the residues modulo 2^61 - 1                              exact
-O3    the same over floats, against dual numbers                                          64 u S
+O3    the same over floats, against dual numbers; and J v itself, by forward mode         64 u S
 O4    each component of the gradient (small inputs)                                       64 u S
 O8    a cotangent twice as large gives a gradient twice as large; zero gives zero         bit for bit
 O9    a second call gives the same and changes nothing of the first                       bit for bit
@@ -119,7 +119,9 @@ class Check:
             self.one_form(form, run, plain, truth, direction)
             if self.verdict.failures:
                 return self.verdict
-        if plain.error is None:
+        if truth is not None:
+            if self.thorough:
+                self.forward(derivatives, plain, truth, direction)
             self.over_field(derivatives)
         return self.verdict
 
@@ -153,6 +155,29 @@ class Check:
     def primal(self, derivatives: Derivatives) -> Any:
         args = self.given = self.program.arguments()
         return derivatives.call(args), args, None, None
+
+    def forward(self, derivatives: Derivatives, plain: Plain, truth: Derivative, direction: list[Any]) -> None:
+        """O3 of forward mode."""
+        args = self.program.arguments()
+        tangents = [_as_leaf(v, arg) for v, arg in zip(direction, self.wrt_arguments(), strict=True)]
+        try:
+            value, tangent = derivatives.jvp(args, tangents)
+        except TapegenError as refusal:
+            self.refused(refusal)
+            return
+        except Exception as error:
+            self.raised("forward", error, plain)
+            return
+        if self.is_near_a_branch(truth):
+            return
+        rtol = self.rtol()
+        self.verdict.compare(
+            "O1", "forward value", list(differences(plain.result, value, "result", rtol=rtol, widen=self.branches))
+        )
+        self.verdict.compare("O1", "forward arguments", list(differences(plain.args, args, "arguments", rtol=rtol)))
+        for output, dot in zip(truth.outputs, leaves(tangent), strict=True):
+            for t, s, found in zip(np.ravel(output.t), np.ravel(output.s), np.ravel(dot), strict=True):
+                self.judge("O3", "forward", float(t), float(found), float(s), truth)
 
     def linear(
         self, value: Any, pullback: Callable[[Any], Any], weights: list[Any], gradients: Any, args: tuple[Any, ...]
@@ -188,14 +213,8 @@ class Check:
         except TapegenError as refusal:
             if plain.error is not None and isinstance(refusal, type(plain.error)):
                 verdict.passed["O12"] += 1
-            elif isinstance(refusal, AliasError):
-                verdict.skipped["refused, two names for one memory"] += 1
-            elif _is_about_precision(refusal, self.program):
-                verdict.skipped["refused, precision depends on the path"] += 1
-            elif isinstance(refusal, BuildError) and "has no compiled form" in refusal.reason:
-                verdict.skipped[f"uncompiled: {refusal.reason}"] += 1
             else:
-                verdict.fail("refused", *_refusal(refusal))
+                self.refused(refusal)
             return
         except Exception as error:
             self.raised(form, error, plain)
@@ -203,11 +222,9 @@ class Check:
         if plain.error is not None:
             verdict.fail("O12", f"{form} no exception", f"{plain.error!r} expected, returned {value!r}")
             return
-        precise = COMPILED_RTOL if self.unit() < 1e-10 else COMPILED_RTOL_FLOAT32
-        rtol = 0.0 if self.backend == "python" else precise
-        if rtol and truth is not None and truth.monitor.near < COMPILED_MARGIN:
-            verdict.skipped["compiled, near a branch"] += 1
+        if truth is not None and self.is_near_a_branch(truth):
             return
+        rtol = self.rtol()
         verdict.compare(
             "O1", f"{form} value", list(differences(plain.result, value, "result", rtol=rtol, widen=self.branches))
         )
@@ -220,6 +237,28 @@ class Check:
             self.components(form, weights, gradients)
         if not verdict.failures:
             self.second_call(form, run, value, args, gradients)
+
+    def rtol(self) -> float:
+        """How precisely values must agree with plain Python."""
+        if self.backend == "python":
+            return 0.0
+        return COMPILED_RTOL if self.unit() < 1e-10 else COMPILED_RTOL_FLOAT32
+
+    def is_near_a_branch(self, truth: Derivative) -> bool:
+        """Whether compiled code may take another branch, as it rounds otherwise."""
+        near = self.backend != "python" and truth.monitor.near < COMPILED_MARGIN
+        self.verdict.skipped["compiled, near a branch"] += near
+        return near
+
+    def refused(self, refusal: TapegenError) -> None:
+        if isinstance(refusal, AliasError):
+            self.verdict.skipped["refused, two names for one memory"] += 1
+        elif _is_about_precision(refusal, self.program):
+            self.verdict.skipped["refused, precision depends on the path"] += 1
+        elif isinstance(refusal, BuildError) and "has no compiled form" in refusal.reason:
+            self.verdict.skipped[f"uncompiled: {refusal.reason}"] += 1
+        else:
+            self.verdict.fail("refused", *_refusal(refusal))
 
     def raised(self, form: str, error: Exception, plain: Plain) -> None:
         if plain.error is None:

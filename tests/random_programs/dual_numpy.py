@@ -306,6 +306,28 @@ class DualNumpy:
             MONITOR.compared(ordered[..., 1:], ordered[..., :-1])
         return self.dual.linear(np.take_along_axis, x, order, axis=-1)
 
+    def median(self, x: Any) -> Any:
+        ordered = self.sort(self._array(x))
+        n = len(ordered)
+        middle = 0.5 * ordered[(n - 1) // 2] + 0.5 * ordered[n // 2]
+        return self.dual.fit(self.dual.np.median(value(ordered)), middle.t, middle.s) if self.dual.real else middle
+
+    def ptp(self, x: Any) -> Any:
+        return self.max(x) - self.min(x)
+
+    def trapezoid(self, x: Any) -> Any:
+        x = self._array(x)
+        whole = self.sum(0.5 * x[1:] + 0.5 * x[:-1])
+        return self.dual.fit(self.dual.np.trapezoid(value(x)), whole.t, whole.s) if self.dual.real else whole
+
+    def divmod(self, a: Any, b: Any) -> Any:
+        return a // b, a % b
+
+    def modf(self, x: Any) -> Any:
+        fraction, whole = self.dual.np.modf(value(x))
+        MONITOR.rounded(value(x))
+        return self.dual.chain(fraction, (x, 1.0)), whole
+
     def norm(self, x: Any) -> Any:
         out = self.dual.np.linalg.norm(value(x))
         safe = self.dual.exact(x) / out if out else 0.0 * self.dual.exact(x)
@@ -340,7 +362,7 @@ class DualNumpy:
         return self.dual.fit(out, _part(new, "t"), _part(new, "s")) if isinstance(new, Dual) else self.dual.wrap(out)
 
     def append(self, x: Any, new: Any) -> Any:
-        return self._join("concatenate", [self.dual.np.ravel(x) if not isinstance(x, Dual) else x, self.array(new)])
+        return self._join("concatenate", [self.ravel(self.array(part)) for part in (x, new)])
 
     def astype(self, x: Dual, dtype: Any) -> Any:
         if not self.dual.real:
@@ -403,6 +425,11 @@ class DualMath:
             return NAMESPACES[self.dual].chain_unary(known, x, out, UNARY[known])
 
         return call
+
+    def modf(self, x: Any) -> Any:
+        fraction, whole = self.dual.math.modf(value(x))
+        MONITOR.rounded(value(x))
+        return self.dual.chain(fraction, (x, 1.0)), whole
 
     def atan2(self, y: Any, x: Any) -> Any:
         a, b = self.dual.exact(y), self.dual.exact(x)

@@ -177,6 +177,13 @@ class Dual:
     __pow__, __rpow__ = _binary("pow")
     __mod__, __rmod__ = _binary("mod")
     __floordiv__, __rfloordiv__ = _binary("floordiv")
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
     __lt__ = _comparison(operator.lt)
     __le__ = _comparison(operator.le)
     __gt__ = _comparison(operator.gt)

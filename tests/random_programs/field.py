@@ -208,7 +208,7 @@ FORMAL = frozenset(
     "floor ceil rint trunc".split()
 )
 FORMAL_REFUSALS = frozenset(
-    {"log2", "log10", "exp2", "logaddexp", "logaddexp2", "linalg", "fft", "interp", "float_power"}
+    "log2 log10 exp2 logaddexp logaddexp2 linalg fft interp float_power divmod modf median trapezoid".split()
 )
 
 

@@ -118,7 +118,7 @@ class Writer:
         if kind == "int":
             value = self.rng.randint(0, 4)
             self.arguments.append(str(value))
-            return Var(self.names(self.rng.choice("nmk")), "int", low=0, high=4)
+            return Var(self.names(self.rng.choice("nmk")), "int", low=0, high=4, value=value)
         if kind == "bool":
             self.arguments.append(self.rng.choice(("True", "False")))
             return Var(self.names("flag"), "bool")

@@ -21,7 +21,7 @@ class Var:
     """A variable in scope.
 
     `shape` is None for a scalar.  `low` and `high` bound an integer; a `free` integer has no bounds and may be
-    reassigned, the others keep their value until the block that made them ends.
+    reassigned, the others keep their value until the block that made them ends.  `value` is what an argument is.
     """
 
     name: str
@@ -31,6 +31,7 @@ class Var:
     low: int = 0
     high: int = 0
     free: bool = False
+    value: int | None = None  # what it is in the one call that is made
 
 
 @dataclass(frozen=True)

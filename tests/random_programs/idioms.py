@@ -5,7 +5,7 @@ Every method named `stmt_*` is a production: it returns lines, or None where it 
 
 from __future__ import annotations
 
-from tests.random_programs.grammar import MAX_TRIPS, Var, size
+from tests.random_programs.grammar import MAX_SIZE, MAX_TRIPS, Var, broadcast, size
 from tests.random_programs.simple import Lines, Simple
 
 
@@ -14,10 +14,14 @@ class Idioms(Simple):
 
     # ---- lists ----
 
-    def items(self, xs: Var) -> Lines:
+    def position(self, n: int, grows: bool) -> str:
+        """An index into a list; into one that does not grow it must be known."""
+        return self.index(n) if grows else str(self.rng.randrange(-n, n))
+
+    def items(self, xs: Var, grows: bool) -> Lines:
         """Something done to the items of a list whose length is known."""
         (n,) = xs.shape or (0,)
-        i, j = self.index(n), self.index(n)
+        i, j = self.position(n, grows), self.position(n, grows)
         item, other = f"{xs.name}[{i}]", f"{xs.name}[{j}]"
         value = self.tame(self.scalar(1))
         return self.choice(
@@ -38,30 +42,35 @@ class Idioms(Simple):
             return None
         n = self.rng.randint(1, 4)
         xs = Var(self.fresh("xs"), "list", (n,))
-        if self.chance(0.5):
+        grows = self.chance(0.5)
+        if not grows:
             lines = [f"{xs.name} = [{', '.join(self.scalar(1) for _ in range(n))}]"]
         else:
             loop = self.fresh("i")
             self.define(Var(loop, "int", high=n - 1))
             with self.inside(n, "for", (loop,)):
-                lines = [f"{xs.name} = []", f"for {loop} in range({n}):", f"    {xs.name}.append({self.scalar(1)})"]
+                lines = [
+                    f"{xs.name} = []",
+                    f"for {loop} in range({n}):",
+                    f"    {xs.name}.append(1.0 * {self.scalar(1)})",
+                ]
             del self.env[loop]
         for _ in range(self.rng.choice((1, 1, 2))):
-            lines += self.items(xs)
+            lines += self.items(xs, grows)
         if self.chance(0.5):
             head, trips, new = self.loop_range()
             before = dict(self.env)
             for var in new:
                 self.define(var)
             with self.inside(trips, "for", tuple(v.name for v in new)):
-                body = [line for _ in range(self.rng.choice((1, 2))) for line in self.items(xs)]
+                body = [line for _ in range(self.rng.choice((1, 2))) for line in self.items(xs, grows)]
                 if self.chance(0.3):
                     body = [f"if {self.test(1)}:", *[f"    {line}" for line in body]]
             self.env = before
             lines += [f"for {head}:", *[f"    {line}" for line in body]]
         x = self.target("float", None, "x")
         self.define(Var(x, "float"))
-        i, item = self.index(n), self.fresh("item")
+        i, item = self.position(n, grows), self.fresh("item")
         ends: list[Lines] = [
             [f"{x} = sum({xs.name})"],
             [f"{x} = {xs.name}[{i}] * {xs.name}[-1] + np.sum(np.array({xs.name}))"],
@@ -79,7 +88,7 @@ class Idioms(Simple):
             f"{ys} = [{', '.join(self.scalar(1) for _ in range(n))}]",
         ]
         if self.chance(0.6):
-            lines += self.items(Var(self.choice((xs, ys)), "list", (n,)))
+            lines += self.items(Var(self.choice((xs, ys)), "list", (n,)), grows=False)
         test = self.test(1)
         lines += self.choice(
             (
@@ -221,6 +230,66 @@ class Idioms(Simple):
         lines += [f"for {head}:", *[f"    {line}" for part in order for line in part]]
         return [*lines, f"{x} = {x} + 0.1 * {k} * {self.scalar(0)}"] if self.chance(0.5) else lines
 
+    def stmt_long(self) -> Lines | None:
+        """A loop of more trips than a growing tape has room for at first."""
+        if self.loops or self.deep():
+            return None
+        k, x, y = self.fresh("k"), self.target("float", None, "x"), self.fresh("y")
+        trips = self.rng.choice((65, 66, 70, 129))
+        first, second = self.tame(self.scalar(1)), self.tame(self.scalar(1))
+        lines = [f"{k} = 0", f"{x} = {first}", f"{y} = {second}"]
+        self.define(Var(x, "float"))
+        self.define(Var(y, "float"))
+        step = self.choice(
+            (
+                [f"{x} = np.sin({x}) + 0.5 * {y} * {y}", f"{y} = 0.5 * {y} * {x} + 0.25"],
+                [f"{x} = np.tanh({x} * {y} + 0.5)", f"{y} = np.sin({y}) * {x}"],
+                [f"{x}, {y} = {y} * np.cos({x}), np.sin({x}) + 0.25 * {y}"],
+                [
+                    f"if {x} < {y}:",
+                    f"    {x} = np.sin({x} * {x}) + 0.75",
+                    "else:",
+                    f"    {y} = np.tanh({y} * {x}) + 0.5",
+                ],
+            )
+        )
+        head = self.choice((f"while {k} < {trips}:", f"while abs({x}) < 1e3 and {k} < {trips}:"))
+        tail = self.choice(([], [], [f"if abs({y}) > 1e3:", "    break"]))
+        return [*lines, head, *[f"    {line}" for line in (f"{k} += 1", *step, *tail)]]
+
+    def stmt_sized(self) -> Lines | None:
+        """An array whose size is an argument: one entry may be broadcast."""
+        pool = [v for v in self.scalars("int") if v.value]
+        if not pool or self.loops or self.budget.depth:
+            return None
+        n = self.choice(pool)
+        size_ = n.value or 1
+        long = [v for v in self.arrays(lambda v: v.shape is not None and len(v.shape) == 1) if v.shape[0] >= size_]
+        wide = [v for v in self.arrays(lambda v: v.shape is not None and len(v.shape) == 2) if v.shape[0] >= size_]
+        name, second = self.fresh("part"), self.fresh("more")
+        options = [(f"np.ones({n.name}) * {self.scalar(1)}", (size_,))]
+        options += [(f"np.full(({n.name}, {m}), 1.0 * {self.scalar(1)})", (size_, m)) for m in self.dims if m]
+        options += [(f"{v.name}[:{n.name}] * {self.scalar(0)}", (size_,)) for v in long]
+        options += [(f"np.sin({v.name}[:{n.name}])", (size_, v.shape[1])) for v in wide if v.shape]
+        text, shape = self.choice(options)
+        if size(shape) > MAX_SIZE or 0 in shape:
+            return None
+        lines = [f"{name} = {text}"]
+        self.define_array(name, shape)
+        fitting = [
+            v for v in self.arrays(lambda v: bool(v.shape)) if broadcast(v.shape or (), shape) and v.name != name
+        ]
+        if fitting:
+            other = self.choice(fitting)
+            both = broadcast(other.shape or (), shape) or ()
+            if size(both) <= MAX_SIZE:
+                pair = [name, other.name]
+                self.rng.shuffle(pair)
+                operator = self.choice((" * ", " + ", " - "))
+                lines.append(f"{second} = {operator.join(pair)}")
+                self.define_array(second, both)
+        return lines
+
     def stmt_search(self) -> Lines | None:
         """A loop that ends early, and what its variable says afterwards."""
         head, trips, new = self.loop_range()
@@ -286,6 +355,34 @@ class Idioms(Simple):
             self.define_array(c, shape)
         return [*lines, f"for {i} in range({trips}):", *[f"    {line}" for line in [*step, *swap]]]
 
+    def stmt_turned(self) -> Lines | None:
+        """A loop over an array and another view of it: what one reads, the other may have written."""
+        array = self.written(lambda v: v.shape is not None and len(v.shape) == 1 and v.shape[0] > 1)
+        if array is None or self.deep():
+            return None
+        a, n, v, i = array.name, (array.shape or (2,))[0], self.fresh("turned"), self.fresh("i")
+        view, size_ = self.choice(
+            ((f"np.flip({a})", n), (f"{a}[::-1]", n), (f"{a}[1:]", n - 1), (f"{a}[::2]", (n + 1) // 2), (f"{a}[:]", n))
+        )
+        places = [
+            f"{v}[{i}]",
+            f"{v}[{size_ - 1} - {i}]",
+            f"{v}[-1 - {i}]",
+            f"{a}[{i}]",
+            f"{a}[{n - 1} - {i}]",
+            f"{a}[0]",
+        ]
+        read, other, write = self.choice(places), self.choice(places), self.choice(places)
+        self.define(Var(i, "int", high=size_ - 1))
+        with self.inside(size_, "for", (a, i)):
+            text = self.choice(
+                ("np.sin({0}) * {2}", "{0} * {1}", "{0} * {0} + 0.5 * {1}", "0.5 * {0} - {1} * {2}")
+            ).format(read, other, self.scalar(0))
+        del self.env[i]
+        self.define_array(v, (size_,))
+        head = self.choice((f"range({size_})", f"range({size_} - 1, -1, -1)"))
+        return [f"{v} = {view}", f"for {i} in {head}:", f"    {write} {self.choice(('=', '=', '+='))} {text}"]
+
     def stmt_exchange(self) -> Lines | None:
         """Rows, elements or parts of an array change places."""
         array = self.written(lambda v: bool(v.shape) and 0 not in (v.shape or ()))
@@ -304,5 +401,7 @@ class Idioms(Simple):
                 [f"{a}[1:] = {a}[:-1] * {self.scalar(0)}"],
                 [f"{a}[1:] += 0.5 * {a}[:-1]"],
                 [f"{t} = {a}[{i}]{copy} * {a}[{j}]", f"{a}[{i}] = {t}", f"{a}[{j}] += {t}"],
+                [f"{t} = {a}[{i}] + {self.scalar(1)}", f"{a}[{j}] = {self.scalar(1)}", f"{a}[{i}] = {t}"],
+                [f"{t} = {a}[{i}]{copy}", f"{a}[{j}] *= {self.scalar(0)}", f"{a}[{i}] = {t} + {self.scalar(1)}"],
             )
         )

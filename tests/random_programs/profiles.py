@@ -30,6 +30,9 @@ BASE: dict[str, float] = {
     "scalar_builtin": 0.7,
     "scalar_zero_d": 0.3,
     "scalar_modulo": 0.5,
+    "scalar_pole": 0.15,
+    "scalar_two_results": 0.3,
+    "scalar_statistic": 0.3,
     # arrays
     "array_variable": 7,
     "array_binary": 5,
@@ -43,6 +46,7 @@ BASE: dict[str, float] = {
     "array_matmul": 0.8,
     "array_whole": 0.3,
     "array_modulo": 0.3,
+    "array_pole": 0.2,
     # statements
     "stmt_assign": 6,
     "stmt_augment": 3,
@@ -72,6 +76,9 @@ BASE: dict[str, float] = {
     "stmt_search": 0.4,
     "stmt_buffers": 0.5,
     "stmt_exchange": 0.4,
+    "stmt_long": 0.15,
+    "stmt_turned": 0.4,
+    "stmt_sized": 0.8,
 }
 
 PROFILES: dict[str, dict[str, float]] = {
@@ -131,6 +138,7 @@ PROFILES: dict[str, dict[str, float]] = {
         "array_gather": 2,
         "layout": 0.6,
         "stmt_delayed": 2,
+        "stmt_turned": 3,
     },
     # integers, bools and their mixtures with floats
     "integers": {
@@ -161,6 +169,7 @@ PROFILES: dict[str, dict[str, float]] = {
         "stmt_recurrence": 4,
         "stmt_state": 3,
         "stmt_search": 3,
+        "stmt_turned": 2,
     },
     "calls": {
         "helpers": 1.0,
@@ -177,6 +186,8 @@ PROFILES: dict[str, dict[str, float]] = {
         "stmt_array_augment": 6,
         "array_reduce": 4,
         "array_where": 3,
+        "integer_param": 0.7,
+        "stmt_sized": 4,
         "array_binary": 8,
         "scalar_reduce": 4,
     },

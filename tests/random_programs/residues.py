@@ -170,6 +170,12 @@ class Residue:
         n = residue(other)
         return NotImplemented if n is None else Residue(n) % self
 
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
     def __neg__(self) -> Residue:
         return Residue(-self.n)
 

@@ -187,6 +187,30 @@ class Scalars(Scope):
             )
         )
 
+    def scalar_pole(self, depth: int) -> str:
+        """An infinite derivative, at the arguments that are whole numbers; some are masked."""
+        x = self.scalar(depth - 1)
+        return self.choice(
+            (
+                f"(1.0 * np.where({x} - np.rint({x}) != 0.0, np.sqrt(abs({x} - np.rint({x}))), 0.0))",
+                f"(0.0 * math.sqrt(abs({x} - round({x}))))",
+                f"(1.0 * np.where({x} - np.floor({x}) > 0.5, np.cbrt({x} - np.floor({x})), {x}))",
+                f"np.minimum(np.sqrt(abs({x} - np.rint({x}))), -1.0)",
+            )
+        )
+
+    def scalar_two_results(self, depth: int) -> str:
+        """One of the results of a function that has two."""
+        a, b = self.scalar(depth - 1), self.scalar(depth - 1)
+        function = self.choice(("divmod({}, {})", "np.divmod({}, {})", "np.modf({0} / {1})", "math.modf({0} / {1})"))
+        return f"({function.format(a, self.positive(b))}[{self.choice('01')}] * 0.5)"
+
+    def scalar_statistic(self, depth: int) -> str:
+        """Functions that are formulas of others."""
+        n = self.choice([n for n in self.dims if n] or [2])
+        name = self.choice(("median", "ptp", "trapezoid"))
+        return f"np.{name}({self.array((n,), depth - 1)})"
+
     def scalar_reduce(self, depth: int) -> str | None:
         shape = self.any_shape()
         text = self.array(shape, depth - 1)

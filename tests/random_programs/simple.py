@@ -237,6 +237,8 @@ class Simple(Arrays):
         options += [
             (f"{array.name}[{text}]", (n, *shape[1:])),
             (f"{array.name}[::-1]", shape),
+            (f"np.flip({array.name})", shape),
+            (f"np.flip({array.name}, 0)", shape),
             (f"{array.name}.T", shape[::-1]),
         ]
         if len(shape) > 1:
