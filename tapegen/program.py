@@ -404,8 +404,9 @@ def _called(built: Callable[..., Any], arguments: list[Any]) -> tuple[Any, ...]:
     if values is None:  # a function without computed results
         return ()
     values = values if isinstance(values, tuple) else (values,)
-    if any(isinstance(value, complex) for value in values):
-        raise Raised(ValueError("a negative number is raised to a fractional power, which is complex"))
+    for value in values:
+        if isinstance(value, complex):
+            raise Raised(ValueError("a negative number is raised to a fractional power, which is complex"))
     return values
 
 

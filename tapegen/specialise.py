@@ -240,7 +240,8 @@ class Specialisation:
     def _run(self, form: Form, leaves: list[Any]) -> tuple[Any, ...]:
         program = self.program
         params = program.lowered.function.params
-        written = [(k, leaf) for k, leaf in enumerate(leaves[: len(params)]) if params[k].name in program.mutated]
+        mutated = program.mutated
+        written = [(k, leaves[k]) for k, param in enumerate(params) if param.name in mutated] if mutated else []
         self._check_written(written, leaves[: len(params)])
         arrays = [leaf for _, leaf in written if isinstance(leaf, np.ndarray)]
         entry = [(leaf, leaf.copy()) for leaf in arrays if leaf.flags.writeable]
@@ -395,6 +396,7 @@ def _matched(template: Any, value: Any, value_bar: Any) -> Iterator[tuple[Any, A
 
 
 _PYTHON_NUMBERS: dict[str, type] = {"float64": float, "int64": int, "bool": bool}
+_NUMPY_NUMBERS: dict[str, type] = {np.dtype(kind).name: np.dtype(kind).type for kind in np.typecodes["All"][:-2]}
 
 
 def _as_type(value: Any, type_: Any) -> Any:
@@ -402,7 +404,7 @@ def _as_type(value: Any, type_: Any) -> Any:
     if isinstance(type_, Scalar):
         if type_.python:
             return _PYTHON_NUMBERS[type_.dtype](value)
-        return np.dtype(type_.dtype).type(value)
+        return _NUMPY_NUMBERS[type_.dtype](value)
     if isinstance(type_, Array) and not isinstance(value, np.ndarray):
         return np.asarray(value, type_.dtype)
     return value

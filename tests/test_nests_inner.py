@@ -173,3 +173,27 @@ def test_compiled() -> None:
     assert_same(VARIES, (R.random((9, 9)), R.random(20), 9))
     # numba's own bounds checks stay silent for the divisor that makes no index
     assert_same(AROUND, (R.random(6), R.random(6), 3), (R.random(6), R.random(6), -3))
+
+
+TWICE = """
+def f(x, n):
+    s = 0.0
+    for i in range(n):
+        v = x[i]
+        s = s + math.sin(v)*math.cos(v)
+        if v > 0.5:
+            v = v*3.0
+            s = s + math.sqrt(v) + math.sqrt(v)
+        s = s + math.sqrt(v)
+    return s
+"""
+
+
+def test_a_condition_is_looked_at_once() -> None:
+    args = (R.random(4) + 0.1, 4)
+    text = lowered_text(TWICE, *args)
+    assert text.count("math.isinf(v)") == 1
+    assert text.count("v < 0.0") == 2
+    wrong, infinite = args[0].copy(), args[0].copy()
+    wrong[2], infinite[1] = -1.0, np.inf
+    assert_same_text(TWICE, args, (wrong, 4), (infinite, 4))

@@ -143,8 +143,6 @@ def misfit_value_and_grad(
                 raise ValueError("math domain error")
             tmp_10 = math.cos(angle)
             tmp_10_tape[i, k] = tmp_10
-            if math.isinf(angle):
-                raise ValueError("math domain error")
             tmp_13 = math.sin(angle)
             tmp_13_tape[i, k] = tmp_13
             season += p_season[k, 0] * tmp_10 + p_season[k, 1] * tmp_13
@@ -172,8 +170,6 @@ def misfit_value_and_grad(
                 raise ValueError("math domain error")
             tmp_36 = math.cos(angle_1)
             tmp_36_tape[i, k_1] = tmp_36
-            if math.isinf(angle_1):
-                raise ValueError("math domain error")
             tmp_39 = math.sin(angle_1)
             tmp_39_tape[i, k_1] = tmp_39
             season_2 += p_season[k_1, 0] * tmp_36 + p_season[k_1, 1] * tmp_39
@@ -200,8 +196,6 @@ def misfit_value_and_grad(
                 raise ValueError("math domain error")
             tmp_62 = math.cos(angle_2)
             tmp_62_tape[i, k_2] = tmp_62
-            if math.isinf(angle_2):
-                raise ValueError("math domain error")
             tmp_65 = math.sin(angle_2)
             tmp_65_tape[i, k_2] = tmp_65
             season_4 += p_season[k_2, 0] * tmp_62 + p_season[k_2, 1] * tmp_65
@@ -227,8 +221,6 @@ def misfit_value_and_grad(
                 raise ValueError("math domain error")
             tmp_86 = math.cos(angle_3)
             tmp_86_tape[i, k_3] = tmp_86
-            if math.isinf(angle_3):
-                raise ValueError("math domain error")
             tmp_89 = math.sin(angle_3)
             tmp_89_tape[i, k_3] = tmp_89
             season_6 += p_season[k_3, 0] * tmp_86 + p_season[k_3, 1] * tmp_89

@@ -137,13 +137,13 @@ class Lowered:
 
     def holds(self, arguments: Mapping[str, Any]) -> bool:
         """Whether the program is right for these arguments (of the right types) and the captured values of now."""
-        if not all(guard.holds() for guard in self.guards):
+        if self.guards and not all(guard.holds() for guard in self.guards):
             return False
         for name, path, value in self.statics:
             found = _follow(arguments[name], path)
             if not same_static(found.shape if isinstance(found, np.ndarray) else found, value):
                 return False
-        if any(_follow(arguments[name], path) < 0 for name, path in self.not_negative):
+        if self.not_negative and any(_follow(arguments[name], path) < 0 for name, path in self.not_negative):
             return False
         for param in self.params:
             if param.getter is not None:

@@ -70,6 +70,8 @@ class Facts:
         What comparing sizes at run time has led to, by the forms that were compared.
     selected : dict
         What a mask selects: how many elements, and where; by its element at an index.
+    passed : set
+        Conditions of errors that have been looked at and do not hold.
     """
 
     forms: dict[Var, Affine] = field(default_factory=dict)
@@ -79,6 +81,7 @@ class Facts:
     nonzero: frozenset[Expr] = frozenset()
     broadcasts: dict[tuple[str, tuple[Affine, ...]], Any] = field(default_factory=dict)
     selected: dict[tuple[str, Expr], Any] = field(default_factory=dict)
+    passed: frozenset[Expr] = frozenset()
     mentioned: set[Var] = field(default_factory=set)
     _asking: list[Affine] = field(default_factory=list)
     _answers: dict[Affine, bool] = field(default_factory=dict)
@@ -92,6 +95,7 @@ class Facts:
             self.nonzero,
             dict(self.broadcasts),
             dict(self.selected),
+            self.passed,
             set(self.mentioned),
         )
 
@@ -108,6 +112,7 @@ class Facts:
             self.nonzero & other.nonzero,
             {key: found for key, found in self.broadcasts.items() if other.broadcasts.get(key) == found},
             {key: found for key, found in self.selected.items() if other.selected.get(key) == found},
+            self.passed & other.passed,
             self.mentioned | other.mentioned,
         )
 
@@ -134,6 +139,7 @@ class Facts:
             key: found for key, found in self.broadcasts.items() if not any(_mentions(f, gone) for f in key[1])
         }
         self.selected = {key: found for key, found in self.selected.items() if gone.isdisjoint(free_vars(key[1]))}
+        self.passed = frozenset(test for test in self.passed if gone.isdisjoint(free_vars(test)))
         self.mentioned -= gone
 
     def define(self, var: Var, value: Expr) -> None:
@@ -205,6 +211,15 @@ class Facts:
         """Remember what a mask selects."""
         self.selected[what, mask] = found
         self.mentioned |= free_vars(mask)
+
+    def has_passed(self, test: Expr) -> bool:
+        """Whether a condition has been found not to hold; if not, it will have been from here on."""
+        if test in self.passed:
+            return True
+        if not any(isinstance(part, Load) for part in subexpressions(test)):
+            self.passed |= {test}
+            self.mentioned |= free_vars(test)
+        return False
 
     def assume_equal(self, a: Affine, b: Affine) -> None:
         self.assume(a - b)

@@ -257,7 +257,9 @@ class Writer(ABC):
     # ---- checks ------------------------------------------------------------------------------------------------------
 
     def check(self, wrong: Expr, exception: type[BaseException], message: str) -> None:
-        """`if wrong: raise exception(message)`."""
+        """`if wrong: raise exception(message)`, unless that has been looked at already."""
+        if self.facts.has_passed(wrong):
+            return
         self.emit(If(wrong, (Raise(exception, (Const(message),), self.origin),), (), self.origin))
 
     def require(self, form: Affine, exception: type[BaseException], message: str) -> None:
