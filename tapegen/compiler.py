@@ -290,8 +290,8 @@ def _refuse_hidden_sharing(function: Function) -> None:
     for found in conflicts_of(function, of_routines=True):
         if (found.statement, found.stored, found.other) not in sure:
             raise AliasError(
-                f"'{found.stored.name}' is written here, and may share memory with '{found.other.name}': a function "
-                "that calls itself may have returned its argument",
+                "this writes into an argument or a result of a function that calls itself, and the result may be part "
+                "of the argument",
                 "Return a copy (return x.copy()), or copy before the store.",
                 found.statement.origin,
             )

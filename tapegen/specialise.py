@@ -254,7 +254,7 @@ class Specialisation:
             _put_back(entry)
             self._reraise(error)
             _put_back(entry)
-            if isinstance(error, OverflowError) and program.options.backend == "auto":
+            if isinstance(error, OverflowError | RecursionError) and program.options.backend == "auto":
                 warnings.warn(
                     f"{error}; the generated Python runs uncompiled",
                     PerformanceWarning,
@@ -262,7 +262,7 @@ class Specialisation:
                 )
                 try:
                     return program.interpret(program.function(form), leaves)
-                except Raised as again:  # tapes hold 64 bits
+                except Raised as again:  # tapes hold 64 bits, and the stack has an end
                     error = again.error
                     _put_back(entry)
             raise self._refusal(error) from error

@@ -308,13 +308,14 @@ def _lower(cx: Context, form: _Form, frame: Frame, values: Mapping[str, Any]) ->
     done = finish(cx, builder, [*results, *written], given, supply)
     final = [done.rename(resolved(cx, expr)) for expr in (*results, *written)]
     form.body = _Body(tuple(done.names[var] for var in given), done.body, tuple(final), supply, frame.parsed.span(node))
-    _refuse_lists(cx, frame, form.body)
+    names = {new: old for old, new in done.names.items()}
+    _refuse_surroundings(cx, frame, form.body, names)
     form.summary = _Summary(
         output,
         sources,
         tuple(_plain(expr.type) for expr in results),
         tuple(expr in cx.mixed for expr in results),
-        _written(cx, done.body, {new: old for old, new in done.names.items()}, params),
+        _written(cx, done.body, names, params),
         shares,
     )
     cx.routines.changed |= form.summary != before
@@ -423,8 +424,19 @@ def _stored(block: Block) -> Iterator[Var]:
                 yield from (arg for arg in args if isinstance(arg, Var) and isinstance(arg.type, Array))
 
 
-def _refuse_lists(cx: Context, frame: Frame, body: _Body) -> None:
-    if any(isinstance(var.type, ListOf) for var in _surroundings(body)):
+def _refuse_surroundings(cx: Context, frame: Frame, body: _Body, old: Mapping[Var, Var]) -> None:
+    """What is around a routine is passed to it, and it changes nothing that is passed."""
+    around = list(_surroundings(body))
+    stored = [old.get(array, array) for array in _stored(body.block)]
+    for var in around:
+        if isinstance(var.type, Array) and any(cx.may_overlap(array, var) for array in stored):
+            raise cx.refusal(
+                AliasError,
+                f"'{frame.name}' calls itself and may write into '{var.name.partition('#')[0]}', an array from "
+                "outside of it.",
+                "Make the array an argument.",
+            )
+    if any(isinstance(var.type, ListOf) for var in around):
         raise cx.refusal(
             NotDifferentiable,
             f"'{frame.name}' calls itself and uses a list that grows of the function around it.",
