@@ -49,7 +49,7 @@ def misfit_value_and_grad(
     predicted = np.empty((20, rows.size))
     result_tape = np.empty((20, 6, max(u0.shape[0] - 2, 0), max(u0.shape[1] - 2, 0)))
     for n in range(20):
-        for __1 in range(6):
+        for trip in range(6):
             result = (
                 u[2:, 1:-1]
                 + u[:-2, 1:-1]
@@ -57,7 +57,7 @@ def misfit_value_and_grad(
                 + u[1:-1, :-2]
                 - 4.0 * u[1:-1, 1:-1]
             )
-            result_tape[n, __1] = result
+            result_tape[n, trip] = result
             u[1:-1, 1:-1] += conductivity * result
         for s in range(rows.size):
             predicted[n, s] = u[rows[s], cols[s]]
@@ -85,7 +85,7 @@ def misfit_value_and_grad(
             t_11_bar = predicted_bar[n, s]
             predicted_bar[n, s] = 0.0
             u_bar[rows[s], cols[s]] += t_11_bar
-        for __1 in range(5, -1, -1):
+        for trip in range(5, -1, -1):
             # u[1:-1, 1:-1] += conductivity * curvature(u)
             t_10_bar = u_bar[1:-1, 1:-1].copy()
             # return u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 4.0 *
@@ -96,7 +96,7 @@ def misfit_value_and_grad(
             u_bar[1:-1, 2:] += result_bar
             u_bar[:-2, 1:-1] += result_bar
             u_bar[2:, 1:-1] += result_bar
-            conductivity_bar += np.sum(result_tape[n, __1] * t_10_bar)
+            conductivity_bar += np.sum(result_tape[n, trip] * t_10_bar)
     # u = u0.copy()
     u0_bar += u_bar
     return result_2, u0_bar, conductivity_bar

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import operator
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, assert_never
@@ -142,7 +143,7 @@ class _FunctionText:
     """The lines of one function."""
 
     def __init__(self, function: nodes.Function, module: _Module) -> None:
-        self.function = function
+        self.function = _with_named_counters(function, module.names)
         self.expressions = module.expressions
         self.names = module.names
         self.shorten = Shortener(lambda: module.names.fresh("part"), is_binary)
@@ -342,6 +343,27 @@ class _FunctionText:
             return
         results = [self._expression(value, indent, span) for value in values]
         self._simple(ast.Return(results[0] if len(results) == 1 else ast.Tuple(results)), indent, span)
+
+
+def _with_named_counters(function: nodes.Function, names: Namespace) -> nodes.Function:
+    """The user's `_` is `_` again in every loop that nobody asks for its trip."""
+    counters = {
+        stmt.target
+        for stmt in rewrite.statements(function.body)
+        if isinstance(stmt, nodes.For) and _UNNAMED.fullmatch(stmt.target.name)
+    }
+    if not counters:
+        return function
+    read = frozenset().union(*map(rewrite.reads, function.body))
+    given = {var: Var(names.fresh("trip") if var in read else "_", var.type) for var in sorted(counters, key=_name_of)}
+    return replace(function, body=rewrite.rename_block(function.body, given))
+
+
+_UNNAMED = re.compile(r"__\d+")  # what `NameSupply` makes of `_`
+
+
+def _name_of(var: Var) -> str:
+    return var.name
 
 
 # ---- what is asked about the program --------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ from tapegen.frontend.lower_shapes import known_shape
 from tapegen.frontend.lower_unknown import call_opaque
 from tapegen.frontend.lower_values import adopt, describe, expr_of, is_int, named, static, struct_of
 from tapegen.frontend.parse import parse_function
-from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, abstract_of, dict_of, tuple_of
+from tapegen.frontend.structure import UNKNOWN, Itself, Leaf, StaticValue, Struct, abstract_of, dict_of, tuple_of
 from tapegen.frontend.syntax import bound_names
 from tapegen.ir.nodes import Call, Tuple
 from tapegen.ir.protocols import mark_of
@@ -428,7 +428,7 @@ def _knowledge(cx: Context, value: Any) -> Any:
     content = struct_of(cx, value) if not isinstance(value, Captured) else None
     if content is not None:
         return (content.kind, content.keys, tuple(_knowledge(cx, child) for child in content.children))
-    return id(value)
+    return Itself(value)
 
 
 def _check_recursion(cx: Context, frame: Frame, identity: Any, values: Mapping[str, Any]) -> None:

@@ -266,6 +266,7 @@ class Context:
         self.merged_cells: dict[int, Cell] = {}
         self.copied: dict[int, str] = {}  # containers of which there is a copy that would not see a change, and why
         self.substitution: dict[Var, Expr] = {}
+        self.titles: dict[Var, str] = {}  # results of one call among several: the names that the user gives them
         self.definitions: dict[Var, Expr] = {}
         self.shapes: dict[Var, tuple[int, ...]] = {}
         self.samples: dict[Var, int] = {}  # integer arguments in the call at hand

@@ -42,7 +42,7 @@ def finish(
     for var in params:
         _name(var, supply, final)
     for var in _defined(closed):
-        _name(var, supply, final)
+        _name(var, supply, final, cx.titles.get(var))
     return Finished(rewrite.rename_block(closed, final), final)
 
 
@@ -250,7 +250,7 @@ def _defined(body: Block) -> Iterator[Var]:
         yield from rewrite.defines(stmt)
 
 
-def _name(var: Var, supply: NameSupply, final: dict[Var, Var]) -> None:
+def _name(var: Var, supply: NameSupply, final: dict[Var, Var], title: str | None = None) -> None:
     base, mark, _ = var.name.partition("#")
     if mark and var not in final:
-        final[var] = Var(supply.fresh(base), var.type)
+        final[var] = Var(supply.fresh(title or base), var.type)

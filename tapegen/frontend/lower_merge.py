@@ -30,7 +30,7 @@ from tapegen.frontend.lower_context import (
     is_number,
 )
 from tapegen.frontend.lower_values import expr_of, type_of, zero_of
-from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, same_static
+from tapegen.frontend.structure import UNKNOWN, Itself, Leaf, StaticValue, Struct, same_static
 from tapegen.ir import ops
 from tapegen.ir.nodes import Call, Const, Expr, Load, Var
 from tapegen.ir.text import type_text
@@ -157,7 +157,7 @@ class Merge:
             return (content.kind, content.cls, content.keys)
         if isinstance(content, RunList):
             return ("list", list)
-        return id(value)
+        return Itself(value)
 
     def _template(self, base: str, sides: Sequence[Side]) -> Any:
         first = sides[0][0]

@@ -37,7 +37,7 @@ from tapegen.frontend.lower_derivative import restored
 from tapegen.frontend.lower_finish import finish, resolved
 from tapegen.frontend.lower_flow import run_body
 from tapegen.frontend.lower_values import adopt, const_expr, export, expr_of, flat_result
-from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct
+from tapegen.frontend.structure import UNKNOWN, Itself, Leaf, StaticValue, Struct
 from tapegen.ir import build, rewrite
 from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import Assign, Block, Call, Effect, Expr, Function, Return, Routine, Store, Var
@@ -190,7 +190,9 @@ def _kind(cx: Context, value: Any, path: Path, fixed: set[Path]) -> Any:
         known = known_value(value)
         if path in fixed and known is not UNKNOWN:
             return StaticValue(known)
-        return value if isinstance(value, StaticValue) else id(value.value if isinstance(value, Captured) else value)
+        return (
+            value if isinstance(value, StaticValue) else Itself(value.value if isinstance(value, Captured) else value)
+        )
     expr = expr_of(cx, value)
     return _plain(expr.type), expr in cx.mixed
 

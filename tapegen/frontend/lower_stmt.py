@@ -86,6 +86,9 @@ def assign_target(cx: Context, target: gast.AST, value: Any) -> None:
     """`target = value`."""
     match target:
         case gast.Name():
+            expr = value.expr if isinstance(value, Leaf) else None
+            if isinstance(expr, Var) and cx.titles.get(expr) == TEMPORARY and target.id != "_":
+                cx.titles[expr] = target.id
             cx.state.vars[(cx.frame, target.id)] = named(cx, cx.frame, target.id, value)
         case gast.Tuple() | gast.List():
             _unpack(cx, target.elts, value)

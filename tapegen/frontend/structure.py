@@ -74,6 +74,19 @@ class StaticValue:
             return hash((type(self.value), id(self.value)))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Itself:
+    """A value as a key that is equal to that very value alone; it lives as long as the key."""
+
+    value: Any
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Itself) and other.value is self.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
 def same_static(a: Any, b: Any) -> bool:
     """Whether two compile-time values are interchangeable."""
     if a is b:

@@ -29,16 +29,16 @@ def at_top_value_and_grad(a, x, result_bar=1.0):
     for k in range(a.shape[0]):
         total += a[k]
     s = abs(-x) + t_3 + t_8 + total + x**3
-    t_14, t_15 = divmod(x * 7.0, 2.0)
+    q, r = divmod(x * 7.0, 2.0)
     n = int(x * 3.0) + a.shape[0] + round(x)
-    t_20 = float(n)
-    t_21 = x != 0.0
-    t_27 = x**x
-    result = s * n + t_15 * t_14 + t_20 * t_21 * x + round(x, 2) + t_27
+    t_18 = float(n)
+    t_19 = x != 0.0
+    t_25 = x**x
+    result = s * n + r * q + t_18 * t_19 * x + round(x, 2) + t_25
     # ---- backward sweep --------------------------------------------------
-    t_22 = t_20 * t_21
+    t_20 = t_18 * t_19
     # q, r = divmod(x * 7.0, 2.0)
-    t_15_bar = t_14 * result_bar
+    r_bar = q * result_bar
     # s = abs(-x) + min(x, a[0]) + max(x, a[0], a[1]) + sum(a) + pow(x, 3)
     s_bar = n * result_bar
     a_bar = np.zeros_like(a)
@@ -53,9 +53,9 @@ def at_top_value_and_grad(a, x, result_bar=1.0):
     t_2_bar = 0.0
     x_bar = (
         (result_bar * (x * np.power(x, x - (x != 0))) if result_bar != 0.0 else 0.0)
-        + (result_bar * (t_27 * np.log(x + (x == 0))) if result_bar != 0.0 else 0.0)
-        + t_22 * result_bar
-        + 7.0 * t_15_bar
+        + (result_bar * (t_25 * np.log(x + (x == 0))) if result_bar != 0.0 else 0.0)
+        + t_20 * result_bar
+        + 7.0 * r_bar
         + 3 * x**2 * s_bar
     )
     if t_2 > x:

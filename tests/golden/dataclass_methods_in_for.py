@@ -14,9 +14,9 @@ def in_for_value_and_grad(spring_stiffness, spring_rest, x, result_1_bar=1.0):
     v = np.zeros(2)
     x_1 = x
     t_1_tape = np.empty((4, x.shape[0]))
-    for __1 in range(4):
+    for trip in range(4):
         t_1 = x_1 - spring_rest
-        t_1_tape[__1] = t_1
+        t_1_tape[trip] = t_1
         v = v + 0.1 * (-spring_stiffness * t_1)
         x_1 = x_1 + 0.1 * v
     d = x_1 - spring_rest
@@ -29,14 +29,14 @@ def in_for_value_and_grad(spring_stiffness, spring_rest, x, result_1_bar=1.0):
     x_1_bar = d_bar.copy()
     spring_rest_bar = -d_bar
     v_bar = np.zeros_like(v)
-    for __1 in range(3, -1, -1):
+    for trip in range(3, -1, -1):
         # v = v + 0.1 * spring.force(x)
         v_1_bar = v_bar + 0.1 * x_1_bar
         # return -self.stiffness * (x - self.rest)
         result_bar = 0.1 * v_1_bar
         t_1_bar = -spring_stiffness * result_bar
         spring_rest_bar -= t_1_bar
-        spring_stiffness_bar -= np.sum(t_1_tape[__1] * result_bar)
+        spring_stiffness_bar -= np.sum(t_1_tape[trip] * result_bar)
         x_1_bar = x_1_bar + t_1_bar
         v_bar = v_1_bar.copy()
     # v = np.zeros(2)
