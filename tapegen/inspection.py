@@ -195,12 +195,22 @@ class Inspection:
         return self._texts.text(self._texts.primal).text
 
     @cached_property
-    def forward(self) -> str:
-        return self._texts.text(self._programs.record).text
+    def forward_source(self) -> PythonSource:
+        """The forward sweep with the way back to the user's lines."""
+        return self._texts.text(self._programs.record)
 
     @cached_property
+    def backward_source(self) -> PythonSource:
+        """The backward sweep with the way back to the user's lines."""
+        return self._texts.text(self._programs.pullback)
+
+    @property
+    def forward(self) -> str:
+        return self.forward_source.text
+
+    @property
     def backward(self) -> str:
-        return self._texts.text(self._programs.pullback).text
+        return self.backward_source.text
 
     @cached_property
     def joint(self) -> str:

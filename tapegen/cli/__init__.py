@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
-from tapegen.cli import build, cache, rules, show, write
+from tapegen.cli import build, cache, check, explain, rules, show, write
 from tapegen.errors import TapegenError
+from tapegen.written import printable
 
-_COMMANDS = (show, write, build, rules, cache)
+_COMMANDS = (show, write, build, check, explain, rules, cache)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -28,4 +30,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # `tapegen show ... | head`
         sys.stderr.close()
         return 0
+    except Exception as error:
+        if os.environ.get("TAPEGEN_TRACEBACK"):
+            raise
+        print(f"{type(error).__name__}: {printable(str(error))}", file=sys.stderr)
+        print(
+            "This is not meant to happen; TAPEGEN_TRACEBACK=1 in the environment shows where it does.", file=sys.stderr
+        )
+        return 1
     return done

@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
         raise BadArgument(
             f"{printable(str(path))} exists, and tapegen did not write it.", "Give another file, or remove it first."
         )
-    _replace(path, text)
+    replace_file(path, text)
     return 0
 
 
@@ -116,7 +116,7 @@ def _compare(path: Path, old: str | None, text: str) -> int:
     return 1
 
 
-def _replace(path: Path, text: str) -> None:
+def replace_file(path: Path, text: str) -> None:
     """The whole text, or the old one: a reader never sees half of it."""
     try:
         handle, temporary = tempfile.mkstemp(prefix=".tapegen-", suffix=".py", dir=path.parent)

@@ -1,0 +1,47 @@
+"""`tapegen explain`: what is active, what is recorded, why, and how many bytes."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from tapegen.cli.page import page
+from tapegen.cli.signature import signature_of
+from tapegen.cli.target import check_arguments, load_function
+from tapegen.cli.write import replace_file
+
+EXAMPLES = """\
+examples:
+  python -m tapegen explain heat.py::march --args "f8[:], f8, f8" --wrt u0,k
+  python -m tapegen explain heat.py::march --args "f8[:], f8, f8" --html march.html
+"""
+
+
+def add_parser(commands: argparse._SubParsersAction) -> None:
+    """The arguments of the command."""
+    parser = commands.add_parser(
+        "explain",
+        help="say what is active, what is recorded, why, and how many bytes",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("target", metavar="FILE::FUNCTION")
+    parser.add_argument("--args", default="", metavar="TYPES", help='argument types ("f8[:], f8, n=3")')
+    parser.add_argument("--wrt", help="arguments to differentiate with respect to (names or positions)")
+    parser.add_argument("--size", type=int, default=100, help="the size of every axis, for bytes (default: 100)")
+    parser.add_argument("--html", metavar="FILE", help="write a page with the code side by side")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the report, or write the page."""
+    function = load_function(options.target, options.wrt)
+    signature = signature_of(options.args, size=options.size)
+    check_arguments(function, signature)
+    call = function._specialise(signature.args, signature.kwargs)
+    inspection = call.inspect()
+    if options.html is None:
+        print(inspection.report)
+    else:
+        replace_file(Path(options.html), page(inspection, call.program.lowered.sources))
+    return 0
