@@ -270,7 +270,8 @@ def _prepared(
     varied = activity_of(lowered, wrt, results).varied
     expanded = replace(lowered, body=(*expand(tuple(body), varied, names), last))
     accumulating = replace(expanded, body=accumulations(expanded.body, effects_of(expanded)))
-    merges = {var for var, assigns in scopes_of(lowered).assigns.items() if len(assigns) > 1}
+    # formulas have loops of their own
+    merges = {var for var, assigns in scopes_of(accumulating).assigns.items() if len(assigns) > 1}
     split = replace(accumulating, body=split_merges(accumulating.body, merges, names))
     expanded = replace(split, body=share_loads(split.body, effects_of(split), user_names, merges))
     expanded = replace(expanded, body=hoist(expanded, merges))

@@ -296,7 +296,7 @@ def _differences(func: Callable[[Any], Any], value: Any, leaf: int) -> np.ndarra
 
 
 def _assert_close(got: Any, expected: Any, rtol: float, what: str) -> None:
-    got, expected = np.asarray(got), np.asarray(expected)
+    got, expected = np.asarray(got) * 1, np.asarray(expected) * 1  # truth values are no numbers to subtract
     scale = 1.0 + float(np.max(np.abs(expected), initial=0.0))
     error = float(np.max(np.abs(got - expected), initial=0.0))
     assert error <= rtol * scale, f"{what}: error {error:.2e}\ngot\n{got}\nexpected\n{expected}"

@@ -186,6 +186,29 @@ def test_what_cannot_be_compiled_says_so_once() -> None:
         tg.differentiable(uses_hidden, backend="numba").grad(3.0)
 
 
+def eighth_root(x: Any) -> Any:
+    return x**0.125
+
+
+def with_roots(x: Any) -> float:
+    return (eighth_root(x) * x).sum()
+
+
+@both
+def test_a_formula_with_a_loop_of_its_own(backend: str) -> None:
+    """In the backward sweep the name that the loop carries means the value before the trip, the result has its own."""
+
+    @tg.expands(eighth_root, domain=[(0.5, 2.0)])
+    def formula(x):
+        root = x
+        for _ in range(3):
+            root = np.sqrt(root)
+        return root
+
+    tg.check_rule(eighth_root)
+    tg.check_grads(with_roots, np.array([0.7, 1.9]), order=2, modes=("forward", "reverse"), backend=backend)
+
+
 # ---- wrong rules -----------------------------------------------------------------------------------------------------
 
 

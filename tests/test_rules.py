@@ -19,10 +19,22 @@ from tapegen.rules import all_rules, expands, fixed, linear, partials, pullback,
 from tapegen.rules.helpers import is_compile_time
 from tapegen.rules.surgery import SURGERY
 from tapegen.testing import check_rule
-from tests.rule_cases import EXACT, HARD_POINTS, SPECIAL_COTANGENTS, SPECIAL_POINTS, STACKED, VARIANTS, call, values
+from tests.rule_cases import (
+    EXACT,
+    HARD_POINTS,
+    SIMPLEX,
+    SPECIAL_COTANGENTS,
+    SPECIAL_POINTS,
+    STACKED,
+    VARIANTS,
+    call,
+    values,
+)
 
 # what changes derivatives on purpose agrees with no difference: tests/test_surgery.py
-ACTIVE = [rule for rule in all_rules() if rule.kind != "inactive" and rule.func not in SURGERY]
+ACTIVE = [
+    rule for rule in all_rules() if rule.kind != "inactive" and rule.func not in SURGERY and rule.func not in SIMPLEX
+]
 
 
 def name_of(func: Callable) -> str:
@@ -31,9 +43,11 @@ def name_of(func: Callable) -> str:
 
 
 @pytest.mark.filterwarnings("ignore:.row_stack. alias:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:logm result may be inaccurate")  # of float32
 @pytest.mark.parametrize("rule", ACTIVE, ids=lambda rule: name_of(rule.func))
 def test_rule(rule: registry.Rule) -> None:
-    check_rule(rule.func)
+    if rule.domain is not None or rule.shapes is not None or rule.func not in VARIANTS:
+        check_rule(rule.func)
     check_rule(rule.func, cases=VARIANTS.get(rule.func, []))
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tapegen.rules.reading import values_read
-from tapegen.rules.registry import Rule, all_rules
+from tapegen.rules.registry import Rule, all_rules, awaited
 from tapegen.rules.surgery import SURGERY
 
 _KINDS = {
@@ -39,7 +39,8 @@ def run(options: argparse.Namespace) -> int:
 
 def table() -> str:
     """All rules as Markdown, area by area."""
-    importlib.import_module("scipy.special")  # its rules are registered once it is there
+    for module in awaited():  # their rules are registered once they are there
+        importlib.import_module(module)
     areas: dict[str, list[Rule]] = {}
     for rule in all_rules():
         areas.setdefault(_area(rule), []).append(rule)
@@ -74,8 +75,13 @@ def _name(rule: Rule) -> str:
         return f"tg.{name}"
     if module.startswith("tapegen"):
         return {"transpose_view": "x.T"}.get(name, name)
-    if module.startswith("scipy.special"):
-        return f"scipy.special.{name}"
+    if module.startswith("scipy."):
+        package = ".".join(module.split(".")[:2])
+        owner = getattr(rule.func, "__self__", None)
+        if owner is None:
+            return f"{package}.{name}"
+        found = next(key for key, value in vars(importlib.import_module(package)).items() if value is owner)
+        return f"{package}.{found}.{name}"
     if module in ("_operator", operator.__name__):
         return f"operator.{name}"
     module = module.removeprefix("builtins").replace("numpy", "np")

@@ -45,7 +45,7 @@ _POSITIONAL: dict[Any, tuple[str, ...]] = {
 SECOND_NAMES: dict[Any, dict[str, str]] = {np.clip: {"min": "a_min", "max": "a_max"}}
 """Second names of parameters."""
 _SEQUENCES = frozenset(
-    {"arrays", "tup", "object", "xi", "shape", "new_shape", "reps", "choicelist", "condlist", "choices"}
+    {"arrays", "tup", "object", "xi", "shape", "new_shape", "reps", "choicelist", "condlist", "choices", "l_and_u"}
 )
 """Parameters that take a sequence as a sequence; a list anywhere else becomes an array."""
 _KEPT = (

@@ -11,10 +11,9 @@ from tapegen.errors import NotDifferentiable, TapegenError
 from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_emit import arg_type, call_type, emit_call
 from tapegen.frontend.lower_numpy import is_library
-from tapegen.frontend.lower_unknown import any_size
 from tapegen.frontend.lower_values import struct_of
 from tapegen.frontend.structure import leaf_type
-from tapegen.frontend.typing import is_self_contained
+from tapegen.frontend.typing import any_size, is_self_contained
 from tapegen.ir.text import callable_text
 from tapegen.ir.types import Array, Scalar, TupleOf
 from tapegen.rules.registry import Rule, plain, rule_of

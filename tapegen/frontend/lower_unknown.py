@@ -18,9 +18,9 @@ from tapegen.frontend.lower_context import Context, NeedsStatic, known_value
 from tapegen.frontend.lower_emit import arg_type, call_type, emit_call
 from tapegen.frontend.lower_values import expr_of, is_int, struct_of
 from tapegen.frontend.structure import UNKNOWN, Leaf, Struct
-from tapegen.frontend.typing import is_self_contained
+from tapegen.frontend.typing import any_size, is_self_contained
 from tapegen.ir.text import callable_text
-from tapegen.ir.types import Array, Scalar, TupleOf, Type
+from tapegen.ir.types import Array, Scalar, TupleOf
 
 _OTHER_EACH_TIME = frozenset(
     {"time", "random", "secrets", "os", "posix", "uuid", "io", "builtins", "threading", "_random"}
@@ -46,15 +46,6 @@ def call_unknown(
             "Write it with functions that have a rule.",
         )
     return emit_call(cx, func, args, kwargs, hint, any_size(type_))
-
-
-def any_size(type_: Type) -> Type:
-    """Sizes and layouts may depend on values, so those of prototypes say nothing."""
-    if isinstance(type_, TupleOf):
-        return TupleOf(tuple(map(any_size, type_.items)))
-    if isinstance(type_, Array):
-        return replace(type_, unit=(), layout="A" if type_.rank > 1 else type_.layout)
-    return type_
 
 
 def call_opaque(cx: Context, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

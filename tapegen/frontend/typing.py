@@ -79,8 +79,24 @@ def _infer(func: Callable[..., Any], args: tuple[ArgType, ...], kwargs: dict[str
             first = first or error
             continue
         return _refine(func, args, kwargs, trial, value, type_)
+    for trial in _TRIALS[:4]:  # a diagonal and the one beside it
+        try:
+            sizes = [(trial[0], trial[1], trial[2] - k) for k in range(len(args))]
+            given = tuple(StaticValue(_prototype(arg, size, True)) for arg, size in zip(args, sizes, strict=True))
+            return any_size(_type_of(_run(func, given, kwargs, trial, strided=True)))
+        except Exception:
+            continue
     assert first is not None
     raise NoResultType(first)
+
+
+def any_size(type_: Type) -> Type:
+    """Sizes and layouts may depend on values, so those of prototypes say nothing."""
+    if isinstance(type_, TupleOf):
+        return TupleOf(tuple(map(any_size, type_.items)))
+    if isinstance(type_, Array):
+        return replace(type_, unit=(), layout="A" if type_.rank > 1 else type_.layout)
+    return type_
 
 
 def is_self_contained(

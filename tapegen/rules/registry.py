@@ -89,7 +89,17 @@ _RULES: dict[Any, Rule] = {}
 _REFUSED: dict[Any, Refusal] = {}
 
 #: Rules of modules that are slow to import are loaded once the module is: nobody else can hold its functions.
-_AWAITED = {"scipy.special": ("tapegen.rules.scipy_special", "tapegen.rules.scipy_gamma")}
+_AWAITED = {
+    "scipy.special": ("tapegen.rules.scipy_special", "tapegen.rules.scipy_gamma"),
+    "scipy.stats": ("tapegen.rules.scipy_stats",),
+    "scipy.linalg": ("tapegen.rules.scipy_linalg",),
+    "scipy.integrate": ("tapegen.rules.scipy_integrate",),
+}
+
+
+def awaited() -> tuple[str, ...]:
+    """The modules whose rules are not there yet."""
+    return tuple(_AWAITED)
 
 
 def _load_awaited() -> bool:

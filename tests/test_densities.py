@@ -1,0 +1,72 @@
+"""Densities of scipy.stats in programs, compiled and not; probabilities that sum to 1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import tapegen as tg
+from tests.bad_inputs import both
+
+X = np.array([0.3, 0.9, 1.7])
+COUNTS = np.array([1, 0, 3])
+LISTED = """beta cauchy chi2 expon gamma gennorm gumbel_l gumbel_r laplace logistic norm pareto t truncnorm uniform
+vonmises wrapcauchy dirichlet multivariate_normal"""
+DISCRETE = "bernoulli betabinom binom geom multinomial nbinom poisson"
+
+
+def test_every_listed_family_has_a_log_density() -> None:
+    from tapegen.rules import rule_of
+
+    names = [(name, "logpdf") for name in LISTED.split()] + [(name, "logpmf") for name in DISCRETE.split()]
+    assert len(names) == 26
+    missing = [name for name, method in names if rule_of(getattr(getattr(stats, name), method)) is None]
+    assert not missing
+
+
+def likelihood(mu: float, sigma: float, df: float, x: np.ndarray) -> float:
+    total = stats.norm.logpdf(x, loc=mu, scale=sigma).sum() + stats.t.logpdf(x[0], df, mu)
+    for value in x:
+        total += stats.gamma.logpdf(value, df, scale=sigma) + stats.gumbel_r.cdf(value)
+    return total + stats.poisson.logpmf(3, sigma) + stats.norm.logpdf(-x[0])
+
+
+@both
+def test_in_a_program(backend: str) -> None:
+    args = (0.2, 1.3, 2.5, X)
+    derived = tg.differentiable(likelihood, wrt=(0, 1, 2, 3), backend=backend)
+    assert derived(*args) == pytest.approx(likelihood(*args), rel=1e-14)
+    tg.check_grads(likelihood, *args, modes=("forward", "reverse"), backend=backend)
+
+
+def outside(x: np.ndarray) -> float:
+    density = stats.expon.logpdf(x)
+    return np.where(x > 0.0, density, 0.0).sum()
+
+
+@both
+def test_outside_of_the_support(backend: str) -> None:
+    x = np.array([-1.0, 0.5])
+    np.testing.assert_array_equal(tg.grad(outside, backend=backend)(x), [0.0, -1.0])
+
+
+def with_sum_one(logits: np.ndarray) -> Any:
+    share = np.exp(logits)
+    return share / share.sum()
+
+
+def multinomial(logits: np.ndarray) -> float:
+    return stats.multinomial.logpmf(COUNTS, 4, with_sum_one(logits))
+
+
+def dirichlet(logits: np.ndarray, alpha: np.ndarray) -> float:
+    return stats.dirichlet.logpdf(with_sum_one(logits), alpha)
+
+
+def test_probabilities_that_sum_to_one() -> None:
+    logits = np.array([0.3, -0.4, 0.1])
+    tg.check_grads(multinomial, logits, order=2, modes=("forward", "reverse"), backend="python")
+    tg.check_grads(dirichlet, logits, X, modes=("forward", "reverse"), backend="python")
