@@ -174,7 +174,7 @@ def _call_static(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
         return _run_now(cx, func, args, kwargs)
     own = own_rule(func)
     if own is not None:
-        return call_own(cx, func, own, args, kwargs, hint, _read_by)
+        return call_own(cx, func, own, args, kwargs, hint, functools.partial(_read_by, cx))
     rule = rule_of(func)
     if rule is not None and rule.written:
         assert isinstance(rule.body, FunctionType)
@@ -212,12 +212,13 @@ def _call_static(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
     return inline_function(cx, function, [*given, *args], {**keywords, **kwargs})
 
 
-def _read_by(func: FunctionType, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Context:
+def _read_by(outer: Context, func: FunctionType, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Context:
     """The context after a function has been lowered apart: what it has read of its globals."""
     cx = Context()
     cx.call = call_value
+    cx.recursion, cx.routines = type(outer.recursion)(), type(outer.routines)()
     cx.frame = function_frame(cx, func)
-    with contextlib.suppress(PathEnds, NeedsStatic):
+    with contextlib.suppress(PathEnds, NeedsStatic, Again):
         inline_function(cx, func, args, kwargs)
     return cx
 
