@@ -69,9 +69,10 @@ def test_g96_nested_blocks(backend: str) -> None:
     right(nested(9), 0.3, 1, backend=backend)
 
 
-def test_g96_as_deep_as_python_allows() -> None:
+@pytest.mark.parametrize("backend", ["python", pytest.param("numba", marks=pytest.mark.compiled)])
+def test_g96_as_deep_as_python_allows(backend: str) -> None:
     func = nested(36)  # with 18 loops; CPython takes 20
-    right(func, 0.3, 1, backend="python")
+    right(func, 0.3, 1, backend=backend)
 
 
 @pytest.mark.parametrize("lines", [250, 1000])
