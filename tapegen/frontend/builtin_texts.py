@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 import tapegen.rules
+from tapegen.frontend import ufunc_texts
 
 _RULES = str(Path(tapegen.rules.__file__).parent)
 
 
 def is_own(file: str) -> bool:
     """Whether a text is one of tapegen's own: of a builtin, or of a rule."""
-    return file == __file__ or file.startswith(_RULES)
+    return file in (__file__, ufunc_texts.__file__) or file.startswith(_RULES)
 
 
 def sum_of(items: Any, start: Any = 0) -> Any:

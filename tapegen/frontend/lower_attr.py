@@ -11,7 +11,7 @@ import gast
 import numpy as np
 
 from tapegen.errors import NotDifferentiable
-from tapegen.frontend import builtin_texts
+from tapegen.frontend import builtin_texts, ufunc_texts
 from tapegen.frontend.lower_call import call_value, has_method, method
 from tapegen.frontend.lower_capture import capture, captured_child, is_fixed_module
 from tapegen.frontend.lower_choice import split
@@ -122,11 +122,18 @@ _FUNCTIONS: dict[str, Any] = {
     name: getattr(np, name)
     for name in (
         "sum mean std var prod min max argmin argmax argsort argpartition cumsum cumprod any all trace squeeze clip "
-        "round conjugate diagonal dot repeat take nonzero ptp searchsorted copy ravel swapaxes compress choose "
-        "partition"
+        "round conjugate diagonal dot repeat take nonzero ptp searchsorted copy ravel swapaxes choose put"
     ).split()
     if hasattr(np, name)
 } | {"conj": np.conjugate}
+
+
+_OF_MEMORY = {
+    "flat": "'flat' of an array that may not be contiguous is not followed.",
+    "strides": "'strides' say how an array lies in memory, which derivatives do not follow.",
+    "base": "'base' says who owns the memory of an array, which derivatives do not follow.",
+    "resize": "'resize' changes the size of an array in place, which derivatives do not follow.",
+}
 
 
 def _number_attribute(cx: Context, owner: Any, name: str, hint: str | None) -> Any:
@@ -178,6 +185,13 @@ def _array_attribute(cx: Context, owner: Any, type_: Array, name: str, hint: str
             return call_library(cx, np.matrix_transpose, [owner], {}, hint)
         case "dtype":
             return StaticValue(np.dtype(type_.dtype))
+        case "nbytes":
+            size = attribute(cx, owner, "size")
+            return emit_call(cx, operator.mul, (size, StaticValue(np.dtype(type_.dtype).itemsize)))
+        case "flat" if type_.layout == "C":
+            return call_library(cx, np.ravel, [owner], {}, hint)
+        case "flat" | "strides" | "base" | "resize":
+            raise cx.refusal(NotDifferentiable, _OF_MEMORY[name], "Use np.ravel, np.reshape, or indices.")
         case "itemsize":
             return StaticValue(np.dtype(type_.dtype).itemsize)
         case "real":
@@ -259,6 +273,35 @@ def _sort(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None
     ordered = call_library(cx, np.sort, args, kwargs)
     store_place(cx, Place(args[0], []), ordered)
     return StaticValue(None)
+
+
+@method("array", "compress")
+def _compress(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+    owner, condition, *axis = args
+    return call_value(cx, StaticValue(np.compress), [condition, owner, *axis], kwargs, hint)
+
+
+@method("array", "partition")
+def _partition(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+    store_place(cx, Place(args[0], []), call_library(cx, np.partition, args, kwargs))
+    return StaticValue(None)
+
+
+@method("array", "view")
+def _view(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+    if len(args) > 1 or kwargs:
+        raise cx.refusal(
+            NotDifferentiable, "'view' takes the bytes of numbers for others, which has no derivative.", "Use astype."
+        )
+    return args[0]
+
+
+@method("array", "tolist")
+def _tolist(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+    type_ = type_of(args[0])
+    if not isinstance(type_, Array) or type_.rank != 1 or type_.dtype != "float64":
+        raise cx.refusal(NotDifferentiable, "'tolist' is for vectors of float64 here.", "Index the array.")
+    return cx.call(cx, StaticValue(ufunc_texts.listed), args, {})
 
 
 @method("array", "item")

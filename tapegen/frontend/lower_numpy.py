@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tapegen.errors import MissingRule, NotDifferentiable
+from tapegen.frontend import ufunc_texts
 from tapegen.frontend.lower_context import Captured, Context, Ref, known_value
 from tapegen.frontend.lower_emit import emit_call
 from tapegen.frontend.lower_index import Place, store_place
@@ -71,8 +72,18 @@ def call_library(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
         return _ufunc_method(cx, owner, func.__name__, args, kwargs, hint)
     _refuse_random(cx, func, owner)
     where = kwargs.pop("where", None)
-    if where is not None and known_value(where) is not True:
-        raise cx.refusal(NotDifferentiable, "the argument 'where=' of a ufunc is not supported.", "Use np.where(...).")
+    if where is not None and known_value(where) is True:
+        where = None
+    initial = kwargs.pop("initial", None)
+    if where is not None and isinstance(func, np.ufunc):
+        return _partly(cx, func, args, kwargs, where, hint)
+    if where is not None or initial is not None:
+        return _some(cx, func, args, kwargs, where, initial, hint)
+    if isinstance(func, np.ufunc):
+        kwargs.pop("casting", None)
+        if "dtype" in kwargs:
+            dtype = kwargs.pop("dtype")
+            args = [*(_converted(cx, arg, dtype) for arg in args[: func.nin]), *args[func.nin :]]
     if isinstance(func, np.ufunc) and len(args) > func.nin:
         kwargs["out"] = args.pop()
     out = kwargs.pop("out", None)
@@ -170,13 +181,101 @@ def _ufunc_method(
             kwargs["axis"] = StaticValue(0)  # a ufunc reduces the first axis, its function all of them
         return call_library(cx, table[ufunc], args, kwargs, hint)
     if name == "outer" and len(args) == 2 and not kwargs:
-        a, b = args
+        a, b = (_as_array(cx, arg) for arg in args)
         rank = getattr(type_of(b), "rank", 0)
         for _ in range(rank):
             a = emit_call(cx, np.expand_dims, (a, StaticValue(-1)))
         return call_library(cx, ufunc, [a, b], {}, hint)
-    raise cx.refusal(
-        MissingRule,
-        f"np.{ufunc.__name__}.{name} has no derivative rule.",
-        "Write it as a loop, or with np.sum, np.cumsum.",
-    )
+    written: Any = {"accumulate": ufunc_texts.scanned, "reduce": ufunc_texts.folded}.get(name)
+    first: Any = StaticValue(ufunc)
+    if name == "reduceat" and ufunc in _REDUCTIONS:
+        first, written = StaticValue(_REDUCTIONS[ufunc]), ufunc_texts.reduced_between
+        args = [args[0], _as_array(cx, args[1]), *args[2:]]
+    elif name == "at":
+        written = ufunc_texts.each_at if ufunc.nin == 2 else ufunc_texts.each_changed_at
+        args = [args[0], *(_as_array(cx, arg) for arg in args[1:])]
+    if written is None or not kwargs.keys() <= {"axis", "keepdims"} or ufunc.nout > 1:
+        raise cx.refusal(
+            MissingRule,
+            f"np.{ufunc.__name__}.{name} has no derivative rule{' with these keywords' if written else ''}.",
+            "Write it as a loop, or with np.sum, np.cumsum.",
+        )
+    return cx.call(cx, StaticValue(written), (first, *args), kwargs)
+
+
+def _as_array(cx: Context, value: Any) -> Any:
+    return value if type_of(value) is not None else emit_call(cx, np.array, (value,))
+
+
+# ---- keywords: where, initial, dtype -------------------------------------------------------------------------------
+
+_IDENTITIES: dict[Any, Any] = {np.sum: 0.0, np.prod: 1.0, np.any: False, np.all: True}
+_JOINED: dict[Any, Any] = {
+    np.sum: np.add,
+    np.prod: np.multiply,
+    np.max: np.maximum,
+    np.min: np.minimum,
+    np.amax: np.maximum,
+    np.amin: np.minimum,
+}
+_AVERAGES: dict[Any, Any] = {
+    np.mean: ufunc_texts.mean_where,
+    np.var: ufunc_texts.var_where,
+    np.std: ufunc_texts.std_where,
+}
+
+
+def _partly(cx: Context, func: np.ufunc, args: list[Any], kwargs: dict[str, Any], where: Any, hint: str | None) -> Any:
+    """`np.sqrt(x, where=..., out=y)`: elsewhere the array keeps what it holds."""
+    if len(args) > func.nin:
+        kwargs["out"] = args.pop()
+    out = kwargs.pop("out", None)
+    if not isinstance(out, Leaf) or not isinstance(out.type, Array):
+        raise cx.refusal(
+            NotDifferentiable,
+            f"the result of {callable_text(func)} holds anything where 'where=' is false.",
+            "Pass out= as well, or use np.where(...).",
+        )
+    value = call_library(cx, func, args, kwargs)
+    store_place(cx, Place(out, []), call_library(cx, np.where, [where, value, out], {}))
+    return out
+
+
+def _some(
+    cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any], where: Any, initial: Any, hint: str | None
+) -> Any:
+    """A reduction of the elements where a mask holds, from an initial value on."""
+    if where is not None and func in _AVERAGES and initial is None:
+        named = dict(zip(("a", "axis"), args, strict=False)) | kwargs
+        if named.keys() <= {"a", "axis", "ddof", "keepdims"}:
+            return cx.call(cx, StaticValue(_AVERAGES[func]), (), {**named, "where": where})
+    instead = StaticValue(_IDENTITIES[func]) if func in _IDENTITIES else initial
+    if (
+        (func not in _JOINED and func not in _IDENTITIES)
+        or instead is None
+        or (initial is not None and func not in _JOINED)
+    ):
+        keyword = "initial" if where is None else "where"
+        raise cx.refusal(
+            NotDifferentiable, f"'{keyword}=' of {callable_text(func)} is not supported here.", "Use np.where(...)."
+        )
+    out = kwargs.pop("out", None)
+    if where is not None:
+        args = [call_library(cx, np.where, [where, args[0], instead], {}), *args[1:]]
+    result = call_library(cx, func, args, kwargs, None if initial is not None else hint)
+    if initial is not None:
+        result = call_library(cx, _JOINED[func], [result, initial], {}, hint)
+    if out is None or known_value(out) is None:
+        return result
+    store_place(cx, Place(out, []), result)
+    return out
+
+
+def _converted(cx: Context, value: Any, dtype: Any) -> Any:
+    """An operand in the dtype that a ufunc is told to compute in."""
+    known = static(cx, dtype, "the dtype")
+    if known is None:
+        return value
+    if isinstance(value, Leaf) and isinstance(value.type, Array):
+        return call_library(cx, np.astype, [value, StaticValue(np.dtype(known).type)], {})
+    return cx.call(cx, StaticValue(np.dtype(known).type), (value,), {})

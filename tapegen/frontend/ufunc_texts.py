@@ -1,0 +1,83 @@
+"""What methods and keywords of NumPy's functions do, as Python that is written out in their place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def folded(ufunc: Any, a: Any, axis: Any = 0, keepdims: bool = False) -> Any:
+    """`ufunc.reduce(a, axis)`: the function applied from the first row to the last."""
+    rows = np.moveaxis(a, axis, 0)
+    total = np.copy(rows[0])
+    for k in range(1, np.shape(rows)[0]):
+        total = ufunc(total, rows[k])
+    return np.expand_dims(total, axis) if keepdims else total
+
+
+def scanned(ufunc: Any, a: Any, axis: Any = 0) -> Any:
+    """`ufunc.accumulate(a, axis)`."""
+    rows = np.moveaxis(np.copy(a), axis, 0)
+    for k in range(1, np.shape(rows)[0]):
+        rows[k] = ufunc(rows[k - 1], rows[k])
+    return np.moveaxis(rows, 0, axis)
+
+
+def reduced_between(reduction: Any, a: Any, indices: Any, axis: Any = 0) -> Any:
+    """`ufunc.reduceat(a, indices, axis)`: each from its index up to the next one, or its own row alone."""
+    rows = np.moveaxis(a, axis, 0)
+    count = np.size(indices)
+    out = np.zeros((count,) + np.shape(rows)[1:], dtype=a.dtype)
+    for k in range(count):
+        start = indices[k]
+        stop = np.shape(rows)[0]
+        if k + 1 < count:
+            stop = indices[k + 1]
+        if start < stop:
+            out[k] = reduction(rows[start:stop], axis=0)
+        else:
+            out[k] = rows[start]
+    return np.moveaxis(out, 0, axis)
+
+
+def each_at(ufunc: Any, a: Any, indices: Any, values: Any) -> None:
+    """`ufunc.at(a, indices, values)` of two operands."""
+    for k in range(np.size(indices)):
+        value = values[k] if np.ndim(values) > 0 else values
+        a[indices[k]] = ufunc(a[indices[k]], value)
+
+
+def each_changed_at(ufunc: Any, a: Any, indices: Any) -> None:
+    """`ufunc.at(a, indices)` of one operand."""
+    for k in range(np.size(indices)):
+        a[indices[k]] = ufunc(a[indices[k]])
+
+
+def mean_where(a: Any, where: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """`np.mean(a, where=...)`."""
+    total = np.sum(np.where(where, a, 0.0), axis=axis, keepdims=keepdims)
+    return total / np.sum(np.where(where, np.ones_like(a), 0.0), axis=axis, keepdims=keepdims)
+
+
+def var_where(a: Any, where: Any, axis: Any = None, ddof: Any = 0, keepdims: bool = False) -> Any:
+    """`np.var(a, where=...)`."""
+    taken = np.where(where, np.ones_like(a), 0.0)
+    mean = np.sum(np.where(where, a, 0.0), axis=axis, keepdims=True) / np.sum(taken, axis=axis, keepdims=True)
+    squares = np.square(np.where(where, a - mean, 0.0))
+    count = np.sum(taken, axis=axis, keepdims=keepdims) - ddof
+    return np.sum(squares, axis=axis, keepdims=keepdims) / count
+
+
+def std_where(a: Any, where: Any, axis: Any = None, ddof: Any = 0, keepdims: bool = False) -> Any:
+    """`np.std(a, where=...)`; where all are equal its derivative is 0."""
+    spread = var_where(a, where, axis, ddof, keepdims)
+    return np.where(spread == 0.0, 0.0, np.sqrt(np.where(spread == 0.0, 1.0, spread)))
+
+
+def listed(a: Any) -> Any:
+    """`a.tolist()` of a vector."""
+    made = []
+    for k in range(np.size(a)):
+        made.append(float(a[k]))
+    return made
