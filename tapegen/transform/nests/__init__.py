@@ -7,10 +7,10 @@ arrays in between; what the program does, and which errors it raises, is what Nu
 * `writer` - where the other modules write: statements, names, checks; `driver` walks over the program
 * `affine`, `bounds` - linear forms of indices, and what is known about them
 * `slices`, `broadcasting` - bounds clipped and sizes compared, once before the loops
-* `elements`, `arrange` - an expression as a rule for its elements
+* `elements`, `arrange`, `formulas` - an expression as a rule for its elements
 * `loops` - nests in the order of memory, with care for overlap (`sharing`)
 * `reductions`, `products`, `joins`, `calls` - what is more than a rule for elements
-* `scalars`, `counting`, `overflow` - numbers: precision as NumPy has it, errors as Python raises them
+* `scalars`, `domains`, `counting`, `overflow` - numbers: precision as NumPy has it, errors as Python raises them
 * `written_out`, `texts`, `matrix_texts` - functions that compiled code cannot call, written out first
 * `views` - names for parts of arrays
 * `calling` - calls of the program's own functions
@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from tapegen.ir.nodes import Function
 from tapegen.rules.registry import numbers
-from tapegen.transform.nests import arrange, calls, joins, products, reductions  # noqa: F401  (they fill the tables)
+from tapegen.transform.nests import arrange, calls, formulas, joins, products, reductions  # noqa: F401  (they fill the tables)
 from tapegen.transform.nests.calling import calling
 from tapegen.transform.nests.driver import Nests
 from tapegen.transform.nests.fuse import fuse

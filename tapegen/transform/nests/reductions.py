@@ -16,10 +16,11 @@ from tapegen.ir.nodes import Assign, Call, Const, Expr, If, Load, Stmt, Store, V
 from tapegen.ir.types import BOOL, INT, Array, Scalar
 from tapegen.transform.nests import scalars
 from tapegen.transform.nests.affine import plus, times
-from tapegen.transform.nests.arrange import axes_of, diagonal, flattened, static
+from tapegen.transform.nests.arrange import axes_of, flattened, static
 from tapegen.transform.nests.bounds import UNIT, Extents
 from tapegen.transform.nests.broadcasting import fit, scaled, unless_one
 from tapegen.transform.nests.elements import lazy, product, scalar
+from tapegen.transform.nests.formulas import diagonal
 from tapegen.transform.nests.loops import allocate, counters_for, fill, memory_order, nest
 from tapegen.transform.nests.tables import FILL, LAZY, SCALAR, arguments, handles
 from tapegen.transform.nests.writer import Indices, Lazy, Writer

@@ -19,6 +19,7 @@ from tapegen.ir.nodes import Call, Const, Expr
 from tapegen.ir.types import BOOL, FLOAT, INT, Scalar
 from tapegen.transform.nests.affine import folded, is_int
 from tapegen.transform.nests.counting import counted
+from tapegen.transform.nests.domains import DOMAINS, NUMPY_FOR, OVERFLOWS, is_inside, sign_of
 from tapegen.transform.nests.writer import Writer
 
 Operation = Callable[[Writer, Any, tuple[Expr, ...], Scalar], Expr]
@@ -148,27 +149,6 @@ def nonzero(w: Writer, x: Expr, message: str) -> Expr:
         w.check(Call(operator.eq, (x, zero), (), BOOL), ZeroDivisionError, message)
         w.facts.assume_nonzero(x)
     return x
-
-
-def sign_of(x: Expr) -> str:
-    """What is known whatever the variables are: "+" for positive (or NaN), "0+" for not negative, "" for nothing."""
-    match x:
-        case Const(int() | float() as value):
-            return "+" if value > 0 else "0+" if value == 0 else ""
-        case Call(operator.mul, (a, b)) if a == b:
-            return "0+"
-        case Call(operator.pow, (_, Const(int() as n))) if n % 2 == 0:
-            return "0+"
-        case Call(operator.add, (a, b)):
-            signs = {sign_of(a), sign_of(b)}
-            return "" if "" in signs else "+" if "+" in signs else "0+"
-        case Call(operator.mul | operator.truediv, (a, b)):
-            return "0+" if sign_of(a) and sign_of(b) else ""
-        case Call(builtins.abs | np.abs | math.exp | np.exp | math.fabs | np.cosh):
-            return "0+"
-        case Call(math.sqrt | np.sqrt, (a,)):
-            return sign_of(a) or "0+"
-    return ""
 
 
 def _power(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
@@ -438,11 +418,11 @@ def _math(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
         top = _math(w, math.log, args[:1], FLOAT)
         bottom = nonzero(w, _math(w, math.log, args[1:], FLOAT), "division by zero")
         return Call(operator.truediv, (top, bottom), (), FLOAT)
-    if func in _DOMAINS and not _inside(func, args[0]):
+    if func in DOMAINS and not is_inside(func, args[0]):
         args = tuple(w.let(arg) for arg in args)
-        w.check(_DOMAINS[func](*args), ValueError, "math domain error")
-    result = Call(_NUMPY_FOR.get(func, func), args, (), FLOAT)
-    return _finite(w, result, args, "math range error") if func in _OVERFLOWS else result
+        w.check(DOMAINS[func](*args), ValueError, "math domain error")
+    result = Call(NUMPY_FOR.get(func, func), args, (), FLOAT)
+    return _finite(w, result, args, "math range error") if func in OVERFLOWS else result
 
 
 def from_library(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
@@ -451,63 +431,6 @@ def from_library(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) ->
     return convert(result, type_.dtype)
 
 
-def _inside(func: Any, x: Expr) -> bool:
-    """Whether an argument lies in the domain whatever its variables are."""
-    sign = sign_of(x)
-    return (func is math.sqrt and sign != "") or (func in (math.log, math.log2, math.log10) and sign == "+")
-
-
-def _test(func: Any, bound: float) -> Callable[..., Expr]:
-    return lambda x, *_: Call(func, (x, Const(bound)), (), BOOL)
-
-
-def _outside_one(x: Expr) -> Expr:
-    return Call(operator.gt, (Call(builtins.abs, (x,), (), FLOAT), Const(1.0)), (), BOOL)
-
-
-def _outside_open_one(x: Expr) -> Expr:
-    return Call(operator.ge, (Call(builtins.abs, (x,), (), FLOAT), Const(1.0)), (), BOOL)
-
-
-def _infinite(x: Expr) -> Expr:
-    return Call(math.isinf, (x,), (), BOOL)
-
-
-def _pole(x: Expr) -> Expr:
-    """Zero or a negative whole number."""
-    low = Call(operator.le, (x, Const(0.0)), (), BOOL)
-    whole = Call(operator.eq, (x, Call(np.floor, (x,), (), FLOAT)), (), BOOL)
-    return Call(ops.and_, (low, whole), (), BOOL)
-
-
-def _no_remainder(x: Expr, y: Expr) -> Expr:
-    """An infinite number, or a divisor of 0; NaN gives NaN."""
-    infinite = Call(ops.and_, (_infinite(x), Call(operator.eq, (y, y), (), BOOL)), (), BOOL)
-    zero = Call(ops.and_, (Call(operator.eq, (y, Const(0.0)), (), BOOL), Call(operator.eq, (x, x), (), BOOL)), (), BOOL)
-    return Call(ops.or_, (infinite, zero), (), BOOL)
-
-
-_DOMAINS: dict[Any, Callable[..., Expr]] = {
-    math.sqrt: _test(operator.lt, 0.0),
-    math.log: _test(operator.le, 0.0),
-    math.log2: _test(operator.le, 0.0),
-    math.log10: _test(operator.le, 0.0),
-    math.log1p: _test(operator.le, -1.0),
-    math.acosh: _test(operator.lt, 1.0),
-    math.asin: _outside_one,
-    math.acos: _outside_one,
-    math.atanh: _outside_open_one,
-    math.sin: _infinite,
-    math.cos: _infinite,
-    math.tan: _infinite,
-    math.gamma: _pole,
-    math.lgamma: _pole,
-    math.fmod: _no_remainder,
-}
-_OVERFLOWS = frozenset(
-    {math.exp, math.exp2, math.expm1, math.cosh, math.sinh, math.gamma, math.lgamma, math.ldexp, math.hypot}
-)
-_NUMPY_FOR: dict[Any, Any] = {math.cbrt: np.cbrt, math.fmod: np.fmod}
 _MIXED = frozenset({np.ldexp, math.ldexp})  # the second operand is an integer
 
 _OPERATORS: dict[Any, Any] = {
