@@ -13,7 +13,10 @@ import pytest
 import tapegen as tg
 from tapegen import differentiable
 from tapegen.errors import AliasError, PerformanceWarning
+from tapegen.ir.digest import Places, digest_text
 from tests.bad_inputs import both, refused
+from tests.lowering import lower
+from tests.sources import define
 
 TABLE = np.array([1.0, 2.0, 3.0])
 
@@ -182,6 +185,17 @@ def test_compiled_code_is_as_deep_as_python_and_no_deeper() -> None:
             assert derived(0.5, 1500) == chain(0.5, 1500)
     finally:
         sys.setrecursionlimit(limit)
+
+
+# ---- what is kept on disk --------------------------------------------------------------------------------------------
+
+
+def test_programs_with_other_routines_are_kept_apart() -> None:
+    text = "def f(x):\n    def walk(v):\n        return v if v < 0.1 else walk(v * {})\n    return walk(x)\n"
+    programs = [lower(define(text.format(factor)), 2.0).function for factor in (0.5, 0.5, 0.7)]
+    one, same, other = (digest_text(program, Places(program.origin)) for program in programs)
+    assert one == same
+    assert one != other
 
 
 # ---- refusals --------------------------------------------------------------------------------------------------------
