@@ -109,11 +109,17 @@ class Differentiable:
         BadArgument
             If the value is not a scalar, or an argument of `wrt` is not floating.
         """
+        recorder = recorder_of(args, kwargs)
+        if recorder is not None:
+            return recorder(self._as_function(self.value_and_grad), args, kwargs)
         return self._specialise(args, kwargs).value_and_grad()
 
     @marks("grad", PIPELINE)
     def grad(self, *args: Any, **kwargs: Any) -> Any:
         """The gradient alone; with `has_aux`, `(gradient, aux)`."""
+        recorder = recorder_of(args, kwargs)
+        if recorder is not None:
+            return recorder(self._as_function(self.grad), args, kwargs)
         value, gradient = self._specialise(args, kwargs).value_and_grad()
         return (gradient, value[1]) if self.options.has_aux else gradient
 
@@ -129,6 +135,7 @@ class Differentiable:
             `pullback(value_bar)` takes cotangents in the structure of the value and returns those of `wrt`; it may be
             called any number of times.
         """
+        _refuse_recorded("vjp", args, kwargs)
         return self._specialise(args, kwargs).vjp()
 
     @marks("jvp", PIPELINE)
@@ -149,6 +156,7 @@ class Differentiable:
         value, tangent
             The tangent has the structure and the dtypes of the value; None where there are no floats.
         """
+        _refuse_recorded("jvp", (*primals, *tangents), kwargs)
         if len(primals) != len(tangents):
             raise BadArgument(
                 f"{len(primals)} arguments have {len(tangents)} tangents.", "Give None for a constant argument."
@@ -161,6 +169,10 @@ class Differentiable:
     def inspect(self, *args: Any, **kwargs: Any) -> Inspection:
         """The generated programs for arguments of these types; nothing is run."""
         return self._specialise(args, kwargs).inspect()
+
+    def _as_function(self, method: Callable[..., Any]) -> Differentiable:
+        """A derivative of this function as a function that has derivatives itself."""
+        return _of_function(method, 0, (("backend", self.options.backend),))
 
     def writes_into(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """The arrays among the arguments that a call would write into."""
@@ -329,6 +341,14 @@ def vjp(func: Callable[..., Any], *args: Any, wrt: Wrt = 0, **options: Any) -> t
 def jvp(func: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], **options: Any) -> tuple[Any, Any]:
     """Value of `func` at `primals`, and its derivative along `tangents`; see `Differentiable.jvp`."""
     return _with(func, 0, options).jvp(primals, tangents)
+
+
+def _refuse_recorded(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    if recorder_of(args, kwargs) is not None:
+        raise BadArgument(
+            f"{name} takes arrays and numbers, no tensors.",
+            "Call the function itself on tensors under a GradientTape or a ForwardAccumulator, or pass t.numpy().",
+        )
 
 
 def _with(func: Callable[..., Any], wrt: Wrt, options: dict[str, Any]) -> Differentiable:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tapegen.tape.operation import Operation
 from tapegen.tape.state import STATE, is_tracked
-from tapegen.tape.tensor import Tensor, operand
+from tapegen.tape.tensor import fresh, operand
 
 
 class Closure(Operation):
@@ -52,7 +52,7 @@ def closure(
 
 def recorded(operation: Closure, pairs: Sequence[tuple[Any, int]], results: Sequence[Any]) -> list[Any]:
     """Tensors of results, noted as made from the operands (values with their numbers)."""
-    outs = [Tensor(result if hasattr(result, "dtype") else np.asarray(result)) for result in results]
+    outs = [fresh(result if hasattr(result, "dtype") else np.asarray(result)) for result in results]
     ids = tuple(number for _, number in pairs)
     if any(number and is_tracked(number) for number in ids):
         args = tuple(value for value, _ in pairs)

@@ -15,7 +15,7 @@ from tapegen.tape import nest
 from tapegen.tape.closure import Closure, recorded
 from tapegen.tape.places import user_span
 from tapegen.tape.state import is_tracked
-from tapegen.tape.tensor import Tensor, Traced, known_as, operand
+from tapegen.tape.tensor import Tensor, Traced, fresh, known_as, operand
 
 
 def call(function: Differentiable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -51,7 +51,8 @@ def call(function: Differentiable, args: tuple[Any, ...], kwargs: dict[str, Any]
         return list(nest.leaves(function.jvp(bare_args, tangents, **bare_kwargs)[1]))
 
     pushed = push if not set(wrt) & kwargs.keys() else None
-    values = [np.asarray(out)[()] for out in nest.leaves(value)]
+    plain = [leaf for leaf in nest.leaves((args, kwargs)) if isinstance(leaf, np.ndarray)]
+    values = [_apart(np.asarray(out)[()], plain) for out in nest.leaves(value)]
     operation = Closure(function.python.__name__, pull, pushed)
     return nest.refilled(value, recorded(operation, [operand(leaf) for leaf in followed], values))
 
@@ -121,6 +122,11 @@ def _pullback_of(
     return _MADE[key]
 
 
+def _apart(out: Any, others: list[np.ndarray]) -> Any:
+    """A result that the caller cannot write into."""
+    return out.copy() if any(np.may_share_memory(out, other) for other in others) else out
+
+
 def _varies(leaf: Any) -> bool:
     return isinstance(leaf, Traced) and is_tracked(leaf._operand()[1])
 
@@ -140,7 +146,7 @@ def _held(leaf: Any) -> Any:
 
 
 def _as_tensor(leaf: Any) -> Any:
-    return Tensor(np.asarray(leaf)[()]) if isinstance(leaf, np.ndarray | np.generic | float) else leaf
+    return fresh(np.asarray(leaf)[()]) if isinstance(leaf, np.ndarray | np.generic | float) else leaf
 
 
 def _zeros(out: Any) -> Any:

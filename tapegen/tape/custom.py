@@ -17,7 +17,7 @@ from tapegen.tape.closure import Closure, recorded
 from tapegen.tape.gradient_tape import GradientTape
 from tapegen.tape.operation import Operation
 from tapegen.tape.state import STATE, suspended
-from tapegen.tape.tensor import Tensor, Traced, operand
+from tapegen.tape.tensor import Tensor, Traced, fresh, operand
 from tapegen.tape.variable import Variable, convert_to_tensor, identity
 
 
@@ -113,7 +113,7 @@ def _recorded(
         upstream = [
             np.zeros(np.shape(like), _dtype(like)) if bar is None else bar for bar, like in zip(bars, outs, strict=True)
         ]
-        tensors = [bar if isinstance(bar, Tensor) else Tensor(bar) for bar in upstream]
+        tensors = [bar if isinstance(bar, Tensor) else fresh(bar) for bar in upstream]
         grads = grad_fn(*tensors, variables=list(variables)) if variables else grad_fn(*tensors)
         of_variables: list[Any] = []
         if variables:
@@ -134,7 +134,7 @@ def _recorded(
         return [_cotangent(term) for term in (*flat, *of_variables)]
 
     pairs = [operand(leaf) for leaf in (*leaves, *variables)]
-    values = [out._value if isinstance(out, Traced) else np.asarray(out) for out in outs]
+    values = [out._value if isinstance(out, Traced) else np.array(out) for out in outs]
     return nest.refilled(result, recorded(Closure(func.__name__, pull, None), pairs, values))
 
 
@@ -168,7 +168,7 @@ def grad_pass_through(func: Callable[..., Any]) -> Callable[..., Any]:
                 "Pass the gradient through functions that keep the shape only.",
             )
         pair = operand(x if isinstance(x, Traced) else np.asarray(x))
-        raw = value._value if isinstance(value, Traced) else np.asarray(value)
+        raw = value._value if isinstance(value, Traced) else np.array(value)
         return recorded(Closure(func.__name__, lambda bar: [bar], lambda dot: [dot]), [pair], [raw])[0]
 
     return decorated
@@ -205,7 +205,7 @@ def recompute_grad(func: Callable[..., Any]) -> Callable[..., Any]:
             return [next(found) if isinstance(leaf, Traced) else None for leaf in (*leaves, *variables)]
 
         pairs = [operand(leaf) for leaf in (*leaves, *variables)]
-        outs = [out._value if isinstance(out, Traced) else np.asarray(out) for out in nest.leaves(result)]
+        outs = [out._value if isinstance(out, Traced) else np.array(out) for out in nest.leaves(result)]
         return nest.refilled(result, recorded(Closure(func.__name__, pull, None), pairs, outs))
 
     return decorated

@@ -15,7 +15,7 @@ from tapegen.tape import compiled, syntax
 from tapegen.tape.operation import Operation, operation_of
 from tapegen.tape.places import user_span
 from tapegen.tape.state import STATE, cut, flat_ids, is_tracked
-from tapegen.tape.tensor import Tensor, Traced, known_as, note
+from tapegen.tape.tensor import Traced, fresh, known_as, note
 
 _REDUCTIONS: dict[Any, Callable[..., Any]] = {
     np.add: np.sum,
@@ -123,12 +123,12 @@ def call(operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         values, ids = (*values, *bare.values()), (*ids, *(split((v,))[1][0] for v in kwargs.values()))
         bare = {}
     if isinstance(out, tuple | list):
-        made = [Tensor(item) if isinstance(item, np.ndarray | np.generic) else item for item in out]
+        made = [fresh(item) if isinstance(item, np.ndarray | np.generic) else item for item in out]
         note(operation, values, bare, ids, tuple(out), tuple(getattr(item, "_id", 0) for item in made))
         return _rebuilt(out, made)
     if not isinstance(out, np.ndarray | np.generic):
         return out
-    result = Tensor(out)
+    result = fresh(out)
     note(operation, values, bare, ids, out, (result._id,))
     return result
 
@@ -175,15 +175,15 @@ def _with_numbers_of(out: Any, formula: Any) -> Any:
         return _rebuilt(out, [_with_numbers_of(*pair) for pair in zip(out, formula, strict=True)])
     if isinstance(formula, Traced):
         return known_as(out, formula._operand()[1])
-    return Tensor(out) if isinstance(out, np.ndarray | np.generic) else out
+    return fresh(out) if isinstance(out, np.ndarray | np.generic) else out
 
 
 def _wrapped(operation: Operation, out: Any) -> Any:
     if operation.func in _DESCRIBING:
         return out
     if isinstance(out, tuple | list):
-        return _rebuilt(out, [Tensor(x) if isinstance(x, np.ndarray | np.generic) else x for x in out])
-    return Tensor(out) if isinstance(out, np.ndarray | np.generic) else out
+        return _rebuilt(out, [fresh(x) if isinstance(x, np.ndarray | np.generic) else x for x in out])
+    return fresh(out) if isinstance(out, np.ndarray | np.generic) else out
 
 
 def _rebuilt(like: Any, items: list[Any]) -> Any:

@@ -10,13 +10,14 @@ import numpy as np
 
 from tapegen.errors import MissingRule
 from tapegen.tape import compiled, nest
+from tapegen.tape.arguments import UnconnectedGradients, is_zero_wanted, operands, warn_not_floating
 from tapegen.tape.closure import Closure
-from tapegen.tape.gradient_tape import GradientTape, UnconnectedGradients, is_zero_wanted, operands, warn_not_floating
+from tapegen.tape.gradient_tape import GradientTape
 from tapegen.tape.operation import Operation
 from tapegen.tape.places import user_span
 from tapegen.tape.record import Record, WideRecord, made, made_wide
 from tapegen.tape.state import STATE, is_tracked
-from tapegen.tape.tensor import Tensor, Traced
+from tapegen.tape.tensor import Tensor, Traced, fresh
 from tapegen.tape.terms import again, divided, fit, strongly
 from tapegen.tape.variable import Variable, convert_to_tensor
 
@@ -94,7 +95,7 @@ class ForwardAccumulator:
         for item in operands("primals", primals):
             dot = self._dots.get(item._id)
             if dot is None and zero:
-                dot = Tensor(np.zeros(item.shape, item.dtype))
+                dot = fresh(np.zeros(item.shape, item.dtype))
             found.append(dot)
         return nest.refilled(primals, found)
 
@@ -152,7 +153,7 @@ class ForwardAccumulator:
         for item, number, dot in zip(outs, out_ids, dots, strict=True):
             if number and dot is not None and item.dtype.kind in "fc":
                 dot = fit(dot, item)
-                self._dots[number] = dot if isinstance(dot, Tensor) else Tensor(dot)
+                self._dots[number] = dot if isinstance(dot, Tensor) else fresh(dot)
                 self.tracked.add(number)
 
     def _pushed(
@@ -245,7 +246,7 @@ class ForwardAccumulator:
             given = [self._bare(self._dots[n]) if n in self._dots else None for n in ids]
             return tuple(operation.push(*given))
         # the pullback is linear in its cotangents, and its transpose is the pushforward
-        bars = [Tensor(np.zeros(like.shape, like.dtype)) for like in record.outs_like]
+        bars = [fresh(np.zeros(like.shape, like.dtype)) for like in record.outs_like]
         with GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(bars)
             pulled = operation.pull(*bars)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import enum
-import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -11,28 +9,36 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from tapegen.errors import NotDifferentiable
 from tapegen.tape import nest
+from tapegen.tape.arguments import (
+    UnconnectedGradients,
+    connected,
+    is_zero_wanted,
+    operands,
+    reshaped,
+    seeds_of,
+    stacked,
+    units,
+    warn,
+    warn_not_floating,
+)
 from tapegen.tape.explain import Trail, explanation
 from tapegen.tape.operation import Operation
-from tapegen.tape.places import user_line
+from tapegen.tape.places import user_line, user_span
 from tapegen.tape.record import Record, made, made_wide
-from tapegen.tape.state import STATE, flat_ids, fresh_id, is_tracked
-from tapegen.tape.tensor import Tensor, Traced
+from tapegen.tape.state import STATE, flat_ids, fresh_id
+from tapegen.tape.tensor import Tensor, Traced, fresh
 from tapegen.tape.variable import Variable
 
 if TYPE_CHECKING:
     from tapegen.tape.source import Source
 
-LOG = logging.getLogger("tapegen")
+_NEEDS_PERSISTENT = (
+    "GradientTape must be created with persistent=True to compute the {} with eager execution enabled and with  "
+    "experimental_use_pfor set to False."
+)
 _ONCE = "A non-persistent GradientTape can only be used to compute one set of gradients (or jacobians)"
-_WARNINGS = 5  # of one kind in one process
-
-
-class UnconnectedGradients(enum.Enum):
-    """What stands for the gradient of a target that does not depend on a source."""
-
-    NONE = "none"
-    ZERO = "zero"
 
 
 class GradientTape:
@@ -151,9 +157,15 @@ class GradientTape:
             self._follow(variable)
 
     def _follow(self, item: Traced) -> None:
+        if item._value.dtype.kind == "c":
+            raise NotDifferentiable(
+                "complex numbers carry no derivative here, so a complex tensor cannot be watched.",
+                "Use its real and its imaginary part as two tensors.",
+                user_span(),
+            )
         if isinstance(item, Variable):
             self._watched[item._id] = item
-        if item._value.dtype.kind in "fc":
+        if item._value.dtype.kind == "f":
             self.tracked.add(item._id)
 
     def watch(self, tensor: Any) -> None:
@@ -242,12 +254,12 @@ class GradientTape:
         self._check_usable()
         targets = operands("target", target)
         found = operands("sources", sources)
-        seeds = _seeds(target, targets, output_gradients)
+        seeds = seeds_of(target, targets, output_gradients)
         records = self._taken("gradient")
         results = self._swept(records, targets, seeds, found)
         self._release(any(result is None for result in results))
         return nest.refilled(
-            sources, [_connected(result, source, unconnected) for result, source in zip(results, found, strict=True)]
+            sources, [connected(result, source, unconnected) for result, source in zip(results, found, strict=True)]
         )
 
     def jacobian(
@@ -275,11 +287,11 @@ class GradientTape:
         records = self._taken("jacobian")
         results = []
         for item in targets:
-            rows = [self._swept(records, [item], [seed], found) for seed in _units(item._value)]
+            rows = [self._swept(records, [item], [seed], found) for seed in units(item._value)]
             columns = []
             for k, source in enumerate(found):
                 zero = np.zeros(item.shape + source.shape, source.dtype) if unconnected else None
-                columns.append(_stacked([row[k] for row in rows], item.shape + source.shape, source, zero))
+                columns.append(stacked([row[k] for row in rows], item.shape + source.shape, source, zero))
             results.append(nest.refilled(sources, columns))
         self._release()
         return nest.refilled(target, results)
@@ -291,10 +303,12 @@ class GradientTape:
         unconnected_gradients: Any = UnconnectedGradients.NONE,
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
+        check_rows: bool = False,
     ) -> Tensor:
         """The Jacobian of each row of `target` with respect to the same row of `source`, of shape (b, ...) + (...).
 
-        Rows must not depend on other rows: what they do depend on is summed.  Zeros stand for what is unconnected.
+        Rows must not depend on other rows: what they do depend on is summed, or with `check_rows` refused.  Zeros stand
+        for what is unconnected.
         """
         is_zero_wanted(unconnected_gradients)
         self._check_usable()
@@ -316,10 +330,23 @@ class GradientTape:
             seed = np.zeros(target.shape, target.dtype)
             seed[(slice(None), *place)] = 1.0
             rows.append(self._swept(records, [target], [seed], [source])[0])
+            if check_rows:
+                self._check_rows(records, target, seed, source)
         self._release()
         if not rows or any(row is None for row in rows):
-            return Tensor(np.zeros(shape, source.dtype))
-        return _reshaped(np.stack(rows, axis=1), shape)
+            return fresh(np.zeros(shape, source.dtype))
+        return reshaped(np.stack(rows, axis=1), shape)
+
+    def _check_rows(self, records: list[Record], target: Traced, seed: np.ndarray, source: Traced) -> None:
+        """Refuse rows that depend on other rows: every two rows differ in a digit of their numbers."""
+        count = target.shape[0]
+        for digit in range((count - 1).bit_length()):
+            marked = (np.arange(count) >> digit) & 1 == 1
+            for chosen in (marked, ~marked):
+                weight = np.where(chosen.reshape(-1, *(1,) * (target.ndim - 1)), seed, 0.0).astype(seed.dtype)
+                (bar,) = self._swept(records, [target], [weight], [source])
+                if bar is not None and np.any((bar._value if isinstance(bar, Tensor) else bar)[~chosen]):
+                    raise ValueError("batch_jacobian: a row of the target depends on another row of the source.")
 
     # ---- looking at the record ---------------------------------------------------------------------------------------
 
@@ -359,7 +386,7 @@ class GradientTape:
             if not self._persistent:
                 self._stop()
             else:
-                _warn(
+                warn(
                     f"Calling GradientTape.{name} on a persistent tape inside its context is significantly less "
                     "efficient than calling it outside the context (it causes the gradient operations to be recorded "
                     f"on the tape). Only call GradientTape.{name} inside the context if you actually want to trace "
@@ -393,7 +420,7 @@ class GradientTape:
             bars[item._id] = seed if held is None else held + seed
         recorded = bool(STATE.active)
         if recorded:
-            bars = {number: bar if isinstance(bar, Tensor) else Tensor(bar) for number, bar in bars.items()}
+            bars = {number: bar if isinstance(bar, Tensor) else fresh(bar) for number, bar in bars.items()}
         with np.errstate(all="ignore"):
             sweep(records, self.tracked, bars, {source._id for source in sources}, recorded)
         return [bars.get(source._id) if source._value.dtype.kind in "fc" else None for source in sources]
@@ -421,104 +448,3 @@ def sweep(records: list[Record], tracked: set[int], bars: dict[int, Any], wanted
             several = [bars.get(number) if number in wanted else bars.pop(number, None) for number in out_ids]
             if any(bar is not None for bar in several):
                 record.pull(several, contribute, recorded)
-
-
-_NEEDS_PERSISTENT = (
-    "GradientTape must be created with persistent=True to compute the {} with eager execution enabled and with  "
-    "experimental_use_pfor set to False."
-)
-_counts: dict[str, int] = {}
-
-
-def _warn(text: str, times: int = _WARNINGS) -> None:
-    """Log a warning, the first few times."""
-    _counts[text] = _counts.get(text, 0) + 1
-    if _counts[text] <= times:
-        LOG.warning(text)
-
-
-def warn_not_floating(role: str, item: Traced) -> None:
-    """Log that integers have no derivatives."""
-    _warn(f"The dtype of the {role} must be floating (e.g. float32), got {item.dtype.name}")
-
-
-def is_zero_wanted(given: Any) -> bool:
-    """Whether zeros stand for what is unconnected."""
-    try:
-        return UnconnectedGradients(given) is UnconnectedGradients.ZERO
-    except ValueError:
-        raise ValueError(f"Unknown value for unconnected_gradients: {given!r}") from None
-
-
-def operands(name: str, structure: Any) -> list[Traced]:
-    """The leaves of an argument, each a tensor or a variable."""
-    if structure is None and name == "target":
-        raise TypeError(
-            "Argument `target` should be a list or nested structure of Tensors, Variables or CompositeTensors to be "
-            "differentiated, but received None."
-        )
-    found = list(nest.leaves(structure))
-    for position, item in enumerate(found):
-        if not isinstance(item, Traced):
-            raise TypeError(
-                f"Argument `{name}` should be a nested structure of tensors and variables, but item {position} is "
-                f"{item!r} of type '{type(item).__name__}'."
-            )
-    return found
-
-
-def _seeds(target: Any, targets: list[Traced], given: Any) -> list[Any]:
-    """A weight for every element of the targets, checked."""
-    if given is None:
-        return [np.ones(item.shape, item.dtype) for item in targets]
-    weights = list(nest.leaves(given)) if isinstance(target, list | tuple | dict) else [given]
-    if len(weights) != len(targets):
-        raise ValueError(f"Argument `output_gradients` has {len(weights)} entries for {len(targets)} targets.")
-    return [_seed(k, item, weight) for k, (item, weight) in enumerate(zip(targets, weights, strict=True))]
-
-
-def _seed(position: int, item: Traced, weight: Any) -> Any:
-    if weight is None:
-        return np.ones(item.shape, item.dtype)
-    shaped = weight if isinstance(weight, Traced) else np.asarray(weight)
-    if shaped.ndim and shaped.shape != item.shape:
-        raise ValueError(
-            f"Entry {position} of `output_gradients` has shape {shaped.shape}, its target {item.shape}: Incompatible "
-            f"shapes: {list(shaped.shape)} vs. {list(item.shape)}"
-        )
-    if isinstance(weight, np.ndarray | np.generic | Traced) and shaped.dtype != item.dtype:
-        raise TypeError(f"Entry {position} of `output_gradients` has dtype {shaped.dtype}, its target {item.dtype}.")
-    if isinstance(weight, Traced):
-        tensor = weight if isinstance(weight, Tensor) else weight.read_value()  # type: ignore[attr-defined]
-        if not is_tracked(tensor._id):
-            tensor = tensor._value
-        return np.broadcast_to(tensor, item.shape) if shaped.shape != item.shape else tensor
-    return np.broadcast_to(shaped.astype(item.dtype), item.shape).copy()
-
-
-def _connected(result: Any, source: Traced, zero: bool) -> Any:
-    if result is None:
-        return Tensor(np.zeros(source.shape, source.dtype)) if zero else None
-    return result if isinstance(result, Tensor) else Tensor(result)
-
-
-def _units(value: Any) -> Iterator[np.ndarray]:
-    """Weights that select one element after the other."""
-    for place in np.ndindex(value.shape):
-        unit = np.zeros(value.shape, value.dtype)
-        unit[place] = 1.0
-        yield unit
-
-
-def _stacked(rows: list[Any], shape: tuple[int, ...], source: Traced, unconnected: Any) -> Any:
-    if rows and all(row is None for row in rows):
-        return None if unconnected is None else Tensor(unconnected)
-    if not rows:
-        return Tensor(np.zeros(shape, source.dtype))
-    filled = [np.zeros(source.shape, source.dtype) if row is None else row for row in rows]
-    return _reshaped(np.stack(filled), shape)
-
-
-def _reshaped(stacked: Any, shape: tuple[int, ...]) -> Tensor:
-    result = np.reshape(stacked, shape)
-    return result if isinstance(result, Tensor) else Tensor(result)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapegen.errors import MissingRule, Span
+from tapegen.rules.registry import refusal_of
 from tapegen.tape import compiled, dispatch
 from tapegen.tape.closure import Closure, closure
 from tapegen.tape.operation import FlatPlan, Operation, Plan, stand_in
@@ -236,6 +237,9 @@ def _tangents(value: Any, number: Any, dots: dict[tuple[int, ...], Any], path: t
     return np.zeros(np.shape(value), getattr(value, "dtype", None)) if np.shape(value) or number else 0.0
 
 
+_REAL = np.dtype(float)
+
+
 class WideRecord(Record):
     """A call with several results, with tensors in sequences, with a pullback of its own, or without a rule."""
 
@@ -284,6 +288,10 @@ class WideRecord(Record):
 
     def no_rule(self) -> MissingRule:
         """What is raised where a gradient would pass."""
+        refusal = refusal_of(self._operation.func)
+        if refusal is not None:
+            reason = f"gradient registry has no entry for: {self._operation.name} ({refusal.reason.rstrip('.')})"
+            return MissingRule(reason, refusal.advice, self.span)
         return MissingRule(
             f"gradient registry has no entry for: {self._operation.name}",
             "Write it with functions that have a rule, register one (tg.partials, tg.linear, tg.pullback, tg.expands), "
@@ -306,6 +314,8 @@ def made(
 
     With `everything`, also what the backward sweep does not read is kept.
     """
+    if out.dtype.kind == "c":
+        return made_wide(operation, args, kwargs, ids, out, out_ids, tracked)
     mask = tuple(map(tracked.__contains__, ids))
     try:
         plan = operation.flat_plans[mask]
@@ -359,10 +369,13 @@ def made_wide(
         )
         record.outs_like = tuple(_shape_of(item) for item in out)
         return record
-    if operation.kind == "missing" or not _takes(operation, kwargs):
+    outs = out if type(out) is tuple else (out,)
+    is_complex = any(getattr(item, "dtype", _REAL).kind == "c" for item in outs)
+    if operation.kind == "missing" or is_complex or not _takes(operation, kwargs):
         record.span = user_span()
         if operation.kind != "missing":
-            record._operation = _Refused(operation, "with the keywords", ", ".join(kwargs))
+            how, which = ("with a", "complex result") if is_complex else ("with the keywords", ", ".join(kwargs))
+            record._operation = _Refused(operation, how, which)
         return record
     derivable = operation.derivable()
     followed: list[tuple[str, int, tuple[int, ...], int, Any]] = []

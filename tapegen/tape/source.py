@@ -19,7 +19,7 @@ from tapegen.tape.closure import Closure
 from tapegen.tape.operation import is_stand_in
 from tapegen.tape.record import Record
 from tapegen.tape.syntax import ASTYPE, GETITEM
-from tapegen.tape.tensor import Tensor, Traced
+from tapegen.tape.tensor import Traced, fresh
 from tapegen.tape.variable import Variable
 
 _OPERATORS: dict[Any, str] = {
@@ -93,7 +93,7 @@ class Source:
             )
         value, pullback = self._function.vjp(*self._values, *self.constants.values())
         ones = nest.mapped(value, lambda leaf: np.ones(np.shape(leaf), np.asarray(leaf).dtype)[()])
-        return nest.refilled(self._sources, [Tensor(np.asarray(bar)) for bar in pullback(ones)])
+        return nest.refilled(self._sources, [fresh(np.asarray(bar)) for bar in pullback(ones)])
 
 
 def source_of(records: Iterable[Record], targets: list[Traced], target: Any, sources: Any) -> Source:

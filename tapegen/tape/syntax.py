@@ -11,7 +11,7 @@ import numpy as np
 from tapegen.rules.registry import Rule
 from tapegen.tape.operation import Operation
 from tapegen.tape.state import STATE
-from tapegen.tape.tensor import Tensor, Traced, note
+from tapegen.tape.tensor import Tensor, Traced, fresh, note
 
 _BASIC = (int, slice, np.integer, type(None), type(Ellipsis))
 
@@ -50,7 +50,7 @@ def getitem(x: Traced, index: Any) -> Tensor:
     """`x[index]`."""
     value, number = x._operand()
     index = _bare_index(index)
-    out = Tensor(value[index])
+    out = fresh(value[index])
     if STATE.active:
         note(GETITEM, (value, index), {}, (number, 0), out._value, (out._id,))
     return out
@@ -73,7 +73,7 @@ def astype(x: Any, dtype: Any, **options: Any) -> Tensor:
     """`x.astype(dtype)`."""
     value, number = x._operand() if isinstance(x, Traced) else (np.asarray(x), 0)
     dtype = np.dtype(dtype)
-    out = Tensor(value.astype(dtype))
+    out = fresh(value.astype(dtype))
     if STATE.active:
         note(ASTYPE, (value, dtype), {}, (number, 0), out._value, (out._id,))
     return out

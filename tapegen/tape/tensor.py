@@ -13,6 +13,8 @@ from tapegen.tape.operation import Operation, operation_of
 from tapegen.tape.places import user_span
 from tapegen.tape.state import STATE, cut, flat_ids, fresh_id, is_tracked
 
+_new = object.__new__
+
 
 class Traced(ArrayMethods):
     """What tensors and variables have in common: a value, a number of their own, and operations that are recorded."""
@@ -279,7 +281,7 @@ class Tensor(Traced):
     __slots__ = ()
 
     def __init__(self, value: Any) -> None:
-        self._value = value
+        self._value = np.array(value)  # a copy: nobody else must be able to write into it
         self._id = fresh_id()
 
     def __repr__(self) -> str:
@@ -305,6 +307,14 @@ class Tensor(Traced):
 def _shape_text(tensor: Traced) -> str:
     shape = tensor.shape
     return f"({shape[0]},)" if len(shape) == 1 else f"({', '.join(map(str, shape))})"
+
+
+def fresh(value: Any) -> Tensor:
+    """A tensor of a value that nobody else writes into."""
+    made = _new(Tensor)
+    made._value = value
+    made._id = fresh_id()
+    return made
 
 
 def known_as(value: Any, number: int) -> Tensor:
@@ -337,7 +347,7 @@ def _like(item: Any, other: Any) -> Any:
 def unary(operation: Operation, x: Any) -> Any:
     """A function of one array with one result."""
     value, number = (x._value, x._id) if type(x) is Tensor else operand(x)
-    out = Tensor(operation.func(value))
+    out = fresh(operation.func(value))
     for recorder in STATE.active:
         if number in recorder.tracked:
             recorder.note(operation, (value,), {}, (number,), out._value, (out._id,))
@@ -355,7 +365,7 @@ def binary(operation: Operation, x: Any, y: Any) -> Any:
     value = operation.func(x_value, y_value)
     if type(value) is tuple:  # divmod
         return several(operation, (x_value, y_value), {}, (x_number, y_number), value)
-    out = Tensor(value)
+    out = fresh(value)
     for recorder in STATE.active:
         tracked = recorder.tracked
         if x_number in tracked or y_number in tracked:
@@ -367,7 +377,7 @@ def several(
     operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any], ids: tuple[Any, ...], values: Any
 ) -> tuple[Any, ...]:
     """Tensors of several results; the call is noted by all that follow one of its arguments."""
-    outs = tuple(Tensor(value) if isinstance(value, np.ndarray | np.generic) else value for value in values)
+    outs = tuple(fresh(value) if isinstance(value, np.ndarray | np.generic) else value for value in values)
     out_ids = tuple(out._id if isinstance(out, Tensor) else 0 for out in outs)
     note(operation, args, kwargs, ids, tuple(values), out_ids)
     return outs

@@ -10,7 +10,7 @@ from tapegen.errors import BadArgument
 from tapegen.tape.operation import operation_of
 from tapegen.tape.state import STATE, cut, fresh_id
 from tapegen.tape.syntax import astype
-from tapegen.tape.tensor import Tensor, Traced, unary
+from tapegen.tape.tensor import Tensor, Traced, fresh, unary
 
 
 class Variable(Traced):
@@ -128,7 +128,7 @@ def constant(value: Any, dtype: Any = None, shape: tuple[int, ...] | None = None
     array = _array(value, dtype)
     if shape is not None:
         array = np.full(shape, array) if array.size == 1 else array.reshape(shape)
-    return Tensor(array)
+    return fresh(array)
 
 
 def convert_to_tensor(value: Any, dtype: Any = None, name: str | None = None) -> Tensor:

@@ -132,9 +132,13 @@ def test_line_096_unconnected_rows_are_zero() -> None:
 
 def test_line_097_dependent_rows_are_summed() -> None:
     x = tg.Variable(np.array([[1.0], [2.0]]))
-    with tg.GradientTape() as tape:
+    with tg.GradientTape(persistent=True) as tape:
         y = x * np.sum(x)
-    assert tape.batch_jacobian(y, x).numpy().ravel().tolist() == [1.0 + 2.0 + 3.0, 1.0 + 2.0 + 3.0]
+        apart = x * x
+    assert tape.batch_jacobian(y, x).numpy().ravel().tolist() == [6.0, 6.0]
+    with pytest.raises(ValueError, match="a row of the target depends on another row of the source"):
+        tape.batch_jacobian(y, x, check_rows=True)
+    assert tape.batch_jacobian(apart, x, check_rows=True).numpy().ravel().tolist() == [2.0, 4.0]
 
 
 def test_line_098_empty_rows() -> None:
