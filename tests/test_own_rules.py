@@ -17,6 +17,7 @@ import pytest
 import tapegen as tg
 from tapegen.errors import BadArgument, BuildError, MissingRule, NotDifferentiable, PerformanceWarning
 from tapegen.rules import registry
+from tapegen.tape.tensor import Traced
 from tests.bad_inputs import both
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -29,7 +30,10 @@ def fresh_registry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("page", ["own_rules", "surgery", "tape"])
-def test_what_the_page_shows_is_what_happens(page: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_the_page_shows_is_what_happens(
+    page: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Traced, "printed_as", "tg")  # importing tapegen.tf, as other tests do, changes it
     text = (DOCS / f"{page}.md").read_text()
     source = "\n".join(re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
     path = tmp_path / f"{page}_page.py"
