@@ -34,6 +34,3 @@ WRT = ("rates", "state", "tau")
 def ARGS():
     rng = np.random.default_rng(2)
     return np.array([0.9, 0.4, 0.7]), np.array([3.0, 1.5]), rng.normal(size=(9, 3)), 0.11
-
-
-UNCOMPILED = "np.trapezoid has no compiled form"
