@@ -540,6 +540,52 @@ def test_i115_killed_while_compiling(machine: Machine) -> None:
     assert machine.run() == (RIGHT, 0, 0, 0)
 
 
+PROGRAMS = """
+import os, pickle, sys, warnings
+from tests.test_programs import PROGRAMS
+os.environ["TAPEGEN_CACHE"] = sys.argv[1]
+warnings.simplefilter("ignore")
+from tapegen import compiler
+differentiate = compiler.differentiate
+def counted(*args, **kwargs):
+    print("derived", file=sys.stderr)
+    return differentiate(*args, **kwargs)
+compiler.differentiate = counted
+for name in sys.argv[2:]:
+    (program,) = [each for each in PROGRAMS if each.name == "language/" + name]
+    function = program.decorated("numba")
+    value, pullback = function.vjp(*program.args(), **program.kwargs())
+    print(name, pickle.dumps((value, pullback(program.value_bar()))).hex())
+    try:
+        function(*[None for _ in program.args()])
+    except Exception as error:
+        print(type(error))
+"""
+KINDS = (
+    "structures_in structures_out-in_for options assert_raise_print-at_top local_lists-in_for mutated_arguments-in_for "
+    "np_products-in_branch float32-in_for numba_functions-in_for"
+)
+
+
+@pytest.mark.compiled
+def test_programs_of_all_kinds_come_back_bit_for_bit(tmp_path: Path) -> None:
+    def run(switch: str) -> tuple[str, str]:
+        environment = {**os.environ, cache.FOLDER: str(tmp_path / "cache"), "PYTHONPATH": str(ROOT)}
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAMS, switch, *KINDS.split()],
+            env=environment,
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout, done.stderr
+
+    want, _ = run("0")
+    assert run("1")[0] == want
+    assert run("1") == (want, "")
+
+
 def test_rules_of_users_are_not_kept(machine: Machine) -> None:
     """What is derived depends on them, and no key speaks of them."""
     machine.run()

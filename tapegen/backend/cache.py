@@ -295,7 +295,7 @@ def base() -> bytes:
     files = sorted(os.path.join(folder, name) for folder, _, names in walk for name in names if name.endswith(".py"))
     for path in sorted(files):
         with open(path, "rb") as file:
-            digest.update(f"{os.path.relpath(path, root)}\n".encode() + hashlib.sha256(file.read()).digest())
+            digest.update(f"{path[len(root) :]}\n".encode() + hashlib.sha256(file.read()).digest())
     if any(os.stat(path).st_mtime > _STARTED for path in files):
         digest.update(os.urandom(32))  # what runs here is not what the files hold by now
     return digest.digest()

@@ -16,6 +16,7 @@ import pickle
 from typing import Any
 
 import llvmlite.binding as llvm
+import numpy as np
 from numba import _dynfunc
 from numba.core import config, types
 from numba.core.caching import NullCache
@@ -149,7 +150,10 @@ def _rebuilt(data: bytes, key: str, target_context: Any) -> Any:
     for name, constants in environments:
         environment = made[name] = Environment({"__name__": f"tapegen.cached.{key}"})
         environment.env_name = name
-        environment.consts[:] = constants
+        # arrays get NumPy's own dtype object, not an equal one
+        environment.consts[:] = [
+            np.dtype(c.str) if isinstance(c, np.dtype) and c.names is None else c for c in constants
+        ]
         Environment._memo[name] = environment
         codegen.set_env(name, environment)
     address = codegen._engine.get_function_address(entry)
