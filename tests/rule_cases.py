@@ -28,6 +28,7 @@ def call(*args: object, **kwargs: object) -> Case:
 # ---- calls beyond the one that a rule declares -----------------------------------------------------------------------
 
 AXES = (None, 0, -1, (0, 2), (-1, 0), (1,))
+SINGLE_AXES = (None, 0, 1, -1)
 
 
 def reduction(*, axes: tuple = AXES, **kwargs: object) -> list:
@@ -35,14 +36,113 @@ def reduction(*, axes: tuple = AXES, **kwargs: object) -> list:
     return [*calls, call(values(5), **kwargs), call(values(3, 1), axis=0, **kwargs)]
 
 
-SINGLE_AXES = (None, 0, 1, -1)
 LENGTHS = [call(values(6), 3), call(values(6, 4), [1, 4], axis=0), call(values(4, 6), 2, axis=-1)]
 STACKED = np.stack([values(3, 3) + np.diag([3.0, -4.0, 5.0]), values(3, 3, seed=1) + np.diag([5.0, 4.0, -3.0])])
 SPD = STACKED @ np.swapaxes(STACKED, -1, -2)
 WEIGHTS = np.array([0.5, 1.5, 2.0, 0.7])
 ZEROS = np.array([[2.0, 0.0, -1.5, 3.0], [1.0, 2.0, -0.5, 4.0], [0.0, 0.0, 1.0, 2.0]])
 
+MISSING = np.array([[0.5, np.nan, 1.5, -2.0], [np.nan, 0.25, 0.75, 3.0], [2.5, -1.0, 0.1, np.nan]])
+LACKING = np.stack([MISSING, 0.3 - 2.0 * np.roll(MISSING, 1, axis=1)])
+TIED = np.array([1.5, -0.5, 1.5, 2.0, -0.5])
+
+
+def with_missing(**kwargs: object) -> list:
+    return [call(LACKING, axis=axis, keepdims=keep, **kwargs) for axis in AXES for keep in (False, True)]
+
+
 VARIANTS: dict[Callable, list] = {
+    **{func: with_missing() for func in (np.nansum, np.nanprod, np.nanmax, np.nanmin, np.nanmean, np.nanmedian)},
+    **{func: with_missing() for func in (np.nanvar, np.nanstd)},
+    np.nancumsum: [call(MISSING, axis=axis) for axis in SINGLE_AXES],
+    np.nancumprod: [call(MISSING, axis=axis) for axis in SINGLE_AXES],
+    np.nanquantile: [call(LACKING, 0.3, axis, keepdims=keep) for axis in AXES for keep in (False, True)]
+    + [call(MISSING, np.array([0.1, 0.65]), 1), call(MISSING, 0.4, 0, method="lower")],
+    np.nanpercentile: [call(MISSING, np.array([10.0, 65.0]), axis=0, keepdims=True)],
+    np.quantile: [call(values(2, 3, 4), 0.3, axis, keepdims=keep) for axis in AXES for keep in (False, True)]
+    + [call(values(7), 0.4, method=how) for how in ("lower", "higher", "nearest", "midpoint")]
+    + [call(values(3, 4), np.array([0.02, 0.35, 0.98]), axis=axis) for axis in (None, 0, -1)],
+    np.percentile: [call(values(3, 4), np.array([12.5, 80.0]), axis=1, keepdims=True), call(values(5), 97.0)],
+    np.partition: [call(values(3, 4), 2, axis=0), call(values(3, 4), 5, axis=None), call(values(6), 3)],
+    np.cumulative_sum: [call(values(3, 4), axis=axis, include_initial=first) for axis in (0, -1) for first in (0, 1)],
+    np.cumulative_prod: [call(values(3, 4), axis=axis, include_initial=first) for axis in (0, -1) for first in (0, 1)],
+    np.ediff1d: [call(values(2, 3), 0.5), call(values(4), to_begin=values(2), to_end=1.5)],
+    np.unwrap: [call(np.array([[0.1, 2.0, 5.8], [3.0, -1.0, -4.5]]), axis=axis) for axis in (0, 1, -1)]
+    + [call(np.array([0.1, 2.0, 5.8]), period=3.0), call(np.array([0.1, 2.0, 5.8]), 3.5)],
+    np.gradient: [
+        call(values(3, 4)),
+        call(values(4, 5), 0.5, axis=1),
+        call(values(4, 5), axis=(0, -1), edge_order=2),
+        call(values(4, 5), 0.5, np.array([0.0, 0.4, 1.0, 1.1, 2.0])),
+        call(values(5), np.array([0.0, 0.4, 1.0, 1.1, 2.0]), edge_order=2),
+    ],
+    np.resize: [call(values(2, 3), 8), call(values(3), (2, 2)), call(values(2, 2), (1, 3))],
+    np.delete: [
+        call(values(5), 1),
+        call(values(5), slice(1, 4, 2)),
+        call(values(3, 4), -1, axis=1),
+        call(values(3, 4), np.array([0, 2]), axis=0),
+        call(values(2, 3), np.array([1, 5])),
+    ],
+    np.insert: [
+        call(values(5), 2, 7.5),
+        call(values(5), -1, values(2)),
+        call(values(2, 3), 1, values(3, seed=1), axis=0),
+        call(values(2, 3), 1, values(2, seed=1), axis=1),
+        call(values(2, 3), 3, 1.5),
+        call(values(5), np.array([4, 0, 4]), values(3, seed=1)),
+        call(values(2, 4), np.array([1, 3]), values(2, 2, seed=1), axis=1),
+    ],
+    np.trim_zeros: [call(np.array([0.0, 1.0, 0.0, 2.0, 0.0]), side) for side in ("f", "b", "fb")],
+    np.extract: [call(np.array([True, False, True]), values(3)), call(values(2, 3) > 0.0, values(2, 3))],
+    np.compress: [call([True, False, True], values(2, 3), axis=1), call([True, True], values(3, 2), axis=0)],
+    np.choose: [call(np.array([[0, 1], [1, 0]]), [values(2, 2), 1.5]), call(np.array([1, 0]), values(2, 2))],
+    np.block: [call([values(2), values(3)]), call([[values(2, 2)], [values(1, 2)]]), call(values(2))],
+    np.unstack: [call(values(2, 3), axis=1), call(values(2))],
+    np.fill_diagonal: [call(values(3, 3), values(2)), call(values(2, 2, 2), 1.5), call(values(4, 2), 0.5)],
+    np.put: [call(values(2, 3), [0, -1], 2.5), call(values(4), np.array([3, 1, 0]), values(2))],
+    np.putmask: [call(values(2, 3), values(2, 3) > 0.0, 1.5), call(values(5), values(5) > 0.0, values(2))],
+    np.put_along_axis: [call(values(2, 3), np.array([[1], [0]]), 2.5, -1)],
+    np.copyto: [call(values(2, 3), 1.5), call(values(2, 3), values(3), where=values(2, 3) > 0.0)],
+    **{func: [call(TIED)] for func in (np.unique_values, np.unique_counts, np.unique_inverse, np.unique_all)},
+    np.unique: [call(TIED), call(TIED, True, True, True), call(values(2, 3), return_counts=True)],
+    np.union1d: [call(TIED, values(2, 2))],
+    np.intersect1d: [call(TIED, np.array([2.0, 7.0, -0.5]))],
+    np.setdiff1d: [call(TIED, np.array([2.0, 7.0]))],
+    np.setxor1d: [call(TIED, np.array([2.0, 7.0]))],
+    np.cov: [
+        call(values(5)),
+        call(values(5), values(5, seed=1)),
+        call(values(5, 2), rowvar=False, bias=True),
+        call(values(2, 4), aweights=np.array([0.5, 1.0, 2.0, 1.5])),
+        call(values(2, 4), ddof=0, fweights=np.array([1, 2, 1, 3])),
+    ],
+    np.corrcoef: [call(values(5), values(5, seed=1)), call(values(5, 2), rowvar=False)],
+    np.bincount: [call(np.array([0, 2, 2]), values(3), 5)],
+    np.histogram: [
+        call(values(6), 3, density=True),
+        call(values(6), 3, weights=values(6, seed=1)),
+        call(values(6), np.array([-2.0, 0.0, 0.5, 2.0]), weights=values(6, seed=1)),
+        call(values(2, 3), 3, (-2.5, 2.5)),
+    ],
+    np.histogram2d: [call(values(6), values(6, seed=1), [2, 3], density=True, weights=np.abs(values(6)))],
+    np.polydiv: [call(values(2), values(4)), call(values(4), values(1))],
+    np.polyint: [call(values(3), 2), call(values(3), 1, 0.5)],
+    np.polyder: [call(values(5), 2), call(values(2), 3)],
+    np.polyadd: [call(values(2), values(4))],
+    np.polyfit: [call(values(5), values(5, 2, seed=1), 1), call(values(5), values(5), 2, w=np.abs(values(5, seed=1)))],
+    np.vander: [call(values(3), 4, increasing=True), call(values(3), 2)],
+    np.linalg.lstsq: [call(STACKED[0], values(3)), call(values(4, 2), values(4, 3)), call(values(2, 4), values(2))],
+    np.linalg.cond: [call(STACKED), *(call(STACKED[0], p) for p in (2, -2, 1, -1, np.inf, "fro"))],
+    np.linalg.tensorinv: [call(np.reshape(STACKED[0], (3, 3)), 1)],
+    np.linalg.trace: [call(values(3, 4), offset=1)],
+    np.linalg.diagonal: [call(values(3, 4), offset=-1)],
+    np.linalg.vector_norm: [call(values(2, 3, 4), axis=axis, ord=3) for axis in (None, 1, (0, 2))]
+    + [call(values(2, 3), axis=(0, 1), keepdims=True), call(values(2, 3), keepdims=True, ord=1)],
+    np.linalg.matrix_norm: [call(values(2, 3, 4), ord=p, keepdims=True) for p in ("fro", "nuc", 1, -np.inf, 2)],
+    np.fft.fftshift: [call(values(3, 4), axes=1), call(values(5))],
+    np.fft.ifftshift: [call(values(3, 4), axes=(0, -1)), call(values(5))],
+    np.i0: [call(np.array([[-3.0, 0.0], [12.0, 60.0]]))],
     np.sum: [*reduction(), call(np.zeros((3, 0))), call(np.zeros((3, 0)), axis=1), call(np.array(2.0)), call(1.5)],
     np.mean: reduction(),
     np.var: [*reduction(ddof=1), call(values(2, 3), 0)],

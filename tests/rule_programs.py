@@ -31,7 +31,8 @@ def program_of(rule: Rule, args: tuple, kwargs: dict[str, Any]) -> tuple[Callabl
     def text(value: Any) -> str:
         if id(value) in constant and isinstance(value, float) and math.isfinite(value):
             return repr(value)
-        if id(value) not in constant and _is_floating(value):
+        infinite = isinstance(value, float) and math.isinf(value)  # the name of a norm
+        if id(value) not in constant and _is_floating(value) and not infinite:
             values.append(value)
             return f"x{len(values) - 1}"
         if isinstance(value, list):

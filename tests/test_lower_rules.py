@@ -33,7 +33,8 @@ class Operands:
         if isinstance(value, tuple | list):
             return Tuple(tuple(self.expr(item) for item in value))
         type_ = leaf_type(value)
-        if type_ is None or (isinstance(type_, Scalar) and type_.dtype.startswith("int")):
+        norm = isinstance(value, float) and math.isinf(value)  # its name
+        if type_ is None or norm or (isinstance(type_, Scalar) and type_.dtype.startswith("int")):
             return Const(value)
         var = Var(f"v{len(self.values)}", type_)
         self.values[var] = value

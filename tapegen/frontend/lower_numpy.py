@@ -29,7 +29,14 @@ _STATIC_NAMES = frozenset(
     "include_initial equal_nan sorted".split()
 )
 """Parameters whose values decide about types or about the code that is generated."""
-_STATIC_COUNTS = {np.diff: "n", np.linalg.matrix_power: "n", np.vander: "N", np.expand_dims: "axis", np.rot90: "k"}
+_STATIC_COUNTS = {
+    np.diff: "n",
+    np.linalg.matrix_power: "n",
+    np.vander: "N",
+    np.expand_dims: "axis",
+    np.rot90: "k",
+    np.linalg.cond: "p",
+}
 _POSITIONAL: dict[Any, tuple[str, ...]] = {
     np.concatenate: ("arrays", "axis"),
     np.array: ("object", "dtype"),

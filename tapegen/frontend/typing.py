@@ -26,8 +26,19 @@ class NoResultType(Exception):
 
 
 # (float, int, size of an axis): a function may accept one and refuse another (acosh(0.5), cross products of length 4)
-_TRIALS = ((0.5, 2, 4), (1.5, 2, 4), (0.5, 1, 3), (0.5, 2, 2), (0.5, 1, 1), (-0.5, 3, 3), (0.5, 0, 4), (2.5, 4, 4))
-_OTHER_SIZE = {4: 5, 3: 4, 2: 3, 1: 2}
+_TRIALS = (
+    (0.5, 2, 4),
+    (1.5, 2, 4),
+    (0.5, 1, 3),
+    (0.5, 2, 2),
+    (0.5, 1, 1),
+    (-0.5, 3, 3),
+    (0.5, 0, 4),
+    (2.5, 4, 4),
+    (0.5, 2, 16),
+    (0.5, 2, 64),
+)
+_OTHER_SIZE = {4: 5, 3: 4, 2: 3, 1: 2, 16: 17, 64: 65}
 _ALWAYS_C = frozenset({operator.matmul, np.matmul, np.dot, np.outer, np.copy})
 _SIZE_OF_VALUES = frozenset(
     {np.arange, np.unique, np.unique_values, np.union1d, np.intersect1d, np.setdiff1d, np.setxor1d, np.trim_zeros}

@@ -115,6 +115,7 @@ def histogram(a, bins=10, range=None, density=None, weights=None):
         heights = np.bincount(k + 1, minlength=count + 1)[1:]
     else:
         heights = np.bincount(k + 1, flat(weights), minlength=count + 1)[1:]
+        heights = np.astype(heights, np.result_type(weights))
     if density:
         return heights / np.diff(edges) / np.sum(heights), edges
     return heights, edges
