@@ -582,6 +582,8 @@ SPECIAL_POINTS = [
     (special.i1e, (0.0,), (0.5,)),
     (special.spence, (1.0,), (-1.0,)),
     (special.rgamma, (0.0,), (1.0,)),
+    (special.rgamma, (-1.0,), (-1.0,)),
+    (special.rgamma, (-2.0,), (2.0,)),
     (special.rgamma, (-3.0,), (-6.0,)),
     (special.boxcox, (1.0, 0.0), (1.0, 0.0)),
 ]
