@@ -8,7 +8,7 @@ from collections.abc import Callable
 import mpmath
 import numpy as np
 import scipy.special as special
-from scipy import integrate, linalg, stats
+from scipy import fft, integrate, linalg, signal, stats
 
 from tapegen.testing import Case
 
@@ -426,12 +426,20 @@ VARIANTS: dict[Callable, list] = {
         call(values(4, 3), np.array([0.0, 1.0, 3.0]), initial=0),
     ],
     integrate.simpson: [call(values(6)), call(values(4, 5), dx=0.5), call(values(4, 3), axis=0)],
+    **{
+        func: [
+            *(call(values(5), type, axis=0, norm=norm) for type in (2, 3, 4) for norm in (None, "ortho")),
+            call(values(4, 3), 3, axis=0),
+        ]
+        for func in (fft.dct, fft.idct)
+    },
+    signal.detrend: [call(values(4, 5), axis=0), call(values(5), type="constant")],
     stats.norm.logpdf: [call(values(2, 3), loc=values(3)), call(0.5, scale=2.0)],
 }
 
 
 SIMPLEX = (stats.multinomial.logpmf, stats.dirichlet.logpdf)
-"""Functions of probabilities with the sum 1: no single one of them can be moved (tests/test_densities.py)."""
+"""Functions of probabilities with the sum 1: no single one of them can be moved (tests/test_scipy.py)."""
 
 # ---- the functions in arbitrary precision ----------------------------------------------------------------------------
 

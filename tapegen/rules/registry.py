@@ -94,6 +94,9 @@ _AWAITED = {
     "scipy.stats": ("tapegen.rules.scipy_stats",),
     "scipy.linalg": ("tapegen.rules.scipy_linalg",),
     "scipy.integrate": ("tapegen.rules.scipy_integrate",),
+    "scipy.fft": ("tapegen.rules.scipy_fft",),
+    "scipy.signal": ("tapegen.rules.scipy_signal",),
+    "scipy.ndimage": ("tapegen.rules.scipy_ndimage",),
 }
 
 

@@ -1,4 +1,4 @@
-"""Densities of scipy.stats in programs, compiled and not; probabilities that sum to 1."""
+"""Densities of scipy.stats in programs, compiled and not; probabilities that sum to 1; what of scipy is refused."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import linalg, ndimage, signal, stats
 
 import tapegen as tg
+from tapegen.errors import MissingRule
 from tests.bad_inputs import both
 
 X = np.array([0.3, 0.9, 1.7])
@@ -70,3 +71,26 @@ def test_probabilities_that_sum_to_one() -> None:
     logits = np.array([0.3, -0.4, 0.1])
     tg.check_grads(multinomial, logits, order=2, modes=("forward", "reverse"), backend="python")
     tg.check_grads(dirichlet, logits, X, modes=("forward", "reverse"), backend="python")
+
+
+def filtered(x: np.ndarray) -> float:
+    return signal.lfilter([1.0], [1.0, 0.5], x).sum()
+
+
+def smoothed(x: np.ndarray) -> float:
+    return ndimage.gaussian_filter(x, 1.0).sum()
+
+
+def rotated(x: np.ndarray) -> float:
+    return linalg.schur(np.outer(x, x) + np.eye(3))[0].sum()
+
+
+@pytest.mark.parametrize(
+    ("func", "reason"),
+    [(filtered, "recursive filters"), (smoothed, "filters of images"), (rotated, "factors are not unique")],
+)
+def test_what_is_refused_says_why(func: Any, reason: str) -> None:
+    with pytest.raises(MissingRule, match=reason) as caught:
+        tg.grad(func)(X)
+    assert caught.value.span is not None
+    assert caught.value.advice
