@@ -1,6 +1,6 @@
 """Random programs against dual numbers and a finite field; and the judges against one another.
 
-`TAPEGEN_RANDOM_PROGRAMS` sets how many programs run in CPython (default 2500), `TAPEGEN_RANDOM_SEED` the first seed
+`TAPEGEN_RANDOM_PROGRAMS` sets how many programs run in CPython (default 3000), `TAPEGEN_RANDOM_SEED` the first seed
 (default 0).  `python -m tests.random_programs` runs millions.  `test_random_compiled.py` compiles some.
 """
 
@@ -31,7 +31,7 @@ from tests.random_programs.program import HEADER, Program
 from tests.random_programs.residues import PRIME, OutsideField, Residue
 from tests.random_programs.shrink import shrink, size
 
-PROGRAMS = int(os.environ.get("TAPEGEN_RANDOM_PROGRAMS", "2500"))
+PROGRAMS = int(os.environ.get("TAPEGEN_RANDOM_PROGRAMS", "3000"))
 SEED = int(os.environ.get("TAPEGEN_RANDOM_SEED", "0"))
 PARTS = 3  # of the programs of one profile, so that several processes share them
 

@@ -113,8 +113,9 @@ class Writer:
 
     def parameter(self, kind: str) -> Var:
         if kind == "float":
-            self.arguments.append(self.number() if self.rng.random() < 0.85 else f"np.float64({self.number()})")
-            return Var(self.names(self.rng.choice("xyzpq")), "float")
+            text = self.number()
+            self.arguments.append(text if self.rng.random() < 0.85 else f"np.float64({text})")
+            return Var(self.names(self.rng.choice("xyzpq")), "float", value=float(text))
         if kind == "int":
             value = self.rng.randint(0, 4)
             self.arguments.append(str(value))

@@ -31,7 +31,7 @@ class Var:
     low: int = 0
     high: int = 0
     free: bool = False
-    value: int | None = None  # what it is in the one call that is made
+    value: float | None = None  # what it is in the one call that is made
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ Every method named `stmt_*` is a production: it returns lines, or None where it 
 
 from __future__ import annotations
 
-from tests.random_programs.grammar import MAX_SIZE, MAX_TRIPS, Var, broadcast, size
+from tests.random_programs.grammar import MAX_SIZE, MAX_TRIPS, Shape, Var, broadcast, size
 from tests.random_programs.simple import Lines, Simple
 
 
@@ -74,6 +74,8 @@ class Idioms(Simple):
         ends: list[Lines] = [
             [f"{x} = sum({xs.name})"],
             [f"{x} = {xs.name}[{i}] * {xs.name}[-1] + np.sum(np.array({xs.name}))"],
+            [f"{x} = np.sum(np.array({xs.name}))", f"{x} += {xs.name}[{i}] * {xs.name}[-1]"],
+            [f"{x} = sum({xs.name}) * 0.5", f"{x} += {xs.name}[{i}] * {xs.name}[-1]"],
             [f"{x} = {self.scalar(0)}", f"for {item} in {xs.name}:", f"    {x} = 0.5 * {x} + {item} * {item}"],
             [f"{x} = sum([{item} * {item} for {item} in {xs.name}])"],
         ]
@@ -263,7 +265,7 @@ class Idioms(Simple):
         if not pool or self.loops or self.budget.depth:
             return None
         n = self.choice(pool)
-        size_ = n.value or 1
+        size_ = int(n.value or 1)
         long = [v for v in self.arrays(lambda v: v.shape is not None and len(v.shape) == 1) if v.shape[0] >= size_]
         wide = [v for v in self.arrays(lambda v: v.shape is not None and len(v.shape) == 2) if v.shape[0] >= size_]
         name, second = self.fresh("part"), self.fresh("more")
@@ -335,6 +337,8 @@ class Idioms(Simple):
                     [f"{b}[:] = 0.5 * {a} + 0.5 * {b} * {self.scalar(0)}"],
                     [f"{b} += np.sin({a}) * {self.scalar(0)}"],
                     [f"{b}[1:] = 0.5 * {a}[:-1] * {a}[1:]"],
+                    *self.element_by_element(a, b, shape),
+                    *self.element_by_element(a, b, shape),
                 )
             )
             swap = self.choice(
@@ -355,6 +359,18 @@ class Idioms(Simple):
             self.define_array(c, shape)
         return [*lines, f"for {i} in range({trips}):", *[f"    {line}" for line in [*step, *swap]]]
 
+    def element_by_element(self, a: str, b: str, shape: Shape) -> list[Lines]:
+        """Ways to compute one array from another in a loop over its entries."""
+        if len(shape) != 1:
+            return []
+        j, t = self.fresh("j"), self.fresh("entry")
+        head = f"for {j} in range({shape[0]}):"
+        return [
+            [head, f"    {b}[{j}] = np.sin({a}[{j}]) * {a}[0]"],
+            [head, f"    {t} = np.tanh({a}[{j}])", f"    {b}[{j}] = {t}", f"    {a}[{j}] = {t} * {t}"],
+            [head, f"    {t} = np.sin({a}[{j}] * {b}[{j}])", f"    {b}[{j}] = {t}", f"    {b}[{j}] += 0.5 * {t} * {t}"],
+        ]
+
     def stmt_turned(self) -> Lines | None:
         """A loop over an array and another view of it: what one reads, the other may have written."""
         array = self.written(lambda v: v.shape is not None and len(v.shape) == 1 and v.shape[0] > 1)
@@ -362,7 +378,14 @@ class Idioms(Simple):
             return None
         a, n, v, i = array.name, (array.shape or (2,))[0], self.fresh("turned"), self.fresh("i")
         view, size_ = self.choice(
-            ((f"np.flip({a})", n), (f"{a}[::-1]", n), (f"{a}[1:]", n - 1), (f"{a}[::2]", (n + 1) // 2), (f"{a}[:]", n))
+            (
+                (f"np.flip({a})", n),
+                (f"np.flip({a}, 0)", n),
+                (f"{a}[::-1]", n),
+                (f"{a}[1:]", n - 1),
+                (f"{a}[::2]", (n + 1) // 2),
+                (f"{a}[:]", n),
+            )
         )
         places = [
             f"{v}[{i}]",
@@ -380,7 +403,7 @@ class Idioms(Simple):
             ).format(read, other, self.scalar(0))
         del self.env[i]
         self.define_array(v, (size_,))
-        head = self.choice((f"range({size_})", f"range({size_} - 1, -1, -1)"))
+        head = self.choice((f"range({size_})", f"range({size_} - 1, -1, -1)", f"range({(size_ + 1) // 2})"))
         return [f"{v} = {view}", f"for {i} in {head}:", f"    {write} {self.choice(('=', '=', '+='))} {text}"]
 
     def stmt_exchange(self) -> Lines | None:

@@ -189,6 +189,16 @@ class Scalars(Scope):
 
     def scalar_pole(self, depth: int) -> str:
         """An infinite derivative, at the arguments that are whole numbers; some are masked."""
+        given = [v for v in self.scalars() if v.value is not None]
+        if given and self.chance(0.5):  # at an argument of the call
+            v = self.choice(given)
+            return self.choice(
+                (
+                    f"(0.0 * math.sqrt(abs({v.name} - ({v.value}))))",
+                    f"min(math.sqrt(abs({v.name} - ({v.value}))), -1.0)",
+                    f"(1.0 * np.where({v.name} != {v.value}, np.sqrt(abs({v.name} - ({v.value}))), 0.5))",
+                )
+            )
         x = self.scalar(depth - 1)
         return self.choice(
             (

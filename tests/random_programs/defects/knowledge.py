@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from tapegen import compiler
 from tapegen.analysis import activity, places
 from tapegen.analysis.finality import Finality
@@ -62,11 +64,15 @@ SHAPES = (
 )
 
 MEMORY = (
-    edit(
-        "two names for one array are not seen to clash",
-        compiler,
-        "_refuse_conflicts",
-        ("facts.effects.conflicts", "()"),
+    dataclasses.replace(
+        edit(
+            "two names for one array are not seen to clash",
+            compiler,
+            "_refuse_conflicts",
+            ("facts.effects.conflicts", "()"),
+            in_text=False,  # of reverse mode
+        ),
+        needs=r"\.(T|ravel|reshape)\b",
     ),
     edit("a second name is taken for a copy", places, "_move", ("return Move((value,), exact=True)", "return Move()")),
     edit("a view is taken for a copy", places, "_move", ("Move((array,), exact=True) if basic else Move()", "Move()")),

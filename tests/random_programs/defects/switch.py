@@ -160,6 +160,11 @@ def _changed(function: Any, changes: tuple[tuple[str, str], ...]) -> set[int]:
         if isinstance(node, ast.stmt):
             inner = [child.lineno for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt)]
             spans.append((node.lineno, min(inner) - 1 if inner else node.end_lineno or node.lineno))
+    inner_functions = [
+        node
+        for node in ast.walk(ast.parse(textwrap.dedent(source)))
+        if isinstance(node, ast.FunctionDef) and node.lineno > 1 and node.col_offset
+    ]
     lines: set[int] = set()
     for old, _ in changes:
         start = source.count("\n", 0, source.find(old)) + 1
@@ -167,4 +172,7 @@ def _changed(function: Any, changes: tuple[tuple[str, str], ...]) -> set[int]:
         for low, high in spans:
             if low <= stop and high >= start:
                 lines.update(range(low, high + 1))
+        for node in inner_functions:  # it has code of its own: that it is made says that it may run
+            if node.lineno <= stop and (node.end_lineno or start) >= start:
+                lines.add(node.lineno)
     return {first + line - 1 for line in lines}
