@@ -72,18 +72,18 @@ class OutOfTime(BaseException):
 
 @contextmanager
 def deadline(seconds: float) -> Iterator[None]:
-    """Raise OutOfTime in the block after so many seconds: a loop may have lost its end."""
+    """Raise OutOfTime in the block after so many seconds of its own: a loop may have lost its end."""
 
     def stop(*_: Any) -> None:
         raise OutOfTime(f"longer than {seconds} s")
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)  # again, should the first one be swallowed
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds, 1.0)  # again, should the first one be swallowed
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def _smaller(candidate: Program, program: Program) -> bool:
