@@ -282,8 +282,8 @@ def test_a_store_through_a_reshape_of_unknown_order_is_refused() -> None:
 
 
 def test_every_pullback_has_a_pushforward() -> None:
-    missing = [rule.func.__name__ for rule in registry.all_rules() if rule.kind == "pullback" and not rule.pushforward]
-    assert not missing
+    missing = [rule.func for rule in registry.all_rules() if rule.kind == "pullback" and not rule.pushforward]
+    assert missing == [tg.clip_gradient]  # which is about cotangents alone
 
 
 def _cube(x: np.ndarray) -> np.ndarray:
