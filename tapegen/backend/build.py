@@ -26,7 +26,7 @@ import numpy as np
 from numba import njit
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
-from numba.core.errors import NumbaError, NumbaPerformanceWarning
+from numba.core.errors import NumbaError, NumbaPendingDeprecationWarning, NumbaPerformanceWarning
 
 from tapegen.backend import special
 from tapegen.backend.located import FromStartCompiler, LocatedCompiler
@@ -205,6 +205,7 @@ def _prepare(dispatcher: Any, compiler: type[LocatedCompiler]) -> None:
     def quiet(signature: Any) -> Any:
         with global_compiler_lock, warnings.catch_warnings():
             warnings.simplefilter("ignore", NumbaPerformanceWarning)  # "@ is faster on contiguous arrays"
+            warnings.simplefilter("ignore", NumbaPendingDeprecationWarning)  # the lists that a pullback takes
             try:
                 with deep():  # numba recurses from block to block of a long function
                     return compile_(signature)
