@@ -6,7 +6,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from types import FrameType
+from types import FrameType, FunctionType
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -137,6 +137,9 @@ class Program:
 
     def wrt_vars(self) -> tuple[Var, ...]:
         """The IR parameters that are differentiated, each once."""
+        return self._once("wrt", self._wrt_vars)
+
+    def _wrt_vars(self) -> tuple[Var, ...]:
         chosen: dict[Var, None] = {}
         for name in self.wrt_names:
             template = self.wrt_template(name)
@@ -227,7 +230,12 @@ class Program:
 
     def outline(self, form: Form) -> compiler.Stages | Derived:
         """The seeds of a reverse derivative, and what its forward sweep keeps."""
-        return self._on_disk(form, wide=False)[1] or self.stages(scalar=form == "joint")
+        found: compiler.Stages | Derived | None = self._built.get("outline of " + form)
+        if found is None:
+            found = self._built["outline of " + form] = self._on_disk(form, wide=False)[1] or self.stages(
+                scalar=form == "joint"
+            )
+        return found
 
     def _on_disk(self, form: Form, *, wide: bool) -> tuple[Place | None, Derived | None]:
         """Where a program is kept, and the program if it is there."""
@@ -289,11 +297,12 @@ class Program:
         """
         if watching():
             return self._watch(self.function(form), arguments)
-        wide = self.options.backend != "python" and any(
-            type(value) is int and not -_WIDE < value < _WIDE for value in arguments
-        )
+        wide = False
+        if self.options.backend != "python":
+            for value in arguments:
+                wide |= type(value) is int and not -_WIDE < value < _WIDE
         key = f"{form} of large integers" if wide else form
-        built = self._once(key, lambda: self._build(key, form, wide=wide))
+        built = self._built.get(key) or self._once(key, lambda: self._build(key, form, wide=wide))
         try:
             return _called(built, arguments)
         except (Raised, CompileLimit) as failed:
@@ -395,7 +404,10 @@ def frames_of_tapegen() -> int:
 
 def _called(built: Callable[..., Any], arguments: list[Any]) -> tuple[Any, ...]:
     try:
-        with np.errstate(all="ignore"):
+        if isinstance(built, FunctionType):
+            with np.errstate(all="ignore"):
+                values = built(*arguments)
+        else:  # compiled code does not ask for NumPy's error handling
             values = built(*arguments)
     except TapegenError:
         raise

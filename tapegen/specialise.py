@@ -47,7 +47,7 @@ class Specialiser:
         self.function, self.bound_args, self.bound_kwargs = unwrap(func)
         self.signature = inspect.signature(self.function)
         self._programs: dict[Any, list[Program]] = {}
-        self._at_a_glance: dict[Any, list[Program]] = {}
+        self._at_a_glance: dict[Any, list[Program]] = {}  # by what is quickly seen and hashed
         self._plain = self._plain_names()
         self.uncompiled: set[tuple[str, Span | None]] = set()  # what was said to have no compiled form
 
@@ -73,13 +73,13 @@ class Specialiser:
         if self._plain is not None and not kwargs and len(args) == len(self._plain):
             glance = _glance(args)
             arguments = dict(zip(self._plain, args, strict=True))
-            for program in self._at_a_glance.get((glance, options, generation()), ()) if glance is not None else ():
-                if program.holds(arguments):
+            for program in self._at_a_glance.get((glance, generation()), ()) if glance is not None else ():
+                if (program.options is options or program.options == options) and program.holds(arguments):
                     return Specialisation(program, self, arguments, args, kwargs)
         with building:
             found = self._looked_up(args, kwargs, options)
             if glance is not None:
-                self._at_a_glance.setdefault((glance, options, generation()), []).append(found.program)
+                self._at_a_glance.setdefault((glance, generation()), []).append(found.program)
         return found
 
     def _looked_up(self, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options) -> Specialisation:
@@ -168,7 +168,7 @@ class Specialisation:
             self.value()  # raises what plain Python raises
         wrt = self.program.wrt_vars()
         seeds = [_seed_one(seed) for seed in self.program.outline("joint").seeds]
-        values = self._run("joint", [*self.leaves(), *seeds])
+        values = self._run("joint", self.leaves() + seeds)
         count = len(values) - len(wrt)
         return self._result(values[:count]), self._gradient(wrt, values[count:])
 
@@ -239,11 +239,13 @@ class Specialisation:
 
     def _run(self, form: Form, leaves: list[Any]) -> tuple[Any, ...]:
         program = self.program
-        params = program.lowered.function.params
         mutated = program.mutated
-        written = [(k, leaves[k]) for k, param in enumerate(params) if param.name in mutated] if mutated else []
-        self._check_written(written, leaves[: len(params)])
-        arrays = [leaf for _, leaf in written if isinstance(leaf, np.ndarray)]
+        arrays: list[np.ndarray] = []
+        if mutated:
+            params = program.lowered.function.params
+            written = [(k, leaves[k]) for k, param in enumerate(params) if param.name in mutated]
+            self._check_written(written, leaves[: len(params)])
+            arrays = [leaf for _, leaf in written if isinstance(leaf, np.ndarray)]
         entry = [(leaf, leaf.copy()) for leaf in arrays if leaf.flags.writeable]
         try:
             if len(entry) < len(arrays):  # compiled code takes no read-only arrays to write into
@@ -317,14 +319,18 @@ class Specialisation:
     # ---- results -----------------------------------------------------------------------------------------------------
 
     def _result(self, values: Iterable[Any]) -> Any:
-        last = self.program.lowered.function.body[-1]
+        lowered = self.program.lowered
+        last = lowered.function.body[-1]
         assert isinstance(last, Return)
         typed = [_as_type(value, expr.type) for value, expr in zip(values, last.values, strict=True)]
-        return self.program.lowered.restore(typed, self.arguments)
+        return typed[lowered.output.index] if isinstance(lowered.output, Slot) else lowered.restore(typed)
 
     def _gradient(self, wrt: tuple[Var, ...], values: Sequence[Any]) -> Any:
         typed = [_as_type(value, var.type) for value, var in zip(values, wrt, strict=True)]
-        results = [map_leaves(found, lambda slot: typed[slot.index]) for found in self.program.gradient_templates]
+        results = [
+            typed[found.index] if isinstance(found, Slot) else map_leaves(found, lambda slot: typed[slot.index])
+            for found in self.program.gradient_templates
+        ]
         return results[0] if isinstance(self.program.options.wrt, int | str) else tuple(results)
 
     def _seeds(self, value: Any, value_bar: Any, wanted: tuple[Var, ...]) -> list[Any]:
@@ -401,6 +407,8 @@ _NUMPY_NUMBERS: dict[str, type] = {np.dtype(kind).name: np.dtype(kind).type for 
 
 def _as_type(value: Any, type_: Any) -> Any:
     """A number or array as plain Python would have it (compiled code hands over bare numbers)."""
+    if type(value) is np.ndarray and isinstance(type_, Array):
+        return value
     if isinstance(type_, Scalar):
         if type_.python:
             return _PYTHON_NUMBERS[type_.dtype](value)

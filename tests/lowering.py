@@ -74,7 +74,7 @@ def agree(func: Callable[..., Any], *args: Any, lowered_for: tuple | None = None
 
     def program(*_: Any, **__: Any) -> Any:
         values = run(lowered.function, *lowered.leaves(bound.arguments))
-        return lowered.restore(values, bound.arguments)
+        return lowered.restore(values)
 
     got = outcome(program, (), {})
     assert got[0] == want[0], f"plain Python: {want}, lowered: {got}"

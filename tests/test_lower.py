@@ -513,7 +513,7 @@ def test_a_promoted_number_without_trips_is_a_float() -> None:
 def value_of(func: Any, *args: Any) -> Any:
     """What the lowered program returns."""
     lowered = lower(func, *args)
-    return lowered.restore(run(lowered.function, *args), {})
+    return lowered.restore(run(lowered.function, *args))
 
 
 def test_an_integer_to_a_negative_power_is_not_silently_an_integer() -> None:

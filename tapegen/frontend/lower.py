@@ -85,7 +85,8 @@ class Guard:
 
     def holds(self) -> bool:
         try:
-            return same_static(self.getter(), self.value)
+            found = self.getter()
+            return found is self.value or same_static(found, self.value)
         except (NameError, AttributeError, LookupError, TypeError):
             return False
 
@@ -137,8 +138,9 @@ class Lowered:
 
     def holds(self, arguments: Mapping[str, Any]) -> bool:
         """Whether the program is right for these arguments (of the right types) and the captured values of now."""
-        if self.guards and not all(guard.holds() for guard in self.guards):
-            return False
+        for guard in self.guards:
+            if not guard.holds():
+                return False
         for name, path, value in self.statics:
             found = _follow(arguments[name], path)
             if not same_static(found.shape if isinstance(found, np.ndarray) else found, value):
@@ -158,10 +160,11 @@ class Lowered:
         """The values of the parameters, in order."""
         found: list[Any] = []
         for param in self.params:
-            found.append(_follow(arguments[param.argument], param.path) if param.getter is None else param.getter())
+            value = arguments[param.argument] if param.getter is None else param.getter()
+            found.append(_follow(value, param.path) if param.path else value)
         return found
 
-    def restore(self, values: Sequence[Any], arguments: Mapping[str, Any]) -> Any:
+    def restore(self, values: Sequence[Any]) -> Any:
         """The result in the structure that the user's function returns."""
         return unflatten(self.output, values)
 
