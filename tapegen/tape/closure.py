@@ -20,7 +20,8 @@ class Closure(Operation):
     pull : callable
         Takes a cotangent per result (None where there is none); returns one per argument (None: not connected).
     push : callable or None
-        Takes a tangent per argument (None where there is none); returns one per result.
+        Takes a tangent per argument (None where there is none); returns one per result.  None, or a function that
+        returns None: tangents go through the transpose of `pull`.
     """
 
     __slots__ = ("pull", "push", "title")

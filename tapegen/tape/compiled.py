@@ -24,25 +24,27 @@ def call(function: Differentiable, args: tuple[Any, ...], kwargs: dict[str, Any]
     wrt = tuple(name for name, item in given.items() if any(map(_varies, nest.leaves(item))))
     bare_args, bare_kwargs = nest.mapped(args, _bare), nest.mapped(kwargs, _bare)
     if not wrt:
-        _refuse_writing(function, bare_args, bare_kwargs, given)
+        _refuse_writing(function, bare_args, bare_kwargs, given, is_followed=False)
         return nest.mapped(function(*bare_args, **bare_kwargs), _as_tensor)
     varied = function.with_options(wrt=wrt, has_aux=False)
-    _refuse_writing(varied, bare_args, bare_kwargs, given)
+    _refuse_writing(varied, bare_args, bare_kwargs, given, is_followed=True)
     value, pullback = varied.vjp(*bare_args, **bare_kwargs)
     followed = [leaf for name in wrt for leaf in nest.leaves(given[name])]
     # later reads must find the values of this call
-    held = nest.mapped(args, _held), nest.mapped(kwargs, _held)
+    kept = nest.mapped(args, _held), nest.mapped(kwargs, _held)
 
     def pull(*bars: Any) -> Sequence[Any]:
         outs = list(nest.leaves(value))
         full = [_zeros(out) if bar is None else bar for bar, out in zip(bars, outs, strict=True)]
-        if any(isinstance(bar, Tensor) and is_tracked(bar._id) for bar in full) or any(map(_varies, nest.leaves(held))):
-            found = _second_order(function, held, wrt, nest.refilled(value, full))
+        if any(isinstance(bar, Tensor) and is_tracked(bar._id) for bar in full) or any(map(_varies, nest.leaves(kept))):
+            found = _second_order(function, kept, wrt, nest.refilled(value, full))
         else:
             found = pullback(nest.refilled(value, [_like(_bare(b), o) for b, o in zip(full, outs, strict=True)]))
         return list(nest.leaves(found))
 
-    def push(*dots: Any) -> Sequence[Any]:
+    def push(*dots: Any) -> Sequence[Any] | None:
+        if any(map(_varies, dots)) or any(map(_varies, nest.leaves(kept))):
+            return None
         remaining = iter(dots)
         tangents = tuple(
             nest.mapped(item, lambda leaf: _tangent(leaf, next(remaining))) if name in wrt else None
@@ -83,15 +85,22 @@ def _differentiable(body: Callable[..., Any]) -> Differentiable:
 
 
 def _refuse_writing(
-    function: Differentiable, args: tuple[Any, ...], kwargs: dict[str, Any], given: dict[Any, Any]
+    function: Differentiable, args: tuple[Any, ...], kwargs: dict[str, Any], given: dict[Any, Any], is_followed: bool
 ) -> None:
-    """Tensors are immutable; a function that writes into one must be given an array."""
+    """Tensors are immutable, and what is written into an array beside a followed tensor would leave the tape."""
     written = function.writes_into(args, kwargs)
     values = [leaf._value for item in given.values() for leaf in nest.leaves(item) if isinstance(leaf, Traced)]
     if any(array is value for array in written for value in values):
         raise NotDifferentiable(
             f"{function.python.__qualname__} writes into an argument that is a tensor, and tensors are immutable.",
             "Copy the argument inside the function (x = x.copy()) and write into the copy.",
+            user_span(),
+        )
+    if is_followed and written:
+        raise NotDifferentiable(
+            f"{function.python.__qualname__} writes into an argument while it is recorded: what is written leaves the "
+            "tape.",
+            "Copy the argument inside the function (x = x.copy()), write into the copy, and return it.",
             user_span(),
         )
 

@@ -186,20 +186,23 @@ def recompute_grad(func: Callable[..., Any]) -> Callable[..., Any]:
         variables = [variable for number, variable in watcher.variables.items() if number not in own]
         for variable in variables:
             variable._operand()  # read also for those who record here
-        values = [variable._value for variable in variables]
+        # the second run finds what the first one found
+        read = [*variables, *(leaf for leaf in leaves if isinstance(leaf, Variable))]
+        values = [variable._value for variable in read]
+        held_args, held_kwargs = nest.mapped(args, _held), nest.mapped(kwargs, _held)
+        sources = [leaf for leaf in (*leaves, *variables) if isinstance(leaf, Traced)]
 
         def pull(*bars: Any) -> Sequence[Any]:
-            now = [variable._value for variable in variables]
-            for variable, value in zip(variables, values, strict=True):
-                variable._value = value  # as it was when the function ran
+            now = [variable._value for variable in read]
+            for variable, value in zip(read, values, strict=True):
+                variable._value = value
             try:
                 with GradientTape(watch_accessed_variables=False) as tape:
-                    tape.watch([leaf for leaf in (*leaves, *variables) if isinstance(leaf, Traced)])
-                    again = func(*args, **kwargs)
+                    tape.watch(sources)
+                    again = func(*held_args, **held_kwargs)
             finally:
-                for variable, value in zip(variables, now, strict=True):
+                for variable, value in zip(read, now, strict=True):
                     variable._value = value
-            sources = [leaf for leaf in (*leaves, *variables) if isinstance(leaf, Traced)]
             outs = list(nest.leaves(again))
             found = iter(tape.gradient(outs, sources, [_weight(bar, out) for bar, out in zip(bars, outs, strict=True)]))
             return [next(found) if isinstance(leaf, Traced) else None for leaf in (*leaves, *variables)]
@@ -209,6 +212,10 @@ def recompute_grad(func: Callable[..., Any]) -> Callable[..., Any]:
         return nest.refilled(result, recorded(Closure(func.__name__, pull, None), pairs, outs))
 
     return decorated
+
+
+def _held(leaf: Any) -> Any:
+    return leaf.copy() if isinstance(leaf, np.ndarray) else leaf
 
 
 def _weight(bar: Any, out: Any) -> Any:

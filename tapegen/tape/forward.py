@@ -244,7 +244,9 @@ class ForwardAccumulator:
     def _through_closure(self, operation: Closure, ids: tuple[Any, ...], record: WideRecord) -> tuple[Any, ...]:
         if operation.push is not None:
             given = [self._bare(self._dots[n]) if n in self._dots else None for n in ids]
-            return tuple(operation.push(*given))
+            pushed = operation.push(*given)
+            if pushed is not None:
+                return tuple(pushed)
         # the pullback is linear in its cotangents, and its transpose is the pushforward
         bars = [fresh(np.zeros(like.shape, like.dtype)) for like in record.outs_like]
         with GradientTape(watch_accessed_variables=False) as tape:

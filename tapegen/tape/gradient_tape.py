@@ -82,15 +82,21 @@ class GradientTape:
         if self._recording:
             self._stop()
 
-    def _start(self) -> None:
-        STATE.active = [*STATE.active, self]
+    def _start(self, place: int | None = None) -> None:
+        """Record from now on, before the recorders from a place on, or as the last."""
+        STATE.active = [*STATE.active[:place], self, *([] if place is None else STATE.active[place:])]
         self._recording = True
         self._first = fresh_id()
 
-    def _stop(self) -> None:
+    def _stop(self) -> int:
+        """Record no more; the place among the recorders that was left."""
+        if self not in STATE.active:
+            raise RuntimeError("the tape records in another thread: ask there, or after its `with` block has ended.")
+        place = STATE.active.index(self)
         STATE.active = [recorder for recorder in STATE.active if recorder is not self]
         self._recording = False
         self._trail.spans.append((self._first, fresh_id()))
+        return place
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
@@ -206,7 +212,7 @@ class GradientTape:
         if not self._recording:  # nested
             yield
             return
-        self._stop()
+        place = self._stop()
         self._pauses = True
         first = fresh_id()
         try:
@@ -215,7 +221,7 @@ class GradientTape:
             self._pauses = False
             self._trail.pauses.append((first, fresh_id()))
             if self._records is not None:
-                self._start()
+                self._start(place)
 
     def reset(self) -> None:
         """Forget what was recorded and what is watched, and go on recording."""

@@ -325,22 +325,27 @@ def made(
         return made_wide(operation, args, kwargs, ids, out, out_ids, tracked, everything)
     if not plan.keeps_all or 0 in ids:
         args = _pruned(plan, args, ids, everything)
-    return Record(plan, args, kwargs, ids, out if plan.reads_out else None, out_ids)
+    return Record(plan, args, _options(kwargs), ids, out if plan.reads_out else None, out_ids)
 
 
 def _pruned(plan: FlatPlan, args: tuple[Any, ...], ids: tuple[Any, ...], everything: bool) -> tuple[Any, ...]:
     """What the body reads of the arguments; plain arrays may be overwritten meanwhile, so they are copied."""
     kept = []
     for value, number, read in zip(args, ids, plan.keep, strict=True):
-        if type(value) is np.ndarray:
+        if isinstance(value, np.ndarray):
             if not (read or everything):
                 value = stand_in(value.shape, value.dtype)
             elif not number:
                 value = value.copy()
-        elif isinstance(value, list):
+        elif isinstance(value, list | tuple):  # of indices: a[:, rows]
             value = _kept(value, 0, True)
         kept.append(value)
     return tuple(kept)
+
+
+def _options(kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Keywords as they are now."""
+    return {name: _kept(value, 0, True) for name, value in kwargs.items()} if kwargs else kwargs
 
 
 def _takes(operation: Operation, kwargs: dict[str, Any]) -> bool:
@@ -400,7 +405,7 @@ def made_wide(
         _kept(value, number, everything or operation.parameter(position) in plan.names)
         for position, (value, number) in enumerate(zip(args, ids, strict=True))
     )
-    record.kwargs = kwargs
+    record.kwargs = _options(kwargs)
     if plan.reads_out:
         record.out = out
     if type(out) is tuple:
@@ -449,5 +454,6 @@ def _kept(value: Any, number: Any, read: bool) -> Any:
             return stand_in(value.shape, value.dtype)
         return value if number else value.copy()
     if isinstance(value, list | tuple):
-        return type(value)(_kept(v, 0, read) for v in value)
+        items = [_kept(item, 0, read) for item in value]
+        return items if isinstance(value, list) else tuple(items)
     return value

@@ -80,6 +80,34 @@ def test_forward_mode() -> None:
     assert acc.jvp(y).numpy() == 2.0 * (2.0 * 1.0 + 4.0 * 0.5)
 
 
+def test_derivatives_of_tangents() -> None:
+    x, direction = tg.Variable([1.0, 2.0]), tg.Variable([1.0, 0.5])
+    with tg.ForwardAccumulator(x, [1.0, 1.0]) as outer, tg.GradientTape() as tape:
+        with tg.ForwardAccumulator(x, direction) as inner:
+            y = energy(x, 1.0, power=3.0)
+        along = inner.jvp(y)
+    assert along.numpy() == 9.0
+    dx, dd = tape.gradient(along, [x, direction])
+    assert dx.numpy().tolist() == [6.0, 6.0]
+    assert dd.numpy().tolist() == [3.0, 12.0]
+    assert outer.jvp(along).numpy() == 12.0
+
+
+@tg.differentiable(backend="python")
+def fills(x: Any, buffer: Any) -> Any:
+    for i in range(len(x)):
+        buffer[i] = x[i] ** 2
+    return np.sum(buffer)
+
+
+def test_what_is_written_into_an_array_would_leave_the_tape() -> None:
+    x, buffer = tg.Variable([2.0, 3.0]), np.zeros(2)
+    with tg.GradientTape(), pytest.raises(tg.NotDifferentiable, match="what is written leaves the tape"):
+        fills(x, buffer)
+    assert buffer.tolist() == [0.0, 0.0]
+    assert fills(x, buffer).numpy() == 13.0 and buffer.tolist() == [4.0, 9.0]
+
+
 def test_without_a_tape() -> None:
     y = energy(tg.constant([1.0, 2.0]), 1.0)
     assert isinstance(y, tg.Tensor) and y.numpy() == 5.0

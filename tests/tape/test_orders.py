@@ -257,3 +257,14 @@ def test_forward_equals_reverse_equals_differences(name: str) -> None:
     numeric = (f(at + step * direction) - f(at - step * direction)) / (2 * step)
     np.testing.assert_allclose(forward, numeric, rtol=1e-6, atol=1e-7)
     np.testing.assert_allclose(np.sum(backward * direction), np.sum(weights * forward), rtol=1e-10)
+
+
+def test_a_tape_that_pauses_keeps_its_place() -> None:
+    x = tg.Variable(2.0)
+    with tg.GradientTape() as tape:
+        with tg.ForwardAccumulator(x, 1.0) as accumulator:
+            with tape.stop_recording():
+                pass
+            y = x**3
+        slope = accumulator.jvp(y)
+    assert tape.gradient(slope, x).numpy() == 12.0

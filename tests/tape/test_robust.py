@@ -147,6 +147,35 @@ def test_line_108_overwritten_indices_and_lists() -> None:
     assert tape.gradient(z, x).numpy().tolist() == [2.0, 2.0, 0.0]
 
 
+@pytest.mark.parametrize(
+    ("function", "array", "want"),
+    [
+        (lambda x, a: x[None, a], [0, 0, 2], [2.0, 0.0, 1.0]),
+        (lambda x, a: np.take(x, indices=a), [0, 0, 2], [2.0, 0.0, 1.0]),
+        (lambda x, a: np.dot(x, b=a), [4.0, 5.0, 6.0], [4.0, 5.0, 6.0]),
+        (lambda x, a: np.clip(x, a_min=a, a_max=None), [0.0, 0.0, 5.0], [1.0, 1.0, 0.0]),
+        (lambda x, a: np.average(x, weights=a), [0.0, 1.0, 0.0], [0.0, 1.0, 0.0]),
+        (lambda x, a: tg.recompute_grad(lambda x, a: x * a)(x, a), [4.0, 5.0, 6.0], [4.0, 5.0, 6.0]),
+        (lambda x, a: x * a.view(np.recarray), [4.0, 5.0, 6.0], [4.0, 5.0, 6.0]),
+    ],
+)
+def test_line_108_overwritten_in_tuples_keywords_and_calls(function: Any, array: Any, want: Any) -> None:
+    x, a = tg.Variable([1.0, 2.0, 3.0]), np.array(array)
+    with tg.GradientTape() as tape:
+        y = function(x, a)
+    a[:] = 1
+    assert tape.gradient(y, x).numpy().tolist() == want
+
+
+def test_line_108_what_runs_again_finds_old_values() -> None:
+    x, w = tg.Variable(2.0), tg.Variable(3.0)
+    with tg.GradientTape() as tape:
+        y = tg.recompute_grad(lambda x: x.read_value() * x * w)(x)
+    x.assign(100.0), w.assign(100.0)
+    assert [g.numpy() for g in tape.gradient(y, [x, w])] == [12.0, 4.0]
+    assert (x.numpy(), w.numpy()) == (100.0, 100.0)
+
+
 def test_line_108_constants_and_variables_are_copies() -> None:
     a = np.array([1.0, 2.0])
     x, v = tg.constant(a), tg.Variable(a)
@@ -202,6 +231,28 @@ def test_threads_have_tapes_of_their_own() -> None:
     for thread in threads:
         thread.join()
     assert results == {number: [6.0 * number] * 50 for number in range(1, 5)}
+
+
+def test_a_tape_is_used_in_the_thread_that_records_it() -> None:
+    x = tg.Variable(3.0)
+    caught: list[Exception] = []
+
+    def elsewhere(act: Any) -> None:
+        try:
+            act()
+        except RuntimeError as error:
+            caught.append(error)
+
+    with tg.GradientTape() as tape:
+        y = x * x
+        for act in (lambda: tape.gradient(y, x), lambda: tape.__exit__(None, None, None)):
+            thread = threading.Thread(target=elsewhere, args=(act,))
+            thread.start()
+            thread.join()
+        z = y * x
+    assert [str(error)[:35] for error in caught] == ["the tape records in another thread:"] * 2
+    assert STATE.active == []
+    assert tape.gradient(z, x).numpy() == 27.0
 
 
 def test_an_exception_leaves_no_recorder() -> None:
