@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import importlib.util
+import inspect
 import json
+import math
 import pkgutil
 import re
 import shlex
@@ -21,14 +24,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import benchmarks.kernels
 import tapegen as tg
 from examples.heat import march
-from tapegen.aot import MODES, build
-from tapegen.backend.library.interface import comment, identifier
+from tapegen.aot import MODES, build, build_library, loader
+from tapegen.backend.library import entries
+from tapegen.backend.library.entries import STATUS, identifier
+from tapegen.backend.library.interface import comment
+from tapegen.backend.library.objects import FIRST_ERROR
 from tapegen.cli import main
 from tapegen.errors import BadArgument, BuildError
+from tapegen.written import Wanted
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 
@@ -323,14 +333,21 @@ def test_structures_and_constants(tmp_path: Path) -> None:
     x = rng.normal(size=(5, 3))
     f = tg.differentiable(network)
     module = load(build(f, params, x, mode="tanh", directory=tmp_path))
-    found, expected = module.network_grad(params, x, "tanh", 2), f.grad(params, x)
+    found, expected = module.network_grad(params, x), f.grad(params, x)
     for key in params:
         np.testing.assert_allclose(found[key], expected[key], rtol=1e-13)
     with pytest.raises(ValueError, match="built for mode = 'tanh'"):
-        module.network(params, x, "relu", 2)
-    _, pullback = module.network_vjp(params, x, "tanh", 2)
+        module.network(params, x, mode="relu")
+    with pytest.raises(ValueError, match="built for params with the keys 'w', 'b'"):
+        module.network({**params, "c": x}, x)
+    with pytest.raises(TypeError, match="params must be a dict"):
+        module.network(list(params.values()), x)
+    _, pullback = module.network_vjp(params, x, power=2)
     for key in params:
         np.testing.assert_allclose(pullback(1.0)[key], expected[key], rtol=1e-13)
+    value, tangent = module.network_jvp((params, x), (params, None), mode="tanh")
+    same(value, f(params, x))
+    np.testing.assert_allclose(tangent, f.jvp((params, x), (params, None))[1], rtol=1e-13)
 
 
 def spread(p, n):
@@ -525,13 +542,192 @@ def test_what_the_command_refuses(
     assert not (tmp_path / "out").exists()
 
 
-def test_functions_of_lapack_are_refused(tmp_path: Path) -> None:
-    def solved(a, b):
-        return np.sum(np.linalg.solve(a, b))
+@pytest.fixture(scope="module")
+def runtime(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    """The C text that is part of each library, alone."""
+    made = tmp_path_factory.mktemp("runtime") / "runtime.so"
+    text = Path(entries.__file__).with_name("runtime.c")
+    subprocess.run(["cc", "-std=c11", "-O1", "-fPIC", "-shared", "-w", "-o", made, text], check=True)
+    return ctypes.CDLL(str(made))
 
-    with pytest.raises(BuildError, match="LAPACK"):
+
+@given(data=st.data())
+@settings(max_examples=300, deadline=None)
+def test_views_of_another_shape_are_those_of_numpy(runtime: ctypes.CDLL, data: st.DataObject) -> None:
+    factors = data.draw(st.lists(st.sampled_from([0, 1, 2, 2, 3]), max_size=5))
+    split = [data.draw(st.integers(0, len(factors))) for _ in range(2)]
+    old = [math.prod(part) for part in (factors[: min(split)], factors[min(split) : max(split)], factors[max(split) :])]
+    new = data.draw(st.permutations([*factors, 1]))
+    whole = np.arange(np.prod([2 * n for n in old], dtype=int)).reshape([2 * n for n in old])
+    steps = [data.draw(st.sampled_from([1, 2, -1])) for _ in old]
+    view = whole[tuple(slice(None, None, step) for step in steps)][tuple(slice(n) for n in old)]
+    view = view.transpose(data.draw(st.permutations(range(3))))
+    longs = [(ctypes.c_ssize_t * max(len(each), 1))(*each) for each in (view.shape, view.strides, new, [0] * len(new))]
+    rank, new_rank, size = (ctypes.c_ssize_t(n) for n in (view.ndim, len(new), view.itemsize))
+    found = runtime.numba_attempt_nocopy_reshape(rank, longs[0], longs[1], new_rank, longs[2], longs[3], size, 0)
+    expected = view.reshape(new)
+    assert found == (np.shares_memory(expected, view) or not view.size)
+    if found and view.size:
+        same(tuple(s for s, n in zip(longs[3], new) if n > 1), tuple(s for s, n in zip(expected.strides, new) if n > 1))
+
+
+# ---- matrices ------------------------------------------------------------------------------------------------------
+
+
+def solved(a, b):
+    return np.sum(np.linalg.solve(a @ a.T + np.eye(len(b), dtype=a.dtype), b) ** 2)
+
+
+def factorised(a, b):
+    s = a @ a.T + np.eye(len(b), dtype=a.dtype)
+    q, r = np.linalg.qr(s)
+    u, w, v = np.linalg.svd(s, full_matrices=False)
+    lam, _ = np.linalg.eigh(s)
+    whole = np.linalg.cholesky(s) @ np.linalg.inv(s) + q @ r + u @ v
+    return np.sum(np.linalg.solve(whole, b)) + np.linalg.det(s) + np.sum(w * lam) + b @ s @ b
+
+
+def openblas() -> str:
+    """The library in the wheel of scipy, with CBLAS and LAPACK."""
+    found = sorted(Path(scipy.__file__).parent.with_name("scipy.libs").glob("libscipy_openblas-*.so"))
+    if not found:
+        pytest.skip("scipy has no OpenBLAS of its own here")
+    return f"cblas:{found[0]}"
+
+
+@pytest.mark.parametrize(
+    ("func", "dtype"),
+    [(solved, "f8"), *(pytest.param(factorised, dtype, marks=pytest.mark.compiled) for dtype in ("f8", "f4"))],
+)
+def test_lapack_of_a_library(func: Any, dtype: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    a, b = rng.normal(size=(4, 4)).astype(dtype), rng.normal(size=4).astype(dtype)
+    f = tg.differentiable(func, wrt=("a", "b"))
+    module = load(build(f, a, b, directory=tmp_path, modes=["grad"], blas=openblas(), name="matrices"))
+    gradient = getattr(module, f"{func.__name__}_value_and_grad")
+    for one, other in zip(leaves(gradient(a, b)), leaves(f.value_and_grad(a, b)), strict=True):
+        assert np.asarray(one).dtype == np.asarray(other).dtype
+        np.testing.assert_allclose(one, other, rtol=1e-11 if dtype == "f8" else 2e-3)
+    with pytest.raises((ValueError, RuntimeError), match="infs or NaNs"):
+        gradient(np.full((4, 4), np.nan, dtype), b)
+
+
+def test_products_of_a_library(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    params, x = {"w": rng.normal(size=(3, 3)), "b": rng.normal(size=3)}, rng.normal(size=(5, 3))
+    f = tg.differentiable(network)
+    module = load(build(f, params, x, directory=tmp_path, modes=["grad"], blas=openblas()))
+    for one, other in zip(module.network_grad(params, x).values(), f.grad(params, x).values(), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-13)
+
+
+def test_lapack_needs_a_library(tmp_path: Path) -> None:
+    with pytest.raises(BuildError, match="LAPACK") as caught:
         build(solved, np.eye(3), np.ones(3), directory=tmp_path, modes=["grad"])
-    assert not list(tmp_path.glob("*.so"))
+    assert "--blas cblas:PATH" in str(caught.value)
+    assert not list(tmp_path.iterdir())
+
+
+def test_libraries_that_do_not_fit(tmp_path: Path) -> None:
+    text = tmp_path / "libtext.so"
+    text.write_text("no library")
+    with pytest.raises(BuildError, match="is no library"):
+        build(solved, np.eye(3), np.ones(3), directory=tmp_path / "out", blas=f"cblas:{text}")
+    (tmp_path / "wide.c").write_text(
+        "#include <stdint.h>\nvoid cblas_dgemm(void) {}\n"
+        "double ddot_(int64_t *n, double *x, int64_t *i, double *y, int64_t *j)"
+        "{ double sum = 0; for (int64_t k = 0; k < *n; k++) sum += x[k * *i] * y[k * *j]; return sum; }\n"
+    )
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "libwide.so", tmp_path / "wide.c"], check=True)
+    with pytest.raises(BuildError, match="64 bits"):
+        build(solved, np.eye(3), np.ones(3), directory=tmp_path / "out", blas=f"cblas:{tmp_path / 'libwide.so'}")
+
+
+# ---- names ---------------------------------------------------------------------------------------------------------
+
+
+def value(value, tape, found, shapes, seed, *primals, np=1.0, record=2.0, tangents):
+    return sum(value**2) * tape * found * shapes * seed * np * record * primals[0] * tangents
+
+
+def test_arguments_may_have_any_name(tmp_path: Path) -> None:
+    f = tg.differentiable(value, wrt=("value", "seed"))
+    x = np.arange(3.0)
+    args, words = (x, 1.0, 2.0, 3.0, 4.0, 5.0), {"np": 0.5, "tangents": 0.25}
+    module = load(build(f, *args, directory=tmp_path, modes=["grad", "split", "jvp"], **words))
+    assert str(inspect.signature(module.value_grad)) == (
+        "(value, tape, found, shapes, seed, *primals, np=1.0, record=2.0, tangents)"
+    )
+    same(module.value_value_and_grad(*args, **words), f.value_and_grad(*args, **words))
+    same(module.value_vjp(*args, **words)[1](1.0), f.vjp(*args, **words)[1](1.0))
+    along = (x + 1, None, None, None, 2.0, None)
+    (bar, seed_bar), value_dot = f.grad(*args, **words), module.value_jvp(args, along, **words)[1]
+    assert value_dot == pytest.approx(np.sum(bar * along[0]) + seed_bar * along[4])
+    with pytest.raises(ValueError, match="primals with length 1"):
+        module.value_grad(*args, 6.0, **words)
+    with pytest.raises(ValueError, match="6 arguments have 5 tangents"):
+        module.value_jvp(args, along[:5], **words)
+
+
+@pytest.mark.parametrize("name", ["np", "map", "_vjp", "lambda"])
+def test_functions_may_have_any_name(name: str, tmp_path: Path) -> None:
+    def f(x, k=2.0):
+        return np.sum(x**2) * k
+
+    f.__name__ = f"<{name}>" if name == "lambda" else name
+    module = load(build(f, np.ones(3), directory=tmp_path, name="any", modes=["value", "split"]))
+    plain = identifier(name)
+    assert set(module.__all__) <= set(vars(module))
+    assert getattr(module, module.__all__[0])(np.ones(3)) == 6.0
+    same(getattr(module, f"{plain}_vjp")(np.ones(3))[1](1.0), np.full(3, 4.0))
+
+
+def test_functions_with_names_that_others_make(tmp_path: Path) -> None:
+    def f(x):
+        return np.sum(x)
+
+    def f_grad(x):
+        return np.sum(x**2)
+
+    wanted = [Wanted(tg.differentiable(g), (np.ones(3),), {}, ("value", "grad")) for g in (f, f_grad, f)]
+    module = load(build_library(wanted, tmp_path, "several"))
+    assert len(set(module.__all__)) == 9
+    same(module.f_grad(np.full(3, 3.0)), np.ones(3))
+    same(module.f_grad_2_grad(np.full(3, 3.0)), np.full(3, 6.0))
+    same(module.f_2_grad(np.full(3, 3.0)), np.ones(3))
+
+
+def test_an_argument_that_hides_the_module(tmp_path: Path) -> None:
+    def f(_vjp):
+        return np.sum(_vjp)
+
+    with pytest.raises(BadArgument, match="'_vjp'"):
+        build(f, np.ones(3), directory=tmp_path, modes=["grad"])
+
+
+def chosen(x, how, *, power=2.0, where=None):
+    return np.sum(how(x) ** power)
+
+
+def test_functions_as_arguments_are_part_of_the_library(tmp_path: Path) -> None:
+    module = load(build(chosen, np.ones(3), np.sin, directory=tmp_path, modes=["grad"]))
+    assert str(inspect.signature(module.chosen_grad)) == "(x, how, *, power=2.0, where=None)"
+    same(module.chosen_grad(np.ones(3), None), tg.grad(chosen)(np.ones(3), np.sin))
+    with pytest.raises(ValueError, match="how is part of the library"):
+        module.chosen_grad(np.ones(3), np.cos)
+
+
+def test_the_module_knows_the_codes_of_the_library() -> None:
+    assert {name: number for name, number, _ in STATUS}["SHAPE"] == loader._SHAPE
+    assert loader._FIRST_ERROR == FIRST_ERROR > max(number for _, number, _ in STATUS)
+    assert all(
+        name.startswith("_")
+        for name, each in vars(loader).items()
+        if getattr(each, "__module__", "") == loader.__name__
+    )
+
+
+# ---- what goes wrong -----------------------------------------------------------------------------------------------
 
 
 def test_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

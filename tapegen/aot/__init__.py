@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,17 +15,12 @@ from tapegen.aot.wrapper import Wrapped, wrapper
 from tapegen.api import Differentiable, differentiable
 from tapegen.backend.build import decorator_text
 from tapegen.backend.emit import emit
-from tapegen.backend.library.interface import (
-    Entry,
-    Parameter,
-    Products,
-    Result,
-    header,
-    identifier,
-    implementation,
-)
+from tapegen.backend.files import publish
+from tapegen.backend.library.entries import Entry, Parameter, Result, identifier
+from tapegen.backend.library.interface import header, implementation
 from tapegen.backend.library.link import link
 from tapegen.backend.library.objects import Errors, NativeObject, Processor, native_object, processor
+from tapegen.backend.library.products import Products
 from tapegen.errors import BadArgument
 from tapegen.frontend.lower import Param
 from tapegen.frontend.structure import Slot, leaves_of
@@ -133,12 +127,15 @@ class _Library:
     def add(self, wanted: Wanted) -> None:
         """The derivatives of one function for one combination of types."""
         derived = Derived(wanted, readable=False)
-        base = identifier(f"{self.name}_{wanted.function.python.__name__}", self.taken)
-        self.taken.add(base)
+        base = self._base(wanted.function.python.__name__)
         entries: dict[str, Entry] = {}
         hessian: tuple[int, ...] = ()
+        recorded: dict[Var, str] = {}
         for role, form, function in zip(_roles(wanted.modes), derived.forms, derived.checked(), strict=True):
-            entry = self._entry(base, role, derived, form, function)
+            interface = _Interface(base, role, derived, form, function, recorded)
+            entry = interface.entry(self._compiled(base, derived, form, function))
+            if role == "record":
+                recorded = interface.names
             self.entries.append(entry)
             entries[role] = entry
             if role == "hvp":
@@ -156,7 +153,19 @@ class _Library:
             }
         )
 
-    def _entry(self, base: str, role: str, derived: Derived, form: Form, function: Function) -> Entry:
+    def _base(self, name: str) -> str:
+        """What the names of a function begin with; none of them may be that of another function."""
+        refused: set[str] = set()
+        while True:
+            base = identifier(f"{self.name}_{name}", refused)
+            names = {base, *(f"{base}_{what}" for what in _SUFFIXES)}
+            if not names & self.taken:
+                self.taken |= names
+                return base
+            refused.add(base)
+
+    def _compiled(self, base: str, derived: Derived, form: Form, function: Function) -> str:
+        """The symbol of the machine code."""
         decorator = decorator_text(fastmath=derived.options.fastmath)
         with deep():
             modules, routines = form.program.lowered.modules, derived.routines
@@ -165,7 +174,7 @@ class _Library:
         symbol = f"tg_{content[:24]}"
         types = [param.type for param in function.params]
         self.objects.append(native_object(source, types, symbol, self.errors, self.target))
-        return _Interface(base, role, derived, form, function).entry(symbol)
+        return symbol
 
     def write(self, directory: Path, products: Products) -> Path:
         """Make the files; the library comes first, so that a module never finds an older one."""
@@ -187,32 +196,31 @@ class _Library:
             f"{self.name}.py": wrapper(self.name, self.wrapped),
         }
         directory.mkdir(parents=True, exist_ok=True)
-        c_text = implementation(self.name, self.entries, self.errors, self.target.features, products=products.text)
+        needed = {name for each in self.objects for name in each.needs}
+        text = products.text(needed)
+        c_text = implementation(self.name, self.entries, self.errors, self.target.features, products=text)
         link(
             directory / f"lib{self.name}.so",
             c_text,
             (f"{self.name}.h", texts[f"{self.name}.h"]),
             self.objects,
-            products.libraries,
+            products.flags,
         )
         for file, text in texts.items():
-            _publish(directory / file, text)
+            publish(directory / file, text.encode(), 0o644)
         return directory / f"{self.name}.py"
-
-
-def _publish(path: Path, text: str) -> None:
-    """Write a file that appears whole."""
-    handle, fresh = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(text)
-    os.chmod(fresh, 0o644)
-    os.replace(fresh, path)
 
 
 def _roles(modes: Sequence[str]) -> Iterator[str]:
     for mode in modes:
         yield from ("record", "pullback") if mode == "split" else (mode,)
 
+
+# of C functions and types, and of the functions of the module
+_SUFFIXES = (
+    *("value", "grad", "jvp", "hvp", "record", "pullback", "tape", "tape_free"),
+    *("value_and_grad", "vjp"),
+)
 
 _DOC = {
     "value": "The value.",
@@ -225,11 +233,16 @@ _DOC = {
 
 
 class _Interface:
-    """The C function of one form: names of parameters and results, and where they come from."""
+    """The C function of one form: names of parameters and results, and where they come from.
 
-    def __init__(self, base: str, role: str, derived: Derived, form: Form, function: Function) -> None:
+    `recorded` holds the names that the arguments have in the first function of a pair.
+    """
+
+    def __init__(
+        self, base: str, role: str, derived: Derived, form: Form, function: Function, recorded: Mapping[Var, str]
+    ) -> None:
         self.base, self.role, self.derived, self.form, self.function = base, role, derived, form, function
-        self.program = form.program
+        self.program, self.recorded = form.program, recorded
         self.params: dict[Var, Param] = {param.var: param for param in self.program.lowered.params}
         self.names: dict[Var, str] = {}
         self.taken: set[str] = set()
@@ -294,7 +307,8 @@ class _Interface:
         count = len(lowered.values)
         if self.role == "pullback":
             for var in wrt:
-                yield Result(self._name(f"{var.name}_bar", var.type), var.type, var.name)
+                like = self.recorded[var] if isinstance(var.type, Array) else None
+                yield Result(self._name(f"{var.name}_bar", var.type), var.type, like)
             return
         likes: dict[int, Var] = {}
         if self.role == "hvp":

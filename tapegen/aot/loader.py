@@ -1,22 +1,28 @@
-"""How the Python module of a library calls it: its text is part of each such module, and needs NumPy alone."""
+"""How the Python module of a library calls it: its text is part of each such module, and needs NumPy alone.
+
+All names begin with an underscore, so that the functions of the user may have any other.
+"""
 
 from __future__ import annotations
 
 import builtins
+import collections
 import contextlib
 import ctypes
+import functools
 import threading
+import types
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-SHAPE, FIRST_ERROR = 4, 16
+_SHAPE, _FIRST_ERROR = 4, 16
 
 
-class Library:
+class _Library:
     """A shared library beside this file."""
 
     def __init__(self, directory: Path, file: str, prefix: str) -> None:
@@ -28,7 +34,7 @@ class Library:
     def error(self, status: int) -> Exception:
         """The exception for a status."""
         text = self.text(status).decode()
-        if status < FIRST_ERROR:
+        if status < _FIRST_ERROR:
             return {1: MemoryError, 2: OSError}.get(status, ValueError)(text)
         kind, _, message = text.partition(": ")
         found = getattr(builtins, kind, None)
@@ -37,15 +43,17 @@ class Library:
         return RuntimeError(text)
 
 
-class Number:
-    """A parameter that is a number."""
+class _Number:
+    """A parameter that is a number; a `tangent` may be None, which is zero."""
 
-    def __init__(self, name: str, dtype: str) -> None:
-        self.name, self.dtype = name, np.dtype(dtype)
+    def __init__(self, name: str, dtype: str, *, tangent: bool = False) -> None:
+        self.name, self.dtype, self.tangent = name, np.dtype(dtype), tangent
         self.type = np.ctypeslib.as_ctypes_type(self.dtype)
 
-    def given(self, value: Any, shapes: dict[str, tuple[int, ...]]) -> list[Any]:
+    def given(self, value: Any) -> list[Any]:
         """What the C function gets for a value."""
+        if value is None and self.tangent:
+            value = 0
         if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
             raise TypeError(f"{self.name} must be a number, not {type(value).__name__}")
         if self.dtype.kind != "f":
@@ -57,8 +65,8 @@ class Number:
         return [self.type(value)]
 
 
-class Array:
-    """A parameter that is an array; `like` names the parameter whose shape it has."""
+class _Array:
+    """A parameter that is an array; `like` names the parameter or result whose shape a tangent or cotangent has."""
 
     def __init__(
         self, name: str, dtype: str, rank: int, layout: str, written: bool = False, like: str | None = None
@@ -66,10 +74,13 @@ class Array:
         self.name, self.dtype, self.rank, self.layout = name, np.dtype(dtype), rank, layout
         self.written, self.like = written, like
 
-    def checked(self, value: Any) -> np.ndarray:
-        """The array, if it is as the library was built for."""
-        if self.like is not None:  # tangents and cotangents may be anything of the right shape
-            value = np.array(value, self.dtype, order="F" if self.layout == "F" else "C")
+    def checked(self, value: Any, shapes: dict[str, tuple[int, ...]]) -> np.ndarray:
+        """The array, if it is as the library was built for; its shape goes into `shapes`."""
+        if self.like is not None:  # anything of the right shape
+            shape = shapes[self.like]
+            value = np.array(np.zeros(shape) if value is None else value, self.dtype, order=self.order)
+            if value.shape != shape:
+                raise ValueError(f"{self.name} must have the shape {shape}, not {value.shape}")
         wanted = f"{self.name} must be a NumPy array of {self.dtype} with rank {self.rank}"
         if not isinstance(value, np.ndarray):
             raise TypeError(f"{wanted}, not {type(value).__name__}")
@@ -83,22 +94,25 @@ class Array:
             raise ValueError(f"{self.name} must be contiguous ({self.layout} order); pass np.{function}({self.name})")
         if self.written and not flags.writeable:
             raise ValueError(f"{self.name} is written, and it is read-only; pass a copy")
+        shapes[self.name] = value.shape
         return value
 
-    def given(self, value: np.ndarray, shapes: dict[str, tuple[int, ...]]) -> list[Any]:
+    @property
+    def order(self) -> Any:
+        """The order in memory of an array made for this parameter."""
+        return "F" if self.layout == "F" else "C"
+
+    def given(self, value: np.ndarray) -> list[Any]:
         """What the C function gets for a checked array."""
         found: list[Any] = [ctypes.c_void_p(value.ctypes.data)]
         if self.like is None:
-            shapes[self.name] = value.shape
             found += map(ctypes.c_int64, value.shape)
-        elif self.like in shapes and value.shape != shapes[self.like]:
-            raise ValueError(f"{self.name} must have the shape {shapes[self.like]} of {self.like}, not {value.shape}")
         if self.layout == "A":
             found += [ctypes.c_int64(stride // value.itemsize) for stride in value.strides]
         return found
 
 
-class Result:
+class _Result:
     """A result; `like` names the parameter whose shape an array has, `python` tells a Python number."""
 
     def __init__(
@@ -118,23 +132,22 @@ class Result:
         return memory[()].item() if self.python else memory[()]
 
 
-class Function:
+class _Function:
     """A C function: flat arguments in, list of results out."""
 
     def __init__(
-        self, library: Library, name: str, parameters: Sequence[Number | Array], results: Sequence[Result]
+        self, library: _Library, name: str, parameters: Sequence[_Number | _Array], results: Sequence[_Result]
     ) -> None:
         self.library, self.native = library, getattr(library.native, name)
         self.parameters, self.results = parameters, results
         self.shapes: dict[Any, list[tuple[int, ...]]] = {}  # of free results, by those of the arguments
 
-    def __call__(
-        self, *values: Any, tape: Tape | None = None, record: Tape | None = None, shapes: dict[str, Any] | None = None
-    ) -> list[Any]:
+    def __call__(self, *values: Any, tape: _Tape | None = None, record: _Tape | None = None) -> list[Any]:
+        sizes: dict[str, tuple[int, ...]] = {} if tape is None else dict(tape.shapes)
         arrays = [
-            (parameter, parameter.checked(value))
+            (parameter, parameter.checked(value, sizes))
             for parameter, value in zip(self.parameters, values, strict=True)
-            if isinstance(parameter, Array)
+            if isinstance(parameter, _Array)
         ]
         for parameter, value in arrays:
             if parameter.written and any(
@@ -146,11 +159,11 @@ class Function:
         known = self.shapes.get(key)
         while True:
             # a call that fails, or must be repeated, leaves the arrays of the caller as they were
-            work = {id(value): value.copy(order="K") for parameter, value in arrays if parameter.written}
-            sizes: dict[str, tuple[int, ...]] = dict(shapes or {})
+            work = [(value, value.copy(order="K") if parameter.written else value) for parameter, value in arrays]
+            ready = iter(work)
             arguments: list[Any] = [] if tape is None else [tape.handle]
             for each, value in zip(self.parameters, values, strict=True):
-                arguments += each.given(work.get(id(value), value), sizes)
+                arguments += each.given(next(ready)[1] if isinstance(each, _Array) else value)
             outputs: list[np.ndarray] = []
             buffers: list[Any] = []
             for result in self.results:
@@ -167,44 +180,111 @@ class Function:
                 arguments.append(ctypes.byref(record.handle))
             with contextlib.nullcontext() if tape is None else tape.lock:
                 status = self.native(*arguments)
-            if status == SHAPE and free:
+            if status == _SHAPE and free:
                 known = [tuple(buffer) for buffer in buffers]
                 continue
             if status != 0:
                 raise self.library.error(status)
             if free:
                 self.shapes[key] = [tuple(buffer) for buffer in buffers]
-            for _, value in arrays:
-                if id(value) in work:
-                    value[...] = work[id(value)]
+            for value, copy in work:
+                if copy is not value:
+                    value[...] = copy
+            if record is not None:
+                record.shapes = sizes
             return [result.taken(memory) for result, memory in zip(self.results, outputs, strict=True)]
 
 
-class Tape:
-    """What a forward sweep has recorded; freed with this object."""
+class _Tape:
+    """What a forward sweep has recorded; freed with this object.
 
-    def __init__(self, library: Library, name: str) -> None:
+    `shapes` holds those of the arguments by their names, and of the results that have cotangents by their positions.
+    """
+
+    def __init__(self, library: _Library, name: str) -> None:
         self.handle = ctypes.c_void_p()
         self.lock = threading.Lock()
+        self.shapes: dict[str, tuple[int, ...]] = {}
         free = getattr(library.native, f"{name}_free")
         handle = self.handle
         weakref.finalize(self, lambda: free(handle))
 
 
-def same(name: str, value: Any, fixed: Any) -> None:
+def _vjp(
+    record: _Function,
+    pullback: _Function,
+    tape_name: str,
+    leaves: Sequence[Any],
+    value_of: Callable[[list[Any]], Any],
+    seeds_of: Callable[[Any], dict[int, Any]],
+    cotangents_of: Callable[[list[Any]], Any],
+) -> tuple[Any, Callable[[Any], Any]]:
+    """The value, and the function that pulls cotangents of it back."""
+    tape = _Tape(record.library, tape_name)
+    found = record(*leaves, record=tape)
+    tape.shapes |= {str(k): np.shape(each) for k, each in enumerate(found)}
+
+    def pull(value_bar: Any) -> Any:
+        """Cotangents of the arguments for those of the value."""
+        seeds = [_seed(bar, tape.shapes[str(k)]) for k, bar in seeds_of(value_bar).items()]
+        return cotangents_of(pullback(*seeds, tape=tape))
+
+    return value_of(found), pull
+
+
+def _seed(bar: Any, shape: tuple[int, ...]) -> Any:
+    """The cotangent of a result; ValueError if it has another shape."""
+    if np.shape(bar) != shape:
+        raise ValueError(f"the cotangent has shape {np.shape(bar)}, the result {shape}")
+    return bar if shape else np.asarray(bar).item()
+
+
+def _directed(
+    leaves_of: Callable[..., Any],
+    tangents_of: Callable[..., Any],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    constants: dict[str, Any],
+) -> list[Any]:
+    """Flat arguments and their tangents."""
+    if len(primals) != len(tangents):
+        raise ValueError(f"{len(primals)} arguments have {len(tangents)} tangents")
+    return [*leaves_of(*primals, **constants), *tangents_of(*tangents)]
+
+
+def _same(name: str, value: Any, fixed: Any) -> None:
     """Raise ValueError for an argument that has another value than the library was built for."""
-    if type(value) is not type(fixed) or value != fixed:
+    if type(value) is not type(fixed) or repr(value) != repr(fixed):
         raise ValueError(f"the library was built for {name} = {fixed!r}, not {value!r}")
 
 
-def constant(name: str, tangent: Any) -> None:
+def _built_in(name: str, value: Any) -> None:
+    """Raise ValueError for an argument that is part of the library, and given once more."""
+    if value is not None:
+        raise ValueError(f"{name} is part of the library and cannot be changed; give None")
+
+
+def _container(name: str, value: Any, kind: str, keys: Sequence[Any]) -> None:
+    """Raise TypeError or ValueError for a structure of another kind or with other parts."""
+    if not isinstance(value, getattr(builtins, kind)):
+        raise TypeError(f"{name} must be a {kind}, not {type(value).__name__}")
+    if (set(value) != set(keys)) if kind == "dict" else (len(value) != len(keys)):
+        wanted = f"the keys {', '.join(map(repr, keys))}" if kind == "dict" else f"length {len(keys)}"
+        raise ValueError(f"the library was built for {name} with {wanted}")
+
+
+def _constant(name: str, *tangents: Any) -> None:
     """Raise ValueError for a tangent of an argument that has none."""
-    if tangent is not None:
+    if any(tangent is not None for tangent in tangents):
         raise ValueError(f"the library has no derivative with respect to {name}; give None as its tangent")
 
 
-def seed(bar: Any, value: Any) -> Any:
-    """The cotangent of a result; ValueError if it has another shape."""
-    if np.shape(bar) != np.shape(value):
-        raise ValueError(f"the cotangent has shape {np.shape(bar)}, the result {np.shape(value)}")
-    return np.array(bar, value.dtype) if isinstance(value, np.ndarray) else float(bar)
+@functools.cache
+def _named(name: str, *fields: str) -> Any:
+    """A class of named tuples."""
+    return collections.namedtuple(name, fields)
+
+
+def _object(**attributes: Any) -> Any:
+    """An object with these attributes."""
+    return types.SimpleNamespace(**attributes)

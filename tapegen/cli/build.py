@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tapegen.aot import MODES, build_library, default_modes
 from tapegen.aot.packaging import wheel
-from tapegen.backend.library.interface import identifier
+from tapegen.backend.library.entries import identifier
 from tapegen.cli.write import wanted
 
 EXAMPLES = """\

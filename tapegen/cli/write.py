@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import os
 import sys
-import tempfile
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 from tapegen.api import Differentiable
+from tapegen.backend.files import publish
 from tapegen.cli.signature import signature_of
 from tapegen.cli.target import check_arguments, load_functions
 from tapegen.errors import BadArgument
@@ -119,16 +118,6 @@ def _compare(path: Path, old: str | None, text: str) -> int:
 def replace_file(path: Path, text: str) -> None:
     """The whole text, or the old one: a reader never sees half of it."""
     try:
-        handle, temporary = tempfile.mkstemp(prefix=".tapegen-", suffix=".py", dir=path.parent)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-            umask = os.umask(0)
-            os.umask(umask)
-            os.chmod(temporary, 0o666 & ~umask)
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        publish(path, text.encode())
     except (OSError, ValueError) as error:
         raise BadArgument(f"{printable(str(path))} cannot be written: {error}.", "Give another file.") from None

@@ -2,8 +2,10 @@
 
 /* The status for what a native function has raised. */
 static int tg_failed(void *raised) {
-    int32_t number = 1;
-    if (raised != NULL)
+    int32_t number = tg_noticed();
+    if (number == 0 && raised == NULL)
+        number = TG_NO_MEMORY;
+    else if (number == 0)
         memcpy(&number, *(void **)raised, sizeof number);
     tg_abandon();
     return number;

@@ -8,173 +8,14 @@ array that is a result stand in `value_shape`, on entry those of the caller's me
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from importlib.resources import files
-from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
+from tapegen.backend.library.entries import C_TYPES, STATUS, Entry, Parameter, Result
 from tapegen.backend.library.objects import Errors
-from tapegen.errors import BuildError
 from tapegen.ir.types import Array, Scalar, Type
-
-C_TYPES = {
-    "float64": "double",
-    "float32": "float",
-    "int64": "int64_t",
-    "int32": "int32_t",
-    "int16": "int16_t",
-    "int8": "int8_t",
-    "uint64": "uint64_t",
-    "uint32": "uint32_t",
-    "uint16": "uint16_t",
-    "uint8": "uint8_t",
-    "bool": "uint8_t",
-}
-
-STATUS = (
-    ("OK", 0, "no error"),
-    ("MEMORY", 1, "out of memory"),
-    ("PROCESSOR", 2, "the library was built for another processor"),
-    ("SIZE", 3, "a size is negative, or an address is missing"),
-    ("SHAPE", 4, "an array that is a result does not fit where it should go; its sizes are returned"),
-    ("ALIAS", 5, "an array that is written shares memory with another"),
-)
-"""Status codes of the interface itself; what the program raises is counted from `objects.FIRST_ERROR`."""
-
-_WORDS = frozenset(
-    """alignas alignof and and_eq asm assert atomic_cancel auto bitand bitor bool break case catch char class co_await
-    co_return co_yield compl concept const const_cast consteval constexpr constinit continue decltype default delete do
-    double dynamic_cast else enum errno explicit export extern false float for friend goto if import inline int linux
-    int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t long main module mutable namespace new noexcept
-    not not_eq nullptr operator or or_eq private protected public register reinterpret_cast requires restrict return
-    short signed sizeof static static_assert static_cast struct switch synchronized template this thread_local throw
-    true try typedef typeid typename typeof union unix unsigned using virtual void volatile wchar_t while xor xor_eq
-    I NULL NAN INFINITY BUFSIZ EOF stdin stdout stderr status result raised code made tape""".split()
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """A parameter of a native function.
-
-    Attributes
-    ----------
-    name : str
-        What it is called in C.
-    type : Type
-        A number or an array.
-    written : bool
-        Whether the function stores into it.
-    value : object
-        A number or array that the library holds itself; None for what the caller gives.
-    like : str or None
-        Of a tangent, the parameter whose sizes it has; of a cotangent, the position of its result, whose sizes are in
-        the tape.
-    """
-
-    name: str
-    type: Type
-    written: bool = False
-    value: object = None
-    like: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """A result of a native function; `like` names the array parameter whose sizes it has."""
-
-    name: str
-    type: Type
-    like: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One C function.
-
-    Attributes
-    ----------
-    name : str
-        Its name.
-    doc : str
-        What it does, in a line.
-    symbol : str
-        The native function.
-    parameters, results
-        What the native function takes and gives.
-    kind : str
-        "call"; "record": the results after the first `count` go into a tape; "pullback": the first `count` parameters
-        come from one.
-    count : int
-    tape : str
-        The type of the tape.
-    """
-
-    name: str
-    doc: str
-    symbol: str
-    parameters: tuple[Parameter, ...]
-    results: tuple[Result, ...]
-    kind: Literal["call", "record", "pullback"] = "call"
-    count: int = 0
-    tape: str = ""
-
-    @property
-    def given(self) -> tuple[Parameter, ...]:
-        """The parameters that the caller gives."""
-        rest = self.parameters[self.count :] if self.kind == "pullback" else self.parameters
-        return tuple(parameter for parameter in rest if parameter.value is None)
-
-    @property
-    def returned(self) -> tuple[Result, ...]:
-        """The results that the caller gets."""
-        return self.results[: self.count] if self.kind == "record" else self.results
-
-    @property
-    def kept(self) -> tuple[Result, ...]:
-        """What a tape holds."""
-        return self.results[self.count :] if self.kind == "record" else ()
-
-
-def identifier(text: str, taken: Iterable[str] = ()) -> str:
-    """A name for C: letters, digits and underscores, no word of C or C++, none of `taken`."""
-    plain = re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_") or "f"
-    if plain[0].isdigit():
-        plain = f"f_{plain}"
-    base = f"{plain}_" if plain in _WORDS or plain.startswith(("tg_", "NRT_", "numba_")) else plain
-    known = set(taken)
-    count = 1
-    name = base
-    while name in known:
-        count += 1
-        name = f"{base}_{count}"
-    return name
-
-
-@dataclass(frozen=True, slots=True)
-class Products:
-    """Where products of matrices come from: C text, and files to link."""
-
-    name: str
-    text: str
-    libraries: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, choice: str) -> Products:
-        """`builtin`, or `cblas:PATH`."""
-        kind, _, path = choice.partition(":")
-        if choice == "builtin":
-            return cls("builtin", _file("products.c"))
-        if kind != "cblas" or not path:
-            raise BuildError(f"'{choice}' is no way to multiply matrices.", "Give builtin or cblas:PATH.")
-        if not Path(path).is_file():
-            raise BuildError(f"there is no file '{path}'.", "Give the path of a library with the functions of CBLAS.")
-        return cls("cblas", _file("cblas.c"), (str(Path(path).resolve()),))
-
 
 # ---- the header ----------------------------------------------------------------------------------------------------
 
@@ -426,7 +267,7 @@ def _body(entry: Entry, struct: str) -> Iterator[str]:
     yield from _folded(f"int32_t code = {entry.symbol}(", arguments, ");")
     yield "if (code != 0 && code != -2)"
     yield "    return tg_failed(raised);"
-    yield f"int status = {_status('OK')};"
+    yield "int status = tg_noticed();"
     for k, result in enumerate(entry.returned):
         yield from _checked_result(entry, k, result)
     if entry.kind == "record":
@@ -596,15 +437,4 @@ def _taped(entry: Entry) -> Iterator[str]:
     yield "}"
 
 
-__all__ = [
-    "C_TYPES",
-    "STATUS",
-    "Entry",
-    "Parameter",
-    "Products",
-    "Result",
-    "comment",
-    "header",
-    "identifier",
-    "implementation",
-]
+__all__ = ["comment", "header", "implementation"]

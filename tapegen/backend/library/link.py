@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from tapegen.backend.files import publish
 from tapegen.backend.library.objects import NativeObject
 from tapegen.errors import BuildError
 
@@ -32,7 +33,7 @@ def link(
     c_text: str,
     header: tuple[str, str],
     objects: Sequence[NativeObject],
-    libraries: Sequence[str] = (),
+    flags: Sequence[str] = (),
 ) -> None:
     """Make a shared library.
 
@@ -46,8 +47,8 @@ def link(
         Name and text of the header they include.
     objects : sequence of NativeObject
         The native functions.
-    libraries : sequence of str
-        Files of further libraries.
+    flags : sequence of str
+        More arguments of the linker.
 
     Raises
     ------
@@ -68,7 +69,7 @@ def link(
             names.append(f"native_{k}.o")
             (directory / names[-1]).write_bytes(native.code)
         made = subprocess.run(
-            [*command, *_FLAGS, "-s", "-o", "made.so", "interface.c", *names, *libraries, "-lm"],
+            [*command, *_FLAGS, "-s", "-o", "made.so", "interface.c", *names, *flags, "-lm"],
             cwd=directory,
             capture_output=True,
             text=True,
@@ -76,22 +77,16 @@ def link(
         )
         if made.returncode:
             raise _failure(made.stderr)
-        fresh = output.with_name(f".{output.name}.{os.getpid()}")
-        shutil.copyfile(directory / "made.so", fresh)
-        fresh.chmod(0o755)
-        os.replace(fresh, output)
+        publish(output, (directory / "made.so").read_bytes(), 0o755)
 
 
 def _failure(text: str) -> BuildError:
     missing = sorted(set(re.findall(r"undefined reference to [`'\"]([^'\"]+)", text)))
     if missing:
-        kind = "LAPACK" if any(name.startswith("numba_") and "x" in name for name in missing) else "code"
-        advice = (
-            "Give a library that has them: --blas cblas:PATH."
-            if kind == "LAPACK"
-            else "Such calls need Python; write the function without them."
+        return BuildError(
+            f"the functions need code that a library has not: {', '.join(missing)}.",
+            "Such calls need Python; write the function without them.",
         )
-        return BuildError(f"the functions need {kind} that a library has not: {', '.join(missing)}.", advice)
     return BuildError(
         f"the C compiler failed: {text.strip().splitlines()[-1] if text.strip() else 'no message'}.", "Look at CC."
     )

@@ -40,10 +40,13 @@ class NativeObject:
         Name of the function in the object file.
     code : bytes
         The object file.
+    needs : frozenset of str
+        The functions that it calls and does not hold.
     """
 
     symbol: str
     code: bytes
+    needs: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +158,7 @@ def native_object(
         ) from None
     (compiled,) = dispatcher.overloads.values()
     text = compiled.library.get_llvm_str()
-    return NativeObject(symbol, _machine_code(_numbered(text, errors), compiled.fndesc.llvm_func_name, symbol, target))
+    return _machine_code(_numbered(text, errors), compiled.fndesc.llvm_func_name, symbol, target)
 
 
 def _numbered(text: str, errors: Errors) -> str:
@@ -176,7 +179,7 @@ def _byte(code: re.Match[bytes]) -> bytes:
     return b"\\" if code[1] == b"\\" else bytes([int(code[1], 16)])
 
 
-def _machine_code(text: str, entry: str, symbol: str, processor_: Processor) -> bytes:
+def _machine_code(text: str, entry: str, symbol: str, processor_: Processor) -> NativeObject:
     """The object file in which only the entry can be seen, by its new name."""
     llvm.initialize_native_asmprinter()
     module = llvm.parse_assembly(text)
@@ -195,4 +198,5 @@ def _machine_code(text: str, entry: str, symbol: str, processor_: Processor) -> 
     passes = llvm.create_new_module_pass_manager()
     passes.add_global_dead_code_eliminate_pass()
     passes.run(module, llvm.create_pass_builder(target, llvm.create_pipeline_tuning_options(speed_level=0)))
-    return bytes(target.emit_object(module))
+    needs = frozenset(function.name for function in module.functions if function.is_declaration)
+    return NativeObject(symbol, bytes(target.emit_object(module)), needs)

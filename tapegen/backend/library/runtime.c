@@ -93,6 +93,23 @@ void *NRT_MemInfo_alloc_aligned(size_t size, uint32_t align) {
     return block;
 }
 
+void *NRT_MemInfo_alloc(size_t size) { return NRT_MemInfo_alloc_aligned(size, 16); }
+
+/* Memory without an owner: what an exception is made of. */
+
+void *NRT_Allocate(size_t size) {
+    struct tg_block *block = tg_block_of(size);
+    return block == NULL ? NULL : block + 1;
+}
+
+void NRT_Free(void *data) {
+    if (data == NULL)
+        return;
+    struct tg_block *block = (struct tg_block *)data - 1;
+    tg_unlist(block);
+    free(block);
+}
+
 /* Lists: their items lie in a second block of memory that grows. */
 
 static void tg_free_items(void *data, size_t size, void *info) {
@@ -139,7 +156,20 @@ void NRT_MemInfo_varsize_free(struct tg_block *block, void *data) {
         block->data = NULL;
 }
 
-/* Python's lock: there is none to take.  The products below never fail, so nothing is fatal. */
+/* What products and factorisations of matrices could not do, as a status of the interface. */
+
+enum { TG_NO_MEMORY = 1, TG_LARGE = 6 };
+
+static _Thread_local int tg_trouble;
+
+/* The status of what has happened since the last question. */
+static int tg_noticed(void) {
+    int status = tg_trouble;
+    tg_trouble = 0;
+    return status;
+}
+
+/* Python's lock: there is none to take.  What goes wrong below is noticed by its status, so nothing is fatal. */
 
 int numba_gil_ensure(void *state) {
     (void)state;
@@ -147,3 +177,72 @@ int numba_gil_ensure(void *state) {
 }
 
 void Py_FatalError(const char *text) { (void)text; }
+
+/* What would make an exception of Python from one whose text is put together as it is raised: never called, as the
+ * status says its class. */
+
+void *PyExc_RuntimeError;
+
+void PyErr_SetString(void *kind, const char *text) {
+    (void)kind;
+    (void)text;
+}
+
+ptrdiff_t PyObject_Hash(void *object) {
+    (void)object;
+    return -1;
+}
+
+void *PyTuple_Pack(ptrdiff_t count, ...) {
+    (void)count;
+    return NULL;
+}
+
+void *PyUnicode_FromKindAndData(int kind, const void *data, ptrdiff_t size) {
+    (void)kind;
+    (void)data;
+    (void)size;
+    return NULL;
+}
+
+/* Strides (in bytes) for a reshaped view in C order; 0 if there are none.  The number of items is the same.
+ *
+ * Old and new axes are taken in the smallest groups of equal size; a group is a view if its old axes have a common
+ * stride.
+ */
+int numba_attempt_nocopy_reshape(ptrdiff_t old_rank, const ptrdiff_t *old_shape, const ptrdiff_t *old_strides,
+                                 ptrdiff_t rank, const ptrdiff_t *shape, ptrdiff_t *strides, ptrdiff_t item_size,
+                                 int fortran) {
+    if (fortran)
+        return 0;
+    ptrdiff_t old = 0, next = 0, step = item_size;
+    for (ptrdiff_t k = rank; k-- > 0; step *= shape[k])
+        strides[k] = step;
+    if (step == 0)
+        return 1;
+    while (next < rank) {
+        ptrdiff_t first = next, items = shape[next++];
+        if (items == 1)
+            continue;
+        while (old_shape[old] == 1)
+            old++;
+        ptrdiff_t old_items = old_shape[old], last = old;
+        while (items != old_items)
+            if (items < old_items)
+                items *= shape[next++];
+            else {
+                ptrdiff_t outer = last++;
+                while (old_shape[last] == 1)
+                    last++;
+                if (old_strides[outer] != old_shape[last] * old_strides[last])
+                    return 0;
+                old_items *= old_shape[last];
+            }
+        step = old_strides[last];
+        for (ptrdiff_t k = next; k-- > first; step *= shape[k])
+            strides[k] = step;
+        old = last + 1;
+    }
+    (void)old_rank;
+    return 1;
+}
