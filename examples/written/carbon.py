@@ -105,19 +105,19 @@ def misfit_value_and_grad(
     tmp_89_tape = np.empty((max(times.size - 1, 0), 2))
     t_14 = max(times.size, 0)
     test_tape = np.empty(t_14, np.bool_)
-    if p_season.shape[0] < 2:
+    if times.shape[0] > 1 and p_season.shape[0] < 2:
         raise IndexError("index is out of bounds")
-    if p_season.shape[1] < 1:
+    if times.shape[0] > 1 and p_season.shape[1] < 1:
         raise IndexError("index is out of bounds")
-    if p_season.shape[1] < 2:
+    if times.shape[0] > 1 and p_season.shape[1] < 2:
         raise IndexError("index is out of bounds")
     if times.shape[0] > emitted.shape[0] + 1:
         raise IndexError("index is out of bounds")
-    if emitted.shape[1] < 1:
+    if times.shape[0] > 1 and emitted.shape[1] < 1:
         raise IndexError("index is out of bounds")
-    if emitted.shape[1] < 2:
+    if times.shape[0] > 1 and emitted.shape[1] < 2:
         raise IndexError("index is out of bounds")
-    if emitted.shape[1] < 3:
+    if times.shape[0] > 1 and emitted.shape[1] < 3:
         raise IndexError("index is out of bounds")
     result = np.empty(2)
     tmp_27 = np.empty(2)

@@ -51,7 +51,7 @@ def march_value_and_grad(u0, k, cap, energy_bar=1.0):
     # ---- backward sweep --------------------------------------------------
     u0_bar = np.zeros(u0.shape[0])
     k_bar = 0.0
-    if trips >= u0.shape[0]:
+    if trips > 0 and trips >= u0.shape[0]:
         raise IndexError("index is out of bounds")
     for trip in range(trips - 1, -1, -1):
         i = trip + 1
@@ -116,7 +116,7 @@ def march_pullback(k, r_tape, trips, u, energy_bar):
     """
     u0_bar = np.zeros(u.shape[0])
     k_bar = 0.0
-    if trips >= u.shape[0]:
+    if trips > 0 and trips >= u.shape[0]:
         raise IndexError("index is out of bounds")
     for trip in range(trips - 1, -1, -1):
         i = trip + 1
@@ -261,9 +261,9 @@ def march_hvp(u0, k, cap, u0_dot, k_dot):
         raise IndexError("index is out of bounds")
     if trips > r_tape_dot.shape[0]:
         raise IndexError("index is out of bounds")
-    if trips >= u0.shape[0]:
+    if trips > 0 and trips >= u0.shape[0]:
         raise IndexError("index is out of bounds")
-    if trips >= u0_dot.shape[0]:
+    if trips > 0 and trips >= u0_dot.shape[0]:
         raise IndexError("index is out of bounds")
     for trip in range(trips - 1, -1, -1):
         i_1 = trip + 1

@@ -213,6 +213,7 @@ def loop_body(w: Nests, stmt: For | While, loop: Loop) -> Iterator[list[Stmt]]:
 @contextmanager
 def _inside(w: Nests, loop: Loop, shapes: dict[Var, Extents]) -> Iterator[None]:
     facts, views = w.facts, w.views
+    loop.outside = facts
     w.facts, w.views = facts.copy(), dict(views)
     w.loops.append(loop)
     w.branches.append(0)
@@ -303,7 +304,7 @@ def _trial(w: Nests, stmt: For | While, loop: Loop, shapes: dict[Var, Extents]) 
     """Walk over a loop without writing anything: which of the arrays do not keep these extents?"""
     saved = (w.names, w.facts, w.views, w.statement, set(w.optional), dict(w.phantoms), w.expected, set(w.bound))
     more = (dict(w.layouts), dict(w.texts))
-    outer = [(each, len(each.before), len(each.lasting)) for each in w.loops]
+    outer = [(each, len(each.before), len(each.lasting), each.outside.passed) for each in w.loops]
     counters = list(w._counters)
     w.names, w.facts, w.views = copy.deepcopy(w.names), w.facts.copy(), dict(w.views)
     w.expected = dict(shapes)
@@ -320,7 +321,8 @@ def _trial(w: Nests, stmt: For | While, loop: Loop, shapes: dict[Var, Extents]) 
         w._counters = counters
         loop.before.clear()
         loop.lasting.clear()
-        for each, before_length, lasting_length in outer:
+        for each, before_length, lasting_length, passed in outer:
+            each.outside.passed = passed
             del each.before[before_length:]
             del each.lasting[lasting_length:]
     return broken

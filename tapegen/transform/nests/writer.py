@@ -15,7 +15,7 @@ from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import Assign, Call, Comment, Const, Expr, For, Function, If, Load, Raise, Stmt, Var
 from tapegen.ir.types import BOOL, INT, Array, Scalar, Type
 from tapegen.transform.nests.affine import Affine, is_int
-from tapegen.transform.nests.bounds import Extent, Extents, Facts, dim
+from tapegen.transform.nests.bounds import Extent, Extents, Facts, dim, stable
 from tapegen.transform.nests.sharing import Sharing
 
 Indices = tuple[Expr, ...]
@@ -74,9 +74,10 @@ class Loop:
     counter: Var | None  # None: a while loop
     start: Affine
     stop: Affine
-    step: int
+    step: int  # 0 where the run decides
     assigned: set[Var]  # by the program, and by what is written into the body
     leaves: bool  # whether a Break or Continue may skip statements of a trip
+    outside: Facts = field(default_factory=Facts)  # what holds in front of it, whether it runs or not
     before: list[Stmt] = field(default_factory=list)
     lasting: list[Affine] = field(default_factory=list)  # checked in front of it without a condition
 
@@ -274,52 +275,65 @@ class Writer(ABC):
     def _hoisted(self, form: Affine, exception: type[BaseException], message: str) -> bool:
         """Check in front of the loops around: the worst trip decides.
 
-        A check may move only to where it is certain that some trip runs into it.
+        A check may move only to where it is certain that some trip runs into it: what it looks at besides the form is
+        whether the loops run.  All of that must be worst on the same trip, the first or the last.
         """
-        chosen: tuple[int, Affine, Expr | None] | None = None
-        guard: Expr | None = None
-        worst = form
-        for depth in range(len(self.loops) - 1, -1, -1):
-            loop = self.loops[depth]
-            if guard is not None or self.branches[depth + 1] or loop.leaves or loop.counter is None:
+        depth: int | None = None
+        wrong = [-form - 1]  # there is an error where none of these is negative
+        guards: list[int] = []  # the loops that the others say run
+        for outer in range(len(self.loops) - 1, -1, -1):
+            loop = self.loops[outer]
+            if self.branches[outer + 1] or loop.leaves or loop.counter is None or not loop.step:
                 break
-            if not loop.assigned.isdisjoint(_vars_of(worst.without(loop.counter))):
+            moved = _at_worst(loop, wrong)
+            if moved is None:
                 break
-            coefficient = worst.coefficient(loop.counter)
-            if coefficient and abs(loop.step) != 1:
-                break
-            if not loop.assigned.isdisjoint(_vars_of(loop.start) | _vars_of(loop.stop)):
-                break
-            first, last = loop.start, loop.stop - loop.step
-            low, high = (first, last) if loop.step > 0 else (last, first)
-            worst = worst.without(loop.counter) + (low if coefficient > 0 else high) * coefficient
+            depth, wrong = outer, moved
             trips = (loop.stop - loop.start) * (1 if loop.step > 0 else -1)
-            if not self._follows(worst, trips):
-                guard = Call(operator.gt, (trips.expr, Const(0)), (), BOOL)
-            chosen = (depth, worst, guard)
-        if chosen is None:
+            if not _follows(loop.outside, wrong, trips):
+                wrong.append(trips - 1)
+                guards.append(outer)
+        if depth is None:
             return False
-        depth, worst, guard = chosen
+        worst = -wrong[0] - 1
         if self.facts.nonnegative(worst):  # the loop bounds themselves imply it
             return True
-        test = negative(worst)
-        if guard is not None:
-            test = Call(ops.and_, (guard, test), (), BOOL)
+        tests = tuple(negative(-each - 1) for each in (*wrong[1:], wrong[0]))
+        test = tests[0] if len(tests) == 1 else Call(ops.and_, tests, (), BOOL)
         loop = self.loops[depth]
-        loop.before.append(If(test, (Raise(exception, (Const(message),), self.origin),), (), self.origin))
+        if not loop.outside.has_passed(test):
+            loop.before.append(If(test, (Raise(exception, (Const(message),), self.origin),), (), self.origin))
         self.facts.assume(worst)
-        for inner in self.loops[depth + 1 :]:
-            inner.lasting.append(worst)
-        if guard is None:
-            loop.lasting.append(worst)
+        for inner in range(max(guards, default=depth - 1) + 1, len(self.loops)):
+            self.loops[inner].lasting.append(worst)
         return True
 
-    def _follows(self, form: Affine, trips: Affine) -> bool:
-        """Whether a form can only be negative if the loop runs at all."""
-        if self.facts.nonnegative(trips - 1):
-            return True
-        with self.facts.supposing(-trips):
-            return self.facts.nonnegative(form)
+
+def _at_worst(loop: Loop, forms: list[Affine]) -> list[Affine] | None:
+    """Forms on the trip of a loop on which all of them are largest; None where there is no such trip."""
+    counter = loop.counter
+    assert counter is not None
+    parts = (loop.start, loop.stop, *(form.without(counter) for form in forms))
+    if any(not loop.assigned.isdisjoint(_vars_of(part)) for part in parts):
+        return None
+    if not all(map(stable, forms)):  # elements of arrays, which an inner loop counts to, may differ from trip to trip
+        return None
+    coefficients = [form.coefficient(counter) for form in forms]
+    if not any(coefficients):
+        return list(forms)
+    if abs(loop.step) != 1 or min(coefficients) < 0 < max(coefficients):
+        return None
+    upwards = (loop.step > 0) == (max(coefficients) > 0)
+    trip = loop.stop - loop.step if upwards else loop.start
+    return [form.without(counter) + trip * c for form, c in zip(forms, coefficients, strict=True)]
+
+
+def _follows(outside: Facts, wrong: list[Affine], trips: Affine) -> bool:
+    """Whether there can only be an error if the loop runs at all, by what is known in front of it."""
+    if outside.nonnegative(trips - 1):
+        return True
+    with outside.supposing(-trips, *wrong[1:]):
+        return outside.nonnegative(-wrong[0] - 1)
 
 
 def spelled(func: Any) -> str:
