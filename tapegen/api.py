@@ -36,9 +36,14 @@ class Options:
     boundscheck: bool = True
     fastmath: bool = False
     cache: bool = True
-    signatures: tuple[str, ...] = ()
+    signatures: Sequence[str] = ()
 
     def __post_init__(self) -> None:
+        if not isinstance(self.wrt, int | str):
+            object.__setattr__(self, "wrt", tuple(self.wrt))
+        if isinstance(self.signatures, str):
+            raise BadArgument("signatures is one text.", 'Give a sequence of them: signatures=["f8[:], f8"].')
+        object.__setattr__(self, "signatures", tuple(self.signatures))
         if self.backend not in ("auto", "numba", "python"):
             raise BadArgument(f"backend={self.backend!r} is unknown.", 'Use "auto", "numba" or "python".')
 
@@ -302,10 +307,7 @@ def differentiable(
         Call it like the function; `.grad`, `.value_and_grad`, `.vjp` and `.inspect` take the same arguments, `.jvp`
         takes them as one sequence and their tangents as another.
     """
-    if isinstance(signatures, str):
-        raise BadArgument("signatures is one text.", 'Give a sequence of them: signatures=["f8[:], f8"].')
-    chosen = wrt if isinstance(wrt, int | str) else tuple(wrt)
-    options = Options(chosen, has_aux, backend, boundscheck, fastmath, cache, tuple(signatures))
+    options = Options(wrt, has_aux, backend, boundscheck, fastmath, cache, signatures)
 
     def decorate(function: Callable[..., Any]) -> Differentiable:
         if isinstance(function, Differentiable):

@@ -46,10 +46,25 @@ class Specialiser:
         self.python = func
         self.function, self.bound_args, self.bound_kwargs = unwrap(func)
         self.signature = inspect.signature(self.function)
+        self._made_of = self._changeable()
         self._programs: dict[Any, list[Program]] = {}
         self._at_a_glance: dict[Any, list[Program]] = {}  # by what is quickly seen and hashed
         self._plain = self._plain_names()
         self.uncompiled: set[tuple[str, Span | None]] = set()  # what was said to have no compiled form
+
+    def _changeable(self) -> tuple[Any, ...]:
+        """What the signature and the bound arguments were read from, and anyone may have changed since."""
+        function = self.function
+        return function.__code__, function.__defaults__, function.__kwdefaults__ and dict(function.__kwdefaults__)
+
+    def _refresh(self) -> None:
+        """Read the signature and the bound arguments again where they may have changed."""
+        if self.bound_kwargs:
+            self.function, self.bound_args, self.bound_kwargs = unwrap(self.python)
+        now = self._changeable()
+        if not all(map(_same_parts, now, self._made_of)):
+            self.signature, self._made_of = inspect.signature(self.function), now
+            self._plain = self._plain_names()
 
     def _plain_names(self) -> tuple[str, ...] | None:
         """The parameters, if a call can give each by position."""
@@ -96,6 +111,7 @@ class Specialiser:
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """The arguments of a call by the names of the parameters."""
+        self._refresh()
         bound = self.signature.bind(*self.bound_args, *args, **{**self.bound_kwargs, **kwargs})
         bound.apply_defaults()
         return dict(bound.arguments)
@@ -142,7 +158,8 @@ def _key(abstract: Abstract) -> Any:
     if isinstance(abstract, Leaf):
         return abstract.type
     if isinstance(abstract, Struct):
-        return (abstract.kind, abstract.keys, abstract.cls, tuple(_key(child) for child in abstract.children))
+        keys = abstract.keys if abstract.kind != "dict" else tuple(map(StaticValue, abstract.keys))  # 1 is not True
+        return (abstract.kind, keys, abstract.cls, tuple(_key(child) for child in abstract.children))
     return abstract
 
 
@@ -354,6 +371,12 @@ class Specialisation:
 
 
 # ---- helpers ---------------------------------------------------------------------------------------------------------
+
+
+def _same_parts(a: Any, b: Any) -> bool:
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(a[name] is b[name] for name in a)
+    return a is b
 
 
 def _seed_one(seed: Var) -> Any:

@@ -46,7 +46,7 @@ from tapegen.frontend.structure import (
     unflatten,
 )
 from tapegen.ir.depth import deep
-from tapegen.ir.names import NameSupply
+from tapegen.ir.names import NameSupply, identifier
 from tapegen.ir.nodes import Block, Const, Expr, Function, Raise, Return, Tuple, Var
 from tapegen.ir.types import Array
 
@@ -311,14 +311,14 @@ class _Run:
                 for key, child in zip(value.keys, value.children, strict=True)
             )
             return replace(value, children=children)
-        if not isinstance(value, Leaf) or not isinstance(value.expr, Var) or "#" in value.expr.name:
+        if not isinstance(value, Leaf) or not isinstance(value.expr, Var) or value.expr in self.hidden():
             return value
         is_array = isinstance(value.type, Array)
         if value.expr in self.fixed:
             self.statics.append((argument, path, self.fixed[value.expr]))
             if not is_array:
                 return StaticValue(self.fixed[value.expr])
-        base = "_".join(_identifier(part) for part in (argument, *path))
+        base = identifier("_".join(map(str, (argument, *path))))
         var = self.cx.new_var(base, value.type)
         self.params.append(Param(var, argument, path))
         self.made[var] = value.expr
@@ -327,6 +327,10 @@ class _Run:
         if is_array and value.expr in self.fixed:
             self.cx.shapes[var] = self.fixed[value.expr]
         return Leaf(var)
+
+    def hidden(self) -> set[Var]:
+        """The parameters that are no arguments."""
+        return {var for var, _ in self.cx.hidden.values()}
 
     def _result(self, done: Finished, expr: Expr) -> Expr:
         return done.rename(resolved(self.cx, expr))
@@ -349,11 +353,6 @@ class _Run:
                 if isinstance(value, ModuleType):
                     modules.setdefault(value.__name__, name)
         return modules
-
-
-def _identifier(part: Any) -> str:
-    text = "".join(ch if ch.isalnum() or ch == "_" else "_" for ch in str(part))
-    return text or "_"
 
 
 # ---- bodies of rules -----------------------------------------------------------------------------------------------

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Sequence
-from types import FunctionType, ModuleType
+from types import FunctionType, GetSetDescriptorType, MemberDescriptorType
 from typing import Any
 
 import gast
@@ -13,7 +14,7 @@ import numpy as np
 from tapegen.errors import NotDifferentiable
 from tapegen.frontend import builtin_texts, ufunc_texts
 from tapegen.frontend.lower_call import call_value, has_method, method
-from tapegen.frontend.lower_capture import capture, captured_child, is_fixed_module
+from tapegen.frontend.lower_capture import capture, captured_child, class_member, has_attribute, is_fixed, watch
 from tapegen.frontend.lower_choice import split
 from tapegen.frontend.lower_context import Bound, Captured, Choice, Context, Method, Ref, known_value
 from tapegen.frontend.lower_emit import emit_call
@@ -23,6 +24,7 @@ from tapegen.frontend.lower_list import append, pop
 from tapegen.frontend.lower_numpy import call_library
 from tapegen.frontend.lower_shapes import extent, known_size
 from tapegen.frontend.lower_values import describe, expr_of, operand, run_list_of, static, struct_of, type_of
+from tapegen.frontend.parse import MISSING
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, children_of, dict_of, list_of, tuple_of
 from tapegen.ir import ops
 from tapegen.ir.nodes import Call
@@ -32,6 +34,9 @@ from tapegen.ir.types import INT, Array, Scalar, TupleOf
 @evaluates(gast.Attribute)
 def _attribute(cx: Context, node: gast.Attribute, hint: str | None) -> Any:
     return attribute(cx, evaluate(cx, node.value), node.attr, hint)
+
+
+_PLAIN_DESCRIPTORS = (MemberDescriptorType, GetSetDescriptorType)  # __slots__, __dict__
 
 
 def attribute(cx: Context, owner: Any, name: str, hint: str | None = None) -> Any:
@@ -52,7 +57,7 @@ def attribute(cx: Context, owner: Any, name: str, hint: str | None = None) -> An
             NotDifferentiable, f"the attribute '{name}' of {describe(cx, owner)} is not supported.", "Leave it out."
         )
     if content.kind == "object" or (content.kind == "tuple" and hasattr(content.cls, "_fields")):
-        if name in content.keys:
+        if name in content.keys and (content.kind == "tuple" or not _class_comes_first(cx, content.cls, name)):
             return content.get(name)
         if content.kind == "tuple" and has_method("tuple", name):
             return Bound(StaticValue(Method("tuple", name)), (owner,))
@@ -66,23 +71,28 @@ def attribute(cx: Context, owner: Any, name: str, hint: str | None = None) -> An
     return Bound(StaticValue(Method(content.kind, name)), (owner,))
 
 
+def _class_comes_first(cx: Context, cls: type, name: str) -> bool:
+    """Whether the class of an object decides what an attribute is, although the object has it: a property."""
+    kind = type(class_member(cx, cls, name))
+    return hasattr(kind, "__set__") and kind not in _PLAIN_DESCRIPTORS
+
+
 def _class_attribute(cx: Context, owner: Any, cls: type, name: str) -> Any:
     """An attribute that the class of an object holds: a method, a property, a constant."""
-    for base in cls.__mro__:
-        if name in vars(base):
-            found = vars(base)[name]
-            break
-    else:
+    found = class_member(cx, cls, name)
+    if found is MISSING:
         cx.raise_(AttributeError, f"'{cls.__name__}' object has no attribute '{name}'")
     if isinstance(found, property) and isinstance(found.fget, FunctionType):
         return call_value(cx, StaticValue(found.fget), [owner], {})
+    if isinstance(found, functools.cached_property):
+        return call_value(cx, StaticValue(found.func), [owner], {})
     if isinstance(found, staticmethod):
         return StaticValue(found.__func__)
     if isinstance(found, classmethod):
         return Bound(StaticValue(found.__func__), (StaticValue(cls),))
     if isinstance(found, FunctionType) or hasattr(found, "py_func"):
         return Bound(StaticValue(found), (owner,))
-    if callable(found) and not isinstance(found, type):
+    if hasattr(type(found), "__get__") or (callable(found) and not isinstance(found, type)):
         raise cx.refusal(
             NotDifferentiable, f"'{cls.__name__}.{name}' is not a plain method.", "Write it as a function."
         )
@@ -94,8 +104,9 @@ def _captured_attribute(cx: Context, owner: Captured, name: str) -> Any:
     struct = children_of(value)
     assert struct is not None
     if struct.kind == "object" or hasattr(struct.cls, "_fields"):
-        if name in struct.keys:
+        if name in struct.keys and (struct.kind == "tuple" or not _class_comes_first(cx, struct.cls, name)):
             return captured_child(cx, owner, name, getattr(value, name), operator.attrgetter(name))
+        watch(cx, (owner.path, "own", name), lambda: name in getattr(owner.getter(), "__dict__", ()))
         return _class_attribute(cx, owner, struct.cls, name)
     if has_method(struct.kind, name):
         return Bound(StaticValue(Method(struct.kind, name)), (owner,))
@@ -106,14 +117,11 @@ def _static_attribute(cx: Context, value: Any, name: str) -> Any:
     try:
         found = getattr(value, name)
     except AttributeError as error:
+        has_attribute(cx, value, name, lambda: value, id(value))
         cx.raise_(AttributeError, str(error))
-    if isinstance(value, ModuleType):
-        if is_fixed_module(value):
-            return StaticValue(found)
-        return capture(cx, found, lambda: getattr(value, name), name, (id(value), name))
-    if isinstance(value, type) and not callable(found):
-        return capture(cx, found, lambda: getattr(value, name), name, (id(value), name))
-    return StaticValue(found)
+    if is_fixed(value):
+        return StaticValue(found)
+    return capture(cx, found, lambda: getattr(value, name), name, (id(value), name))
 
 
 # ---- numbers and arrays --------------------------------------------------------------------------------------------

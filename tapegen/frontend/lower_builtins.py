@@ -12,6 +12,7 @@ from tapegen.errors import NotDifferentiable
 from tapegen.frontend import builtin_texts
 from tapegen.frontend.lower_attr import attribute
 from tapegen.frontend.lower_call import call_value, handles, inline_function
+from tapegen.frontend.lower_capture import class_member, has_attribute, special_method
 from tapegen.frontend.lower_choice import choose
 from tapegen.frontend.lower_compare import both, compare_values
 from tapegen.frontend.lower_context import (
@@ -34,6 +35,7 @@ from tapegen.frontend.lower_numpy import call_library
 from tapegen.frontend.lower_shapes import extent
 from tapegen.frontend.lower_text import text_of
 from tapegen.frontend.lower_values import as_bool, operand, static, struct_of, truth, type_of
+from tapegen.frontend.parse import MISSING
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, dict_of, list_of, tuple_of
 from tapegen.ir import ops
 from tapegen.ir.nodes import Call, Const
@@ -62,7 +64,7 @@ def _plain(func: Any) -> None:
             if known is not UNKNOWN:
                 return StaticValue(known)
             content = struct_of(cx, args[0])
-            special = getattr(content.cls, f"__{func.__name__}__", None) if content is not None else None
+            special = special_method(cx, content.cls, f"__{func.__name__}__") if content is not None else None
             if special is not None:
                 return call_value(cx, StaticValue(special), args, kwargs, hint)
             cx.raise_(TypeError, f"bad operand type for {func.__name__}()")
@@ -100,7 +102,7 @@ def _convert(func: Any) -> None:
             value = _only_element(cx, value)
         if type_of(value) is None:
             content = struct_of(cx, value)
-            special = getattr(content.cls, f"__{func.__name__}__", None) if content is not None else None
+            special = special_method(cx, content.cls, f"__{func.__name__}__") if content is not None else None
             if special is not None:
                 return call_value(cx, StaticValue(special), args, kwargs, hint)
             cx.raise_(TypeError, f"{func.__name__}() argument must be a string or a real number")
@@ -270,7 +272,7 @@ def _len(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
         return StaticValue(value.length) if isinstance(value.length, int) else Leaf(value.length)
     content = struct_of(cx, value)
     if content is not None:
-        special = getattr(content.cls, "__len__", None)
+        special = special_method(cx, content.cls, "__len__")
         if content.kind == "object" and special is not None:
             return call_value(cx, StaticValue(special), args, {}, hint)
         return StaticValue(len(content.children))
@@ -387,9 +389,7 @@ def _callable(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     (value,) = args
     if isinstance(value, StaticValue):
         return StaticValue(isinstance(value.value, Closure) or callable(value.value))
-    return StaticValue(
-        isinstance(value, Bound) or any("__call__" in vars(base) for base in class_of(cx, value).__mro__)
-    )
+    return StaticValue(isinstance(value, Bound) or class_member(cx, class_of(cx, value), "__call__") is not MISSING)
 
 
 @handles(getattr)
@@ -407,12 +407,15 @@ def _hasattr(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
 
 def _has(cx: Context, owner: Any, name: str) -> bool:
     if isinstance(owner, StaticValue):
-        return hasattr(owner.value, name)
+        value = owner.value
+        return has_attribute(cx, value, name, lambda: value, id(value))
     if isinstance(owner, Captured):
-        return hasattr(owner.value, name)
-    content = struct_of(cx, owner)
-    return hasattr(class_of(cx, owner), name) or (
-        content is not None and content.kind == "object" and name in content.keys
+        return has_attribute(cx, owner.value, name, owner.getter, owner.path)
+    content, cls = struct_of(cx, owner), class_of(cx, owner)
+    return (
+        class_member(cx, cls, name) is not MISSING
+        or hasattr(cls, name)
+        or (content is not None and content.kind == "object" and name in content.keys)
     )
 
 

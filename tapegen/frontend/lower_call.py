@@ -16,7 +16,7 @@ import numpy as np
 from tapegen.errors import CompileLimit, NotDifferentiable, SourceUnavailable, UnsupportedSyntax
 from tapegen.frontend import builtin_texts
 from tapegen.frontend.callables import is_elementwise, unwrap
-from tapegen.frontend.lower_capture import capture
+from tapegen.frontend.lower_capture import capture, special_method, watch
 from tapegen.frontend.lower_choice import split
 from tapegen.frontend.lower_comp import ARRAY_MAKERS, consume, rows_as_arrays
 from tapegen.frontend.lower_context import (
@@ -128,7 +128,7 @@ def call_value(cx: Context, func: Any, args: Sequence[Any], kwargs: Mapping[str,
         return _call_static(cx, func.value, args, kwargs, hint)
     content = struct_of(cx, func)
     if content is not None and content.kind == "object":
-        call = getattr(content.cls, "__call__", None)  # noqa: B004
+        call = special_method(cx, content.cls, "__call__")
         if isinstance(call, FunctionType):
             return call_value(cx, StaticValue(call), [func, *args], kwargs, hint)
     cx.raise_(TypeError, f"'{_class_name(cx, func)}' object is not callable")
@@ -192,7 +192,12 @@ def _call_static(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
         return call_value(cx, StaticValue(func.__func__), [owner, *args], kwargs, hint)
     if isinstance(func, functools.partial):
         bound = [_given(cx, value, f"{_name_of(func.func)}_{k}", (id(func), k)) for k, value in enumerate(func.args)]
-        named_ = {name: _given(cx, value, name, (id(func), name)) for name, value in func.keywords.items()}
+        path = ("keywords", id(func))
+        watch(cx, path, lambda: tuple(func.keywords))
+        named_ = {
+            name: capture(cx, value, functools.partial(_keyword, func, name), name, (path, name))
+            for name, value in func.keywords.items()
+        }
         return call_value(cx, StaticValue(func.func), [*bound, *args], {**named_, **kwargs}, hint)
     if not callable(func):
         cx.raise_(TypeError, f"'{type(func).__name__}' object is not callable")
@@ -226,6 +231,10 @@ def _read_by(outer: Context, func: FunctionType, args: Sequence[Any], kwargs: Ma
 def _given(cx: Context, value: Any, name: str, path: Any) -> Any:
     """An argument that was bound before the program runs."""
     return capture(cx, value, lambda: value, name, ("bound", path))
+
+
+def _keyword(func: functools.partial[Any], name: str) -> Any:
+    return func.keywords[name]
 
 
 def _handler_of(func: Any) -> Handler | None:
@@ -480,8 +489,9 @@ def _construct(cx: Context, cls: type, args: list[Any], kwargs: dict[str, Any]) 
             NotDifferentiable, f"'{cls.__name__}' objects are not followed.", "Use tuples, lists and dicts."
         )
     made = cx.new_cell(Struct("object", (), (), cls))
-    if isinstance(cls.__init__, FunctionType):
-        call_value(cx, StaticValue(cls.__init__), [made, *args], kwargs)
+    init = special_method(cx, cls, "__init__")
+    if isinstance(init, FunctionType):
+        call_value(cx, StaticValue(init), [made, *args], kwargs)
     elif args or kwargs:
         raise cx.refusal(NotDifferentiable, f"'{cls.__name__}' is not written in Python.", "Use a dataclass.")
     return made
@@ -516,7 +526,7 @@ def _construct_dataclass(cx: Context, cls: type, args: list[Any], kwargs: dict[s
             values[field.name] = default(field)
     order = [field.name for field in dataclasses.fields(cls) if field.name in values]
     made = cx.new_cell(Struct("object", tuple(order), tuple(values[name] for name in order), cls))
-    after = getattr(cls, "__post_init__", None)
+    after = special_method(cx, cls, "__post_init__")
     if after is not None:
         call_value(cx, StaticValue(after), [made], {})
     return made

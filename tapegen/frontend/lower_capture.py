@@ -6,16 +6,22 @@ import dataclasses
 import functools
 import operator
 from collections.abc import Callable
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from tapegen.frontend.lower_context import Captured, Context
-from tapegen.frontend.structure import Leaf, StaticValue, Struct, children_of, leaf_type, tuple_of
+from tapegen.frontend.parse import MISSING
+from tapegen.frontend.structure import Leaf, StaticValue, Struct, children_of, leaf_type, snapshot, tuple_of
+from tapegen.ir.names import identifier
 from tapegen.ir.types import STATIC, Array, is_floating
 
 # ---- values of globals and closures --------------------------------------------------------------------------------
+
+_CAN_CHANGE = 1 << 9  # of the flags of a class: it was made by a class statement
+
+_IMMUTABLE = (str, bytes, int, float, slice, range, np.dtype, np.generic, np.ufunc)
 
 _FIXED_MODULES = frozenset(
     {"numpy", "math", "scipy", "operator", "builtins", "cmath", "numba", "functools", "itertools"}
@@ -43,14 +49,54 @@ def capture(cx: Context, value: Any, getter: Callable[[], Any], name: str, path:
     type_ = leaf_type(value, name)
     if isinstance(type_, Array) or (inside and type_ is not None and is_floating(type_)):
         if path not in cx.hidden:
-            cx.hidden[path] = (cx.new_var(name, type_), getter)
+            cx.hidden[path] = (cx.new_var(identifier(name), type_), getter)
         return Leaf(cx.hidden[path][0])
     if children_of(value) is not None:
-        cx.guards.setdefault((path, "class"), (lambda: type(getter()), type(value)))
-        return Captured(value, getter, name)
-    if not isinstance(value, ModuleType):
-        cx.guards.setdefault(path, (getter, value))
+        watch(cx, (path, "class"), lambda: type(getter()))
+        return Captured(value, getter, name, path)
+    watch(cx, path, getter)
     return StaticValue(value)
+
+
+def watch(cx: Context, path: Any, getter: Callable[[], Any]) -> None:
+    """The program depends on what is found there now, so it is right as long as that stays."""
+    if path not in cx.guards:
+        cx.guards[path] = (getter, snapshot(getter()))
+
+
+def class_member(cx: Context, cls: type, name: str) -> Any:
+    """What a class holds under a name, as it stands there; MISSING if nothing."""
+    if cls.__flags__ & _CAN_CHANGE:
+        watch(cx, ("member", id(cls), name), lambda: _member(cls, name))
+    return _member(cls, name)
+
+
+def special_method(cx: Context, cls: type, name: str) -> Any:
+    """A method that Python's own syntax calls; None if the class has none."""
+    return None if class_member(cx, cls, name) is MISSING else getattr(cls, name)
+
+
+def _member(cls: type, name: str) -> Any:
+    return next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), MISSING)
+
+
+def has_attribute(cx: Context, owner: Any, name: str, getter: Callable[[], Any], path: Any) -> bool:
+    """Whether an object of now has an attribute."""
+    watch(cx, (path, "has", name), lambda: hasattr(getter(), name))
+    return hasattr(owner, name)
+
+
+def lacks_item(cx: Context, captured: Captured, key: Any) -> None:
+    """The program depends on a container having nothing under a key."""
+
+    def found() -> bool:
+        try:
+            captured.getter()[key]
+        except (LookupError, TypeError):
+            return False
+        return True
+
+    watch(cx, (captured.path, "lacks", type(key), key), found)
 
 
 def computed(cx: Context, value: Any, getter: Callable[[], Any], name: str, path: Any) -> Any:
@@ -76,7 +122,7 @@ def captured_child(cx: Context, parent: Captured, key: Any, value: Any, read: Ca
     def getter() -> Any:
         return read(parent.getter())
 
-    return capture(cx, value, getter, f"{parent.name}_{key}", (id(parent.value), type(key), key), inside=True)
+    return capture(cx, value, getter, f"{parent.name}_{key}", (parent.path, type(key), key), inside=True)
 
 
 def expand(cx: Context, captured: Captured) -> Struct:
@@ -90,7 +136,7 @@ def expand(cx: Context, captured: Captured) -> Struct:
     else:
         read = lambda key: operator.itemgetter(key)  # noqa: E731
     keys = struct.keys
-    cx.guards.setdefault((id(captured.value), "keys"), (lambda: _keys(captured.getter()), keys))
+    watch(cx, (captured.path, "keys"), lambda: _keys(captured.getter()))
     children = (
         captured_child(cx, captured, key, child, read(key)) for key, child in zip(keys, struct.children, strict=True)
     )
@@ -102,6 +148,16 @@ def _keys(value: Any) -> tuple[Any, ...] | None:
     return None if struct is None else struct.keys
 
 
-def is_fixed_module(module: ModuleType) -> bool:
-    """Whether the contents of a module never change."""
-    return module.__name__.partition(".")[0] in _FIXED_MODULES
+def is_fixed(value: Any) -> bool:
+    """Whether the attributes of an object never change: modules and classes of libraries, and immutable objects."""
+    if isinstance(value, ModuleType):
+        return _is_library(value.__name__)
+    if isinstance(value, type):
+        return _is_library(value.__module__)
+    return isinstance(value, _IMMUTABLE) or (
+        not isinstance(value, FunctionType) and _is_library(type(value).__module__)
+    )
+
+
+def _is_library(module: str) -> bool:
+    return module.partition(".")[0] in _FIXED_MODULES

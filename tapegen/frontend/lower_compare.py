@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import operator
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any
 
 import gast
 
 from tapegen.errors import UnsupportedSyntax
+from tapegen.frontend.lower_capture import class_member
 from tapegen.frontend.lower_choice import choose, quietly, refine, refined, split
 from tapegen.frontend.lower_context import Choice, Context, Ref, is_number, known_value
 from tapegen.frontend.lower_emit import emit_call, fold
@@ -73,10 +76,7 @@ def compare(cx: Context, op: gast.cmpop, left: Any, right: Any, hint: str | None
         return _identity(cx, left, right, isinstance(op, gast.Is))
     if isinstance(op, gast.In | gast.NotIn):
         found = _contains(cx, right, left)
-        if isinstance(op, gast.In):
-            return found
-        test = not_(cx, truth(cx, found))
-        return StaticValue(test) if isinstance(test, bool) else Leaf(test)
+        return found if isinstance(op, gast.In) else _not(cx, found)
     return compare_values(cx, COMPARISONS[type(op)], left, right, hint)
 
 
@@ -89,17 +89,28 @@ def compare_values(cx: Context, func: Any, left: Any, right: Any, hint: str | No
     known = fold(cx, func, (left, right))
     if known is not UNKNOWN:
         return StaticValue(known)
+    a, b = struct_of(cx, left), struct_of(cx, right)
+    if func in (operator.eq, operator.ne) and a is not None and b is not None and _is_generated(cx, a.cls, "__eq__"):
+        if a.cls is not b.cls:
+            return StaticValue(func is operator.ne)
+        names = [item.name for item in dataclasses.fields(a.cls) if item.compare]
+        return _equal_contents(cx, func, *(tuple_of(side.get(name) for name in names) for side in (a, b)))
     found = _on_objects(cx, func, left, right)
     if found is not None:
         return found
+    if func is operator.ne:
+        found = _on_objects(cx, operator.eq, left, right)
+        if found is not None:
+            return _not(cx, found)
     if _mixes_array(left, right) or _mixes_array(right, left):
         return emit_call(cx, func, (_as_array(cx, left), _as_array(cx, right)), hint=hint)
-    a, b = struct_of(cx, left), struct_of(cx, right)
-    if a is not None and b is not None and a.kind in ("tuple", "list") and func in (operator.eq, operator.ne):
-        return _equal_sequences(cx, func, a, b)
+    if a is not None and b is not None and a.kind in ("tuple", "list", "dict") and func in (operator.eq, operator.ne):
+        return _equal_contents(cx, func, a, b)
     if func in (operator.eq, operator.ne):
         if isinstance(left, StaticValue) and isinstance(right, StaticValue):
             return StaticValue(same_static(left.value, right.value) == (func is operator.eq))
+        if a is not None and b is not None and a.kind == b.kind == "object":
+            return _identity(cx, left, right, func is operator.eq)
         return StaticValue(func is operator.ne)  # a number is not equal to None, a string, a function ...
     cx.raise_(
         TypeError,
@@ -107,16 +118,26 @@ def compare_values(cx: Context, func: Any, left: Any, right: Any, hint: str | No
     )
 
 
-def _equal_sequences(cx: Context, func: Any, a: Struct, b: Struct) -> Any:
-    if a.kind != b.kind or len(a.children) != len(b.children):
+def _equal_contents(cx: Context, func: Any, a: Struct, b: Struct) -> Any:
+    """`==` of tuples, lists and dicts."""
+    if a.kind != b.kind or len(a.children) != len(b.children) or (a.kind == "dict" and set(a.keys) != set(b.keys)):
         return StaticValue(func is operator.ne)
+    others = b.children if a.kind != "dict" else [b.get(key) for key in a.keys]
     result: Any = StaticValue(True)
-    for x, y in zip(a.children, b.children, strict=True):
+    for x, y in zip(a.children, others, strict=True):
         result = both(cx, ops.and_, result, lambda x=x, y=y: compare(cx, gast.Eq(), x, y))  # type: ignore[misc]
-    if func is operator.ne:
-        test = not_(cx, truth(cx, result))
-        return StaticValue(test) if isinstance(test, bool) else Leaf(test)
-    return result
+    return result if func is operator.eq else _not(cx, result)
+
+
+def _not(cx: Context, value: Any) -> Any:
+    test = not_(cx, truth(cx, value))
+    return StaticValue(test) if isinstance(test, bool) else Leaf(test)
+
+
+def _is_generated(cx: Context, cls: type, method: str) -> bool:
+    """Whether a method of a class was made by `dataclass`."""
+    found = class_member(cx, cls, method)
+    return dataclasses.is_dataclass(cls) and isinstance(found, FunctionType) and found.__code__.co_filename[0] == "<"
 
 
 def _identity(cx: Context, left: Any, right: Any, wanted: bool) -> Any:

@@ -82,11 +82,15 @@ class Bound:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Captured:
-    """A container found through a global or closure variable; it is looked into only as far as it is used."""
+    """A container found through a global or closure variable; it is looked into only as far as it is used.
+
+    `path` says where it was found: one object may be found in two places, and another one there tomorrow.
+    """
 
     value: Any
     getter: Callable[[], Any]
     name: str
+    path: Any
 
 
 @dataclass(frozen=True, slots=True, eq=False)

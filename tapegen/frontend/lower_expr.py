@@ -14,7 +14,7 @@ import gast
 
 from tapegen.errors import BadArgument, NotDifferentiable, UnsupportedSyntax
 from tapegen.frontend import builtin_texts
-from tapegen.frontend.lower_capture import capture
+from tapegen.frontend.lower_capture import capture, special_method, watch
 from tapegen.frontend.lower_choice import split
 from tapegen.frontend.lower_context import (
     Captured,
@@ -154,6 +154,7 @@ def look_up_name(cx: Context, name: str) -> Any:
     assert frame is not None
     value = frame.parsed.resolve(name)
     if value is MISSING:
+        watch(cx, ("missing", id(frame.parsed.func), name), lambda: frame.parsed.resolve(name) is MISSING)
         cx.raise_(NameError, f"name '{name}' is not defined")
     cell = frame.parsed.cell(name)
     path = ("cell", id(cell)) if cell is not None else ("global", id(frame.parsed.func.__globals__), name)
@@ -372,15 +373,20 @@ def _on_objects(cx: Context, func: Any, left: Any, right: Any) -> Any:
     name = _DUNDER.get(func)
     if name is None:
         return None
-    for subject, other, method in (
-        (left, right, f"__{name}__"),
-        (right, left, f"__{_REFLECTED.get(name, 'r' + name)}__"),
-    ):
-        content = struct_of(cx, subject)
-        if content is not None and content.kind == "object":
-            found = getattr(content.cls, method, None)
-            if callable(found) and found is not getattr(object, method, None):
-                return cx.call(cx, StaticValue(found), (subject, other), {})
+    contents = [struct_of(cx, side) for side in (left, right)]
+    classes = [content.cls if content is not None and content.kind == "object" else object for content in contents]
+    tries = [
+        (classes[0], left, right, f"__{name}__"),
+        (classes[1], right, left, f"__{_REFLECTED.get(name, 'r' + name)}__"),
+    ]
+    if classes[0] is not classes[1] and classes[0] is not object and issubclass(classes[1], classes[0]):
+        tries.reverse()
+    for cls, subject, other, method in tries:
+        found = special_method(cx, cls, method) if cls is not object else None
+        if callable(found) and found is not getattr(object, method, None):
+            result = cx.call(cx, StaticValue(found), (subject, other), {})
+            if not isinstance(result, StaticValue) or result.value is not NotImplemented:
+                return result
     return None
 
 
@@ -394,9 +400,9 @@ def _unary(cx: Context, node: gast.UnaryOp, hint: str | None) -> Any:
     func = _UNARY[type(node.op)]
     content = struct_of(cx, value)
     if content is not None and content.kind == "object":
-        return cx.call(
-            cx, StaticValue(getattr(content.cls, {"neg": "__neg__", "pos": "__pos__"}[func.__name__])), (value,), {}
-        )
+        found = special_method(cx, content.cls, f"__{func.__name__}__")
+        if found is not None:
+            return cx.call(cx, StaticValue(found), (value,), {})
     if type_of(value) is None:
         cx.raise_(TypeError, f"bad operand type for unary {func.__name__}: {_type_name(cx, value)}")
     return emit_call(cx, func, (value,), hint=hint)

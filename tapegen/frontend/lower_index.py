@@ -12,7 +12,7 @@ import numpy as np
 
 from tapegen.errors import NotDifferentiable
 from tapegen.frontend import builtin_texts
-from tapegen.frontend.lower_capture import captured_child
+from tapegen.frontend.lower_capture import captured_child, lacks_item, special_method
 from tapegen.frontend.lower_choice import split
 from tapegen.frontend.lower_context import (
     Captured,
@@ -180,7 +180,7 @@ def load_place(cx: Context, place: Place, hint: str | None = None) -> Any:
             TypeError, f"'{'float' if isinstance(base, Leaf) else type(base).__name__}' object is not subscriptable"
         )
     if content.kind == "object":
-        method = getattr(content.cls, "__getitem__", None)
+        method = special_method(cx, content.cls, "__getitem__")
         if method is None:
             cx.raise_(TypeError, f"'{content.cls.__name__}' object is not subscriptable")
         return cx.call(cx, StaticValue(method), (base, index[0] if len(index) == 1 else tuple_of(index)), {})
@@ -197,6 +197,7 @@ def _captured_item(cx: Context, base: Captured, index: Sequence[Any]) -> Any:
     try:
         value = base.value[known]
     except (KeyError, IndexError, TypeError) as error:
+        lacks_item(cx, base, known)
         cx.raise_(type(error), *(str(part) for part in error.args))
     return captured_child(cx, base, known, value, lambda owner: owner[known])
 
@@ -459,7 +460,7 @@ def store_place(cx: Context, place: Place, value: Any, *, accumulate: bool = Fal
             cx.set_cell(base, content.with_child(static(cx, index[0], "a key of a dict"), value))
             return
         if isinstance(content, Struct) and content.kind == "object":
-            method = getattr(content.cls, "__setitem__", None)
+            method = special_method(cx, content.cls, "__setitem__")
             if method is not None:
                 cx.call(cx, StaticValue(method), (base, index[0], value), {})
                 return

@@ -39,7 +39,7 @@ from tapegen.frontend.lower_flow import run_body
 from tapegen.frontend.lower_values import adopt, const_expr, export, expr_of, flat_result
 from tapegen.frontend.structure import UNKNOWN, Itself, Leaf, StaticValue, Struct
 from tapegen.ir import build, rewrite
-from tapegen.ir.names import NameSupply
+from tapegen.ir.names import NameSupply, identifier
 from tapegen.ir.nodes import Assign, Block, Call, Effect, Expr, Function, Return, Routine, Store, Var
 from tapegen.ir.types import Array, ListOf, Scalar, TupleOf, Type
 
@@ -190,9 +190,9 @@ def _kind(cx: Context, value: Any, path: Path, fixed: set[Path]) -> Any:
         known = known_value(value)
         if path in fixed and known is not UNKNOWN:
             return StaticValue(known)
-        return (
-            value if isinstance(value, StaticValue) else Itself(value.value if isinstance(value, Captured) else value)
-        )
+        if isinstance(value, Captured):
+            return "captured", value.path
+        return value if isinstance(value, StaticValue) else Itself(value)
     expr = expr_of(cx, value)
     return _plain(expr.type), expr in cx.mixed
 
@@ -337,7 +337,7 @@ def _parameter(cx: Context, form: _Form, value: Any, path: Path, params: list[_P
     if not _is_parameter(cx, value, path, fixed):
         return StaticValue(known_value(value)) if path in fixed else value
     expr = expr_of(cx, value)
-    name = "_".join("".join(ch if ch.isalnum() else "_" for ch in str(part)) for part in path)
+    name = identifier("_".join(map(str, path)))
     var = place = cx.new_var(name, _plain(expr.type))
     if len(params) in form.summary.written:
         place = cx.assign(name, build.copy(var))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import operator
-from types import ModuleType
+from types import FunctionType, MemberDescriptorType, ModuleType
 from typing import Any
 
 import gast
@@ -11,6 +13,7 @@ import numpy as np
 
 from tapegen.errors import NotDifferentiable, UnsupportedSyntax
 from tapegen.frontend import builtin_texts
+from tapegen.frontend.lower_capture import capture, class_member
 from tapegen.frontend.lower_compare import condition
 from tapegen.frontend.lower_context import (
     Builder,
@@ -30,6 +33,7 @@ from tapegen.frontend.lower_index import Place, load_place, place_of, store_plac
 from tapegen.frontend.lower_list import append, item, length
 from tapegen.frontend.lower_text import text_of
 from tapegen.frontend.lower_values import definite, describe, expr_of, named, not_, operand, struct_of, type_of
+from tapegen.frontend.parse import Parsed
 from tapegen.frontend.structure import Leaf, StaticValue, Struct, list_of
 from tapegen.ir import ops
 from tapegen.ir.names import TEMPORARY
@@ -61,9 +65,11 @@ def run_simple(cx: Context, stmt: gast.stmt) -> None:
             cx.state.vars[(cx.frame, stmt.name)] = make_closure(cx, stmt)
         case gast.Import() | gast.ImportFrom():
             for name, value in cx.frame.parsed.imported(stmt).items():
-                cx.state.vars[(cx.frame, name)] = StaticValue(value)
                 if isinstance(value, ModuleType):
                     cx.modules.setdefault(value.__name__, name)
+                parsed = cx.frame.parsed
+                getter = functools.partial(_imported, parsed, stmt, name)
+                cx.state.vars[(cx.frame, name)] = capture(cx, value, getter, name, ("import", id(stmt), name))
         case gast.Delete():
             for target in stmt.targets:
                 _delete(cx, target)
@@ -104,6 +110,10 @@ def assign_target(cx: Context, target: gast.AST, value: Any) -> None:
             raise cx.refusal(UnsupportedSyntax, "this target of an assignment is not supported.", "Assign to a name.")
 
 
+def _imported(parsed: Parsed, stmt: gast.AST, name: str) -> Any:
+    return parsed.imported(stmt)[name]
+
+
 def _delete(cx: Context, target: gast.AST) -> None:
     """`del name`: the name ends, its value does not."""
     if isinstance(target, gast.Tuple | gast.List):
@@ -119,6 +129,8 @@ def _set_attribute(cx: Context, owner: Any, name: str, value: Any) -> None:
     if isinstance(owner, Ref):
         content = cx.state.cells[owner.cell].content
         if isinstance(content, Struct) and content.kind == "object":
+            if _set_by_class(cx, owner, content.cls, name, value):
+                return
             cx.set_cell(owner, content.with_child(name, named(cx, cx.frame, name, value)))
             return
     if isinstance(owner, Captured):
@@ -130,6 +142,27 @@ def _set_attribute(cx: Context, owner: Any, name: str, value: Any) -> None:
     raise cx.refusal(
         NotDifferentiable, f"the attribute '{name}' of {describe(cx, owner)} cannot be set here.", "Build a new value."
     )
+
+
+def _set_by_class(cx: Context, owner: Any, cls: type, name: str, value: Any) -> bool:
+    """What the class of an object does when an attribute is set; False where it leaves that to Python."""
+    if isinstance(class_member(cx, cls, "__setattr__"), FunctionType):
+        if dataclasses.is_dataclass(cls) and cls.__dataclass_params__.frozen:  # type: ignore[attr-defined]
+            cx.raise_(dataclasses.FrozenInstanceError, f"cannot assign to field '{name}'")
+        raise cx.refusal(
+            NotDifferentiable, f"'{cls.__name__}' decides itself how attributes are set.", "Build a new value."
+        )
+    found = class_member(cx, cls, name)
+    if isinstance(found, property):
+        if found.fset is None:
+            cx.raise_(AttributeError, f"property '{name}' of '{cls.__name__}' object has no setter")
+        cx.call(cx, StaticValue(found.fset), [owner, value], {})
+        return True
+    if hasattr(type(found), "__set__") and not isinstance(found, MemberDescriptorType):
+        raise cx.refusal(
+            NotDifferentiable, f"'{cls.__name__}.{name}' decides itself how it is set.", "Build a new value."
+        )
+    return False
 
 
 def _unpack(cx: Context, targets: list[gast.AST], value: Any) -> None:

@@ -10,7 +10,7 @@ from typing import Any, overload
 import numpy as np
 
 from tapegen.errors import BadArgument, NotDifferentiable
-from tapegen.frontend.lower_capture import expand
+from tapegen.frontend.lower_capture import expand, special_method
 from tapegen.frontend.lower_context import (
     Bound,
     Captured,
@@ -283,6 +283,11 @@ def truth(cx: Context, value: Any) -> bool | Expr:
     content = struct_of(cx, value)
     if content is not None and content.kind != "object":
         return bool(content.children)
+    if content is not None:
+        for name in ("__bool__", "__len__"):
+            special = special_method(cx, content.cls, name)
+            if special is not None:
+                return truth(cx, cx.call(cx, StaticValue(special), (value,), {}))
     if isinstance(value, Series):
         raise cx.refusal(NotDifferentiable, "the truth of an iterator is not a useful test.", "Compare lengths.")
     return True

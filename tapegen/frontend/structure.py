@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import functools
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from types import FunctionType, MethodType, ModuleType
@@ -68,10 +70,13 @@ class StaticValue:
         return isinstance(other, StaticValue) and same_static(self.value, other.value)
 
     def __hash__(self) -> int:
+        value = self.value
+        if isinstance(value, slice | set):
+            return hash((type(value), repr(value) if isinstance(value, slice) else frozenset(value)))
         try:
-            return hash((type(self.value), self.value))
+            return hash((type(value), value))
         except TypeError:
-            return hash((type(self.value), id(self.value)))
+            return hash((type(value), id(value)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,6 +100,10 @@ def same_static(a: Any, b: Any) -> bool:
         return False
     if isinstance(a, tuple):
         return len(a) == len(b) and all(map(same_static, a, b))
+    if isinstance(a, slice):
+        return same_static((a.start, a.stop, a.step), (b.start, b.stop, b.step))
+    if isinstance(a, set | frozenset):
+        return len(a) == len(b) and _typed(a) == _typed(b)
     if isinstance(a, float):
         return repr(a) == repr(b)  # 0.0 and -0.0 differ, NaN is itself
     try:
@@ -102,6 +111,15 @@ def same_static(a: Any, b: Any) -> bool:
         return bool(a == b)
     except (TypeError, ValueError):
         return False
+
+
+def _typed(values: Iterable[Any]) -> set[tuple[type, Any]]:
+    return {(type(value), value) for value in values}  # 1 == 1.0 == True
+
+
+def snapshot(value: Any) -> Any:
+    """A compile-time value as it is now, whatever becomes of the object."""
+    return set(value) if type(value) is set else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,10 +220,26 @@ def children_of(value: Any) -> Struct | None:
         names = tuple(item.name for item in dataclasses.fields(value) if hasattr(value, item.name))
         names += tuple(name for name in getattr(value, "__dict__", ()) if name not in names)
         return Struct("object", names, tuple(getattr(value, name) for name in names), type(value))
-    if hasattr(value, "__dict__") and not isinstance(value, np.ndarray | np.generic):
-        attributes = vars(value)
-        return Struct("object", tuple(attributes), tuple(attributes.values()), type(value))
+    if isinstance(value, np.ndarray | np.generic):
+        return None
+    cls: Any = type(value)
+    slots = _slots_of(cls)
+    if hasattr(value, "__dict__") or slots:
+        attributes = {name: getattr(value, name) for name in slots if hasattr(value, name)}
+        attributes |= getattr(value, "__dict__", {})
+        return Struct("object", tuple(attributes), tuple(attributes.values()), cls)
     return None
+
+
+@functools.cache
+def _slots_of(cls: type) -> tuple[str, ...]:
+    """The attributes that a class written in Python keeps in `__slots__`."""
+    found: list[str] = []
+    for base in reversed(cls.__mro__):
+        names = vars(base).get("__slots__", ())
+        if base.__module__.partition(".")[0] not in sys.stdlib_module_names:
+            found += [names] if isinstance(names, str) else names
+    return tuple(name for name in found if not name.startswith("__"))
 
 
 def callable_from_c(value: Any) -> bool:
@@ -241,14 +275,20 @@ def _abstract(value: Any, name: str, around: tuple[int, ...]) -> Abstract:
         raise BadArgument(f"'{name}' is a {type(value).__name__}.", f"Pass an array: np.asarray({name}).")
     struct = children_of(value)
     if struct is None:
-        return StaticValue(value)
+        return StaticValue(snapshot(value))
     if id(value) in around:
         raise BadArgument(f"'{name}' contains itself.", "Pass a structure without cycles.")
     around = (*around, id(value))
-    children = tuple(
-        _abstract(child, f"{name}_{key}", around) for key, child in zip(struct.keys, struct.children, strict=True)
-    )
+    children = tuple(_abstract(child, _part_name(struct, name, k), around) for k, child in enumerate(struct.children))
     return dataclasses.replace(struct, children=children)
+
+
+def _part_name(struct: Struct, name: str, k: int) -> str:
+    """What the user writes for a part of an argument; no two parts have one name."""
+    key = struct.keys[k]
+    if struct.kind == "object" or hasattr(struct.cls, "_fields"):
+        return f"{name}.{key}"
+    return f"{name}[{key!r}]" if isinstance(key, bool | int | float | str | None) else f"{name}[key {k}]"
 
 
 def leaf_type(value: Any, name: str = "argument") -> Type | None:

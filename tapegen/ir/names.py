@@ -59,6 +59,12 @@ class NameSupply:
         return name
 
 
+def identifier(text: object) -> str:
+    """A name that can be written, for anything that a program calls something: keys of dicts, `<lambda>`."""
+    name = "".join(ch if ch.isalnum() or ch == "_" else "_" for ch in str(text)) or "_"
+    return name if name.isidentifier() else f"_{name}" if f"_{name}".isidentifier() else "_"
+
+
 def bar_name(name: str) -> str:
     """Name of the cotangent."""
     return f"{name}_bar"
