@@ -16,6 +16,7 @@ import numpy as np
 from tapegen import nn as _nn
 from tapegen import tape as _tape
 from tapegen.errors import BadArgument
+from tapegen.nn.layers import takes_training
 from tapegen.nn.module import Module
 from tapegen.rules.surgery import stop_gradient
 from tapegen.tape import (
@@ -343,6 +344,15 @@ def _cross_entropy(labels: Any, logits: Any, name: str | None = None) -> Any:
     return _nn.sparse_softmax_cross_entropy(labels, convert_to_tensor(logits))
 
 
+class _Layer(Module):
+    """A module that is called through its method `call`, as Keras has it."""
+
+    call: Callable[..., Any]
+
+    def __call__(self, inputs: Any, training: builtins.bool = False) -> Any:
+        return self.call(inputs, training=training) if takes_training(type(self).call) else self.call(inputs)
+
+
 class _SparseCategoricalCrossentropy:
     """The mean cross entropy of classes."""
 
@@ -397,8 +407,8 @@ image = SimpleNamespace(adjust_contrast=_adjust_contrast)
 autodiff = SimpleNamespace(ForwardAccumulator=ForwardAccumulator, GradientTape=GradientTape)
 keras = SimpleNamespace(
     Sequential=_nn.Sequential,
-    Model=Module,
-    layers=SimpleNamespace(Dense=_nn.Dense, BatchNormalization=_nn.BatchNormalization, Layer=Module),
+    Model=_Layer,
+    layers=SimpleNamespace(Dense=_nn.Dense, BatchNormalization=_nn.BatchNormalization, Layer=_Layer),
     optimizers=SimpleNamespace(SGD=_nn.SGD, Adam=_nn.Adam),
     losses=SimpleNamespace(
         SparseCategoricalCrossentropy=_SparseCategoricalCrossentropy, MeanSquaredError=_MeanSquaredError

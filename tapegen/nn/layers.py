@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -48,6 +50,12 @@ def _input(inputs: Any) -> Tensor:
     return tensor if tensor.dtype.kind == "f" else constant(tensor.numpy(), np.float64)
 
 
+@functools.cache
+def takes_training(method: Callable[..., Any]) -> bool:
+    """Whether a method asks if it is called to be trained."""
+    return "training" in inspect.signature(method).parameters
+
+
 class Dense(Module):
     """`activation(x @ kernel + bias)` along the last axis.
 
@@ -76,7 +84,7 @@ class Dense(Module):
         self.units = int(units)
         self.activation = activation_of(activation)
         self.use_bias = use_bias
-        self.name = "dense" if name is None else name
+        super().__init__(name)
         self.kernel: Variable | None = None
         self.bias: Variable | None = None
 
@@ -125,7 +133,7 @@ class BatchNormalization(Module):
 
     def __init__(self, momentum: float = 0.99, epsilon: float = 1e-3, name: str | None = None) -> None:
         self.momentum, self.epsilon = momentum, epsilon
-        self.name = "batch_normalization" if name is None else name
+        super().__init__(name)
         self.gamma: Variable | None = None
 
     def build(self, inputs: int, dtype: Any) -> None:
@@ -155,18 +163,19 @@ class Sequential(Module):
     Parameters
     ----------
     layers : sequence of callable
-        Modules, or functions of one argument.
+        Modules, or functions of one argument.  Modules that take `training` get what the call is given.
     """
 
-    def __init__(self, layers: Iterable[Callable[[Any], Any]] = (), name: str | None = None) -> None:
-        self.layers: list[Callable[[Any], Any]] = list(layers)
-        self.name = "sequential" if name is None else name
+    def __init__(self, layers: Iterable[Callable[..., Any]] = (), name: str | None = None) -> None:
+        self.layers: list[Callable[..., Any]] = list(layers)
+        super().__init__(name)
 
-    def add(self, layer: Callable[[Any], Any]) -> None:
+    def add(self, layer: Callable[..., Any]) -> None:
         """One more layer, at the end."""
         self.layers.append(layer)
 
-    def __call__(self, inputs: Any) -> Any:
+    def __call__(self, inputs: Any, training: bool = False) -> Any:
         for layer in self.layers:
-            inputs = layer(inputs)
+            asks = takes_training(type(layer).__call__)
+            inputs = layer(inputs, training=training) if asks else layer(inputs)
         return inputs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,7 +10,16 @@ from tapegen.tape import Variable
 
 
 class Module:
-    """The base of whatever holds variables: in attributes, lists, tuples, dictionaries and other modules."""
+    """The base of whatever holds variables: in attributes, lists, tuples, dictionaries and other modules.
+
+    Parameters
+    ----------
+    name : str, optional
+        For people; by default that of the class, in lower case with underscores.
+    """
+
+    def __init__(self, name: str | None = None) -> None:
+        self.name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type(self).__name__).lower() if name is None else name
 
     @property
     def variables(self) -> tuple[Variable, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Iterable
 from typing import Any
 
@@ -11,7 +12,7 @@ from tapegen.errors import BadArgument
 from tapegen.tape import Variable
 
 
-class _Optimizer:
+class _Optimizer(abc.ABC):
     """What optimizers have in common: a state for each variable."""
 
     def __init__(self, learning_rate: float) -> None:
@@ -45,8 +46,9 @@ class _Optimizer:
             state = self._states.setdefault(variable._id, {})
             variable.assign_sub(self._step(gradient, state).astype(variable.dtype, copy=False))
 
+    @abc.abstractmethod
     def _step(self, gradient: np.ndarray, state: dict[str, Any]) -> np.ndarray:
-        raise NotImplementedError
+        """What is subtracted from a variable; the state is its own."""
 
 
 class SGD(_Optimizer):

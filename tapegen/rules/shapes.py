@@ -179,9 +179,9 @@ def pad(array, pad_width, mode="constant", *, constant_values=0, out_bar):
 
 def pad_before(pad_width, axis):
     """How much `np.pad` puts in front of an axis: `n`, `(n,)`, `(before, after)` or a pair for each axis."""
-    if not isinstance(pad_width, tuple):
+    if not isinstance(pad_width, tuple | list):
         return pad_width
-    if not isinstance(pad_width[0], tuple):
+    if not isinstance(pad_width[0], tuple | list):
         return pad_width[0]
     if len(pad_width) == 1:
         return pad_width[0][0]

@@ -66,7 +66,7 @@ def seeds_of(target: Any, targets: list[Traced], given: Any) -> list[Any]:
     """A weight for every element of the targets, checked."""
     if given is None:
         return [np.ones(item.shape, item.dtype) for item in targets]
-    weights = list(nest.leaves(given)) if isinstance(target, list | tuple | dict) else [given]
+    weights = nest.aligned(target, given) if isinstance(target, list | tuple | dict) else [given]
     if len(weights) != len(targets):
         raise ValueError(f"Argument `output_gradients` has {len(weights)} entries for {len(targets)} targets.")
     return [_seed(k, item, weight) for k, (item, weight) in enumerate(zip(targets, weights, strict=True))]

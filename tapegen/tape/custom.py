@@ -65,8 +65,8 @@ def custom_gradient(func: Callable[..., Any] | None = None) -> Any:
     """Decorate a function that returns `(result, grad_fn)`.
 
     `grad_fn` takes a cotangent for each result and returns one for each argument (None: not connected), in their
-    structure.  If the function reads trainable variables, `grad_fn` takes a keyword `variables` as well and returns
-    `(argument_cotangents, variable_cotangents)`.
+    structure; options (keywords, and what is no number) may be left out.  If the function reads trainable variables,
+    `grad_fn` takes a keyword `variables` as well and returns `(argument_cotangents, variable_cotangents)`.
 
     Examples
     --------
@@ -108,6 +108,8 @@ def _recorded(
             f"{variables}"
         )
     outs = list(nest.leaves(result))
+    count = len(list(nest.leaves(given[0])))
+    required = [k for k, leaf in enumerate(leaves) if isinstance(leaf, Traced) or (k < count and _is_number(leaf))]
 
     def pull(*bars: Any) -> Sequence[Any]:
         upstream = [
@@ -126,12 +128,18 @@ def _recorded(
             if len(of_variables) != len(variables):
                 raise ValueError("Must return gradient for each variable from @custom_gradient grad_fn.")
         flat = list(nest.leaves(grads))
-        if len(flat) != len(leaves):
+        if len(flat) == len(required):
+            by_place = dict(zip(required, flat, strict=True))
+            flat = [by_place.get(k) for k in range(len(leaves))]
+        elif len(flat) != len(leaves):
             raise ValueError(
-                f"custom_gradient function expected to return {len(leaves)} gradients, but returned {len(flat)} "
+                f"custom_gradient function expected to return {len(required)} gradients, but returned {len(flat)} "
                 "instead."
             )
-        return [_cotangent(term) for term in (*flat, *of_variables)]
+        return [
+            _cotangent(term, getattr(leaf, "shape", ()), func)
+            for term, leaf in zip((*flat, *of_variables), (*leaves, *variables), strict=True)
+        ]
 
     pairs = [operand(leaf) for leaf in (*leaves, *variables)]
     values = [out._value if isinstance(out, Traced) else np.array(out) for out in outs]
@@ -147,12 +155,24 @@ def _dtype(like: Any) -> np.dtype:
     return like.dtype if hasattr(like, "dtype") else np.asarray(like).dtype
 
 
-def _cotangent(term: Any) -> Any:
-    if term is None or isinstance(term, Tensor):
-        return term
-    if isinstance(term, Variable):
-        return identity(term)
-    return np.asarray(term)
+def _is_number(leaf: Any) -> bool:
+    return isinstance(leaf, np.ndarray | np.generic | int | float)
+
+
+def _cotangent(term: Any, shape: tuple[int, ...], func: Callable[..., Any]) -> Any:
+    """What `func` gives as the gradient of an argument of a shape; the sweep sums over axes that were broadcast."""
+    if term is None:
+        return None
+    found = identity(term) if isinstance(term, Variable) else term if isinstance(term, Tensor) else np.asarray(term)
+    padded = (1,) * (found.ndim - len(shape)) + shape
+    fits = len(padded) == found.ndim and all(n in (1, m) for n, m in zip(padded, found.shape, strict=True))
+    if found.ndim and not fits:
+        raise BadArgument(
+            f"the grad_fn of {func.__qualname__} returns a gradient of shape {found.shape} for an argument of shape "
+            f"{shape}.",
+            "Return gradients in the shapes of the arguments.",
+        )
+    return found
 
 
 def grad_pass_through(func: Callable[..., Any]) -> Callable[..., Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ def ufunc(func: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str
     """A ufunc or one of its methods on tensors."""
     outs = kwargs.get("out")
     if outs is not None and any(out is not None for out in outs):
-        return _into(func, method, inputs, kwargs)
+        return _into(func, outs, getattr(func, method), inputs, kwargs)
     if method == "__call__":
         dtype = kwargs.pop("dtype", None)
         if dtype is not None:
@@ -55,30 +56,43 @@ def ufunc(func: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str
         x, y = inputs
         return func(np.expand_dims(x, tuple(range(np.ndim(x), np.ndim(x) + np.ndim(y)))), y)
     if method == "at":
-        return _into(func, method, inputs, kwargs)
+        return _into(func, inputs[:1], func.at, inputs, kwargs)
     return call(Operation(getattr(func, method), None), inputs, kwargs)
 
 
-def _into(func: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _into(
+    func: Callable[..., Any],
+    outs: tuple[Any, ...],
+    run: Callable[..., Any],
+    inputs: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
     """Writing into an array leaves the tape; nobody must follow the tensors."""
-    outs = kwargs.get("out") or inputs[:1]
-    outs = outs if isinstance(outs, tuple) else (outs,)
     if any(isinstance(out, Traced) for out in outs):
         raise NotDifferentiable(
             f"np.{func.__name__} cannot write into a tensor.",
             "Take the result: tensors are immutable.",
             user_span(),
         )
-    for item in inputs:
-        if isinstance(item, Traced):
-            number = item._operand()[1]
-            if is_tracked(number):
-                raise NotDifferentiable(
-                    f"np.{func.__name__} writes a tensor that is being recorded into an array, which leaves the tape.",
-                    "Take the result instead (x = x + t, not x += t, for an array x), or use t.numpy().",
-                    user_span(),
-                )
-    return getattr(func, method)(*_bare(inputs), **_bare(kwargs))
+    if any(map(is_tracked, flat_ids(split((*inputs, *kwargs.values()))[1]))):
+        raise NotDifferentiable(
+            f"np.{func.__name__} writes a tensor that is being recorded into an array, which leaves the tape.",
+            "Take the result instead (x = x + t, not x += t, for an array x), or use t.numpy().",
+            user_span(),
+        )
+    return run(*(_bare(item) for item in inputs), **_bare(kwargs))
+
+
+@cache
+def _place_of_out(func: Callable[..., Any]) -> int | None:
+    """Which positional argument of a function is the array that it writes its result into."""
+    try:
+        parameters = inspect.signature(func).parameters
+    except (TypeError, ValueError):
+        return None
+    if "out" not in parameters or parameters["out"].kind is inspect.Parameter.KEYWORD_ONLY:
+        return None
+    return list(parameters).index("out")
 
 
 def function(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -87,7 +101,12 @@ def function(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
     if found is not None:
         return found(*args, **kwargs)
     if func in _WRITING:
-        return _into(func, "__call__", args, kwargs)
+        written = args[:1] or tuple(kwargs[name] for name in ("a", "arr", "dst") if name in kwargs)
+        return _into(func, written, func, args, kwargs)
+    place = _place_of_out(func)
+    out = args[place] if place is not None and place < len(args) else kwargs.get("out")
+    if out is not None:
+        return _into(func, (out,), func, args, kwargs)
     return call(operation_of(func), args, kwargs)
 
 
@@ -97,8 +116,8 @@ def call(operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         names = SECOND_NAMES.get(operation.func)
         if names is not None:
             kwargs = {names.get(name, name): value for name, value in kwargs.items()}
-            if operation.func is np.clip:  # its bounds have no defaults
-                kwargs = {"a_max": None, **kwargs} if "a_min" in kwargs or len(args) > 1 else {"a_min": None, **kwargs}
+            if operation.func is np.clip:  # the bounds of its rule have no defaults
+                kwargs = {**dict.fromkeys(("a", "a_min", "a_max")[len(args) :]), **kwargs}
         if operation.signature is not None and not operation.signature.parameters.keys() >= kwargs.keys():
             kwargs = _without_defaults(operation, kwargs)
         if operation.signature is not None and _holds_tensor(kwargs):

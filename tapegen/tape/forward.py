@@ -47,7 +47,7 @@ class ForwardAccumulator:
         self._dots: dict[int, Any] = {}
         self._recording = False
         found = operands("primals", primals)
-        given = list(nest.leaves(tangents)) if isinstance(primals, list | tuple | dict) else [tangents]
+        given = nest.aligned(primals, tangents) if isinstance(primals, list | tuple | dict) else [tangents]
         if len(found) != len(given):
             raise ValueError(f"{len(found)} primals have {len(given)} tangents.")
         for primal, tangent in zip(found, given, strict=True):

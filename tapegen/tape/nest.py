@@ -7,9 +7,9 @@ from typing import Any
 
 
 def leaves(structure: Any) -> Iterator[Any]:
-    """What stands in a structure, dicts in the order of their keys' insertion."""
+    """What stands in a structure; dicts in the order of their keys, as TensorFlow takes them."""
     if isinstance(structure, dict):
-        structure = structure.values()
+        structure = [structure[key] for key in _keys(structure)]
     elif not isinstance(structure, list | tuple):
         yield structure
         return
@@ -17,16 +17,35 @@ def leaves(structure: Any) -> Iterator[Any]:
         yield from leaves(item)
 
 
+def _keys(items: dict[Any, Any]) -> list[Any]:
+    try:
+        return sorted(items)
+    except TypeError:  # of several types
+        return list(items)
+
+
 def mapped(structure: Any, function: Callable[[Any], Any]) -> Any:
     """The same structure of other things."""
     if isinstance(structure, dict):
-        return {key: mapped(item, function) for key, item in structure.items()}
+        made = {key: mapped(structure[key], function) for key in _keys(structure)}
+        return {key: made[key] for key in structure}
     if isinstance(structure, list | tuple):
         items = [mapped(item, function) for item in structure]
         if isinstance(structure, tuple) and hasattr(structure, "_fields"):
             return type(structure)(*items)
         return tuple(items) if isinstance(structure, tuple) else items
     return function(structure)
+
+
+def aligned(structure: Any, given: Any) -> list[Any]:
+    """The leaves of one structure in the order of those of another; their dicts must have the same keys."""
+    if isinstance(structure, dict) and isinstance(given, dict):
+        if structure.keys() != given.keys():
+            raise ValueError(f"The keys {list(given)} do not belong to {list(structure)}.")
+        return [leaf for key in _keys(structure) for leaf in aligned(structure[key], given[key])]
+    if isinstance(structure, list | tuple) and isinstance(given, list | tuple) and len(structure) == len(given):
+        return [leaf for pair in zip(structure, given, strict=True) for leaf in aligned(*pair)]
+    return list(leaves(given))
 
 
 def refilled(structure: Any, items: list[Any]) -> Any:

@@ -332,13 +332,25 @@ def operand(item: Any) -> tuple[Any, int]:
     return item, 0
 
 
-def _like(item: Any, other: Any) -> Any:
-    """A list of numbers as a weak operand, as NumPy takes bare numbers: it does not widen the floats beside it."""
-    if isinstance(item, list | tuple):
-        array = np.asarray(item)
-        dtype = np.result_type(other, {"f": 1.0, "i": 1, "b": True, "c": 1j}.get(array.dtype.kind, array))
-        return array.astype(dtype, copy=False)
-    return item
+def _stacked(items: Any, other: Any) -> tuple[Any, int]:
+    """A list as an operand: tensors are stacked, numbers do not widen the floats beside them."""
+    if holds_traced(items):
+        from tapegen.tape.variable import convert_to_tensor
+
+        return operand(convert_to_tensor(items))
+    return weak(items, other), 0
+
+
+def weak(items: Any, other: Any) -> Any:
+    """Python's numbers, or lists of them, as an array that does not widen the floats of another one."""
+    array = np.asarray(items)
+    dtype = np.result_type(other, {"f": 1.0, "i": 1, "b": True, "c": 1j}.get(array.dtype.kind, array))
+    return array.astype(dtype, copy=False)
+
+
+def holds_traced(items: Any) -> bool:
+    """Whether there is a tensor in nested lists."""
+    return any(isinstance(x, Traced) or (isinstance(x, list | tuple) and holds_traced(x)) for x in items)
 
 
 # ---- operations ------------------------------------------------------------------------------------------------------
@@ -358,10 +370,10 @@ def binary(operation: Operation, x: Any, y: Any) -> Any:
     """A function of two arrays with one result."""
     x_value, x_number = (x._value, x._id) if type(x) is Tensor else operand(x)
     y_value, y_number = (y._value, y._id) if type(y) is Tensor else operand(y)
-    if not x_number:
-        x_value = _like(x_value, y_value)
-    elif not y_number:
-        y_value = _like(y_value, x_value)
+    if isinstance(x_value, list | tuple):
+        x_value, x_number = _stacked(x_value, y_value)
+    elif isinstance(y_value, list | tuple):
+        y_value, y_number = _stacked(y_value, x_value)
     value = operation.func(x_value, y_value)
     if type(value) is tuple:  # divmod
         return several(operation, (x_value, y_value), {}, (x_number, y_number), value)

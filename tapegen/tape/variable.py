@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from tapegen.errors import BadArgument
+from tapegen.tape import nest
 from tapegen.tape.operation import operation_of
 from tapegen.tape.state import STATE, cut, fresh_id
 from tapegen.tape.syntax import astype
-from tapegen.tape.tensor import Tensor, Traced, fresh, unary
+from tapegen.tape.tensor import Tensor, Traced, fresh, holds_traced, unary, weak
 
 
 class Variable(Traced):
@@ -136,10 +137,8 @@ def convert_to_tensor(value: Any, dtype: Any = None, name: str | None = None) ->
 
     A tensor is returned as it is.
     """
-    if isinstance(value, list | tuple) and _holds_traced(value):
-        stacked = np.stack([convert_to_tensor(item, dtype) for item in value])
-        assert isinstance(stacked, Tensor)
-        return stacked
+    if isinstance(value, list | tuple) and holds_traced(value):
+        return _stacked(value, dtype, np.result_type(*(x.dtype for x in nest.leaves(value) if isinstance(x, Traced))))
     if not isinstance(value, Traced):
         return constant(value, dtype)
     if dtype is not None and np.dtype(dtype) != value.dtype:
@@ -151,8 +150,19 @@ def convert_to_tensor(value: Any, dtype: Any = None, name: str | None = None) ->
     return result
 
 
-def _holds_traced(items: Any) -> bool:
-    return any(isinstance(x, Traced) or (isinstance(x, list | tuple) and _holds_traced(x)) for x in items)
+def _stacked(items: Any, dtype: Any, beside: np.dtype) -> Tensor:
+    """Tensors and numbers as one tensor; the numbers take the type of the tensors."""
+    rows = []
+    for item in items:
+        if isinstance(item, list | tuple) and holds_traced(item):
+            rows.append(_stacked(item, dtype, beside))
+        elif isinstance(item, list | tuple | int | float):
+            rows.append(constant(weak(item, beside), dtype))
+        else:
+            rows.append(convert_to_tensor(item, dtype))
+    stacked = np.stack(rows)
+    assert isinstance(stacked, Tensor)
+    return stacked
 
 
 def cast(x: Any, dtype: Any) -> Tensor:

@@ -265,3 +265,62 @@ def test_clip_by_value() -> None:
         y = tg.clip_by_value(x, -1.0, 1.0)
     assert y.numpy().tolist() == [-1.0, 0.5, 1.0]
     assert tape.gradient(y, x).numpy().tolist() == [0.0, 1.0, 0.0]
+
+
+def test_line_81_options_need_no_gradient() -> None:
+    class Scale:
+        factor = 3.0
+
+        @tg.custom_gradient
+        def __call__(self, x: Any, *, sign: float = 1.0) -> Any:
+            return x * self.factor * sign, lambda upstream: upstream * self.factor * sign * 10.0
+
+    x = tg.Variable(2.0)
+    with tg.GradientTape() as tape:
+        y = Scale()(x, sign=-1.0)
+    assert tape.gradient(y, x).numpy() == -30.0
+
+    @tg.custom_gradient
+    def scaled(x: Any, factor: Any) -> Any:
+        return x * factor, lambda upstream: upstream * factor
+
+    with tg.GradientTape() as tape:  # a tensor given by keyword is no option
+        y = scaled(x, factor=tg.constant(2.0))
+    with pytest.raises(ValueError, match="expected to return 2 gradients, but returned 1 instead"):
+        tape.gradient(y, x)
+
+
+def test_line_81_dicts_by_key() -> None:
+    @tg.custom_gradient
+    def function(given: Any) -> Any:
+        return {"q": given["b"] * 1.0, "p": given["a"] * 1.0}, lambda p, q: {"a": p * 2.0, "b": q * 3.0}
+
+    a, b = tg.Variable(1.0), tg.Variable(2.0)
+    with tg.GradientTape() as tape:
+        made = function({"b": b, "a": a})
+        y = made["p"] * 5.0 + made["q"] * 7.0
+    assert [g.numpy() for g in tape.gradient(y, [a, b])] == [10.0, 21.0]
+
+
+@pytest.mark.parametrize("wrong", [1, 5, (2, 3)])
+def test_gradients_of_another_shape_are_refused(wrong: Any) -> None:
+    @tg.custom_gradient
+    def doubled(x: Any) -> Any:
+        return np.sum(x) * 2.0, lambda upstream: upstream * np.ones(wrong)
+
+    x = tg.Variable(np.ones((3, 2) if wrong == (2, 3) else 3))
+    with tg.GradientTape() as tape:
+        y = doubled(x)
+    with pytest.raises(tg.BadArgument, match=r"the grad_fn of .*doubled returns a gradient of shape"):
+        tape.gradient(y, x)
+
+
+def test_gradients_of_what_was_broadcast_are_summed() -> None:
+    @tg.custom_gradient
+    def added(x: Any, bias: Any) -> Any:
+        return x + bias, lambda upstream: (upstream, upstream)
+
+    x, bias = tg.Variable(np.ones((2, 3))), tg.Variable(np.ones((1, 3)))
+    with tg.GradientTape() as tape:
+        y = added(x, bias)
+    assert tape.gradient(y, bias).numpy().tolist() == [[2.0, 2.0, 2.0]]

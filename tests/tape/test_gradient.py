@@ -480,3 +480,17 @@ def test_line_075_stop_gradient() -> None:
     first, second = tape.gradient(z, [x, y])
     assert first is None and second.numpy() == 6.0
     assert outer.gradient(a, x).numpy() == 2.0
+
+
+def test_dicts_go_together_by_their_keys() -> None:
+    x, y = tg.Variable(1.0), tg.Variable(2.0)
+    with tg.GradientTape(persistent=True) as tape:
+        target = {"b": x * 1.0, "a": [{"d": y * 1.0, "c": x * y}]}
+    weights = {"a": [{"c": 10.0, "d": 7.0}], "b": 5.0}
+    assert [g.numpy() for g in tape.gradient(target, [x, y], weights)] == [25.0, 17.0]
+    with pytest.raises(ValueError, match="The keys"):
+        tape.gradient(target, [x, y], {"b": 1.0, "z": [{"c": 1.0, "d": 1.0}]})
+    with tg.ForwardAccumulator({"x": x, "y": y}, {"y": 3.0, "x": 0.0}) as accumulator:
+        z = x * y
+    assert accumulator.jvp(z).numpy() == 3.0
+    assert list(tape.gradient(x * 1.0, {"y": y, "x": x}, unconnected_gradients="zero")) == ["y", "x"]

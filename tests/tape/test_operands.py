@@ -234,3 +234,41 @@ def test_derivatives_called_with_tensors() -> None:
         cube.vjp(x)
     with pytest.raises(tg.BadArgument, match="jvp takes arrays and numbers, no tensors"):
         cube.jvp((x,), (np.ones(2),))
+
+
+def test_lists_of_tensors_beside_a_tensor() -> None:
+    a, b = tg.Variable(2.0, dtype="float32"), tg.Variable(3.0, dtype="float32")
+    with tg.GradientTape(persistent=True) as tape:
+        y = tg.constant([10.0, 20.0], dtype="float32") * [a, b]
+        z = np.add([[a], [1.0]], b)
+    assert y.dtype == z.dtype == np.float32
+    assert z.numpy().tolist() == [[5.0], [4.0]]
+    assert [g.numpy() for g in tape.gradient(y, [a, b])] == [10.0, 20.0]
+    assert [g.numpy() for g in tape.gradient(z, [a, b])] == [1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x, out: np.sum(x, 0, None, out),
+        lambda x, out: np.cumsum(x, out=out),
+        lambda x, out: np.clip(x, 0.0, 5.0, out=out),
+        lambda x, out: np.concatenate([x], out=out),
+        lambda x, out: np.dot(x, np.eye(2), out),
+        lambda x, out: np.add(x, 1.0, out),
+        lambda x, out: np.copyto(dst=out, src=x),
+        lambda x, out: np.einsum("i->i", x, out=out),
+    ],
+)
+def test_nothing_is_written_into_arrays_behind_the_tape(write: Any) -> None:
+    x, out = tg.Variable([1.0, 2.0]), np.zeros(2)
+    with tg.GradientTape(), pytest.raises(tg.NotDifferentiable, match="leaves the tape"):
+        write(x, out)
+    assert out.tolist() == [0.0, 0.0]
+    with pytest.raises((tg.NotDifferentiable, TypeError), match=r"cannot write into a tensor|must be"):
+        write(np.ones(2), x)
+
+
+def test_results_are_written_into_arrays_where_nobody_records() -> None:
+    x, out = tg.constant([1.0, 2.0]), np.zeros(2)
+    assert np.cumsum(x, out=out) is out and out.tolist() == [1.0, 3.0]
