@@ -8,7 +8,7 @@ from collections.abc import Callable
 import mpmath
 import numpy as np
 import scipy.special as special
-from scipy import fft, integrate, linalg, signal, stats
+from scipy import stats
 
 from tapegen.testing import Case
 
@@ -399,42 +399,6 @@ VARIANTS: dict[Callable, list] = {
         call(values(2, 3, 4)),
         call(values(3), axis=0),
     ],
-    special.logsumexp: [
-        *reduction(),
-        call(values(3, 4), axis=1, b=np.array([1.0, 2.0, 0.5, 3.0])),
-    ],
-    special.softmax: [call(values(3, 4), axis=axis) for axis in (0, -1)],
-    special.log_softmax: [call(values(3, 4), axis=axis) for axis in (0, -1)],
-    special.polygamma: [call(2, np.array([0.7, 2.5]))],
-    linalg.solve: [call(STACKED[0], values(3, 2)), call(STACKED[0], values(3), transposed=True)],
-    linalg.solve_triangular: [
-        *(call(STACKED[0], values(3), trans, lower) for trans in (0, 1) for lower in (False, True)),
-        call(STACKED[0], values(3, 2), 0, True, True),
-    ],
-    linalg.cholesky: [call(SPD[0], True)],
-    linalg.cho_factor: [call(SPD[0], True)],
-    linalg.cho_solve: [call((SPD[0], False), values(3, 2))],
-    linalg.eigh: [call(SPD[0], eigvals_only=True), call(SPD[0], lower=False, eigvals_only=True)],
-    linalg.eigh_tridiagonal: [call(np.array([2.0, 3.0, 4.5]), values(2), True)],
-    linalg.svd: [call(STACKED[0], compute_uv=False)],
-    linalg.polar: [call(STACKED[0], "left")],
-    linalg.toeplitz: [call(values(3))],
-    linalg.block_diag: [call(values(2), values(2, 2))],
-    integrate.trapezoid: [call(values(4, 3), dx=0.5, axis=0)],
-    integrate.cumulative_trapezoid: [
-        call(values(4, 3), dx=0.5, axis=0),
-        call(values(4, 3), np.array([0.0, 1.0, 3.0]), initial=0),
-    ],
-    integrate.simpson: [call(values(6)), call(values(4, 5), dx=0.5), call(values(4, 3), axis=0)],
-    **{
-        func: [
-            *(call(values(5), type, axis=0, norm=norm) for type in (2, 3, 4) for norm in (None, "ortho")),
-            call(values(4, 3), 3, axis=0),
-        ]
-        for func in (fft.dct, fft.idct)
-    },
-    signal.detrend: [call(values(4, 5), axis=0), call(values(5), type="constant")],
-    stats.norm.logpdf: [call(values(2, 3), loc=values(3)), call(0.5, scale=2.0)],
 }
 
 

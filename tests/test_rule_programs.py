@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import fft, linalg
 
 from tapegen import check_grads, differentiable
 from tapegen.backend.build import build_numba, build_python, decorator_text
@@ -22,44 +23,60 @@ from tapegen.testing import Case, default_cases
 from tapegen.transform.nests import NoCompiledForm, scalarise
 from tests.rule_cases import VARIANTS
 from tests.rule_programs import program_of
+from tests.scipy_cases import ONE_SECTION, SCIPY_VARIANTS
 
-pytestmark = pytest.mark.filterwarnings("ignore:.row_stack. alias:DeprecationWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.row_stack. alias:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:logm result may be inaccurate"),
+]
+CASES = {**VARIANTS, **SCIPY_VARIANTS}
 
 
 def owner_of(rule: Rule) -> str:
     return getattr(rule.func, "__module__", None) or ("numpy" if hasattr(np, rule.func.__name__) else "scipy.special")
 
 
-def numpy_rules() -> list[Rule]:
-    """The rules of NumPy; of several names for the same body one."""
+def rules_of(*owners: str) -> list[Rule]:
+    """The rules of packages; of several names for the same body one."""
     found: dict[Any, Rule] = {}
     for rule in all_rules():
-        if rule.kind != "inactive" and owner_of(rule).startswith("numpy"):
+        if rule.kind != "inactive" and owner_of(rule).startswith(owners):
             found.setdefault(rule.body, rule)
     return list(found.values())
+
+
+NUMPY = rules_of("numpy")
+# those of scipy.special and scipy.stats are in tests/test_special.py and tests/test_scipy.py
+SCIPY = rules_of("scipy.linalg", "scipy.signal", "scipy.fft", "scipy.integrate", "scipy.ndimage")
 
 
 def named(rule: Rule) -> str:
     return f"{owner_of(rule)}.{rule.func.__name__}"
 
 
-each = pytest.mark.parametrize("rule", numpy_rules(), ids=named)
+each = pytest.mark.parametrize("rule", NUMPY + SCIPY, ids=named)
 
 # Where a small change of the arguments changes the shape, or the differences hold no digits.
-NOT_SMOOTH = {np.trim_zeros, np.float32}
+NOT_SMOOTH = {np.trim_zeros, np.float32, *ONE_SECTION}
 # What numba gets no text for, with what the refusal says.
 UNCOMPILED: dict[Callable, str] = {
     np.arange: "np.arange with a dtype",
     np.apply_along_axis: "a view or a copy",
+    **dict.fromkeys((fft.dct, fft.idct, fft.dst, fft.idst), "scipy.fft.[a-z]* has no compiled form"),
+    **dict.fromkeys((fft.dctn, fft.idctn, fft.dstn, fft.idstn), "scipy.fft.[a-z]* has no compiled form"),
+    **dict.fromkeys((linalg.sqrtm, linalg.logm), "scipy.linalg.sqrtm has no compiled form"),
+    linalg.solve_sylvester: "scipy.linalg.solve_sylvester has no compiled form",
+    linalg.eigh_tridiagonal: "scipy.linalg.eigh_tridiagonal has no compiled form",
 }
 
 
 def first_case(rule: Rule) -> list[Case]:
-    return default_cases(rule)[:1]
+    return all_cases(rule)[:1]
 
 
 def all_cases(rule: Rule) -> list[Case]:
-    return [*default_cases(rule)[:2], *VARIANTS.get(rule.func, [])]
+    declared = rule.domain is not None or rule.shapes is not None
+    return [*(default_cases(rule)[:2] if declared else ()), *CASES.get(rule.func, [])]
 
 
 def programs(rule: Rule, cases: list[Case]) -> Iterator[tuple[Callable, tuple]]:
@@ -110,9 +127,14 @@ def compiled(function: Function) -> Callable:
     return build_numba(emit(scalarise(function), decorator=decorator_text()))
 
 
-@each
+@pytest.mark.parametrize("rule", NUMPY, ids=named)
 def test_both_modes_to_second_order(rule: Rule) -> None:
     check_orders(rule, first_case(rule), 2)
+
+
+@pytest.mark.parametrize("rule", SCIPY, ids=named)
+def test_both_modes(rule: Rule) -> None:
+    check_orders(rule, first_case(rule), 1)
 
 
 @each
@@ -127,6 +149,7 @@ def test_text_for_numba(rule: Rule) -> None:
 @pytest.mark.whole
 @each
 def test_every_call(rule: Rule) -> None:
+    check_orders(rule, first_case(rule), 2)
     check_orders(rule, all_cases(rule), 1)
     if rule.func not in UNCOMPILED:
         check_text(rule, all_cases(rule), loops)

@@ -9,7 +9,7 @@ import pytest
 from scipy import linalg, ndimage, signal, stats
 
 import tapegen as tg
-from tapegen.errors import MissingRule
+from tapegen.errors import NotDifferentiable
 from tests.bad_inputs import both
 
 X = np.array([0.3, 0.9, 1.7])
@@ -73,24 +73,40 @@ def test_probabilities_that_sum_to_one() -> None:
     tg.check_grads(dirichlet, logits, X, modes=("forward", "reverse"), backend="python")
 
 
-def filtered(x: np.ndarray) -> float:
-    return signal.lfilter([1.0], [1.0, 0.5], x).sum()
+SECTIONS = np.array([[0.5, 0.2, 0.1, 1.0, -0.4, 0.3], [1.0, 0.3, 0.2, 1.0, 0.1, 0.2]])
 
 
-def smoothed(x: np.ndarray) -> float:
-    return ndimage.gaussian_filter(x, 1.0).sum()
+def whole_filter(x: np.ndarray, low: float) -> float:
+    y = signal.lfilter([1.0, low], [1.0, 0.5, low], x)
+    return (y * y).sum() + signal.sosfilt(SECTIONS, x)[-1]
+
+
+@both
+def test_recursive_filters(backend: str) -> None:
+    x = np.array([0.4, -1.0, 0.7, 1.3, 0.2])
+    derived = tg.differentiable(whole_filter, backend=backend)
+    assert derived(x, 0.3) == pytest.approx(whole_filter(x, 0.3), rel=1e-14)
+    tg.check_grads(whole_filter, x, 0.3, modes=("forward", "reverse"), backend=backend)
+
+
+def ranked(x: np.ndarray) -> float:
+    return ndimage.median_filter(x, 3).sum()
 
 
 def rotated(x: np.ndarray) -> float:
     return linalg.schur(np.outer(x, x) + np.eye(3))[0].sum()
 
 
+def stacked(x: np.ndarray) -> float:
+    return linalg.expm(np.stack([np.diag(x), 2.0 * np.diag(x)])).sum()
+
+
 @pytest.mark.parametrize(
     ("func", "reason"),
-    [(filtered, "recursive filters"), (smoothed, "filters of images"), (rotated, "factors are not unique")],
+    [(ranked, "depends on the values"), (rotated, "factors are not unique"), (stacked, "a stack of matrices")],
 )
 def test_what_is_refused_says_why(func: Any, reason: str) -> None:
-    with pytest.raises(MissingRule, match=reason) as caught:
+    with pytest.raises(NotDifferentiable, match=reason) as caught:
         tg.grad(func)(X)
     assert caught.value.span is not None
     assert caught.value.advice

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tapegen.ir.text import callable_text
 from tapegen.rules.reading import values_read
 from tapegen.rules.registry import Rule, all_rules, awaited
 from tapegen.rules.surgery import SURGERY
@@ -69,8 +70,10 @@ def _area(rule: Rule) -> str:
 
 def _name(rule: Rule) -> str:
     """The name by which users call the function; marker functions stand for syntax."""
-    module = getattr(rule.func, "__module__", None) or ("numpy" if isinstance(rule.func, np.ufunc) else "")
+    module = getattr(rule.func, "__module__", None) or ""
     name = rule.func.__name__
+    if isinstance(rule.func, np.ufunc):
+        return callable_text(rule.func)
     if rule.func in SURGERY:
         return f"tg.{name}"
     if module.startswith("tapegen"):

@@ -12,15 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from tapegen.errors import MissingRule, NotDifferentiable
+from tapegen.errors import MissingRule, NotDifferentiable, TapegenError
 from tapegen.frontend.lower_capture import computed
-from tapegen.frontend.lower_context import Context, NeedsStatic, known_value
+from tapegen.frontend.lower_context import Closure, Context, NeedsStatic, known_value
 from tapegen.frontend.lower_emit import arg_type, call_type, emit_call
 from tapegen.frontend.lower_values import expr_of, is_int, struct_of
-from tapegen.frontend.structure import UNKNOWN, Leaf, Struct
+from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct
 from tapegen.frontend.typing import any_size, is_self_contained
 from tapegen.ir.text import callable_text
 from tapegen.ir.types import Array, Scalar, TupleOf
+from tapegen.rules.registry import refusal_of
 
 _OTHER_EACH_TIME = frozenset(
     {"time", "random", "secrets", "os", "posix", "uuid", "io", "builtins", "threading", "_random"}
@@ -34,6 +35,25 @@ def call_unknown(
     found = call_before(cx, func, args, kwargs)
     if found is not None:
         return found
+    refusal = refusal_of(func)
+    if refusal is None:
+        return _operation(cx, func, args, kwargs, hint)
+    try:
+        if not any(map(_is_function, (*args, *kwargs.values()))):
+            return _operation(cx, func, args, kwargs, hint)
+    except (TapegenError, TypeError):  # the reason of the refusal says more
+        pass
+    raise cx.refusal(MissingRule, f"{callable_text(func)} is not differentiated: {refusal.reason}", refusal.advice)
+
+
+def _is_function(value: Any) -> bool:
+    return isinstance(value, StaticValue) and (callable(value.value) or isinstance(value.value, Closure))
+
+
+def _operation(
+    cx: Context, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], hint: str | None
+) -> Any:
+    """A call that stays as it is."""
     type_ = call_type(cx, func, tuple(args), dict(kwargs))
     items = type_.items if isinstance(type_, TupleOf) else (type_,)
     types = [arg_type(cx, arg, True) for arg in args]

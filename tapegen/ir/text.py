@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Iterator
+
+import numpy as np
 
 from tapegen.ir import ops
 from tapegen.ir.nodes import (
@@ -97,13 +100,22 @@ def expr_text(expr: Expr | Slice) -> str:
 def callable_text(func: object) -> str:
     """The name of a called function, with the module where that helps."""
     name = getattr(func, "__name__", None) or repr(func)
-    module = getattr(func, "__module__", None) or "numpy"
+    module = getattr(func, "__module__", None) or _module_of_ufunc(func)
     if module in ("numpy.linalg", "numpy.fft"):
         return f"np.{module.partition('.')[2]}.{name}"
-    module = module.partition(".")[0]
+    package, _, rest = module.partition(".")
+    if package == "scipy":
+        return ".".join(filter(None, (package, rest.partition(".")[0], name)))
     short = {"numpy": "np.", "tapegen": "ops."}
-    prefix = f"{module}." if module in ("math", "cmath", "operator", "scipy") else short.get(module, "")
+    prefix = f"{package}." if package in ("math", "cmath", "operator") else short.get(package, "")
     return prefix + name
+
+
+def _module_of_ufunc(func: object) -> str:
+    """The package of a ufunc, which does not know it."""
+    special = sys.modules.get("scipy.special")
+    of_numpy = getattr(np, getattr(func, "__name__", ""), None) is func
+    return "numpy" if special is None or of_numpy or not isinstance(func, np.ufunc) else "scipy.special"
 
 
 def type_text(type_: Type) -> str:

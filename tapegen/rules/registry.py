@@ -92,11 +92,13 @@ _REFUSED: dict[Any, Refusal] = {}
 _AWAITED = {
     "scipy.special": ("tapegen.rules.scipy_special", "tapegen.rules.scipy_gamma"),
     "scipy.stats": ("tapegen.rules.scipy_stats",),
-    "scipy.linalg": ("tapegen.rules.scipy_linalg",),
+    "scipy.linalg": ("tapegen.rules.scipy_linalg", "tapegen.rules.scipy_matrices"),
     "scipy.integrate": ("tapegen.rules.scipy_integrate",),
     "scipy.fft": ("tapegen.rules.scipy_fft",),
     "scipy.signal": ("tapegen.rules.scipy_signal",),
     "scipy.ndimage": ("tapegen.rules.scipy_ndimage",),
+    "scipy.interpolate": ("tapegen.rules.scipy_interpolate",),
+    "scipy.optimize": ("tapegen.rules.scipy_optimize",),
 }
 
 

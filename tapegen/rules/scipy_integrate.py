@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import integrate
 
-from tapegen.rules.helpers import require, slice_axis
+from tapegen.rules.helpers import slice_axis
 from tapegen.rules.registry import expands, refused
 
 refused(
@@ -24,28 +24,40 @@ def trapezoid(y, x=None, dx=1.0, axis=-1):
 
 @expands(integrate.cumulative_trapezoid, shapes=[(5,), lambda rng: np.linspace(0.0, 2.0, 5) ** 2])
 def cumulative_trapezoid(y, x=None, dx=1.0, axis=-1, initial=None):
-    require(x is None or np.ndim(x) == 1, "cumulative_trapezoid has a rule for x of one axis.", "Integrate by rows.")
     lines = np.moveaxis(y, axis, -1)
-    width = dx if x is None else np.diff(x)
+    width = dx if x is None else steps_along(x, axis)
     sums = np.cumsum(0.5 * width * (slice_axis(lines, -1, 1, None) + slice_axis(lines, -1, None, -1)), axis=-1)
     if initial is not None:
         sums = np.concatenate((np.zeros_like(slice_axis(lines, -1, 0, 1)), sums), axis=-1)
     return np.moveaxis(sums, -1, axis)
 
 
+def steps_along(x, axis):
+    """The steps between points, along the last axis."""
+    if np.ndim(x) == 1:
+        return np.diff(x)
+    return np.diff(np.moveaxis(x, axis, -1))
+
+
 @expands(integrate.simpson, shapes=[(5,)])
 def simpson(y, x=None, *, dx=1.0, axis=-1):
-    """Of an odd number of equal steps; scipy corrects the last step of an even number."""
-    require(x is None, "scipy.integrate.simpson has a rule for equal steps.", "Give dx, or use trapezoid.")
+    """Parabolas through three points each; of an even number, the last step has a parabola through the last three."""
     lines = np.moveaxis(y, axis, -1)
     n = np.shape(lines)[-1]
-    if n % 2 == 0:
-        last, before, more = lines[..., -1], lines[..., -2], lines[..., -3]
-        correction = dx * (5.0 * last + 8.0 * before - more) / 12.0
-        return simpson_of_odd(slice_axis(lines, -1, None, -1), dx) + correction
-    return simpson_of_odd(lines, dx)
+    width = dx * np.ones_like(lines[..., 1:]) if x is None else steps_along(x, axis) + np.zeros_like(lines[..., 1:])
+    if n % 2 == 1:
+        return parabolas(lines, width)
+    if n == 2:
+        return 0.5 * width[..., 0] * (lines[..., 0] + lines[..., 1])
+    a, b = width[..., -2], width[..., -1]
+    last = lines[..., -1] * (2.0 * b + 3.0 * a) / (a + b) + lines[..., -2] * (b + 3.0 * a) / a
+    last = b / 6.0 * (last - lines[..., -3] * b * b / (a * (a + b)))
+    return parabolas(lines[..., :-1], width[..., :-1]) + last
 
 
-def simpson_of_odd(lines, dx):
-    ends = slice_axis(lines, -1, None, -2, 2) + slice_axis(lines, -1, 2, None, 2)
-    return np.sum(ends + 4.0 * slice_axis(lines, -1, 1, -1, 2), axis=-1) * dx / 3.0
+def parabolas(lines, width):
+    a, b = width[..., ::2], width[..., 1::2]
+    both = a + b
+    first = lines[..., :-2:2] * (2.0 - b / a)
+    middle = lines[..., 1:-1:2] * both * both / (a * b)
+    return np.sum(both / 6.0 * (first + middle + lines[..., 2::2] * (2.0 - a / b)), axis=-1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import linalg
 
-from tapegen.rules.helpers import require
+from tapegen.rules.helpers import compile_time, matrix_transpose, require
 from tapegen.rules.linalg import eigh as eigh_of_numpy
 from tapegen.rules.linalg import eigh_pushforward as eigh_tangent_of_numpy
 from tapegen.rules.linalg import full_rank, positive_definite, regular
@@ -21,7 +21,16 @@ refused(
     reason="the factors are not unique, and LAPACK chooses among them by no rule that has a derivative.",
     advice="Use eigh, svd, qr or solve.",
 )
+refused(linalg.rsf2csf, reason="its factors are complex.", advice="Use eigh, svd, qr or solve.")
 refused(linalg.funm, reason="it calls a function of matrices.", advice="Use expm, logm or sqrtm.")
+refused(linalg.qr_multiply, reason="it multiplies by a factor that it does not form.", advice="Use qr and @.")
+
+
+@compile_time
+def one_matrix(rank):
+    """Rules whose formulas are not those of stacks."""
+    require(rank == 2, "this function of a stack of matrices has no rule.", "Call it for one matrix at a time.")
+
 
 # ---- solving -------------------------------------------------------------------------------------------------------
 
@@ -40,6 +49,7 @@ def inv(a, overwrite_a=False, check_finite=True):
 
 @expands(linalg.solve, shapes=[regular, (3,)])
 def solve(a, b, lower=False, overwrite_a=False, overwrite_b=False, check_finite=True, assume_a=None, transposed=False):
+    one_matrix(np.ndim(a))
     require(not (overwrite_a or overwrite_b), "overwrite_a=True writes into an argument.", "Leave it out.")
     require(
         assume_a is None or assume_a == "gen" or assume_a == "general",
@@ -53,6 +63,7 @@ def solve(a, b, lower=False, overwrite_a=False, overwrite_b=False, check_finite=
 
 @pullback(linalg.solve_triangular, wrt=("a", "b"), shapes=[regular, (3,)])
 def solve_triangular(a, b, trans=0, lower=False, unit_diagonal=False, *, out, out_bar):
+    one_matrix(np.ndim(a))
     transposed = trans == 1 or trans == "T"
     b_bar = linalg.solve_triangular(a, out_bar, 0 if transposed else 1, lower, unit_diagonal)
     pair = outer_product(out, b_bar) if transposed else outer_product(b_bar, out)
@@ -61,6 +72,7 @@ def solve_triangular(a, b, trans=0, lower=False, unit_diagonal=False, *, out, ou
 
 @solve_triangular.pushforward
 def solve_triangular_pushforward(a, b, trans=0, lower=False, unit_diagonal=False, *, out, a_dot, b_dot):
+    one_matrix(np.ndim(a))
     slope = part_read(a_dot, lower, unit_diagonal)
     if trans == 1 or trans == "T":
         slope = slope.T
@@ -69,6 +81,7 @@ def solve_triangular_pushforward(a, b, trans=0, lower=False, unit_diagonal=False
 
 @text(linalg.solve_triangular)
 def solve_triangular_text(a, b, trans=0, lower=False, unit_diagonal=False, overwrite_b=False, check_finite=True):
+    one_matrix(np.ndim(a))
     matrix = part_read(a, lower, unit_diagonal)
     if unit_diagonal:
         matrix = matrix + np.eye(np.shape(a)[0])
@@ -93,6 +106,7 @@ def part_read(a, lower, unit_diagonal):
 
 @expands(linalg.solve_banded, shapes=[fixed((1, 1)), lambda rng: rng.uniform(0.1, 0.4, (3, 4)) + [[0], [2], [0]], (4,)])
 def solve_banded(l_and_u, ab, b, overwrite_ab=False, overwrite_b=False, check_finite=True):
+    one_matrix(np.ndim(ab))
     below, above = l_and_u
     n = np.shape(ab)[1]
     matrix = np.zeros((n, n), dtype=ab.dtype)
@@ -105,12 +119,14 @@ def solve_banded(l_and_u, ab, b, overwrite_ab=False, overwrite_b=False, check_fi
 
 @pullback(linalg.solve_sylvester, wrt=("a", "b", "q"), shapes=[positive_definite, positive_definite, (3, 3)])
 def solve_sylvester(a, b, q, *, out, out_bar):
+    one_matrix(np.ndim(q))
     q_bar = linalg.solve_sylvester(a.T, b.T, out_bar)
     return -q_bar @ out.T, -out.T @ q_bar, q_bar
 
 
 @solve_sylvester.pushforward
 def solve_sylvester_pushforward(a, b, q, *, out, a_dot, b_dot, q_dot):
+    one_matrix(np.ndim(q))
     return linalg.solve_sylvester(a, b, q_dot - a_dot @ out - out @ b_dot)
 
 
@@ -122,12 +138,13 @@ def cholesky(a, lower=False, overwrite_a=False, check_finite=True):
     require(not overwrite_a, "overwrite_a=True writes into an argument.", "Leave it out.")
     if lower:
         return np.linalg.cholesky(a)
-    return np.linalg.cholesky(a.T).T
+    return matrix_transpose(np.linalg.cholesky(matrix_transpose(a)))
 
 
 @expands(linalg.cho_factor, shapes=[positive_definite], written=True)
 def cho_factor(a, lower=False, overwrite_a=False, check_finite=True):
     """The other triangle of the result holds what it held before."""
+    one_matrix(np.ndim(a))
     require(not overwrite_a, "overwrite_a=True writes into an argument.", "Leave it out.")
     if lower:
         return np.linalg.cholesky(a) + np.triu(a, 1), True
@@ -137,6 +154,7 @@ def cho_factor(a, lower=False, overwrite_a=False, check_finite=True):
 @expands(linalg.cho_solve, shapes=[lambda rng: (positive_definite(rng), True), (3,)], written=True)
 def cho_solve(c_and_lower, b, overwrite_b=False, check_finite=True):
     c, lower = c_and_lower
+    one_matrix(np.ndim(c))
     if lower:
         return linalg.solve_triangular(c, linalg.solve_triangular(c, b, 0, True), 1, True)
     return linalg.solve_triangular(c, linalg.solve_triangular(c, b, 1, False), 0, False)
@@ -145,23 +163,112 @@ def cho_solve(c_and_lower, b, overwrite_b=False, check_finite=True):
 @pullback(linalg.lu, shapes=[regular])
 def lu(a, *, out, out_bar):
     """Of a square matrix: the order of the rows does not change in a neighbourhood."""
+    one_matrix(np.ndim(a))
     p, lower, upper = out
-    middle = np.tril(lower.T @ out_bar[1], -1) + np.triu(out_bar[2] @ upper.T)
-    left = np.linalg.solve(lower.T, middle)
-    return p @ np.linalg.solve(upper, left.T).T
+    return p @ product_bar(lower, upper, out_bar[1], out_bar[2])
 
 
 @lu.pushforward
 def lu_pushforward(a, *, out, a_dot):
+    one_matrix(np.ndim(a))
     p, lower, upper = out
-    slope = np.linalg.solve(upper.T, np.linalg.solve(lower, p.T @ a_dot).T).T
-    return None, lower @ np.tril(slope, -1), np.triu(slope) @ upper
+    lower_dot, upper_dot = factors_dot(lower, upper, p.T @ a_dot)
+    return None, lower_dot, upper_dot
+
+
+def product_bar(lower, upper, lower_bar, upper_bar):
+    """Cotangent of the product of triangular factors, the first with a unit diagonal."""
+    middle = np.tril(lower.T @ lower_bar, -1) + np.triu(upper_bar @ upper.T)
+    return np.linalg.solve(upper, np.linalg.solve(lower.T, middle).T).T
+
+
+def factors_dot(lower, upper, product_dot):
+    """Tangents of triangular factors of a product."""
+    slope = np.linalg.solve(upper.T, np.linalg.solve(lower, product_dot).T).T
+    return lower @ np.tril(slope, -1), np.triu(slope) @ upper
+
+
+@text(linalg.lu)
+def lu_text(a):
+    packed, pivots = linalg.lu_factor(a)
+    unit = np.eye(np.shape(a)[0], dtype=a.dtype)
+    return swapped_back(unit, pivots), np.tril(packed, -1) + unit, np.triu(packed)
+
+
+@pullback(linalg.lu_factor, shapes=[regular])
+def lu_factor(a, overwrite_a=False, check_finite=True, *, out, out_bar):
+    """Both factors in one matrix, without the unit diagonal."""
+    one_matrix(np.ndim(a))
+    packed, pivots = out
+    lower = np.tril(packed, -1) + np.eye(np.shape(a)[0], dtype=a.dtype)
+    return swapped_back(product_bar(lower, np.triu(packed), out_bar[0], out_bar[0]), pivots)
+
+
+@lu_factor.pushforward
+def lu_factor_pushforward(a, overwrite_a=False, check_finite=True, *, out, a_dot):
+    one_matrix(np.ndim(a))
+    packed, pivots = out
+    lower = np.tril(packed, -1) + np.eye(np.shape(a)[0], dtype=a.dtype)
+    lower_dot, upper_dot = factors_dot(lower, np.triu(packed), swapped(a_dot, pivots))
+    return lower_dot + upper_dot, None
+
+
+@text(linalg.lu_factor)
+def lu_factor_text(a, overwrite_a=False, check_finite=True):
+    """Elimination by rows, each time with the largest element of the column."""
+    one_matrix(np.ndim(a))
+    n = np.shape(a)[0]
+    packed = np.copy(a)
+    pivots = np.zeros(n, dtype=np.int32)
+    for k in range(n):
+        p = k + np.argmax(np.abs(packed[k:, k]))
+        pivots[k] = p
+        row = np.copy(packed[k])
+        packed[k] = packed[p]
+        packed[p] = row
+        if packed[k, k] != 0.0:
+            for i in range(k + 1, n):
+                packed[i, k] = packed[i, k] / packed[k, k]
+                packed[i, k + 1 :] -= packed[i, k] * packed[k, k + 1 :]
+    return packed, pivots
+
+
+@expands(linalg.lu_solve, shapes=[lambda rng: linalg.lu_factor(regular(rng)), (3,)], written=True)
+def lu_solve(lu_and_piv, b, trans=0, overwrite_b=False, check_finite=True):
+    packed, pivots = lu_and_piv
+    one_matrix(np.ndim(packed))
+    if trans == 0:
+        inner = linalg.solve_triangular(packed, swapped(b, pivots), 0, True, True)
+        return linalg.solve_triangular(packed, inner, 0, False)
+    inner = linalg.solve_triangular(packed, b, 1, False)
+    return swapped_back(linalg.solve_triangular(packed, inner, 1, True, True), pivots)
+
+
+def swapped(rows, pivots):
+    """Rows after the swaps of an elimination."""
+    return rows[order_of(pivots)]
+
+
+def swapped_back(rows, pivots):
+    """Rows as they were before the swaps."""
+    return rows[np.argsort(order_of(pivots))]
+
+
+def order_of(pivots):
+    """Which row is where after the swaps."""
+    order = np.arange(np.size(pivots))
+    for k in range(np.size(pivots)):
+        place = pivots[k]
+        other = order[place]
+        order[place] = order[k]
+        order[k] = other
+    return order
 
 
 @pullback(linalg.eigh)
 def eigh(a, *, lower=True, eigvals_only=False, check_finite=True, out, out_bar):
     if eigvals_only:
-        w, v = linalg.eigh(a, lower=lower)
+        w, v = np.linalg.eigh(a if lower else matrix_transpose(a))
         return eigh_of_numpy(a, "L" if lower else "U", out=(w, v), out_bar=(out_bar, np.zeros_like(v)))
     return eigh_of_numpy(a, "L" if lower else "U", out=out, out_bar=out_bar)
 
@@ -169,17 +276,25 @@ def eigh(a, *, lower=True, eigvals_only=False, check_finite=True, out, out_bar):
 @eigh.pushforward
 def eigh_pushforward(a, *, lower=True, eigvals_only=False, check_finite=True, out, a_dot):
     if eigvals_only:
-        w, v = linalg.eigh(a, lower=lower)
+        w, v = np.linalg.eigh(a if lower else matrix_transpose(a))
         w_dot, _ = eigh_tangent_of_numpy(a, "L" if lower else "U", out=(w, v), a_dot=a_dot)
         return w_dot
     return eigh_tangent_of_numpy(a, "L" if lower else "U", out=out, a_dot=a_dot)
 
 
+@text(linalg.eigh)
+def eigh_text(a, *, lower=True, eigvals_only=False, check_finite=True):
+    require(eigvals_only, "the vectors of compiled code may have other signs.")
+    w, _ = np.linalg.eigh(a if lower else matrix_transpose(a))
+    return w
+
+
 @pullback(linalg.eigh_tridiagonal, wrt=("d", "e"), shapes=[fixed(np.array([2.0, 3.0, 4.5])), (2,)])
 def eigh_tridiagonal(d, e, eigvals_only=False, *, out, out_bar):
+    one_matrix(1 + np.ndim(d))
     matrix = np.diag(d)
     if eigvals_only:
-        w, v = linalg.eigh_tridiagonal(d, e)
+        w, v = np.linalg.eigh(np.diag(d) + np.diag(e, -1))
         bar = eigh_of_numpy(matrix, "L", out=(w, v), out_bar=(out_bar, np.zeros_like(v)))
     else:
         bar = eigh_of_numpy(matrix, "L", out=out, out_bar=out_bar)
@@ -188,12 +303,20 @@ def eigh_tridiagonal(d, e, eigvals_only=False, *, out, out_bar):
 
 @eigh_tridiagonal.pushforward
 def eigh_tridiagonal_pushforward(d, e, eigvals_only=False, *, out, d_dot, e_dot):
+    one_matrix(1 + np.ndim(d))
     a_dot = np.diag(d_dot) + np.diag(e_dot, -1)
     if eigvals_only:
-        w, v = linalg.eigh_tridiagonal(d, e)
+        w, v = np.linalg.eigh(np.diag(d) + np.diag(e, -1))
         w_dot, _ = eigh_tangent_of_numpy(a_dot, "L", out=(w, v), a_dot=a_dot)
         return w_dot
     return eigh_tangent_of_numpy(a_dot, "L", out=out, a_dot=a_dot)
+
+
+@text(linalg.eigh_tridiagonal)
+def eigh_tridiagonal_text(d, e, eigvals_only=False):
+    require(eigvals_only, "the vectors of compiled code may have other signs.")
+    w, _ = np.linalg.eigh(np.diag(d) + np.diag(e, -1))
+    return w
 
 
 @pullback(linalg.qr, shapes=[full_rank, fixed(False), fixed(None), fixed("economic")])
@@ -208,6 +331,12 @@ def qr_pushforward(a, overwrite_a=False, lwork=None, mode="full", pivoting=False
     return qr_tangent_of_numpy(a, out=out, a_dot=a_dot)
 
 
+@text(linalg.qr)
+def qr_text(a, overwrite_a=False, lwork=None, mode="full", pivoting=False, check_finite=True):
+    require(mode == "economic" and not pivoting, "compiled code has the thin form only.")
+    return np.linalg.qr(a)
+
+
 @pullback(linalg.svd, shapes=[full_rank, fixed(False)])
 def svd(a, full_matrices=True, compute_uv=True, overwrite_a=False, check_finite=True, *, out, out_bar):
     return svd_of_numpy(a, full_matrices, compute_uv, out=out, out_bar=out_bar)
@@ -218,8 +347,14 @@ def svd_pushforward(a, full_matrices=True, compute_uv=True, overwrite_a=False, c
     return svd_tangent_of_numpy(a, full_matrices, compute_uv, out=out, a_dot=a_dot)
 
 
+@text(linalg.svd)
+def svd_text(a, full_matrices=True, compute_uv=True, overwrite_a=False, check_finite=True):
+    return np.linalg.svd(a, full_matrices, compute_uv)
+
+
 @expands(linalg.polar, shapes=[full_rank], written=True)
 def polar(a, side="right"):
+    one_matrix(np.ndim(a))
     w, s, vh = np.linalg.svd(a, full_matrices=False)
     if side == "right":
         return w @ vh, (vh.T * s) @ vh
@@ -242,17 +377,53 @@ def with_direction(a, direction):
 
 @pullback(linalg.expm, shapes=[regular])
 def expm(A, *, out_bar):
+    one_matrix(np.ndim(A))
     return corner(linalg.expm(with_direction(A.T, out_bar)))
 
 
 @expm.pushforward
 def expm_pushforward(A, *, A_dot):
+    one_matrix(np.ndim(A))
     return corner(linalg.expm(with_direction(A, A_dot)))
+
+
+@text(linalg.expm)
+def expm_text(A):
+    """Rational approximation of degree 13 (Higham 2005) of a part so small that it holds, squared again."""
+    one_matrix(np.ndim(A))
+    norm = np.max(np.sum(np.abs(A), axis=0))
+    halvings = 0
+    while norm > 5.37 and halvings < 1100:
+        norm = 0.5 * norm
+        halvings += 1
+    x = A * 0.5**halvings
+    unit = np.eye(np.shape(A)[0], dtype=A.dtype)
+    x2 = x @ x
+    x4 = x2 @ x2
+    x6 = x4 @ x2
+    odd = x6 @ (x6 + 16380.0 * x4 + 40840800.0 * x2)
+    odd = odd + 33522128640.0 * x6 + 10559470521600.0 * x4 + 1187353796428800.0 * x2 + 32382376266240000.0 * unit
+    odd = x @ odd
+    even = x6 @ (182.0 * x6 + 960960.0 * x4 + 1323241920.0 * x2)
+    even = even + 670442572800.0 * x6 + 129060195264000.0 * x4 + 7771770303897600.0 * x2 + 64764752532480000.0 * unit
+    power = np.linalg.solve(even - odd, even + odd)
+    for _ in range(halvings):
+        power = power @ power
+    return power
+
+
+@expands(linalg.expm_frechet, shapes=[regular, (3, 3)])
+def expm_frechet(A, E, method=None, compute_expm=True, check_finite=True):
+    slope = corner(linalg.expm(with_direction(A, E)))
+    if compute_expm:
+        return linalg.expm(A), slope
+    return slope
 
 
 @expands(linalg.logm, shapes=[positive_definite])
 def logm(A):
     """64 times the logarithm of the 64th root, which is an integral over a short way from the unit matrix."""
+    one_matrix(np.ndim(A))
     root = A
     for _ in range(6):
         root = linalg.sqrtm(root)
@@ -275,37 +446,11 @@ def logm(A):
 
 @pullback(linalg.sqrtm, shapes=[positive_definite])
 def sqrtm(A, *, out, out_bar):
+    one_matrix(np.ndim(A))
     return linalg.solve_sylvester(out.T, out.T, out_bar)
 
 
 @sqrtm.pushforward
 def sqrtm_pushforward(A, *, out, A_dot):
+    one_matrix(np.ndim(A))
     return linalg.solve_sylvester(out, out, A_dot)
-
-
-# ---- matrices with a pattern ---------------------------------------------------------------------------------------
-
-
-@expands(linalg.toeplitz, shapes=[(3,), (4,)])
-def toeplitz(c, r=None):
-    row = c if r is None else r
-    n, m = np.size(c), np.size(row)
-    along = np.concatenate((c[::-1], row[1:]))
-    return along[np.expand_dims(np.arange(n - 1, -1, -1), 1) + np.arange(m)]
-
-
-@expands(linalg.block_diag, shapes=[(2, 3), (1, 2), (2, 1)])
-def block_diag(*arrs):
-    width = 0
-    for a in arrs:
-        width = width + np.shape(np.atleast_2d(a))[1]
-    rows = ()
-    before = 0
-    for a in arrs:
-        block = np.atleast_2d(a)
-        height, own = np.shape(block)
-        left = np.zeros((height, before), dtype=block.dtype)
-        right = np.zeros((height, width - before - own), dtype=block.dtype)
-        rows = rows + (np.concatenate((left, block, right), axis=1),)
-        before = before + own
-    return np.concatenate(rows, axis=0)

@@ -13,6 +13,7 @@ from tapegen.errors import Span, TapegenError
 from tapegen.ir import ops, rewrite
 from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import Assign, Call, Comment, Const, Expr, For, Function, If, Load, Raise, Stmt, Var
+from tapegen.ir.text import callable_text
 from tapegen.ir.types import BOOL, INT, Array, Scalar, Type
 from tapegen.transform.nests.affine import Affine, is_int
 from tapegen.transform.nests.bounds import Extent, Extents, Facts, dim, stable
@@ -342,6 +343,8 @@ def spelled(func: Any) -> str:
     module = getattr(func, "__module__", None) or ""
     if module in ("builtins", "_operator") or module.startswith("tapegen."):
         return name
+    if module.startswith("scipy."):
+        return callable_text(func)
     return f"{module.replace('numpy', 'np', 1)}.{name}" if module else name
 
 
