@@ -20,6 +20,7 @@ from tapegen.rules import all_rules, registry, surgery
 from tapegen.testing import default_cases
 from tests.interpret import evaluate, run
 from tests.rule_cases import VARIANTS, call
+from tests.scipy_cases import SCIPY_VARIANTS
 
 PROBABILITIES = np.array([0.2, 0.5, 0.3])
 OWN: dict[Any, list[Any]] = {  # functions that the tests of values look at elsewhere
@@ -84,7 +85,12 @@ def calls_of(rule: registry.Rule) -> list[tuple[tuple, dict[str, Any]]]:
     """Arguments for the body of a rule."""
     found = []
     default = () if rule.domain is None and rule.shapes is None else default_cases(rule)
-    cases = [*default, *VARIANTS.get(rule.func, [])[:8], *OWN.get(rule.func, [])]
+    cases = [
+        *default,
+        *VARIANTS.get(rule.func, [])[:8],
+        *SCIPY_VARIANTS.get(rule.func, [])[:8],
+        *OWN.get(rule.func, []),
+    ]
     assert cases, "the test knows no arguments for the rule"
     for args, kwargs in cases:
         extra: dict[str, Any] = {}
