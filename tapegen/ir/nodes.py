@@ -2,25 +2,46 @@
 
 from __future__ import annotations
 
+import threading
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, dataclass_transform
 
 from tapegen.errors import Span
 from tapegen.ir.types import BOOL, FLOAT, INT, STATIC, Scalar, TupleOf, Type
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def node(*, eq: bool = True) -> Callable[[type], type]:
+    """A dataclass that is frozen for the type checker; at run time it is not, and made in a third of the time."""
+    return dataclass(slots=True, eq=eq)
+
+
+@node()
 class Remembered:
-    """Room for what `rewrite` finds out about a node once: the Vars that it mentions.  No part of its value."""
+    """Room for what is found out about an expression once.  No part of its value.
 
+    Attributes
+    ----------
+    occurring : tuple of Var or None
+        The Vars in it, each as often as it stands there (`rewrite.occurrences`).
+    mentioned : frozenset of Var or None
+        The Vars in it (`rewrite.free_vars`).
+    hashed : int or None
+        Its hash.
+    """
+
+    occurring: tuple[Var, ...] | None = field(init=False, default=None, compare=False, repr=False)
     mentioned: frozenset[Var] | None = field(init=False, default=None, compare=False, repr=False)
+    hashed: int | None = field(init=False, default=None, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node(eq=False)
 class RememberedBlocks:
     """The same for a statement: the Vars that it reads and assigns, nested statements included."""
 
+    occurring: tuple[Var, ...] | None = field(init=False, default=None, repr=False)
     mentioned: frozenset[Var] | None = field(init=False, default=None, repr=False)
     assigned: frozenset[Var] | None = field(init=False, default=None, repr=False)
 
@@ -28,18 +49,35 @@ class RememberedBlocks:
 # ---- expressions ---------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class Var:
-    """A named value or place."""
+    """A named value or place.  There is one object for each name and type: Vars are compared and hashed as objects."""
+
+    __slots__ = ("__weakref__", "name", "type")
+    __match_args__ = ("name", "type")
 
     name: str
     type: Type
 
-    def __hash__(self) -> int:  # a name has one type
-        return hash(self.name)
+    def __new__(cls, name: str, type: Type) -> Var:
+        with _VARS_LOCK:
+            var = _VARS.get((name, type))
+            if var is None:
+                var = _VARS[name, type] = super().__new__(cls)
+                var.name, var.type = name, type
+            return var
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Var, (self.name, self.type)
+
+    def __repr__(self) -> str:
+        return f"Var(name={self.name!r}, type={self.type!r})"
 
 
-@dataclass(frozen=True, slots=True)
+_VARS: weakref.WeakValueDictionary[tuple[str, Type], Var] = weakref.WeakValueDictionary()
+_VARS_LOCK = threading.Lock()
+
+
+@node()
 class Const:
     """A compile-time constant: a number, None, str, dtype, or a function passed as an argument."""
 
@@ -52,16 +90,18 @@ class Const:
     def __eq__(self, other: object) -> bool:  # 1 == 1.0 == True and 0.0 == -0.0, but the constants differ
         if not isinstance(other, Const) or type(self.value) is not type(other.value):
             return False
-        return repr(self.value) == repr(other.value)
+        if self.value is other.value:
+            return True
+        return self.value == other.value if type(self.value) is int else repr(self.value) == repr(other.value)
 
     def __hash__(self) -> int:
-        return hash((type(self.value), repr(self.value)))
+        return hash(self.value if type(self.value) is int else repr(self.value))
 
 
 _CONST_TYPES: dict[type, Type] = {bool: BOOL, int: INT, float: FLOAT, complex: Scalar("complex128")}
 
 
-@dataclass(frozen=True, slots=True)
+@node()
 class Call(Remembered):
     """`func(*args, **kwargs)`.
 
@@ -75,8 +115,14 @@ class Call(Remembered):
     kwargs: tuple[tuple[str, Expr], ...] = ()
     type: Type = FLOAT
 
+    def __hash__(self) -> int:
+        if self.hashed is None:
+            object.__setattr__(self, "hashed", hash((self.func, self.args, self.kwargs)))
+            assert self.hashed is not None
+        return self.hashed
 
-@dataclass(frozen=True, slots=True)
+
+@node()
 class Tuple(Remembered):
     """A tuple display: shape arguments, sequences given to np.stack, several results."""
 
@@ -86,8 +132,14 @@ class Tuple(Remembered):
     def type(self) -> Type:
         return TupleOf(tuple(item.type for item in self.items))
 
+    def __hash__(self) -> int:
+        if self.hashed is None:
+            object.__setattr__(self, "hashed", hash(self.items))
+            assert self.hashed is not None
+        return self.hashed
 
-@dataclass(frozen=True, slots=True)
+
+@node()
 class Slice(Remembered):
     """`lo:hi:step` inside an index; None where the source leaves a part out."""
 
@@ -95,8 +147,14 @@ class Slice(Remembered):
     hi: Expr | None = None
     step: Expr | None = None
 
+    def __hash__(self) -> int:
+        if self.hashed is None:
+            object.__setattr__(self, "hashed", hash((self.lo, self.hi, self.step)))
+            assert self.hashed is not None
+        return self.hashed
 
-@dataclass(frozen=True, slots=True)
+
+@node()
 class Load(Remembered):
     """`array[index]`.
 
@@ -109,6 +167,12 @@ class Load(Remembered):
     index: tuple[Index, ...]
     type: Type
 
+    def __hash__(self) -> int:
+        if self.hashed is None:
+            object.__setattr__(self, "hashed", hash((self.array, self.index)))
+            assert self.hashed is not None
+        return self.hashed
+
 
 Expr = Var | Const | Call | Tuple | Load
 Index = Expr | Slice
@@ -116,7 +180,7 @@ Index = Expr | Slice
 # ---- statements ----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node(eq=False)
 class Assign(RememberedBlocks):
     """`target = value`; several targets take the items of a tuple value at once (swap, divmod)."""
 
@@ -125,7 +189,7 @@ class Assign(RememberedBlocks):
     origin: Span | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node(eq=False)
 class Store(RememberedBlocks):
     """`array[index] = value`, or `+=` with `accumulate`.  An empty index means the whole array (or 0-d cell).
 
@@ -139,7 +203,7 @@ class Store(RememberedBlocks):
     origin: Span | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node(eq=False)
 class Effect(RememberedBlocks):
     """A call made for its effect alone: `print(...)`, `ops.append(list, value)`."""
 
@@ -147,7 +211,7 @@ class Effect(RememberedBlocks):
     origin: Span | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node(eq=False)
 class If(RememberedBlocks):
     test: Expr
     body: Block
@@ -155,7 +219,7 @@ class If(RememberedBlocks):
     origin: Span | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node(eq=False)
 class For(RememberedBlocks):
     """`for target in range(start, stop, step)`.  `step` is a Const unless the user computed it."""
 
@@ -167,24 +231,24 @@ class For(RememberedBlocks):
     origin: Span | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node(eq=False)
 class While(RememberedBlocks):
     test: Expr
     body: Block
     origin: Span | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node(eq=False)
 class Break(RememberedBlocks):
     origin: Span | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node(eq=False)
 class Continue(RememberedBlocks):
     origin: Span | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node(eq=False)
 class Return(RememberedBlocks):
     """The last statement of a function, and nowhere else."""
 
@@ -192,7 +256,7 @@ class Return(RememberedBlocks):
     origin: Span | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node(eq=False)
 class Raise(RememberedBlocks):
     """`raise exception(message)`; the message is printed as it stands in the source."""
 
@@ -201,7 +265,7 @@ class Raise(RememberedBlocks):
     origin: Span | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node(eq=False)
 class Push(RememberedBlocks):
     """Sweep only: record `value` on `tape`."""
 
@@ -210,7 +274,7 @@ class Push(RememberedBlocks):
     origin: Span | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node(eq=False)
 class Pop(RememberedBlocks):
     """Sweep only: take back what `Push` recorded, last in first out."""
 
@@ -219,7 +283,7 @@ class Pop(RememberedBlocks):
     origin: Span | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node(eq=False)
 class Comment(RememberedBlocks):
     """A comment line of the generated text."""
 

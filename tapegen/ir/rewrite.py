@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -71,36 +71,52 @@ def parts(node: Any) -> tuple[Any, ...]:
     return ()
 
 
-def subexpressions(node: Any) -> Iterator[Any]:
+def subexpressions(node: Any) -> list[Any]:
     """An expression and everything below it."""
+    found = []
     work = [node]
     while work:
-        found = work.pop()
-        yield found
-        work.extend(parts(found))
+        part = work.pop()
+        found.append(part)
+        if type(part) is Call and not part.kwargs:
+            work += part.args
+        elif isinstance(part, Remembered):
+            work += parts(part)
+    return found
 
 
 def free_vars(node: Any) -> frozenset[Var]:
     """Every Var an expression or index item mentions."""
-    if isinstance(node, Var):
-        return frozenset((node,))
+    if isinstance(node, Remembered):
+        if node.mentioned is None:
+            object.__setattr__(node, "mentioned", frozenset(occurrences(node)))
+            assert node.mentioned is not None
+        return node.mentioned
+    return frozenset((node,)) if type(node) is Var else _NONE
+
+
+_NONE: frozenset[Var] = frozenset()
+
+
+def occurrences(node: Any) -> tuple[Var, ...]:
+    """The Vars of an expression or index item, each as often as it stands there."""
     if not isinstance(node, Remembered):
-        return frozenset()
-    if node.mentioned is None:
-        found: set[Var] = set()
+        return (node,) if type(node) is Var else ()
+    if node.occurring is None:
+        found: list[Var] = []
         work = list(parts(node))
         while work:  # trees may be deeper than Python's stack
             part = work.pop()
-            if isinstance(part, Var):
-                found.add(part)
+            if type(part) is Var:
+                found.append(part)
             elif isinstance(part, Remembered):
-                if part.mentioned is not None:
-                    found |= part.mentioned
+                if part.occurring is not None:
+                    found += part.occurring
                 else:
-                    work.extend(parts(part))
-        object.__setattr__(node, "mentioned", frozenset(found))
-        assert node.mentioned is not None
-    return node.mentioned
+                    work += parts(part)
+        object.__setattr__(node, "occurring", tuple(found))
+        assert node.occurring is not None
+    return node.occurring
 
 
 def loads(node: Any) -> list[Load]:
@@ -153,40 +169,41 @@ def headers(stmt: Stmt) -> tuple[Any, ...]:
         return (stmt.value,)
     if isinstance(stmt, Store):
         return (stmt.array, *stmt.index, stmt.value)
-    match stmt:
-        case Effect(call):
-            return (call,)
-        case If(test) | While(test):
-            return (test,)
-        case For(_, start, stop, step):
-            return (start, stop, step)
-        case Return(values):
-            return values
-        case Raise(_, message):
-            return message
+    if isinstance(stmt, For):
+        return (stmt.start, stmt.stop, stmt.step)
+    if isinstance(stmt, If | While):
+        return (stmt.test,)
+    if isinstance(stmt, Effect):
+        return (stmt.call,)
+    if isinstance(stmt, Return):
+        return stmt.values
+    if isinstance(stmt, Raise):
+        return stmt.message
     return ()
 
 
 def blocks(stmt: Stmt) -> tuple[Block, ...]:
     """The nested blocks of a statement."""
-    if isinstance(stmt, For | While):
-        return (stmt.body,)
-    if isinstance(stmt, If):
-        return (stmt.body, stmt.orelse)
+    kind = type(stmt)
+    if kind is For or kind is While:
+        return (stmt.body,)  # type: ignore[union-attr]
+    if kind is If:
+        return (stmt.body, stmt.orelse)  # type: ignore[union-attr]
     return ()
 
 
-def statements(block: Block) -> Iterator[Stmt]:
+def statements(block: Iterable[Stmt]) -> list[Stmt]:
     """Every statement of a block, nested ones included, in order of the text."""
-    work = list(reversed(block))
-    while work:
-        stmt = work.pop()
-        yield stmt
-        if isinstance(stmt, For | While):
-            work.extend(reversed(stmt.body))
-        elif isinstance(stmt, If):
-            work.extend(reversed(stmt.orelse))
-            work.extend(reversed(stmt.body))
+    found: list[Stmt] = []
+    for stmt in block:
+        found.append(stmt)
+        kind = type(stmt)
+        if kind is For or kind is While:
+            found += statements(stmt.body)  # type: ignore[union-attr]
+        elif kind is If:
+            found += statements(stmt.body)  # type: ignore[union-attr]
+            found += statements(stmt.orelse)  # type: ignore[union-attr]
+    return found
 
 
 def defines(stmt: Stmt) -> tuple[Var, ...]:
@@ -201,18 +218,30 @@ def defines(stmt: Stmt) -> tuple[Var, ...]:
 def reads(stmt: Stmt) -> frozenset[Var]:
     """The Vars that a statement mentions in its expressions, nested statements included."""
     if stmt.mentioned is None:
-        found = frozenset().union(*map(free_vars, headers(stmt)), *(reads(s) for block in blocks(stmt) for s in block))
-        object.__setattr__(stmt, "mentioned", found)
+        object.__setattr__(stmt, "mentioned", frozenset(occurring(stmt)))
         assert stmt.mentioned is not None
     return stmt.mentioned
+
+
+def occurring(stmt: Stmt) -> tuple[Var, ...]:
+    """The same Vars, each as often as it stands there."""
+    if stmt.occurring is None:
+        found = [var for header in headers(stmt) for var in occurrences(header)]
+        for block in blocks(stmt):
+            for inner in block:
+                found += occurring(inner)
+        object.__setattr__(stmt, "occurring", tuple(found))
+        assert stmt.occurring is not None
+    return stmt.occurring
 
 
 def assigns(stmt: Stmt) -> frozenset[Var]:
     """The Vars that a statement assigns, nested statements included."""
     if stmt.assigned is None:
-        found = frozenset(defines(stmt)).union(*(assigns(inner) for block in blocks(stmt) for inner in block))
+        inner = blocks(stmt)
+        found = _NONE.union(defines(stmt), *(assigns(s) for block in inner for s in block))
         object.__setattr__(stmt, "assigned", found)
-        assert stmt.assigned is not None
+        return found
     return stmt.assigned
 
 
@@ -231,25 +260,38 @@ def routines(block: Block) -> list[Routine]:
 
 
 def map_expr(node: Any, change: Callable[[Any], Any]) -> Any:
-    """Rebuild an expression or index item bottom up; `change` sees each node after its parts."""
-    match node:
-        case Call(func, args, kwargs, type_):
-            new_args = tuple(map_expr(arg, change) for arg in args)
-            new_kwargs = tuple((name, map_expr(value, change)) for name, value in kwargs)
-            if new_args != args or new_kwargs != kwargs:
-                node = Call(func, new_args, new_kwargs, type_)
-        case Tuple(items):
-            new_items = tuple(map_expr(item, change) for item in items)
-            if new_items != items:
-                node = Tuple(new_items)
-        case Load(array, index, type_):
-            new_array = map_expr(array, change)
-            new_index = tuple(map_expr(item, change) for item in index)
-            if new_array != array or new_index != index:
-                node = Load(new_array, new_index, type_)
-        case Slice(lo, hi, step):
-            node = Slice(*(None if part is None else map_expr(part, change) for part in (lo, hi, step)))
+    """Rebuild an expression or index item bottom up; `change` sees each node after its parts.
+
+    What does not change is not made again.
+    """
+    kind = type(node)
+    if kind is Call:
+        args, kwargs = _mapped(node.args, change), node.kwargs
+        if kwargs:
+            values = _mapped(tuple(value for _, value in kwargs), change)
+            if any(value is not old for value, (_, old) in zip(values, kwargs, strict=True)):
+                kwargs = tuple((name, value) for (name, _), value in zip(kwargs, values, strict=True))
+        if args is not node.args or kwargs is not node.kwargs:
+            node = Call(node.func, args, kwargs, node.type)
+    elif kind is Load:
+        array, index = map_expr(node.array, change), _mapped(node.index, change)
+        if array is not node.array or index is not node.index:
+            node = Load(array, index, node.type)
+    elif kind is Tuple:
+        items = _mapped(node.items, change)
+        if items is not node.items:
+            node = Tuple(items)
+    elif kind is Slice:
+        old = (node.lo, node.hi, node.step)
+        new = tuple(None if part is None else map_expr(part, change) for part in old)
+        if any(a is not b for a, b in zip(new, old, strict=True)):
+            node = Slice(*new)
     return change(node)
+
+
+def _mapped(nodes: tuple[Any, ...], change: Callable[[Any], Any]) -> tuple[Any, ...]:
+    new = tuple([map_expr(node, change) for node in nodes])
+    return new if any(map(operator.is_not, new, nodes)) else nodes
 
 
 def as_factor(partial: Expr) -> tuple[Any, Expr]:
@@ -262,65 +304,92 @@ def as_factor(partial: Expr) -> tuple[Any, Expr]:
 
 def substitute(node: Any, mapping: Mapping[Var, Expr]) -> Any:
     """Replace Vars in an expression.  An indexed array must be replaced by a Var."""
-    if not mapping:
+    if free_vars(node).isdisjoint(mapping):
         return node
-    return map_expr(node, lambda part: mapping.get(part, part) if isinstance(part, Var) else part)
+    return map_expr(node, lambda part: mapping.get(part, part) if type(part) is Var else part)
 
 
 def map_headers(stmt: Stmt, change: Callable[[Any], Any]) -> Stmt:
-    """A statement with `change` applied to each expression it evaluates; nested blocks are kept."""
-    match stmt:
-        case Assign(_, value):
-            new: Any = change(value)
-            return stmt if new is value else replace(stmt, value=new)
-        case Store(array, index, value):
-            return replace(stmt, array=change(array), index=tuple(change(item) for item in index), value=change(value))
-        case Effect(call):
-            return replace(stmt, call=change(call))
-        case If(test) | While(test):
-            return replace(stmt, test=change(test))
-        case For(_, start, stop, step):
-            return replace(stmt, start=change(start), stop=change(stop), step=change(step))
-        case Return(values):
-            return replace(stmt, values=tuple(change(value) for value in values))
-        case Raise(_, message):
-            return replace(stmt, message=tuple(change(part) for part in message))
-        case Push(_, value):
-            return replace(stmt, value=change(value))
-    return stmt
+    """A statement with `change` applied to each expression it evaluates; nested blocks are kept.
+
+    It is the same statement where no expression changes.
+    """
+    if isinstance(stmt, Assign):
+        value = change(stmt.value)
+        return stmt if value is stmt.value else Assign(stmt.targets, value, stmt.origin)
+    old = headers(stmt)
+    new = tuple([change(header) for header in old])
+    if not any(map(operator.is_not, new, old)):
+        return stmt
+    if isinstance(stmt, Store):
+        return Store(new[0], new[1:-1], new[-1], stmt.accumulate, stmt.origin)
+    if isinstance(stmt, If):
+        return If(new[0], stmt.body, stmt.orelse, stmt.origin)
+    if isinstance(stmt, While):
+        return While(new[0], stmt.body, stmt.origin)
+    if isinstance(stmt, For):
+        start, stop, step = new
+        return For(stmt.target, start, stop, step, stmt.body, stmt.origin)
+    if isinstance(stmt, Effect):
+        return Effect(new[0], stmt.origin)
+    if isinstance(stmt, Return):
+        return Return(new, stmt.origin)
+    if isinstance(stmt, Raise):
+        return Raise(stmt.exception, new, stmt.origin)
+    assert isinstance(stmt, Push)
+    return Push(stmt.tape, new[0], stmt.origin)
 
 
 def with_blocks(stmt: Stmt, new: tuple[Block, ...]) -> Stmt:
-    """A statement with its nested blocks replaced, in the order of `blocks`."""
-    match stmt:
-        case If():
-            return replace(stmt, body=new[0], orelse=new[1])
-        case For() | While():
-            return replace(stmt, body=new[0])
+    """A statement with its nested blocks replaced, in the order of `blocks`; the same where they hold the same."""
+    if all(map(_same, new, blocks(stmt))):
+        return stmt
+    if isinstance(stmt, If):
+        return If(stmt.test, new[0], new[1], stmt.origin)
+    if isinstance(stmt, For):
+        return For(stmt.target, stmt.start, stmt.stop, stmt.step, new[0], stmt.origin)
+    if isinstance(stmt, While):
+        return While(stmt.test, new[0], stmt.origin)
     return stmt
+
+
+def _same(a: Block, b: Block) -> bool:
+    return a is b or (len(a) == len(b) and all(map(operator.is_, a, b)))
+
+
+def map_block(block: Block, change: Callable[[Stmt], Stmt]) -> Block:
+    """A block with `change` applied to each statement; the same block where no statement changes."""
+    new = tuple([change(stmt) for stmt in block])
+    return new if any(map(operator.is_not, new, block)) else block
 
 
 def substitute_block(block: Block, mapping: Mapping[Var, Expr]) -> Block:
     """Replace Vars where a block reads them (assigned names stay)."""
-    out = []
-    for stmt in block:
+
+    def change(stmt: Stmt) -> Stmt:
+        if reads(stmt).isdisjoint(mapping):
+            return stmt
         new = map_headers(stmt, lambda node: substitute(node, mapping))
-        out.append(with_blocks(new, tuple(substitute_block(inner, mapping) for inner in blocks(new))))
-    return tuple(out)
+        return with_blocks(new, tuple(substitute_block(inner, mapping) for inner in blocks(new)))
+
+    return map_block(block, change)
 
 
 def rename_block(block: Block, mapping: Mapping[Var, Var]) -> Block:
     """Rename Vars everywhere, assigned names included."""
-    out = []
-    for stmt in block:
+
+    def change(stmt: Stmt) -> Stmt:
+        if reads(stmt).isdisjoint(mapping) and assigns(stmt).isdisjoint(mapping):
+            return stmt
         new = map_headers(stmt, lambda node: substitute(node, mapping))
         match new:
-            case Assign(targets):
+            case Assign(targets) if not mapping.keys().isdisjoint(targets):
                 new = replace(new, targets=tuple(mapping.get(target, target) for target in targets))
-            case For(target) | Pop(target):
-                new = replace(new, target=mapping.get(target, target))
-        out.append(with_blocks(new, tuple(rename_block(inner, mapping) for inner in blocks(new))))
-    return tuple(out)
+            case For(target) | Pop(target) if target in mapping:
+                new = replace(new, target=mapping[target])
+        return with_blocks(new, tuple(rename_block(inner, mapping) for inner in blocks(new)))
+
+    return map_block(block, change)
 
 
 _NEVER_RAISE: frozenset[Any] = frozenset(

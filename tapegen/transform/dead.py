@@ -34,19 +34,25 @@ from tapegen.ir.types import Array, ListOf
 Groups = tuple[frozenset[Var], ...]
 
 
-def drop_dead(block: Block, live_out: Set[Var], keep: Set[Var], shared: Groups) -> Block:
+def drop_dead(block: Block, live_out: Set[Var], keep: Set[Var], aliases: Aliases) -> Block:
     """Remove assignments whose value nobody reads, and stores into arrays nobody reads."""
-    while True:
-        read: set[Var] = set(live_out)
-        aliases = Aliases(block, shared)
-        for stmt in rewrite.statements(block):
-            for header in _value_headers(stmt):
-                read |= rewrite.free_vars(header)
-        live_roots = {aliases.root(var) for var in read if isinstance(var.type, Array | ListOf)}
-        new = _keep_live(block, read, live_roots, aliases, keep)
-        if new == block:
-            return block
-        block = new
+    read = set(live_out).union(*map(_values_read, block))
+    live_roots = {aliases.root(var) for var in read if isinstance(var.type, Array | ListOf)}
+    return _keep_live(block, read, live_roots, aliases, keep)
+
+
+def _values_read(stmt: Stmt) -> Iterable[Var]:
+    """What a statement reads, nested statements included; a store does not read the array it writes."""
+    if isinstance(stmt, Store):
+        return [var for header in _value_headers(stmt) for var in rewrite.occurrences(header)]
+    inner = rewrite.blocks(stmt)
+    if not inner:
+        return rewrite.occurring(stmt)
+    found = [var for header in rewrite.headers(stmt) for var in rewrite.occurrences(header)]
+    for block in inner:
+        for part in block:
+            found += _values_read(part)
+    return found
 
 
 def _value_headers(stmt: Stmt) -> tuple[object, ...]:
@@ -108,12 +114,11 @@ def is_pure(value: Expr) -> bool:
 # ---- in the order of time --------------------------------------------------------------------------------------------
 
 
-def without_last(block: Block, live_out: Set[Var], shared: Groups) -> Block:
+def without_last(block: Block, live_out: Set[Var], aliases: Aliases) -> Block:
     """Drop stores and values after which nothing reads them: `a_bar[0] = 0.0` where `a_bar` has had its last reader.
 
     Not for a sweep in which the user's own statements may raise.
     """
-    aliases = Aliases(block, shared)
     return _without_last(block, _Read(aliases, live_out), aliases)
 
 
@@ -164,19 +169,15 @@ def _without_last(block: Block, read: _Read, aliases: Aliases) -> Block:
     return tuple(out) if len(out) != len(block) or any(a is not b for a, b in zip(out, block, strict=True)) else block
 
 
-def joined_stores(block: Block, shared: Groups) -> Block:
+def joined_stores(block: Block, aliases: Aliases) -> Block:
     """Write `a[i] = 0.0; ...; a[i] += x` as `a[i] = x`, and leave out copies to itself that nothing sees."""
-    return _joined(block, Aliases(block, shared))
-
-
-def _joined(block: Block, aliases: Aliases) -> Block:
     out: list[Stmt] = []
     changed = False
     for original in block:
         stmt = original
         inner = rewrite.blocks(stmt)
         if inner:
-            new = tuple(_joined(part, aliases) for part in inner)
+            new = tuple(joined_stores(part, aliases) for part in inner)
             if any(a is not b for a, b in zip(new, inner, strict=True)):
                 stmt = rewrite.with_blocks(stmt, new)
         match stmt:
@@ -234,32 +235,32 @@ class Aliases:
 
     def __init__(self, block: Block, shared: Groups) -> None:
         self.parent: dict[Var, Var] = {}
-        self.assigned: set[Var] = set()
+        self.assigned: set[Var] = set()  # arrays and lists that get a value here
         self.through: set[Var] = set()  # names through which something is written
         for group in shared:
             first, *others = sorted(group, key=lambda var: var.name)
             for other in others:
                 self._union(other, first)
         for stmt in rewrite.statements(block):
-            match stmt:
-                case Assign(targets, Tuple(items)) if len(items) == len(targets):
-                    for target, item in zip(targets, items, strict=True):
+            if isinstance(stmt, Assign):
+                if len(stmt.targets) == 1:
+                    self._relate(stmt.targets[0], stmt.value)
+                elif isinstance(stmt.value, Tuple):
+                    for target, item in zip(stmt.targets, stmt.value.items, strict=True):
                         self._relate(target, item)
-                case Assign((target,), value):
-                    self._relate(target, value)
-                case Assign(targets):
-                    self.assigned.update(targets)
-                case Store(array):
-                    self.through.add(array)
-                case Effect(Call(_, args)) if args and isinstance(args[0], Var):
-                    self.through.add(args[0])
+                else:
+                    self.assigned.update(stmt.targets)
+            elif isinstance(stmt, Store):
+                self.through.add(stmt.array)
+            elif isinstance(stmt, Effect) and stmt.call.args and isinstance(stmt.call.args[0], Var):
+                self.through.add(stmt.call.args[0])
         self.stores = {self.root(var) for var in self.through}
         self.foreign = {self.root(var) for group in shared for var in group}
 
     def _relate(self, target: Var, value: Expr) -> None:
-        self.assigned.add(target)
         if not isinstance(target.type, Array | ListOf):
             return
+        self.assigned.add(target)
         if isinstance(value, Var):
             self._union(target, value)
         elif isinstance(value, Load):

@@ -26,7 +26,7 @@ from tapegen.ir.nodes import (
     While,
 )
 from tapegen.ir.types import Array, ListOf, Scalar
-from tapegen.transform.dead import Aliases, Groups, is_pure
+from tapegen.transform.dead import Aliases, is_pure
 
 NEST_LIMIT = 16
 """Nodes of an expression that a temporary is nested into."""
@@ -40,17 +40,13 @@ _VERSION = re.compile(r"_\d+$")
 class Moves:
     """One round of copy propagation, nesting and merging of names over a sweep."""
 
-    def __init__(self, block: Block, live_out: Set[Var], user_names: Set[str], shared: Groups) -> None:
+    def __init__(self, block: Block, live_out: Set[Var], user_names: Set[str], aliases: Aliases) -> None:
         self.block = block
         self.live_out = live_out
         self.user_names = user_names
-        self.aliases = Aliases(block, shared)
-        self.reads: Counter[Var] = Counter()
-        self.assigns: Counter[Var] = Counter()
-        for stmt in rewrite.statements(block):
-            for header in rewrite.headers(stmt):
-                self.reads.update(part for part in rewrite.subexpressions(header) if isinstance(part, Var))
-            self.assigns.update(rewrite.defines(stmt))
+        self.aliases = aliases
+        self.reads = Counter([var for stmt in block for var in rewrite.occurring(stmt)])
+        self.assigns = Counter([var for stmt in rewrite.statements(block) for var in rewrite.defines(stmt)])
 
     def run(self) -> Block:
         return self._block(self.block)
@@ -211,15 +207,7 @@ class Moves:
 
     @staticmethod
     def _count(stmt: Stmt, var: Var) -> int:
-        if var not in rewrite.reads(stmt):
-            return 0
-        return sum(
-            part == var
-            for inner in rewrite.statements((stmt,))
-            for header in rewrite.headers(inner)
-            if var in rewrite.free_vars(header)
-            for part in rewrite.subexpressions(header)
-        )
+        return rewrite.occurring(stmt).count(var) if var in rewrite.reads(stmt) else 0
 
     # t = e; ... f(t): write e in the place of t
 

@@ -29,6 +29,9 @@ from tapegen.rules.registry import rule_of
 from tapegen.transform.dead import Aliases, Groups, drop_dead, joined_stores, without_last
 from tapegen.transform.moves import Moves
 
+ROUNDS = 8
+"""How often each pass may run over a sweep."""
+
 
 def tidy(
     block: Block,
@@ -52,16 +55,25 @@ def tidy(
     shared : tuple of frozenset of Var
         Arrays from outside of the sweep that may share memory with each other.
     """
-    for _ in range(8):
-        before = block
-        block = drop_dead(block, live_out, keep, shared)
-        if not keep:
-            block = without_last(block, live_out, shared)
-        block = joined_stores(block, shared)
-        block = Moves(block, live_out, user_names, shared).run()
-        if block is before:
-            break
-    return _without_lonely_comments(_without_idle_copies(block, Aliases(block, shared)))
+    passes: list[Callable[[Block, Aliases], Block]] = [
+        lambda block, aliases: drop_dead(block, live_out, keep, aliases),
+        lambda block, aliases: block if keep else without_last(block, live_out, aliases),
+        joined_stores,
+        lambda block, aliases: Moves(block, live_out, user_names, aliases).run(),
+    ]
+    aliases = Aliases(block, shared)
+    turn = idle = 0  # `idle` passes in a row have found nothing to do
+    while idle < len(passes) and turn < ROUNDS * len(passes):
+        one = passes[turn % len(passes)]
+        if (new := one(block, aliases)) is block:
+            idle += 1
+        else:
+            idle = 0
+            block, aliases = new, Aliases(new, shared)
+            if one is passes[0]:
+                continue  # what is dead now may have been all that read something else
+        turn += 1
+    return _without_lonely_comments(_without_idle_copies(block, aliases))
 
 
 # ---- copies ----------------------------------------------------------------------------------------------------------
