@@ -283,10 +283,7 @@ class _Run:
             program,
             output,
             final,
-            (
-                *(Guard(getter, value) for getter, value in cx.guards.values()),
-                *(Guard(partial(getattr, func, "__code__"), func.__code__) for func in cx.sources),  # reloaded in place
-            ),
+            _guards(cx),
             tuple(self.statics),
             tuple((param.argument, param.path) for param in params if param.var in cx.not_negative),
             tuple(cx.sources),
@@ -384,6 +381,13 @@ def inline_call(
     block, value
         The statements, and the abstract value of the result.
     """
+    return inline_guarded(func, args, kwargs, NameSupply() if names is None else names, rules=rules)[:2]
+
+
+def inline_guarded(
+    func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any] | None, names: NameSupply, *, rules: bool
+) -> tuple[Block, Abstract, tuple[Guard, ...]]:
+    """The same, and what has to hold for it to be true another time."""
     if not isinstance(func, FunctionType):
         raise refusal(func)
     cx = new_context(rules=rules)
@@ -404,8 +408,14 @@ def inline_call(
             f"'{func.__name__}' reads '{var.name.partition('#')[0]}', which is no argument of it.", "Make it one."
         )
     exprs = list(_exprs(cx, value))
-    done = finish(cx, cx.builder, exprs, [], names if names is not None else NameSupply())
-    return done.body, _renamed(value, lambda expr: done.rename(resolved(cx, expr)))
+    done = finish(cx, cx.builder, exprs, [], names)
+    return done.body, renamed(value, lambda expr: done.rename(resolved(cx, expr))), _guards(cx)
+
+
+def _guards(cx: Context) -> tuple[Guard, ...]:
+    """All that was read while lowering and may change."""
+    captured = (Guard(getter, value) for getter, value in cx.guards.values())
+    return (*captured, *(Guard(partial(getattr, func, "__code__"), func.__code__) for func in cx.sources))
 
 
 def _always_raises(cx: Context, func: FunctionType) -> NotDifferentiable:
@@ -438,13 +448,14 @@ def _exprs(cx: Context, value: Any) -> Iterator[Expr]:
             yield from _exprs(cx, child)
 
 
-def _renamed(value: Any, rename: Callable[[Expr], Expr]) -> Any:
+def renamed(value: Any, rename: Callable[[Expr], Expr]) -> Any:
+    """An abstract value with its expressions changed."""
     if isinstance(value, Leaf):
         return Leaf(rename(value.expr))
     if isinstance(value, Struct):
         whole = None if value.whole is None else rename(value.whole)
-        return replace(value, children=tuple(_renamed(child, rename) for child in value.children), whole=whole)
+        return replace(value, children=tuple(renamed(child, rename) for child in value.children), whole=whole)
     return value
 
 
-__all__ = ["Guard", "Lowered", "Param", "inline_call", "lower_function", "new_context"]
+__all__ = ["Guard", "Lowered", "Param", "inline_call", "inline_guarded", "lower_function", "new_context", "renamed"]

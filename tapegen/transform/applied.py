@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tapegen.errors import BadArgument, MissingRule
-from tapegen.frontend.lower import inline_call
+from tapegen.frontend.lower_template import written_out
 from tapegen.frontend.structure import Abstract, Leaf, StaticValue, Struct, leaves_of
 from tapegen.ir import build, rewrite
 from tapegen.ir.names import NameSupply
@@ -54,8 +54,7 @@ def inlined(
 ) -> tuple[Block, Abstract]:
     """Write out the body of a rule for these operands; what is read once stands where it is read."""
     assert body is not None
-    block, value = inline_call(body, args, kwargs, names)
-    return _folded(block, value)
+    return written_out(body, args, kwargs, names, _folded)
 
 
 def local_partials(

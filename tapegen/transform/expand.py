@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import replace
 
-from tapegen.frontend.lower import inline_call
+from tapegen.frontend.lower_template import written_out
 from tapegen.frontend.structure import Leaf, Struct
 from tapegen.ir import ops, rewrite
 from tapegen.ir.names import TEMPORARY, NameSupply
@@ -34,7 +34,7 @@ def expand(block: Block, varied: Set[Var], names: NameSupply) -> Block:
         assert isinstance(stmt, Assign)
         assert isinstance(call, Call)
         assert rule.body is not None
-        formula, value = inline_call(rule.body, call.args, dict(call.kwargs), names)
+        formula, value = written_out(rule.body, call.args, dict(call.kwargs), names)
         formula = placed(formula, stmt)
         inlined = varied | {var for part in rewrite.statements(formula) for var in rewrite.defines(part)}
         kept, values, joins = [], [], []

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from tapegen.errors import TapegenError
-from tapegen.frontend.lower import inline_call
 from tapegen.frontend.lower_own import own_rule
+from tapegen.frontend.lower_template import written_out as from_template
 from tapegen.frontend.structure import Abstract, Leaf, StaticValue, Struct
 from tapegen.ir import ops, rewrite
 from tapegen.ir.names import TEMPORARY, NameSupply
@@ -187,7 +187,7 @@ def _value_of(call: Call, body: Callable[..., Any], names: NameSupply, stmt: Stm
     args = tuple(map(atom, call.args))
     kwargs = {name: atom(value) for name, value in call.kwargs}
     try:
-        block, value = inline_call(body, args, kwargs, names, rules=False)
+        block, value = from_template(body, args, kwargs, names, rules=False)
     except TapegenError:
         return None
     expr = _expression(value)

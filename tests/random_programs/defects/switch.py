@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from types import CodeType, ModuleType
 from typing import Any
 
+from tapegen.frontend import lower_template
 from tapegen.rules import registry
 
 
@@ -89,11 +90,13 @@ def edit(name: str, owner: Any, function: str, *changes: tuple[str, str], in_tex
             holders = [owner]
         for holder in holders:
             setattr(holder, function, staticmethod(wrong) if isinstance(original, staticmethod) else wrong)
+        lower_template.forget()
         try:
             yield
         finally:
             for holder in holders:
                 setattr(holder, function, original)
+            lower_template.forget()
 
     found = _plain(vars(owner).get(function))
     if found is None:
