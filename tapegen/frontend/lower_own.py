@@ -12,11 +12,12 @@ from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_emit import arg_type, call_type, emit_call
 from tapegen.frontend.lower_numpy import is_library
 from tapegen.frontend.lower_values import struct_of
-from tapegen.frontend.structure import leaf_type
+from tapegen.frontend.structure import Leaf, leaf_type, tuple_of
 from tapegen.frontend.typing import any_size, is_self_contained
+from tapegen.ir.nodes import Var
 from tapegen.ir.text import callable_text
-from tapegen.ir.types import Array, Scalar, TupleOf
-from tapegen.rules.registry import Rule, plain, rule_of
+from tapegen.ir.types import Array, Scalar, TupleOf, Type
+from tapegen.rules.registry import Rule, plain, rule_of, signature_of
 
 Probe = Callable[[FunctionType, Sequence[Any], Mapping[str, Any]], Context]
 _PACKAGES = frozenset({"tapegen", "builtins"})
@@ -67,9 +68,11 @@ def call_own(
             "returns another type for other values.",
             "Let it return a new array or number and leave its arguments alone.",
         )
+    out = _result(type_)
     for body in (rule.body, rule.pushforward):
         if isinstance(body, FunctionType):
             _note_body(cx, name, body)
+            _note_text(cx, body, args, {**kwargs, **_results(body, args, kwargs, out)}, probe)
     _note_text(cx, func, args, kwargs, probe)
     return emit_call(cx, func, args, kwargs, hint, type_ if rule.kind == "partials" else any_size(type_))
 
@@ -91,6 +94,20 @@ def _note_body(cx: Context, name: str, body: FunctionType) -> None:
             cx.guards.setdefault((id(body), key), (getter, value))
 
 
+def _result(type_: Type) -> Any:
+    if isinstance(type_, TupleOf):
+        return tuple_of(_result(item) for item in type_.items)
+    return Leaf(Var("out'", type_))
+
+
+def _results(body: FunctionType, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> dict[str, Any]:
+    """What the body of a rule is given besides the arguments: results, their cotangents, tangents of arguments."""
+    parameters = signature_of(body).parameters
+    tangents = {f"{name}_dot": value for name, value in (*zip(parameters, args, strict=False), *kwargs.items())}
+    given = {"out": out, "out_bar": out, **tangents}
+    return {name: value for name, value in given.items() if name in parameters}
+
+
 def _note_text(
     cx: Context,
     func: Any,
@@ -98,7 +115,7 @@ def _note_text(
     kwargs: Mapping[str, Any],
     probe: Probe,
 ) -> None:
-    """What the text of a Python function has read of its globals, so that compiled code may write the text out."""
+    """What the text of a Python function has read of its globals, so that a program may write the text out."""
     if not isinstance(func, FunctionType):
         return
     try:
