@@ -56,10 +56,17 @@ class Differentiable:
 
     __tapegen_opaque__ = True
 
-    def __init__(self, func: Callable[..., Any], options: Options, specialiser: Specialiser | None = None) -> None:
+    def __init__(
+        self,
+        func: Callable[..., Any],
+        options: Options,
+        specialiser: Specialiser | None = None,
+        method_of: Differentiable | None = None,
+    ) -> None:
         self.python = func
         self.options = options
         self._specialiser = Specialiser(func) if specialiser is None else specialiser
+        self._method_of = method_of  # each access of a method makes an object; what must last lives there
         self._last: Specialisation | None = None
         functools.update_wrapper(self, func, updated=())
         del self.__dict__["__wrapped__"]  # `inspect` must not mistake the object for the function
@@ -69,9 +76,10 @@ class Differentiable:
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """Methods: binding an instance gives the same function with its first argument fixed."""
-        if instance is None:
+        if instance is None or not hasattr(type(self.python), "__get__"):
             return self
-        return Differentiable(self.python.__get__(instance, owner), self.options)
+        method = self.python.__get__(instance, owner)
+        return Differentiable(method, self.options, self._specialiser.bound(method), self)
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         """Pickles hold a name, or the function and its options; never anything compiled."""
@@ -186,7 +194,7 @@ class Differentiable:
     def _specialise(self, args: tuple[Any, ...], kwargs: dict[str, Any], **changes: Any) -> Specialisation:
         options = replace(self.options, **changes) if changes else self.options
         call = self._specialiser.specialise(args, kwargs, options)
-        self._last = call
+        (self._method_of or self)._last = call
         return call
 
     @functools.cached_property
@@ -218,12 +226,13 @@ class Differentiable:
         return self._last_used().inspect().backward
 
     def _last_used(self) -> Specialisation:
-        if self._last is None:
+        last = (self._method_of or self)._last
+        if last is None:
             raise BadArgument(
                 f"{self!r} has not been called yet, so the types of its arguments are not known.",
                 "Call it or one of its derivatives first, or use .inspect(*args).",
             )
-        return self._last
+        return last
 
     def with_options(self, **changes: Any) -> Differentiable:
         """The same function with other options."""
@@ -231,6 +240,13 @@ class Differentiable:
 
 
 make_known(Differentiable, ("njit",))
+
+
+class _ClassMethod(classmethod):
+    """A differentiable class method: bound to a class it still has derivatives, in every version of Python."""
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self.__func__.__get__(type(instance) if owner is None else owner)
 
 
 def _global(module: str | None, name: str) -> Any:
@@ -309,12 +325,16 @@ def differentiable(
     """
     options = Options(wrt, has_aux, backend, boundscheck, fastmath, cache, signatures)
 
-    def decorate(function: Callable[..., Any]) -> Differentiable:
+    def decorate(function: Any) -> Any:
         if isinstance(function, Differentiable):
             warnings.warn(f"{function!r} is differentiable already", UserWarning, stacklevel=3)
             return function
-        if isinstance(function, classmethod | staticmethod):
-            function = function.__func__
+        if isinstance(function, staticmethod):
+            return staticmethod(decorate(function.__func__))
+        if isinstance(function, classmethod):
+            return _ClassMethod(decorate(function.__func__))
+        if isinstance(function, property):
+            return property(decorate(function.fget), function.fset, function.fdel, function.__doc__)
         unwrap(function)  # refuse what has no Python source here, at the user's decorator
         return Differentiable(function, options)
 

@@ -40,17 +40,36 @@ _SHARING_EFFORT = 10_000  # steps spent on finding out whether two arrays really
 
 
 class Specialiser:
-    """The specialisations of one function, found by the types of the arguments."""
+    """The specialisations of one function, found by the types of the arguments.
 
-    def __init__(self, func: Callable[..., Any]) -> None:
+    Parameters
+    ----------
+    func : callable
+        The function.
+    home : Specialiser, optional
+        Of a bound method: the one that keeps the programs of the method for all objects.
+    first : int
+        How many parameters a home leaves to the objects that the function is bound to.
+    """
+
+    def __init__(self, func: Callable[..., Any], home: Specialiser | None = None, first: int = 0) -> None:
         self.python = func
+        self._first = first
+        self._home = self if home is None else home
+        self._methods: Specialiser | None = None
         self.function, self.bound_args, self.bound_kwargs = unwrap(func)
         self.signature = inspect.signature(self.function)
         self._made_of = self._changeable()
-        self._programs: dict[Any, list[Program]] = {}
+        self._programs: dict[Any, list[Program]] = {} if home is None else home._programs
         self._at_a_glance: dict[Any, list[Program]] = {}  # by what is quickly seen and hashed
         self._plain = self._plain_names()
         self.uncompiled: set[tuple[str, Span | None]] = set()  # what was said to have no compiled form
+
+    def bound(self, method: Callable[..., Any]) -> Specialiser:
+        """The same function bound to an object: what is made for one object serves all of their kind."""
+        if self._methods is None:
+            self._methods = Specialiser(self.python, first=1)
+        return Specialiser(method, self._methods)
 
     def _changeable(self) -> tuple[Any, ...]:
         """What the signature and the bound arguments were read from, and anyone may have changed since."""
@@ -77,7 +96,8 @@ class Specialiser:
         """The parameters that a caller counts: neither `self` nor what is bound already."""
         positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
         parameters = list(self.signature.parameters.values())
-        bound = [param for param in parameters if param.kind in positional][: len(self.bound_args)]
+        count = len(self.bound_args) + self._first
+        bound = [param for param in parameters if param.kind in positional][:count]
         if not bound and parameters and parameters[0].name == "self":
             bound = parameters[:1]
         return [param.name for param in parameters if param not in bound]
@@ -105,7 +125,7 @@ class Specialiser:
             if program.holds(arguments):
                 return Specialisation(program, self, arguments, args, kwargs)
         lowered = self.lower(abstracts)
-        program = Program(lowered, self, abstracts, options)
+        program = Program(lowered, self._home, abstracts, options)
         self._programs.setdefault(key, []).append(program)
         return Specialisation(program, self, arguments, args, kwargs)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from tapegen.errors import NotDifferentiable, TapegenError, UnsupportedSyntax
 from tapegen.frontend.source import Located
@@ -61,8 +61,10 @@ _REFUSED = {
 }
 
 
-def check(located: Located, nodes: list[ast.AST]) -> None:
+def check(located: Located, nodes: list[ast.AST], outer: Collection[str] = ()) -> None:
     """Refuse what cannot be differentiated, at the first place in the text.
+
+    `outer` are the variables of functions around the definition.
 
     Raises
     ------
@@ -71,12 +73,12 @@ def check(located: Located, nodes: list[ast.AST]) -> None:
     NotDifferentiable
         A write to a name outside the function.
     """
-    refused = list(_refusals(located, nodes))
+    refused = list(_refusals(located, nodes, outer))
     if refused:
         raise min(refused, key=lambda error: (error.span.line, error.span.column) if error.span else (0, 0))
 
 
-def _refusals(located: Located, nodes: list[ast.AST]) -> Iterator[TapegenError]:
+def _refusals(located: Located, nodes: list[ast.AST], outer: Collection[str]) -> Iterator[TapegenError]:
     accepted = True
     for node in [node for node in nodes if type(node) not in _PASSED]:
         if type(node) in _CHECKED:
@@ -91,7 +93,7 @@ def _refusals(located: Located, nodes: list[ast.AST]) -> Iterator[TapegenError]:
     if any(isinstance(node, ast.Global | ast.Nonlocal) for node in nodes):
         for node in nodes:
             if isinstance(node, ast.FunctionDef | ast.Lambda):
-                yield from _outer_names(node, located)
+                yield from _outer_names(node, located, outer)
 
 
 def _complaint(node: ast.AST, root: ast.AST) -> tuple[ast.AST, str, str] | None:
@@ -133,15 +135,18 @@ def _deleted(target: ast.AST) -> Iterator[ast.AST]:
         yield target
 
 
-def _outer_names(function: ast.FunctionDef | ast.Lambda, located: Located) -> Iterator[TapegenError]:
-    """Writes to the names that `global` or `nonlocal` lends to one function; in an inner function these words alone."""
+def _outer_names(
+    function: ast.FunctionDef | ast.Lambda, located: Located, outer: Collection[str]
+) -> Iterator[TapegenError]:
+    """Writes to names of the outside that `global` or `nonlocal` lends to one function; in an inner one these words."""
     declared: dict[str, ast.Global | ast.Nonlocal] = {}
     writes: list[tuple[str, ast.AST]] = []
     todo: list[ast.AST] = list(function.body) if isinstance(function.body, list) else []
     while todo:
         node = todo.pop()
         if isinstance(node, ast.Global | ast.Nonlocal):
-            declared.update(dict.fromkeys(node.names, node))
+            inside = isinstance(node, ast.Nonlocal) and function is not located.node
+            declared.update((name, node) for name in node.names if not inside or name in outer)
         elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
             writes.append((node.id, node))
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):

@@ -28,6 +28,7 @@ from tapegen.frontend import (  # noqa: F401  (register what they lower)
 from tapegen.frontend.callables import refusal
 from tapegen.frontend.lower_call import bind, call_value, function_frame, inline_function
 from tapegen.frontend.lower_context import Context, NeedsStatic, PathEnds
+from tapegen.frontend.lower_expr import enter, put_name
 from tapegen.frontend.lower_finish import Finished, finish, resolved
 from tapegen.frontend.lower_flow import run_body
 from tapegen.frontend.lower_routine import Again, Recursion, Routines
@@ -262,8 +263,9 @@ class _Run:
         parsed = frame.parsed
         values = self._bound(parsed)
         try:
+            enter(cx, frame)
             for argument, value in values.items():
-                cx.state.vars[(frame, argument)] = adopt(cx, self._parameter(argument, value, ()))
+                put_name(cx, argument, adopt(cx, self._parameter(argument, value, ())))
             cx.calls.append((self.func, ()))
             result = export(cx, run_body(cx, frame.node.body))
             output, exprs = flat_result(cx, result)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import enum
 import functools
 import operator
 from collections.abc import Sequence
-from types import FunctionType, GetSetDescriptorType, MemberDescriptorType
+from types import GetSetDescriptorType, MemberDescriptorType
 from typing import Any
 
 import gast
@@ -14,9 +15,18 @@ import numpy as np
 from tapegen.errors import NotDifferentiable
 from tapegen.frontend import builtin_texts, ufunc_texts
 from tapegen.frontend.lower_call import call_value, has_method, method
-from tapegen.frontend.lower_capture import capture, captured_child, class_member, has_attribute, is_fixed, watch
+from tapegen.frontend.lower_capture import (
+    capture,
+    captured_child,
+    class_member,
+    has_attribute,
+    is_fixed,
+    is_method,
+    watch,
+)
 from tapegen.frontend.lower_choice import split
-from tapegen.frontend.lower_context import Bound, Captured, Choice, Context, Method, Ref, known_value
+from tapegen.frontend.lower_context import Bound, Captured, Choice, Context, Method, Ref, Super, known_value
+from tapegen.frontend.lower_derivative import bound_derivative
 from tapegen.frontend.lower_emit import emit_call
 from tapegen.frontend.lower_expr import evaluate, evaluates, spread
 from tapegen.frontend.lower_index import Place, load_place, store_place
@@ -43,10 +53,14 @@ def attribute(cx: Context, owner: Any, name: str, hint: str | None = None) -> An
     """`owner.name`."""
     if isinstance(owner, Choice):
         return split(cx, (owner,), lambda part: attribute(cx, part, name, hint), hint)
-    if isinstance(owner, StaticValue) and type_of(owner) is None:
+    if isinstance(owner, StaticValue) and (type_of(owner) is None or isinstance(owner.value, enum.Enum)):
         return _static_attribute(cx, owner.value, name)
     if isinstance(owner, Captured):
         return _captured_attribute(cx, owner, name)
+    if isinstance(owner, Super):
+        return _class_attribute(cx, owner.owner, owner.cls, name, owner.after)
+    if isinstance(owner, Bound):
+        return _method_attribute(cx, owner, name)
     if type_of(owner) is not None:
         return _number_attribute(cx, owner, name, hint)
     if run_list_of(cx, owner) is not None:
@@ -77,12 +91,13 @@ def _class_comes_first(cx: Context, cls: type, name: str) -> bool:
     return hasattr(kind, "__set__") and kind not in _PLAIN_DESCRIPTORS
 
 
-def _class_attribute(cx: Context, owner: Any, cls: type, name: str) -> Any:
+def _class_attribute(cx: Context, owner: Any, cls: type, name: str, after: type | None = None) -> Any:
     """An attribute that the class of an object holds: a method, a property, a constant."""
-    found = class_member(cx, cls, name)
+    found = class_member(cx, cls, name, after)
     if found is MISSING:
-        cx.raise_(AttributeError, f"'{cls.__name__}' object has no attribute '{name}'")
-    if isinstance(found, property) and isinstance(found.fget, FunctionType):
+        kind = cls.__name__ if after is None else "super"
+        cx.raise_(AttributeError, f"'{kind}' object has no attribute '{name}'")
+    if isinstance(found, property) and is_method(found.fget):
         return call_value(cx, StaticValue(found.fget), [owner], {})
     if isinstance(found, functools.cached_property):
         return call_value(cx, StaticValue(found.func), [owner], {})
@@ -90,13 +105,21 @@ def _class_attribute(cx: Context, owner: Any, cls: type, name: str) -> Any:
         return StaticValue(found.__func__)
     if isinstance(found, classmethod):
         return Bound(StaticValue(found.__func__), (StaticValue(cls),))
-    if isinstance(found, FunctionType) or hasattr(found, "py_func"):
+    if is_method(found) or found is object.__init__:
         return Bound(StaticValue(found), (owner,))
     if hasattr(type(found), "__get__") or (callable(found) and not isinstance(found, type)):
         raise cx.refusal(
             NotDifferentiable, f"'{cls.__name__}.{name}' is not a plain method.", "Write it as a function."
         )
     return capture(cx, found, lambda: getattr(cls, name), name, (id(cls), name))
+
+
+def _method_attribute(cx: Context, method: Bound, name: str) -> Any:
+    """An attribute of a method: `self.loss.grad` of a differentiable one."""
+    found = bound_derivative(method.func, method.args, name)
+    if found is None:
+        raise cx.refusal(NotDifferentiable, f"the attribute '{name}' of a method is not supported.", "Leave it out.")
+    return found
 
 
 def _captured_attribute(cx: Context, owner: Captured, name: str) -> Any:

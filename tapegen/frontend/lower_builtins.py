@@ -24,10 +24,11 @@ from tapegen.frontend.lower_context import (
     Ref,
     Series,
     SliceValue,
+    Super,
     known_value,
 )
 from tapegen.frontend.lower_emit import emit_call, fold
-from tapegen.frontend.lower_expr import binary, spread
+from tapegen.frontend.lower_expr import binary, look_up_name, spread
 from tapegen.frontend.lower_index import Place, load_place
 from tapegen.frontend.lower_iter import enumerated, range_series, reversed_, zipped
 from tapegen.frontend.lower_list import length
@@ -37,6 +38,7 @@ from tapegen.frontend.lower_text import text_of
 from tapegen.frontend.lower_values import as_bool, operand, static, struct_of, truth, type_of
 from tapegen.frontend.parse import MISSING
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, dict_of, list_of, tuple_of
+from tapegen.frontend.syntax import arguments_of
 from tapegen.ir import ops
 from tapegen.ir.nodes import Call, Const
 from tapegen.ir.types import BOOL, INT, STATIC, Array, Scalar, is_floating
@@ -434,6 +436,29 @@ def _print(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     given = tuple((name, Const(static(cx, value, f"'{name}' of print"))) for name, value in kwargs.items())
     cx.effect(Call(print, tuple(text_of(cx, arg) for arg in args), given, STATIC))
     return StaticValue(None)
+
+
+@handles(object.__init__)
+def _nothing(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    return StaticValue(None)
+
+
+@handles(super)
+def _super(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    """`super()` in a method: the class is in a cell of the function, the object is the first argument."""
+    if args:
+        after, owner = known_value(args[0]), args[1] if len(args) > 1 else None
+    else:
+        after = cx.frame.parsed.resolve("__class__")
+        first = next(arguments_of(cx.frame.node), None)
+        owner = None if first is None else look_up_name(cx, first.id)
+    content = struct_of(cx, owner)
+    cls = content.cls if content is not None else known_value(owner)
+    if not (isinstance(after, type) and isinstance(cls, type) and issubclass(cls, after)):
+        raise cx.refusal(
+            NotDifferentiable, "this 'super' is not that of a method.", "Call the method of the base class by name."
+        )
+    return Super(owner, cls, after)
 
 
 @handles(slice)

@@ -16,7 +16,7 @@ import numpy as np
 from tapegen.errors import CompileLimit, NotDifferentiable, SourceUnavailable, UnsupportedSyntax
 from tapegen.frontend import builtin_texts
 from tapegen.frontend.callables import is_elementwise, unwrap
-from tapegen.frontend.lower_capture import capture, special_method, watch
+from tapegen.frontend.lower_capture import capture, is_method, special_method, watch
 from tapegen.frontend.lower_choice import split
 from tapegen.frontend.lower_comp import ARRAY_MAKERS, consume, rows_as_arrays
 from tapegen.frontend.lower_context import (
@@ -34,7 +34,7 @@ from tapegen.frontend.lower_context import (
     known_value,
 )
 from tapegen.frontend.lower_derivative import Derivative, Pullback, derivative_call, marked_call, pullback_call
-from tapegen.frontend.lower_expr import elements, evaluate, evaluates
+from tapegen.frontend.lower_expr import elements, enter, evaluate, evaluates, put_name
 from tapegen.frontend.lower_flow import run_body
 from tapegen.frontend.lower_live import Liveness, liveness_of
 from tapegen.frontend.lower_numpy import call_library, is_library
@@ -45,7 +45,7 @@ from tapegen.frontend.lower_unknown import call_opaque
 from tapegen.frontend.lower_values import adopt, describe, expr_of, is_int, named, static, struct_of
 from tapegen.frontend.parse import parse_function
 from tapegen.frontend.structure import UNKNOWN, Itself, Leaf, StaticValue, Struct, abstract_of, dict_of, tuple_of
-from tapegen.frontend.syntax import bound_names
+from tapegen.frontend.syntax import bound_names, lent_names
 from tapegen.ir.nodes import Call, Tuple
 from tapegen.ir.protocols import mark_of
 from tapegen.ir.types import INT, Array
@@ -129,7 +129,7 @@ def call_value(cx: Context, func: Any, args: Sequence[Any], kwargs: Mapping[str,
     content = struct_of(cx, func)
     if content is not None and content.kind == "object":
         call = special_method(cx, content.cls, "__call__")
-        if isinstance(call, FunctionType):
+        if is_method(call):
             return call_value(cx, StaticValue(call), [func, *args], kwargs, hint)
     cx.raise_(TypeError, f"'{_class_name(cx, func)}' object is not callable")
 
@@ -291,11 +291,18 @@ def _bound_names(node: Any) -> frozenset[str]:
     return bound_names(node)
 
 
+@functools.cache
+def _lent_names(node: Any) -> frozenset[str]:
+    return lent_names(node)
+
+
 def function_frame(cx: Context, func: FunctionType) -> Frame:
     """The frame of a call of a plain Python function."""
     parsed = parse_function(func)
     cx.sources.setdefault(func)
-    return Frame(parsed.tree, parsed, parsed.locals, _liveness(parsed.tree), None, func.__name__)
+    tree = parsed.tree
+    boxed = parsed.locals & _lent_names(tree)
+    return Frame(tree, parsed, parsed.locals, _liveness(tree), None, func.__name__, boxed=boxed)
 
 
 def inline_function(cx: Context, func: FunctionType, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -377,7 +384,9 @@ def _inline_closure(cx: Context, closure: Closure, args: Sequence[Any], kwargs: 
     name = getattr(node, "name", "lambda_")
     parameters = _closure_parameters(node, closure.defaults)
     values = _bind(cx, name, parameters, lambda parameter: closure.defaults[parameter], args, kwargs)
-    frame = Frame(node, closure.frame.parsed, _bound_names(node), _liveness(node), closure.frame, name)
+    names = _bound_names(node)
+    boxed = names & _lent_names(node)
+    frame = Frame(node, closure.frame.parsed, names, _liveness(node), closure.frame, name, boxed=boxed)
     return _inline(cx, frame, node, values)
 
 
@@ -406,8 +415,9 @@ def _inline(cx: Context, frame: Frame, identity: Any, values: Mapping[str, Any])
     cx.fixed_origin |= builtin_texts.is_own(frame.parsed.file)  # what it does belongs to the user's statement
     cx.calls.append((identity, _signature_of(cx, values)))
     try:
+        enter(cx, frame)
         for name, value in values.items():
-            cx.state.vars[(frame, name)] = value if isinstance(value, StaticValue) else named(cx, frame, name, value)
+            put_name(cx, name, value if isinstance(value, StaticValue) else named(cx, frame, name, value))
         body = node.body if isinstance(node.body, list) else [gast.copy_location(gast.Return(node.body), node.body)]
         result = run_body(cx, body)
     finally:
@@ -490,7 +500,7 @@ def _construct(cx: Context, cls: type, args: list[Any], kwargs: dict[str, Any]) 
         )
     made = cx.new_cell(Struct("object", (), (), cls))
     init = special_method(cx, cls, "__init__")
-    if isinstance(init, FunctionType):
+    if is_method(init):
         call_value(cx, StaticValue(init), [made, *args], kwargs)
     elif args or kwargs:
         raise cx.refusal(NotDifferentiable, f"'{cls.__name__}' is not written in Python.", "Use a dataclass.")

@@ -15,6 +15,7 @@ from tapegen.frontend.lower_context import Captured, Context
 from tapegen.frontend.parse import MISSING
 from tapegen.frontend.structure import Leaf, StaticValue, Struct, children_of, leaf_type, snapshot, tuple_of
 from tapegen.ir.names import identifier
+from tapegen.ir.protocols import is_opaque
 from tapegen.ir.types import STATIC, Array, is_floating
 
 # ---- values of globals and closures --------------------------------------------------------------------------------
@@ -64,11 +65,14 @@ def watch(cx: Context, path: Any, getter: Callable[[], Any]) -> None:
         cx.guards[path] = (getter, snapshot(getter()))
 
 
-def class_member(cx: Context, cls: type, name: str) -> Any:
-    """What a class holds under a name, as it stands there; MISSING if nothing."""
+def class_member(cx: Context, cls: type, name: str, after: type | None = None) -> Any:
+    """What a class holds under a name, as it stands there; MISSING if nothing.
+
+    With `after`, as `super()` finds it: in the classes that follow that one in the order of inheritance.
+    """
     if cls.__flags__ & _CAN_CHANGE:
-        watch(cx, ("member", id(cls), name), lambda: _member(cls, name))
-    return _member(cls, name)
+        watch(cx, ("member", id(cls), name, after), lambda: _member(cls, name, after))
+    return _member(cls, name, after)
 
 
 def special_method(cx: Context, cls: type, name: str) -> Any:
@@ -76,8 +80,14 @@ def special_method(cx: Context, cls: type, name: str) -> Any:
     return None if class_member(cx, cls, name) is MISSING else getattr(cls, name)
 
 
-def _member(cls: type, name: str) -> Any:
-    return next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), MISSING)
+def _member(cls: type, name: str, after: type | None = None) -> Any:
+    bases = cls.__mro__[0 if after is None else cls.__mro__.index(after) + 1 :]
+    return next((vars(base)[name] for base in bases if name in vars(base)), MISSING)
+
+
+def is_method(found: Any) -> bool:
+    """Whether what a class holds is a function that an access binds to the object: plain, compiled, differentiable."""
+    return isinstance(found, FunctionType) or hasattr(found, "py_func") or is_opaque(found)
 
 
 def has_attribute(cx: Context, owner: Any, name: str, getter: Callable[[], Any], path: Any) -> bool:

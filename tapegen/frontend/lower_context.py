@@ -81,6 +81,15 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Super:
+    """`super()`: the object, its class, and the class after which attributes are looked for."""
+
+    owner: Any
+    cls: type
+    after: type
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Captured:
     """A container found through a global or closure variable; it is looked into only as far as it is used.
 
@@ -194,9 +203,16 @@ class State:
         return State(dict(self.vars), dict(self.cells))
 
 
+class Box:
+    """The class of the container of a variable that an inner function assigns (`nonlocal`); its attribute `value`."""
+
+
 @dataclass(eq=False, slots=True)
 class Frame:
-    """A function being read: its names, its text, its place in the call stack."""
+    """A function being read: its names, its text, its place in the call stack.
+
+    Variables that inner functions assign (`boxed`) are held in a container each, which paths join like any other.
+    """
 
     node: gast.FunctionDef | gast.Lambda
     parsed: Parsed
@@ -205,6 +221,7 @@ class Frame:
     parent: Frame | None = None  # the enclosing function of an inner one
     name: str = ""
     is_comprehension: bool = False
+    boxed: frozenset[str] = frozenset()
     loops: list[tuple[frozenset[str], frozenset[str]]] = field(default_factory=list)  # (live at head, live after)
 
 

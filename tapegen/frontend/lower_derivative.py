@@ -24,7 +24,7 @@ from tapegen.frontend.structure import UNKNOWN, Leaf, Slot, StaticValue, Struct,
 from tapegen.ir import build, rewrite
 from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import Const, Expr, Function, Return, Store, Var
-from tapegen.ir.protocols import Mark, Mode, Pipeline
+from tapegen.ir.protocols import Mark, Mode, Pipeline, is_opaque, mark_of
 from tapegen.ir.types import Array, ListOf, Scalar, is_floating
 
 
@@ -124,6 +124,17 @@ def marked_call(cx: Context, func: Any, mark: Mark, args: list[Any], kwargs: dic
     return derivative_call(cx, Derivative(mark, target, wrt, has_aux, mode), args, kwargs)
 
 
+def bound_derivative(func: Any, first: tuple[Any, ...], name: str) -> StaticValue | None:
+    """`obj.f.grad` where `obj.f` is a differentiable method; None if it is not, or has no derivative of that name."""
+    method: Any = func.value if isinstance(func, StaticValue) else None
+    mark = mark_of(getattr(method, name, None))
+    if mark is None or not is_opaque(method):
+        return None
+    options = method.options
+    target = Bound(StaticValue(method.python), first)
+    return StaticValue(Derivative(mark, target, options.wrt, options.has_aux, getattr(method, "mode", None)))
+
+
 def _jacobian_of(cx: Context, mark: Mark, target: Any, args: list[Any], kwargs: dict[str, Any]) -> Derivative:
     given = dict(zip(("wrt", "mode"), args, strict=False)) | kwargs
     mode = known_value(given.get("mode", StaticValue(None)))
@@ -149,6 +160,8 @@ def _static_wrt(cx: Context, value: Any) -> Any:
 def derivative_call(cx: Context, derivative: Derivative, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """`tg.grad(f)(*args)` and its kin."""
     kind, wrt = derivative.mark.kind, derivative.wrt
+    if kind == "jvp":
+        return _jvp(cx, derivative.mark, [derivative.func, *args], kwargs)
     several = not isinstance(wrt, int | str)
     places = [_place(cx, derivative.func, item, args) for item in (wrt if several else (wrt,))]
     program = _program(cx, derivative.mark.pipeline, derivative.func, args, kwargs, places)

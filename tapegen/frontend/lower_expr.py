@@ -17,6 +17,7 @@ from tapegen.frontend import builtin_texts
 from tapegen.frontend.lower_capture import capture, special_method, watch
 from tapegen.frontend.lower_choice import split
 from tapegen.frontend.lower_context import (
+    Box,
     Captured,
     Choice,
     Closure,
@@ -171,9 +172,20 @@ def _local(cx: Context, frame: Frame, name: str) -> Any:
                 head.observed.add(key)
         _raise_unbound(cx, frame, name, None)
     cx.observe(key, value)
+    box = value if name in frame.boxed else None
+    if box is not None:
+        content = struct_of(cx, box)
+        assert content is not None
+        value = content.get(name)
+        if value is ABSENT:
+            _raise_unbound(cx, frame, name, None)
     if isinstance(value, Maybe):
         _raise_unbound(cx, frame, name, value.bound)
-        value = cx.state.vars[key] = value.value
+        value = value.value
+        if box is not None:
+            cx.set_cell(box, Struct("object", (name,), (value,), Box))
+        else:
+            cx.state.vars[key] = value
     return poison_check(cx, value)
 
 
@@ -193,15 +205,39 @@ def _raise_unbound(cx: Context, frame: Frame, name: str, bound: Expr | None) -> 
 
 @evaluates(gast.NamedExpr)
 def _walrus(cx: Context, node: gast.NamedExpr, hint: str | None) -> Any:
-    name = node.target.id
-    frame = cx.frame
-    while frame.is_comprehension and name not in frame.locals and frame.parent is not None:
-        frame = frame.parent
     if cx.whole:
         raise NotWhole
-    value = named(cx, frame, name, evaluate(cx, node.value, hint=name))
-    cx.state.vars[(frame, name)] = value
+    return bind_name(cx, node.target.id, evaluate(cx, node.value, hint=node.target.id))
+
+
+def owner_of(cx: Context, name: str) -> Frame:
+    """The frame that a name assigned here belongs to: of the function around a comprehension, or of a `nonlocal`."""
+    frame = cx.frame
+    while name not in frame.locals and frame.parent is not None:
+        frame = frame.parent
+    return frame
+
+
+def bind_name(cx: Context, name: str, value: Any) -> Any:
+    """`name = value`; returns the value as the variable holds it."""
+    value = named(cx, owner_of(cx, name), name, value)
+    put_name(cx, name, value)
     return value
+
+
+def put_name(cx: Context, name: str, value: Any) -> None:
+    """`name = value` of a value that is as the variable will hold it."""
+    frame = owner_of(cx, name)
+    if name in frame.boxed:
+        cx.set_cell(cx.state.vars[(frame, name)], Struct("object", (name,), (value,), Box))
+    else:
+        cx.state.vars[(frame, name)] = value
+
+
+def enter(cx: Context, frame: Frame) -> None:
+    """Begin to read a function: room for the variables that inner functions will assign."""
+    for name in sorted(frame.boxed):
+        cx.state.vars[(frame, name)] = cx.new_cell(Struct("object", (name,), (ABSENT,), Box))
 
 
 # ---- operators -----------------------------------------------------------------------------------------------------

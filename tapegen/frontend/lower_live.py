@@ -32,7 +32,7 @@ class Liveness:
     assigned : dict
         Names that a loop may bind, in order of the text.
     captured : frozenset of str
-        Names that inner functions read: they count as live everywhere.
+        Names that inner functions read or assign: they count as live everywhere.
     loads : Counter
         How often each name is read in the text.
     """
@@ -73,6 +73,8 @@ class _Pass:
                 self.facts.loads[node.id] += 1
             elif isinstance(node, gast.FunctionDef | gast.Lambda):
                 captured |= reads(node.body if isinstance(node.body, list) else [node.body]) - bound_names(node)
+            elif isinstance(node, gast.Nonlocal):
+                captured.update(node.names)
         self.facts.captured = frozenset(captured)
 
     # ---- upwards -----------------------------------------------------------------------------------------------------

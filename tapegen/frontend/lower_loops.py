@@ -35,7 +35,7 @@ from tapegen.frontend.lower_context import (
     Series,
     State,
 )
-from tapegen.frontend.lower_expr import Given
+from tapegen.frontend.lower_expr import Given, owner_of
 from tapegen.frontend.lower_flow import FALL, End, Region, compound, dispatch, run
 from tapegen.frontend.lower_iter import iterable
 from tapegen.frontend.lower_join import branches
@@ -127,9 +127,7 @@ class _Loop:
                 return
             runs = first is True
         entry = cx.state
-        keys: list[Key | int] = [
-            (owner_of(cx, name), name) for name in cx.frame.live.assigned[id(self.stmt)] if name in self.head
-        ]
+        keys: list[Key | int] = [key for key in self._assigned() if key[1] in self.head]
         merge = Merge(cx, entry.copy(), entry, fresh=True)
         templates = {key: self._template(merge, key, [(_get(entry, key), entry)]) for key in keys}
         for _ in range(MOST_READINGS):
@@ -163,6 +161,11 @@ class _Loop:
             "the types of the variables of this loop do not settle.",
             "Give each variable the type before the loop that it has in the loop.",
         )
+
+    def _assigned(self) -> list[Key]:
+        """The variables that the loop may bind; those in containers of their own are merged as these are."""
+        owners = [(owner_of(self.cx, name), name) for name in self.cx.frame.live.assigned[id(self.stmt)]]
+        return [(frame, name) for frame, name in owners if name not in frame.boxed]
 
     # ---- reading the body --------------------------------------------------------------------------------------------
 
@@ -348,9 +351,8 @@ class _Loop:
 
     def _behind(self, entry: State, templates: dict[Key | int, Any], merge: Merge, runs: bool) -> State:
         state = merge.state.copy()
-        frame = self.cx.frame
-        for name in frame.live.assigned[id(self.stmt)]:
-            state.vars.pop((owner_of(self.cx, name), name), None)
+        for name in self._assigned():
+            state.vars.pop(name, None)
         for key, template in templates.items():
             if isinstance(key, int) or key[1] in self.after:
                 _set(state, key, self._certain(key, template) if runs else template)
@@ -468,14 +470,6 @@ def _set(state: State, key: Key | int, value: Any) -> None:
 
 def _length(series: Series) -> Expr:
     return Const(series.length) if isinstance(series.length, int) else series.length
-
-
-def owner_of(cx: Context, name: str) -> Any:
-    """The frame that a name assigned here belongs to: a walrus in a comprehension binds outside of it."""
-    frame = cx.frame
-    while frame.is_comprehension and name not in frame.locals and frame.parent is not None:
-        frame = frame.parent
-    return frame
 
 
 def guarded(cx: Context, loop: gast.For | gast.While, test: bool | Expr, body: list[gast.stmt]) -> gast.If:

@@ -18,6 +18,7 @@ import numpy as np
 from tapegen.frontend.lower_capture import expand
 from tapegen.frontend.lower_context import (
     FLAGS,
+    Box,
     Captured,
     Choice,
     Context,
@@ -286,7 +287,8 @@ class Merge:
         for k, key in enumerate(first.keys):
             pairs = [(content.children[k], state) for content, state in sides]
             same = not self.fresh and all(value is pairs[0][0] for value, _ in pairs)
-            children.append(pairs[0][0] if same else self.template(f"{first.cls.__name__.lower()}_{key}", pairs))
+            name = key if first.cls is Box else f"{first.cls.__name__.lower()}_{key}"
+            children.append(pairs[0][0] if same else self.template(name, pairs))
         return Struct(first.kind, first.keys, tuple(children), first.cls)
 
     # ---- what a path assigns -----------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from tapegen.frontend.lower_context import (
     RESULT,
     Builder,
     Captured,
+    Cell,
     Context,
     Frame,
     NeedsStatic,
@@ -34,6 +35,7 @@ from tapegen.frontend.lower_context import (
     known_value,
 )
 from tapegen.frontend.lower_derivative import restored
+from tapegen.frontend.lower_expr import enter, put_name
 from tapegen.frontend.lower_finish import finish, resolved
 from tapegen.frontend.lower_flow import run_body
 from tapegen.frontend.lower_values import adopt, const_expr, export, expr_of, flat_result
@@ -285,16 +287,16 @@ def _lower(cx: Context, form: _Form, frame: Frame, values: Mapping[str, Any]) ->
     cells = dict(state.cells)
     try:
         with cx.block(builder, state):
+            enter(cx, frame)
             for name, value in values.items():
-                cx.state.vars[(frame, name)] = adopt(cx, _parameter(cx, form, value, (name,), params))
-            result = export(cx, run_body(cx, _body_of(node)))
+                put_name(cx, name, adopt(cx, _parameter(cx, form, value, (name,), params)))
+            try:
+                result = export(cx, run_body(cx, _body_of(node)))
+            except PathEnds:
+                _refuse_changes(cx, frame, cells)
+                raise
             output, exprs = flat_result(cx, _generalised(result))
-            if any(cx.state.cells[key].content is not cell.content for key, cell in cells.items()):
-                raise cx.refusal(
-                    NotDifferentiable,
-                    f"'{frame.name}' calls itself and changes a list, dict or object of the function around it.",
-                    "Return what is new instead.",
-                )
+            _refuse_changes(cx, frame, cells)
             sources, results, shares = _results(cx, exprs, params)
             written = [params[k].place for k in before.written]
     except PathEnds:
@@ -321,6 +323,15 @@ def _lower(cx: Context, form: _Form, frame: Frame, values: Mapping[str, Any]) ->
         shares,
     )
     cx.routines.changed |= form.summary != before
+
+
+def _refuse_changes(cx: Context, frame: Frame, cells: Mapping[int, Cell]) -> None:
+    if any(cx.state.cells[key].content is not cell.content for key, cell in cells.items()):
+        raise cx.refusal(
+            NotDifferentiable,
+            f"'{frame.name}' calls itself and changes a variable, list, dict or object of the function around it.",
+            "Return what is new instead.",
+        )
 
 
 def _body_of(node: Any) -> list[Any]:

@@ -16,6 +16,7 @@ from tapegen.frontend import builtin_texts
 from tapegen.frontend.lower_capture import capture, class_member
 from tapegen.frontend.lower_compare import condition
 from tapegen.frontend.lower_context import (
+    Box,
     Builder,
     Captured,
     Context,
@@ -28,9 +29,20 @@ from tapegen.frontend.lower_context import (
     known_value,
 )
 from tapegen.frontend.lower_emit import emit_call
-from tapegen.frontend.lower_expr import BINARY, binary, elements, evaluate, make_closure, spread
+from tapegen.frontend.lower_expr import (
+    BINARY,
+    binary,
+    bind_name,
+    elements,
+    evaluate,
+    make_closure,
+    owner_of,
+    put_name,
+    spread,
+)
 from tapegen.frontend.lower_index import Place, load_place, place_of, store_place
 from tapegen.frontend.lower_list import append, item, length
+from tapegen.frontend.lower_merge import ABSENT
 from tapegen.frontend.lower_text import text_of
 from tapegen.frontend.lower_values import definite, describe, expr_of, named, not_, operand, struct_of, type_of
 from tapegen.frontend.parse import Parsed
@@ -62,18 +74,18 @@ def run_simple(cx: Context, stmt: gast.stmt) -> None:
             exception, message = _exception(cx, stmt.exc)
             cx.raise_(exception, *message)
         case gast.FunctionDef():
-            cx.state.vars[(cx.frame, stmt.name)] = make_closure(cx, stmt)
+            put_name(cx, stmt.name, make_closure(cx, stmt))
         case gast.Import() | gast.ImportFrom():
             for name, value in cx.frame.parsed.imported(stmt).items():
                 if isinstance(value, ModuleType):
                     cx.modules.setdefault(value.__name__, name)
                 parsed = cx.frame.parsed
                 getter = functools.partial(_imported, parsed, stmt, name)
-                cx.state.vars[(cx.frame, name)] = capture(cx, value, getter, name, ("import", id(stmt), name))
+                put_name(cx, name, capture(cx, value, getter, name, ("import", id(stmt), name)))
         case gast.Delete():
             for target in stmt.targets:
                 _delete(cx, target)
-        case gast.Pass():
+        case gast.Pass() | gast.Nonlocal():
             pass
         case _:
             kind = type(stmt).__name__
@@ -95,7 +107,7 @@ def assign_target(cx: Context, target: gast.AST, value: Any) -> None:
             expr = value.expr if isinstance(value, Leaf) else None
             if isinstance(expr, Var) and cx.titles.get(expr) == TEMPORARY and target.id != "_":
                 cx.titles[expr] = target.id
-            cx.state.vars[(cx.frame, target.id)] = named(cx, cx.frame, target.id, value)
+            bind_name(cx, target.id, value)
         case gast.Tuple() | gast.List():
             _unpack(cx, target.elts, value)
         case gast.Subscript():
@@ -122,7 +134,11 @@ def _delete(cx: Context, target: gast.AST) -> None:
         return
     assert isinstance(target, gast.Name)
     evaluate(cx, gast.copy_location(gast.Name(target.id, gast.Load(), None, None), target))  # raises if unbound
-    del cx.state.vars[(cx.frame, target.id)]
+    frame = owner_of(cx, target.id)
+    if target.id in frame.boxed:
+        cx.set_cell(cx.state.vars[(frame, target.id)], Struct("object", (target.id,), (ABSENT,), Box))
+    else:
+        del cx.state.vars[(frame, target.id)]
 
 
 def _set_attribute(cx: Context, owner: Any, name: str, value: Any) -> None:
@@ -244,7 +260,7 @@ def _augmented(cx: Context, stmt: gast.AugAssign) -> None:
         old = evaluate(cx, gast.copy_location(gast.Name(target.id, gast.Load(), None, None), target))
         new = _combine(cx, func, old, evaluate(cx, stmt.value), target.id)
         if new is not None:
-            cx.state.vars[(cx.frame, target.id)] = named(cx, cx.frame, target.id, new)
+            bind_name(cx, target.id, new)
     elif isinstance(target, gast.Attribute):
         owner = evaluate(cx, target.value)
         old = evaluate(cx, gast.copy_location(gast.Attribute(target.value, target.attr, gast.Load()), target))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
 import functools
 import operator
 from typing import Any, overload
@@ -73,7 +74,14 @@ def const_expr(constant: Any) -> Expr:
         return Const(constant.type)
     if isinstance(constant, tuple):
         return Tuple(tuple(map(const_expr, constant)))
-    return Const(constant)
+    return Const(plain_number(constant))
+
+
+def plain_number(constant: Any) -> Any:
+    """A member of an enumeration of numbers as its number; anything else as it is."""
+    if isinstance(constant, enum.Enum) and isinstance(constant, int | float):
+        return int(constant) if isinstance(constant, int) else float(constant)
+    return constant
 
 
 def definite(cx: Context, value: Any) -> Any:
@@ -142,7 +150,7 @@ def type_of(value: Any) -> Type | None:
     if isinstance(value, Leaf):
         return value.type
     if isinstance(value, StaticValue):
-        constant = value.value
+        constant = plain_number(value.value)
         if is_number(constant):
             return Const(constant).type
         if isinstance(constant, np.generic):

@@ -193,7 +193,7 @@ def _tree(func: FunctionType) -> _Tree:
         return entry[1]
     located = locate(func)
     nodes = nodes_of(located.node)
-    fence.check(located, nodes)
+    fence.check(located, nodes, code.co_freevars)
     text = _text(located)
     node = to_gast(nodes, located.class_name)
     if isinstance(node, gast.Lambda):

@@ -73,7 +73,7 @@ def to_gast(nodes: list[ast.AST], class_name: str | None) -> gast.AST:
 
 def _convert(node: ast.AST, done: dict[int, gast.AST], class_name: str | None) -> gast.AST:
     kind = type(node)
-    if kind is ast.Global or kind is ast.Nonlocal:  # the fence has seen that the function only reads these names
+    if kind is ast.Global:  # the fence has seen that the function only reads these names
         return ast.copy_location(gast.Pass(), node)
     values = dict(vars(node))  # fields and positions
     for name in node._fields:
@@ -104,6 +104,8 @@ def _convert(node: ast.AST, done: dict[int, gast.AST], class_name: str | None) -
 def _mangle_in(node: ast.AST, values: dict[str, Any], class_name: str) -> None:
     if isinstance(node, ast.alias) and node.asname is None and mangle(node.name, class_name) != node.name:
         values["asname"] = node.name
+    if isinstance(node, ast.Nonlocal):
+        values["names"] = [mangle(name, class_name) for name in node.names]
     field = _IDENTIFIERS.get(type(node))
     if field is not None and values[field] is not None:
         values[field] = mangle(values[field], class_name)
@@ -131,6 +133,7 @@ def bound_names(node: gast.FunctionDef | gast.Lambda) -> frozenset[str]:
     Targets of comprehensions belong to the comprehension, those of a walrus inside one to the function.
     """
     bound = {argument.id for argument in arguments_of(node)}
+    lent: set[str] = set()
     todo: list[tuple[Any, bool]] = [(node.body, False)]
     while todo:
         item, in_comprehension = todo.pop()
@@ -150,6 +153,8 @@ def bound_names(node: gast.FunctionDef | gast.Lambda) -> frozenset[str]:
             continue
         if kind is gast.NamedExpr:
             bound.add(item.target.id)
+        elif kind is gast.Nonlocal:
+            lent.update(item.names)
         elif kind is gast.Import or kind is gast.ImportFrom:
             bound.update(alias.asname or alias.name.partition(".")[0] for alias in item.names)
         elif kind in _COMPREHENSIONS:
@@ -158,4 +163,10 @@ def bound_names(node: gast.FunctionDef | gast.Lambda) -> frozenset[str]:
             value = getattr(item, name)
             if isinstance(value, list | gast.AST):
                 todo.append((value, in_comprehension))
-    return frozenset(bound)
+    return frozenset(bound - lent)
+
+
+def lent_names(node: gast.FunctionDef | gast.Lambda) -> frozenset[str]:
+    """The names that functions inside this one declare `nonlocal`: those of its own variables that others assign."""
+    inner = [item for item in gast.walk(node) if isinstance(item, gast.Nonlocal)]
+    return frozenset(name for item in inner for name in item.names)
