@@ -32,8 +32,10 @@ from tapegen.tape import (
     identity,
     recompute_grad,
 )
-from tapegen.tape.operation import operation_of
-from tapegen.tape.tensor import Traced, binary
+from tapegen.tape.derived import missing
+from tapegen.tape.operation import Operation
+from tapegen.tape.places import user_span
+from tapegen.tape.tensor import Traced
 
 Func = TypeVar("Func", bound=Callable[..., Any])
 Axis = int | Sequence[int] | None
@@ -287,18 +289,21 @@ def AdjustContrastv2(images: Any, contrast_factor: Any) -> Any:
 def _adjust_contrast(images: Any, contrast_factor: Any) -> Any:
     """Pictures of another contrast.  As in TensorFlow this operation has no gradient until one is registered."""
     inputs = (convert_to_tensor(images), convert_to_tensor(contrast_factor))
-    if "AdjustContrastv2" not in _REGISTERED:
-        return binary(operation_of(AdjustContrastv2), *inputs)
-    gradient = _REGISTERED["AdjustContrastv2"]
-    if gradient is None:
+    refused = missing(Operation(AdjustContrastv2, None), user_span())
+
+    def unregistered(op: Any, *upstream: Any) -> Any:
+        raise refused
+
+    given: Callable[..., Any] | None = _REGISTERED.get("AdjustContrastv2", unregistered)
+    if given is None:
         return stop_gradient(AdjustContrastv2(*map(stop_gradient, inputs)))
-    given = gradient
+    gradient = given
 
     @custom_gradient
     def adjusted(first: Any, second: Any) -> Any:
         result = AdjustContrastv2(stop_gradient(first), stop_gradient(second))
         op = SimpleNamespace(type="AdjustContrastv2", inputs=inputs, outputs=(result,))
-        return result, lambda *upstream: given(op, *upstream)
+        return result, lambda *upstream: gradient(op, *upstream)
 
     return adjusted(*inputs)
 

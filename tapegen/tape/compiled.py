@@ -18,44 +18,81 @@ from tapegen.tape.state import is_tracked
 from tapegen.tape.tensor import Tensor, Traced, fresh, known_as, operand
 
 
+class Applied:
+    """A differentiable function and the arguments that it is called with.
+
+    Parameters
+    ----------
+    wrt : tuple
+        The places and names of the arguments that tensors are followed in.
+    """
+
+    def __init__(
+        self, function: Differentiable, args: tuple[Any, ...], kwargs: dict[str, Any], wrt: tuple[Any, ...]
+    ) -> None:
+        self.function = function
+        self.wrt = wrt
+        self.bare = nest.mapped(args, _bare), nest.mapped(kwargs, _bare)
+        # later reads must find the values of this call
+        self.kept = nest.mapped(args, _held), nest.mapped(kwargs, _held)
+
+    @functools.cached_property
+    def forward(self) -> tuple[Any, Callable[..., Any]]:
+        """The value, and the pullback that was derived."""
+        args, kwargs = self.bare
+        found: tuple[Any, Callable[..., Any]] = self.function.with_options(wrt=self.wrt, has_aux=False).vjp(
+            *args, **kwargs
+        )
+        return found
+
+    def pull(self, *bars: Any) -> Sequence[Any]:
+        """Cotangents of all leaves of the followed arguments; None stands for no cotangent of a result."""
+        value, pullback = self.forward
+        outs = list(nest.leaves(value))
+        full = [_zeros(out) if bar is None else bar for bar, out in zip(bars, outs, strict=True)]
+        if any(isinstance(bar, Tensor) and is_tracked(bar._id) for bar in full) or self._varies():
+            found = _second_order(self.function, self.kept, self.wrt, nest.refilled(value, full))
+        else:
+            found = pullback(nest.refilled(value, [_like(_bare(b), o) for b, o in zip(full, outs, strict=True)]))
+        return list(nest.leaves(found))
+
+    def push(self, *dots: Any) -> Sequence[Any] | None:
+        """Tangents of the results; None where these, or the arguments, vary themselves."""
+        if any(map(_varies, dots)) or self._varies() or self.wrt_by_name:
+            return None
+        remaining = iter(dots)
+        args, kwargs = self.bare
+        tangents = tuple(
+            nest.mapped(item, lambda leaf: _tangent(leaf, next(remaining))) if place in self.wrt else None
+            for place, item in enumerate(args)
+        )
+        return list(nest.leaves(self.function.jvp(args, tangents, **kwargs)[1]))
+
+    @property
+    def wrt_by_name(self) -> bool:
+        """Whether tensors are followed in keywords."""
+        return any(isinstance(name, str) for name in self.wrt)
+
+    def _varies(self) -> bool:
+        return any(map(_varies, nest.leaves(self.kept)))
+
+
 def call(function: Differentiable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a differentiable function with tensors among its arguments."""
     given: dict[Any, Any] = {**dict(enumerate(args)), **kwargs}
     wrt = tuple(name for name, item in given.items() if any(map(_varies, nest.leaves(item))))
-    bare_args, bare_kwargs = nest.mapped(args, _bare), nest.mapped(kwargs, _bare)
+    applied = Applied(function, args, kwargs, wrt)
+    bare_args, bare_kwargs = applied.bare
     if not wrt:
         _refuse_writing(function, bare_args, bare_kwargs, given, is_followed=False)
         return nest.mapped(function(*bare_args, **bare_kwargs), _as_tensor)
     varied = function.with_options(wrt=wrt, has_aux=False)
     _refuse_writing(varied, bare_args, bare_kwargs, given, is_followed=True)
-    value, pullback = varied.vjp(*bare_args, **bare_kwargs)
+    value, _ = applied.forward
     followed = [leaf for name in wrt for leaf in nest.leaves(given[name])]
-    # later reads must find the values of this call
-    kept = nest.mapped(args, _held), nest.mapped(kwargs, _held)
-
-    def pull(*bars: Any) -> Sequence[Any]:
-        outs = list(nest.leaves(value))
-        full = [_zeros(out) if bar is None else bar for bar, out in zip(bars, outs, strict=True)]
-        if any(isinstance(bar, Tensor) and is_tracked(bar._id) for bar in full) or any(map(_varies, nest.leaves(kept))):
-            found = _second_order(function, kept, wrt, nest.refilled(value, full))
-        else:
-            found = pullback(nest.refilled(value, [_like(_bare(b), o) for b, o in zip(full, outs, strict=True)]))
-        return list(nest.leaves(found))
-
-    def push(*dots: Any) -> Sequence[Any] | None:
-        if any(map(_varies, dots)) or any(map(_varies, nest.leaves(kept))):
-            return None
-        remaining = iter(dots)
-        tangents = tuple(
-            nest.mapped(item, lambda leaf: _tangent(leaf, next(remaining))) if name in wrt else None
-            for name, item in enumerate(args)
-        )
-        return list(nest.leaves(function.jvp(bare_args, tangents, **bare_kwargs)[1]))
-
-    pushed = push if not set(wrt) & kwargs.keys() else None
     plain = [leaf for leaf in nest.leaves((args, kwargs)) if isinstance(leaf, np.ndarray)]
     values = [_apart(np.asarray(out)[()], plain) for out in nest.leaves(value)]
-    operation = Closure(function.python.__name__, pull, pushed)
+    operation = Closure(function.python.__name__, applied.pull, applied.push)
     return nest.refilled(value, recorded(operation, [operand(leaf) for leaf in followed], values))
 
 

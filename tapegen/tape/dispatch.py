@@ -12,8 +12,8 @@ import numpy as np
 from tapegen.errors import NotDifferentiable
 from tapegen.frontend.lower_numpy import SECOND_NAMES
 from tapegen.rules.surgery import stop_gradient
-from tapegen.tape import compiled, syntax
-from tapegen.tape.operation import Operation, operation_of
+from tapegen.tape import syntax
+from tapegen.tape.operation import Named, Operation, operation_of
 from tapegen.tape.places import user_span
 from tapegen.tape.state import STATE, cut, flat_ids, is_tracked
 from tapegen.tape.tensor import Traced, fresh, known_as, note
@@ -31,6 +31,9 @@ _WRITING = frozenset({np.put, np.putmask, np.place, np.copyto, np.fill_diagonal,
 """Functions that write into their first argument."""
 _DESCRIBING = frozenset({np.shape, np.ndim, np.size, np.isscalar, np.result_type, np.iscomplexobj, np.isrealobj})
 """Functions whose results are no arrays."""
+
+_HOW: dict[Any, tuple[str, ...]] = {np.einsum: ("optimize",)}
+"""Keywords that say how a result is computed, and not which."""
 
 
 def ufunc(func: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -127,7 +130,7 @@ def call(operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     bare = _bare(kwargs)
     tracked = bool(STATE.active) and any(map(is_tracked, flat_ids(ids)))
     if tracked and operation.kind == "expands":
-        return _expanded(operation, args, kwargs, values, bare)
+        return _expanded(operation, args, kwargs, values, bare, ids)
     out = operation.func(*values, **bare)
     if any(type(value) is np.ndarray for value, number in zip(values, ids, strict=True) if not number):
         out = _apart(out, values, ids)
@@ -138,9 +141,18 @@ def call(operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
                 cut(how, f"np.{operation.name}", number)
         return _wrapped(operation, out)
     if tracked and _holds_tracked(kwargs):
-        operation = Operation(operation.func, None)  # its rule does not know this keyword
+        operation = Named(operation, tuple(kwargs))
         values, ids = (*values, *bare.values()), (*ids, *(split((v,))[1][0] for v in kwargs.values()))
         bare = {}
+    return _recorded(operation, values, bare, ids, out)
+
+
+def _recorded(
+    operation: Operation, values: tuple[Any, ...], bare: dict[str, Any], ids: tuple[Any, ...], out: Any
+) -> Any:
+    """The results of a call as tensors, noted by those who follow its arguments."""
+    for name in _HOW.get(operation.func, ()):
+        bare = {key: value for key, value in bare.items() if key != name}
     if isinstance(out, tuple | list):
         made = [fresh(item) if isinstance(item, np.ndarray | np.generic) else item for item in out]
         note(operation, values, bare, ids, tuple(out), tuple(getattr(item, "_id", 0) for item in made))
@@ -178,13 +190,20 @@ def _apart(out: Any, values: tuple[Any, ...], ids: tuple[Any, ...]) -> Any:
 
 
 def _expanded(
-    operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any], values: tuple[Any, ...], bare: dict[str, Any]
+    operation: Operation,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    values: tuple[Any, ...],
+    bare: dict[str, Any],
+    ids: tuple[Any, ...],
 ) -> Any:
     """The function's own value, recorded as the formula of its rule."""
     assert operation.rule is not None and operation.rule.body is not None
     out = operation.func(*values, **bare)
-    body = operation.rule.body
-    formula = compiled.run_body(body, lambda a, k: compiled.run(body, a, k), args, kwargs)
+    try:
+        formula = operation.rule.body(*args, **kwargs)
+    except Exception:  # the function takes these arguments, its formula does not take tensors or lists like this
+        return _recorded(Named(operation, ()), values, bare, ids, out)
     return _with_numbers_of(out, formula)
 
 

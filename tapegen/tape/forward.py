@@ -170,7 +170,7 @@ class ForwardAccumulator:
         single = type(out) is not tuple
         if isinstance(operation, Closure):
             assert isinstance(record, WideRecord)
-            return self._through_closure(operation, ids, record)
+            return self._through_closure(operation, record)
         if record.plan is None:
             assert isinstance(record, WideRecord)
             raise record.no_rule()
@@ -241,9 +241,9 @@ class ForwardAccumulator:
             return np.zeros(np.shape(value), getattr(value, "dtype", None)) if np.ndim(value) else 0.0
         return self._bare(dot)
 
-    def _through_closure(self, operation: Closure, ids: tuple[Any, ...], record: WideRecord) -> tuple[Any, ...]:
+    def _through_closure(self, operation: Closure, record: WideRecord) -> tuple[Any, ...]:
         if operation.push is not None:
-            given = [self._bare(self._dots[n]) if n in self._dots else None for n in ids]
+            given = [self._bare(self._dots[n]) if n in self._dots else None for n in record.ids]
             pushed = operation.push(*given)
             if pushed is not None:
                 return tuple(pushed)

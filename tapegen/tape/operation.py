@@ -155,6 +155,17 @@ class Operation:
         return part
 
 
+class Named(Operation):
+    """A function whose last positional arguments are given by name, where its rule does not know these names."""
+
+    __slots__ = ("keywords",)
+
+    def __init__(self, operation: Operation, keywords: tuple[str, ...]) -> None:
+        super().__init__(operation.func, operation.rule)
+        self.kind = "missing"
+        self.keywords = keywords
+
+
 _OPERATIONS: dict[Any, Operation] = {}
 
 

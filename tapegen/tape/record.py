@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from tapegen.errors import MissingRule, Span
-from tapegen.rules.registry import refusal_of
 from tapegen.tape import compiled, dispatch
 from tapegen.tape.closure import Closure, closure
-from tapegen.tape.operation import FlatPlan, Operation, Plan, stand_in
+from tapegen.tape.derived import Call, Uncovered, missing
+from tapegen.tape.operation import FlatPlan, Named, Operation, Plan, stand_in
 from tapegen.tape.places import user_span
 from tapegen.tape.state import flat_ids, is_tracked
 from tapegen.tape.tensor import Tensor
@@ -288,16 +288,8 @@ class WideRecord(Record):
 
     def no_rule(self) -> MissingRule:
         """What is raised where a gradient would pass."""
-        refusal = refusal_of(self._operation.func)
-        if refusal is not None:
-            reason = f"gradient registry has no entry for: {self._operation.name} ({refusal.reason.rstrip('.')})"
-            return MissingRule(reason, refusal.advice, self.span)
-        return MissingRule(
-            f"gradient registry has no entry for: {self._operation.name}",
-            "Write it with functions that have a rule, register one (tg.partials, tg.linear, tg.pullback, tg.expands), "
-            "or declare that it has no derivative (tg.inactive).",
-            self.span,
-        )
+        form = "" if self._operation.kind == "missing" else " with a complex result"
+        return missing(self._operation, self.span, form)
 
 
 def made(
@@ -375,13 +367,11 @@ def made_wide(
         record.outs_like = tuple(_shape_of(item) for item in out)
         return record
     outs = out if type(out) is tuple else (out,)
-    is_complex = any(getattr(item, "dtype", _REAL).kind == "c" for item in outs)
-    if operation.kind == "missing" or is_complex or not _takes(operation, kwargs):
+    if any(getattr(item, "dtype", _REAL).kind == "c" for item in outs):
         record.span = user_span()
-        if operation.kind != "missing":
-            how, which = ("with a", "complex result") if is_complex else ("with the keywords", ", ".join(kwargs))
-            record._operation = _Refused(operation, how, which)
         return record
+    if operation.kind == "missing" or not _takes(operation, kwargs):
+        return _uncovered(operation, args, kwargs, ids, out, out_ids, tracked)
     derivable = operation.derivable()
     followed: list[tuple[str, int, tuple[int, ...], int, Any]] = []
     for position, (value, number) in enumerate(zip(args, ids, strict=True)):
@@ -392,11 +382,8 @@ def made_wide(
             path = (position - len(operation.names),) if name == operation.variadic else ()
             followed.append((name, position, path, number, value))
     wanted = tuple(name for name in derivable if any(name == item[0] for item in followed))
-    other = next((item[0] for item in followed if item[0] not in wanted), None)
-    if other is not None:
-        record.span = user_span()
-        record._operation = _Refused(operation, "with respect to", other)
-        return record
+    if any(item[0] not in wanted for item in followed):
+        return _uncovered(operation, args, kwargs, ids, out, out_ids, tracked)
     plan = record.plan = operation.plan(wanted)
     record._inputs = tuple(
         (wanted.index(name), position, path, number, _shape_of(like)) for name, position, path, number, like in followed
@@ -425,18 +412,26 @@ def _within(
             yield (*path, k), n, v
 
 
-class _Refused(Operation):
-    """A call with a tracked argument, or with a keyword, that its rule does not know."""
-
-    __slots__ = ("how",)
-
-    def __init__(self, operation: Operation, how: str, which: str) -> None:
-        super().__init__(operation.func, None)
-        self.how = f"{how} '{which}'"
-
-    @property
-    def name(self) -> str:
-        return f"{super().name} {self.how}"
+def _uncovered(
+    operation: Operation,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    ids: tuple[Any, ...],
+    out: Any,
+    out_ids: tuple[int, ...],
+    tracked: set[int],
+) -> WideRecord | None:
+    """The record of a call that the rule does not cover."""
+    call = Call(operation.func)
+    keywords = operation.keywords if isinstance(operation, Named) else ()
+    names = [*[""] * (len(args) - len(keywords)), *keywords]
+    for name, value, number in zip(names, args, ids, strict=True):
+        call.argument(name, value, number)
+    for name, value in kwargs.items():
+        call.argument(name, value, 0)
+    outs = out if type(out) is tuple else (out,)
+    closed = Uncovered(operation, call, tracked)
+    return made_wide(closed, tuple(call.values), {}, tuple(call.ids), outs, out_ids, tracked)
 
 
 def _shape_of(value: Any) -> Any:

@@ -16,6 +16,7 @@ from tapegen.frontend.generated import function_from_text
 from tapegen.inspection import Inspection
 from tapegen.tape import nest
 from tapegen.tape.closure import Closure
+from tapegen.tape.derived import Call, Uncovered, written
 from tapegen.tape.operation import is_stand_in
 from tapegen.tape.record import Record
 from tapegen.tape.syntax import ASTYPE, GETITEM
@@ -166,6 +167,9 @@ class _Writer:
     def write(self, record: Record) -> None:
         """One call."""
         operation = record.operation
+        if isinstance(operation, Uncovered):
+            self._assign(record, self._form(operation.call))
+            return
         if isinstance(operation, Closure):
             raise NotDifferentiable(
                 f"'{operation.name}' has a gradient of its own, which has no text.",
@@ -174,13 +178,22 @@ class _Writer:
         if operation.kind == "missing":
             raise record.no_rule()  # type: ignore[attr-defined]
         args = [self._operand(value, number) for value, number in zip(record.args, record.ids, strict=True)]
+        self._assign(record, self._call(record, operation.func, args))
+
+    def _assign(self, record: Record, text: str) -> None:
         targets = []
         for number in record.out_ids:
             name = self._fresh("t") if number else "_"
             targets.append(name)
             if number:
                 self.names[number] = name
-        self.lines.append(f"{', '.join(targets)} = {self._call(record, operation.func, args)}")
+        self.lines.append(f"{', '.join(targets)} = {text}")
+
+    def _form(self, call: Call) -> str:
+        """A call that no rule covers."""
+        operands = [self._operand(*pair) for pair in zip(call.values, call.ids, strict=True)]
+        names = [self._function(item) for item in call.objects]
+        return written(call.pieces, operands, names)
 
     def _call(self, record: Record, func: Callable[..., Any], args: list[str]) -> str:
         if record.operation is GETITEM:

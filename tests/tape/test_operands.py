@@ -210,7 +210,7 @@ def test_complex_numbers_are_refused() -> None:
     x = tg.Variable([1.0, 2.0])
     with tg.GradientTape() as tape:
         y = np.abs(x * 1j)
-    with pytest.raises(tg.MissingRule, match="multiply with a 'complex result'"):
+    with pytest.raises(tg.MissingRule, match="multiply with a complex result"):
         tape.gradient(y, x)
     with tg.GradientTape() as tape:
         y = np.abs(np.fft.fft(x))

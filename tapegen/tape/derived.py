@@ -1,0 +1,146 @@
+"""Calls that the rule of a function does not cover: what the compiler derives where a gradient needs them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+
+from tapegen.api import Differentiable, Options
+from tapegen.errors import MissingRule, Span, TapegenError
+from tapegen.frontend.generated import function_from_text
+from tapegen.rules.registry import refusal_of
+from tapegen.tape import compiled
+from tapegen.tape.closure import Closure
+from tapegen.tape.operation import Operation
+from tapegen.tape.places import user_span
+from tapegen.tape.tensor import known_as
+
+
+class Uncovered(Closure):
+    """A call for which no rule says everything: a keyword, a method of a ufunc, a list that a rule does not know.
+
+    Attributes
+    ----------
+    covered : Operation
+        The function.
+    call : Call
+        How it was called.
+    """
+
+    __slots__ = ("__dict__", "call", "covered", "span")
+
+    def __init__(self, operation: Operation, call: Call, tracked: set[int]) -> None:
+        super().__init__(operation.name, self._pulled, self._pushed)
+        self.covered = operation
+        self.call = call
+        self._wrt = tuple(k for k, number in enumerate(call.ids) if number in tracked)
+        self.span = user_span()
+
+    @cached_property
+    def _applied(self) -> compiled.Applied:
+        call = self.call
+        pairs = zip(call.values, call.ids, strict=True)
+        operands = tuple(known_as(value, number) if number else value for value, number in pairs)
+        function = _function(tuple(call.pieces), tuple(call.objects), len(operands))
+        return compiled.Applied(function, operands, {}, self._wrt)
+
+    def _pulled(self, *bars: Any) -> Sequence[Any]:
+        try:
+            found = iter(self._applied.pull(*bars))
+        except TapegenError as error:
+            raise self._refusal(error) from error
+        return [next(found) if k in self._wrt else None for k in range(len(self.call.values))]
+
+    def _pushed(self, *dots: Any) -> Sequence[Any] | None:
+        try:
+            return self._applied.push(*(dots[k] for k in self._wrt))
+        except TapegenError as error:
+            raise self._refusal(error) from error
+
+    def _refusal(self, error: TapegenError) -> MissingRule:
+        if self.covered.rule is None:
+            return missing(self.covered, self.span)
+        reason = f"gradient registry has no entry for: {self.name} in this form ({error.reason.rstrip('.')})"
+        return MissingRule(reason, error.advice, self.span)
+
+
+def missing(operation: Operation, span: Span | None, form: str = "") -> MissingRule:
+    """What is raised where a gradient would pass through a function without a rule."""
+    refusal = refusal_of(operation.func)
+    if refusal is not None:
+        reason = f"gradient registry has no entry for: {operation.name} ({refusal.reason.rstrip('.')})"
+        return MissingRule(reason, refusal.advice, span)
+    return MissingRule(
+        f"gradient registry has no entry for: {operation.name}{form}",
+        "Write it with functions that have a rule, register one (tg.partials, tg.linear, tg.pullback, tg.expands), "
+        "or declare that it has no derivative (tg.inactive).",
+        span,
+    )
+
+
+class Call:
+    """A call as text.
+
+    Attributes
+    ----------
+    values, ids : list
+        The arrays and floats among the arguments, and the numbers of those that are tensors.
+    objects : list
+        The functions and types that the text names.
+    pieces : list
+        The text; `k` stands for the operand k, and `~k` for the object k.
+    """
+
+    def __init__(self, func: Callable[..., Any]) -> None:
+        self.values: list[Any] = []
+        self.ids: list[int] = []
+        self.objects: list[Any] = []
+        self.pieces: list[str | int] = []
+        owner = getattr(func, "__self__", None)
+        if isinstance(owner, np.ufunc):
+            self._add(owner, 0)
+            self.pieces.append(f".{func.__name__}(")
+        else:
+            self._add(func, 0)
+            self.pieces.append("(")
+
+    def argument(self, name: str, value: Any, number: Any) -> None:
+        """One more argument; a name makes it a keyword."""
+        separator = "" if str(self.pieces[-1]).endswith("(") else ", "
+        self.pieces.append(f"{separator}{name}=" if name else separator)
+        self._add(value, number)
+
+    def _add(self, value: Any, number: Any) -> None:
+        if isinstance(value, list | tuple):
+            numbers = number if type(number) is tuple else (0,) * len(value)
+            self.pieces.append("[" if isinstance(value, list) else "(")
+            for k, pair in enumerate(zip(value, numbers, strict=True)):
+                self.pieces.append(", " if k else "")
+                self._add(*pair)
+            self.pieces.append("]" if isinstance(value, list) else ",)" if len(value) == 1 else ")")
+        elif number or isinstance(value, float | complex | np.ndarray | np.floating):
+            self.pieces.append(len(self.values))
+            self.values.append(value.copy() if isinstance(value, np.ndarray) and not number else value)
+            self.ids.append(number)
+        elif value is None or isinstance(value, bool | int | str | np.bool_ | np.integer):
+            self.pieces.append(repr(value.item() if isinstance(value, np.generic) else value))
+        else:
+            self.pieces.append(~len(self.objects))
+            self.objects.append(value)
+
+
+def written(pieces: Sequence[str | int], operands: Sequence[str], objects: Sequence[str]) -> str:
+    """A call with names for its operands and objects."""
+    parts = [p if isinstance(p, str) else operands[p] if p >= 0 else objects[~p] for p in pieces]
+    return f"{''.join(parts)})"
+
+
+@lru_cache(maxsize=1024)
+def _function(pieces: tuple[str | int, ...], objects: tuple[Any, ...], count: int) -> Differentiable:
+    parameters = [f"x_{k}" for k in range(count)]
+    names = {f"object_{k}": item for k, item in enumerate(objects)}
+    text = f"def call({', '.join(parameters)}):\n    return {written(pieces, parameters, list(names))}\n"
+    return Differentiable(function_from_text(text, names), Options(backend="python"))
