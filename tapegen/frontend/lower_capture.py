@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from tapegen.errors import NotDifferentiable
 from tapegen.frontend.lower_context import Captured, Context
 from tapegen.frontend.parse import MISSING
 from tapegen.frontend.structure import Leaf, StaticValue, Struct, children_of, leaf_type, snapshot, tuple_of
 from tapegen.ir.names import identifier
-from tapegen.ir.protocols import is_opaque
+from tapegen.ir.protocols import is_opaque, recorder_of
 from tapegen.ir.types import STATIC, Array, is_floating
 
 # ---- values of globals and closures --------------------------------------------------------------------------------
@@ -47,6 +48,12 @@ def capture(cx: Context, value: Any, getter: Callable[[], Any], name: str, path:
     inside : bool
         Whether it is a part of an object: its floats then are arguments of the program; others are guarded constants.
     """
+    if recorder_of((value,), {}) is not None:
+        raise cx.refusal(
+            NotDifferentiable,
+            f"'{name}' is a tensor from outside of the function, and only arguments are recorded.",
+            "Pass it as an argument; if no gradient shall reach it, pass its .numpy().",
+        )
     type_ = leaf_type(value, name)
     if isinstance(type_, Array) or (inside and type_ is not None and is_floating(type_)):
         if path not in cx.hidden:

@@ -19,7 +19,7 @@ import numpy as np
 
 from tapegen.errors import BadArgument
 from tapegen.ir.nodes import Expr, Var
-from tapegen.ir.protocols import is_opaque
+from tapegen.ir.protocols import is_opaque, recorder_of
 from tapegen.ir.types import Array, Scalar, Type
 
 # ---- values --------------------------------------------------------------------------------------------------------
@@ -271,6 +271,11 @@ def _abstract(value: Any, name: str, around: tuple[int, ...]) -> Abstract:
         return Leaf(Var(name, type_), sample=sample)
     if type(value).__module__.partition(".")[0] == "pandas":
         raise BadArgument(f"'{name}' is a pandas {type(value).__name__}.", f"Pass its values: {name}.to_numpy().")
+    if recorder_of((value,), {}) is not None:
+        raise BadArgument(
+            f"'{name}' is a tensor, as a default or in an object; only those among the arguments are recorded.",
+            "Pass it as an argument of its own, or in a list, a tuple or a dict.",
+        )
     if isinstance(value, memoryview | bytearray):
         raise BadArgument(f"'{name}' is a {type(value).__name__}.", f"Pass an array: np.asarray({name}).")
     struct = children_of(value)

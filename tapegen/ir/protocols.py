@@ -83,16 +83,16 @@ def is_opaque(value: object) -> bool:
 Recorder = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
 """Calls a function with arguments that are recorded, and records the call as a whole."""
 
+_CONTAINERS = (tuple, list, dict)
+
 
 def recorder_of(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Recorder | None:
     """What the first recorded value among arguments carries as `__tapegen_call__`; structures are looked through."""
     for value in (*args, *kwargs.values()) if kwargs else args:
         kind = type(value)
         found = getattr(kind, "__tapegen_call__", None)
-        if found is None and (kind is list or kind is tuple):
-            found = recorder_of(tuple(value), {})
-        elif found is None and kind is dict:
-            found = recorder_of((), value)
+        if found is None and issubclass(kind, _CONTAINERS):
+            found = recorder_of((), value) if issubclass(kind, dict) else recorder_of(tuple(value), {})
         if found is not None:
             return found
     return None

@@ -25,9 +25,20 @@ class Module:
     def variables(self) -> tuple[Variable, ...]:
         """All variables, each once, in the order of the attributes."""
         found: dict[int, Variable] = {}
-        for variable in _variables(vars(self), set()):
-            found.setdefault(id(variable), variable)
+        for item in _held(vars(self), {id(self)}):
+            if isinstance(item, Variable):
+                found.setdefault(id(item), item)
         return tuple(found.values())
+
+    @property
+    def non_trainable_variables(self) -> tuple[Variable, ...]:
+        """The variables that are not trainable."""
+        return tuple(variable for variable in self.variables if not variable.trainable)
+
+    @property
+    def submodules(self) -> tuple[Module, ...]:
+        """The modules within this one, each once, in the order of the attributes."""
+        return tuple(item for item in _held(vars(self), {id(self)}) if isinstance(item, Module))
 
     @property
     def trainable_variables(self) -> tuple[Variable, ...]:
@@ -35,16 +46,15 @@ class Module:
         return tuple(variable for variable in self.variables if variable.trainable)
 
 
-def _variables(value: Any, seen: set[int]) -> Iterator[Variable]:
+def _held(value: Any, seen: set[int]) -> Iterator[Module | Variable]:
+    """Modules and variables in a structure and in one another, in the order in which they stand."""
     if isinstance(value, Variable):
         yield value
     elif id(value) not in seen:
         seen.add(id(value))
         if isinstance(value, Module):
-            yield from _variables(vars(value), seen)
-        elif isinstance(value, dict):
-            for item in value.values():
-                yield from _variables(item, seen)
-        elif isinstance(value, list | tuple):
-            for item in value:
-                yield from _variables(item, seen)
+            yield value
+            yield from _held(vars(value), seen)
+        elif isinstance(value, dict | list | tuple):
+            for item in value.values() if isinstance(value, dict) else value:
+                yield from _held(item, seen)

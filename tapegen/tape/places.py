@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from types import FrameType
 
 import numpy as np
+import scipy
 
 from tapegen.errors import Span
 
-_OURS = str(Path(__file__).parent.parent)
-_NUMPY = str(Path(np.__file__).parent)
+_OURS = (str(Path(__file__).parent.parent), str(Path(np.__file__).parent), "<__array_function__")
+_SCIPY = str(Path(scipy.__file__).parent)
 
 
 def user_line() -> str:
@@ -20,11 +22,23 @@ def user_line() -> str:
 
 
 def user_span() -> Span | None:
-    """The line of the innermost frame that belongs neither to this package nor to NumPy."""
-    frame = sys._getframe(1)
-    while frame is not None:
-        file = frame.f_code.co_filename
-        if not file.startswith((_OURS, _NUMPY, "<__array_function__")):
-            return Span.of_line(file, frame.f_lineno)
-        frame = frame.f_back  # type: ignore[assignment]
-    return None
+    """The line of the innermost frame that belongs neither to this package nor to NumPy or scipy."""
+    frame = _outside(*_OURS, _SCIPY)
+    return None if frame is None else Span.of_line(frame.f_code.co_filename, frame.f_lineno)
+
+
+def scipy_function() -> str:
+    """The function of scipy that is being run; empty if there is none."""
+    frame: FrameType | None = _outside(*_OURS)
+    found = ""
+    while frame is not None and frame.f_code.co_filename.startswith(_SCIPY):
+        found = frame.f_code.co_name
+        frame = frame.f_back
+    return found
+
+
+def _outside(*places: str) -> FrameType | None:
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(places):
+        frame = frame.f_back
+    return frame

@@ -49,23 +49,24 @@ def is_basic(index: Any) -> bool:
 def getitem(x: Traced, index: Any) -> Tensor:
     """`x[index]`."""
     value, number = x._operand()
-    index = _bare_index(index)
+    index = bare_index(index)
     out = fresh(value[index])
     if STATE.active:
         note(GETITEM, (value, index), {}, (number, 0), out._value, (out._id,))
     return out
 
 
-def _bare_index(index: Any) -> Any:
+def bare_index(index: Any) -> Any:
+    """An index with values in the place of tensors."""
     if isinstance(index, Traced):
         value = index._operand()[0]
         return value if value.ndim or value.dtype == bool else int(value)
     if isinstance(index, tuple):
-        return tuple(map(_bare_index, index))
+        return tuple(map(bare_index, index))
     if isinstance(index, slice):
-        return slice(_bare_index(index.start), _bare_index(index.stop), _bare_index(index.step))
+        return slice(bare_index(index.start), bare_index(index.stop), bare_index(index.step))
     if isinstance(index, list):
-        return np.asarray([_bare_index(item) for item in index]) if index else index
+        return np.asarray([bare_index(item) for item in index]) if index else index
     return index
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from tapegen.errors import NotDifferentiable
 from tapegen.tape.methods import ArrayMethods
 from tapegen.tape.operation import Operation, operation_of
-from tapegen.tape.places import user_span
+from tapegen.tape.places import scipy_function, user_span
 from tapegen.tape.state import STATE, cut, flat_ids, fresh_id, is_tracked
 
 _new = object.__new__
@@ -88,11 +88,18 @@ class Traced(ArrayMethods):
         """The value for code that does not record."""
         value, number = self._operand()
         if is_tracked(number):
+            function = scipy_function()
+            converted = f"'{function}' of scipy converts" if function else "this converts"
+            way = (
+                "call it in a function decorated with @tg.differentiable, which is recorded as one operation"
+                if function
+                else "write it with NumPy functions of tensors (np.stack for arrays of tensors, x = np.where(...) or "
+                "np.concatenate for assignments to elements)"
+            )
             raise NotDifferentiable(
-                f"a tensor that is being recorded is converted to {form}, which leaves the tape: the gradient would "
+                f"{converted} a tensor that is being recorded to {form}, which leaves the tape: the gradient would "
                 "lack what follows.",
-                "Use .numpy() if no gradient shall pass here; else write it with NumPy functions of tensors "
-                "(np.stack for arrays of tensors, x = np.where(...) or np.concatenate for assignments to elements).",
+                f"Use .numpy() if no gradient shall pass here; else {way}.",
                 user_span(),
             )
         return value

@@ -10,7 +10,7 @@ from tapegen.errors import BadArgument
 from tapegen.tape import nest
 from tapegen.tape.operation import operation_of
 from tapegen.tape.state import STATE, cut, fresh_id
-from tapegen.tape.syntax import astype
+from tapegen.tape.syntax import astype, bare_index
 from tapegen.tape.tensor import Tensor, Traced, fresh, holds_traced, unary, weak
 
 
@@ -32,10 +32,11 @@ class Variable(Traced):
     __slots__ = ("_name", "_trainable")
 
     def __init__(self, initial_value: Any, trainable: bool = True, name: str | None = None, dtype: Any = None) -> None:
-        self._value = _array(initial_value, dtype)
+        self._value = np.array(_plain(initial_value), dtype)
         self._id = fresh_id()
         self._trainable = bool(trainable)
         self._name = "Variable" if name is None else name
+        self._has_taken(initial_value)
 
     @property
     def name(self) -> str:
@@ -77,14 +78,12 @@ class Variable(Traced):
 
     def assign(self, value: Any) -> Variable:
         """Replace the value; no derivative passes."""
-        if isinstance(value, Traced):
-            return self._changed(value, value._operand()[0])
-        return self._changed(value, np.array(value))
+        new = _plain(value)
+        return self._changed(value, new if isinstance(value, Traced) else np.array(new))
 
     def _changed(self, given: Any, new: Any) -> Variable:
         """Take a value that nobody else writes into; what was read before keeps the old one."""
-        if isinstance(given, Traced) and STATE.active:
-            cut("assigned", self.name, given._id)
+        self._has_taken(given)
         if new.shape != self.shape:
             raise BadArgument(
                 f"a value of shape {new.shape} cannot be assigned to the variable '{self.name}' of shape {self.shape}.",
@@ -98,6 +97,13 @@ class Variable(Traced):
         self._value = new.astype(self.dtype, copy=False)
         return self
 
+    def _has_taken(self, given: Any) -> None:
+        """Tell tapes where derivatives of what was given end."""
+        if STATE.active:
+            for item in nest.leaves(given):
+                if isinstance(item, Traced):
+                    cut("assigned", self.name, item._id)
+
     def assign_add(self, delta: Any) -> Variable:
         """Replace the value `v` by `v + delta`."""
         return self._changed(delta, self._value + _plain(delta))
@@ -106,30 +112,78 @@ class Variable(Traced):
         """Replace the value `v` by `v - delta`."""
         return self._changed(delta, self._value - _plain(delta))
 
+    def __getitem__(self, index: Any) -> Part:
+        read = super().__getitem__(index)
+        part = Part.__new__(Part)
+        part._value, part._id, part._variable, part._index = read._value, read._id, self, index
+        return part
+
     def __setitem__(self, index: Any, value: Any) -> None:
-        new = self._value.copy()
-        new[_plain_index(index)] = _plain(value)
-        self._changed(value, new)
+        self._set(index, value, _plain(value))
+
+    def _set(self, index: Any, given: Any, new: Any) -> Variable:
+        """Replace some elements."""
+        array = self._value.copy()
+        place = bare_index(index)
+        new = np.asarray(new)
+        if not np.can_cast(new.dtype, self.dtype, "same_kind") or not _spreads(new.shape, array[place].shape):
+            raise BadArgument(
+                f"a value of shape {new.shape} and type {new.dtype} cannot be assigned to elements of the variable "
+                f"'{self.name}' of shape {array[place].shape} and type {self.dtype}.",
+                "Give as many numbers as are replaced, or one.",
+            )
+        array[place] = new
+        return self._changed(given, array)
+
+
+class Part(Tensor):
+    """Elements of a variable as they were when they were read; they can be assigned to in the variable."""
+
+    __slots__ = ("_index", "_variable")
+    _variable: Variable
+    _index: Any
+
+    def assign(self, value: Any) -> Variable:
+        """Replace these elements of the variable."""
+        return self._variable._set(self._index, value, _plain(value))
+
+    def assign_add(self, delta: Any) -> Variable:
+        """Add to these elements of the variable."""
+        return self._variable._set(self._index, delta, self._now() + _plain(delta))
+
+    def assign_sub(self, delta: Any) -> Variable:
+        """Subtract from these elements of the variable."""
+        return self._variable._set(self._index, delta, self._now() - _plain(delta))
+
+    def _now(self) -> Any:
+        return self._variable._value[bare_index(self._index)]
+
+
+def _spreads(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+    """Whether an array of one shape can be assigned to one of the other."""
+    while len(shape) > len(to) and shape[0] == 1:
+        shape = shape[1:]
+    return len(shape) <= len(to) and all(n in (1, m) for n, m in zip(shape[::-1], to[::-1], strict=False))
 
 
 def _plain(value: Any) -> Any:
-    return value._operand()[0] if isinstance(value, Traced) else value
+    return convert_to_tensor(value)._value if _is_traced(value) else value
 
 
-def _plain_index(index: Any) -> Any:
-    return tuple(map(_plain, index)) if isinstance(index, tuple) else _plain(index)
-
-
-def _array(value: Any, dtype: Any) -> Any:
-    return np.array(_plain(value), dtype)
+def _is_traced(value: Any) -> bool:
+    return isinstance(value, Traced) or (isinstance(value, list | tuple) and holds_traced(value))
 
 
 def constant(value: Any, dtype: Any = None, shape: tuple[int, ...] | None = None, name: str | None = None) -> Tensor:
-    """A tensor of the given numbers (copied); with `shape`, of one number repeated or of numbers rearranged."""
-    array = _array(value, dtype)
+    """A tensor of the given numbers (copied); with `shape`, of one number repeated or of numbers rearranged.
+
+    Of tensors, and of lists of them, it is `convert_to_tensor`: derivatives pass.
+    """
+    tensor: Any = convert_to_tensor(value, dtype) if _is_traced(value) else fresh(np.array(value, dtype))
     if shape is not None:
-        array = np.full(shape, array) if array.size == 1 else array.reshape(shape)
-    return fresh(array)
+        tensor = np.broadcast_to(tensor, shape) if tensor.size == 1 else np.reshape(tensor, shape)
+    assert isinstance(tensor, Tensor)
+    return tensor
 
 
 def convert_to_tensor(value: Any, dtype: Any = None, name: str | None = None) -> Tensor:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+import scipy.linalg
 
 import tapegen as tg
 
@@ -131,3 +132,72 @@ def test_compiled() -> None:
     with tg.GradientTape() as tape:
         y = function(x, 0.5)
     np.testing.assert_allclose(tape.gradient(y, x).numpy(), x.numpy())
+
+
+VARIABLE = tg.Variable([1.0, 2.0])
+
+
+class Held:
+    def __init__(self, x: Any) -> None:
+        self.x = x
+
+
+@tg.differentiable
+def captures(x: Any) -> Any:
+    return np.sum(x * VARIABLE)
+
+
+@tg.differentiable
+def has_a_default(x: Any, scale: Any = VARIABLE) -> Any:
+    return np.sum(x * scale)
+
+
+@tg.differentiable
+def takes_an_object(held: Any) -> Any:
+    return np.sum(held.x**2)
+
+
+@pytest.mark.parametrize(
+    ("function", "argument", "says"),
+    [
+        (captures, np.ones(2), "'VARIABLE' is a tensor from outside of the function"),
+        (captures, VARIABLE, "'VARIABLE' is a tensor from outside of the function"),
+        (has_a_default, np.ones(2), "'scale' is a tensor, as a default"),
+        (takes_an_object, Held(VARIABLE), "'held.x' is a tensor, as a default or in an object"),
+    ],
+)
+def test_tensors_that_are_no_arguments_are_refused(function: Any, argument: Any, says: str) -> None:
+    with tg.GradientTape(), pytest.raises(tg.TapegenError, match=says) as caught:
+        function(argument)
+    assert "Pass it as an argument" in caught.value.advice
+
+
+def test_named_tuples_of_tensors() -> None:
+    class Pair(NamedTuple):
+        x: Any
+        y: Any
+
+    @tg.differentiable(backend="python")
+    def product(pair: Any) -> Any:
+        return np.sum(pair.x * pair.y)
+
+    x, y = tg.Variable([1.0, 2.0]), tg.Variable([3.0, 4.0])
+    with tg.GradientTape() as tape:
+        z = product(Pair(x, y))
+    assert [g.numpy().tolist() for g in tape.gradient(z, [x, y])] == [[3.0, 4.0], [1.0, 2.0]]
+
+
+def test_functions_of_scipy_say_how_they_are_recorded() -> None:
+    x = tg.Variable([1.0, 2.0])
+    with tg.GradientTape(), pytest.raises(tg.NotDifferentiable, match="'solve' of scipy converts a tensor") as caught:
+        scipy.linalg.solve(np.eye(2), x)
+    assert caught.value.span is not None and caught.value.span.file == __file__
+    assert "decorated with @tg.differentiable" in caught.value.advice
+
+    @tg.differentiable(backend="python")
+    def solved(b: Any) -> Any:
+        return scipy.linalg.solve(np.array([[2.0, 0.0], [0.0, 4.0]]), b)
+
+    with tg.GradientTape() as tape:
+        y = solved(x)
+    assert tape.gradient(y, x).numpy().tolist() == [0.5, 0.25]

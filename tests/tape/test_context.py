@@ -373,3 +373,40 @@ def test_line_038_max_of_variables() -> None:
         y = max(variables)
     got = tape.gradient(y, variables)
     assert got[:2] == [None, None] and got[2].numpy() == 1.0
+
+
+def test_parts_of_a_variable_are_assigned() -> None:
+    v, x = tg.Variable([1.0, 2.0, 3.0]), tg.Variable(4.0)
+    with tg.GradientTape(persistent=True) as tape:
+        part = v[1:]
+        y = part * part
+        assert part.assign([5.0, x]) is v
+        z = v[2] * v[0].assign_add(x)
+        w = v[tg.constant(1)] * 2.0
+    v[:2].assign_sub([1.0, 1.0])
+    assert v.numpy().tolist() == [4.0, 4.0, 4.0]
+    assert tape.gradient(y, v).numpy().tolist() == [0.0, 4.0, 6.0]
+    assert tape.gradient(z, v).numpy().tolist() == [4.0, 4.0, 18.0]  # v[2] * v with v = [5, 5, 4]
+    assert tape.gradient(w, v).numpy().tolist() == [0.0, 2.0, 0.0]
+    assert tape.gradient(z, x) is None and "assigned to the variable" in tape.explain(z, x)
+    with pytest.raises(tg.BadArgument, match="cannot be assigned"):
+        v[0].assign(1j)
+    with pytest.raises(tg.BadArgument, match="cannot be assigned"):
+        v[:2].assign([1.0, 2.0, 3.0])
+    with pytest.raises(ValueError, match="broadcast"):
+        v[:2].assign_add([1.0, 2.0, 3.0])
+    assert v.numpy().tolist() == [4.0, 4.0, 4.0]
+
+
+def test_constants_of_tensors_are_tensors() -> None:
+    x = tg.Variable([1.0, 2.0])
+    with tg.GradientTape(persistent=True) as tape:
+        same = tg.constant(x * 3.0)
+        rows = tg.constant([x[0], 5.0], shape=(2, 1), dtype="float32")
+        spread = tg.constant(x[1], shape=(3,))
+        state = tg.Variable([x[0], 2.0], name="state") * 2.0
+    assert tape.gradient(same, x).numpy().tolist() == [3.0, 3.0]
+    assert tape.gradient(rows, x).numpy().tolist() == [1.0, 0.0] and rows.dtype == np.float32
+    assert tape.gradient(spread, x).numpy().tolist() == [0.0, 3.0]
+    assert tape.gradient(state, x) is None
+    assert "assigned to the variable 'state'" in tape.explain(state, x)

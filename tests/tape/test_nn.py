@@ -243,3 +243,18 @@ def test_the_documentation(capsys: pytest.CaptureFixture, monkeypatch: pytest.Mo
     monkeypatch.setattr(Traced, "printed_as", "tf")
     exec(tensorflow, {})
     assert capsys.readouterr().out == tensorflow.split("# ")[-1]
+
+
+def test_modules_know_the_modules_within() -> None:
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = [nn.Dense(2), {"last": nn.Dense(1)}]
+            self.first = self.layers[0]
+            self.whole = self
+            self.scale = tg.Variable(1.0, trainable=False)
+
+    block = Block()
+    assert block.submodules == (block.first, block.layers[1]["last"])
+    assert block.non_trainable_variables == (block.scale,)
+    assert nn.Sequential([block]).submodules == (block, *block.submodules)
