@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import tapegen.tf as tf
+from tapegen.tf import registered
 
 
 def test_a_scalar() -> None:
@@ -181,7 +182,7 @@ def test_state() -> None:
 
 
 def test_an_operation_without_a_gradient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tf, "_REGISTERED", {})
+    monkeypatch.setattr(registered, "_REGISTERED", {})
     picture = tf.Variable([[[0.5, 0.0, 0.0]]])
     delta = tf.Variable(0.1)
 
