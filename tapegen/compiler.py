@@ -210,6 +210,7 @@ def differentiate(
         replace(_record_form(expanded, sweep, last, kept, facts, doc), tapes=stores),
         replace(
             _pullback_form(expanded, backward, sweeps, gradients, kept, doc),
+            backward=True,
             tapes=stores,
             shared=tuple(
                 found

@@ -66,7 +66,11 @@ def f(a, b, m, n):
         v[k] = w[k]
     for k in range(n - 1, -1, -1):
         s = s + b[k]
-    return s*k
+    u = 0.0
+    for k in range(n - 1, -1, -1):
+        u = 2.0*b[k]
+        a[k] = u
+    return s*k + u
 """
 
 
@@ -82,7 +86,7 @@ def test_loops_count_up_where_trips_are_apart() -> None:
 
 def test_loops_keep_their_order_where_it_matters() -> None:
     text = lowered_text(KEEPS_ORDER, *arguments(5))
-    assert text.count(", -1)") == 9
+    assert text.count(", -1)") == 10
     assert_same_text(KEEPS_ORDER, arguments(5), arguments(2), arguments(7))
 
 

@@ -246,8 +246,9 @@ def misfit_value_and_grad(
     result_4 = total / count
     # ---- backward sweep --------------------------------------------------
     total_bar = result_4_bar / count if result_4_bar != 0.0 else 0.0
-    air_bar = np.zeros(t_1)
+    air_bar = np.empty(t_1)
     for i_1 in range(times.size - 1, -1, -1):
+        air_bar[i_1] = 0.0
         # for i in range(times.size):
         if not test_tape[i_1]:
             # total += (air[i] - measured[i]) ** 2

@@ -19,7 +19,7 @@ from tapegen.errors import BadArgument, TapegenError
 from tapegen.frontend.generated import function_from_text
 from tapegen.frontend.structure import flatten
 from tapegen.testing import check_grads
-from tapegen.written import name_of, printable
+from tapegen.written import printable
 
 EXAMPLES = """\
 examples:
@@ -78,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
     for function in load_functions(options.target):
         texts = options.args or function.options.signatures
         if not texts:
-            name = name_of(function)
+            name = function.python.__name__
             raise BadArgument(f"the argument types of {name} are not known.", 'Give --args "f8[:], f8".')
         for text in texts:
             verdicts += _verdicts(function, text, options)
@@ -94,18 +94,17 @@ def _verdicts(function: Differentiable, text: str, options: argparse.Namespace) 
     check_arguments(function, signature_of(text))
     points = [_arguments(function, text, options, point) for point in range(options.points)]
     names = _names(function, points[0], options.wrt)
-    name = printable(name_of(function))
+    name = printable(function.python.__name__)
     verdicts = [Verdict(name, argument, mode) for argument in names for mode in _MODES]
     for point, arguments in enumerate(points):
-        call, free = _positional(function, arguments)
-        args = tuple(free.values())
+        call, args = _positional(function, arguments)
         if not _has_value(call, args):
             for verdict in verdicts:
                 verdict.without_value += 1
             continue
         for verdict in verdicts:
             if not verdict.wrong:
-                _check(verdict, call, args, list(free).index(verdict.argument), options, point)
+                _check(verdict, call, args, list(arguments).index(verdict.argument), options, point)
     return verdicts
 
 
@@ -148,10 +147,10 @@ def _arguments(function: Differentiable, text: str, options: argparse.Namespace,
 
 
 def _names(function: Differentiable, arguments: dict[str, Any], wrt: str | None) -> list[str]:
-    free = function._specialiser.free_names()
-    floating = [name for name in free if any(map(_is_floating, flatten(arguments[name])))]
+    floating = [name for name, value in arguments.items() if any(map(_is_floating, flatten(value)))]
     if wrt is None:
         return floating
+    free = function._specialiser.free_names()
     chosen = [free[int(p)] if p.isdecimal() and int(p) < len(free) else p for p in map(str.strip, wrt.split(","))]
     for name in chosen:
         if name not in floating:
@@ -165,24 +164,21 @@ def _is_floating(leaf: Any) -> bool:
     return np.asarray(leaf).dtype.kind == "f"
 
 
-def _positional(function: Differentiable, arguments: dict[str, Any]) -> tuple[Callable[..., Any], dict[str, Any]]:
-    """The function of its free arguments by position alone, and those."""
+def _positional(function: Differentiable, arguments: dict[str, Any]) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """The function of its arguments by position alone."""
     plain = function._specialiser.function
-    free = {name: arguments[name] for name in function._specialiser.free_names()}
-    bound = {f"the_{name}": value for name, value in arguments.items() if name not in free}
     kinds = {name: p.kind for name, p in function._specialiser.signature.parameters.items()}
     unusual = {inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL}
-    if not unusual & set(kinds.values()) and not bound:
-        return plain, free
+    if not unusual & set(kinds.values()):
+        return plain, tuple(arguments.values())
     given: dict[Any, str] = {
         inspect.Parameter.KEYWORD_ONLY: "{0}={0}",
         inspect.Parameter.VAR_KEYWORD: "**{0}",
         inspect.Parameter.VAR_POSITIONAL: "*{0}",
     }
-    names = {name: name if name in free else f"the_{name}" for name in arguments}
-    called = ", ".join(given.get(kinds[name], "{1}").format(name, names[name]) for name in arguments)
-    text = f"def checked({', '.join(free)}):\n    return the_function({called})\n"
-    return function_from_text(text, {"the_function": plain, **bound}), free
+    called = ", ".join(given.get(kinds[name], "{0}").format(name) for name in arguments)
+    text = f"def checked({', '.join(arguments)}):\n    return the_function({called})\n"
+    return function_from_text(text, {"the_function": plain}), tuple(arguments.values())
 
 
 def _has_value(call: Callable[..., Any], args: tuple[Any, ...]) -> bool:

@@ -310,6 +310,7 @@ class Function:
     globals: tuple[tuple[str, object], ...] = field(default=())  # extra names the text needs, e.g. opaque functions
     tapes: tuple[Var, ...] = ()  # arrays that the sweeps themselves index, never out of bounds
     shared: tuple[frozenset[Var], ...] = ()  # parameters that may share memory; all others are apart
+    backward: bool = False  # a backward sweep alone
     inner: bool = False  # called by the program: of its arguments only the types are known, not that a size is not 1
 
 

@@ -15,7 +15,8 @@ arrays in between; what the program does, and which errors it raises, is what Nu
 * `views` - names for parts of arrays
 * `calling` - calls of the program's own functions
 * `lifetimes` - a name for each life of an array; `fuse`, `gather`, `accesses` - fewer loops and arrays
-* `inner`, `remainders` - innermost loops as a processor likes them
+* `filled` - zeros where they are first added to
+* `inner`, `waiting`, `remainders` - innermost loops as a processor likes them
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from tapegen.rules.registry import numbers
 from tapegen.transform.nests import arrange, calls, formulas, joins, products, reductions  # noqa: F401  (they fill the tables)
 from tapegen.transform.nests.calling import calling
 from tapegen.transform.nests.driver import Nests
+from tapegen.transform.nests.filled import filled
 from tapegen.transform.nests.fuse import fuse
 from tapegen.transform.nests.lifetimes import apart
 from tapegen.transform.nests.overflow import marked
@@ -62,4 +64,4 @@ def scalarise(function: Function, *, boundscheck: bool = True, wide: bool = Fals
     """
     for func in numbers():
         OPERATIONS.setdefault(func, from_library)
-    return calling(compared(fuse(apart(Nests(marked(written_out(function), wide=wide), boundscheck).run()))))
+    return calling(compared(filled(fuse(apart(Nests(marked(written_out(function), wide=wide), boundscheck).run())))))

@@ -45,6 +45,12 @@ def assigned_in(*stmts: Stmt) -> set[Var]:
     return {var for stmt in rewrite.statements(stmts) for var in rewrite.defines(stmt)}
 
 
+def names_in(function: Function) -> set[str]:
+    """The names that the text of a function uses."""
+    names = {param.name for param in function.params} | {name for name, _ in function.globals} | {function.name}
+    return names | {var.name for var in assigned_in(*function.body)}
+
+
 def escapes(block: Block) -> bool:
     """Whether the end of a block is never reached."""
     last = next((stmt for stmt in reversed(block) if not isinstance(stmt, Comment)), None)

@@ -15,14 +15,12 @@ from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import Assign, Block, Call, Const, Expr, For, Function, Stmt, Store, Var
 from tapegen.ir.types import BOOL
 from tapegen.transform.nests.affine import is_int, linear
-from tapegen.transform.nests.control import assigned_in
+from tapegen.transform.nests.control import assigned_in, names_in
 
 
 def compared(function: Function) -> Function:
     """The same program with a comparison in front of remainders of counters."""
-    names = {param.name for param in function.params} | {name for name, _ in function.globals} | {function.name}
-    names |= {var.name for stmt in rewrite.statements(function.body) for var in rewrite.defines(stmt)}
-    return replace(function, body=_block(function.body, {}, NameSupply(names)))
+    return replace(function, body=_block(function.body, {}, NameSupply(names_in(function))))
 
 
 def _block(block: Block, least: Mapping[Var, int | None], names: NameSupply) -> Block:

@@ -1,0 +1,157 @@
+"""Zeros written where they are added to: a row at a time, or not at all.
+
+A new array of zeros goes twice through all of memory where a loop then adds to one row of it on each trip.  The trip
+may as well make the zeros of its row, which then are near; what is first added to a single element is stored instead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tapegen.ir import ops, rewrite
+from tapegen.ir.names import NameSupply
+from tapegen.ir.nodes import Assign, Block, Call, Const, Expr, For, Function, If, Load, Stmt, Store, Tuple, Var
+from tapegen.ir.types import INT, Array
+from tapegen.transform.nests.accesses import Memory
+from tapegen.transform.nests.affine import Affine, plus
+from tapegen.transform.nests.bounds import Extent, Facts, dim
+from tapegen.transform.nests.control import assigned_in, leaves, names_in
+
+
+def filled(function: Function) -> Function:
+    """The same program with zeros made on the trips that come to them first."""
+    return replace(function, body=_Filling(function).block(function.body))
+
+
+class _Filling:
+    def __init__(self, function: Function) -> None:
+        self.memory = Memory(function)
+        self.names = NameSupply(names_in(function))
+        self.facts = Facts()
+
+    def block(self, block: Block) -> Block:
+        out: list[Stmt] = []
+        untouched: dict[Var, int] = {}  # arrays of zeros, and where they are made
+        for stmt in block:
+            self.facts.forget(assigned_in(stmt))
+            before: list[Stmt] = []
+            for array in sorted(untouched.keys() & rewrite.reads(stmt), key=lambda var: var.name):
+                made = untouched.pop(array)
+                if isinstance(stmt, For) and self._fills(stmt, array):
+                    out[made] = _without_zeros(out[made])
+                    before += self._rows(array, _end(stmt))
+                    stmt = replace(stmt, body=self._starting(stmt, array))
+            out += [*before, self._inside(stmt)]
+            self.facts.learn(out[-1])
+            if isinstance(stmt, Assign) and (sizes := self._zeros(stmt)):
+                untouched[stmt.targets[0]] = len(out) - 1
+                self.facts.set_shape(stmt.targets[0], tuple(Extent(size, self.facts.form(size)) for size in sizes))
+        return tuple(out)
+
+    def _inside(self, stmt: Stmt) -> Stmt:
+        outer = self.facts
+        sides = []
+        for which, inner in enumerate(rewrite.blocks(stmt)):
+            self.facts = outer.copy()
+            if isinstance(stmt, For):
+                self.facts.assume_counter(stmt)
+            elif isinstance(stmt, If):
+                self.facts.assume_test(stmt.test, which == 0)
+            sides.append(self.block(inner))
+        self.facts = outer
+        return rewrite.with_blocks(stmt, tuple(sides)) if sides else stmt
+
+    def _zeros(self, stmt: Assign) -> tuple[Expr, ...]:
+        """The sizes of a new array of zeros, none if it is something else or has several names."""
+        target, *_ = stmt.targets
+        if not isinstance(target.type, Array) or self.memory.own(target) is not stmt or target.type.dtype != "float64":
+            return ()
+        match stmt.value:
+            case Call(np.zeros, (Call(ops.shape, (Var() as other,)), *_)):
+                return tuple(dim(other, axis) for axis in range(target.type.rank))
+            case Call(np.zeros, (Tuple(items), *_)):
+                return tuple(items)
+            case Call(np.zeros, (size, *_)) if target.type.rank == 1:
+                return (size,)
+        return ()
+
+    # ---- the loop that comes first -----------------------------------------------------------------------------------
+
+    def _fills(self, loop: For, array: Var) -> bool:
+        """Whether each trip touches nothing of an array but a row of its own, the rows being numbered from 0."""
+        if loop.step not in (Const(1), Const(-1)) or leaves(loop.body):
+            return False
+        first = loop.start if loop.step == Const(1) else plus(loop.stop, 1)
+        if not self.facts.equal(self.facts.form(first), Affine()) or loop.target in assigned_in(*loop.body):
+            return False
+        inside = self.facts.copy()
+        inside.assume_counter(loop)
+        row = inside.form(loop.target)
+        if not inside.nonnegative(inside.form(dim(array, 0)) - 1 - row):
+            return False
+        return all(_touches_row(stmt, array, loop.target) for stmt in rewrite.statements(loop.body))
+
+    def _starting(self, loop: For, array: Var) -> Block:
+        """The body of a loop, which first makes the zeros of its row."""
+        for k, stmt in enumerate(loop.body):
+            if array in rewrite.reads(stmt):
+                match stmt:
+                    case Store(index=index, value=value, accumulate=True) if index == (loop.target,):
+                        if array not in rewrite.free_vars(value):
+                            return (*loop.body[:k], replace(stmt, accumulate=False), *loop.body[k + 1 :])
+                break
+        return (*self._zero(array, (loop.target,)), *loop.body)
+
+    def _rows(self, array: Var, start: Expr) -> list[Stmt]:
+        """Zeros in the rows that no trip comes to."""
+        if self.facts.nonnegative(self.facts.form(start) - self.facts.form(dim(array, 0))):
+            return []
+        if not self.facts.nonnegative(self.facts.form(start)):
+            start = Call(max, (start, Const(0)), (), INT)
+        row = Var(self.names.fresh("row"), INT)
+        return [For(row, start, dim(array, 0), Const(1), self._zero(array, (row,)))]
+
+    def _zero(self, array: Var, index: tuple[Var, ...]) -> Block:
+        assert isinstance(array.type, Array)
+        axes = range(len(index), array.type.rank)
+        counters = [Var(self.names.fresh("k"), INT) for _ in axes]
+        body: Block = (Store(array, (*index, *counters), Const(0.0)),)
+        for axis, counter in reversed(list(zip(axes, counters, strict=True))):
+            body = (For(counter, Const(0), dim(array, axis), Const(1), body),)
+        return body
+
+
+def _end(loop: For) -> Expr:
+    """The row after the last one that a loop through rows from 0 comes to."""
+    return loop.stop if loop.step == Const(1) else plus(loop.start, 1)
+
+
+def _without_zeros(stmt: Stmt) -> Stmt:
+    assert isinstance(stmt, Assign) and isinstance(stmt.value, Call)
+    return replace(stmt, value=replace(stmt.value, func=np.empty))
+
+
+def _touches_row(stmt: Stmt, array: Var, row: Var) -> bool:
+    """Whether a statement (without those in it) touches elements of one row alone."""
+    parts = rewrite.headers(stmt)
+    if isinstance(stmt, Store) and stmt.array == array:
+        if stmt.index[:1] != (row,):
+            return False
+        parts = parts[1:]
+    return all(_reads_row(part, array, row) for part in parts)
+
+
+def _reads_row(part: Any, array: Var, row: Var) -> bool:
+    if array not in rewrite.free_vars(part):
+        return True
+    match part:
+        case Var():
+            return False
+        case Call(ops.dim | ops.shape, (Var(), *_)):
+            return True
+        case Load(read, index) if read == array:
+            return index[:1] == (row,) and all(_reads_row(item, array, row) for item in index)
+    return all(_reads_row(each, array, row) for each in rewrite.parts(part))
