@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -37,6 +37,7 @@ from tapegen.ir.nodes import (
     While,
 )
 from tapegen.ir.types import Array, Scalar, is_floating
+from tapegen.transform.directions import Several, several
 from tapegen.transform.expand import expand
 from tapegen.transform.facts import Facts, facts_of
 from tapegen.transform.forward import forward
@@ -233,16 +234,11 @@ def push_forward(
 
     The tangents of the parameters in `wrt` are its last parameters.  See `differentiate` for the arguments.
     """
-    _refuse_hidden_sharing(lowered)
     names = NameSupply(_names_of(lowered) | set(user_names), user_names)
-    expanded, facts, results = _prepared(lowered, wrt, active_results, user_names, names)
-    _refuse_conflicts(expanded, facts)
-    pushed = forward(expanded, wrt, active_results, facts, names)
-    *body, last = pushed.body
+    expanded, facts, results, pushed, _ = _pushed(lowered, wrt, active_results, user_names, names)
+    pushed = _tidied(pushed, lowered, user_names)
+    last = pushed.body[-1]
     assert isinstance(last, Return)
-    live = set().union(*(rewrite.free_vars(value) for value in last.values))
-    live |= {param for param in pushed.params if isinstance(param.type, Array)}
-    body = list(tidy(resolve_primal_as(tuple(body)), live, user_names, _defined(lowered.body)))
     tangents = last.values[len(last.values) - sum(active_results) :]
     doc = [
         ("useful results:", f"{_listed(results)}  (tangents: {_listed(v for v in tangents if isinstance(v, Var))})"),
@@ -251,10 +247,41 @@ def push_forward(
     head = f"Value of {lowered.name} and its tangent."
     return replace(
         pushed,
-        body=(*body, last),
         inner=lowered.inner,
         doc=(head, "", *_table(doc + _mutated(expanded, facts, "tangents"))),
     )
+
+
+def push_several(
+    lowered: Function, wrt: tuple[Var, ...], active_results: tuple[bool, ...], user_names: Set[str]
+) -> Several | None:
+    """The same in several directions at once, where the program has such a form."""
+    names = NameSupply(_names_of(lowered) | set(user_names), user_names)
+    _, _, _, pushed, tangents = _pushed(lowered, wrt, active_results, user_names, names)
+    dots = tuple(tangents[var] for var in wrt)
+    found = several(pushed, tangents, dots, sum(active_results), names)
+    if found is None:
+        return None
+    return replace(found, function=_tidied(found.function, lowered, user_names))
+
+
+def _pushed(
+    lowered: Function, wrt: tuple[Var, ...], active_results: tuple[bool, ...], user_names: Set[str], names: NameSupply
+) -> tuple[Function, Facts, list[Var], Function, Mapping[Var, Var]]:
+    """The program prepared, what is known of it, and the program with tangents, as they were made."""
+    _refuse_hidden_sharing(lowered)
+    expanded, facts, results = _prepared(lowered, wrt, active_results, user_names, names)
+    _refuse_conflicts(expanded, facts)
+    return expanded, facts, results, *forward(expanded, wrt, active_results, facts, names)
+
+
+def _tidied(pushed: Function, lowered: Function, user_names: Set[str]) -> Function:
+    *body, last = pushed.body
+    assert isinstance(last, Return)
+    live = set().union(*(rewrite.free_vars(value) for value in last.values))
+    live |= {param for param in pushed.params if isinstance(param.type, Array)}
+    body = list(tidy(resolve_primal_as(tuple(body)), live, user_names, _defined(lowered.body)))
+    return replace(pushed, body=(*body, last))
 
 
 def _prepared(

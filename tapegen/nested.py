@@ -19,6 +19,8 @@ from tapegen.ir.types import Array, Scalar, Type
 
 __all__ = ["PIPELINE"]
 
+_AT_ONCE = 32  # directions of one sweep: what they need of memory stays small, and the primal is shared by many
+
 
 class _Pipeline:
     """See `tapegen.ir.protocols.Pipeline`; one text for one program."""
@@ -51,12 +53,20 @@ class _Pipeline:
             mode = "forward" if any(map(_rank, results)) or not any(_rank(var.type) for var in wrt) else "reverse"
         primal = self._built(compiler.primal(function, frozenset()), modules)
         count = len(active)
+        several: dict[Var, bool] = {}
         if mode == "forward":
-            derived = [self.forward(function, (var,), active, modules) for var in wrt]
+            derived = []
+            for var in wrt:
+                found = compiler.push_several(function, (var,), active, frozenset()) if _rank(var.type) else None
+                if found is not None:
+                    several[var] = found.last
+                    derived.append(self._built(found.function, modules))
+                else:
+                    derived.append(self.forward(function, (var,), active, modules))
         else:
             single = [tuple(k == j for k in range(count)) for j in range(count) if active[j]]
             derived = [self.reverse(function, wrt, only, modules) for only in single]
-        return self._driver(_Driver(function, wrt, active).text(mode), [primal, *derived])
+        return self._driver(_Driver(function, wrt, active, several).text(mode), [primal, *derived])
 
     def _built(self, function: Function, modules: Mapping[str, str]) -> FunctionType:
         routines = compiler.routines(function, frozenset())
@@ -82,10 +92,12 @@ class _Driver:
     It returns, for each active result, its derivative with respect to each parameter of `wrt`.
     """
 
-    def __init__(self, function: Function, wrt: tuple[Var, ...], active: tuple[bool, ...]) -> None:
+    def __init__(
+        self, function: Function, wrt: tuple[Var, ...], active: tuple[bool, ...], several: Mapping[Var, bool]
+    ) -> None:
         last = function.body[-1]
         assert isinstance(last, Return)
-        self.function, self.wrt = function, wrt
+        self.function, self.wrt, self.several = function, wrt, several
         self.names = NameSupply([*(param.name for param in function.params), "np", function.name])
         self.results = [self.names.fresh("result") for _ in last.values]
         self.active = [(k, value.type) for k, value in enumerate(last.values) if active[k]]
@@ -131,6 +143,11 @@ class _Driver:
                 continue
             for k, type_ in self.active:
                 made[k, j] = self._table(k, type_, source)
+            if var in self.several:
+                self._blocks(var, source, call, {k: (type_, made[k, j], tangents[k]) for k, type_ in self.active})
+                for k, type_ in self.active:
+                    self._shaped(made, k, j, type_, source)
+                continue
             index, dot = self.names.fresh("k"), self.names.fresh("direction")
             self._add(1, f"for {index} in range({source}.size):")
             self._add(2, f"{dot} = np.zeros({source}.size, dtype=np.{_dtype(var.type)})")
@@ -142,6 +159,28 @@ class _Driver:
             for k, type_ in self.active:
                 self._shaped(made, k, j, type_, source)
         return made
+
+    def _blocks(self, var: Var, source: str, call: str, results: Mapping[int, tuple[Type, str, str]]) -> None:
+        """Columns of Jacobians, several at once.  `results` are types, Jacobians and tangents, by number."""
+        last = self.several[var]
+        start, width, k, dot = (self.names.fresh(base) for base in ("start", "width", "k", "direction"))
+        extents = [f"{source}.shape[{axis}]" for axis in range(_rank(var.type))]
+        extents.insert(len(extents) if last else 0, width)
+        sizes = f"{source}.size, {width}" if last else f"{width}, {source}.size"
+        self._add(1, f"for {start} in range(0, {source}.size, {_AT_ONCE}):")
+        self._add(2, f"{width} = min({_AT_ONCE}, {source}.size - {start})")
+        self._add(2, f"{dot} = np.zeros(({sizes}), dtype=np.{_dtype(var.type)})")
+        self._add(2, f"for {k} in range({width}):")
+        self._add(3, f"{dot}[{f'{start} + {k}, {k}' if last else f'{k}, {start} + {k}'}] = 1.0")
+        self._add(2, f"{call}{dot}.reshape(({', '.join(extents)})))")
+        for number, (type_, table, tangent) in results.items():
+            columns = f"{start} : {start} + {width}"
+            if not _is_array(type_):
+                self._add(2, f"{table}[{columns}] = {tangent}")
+                continue
+            size = f"{self.results[number]}.size"
+            value = f"{tangent}.reshape(({size}, {width}))" if last else f"{tangent}.reshape(({width}, {size})).T"
+            self._add(2, f"{table}[:, {columns}] = {value}")
 
     def _reverse(self) -> dict[tuple[int, int], str]:
         made: dict[tuple[int, int], str] = {}

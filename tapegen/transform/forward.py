@@ -6,7 +6,7 @@ place has a tangent place, a view a view of that (a *shadow view*), a run-time l
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -49,8 +49,8 @@ from tapegen.transform.zeros import without_zeros
 
 def forward(
     function: Function, wrt: tuple[Var, ...], active_results: tuple[bool, ...], facts: Facts, names: NameSupply
-) -> Function:
-    """The function that returns the results followed by the tangents of the active ones.
+) -> tuple[Function, Mapping[Var, Var]]:
+    """The function that returns the results followed by the tangents of the active ones; values to their tangents.
 
     Parameters
     ----------
@@ -65,7 +65,8 @@ def forward(
     names : NameSupply
         Supply of fresh names; knows every name of `function`.
     """
-    return _Pusher(function, wrt, active_results, facts, names).run()
+    pusher = _Pusher(function, wrt, active_results, facts, names)
+    return pusher.run(), pusher.dots
 
 
 class _Pusher:
