@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from tapegen.analysis.activity import activity_of
+from tapegen.analysis.activity import active_operands, activity_of
 from tapegen.analysis.aliases import conflicts_of
 from tapegen.analysis.effects import effects_of
 from tapegen.analysis.places import components, moves
@@ -37,6 +37,7 @@ from tapegen.ir.nodes import (
     While,
 )
 from tapegen.ir.types import Array, Scalar, is_floating
+from tapegen.transform.applied import rule_for
 from tapegen.transform.directions import Several, several
 from tapegen.transform.expand import expand
 from tapegen.transform.facts import Facts, facts_of
@@ -296,6 +297,7 @@ def _prepared(
     assert isinstance(last, Return)
     results = [v for v, active in zip(last.values, active_results, strict=True) if active and isinstance(v, Var)]
     varied = activity_of(lowered, wrt, results).varied
+    _refuse_draws(tuple(body), varied)
     expanded = replace(lowered, body=(*expand(tuple(body), varied, names), last))
     accumulating = replace(expanded, body=accumulations(expanded.body, effects_of(expanded)))
     # formulas have loops of their own
@@ -309,6 +311,18 @@ def _prepared(
     facts = facts_of(expanded, wrt, results)
     _warn_of_truncation(facts, expanded.body)
     return expanded, facts, results
+
+
+def _refuse_draws(body: Block, varied: Set[Var]) -> None:
+    """A draw depends on its parameters even where its result is an integer, or is only compared."""
+    for stmt in rewrite.statements(body):
+        if not isinstance(stmt, Assign) or not isinstance(stmt.value, Call) or not ops.is_draw(stmt.value.func):
+            continue
+        call = stmt.value
+        size = ops.drawn_size(call.args, call.kwargs, call.func)
+        given = (arg for arg in (*call.args, *(value for _, value in call.kwargs)) if arg is not size)
+        if any(not varied.isdisjoint(active_operands(arg)) for arg in given):
+            rule_for(call, stmt)
 
 
 def _refuse_hidden_sharing(function: Function) -> None:

@@ -12,10 +12,12 @@ from tapegen.analysis.effects import effects_of
 from tapegen.backend.build import build_python
 from tapegen.backend.emit import emit
 from tapegen.frontend.generated import function_from_text
+from tapegen.frontend.lower_twins import refuse_unseeded
+from tapegen.ir import ops
 from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import Function, Return, Var
 from tapegen.ir.protocols import Mode
-from tapegen.ir.types import Array, Scalar, Type
+from tapegen.ir.types import Array, RandomGenerator, Scalar, Type
 
 __all__ = ["PIPELINE"]
 
@@ -46,6 +48,7 @@ class _Pipeline:
         modules: Mapping[str, str],
         mode: Mode | None,
     ) -> FunctionType:
+        refuse_unseeded(function)
         last = function.body[-1]
         assert isinstance(last, Return)
         if mode is None:
@@ -82,7 +85,8 @@ class _Pipeline:
         key = (text, tuple(map(id, functions)))
         if key not in self._texts:
             given = {f"function_{k}": function for k, function in enumerate(functions)}
-            self._texts[key] = function_from_text(text, {"np": np, **given})
+            known = {"np": np, "twin": ops.twin, "draw_as": ops.draw_as}
+            self._texts[key] = function_from_text(text, {**known, **given})
         return self._texts[key]
 
 
@@ -98,7 +102,7 @@ class _Driver:
         last = function.body[-1]
         assert isinstance(last, Return)
         self.function, self.wrt, self.several = function, wrt, several
-        self.names = NameSupply([*(param.name for param in function.params), "np", function.name])
+        self.names = NameSupply([*(param.name for param in function.params), "np", "twin", "draw_as", function.name])
         self.results = [self.names.fresh("result") for _ in last.values]
         self.active = [(k, value.type) for k, value in enumerate(last.values) if active[k]]
         mutated = effects_of(function).mutated_params
@@ -107,6 +111,11 @@ class _Driver:
             for param in function.params
             if param.name in mutated and isinstance(param.type, Array)
         }
+        self.drawn = {
+            param.name: self.names.fresh(f"{param.name}_entry")
+            for param in function.params
+            if isinstance(param.type, RandomGenerator)
+        }
         self.lines: list[str] = []
 
     def text(self, mode: Mode) -> str:
@@ -114,6 +123,8 @@ class _Driver:
         self.lines = [f"def {self.function.name}_jacobian({params}):"]
         for name, entry in self.entry.items():
             self._add(1, f"{entry} = {name}.copy()")
+        for name, entry in self.drawn.items():
+            self._add(1, f"{entry} = twin({name})")
         self._add(1, f"{', '.join(self.results)} = function_0({params})")
         made = self._forward() if mode == "forward" else self._reverse()
         self._add(1, f"return {', '.join(made[k, j] for k, _ in self.active for j in range(len(self.wrt)))}")
@@ -121,6 +132,12 @@ class _Driver:
 
     def _add(self, depth: int, line: str) -> None:
         self.lines.append("    " * depth + line)
+
+    def _run(self, depth: int, call: str) -> None:
+        """A call of a derived program, which draws what the program itself draws."""
+        for name, entry in self.drawn.items():
+            self._add(depth, f"draw_as({name}, {entry})")
+        self._add(depth, call)
 
     def _given(self) -> list[str]:
         """The arguments of a derived program; what it writes comes as it was on entry."""
@@ -136,7 +153,7 @@ class _Driver:
             source = self.entry.get(var.name, var.name)
             call = f"{targets} = function_{j + 1}({', '.join(self._given())}, "
             if not _rank(var.type) and isinstance(var.type, Scalar):
-                self._add(1, f"{call}{_one(var.type)})")
+                self._run(1, f"{call}{_one(var.type)})")
                 for k, type_ in self.active:
                     made[k, j] = self.names.fresh("jacobian")
                     self._add(1, f"{made[k, j]} = {tangents[k]}{'.copy()' if isinstance(type_, Array) else ''}")
@@ -152,7 +169,7 @@ class _Driver:
             self._add(1, f"for {index} in range({source}.size):")
             self._add(2, f"{dot} = np.zeros({source}.size, dtype=np.{_dtype(var.type)})")
             self._add(2, f"{dot}[{index}] = 1.0")
-            self._add(2, f"{call}{dot}.reshape({_shape(source, var.type)}))")
+            self._run(2, f"{call}{dot}.reshape({_shape(source, var.type)}))")
             for k, type_ in self.active:
                 row, value = (f":, {index}", f"{tangents[k]}.ravel()") if _is_array(type_) else (index, tangents[k])
                 self._add(2, f"{made[k, j]}[{row}] = {value}")
@@ -172,7 +189,7 @@ class _Driver:
         self._add(2, f"{dot} = np.zeros(({sizes}), dtype=np.{_dtype(var.type)})")
         self._add(2, f"for {k} in range({width}):")
         self._add(3, f"{dot}[{f'{start} + {k}, {k}' if last else f'{k}, {start} + {k}'}] = 1.0")
-        self._add(2, f"{call}{dot}.reshape(({', '.join(extents)})))")
+        self._run(2, f"{call}{dot}.reshape(({', '.join(extents)})))")
         for number, (type_, table, tangent) in results.items():
             columns = f"{start} : {start} + {width}"
             if not _is_array(type_):
@@ -190,7 +207,7 @@ class _Driver:
             targets = ", ".join([unused] * len(self.results) + bars)
             call = f"{targets} = function_{n + 1}({', '.join(self._given())}, "
             if not _is_array(type_):
-                self._add(1, f"{call}{_one(type_)})")
+                self._run(1, f"{call}{_one(type_)})")
                 made.update({(k, j): bar for j, bar in enumerate(bars)})
                 continue
             sources = [self.entry.get(var.name, var.name) for var in self.wrt]
@@ -201,7 +218,7 @@ class _Driver:
             self._add(1, f"for {index} in range({result}.size):")
             self._add(2, f"{bar} = np.zeros({result}.size, dtype=np.{_dtype(type_)})")
             self._add(2, f"{bar}[{index}] = 1.0")
-            self._add(2, f"{call}{bar}.reshape({_shape(result, type_)}))")
+            self._run(2, f"{call}{bar}.reshape({_shape(result, type_)}))")
             for j, var in enumerate(self.wrt):
                 row, value = (f"{index}, :", f"{bars[j]}.ravel()") if _is_array(var.type) else (index, bars[j])
                 self._add(2, f"{made[k, j]}[{row}] = {value}")

@@ -12,7 +12,9 @@ import numpy as np
 
 from tapegen.api import Differentiable, Options, Wrt, differentiable, grad, jvp
 from tapegen.errors import BadArgument
+from tapegen.frontend.lower_twins import refuse_unseeded
 from tapegen.frontend.structure import Slot, Struct, flatten, map_leaves, rebuild
+from tapegen.generators import put_back, states_of
 from tapegen.ir.protocols import Mode, marks
 from tapegen.nested import PIPELINE
 from tapegen.program import Program
@@ -77,7 +79,9 @@ class Jacobian:
             wrt = set(call.program.wrt_vars())
             params = call.program.lowered.function.params
             inputs = sum(int(np.size(leaf)) for var, leaf in zip(params, leaves, strict=True) if var in wrt)
+            states = states_of(leaves)
             value = self.owner(*copy.deepcopy(args), **copy.deepcopy(kwargs))
+            put_back(states)
             outputs = sum(int(np.size(leaf)) for leaf in flatten(value) if np.asarray(leaf).dtype.kind == "f")
             self._modes[key] = "forward" if 2 * inputs <= 3 * outputs else "reverse"
         return self._modes[key]
@@ -161,10 +165,19 @@ def hvp(func: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any
 def linearize(func: Callable[..., Any], *primals: Any, **options: Any) -> tuple[Any, Callable[..., Any]]:
     """Value of `func` at `primals`, and the linear function that takes tangents of them to that of the value."""
     kept = copy.deepcopy(primals)
-    value = differentiable(getattr(func, "python", func), **options)(*primals)
+    plain = differentiable(getattr(func, "python", func), **options)
+    call = plain._specialise(primals, {})
+    refuse_unseeded(call.program.lowered.function)
+    drawn = states_of(call.leaves())
+    value = plain(*primals)
 
     def linear(*tangents: Any) -> Any:
         """The tangent of the value; None stands for no change of an argument."""
-        return jvp(func, copy.deepcopy(kept), tangents, **options)[1]
+        now = states_of(generator for generator, _ in drawn)
+        put_back(drawn)
+        try:
+            return jvp(func, copy.deepcopy(kept), tangents, **options)[1]
+        finally:
+            put_back(now)
 
     return value, linear

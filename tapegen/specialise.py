@@ -25,6 +25,7 @@ from tapegen.frontend.structure import (
     children_of,
     map_leaves,
 )
+from tapegen.generators import States, put_back, states_of
 from tapegen.inspection import Inspection
 from tapegen.ir.nodes import Return, Var
 from tapegen.ir.types import Array, Scalar
@@ -166,7 +167,7 @@ def _glance(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
             flags = value.flags
             unit = tuple(n == 1 for n in value.shape) if 1 in value.shape else value.ndim
             seen.append((value.dtype, unit, flags.c_contiguous, flags.f_contiguous, flags.aligned))
-        elif kind is float or (kind is int and -(2**63) <= value < 2**63):
+        elif kind is float or kind is np.random.Generator or (kind is int and -(2**63) <= value < 2**63):
             seen.append(kind)
         else:
             return None
@@ -284,15 +285,16 @@ class Specialisation:
             self._check_written(written, leaves[: len(params)])
             arrays = [leaf for _, leaf in written if isinstance(leaf, np.ndarray)]
         entry = [(leaf, leaf.copy()) for leaf in arrays if leaf.flags.writeable]
+        states = states_of(leaves)
         try:
             if len(entry) < len(arrays):  # compiled code takes no read-only arrays to write into
                 return program.interpret(program.function(form), leaves)
             return program.run(form, leaves)
         except Raised as raised:
             error = raised.error
-            _put_back(entry)
+            _put_back(entry, states)
             self._reraise(error)
-            _put_back(entry)
+            _put_back(entry, states)
             if isinstance(error, OverflowError | RecursionError) and program.options.backend == "auto":
                 warnings.warn(
                     f"{error}; the generated Python runs uncompiled",
@@ -303,7 +305,7 @@ class Specialisation:
                     return program.interpret(program.function(form), leaves)
                 except Raised as again:  # tapes hold 64 bits, and the stack has an end
                     error = again.error
-                    _put_back(entry)
+                    _put_back(entry, states)
             raise self._refusal(error) from error
 
     def _reraise(self, error: Exception) -> None:
@@ -412,10 +414,11 @@ def _apart(item: Any, others: list[np.ndarray]) -> Any:
     return item
 
 
-def _put_back(entry: list[tuple[np.ndarray, np.ndarray]]) -> None:
-    """Give arrays the contents that they had on entry."""
+def _put_back(entry: list[tuple[np.ndarray, np.ndarray]], states: States) -> None:
+    """Give arrays and generators what they held on entry."""
     for leaf, before in entry:
         leaf[...] = before
+    put_back(states)
 
 
 def _share(a: np.ndarray, b: np.ndarray) -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 from tapegen.errors import BadArgument, MissingRule
 from tapegen.frontend.generated import function_from_text
 from tapegen.frontend.structure import abstract_of, flatten, unflatten
+from tapegen.generators import put_back, states_of
 from tapegen.ir.ops import sum_to
 from tapegen.rules import Rule, rule_of
 from tapegen.rules.registry import wrong_count
@@ -436,6 +437,7 @@ def check_grads(
         wrt = (wrt,)
     differentiable = api.differentiable(getattr(func, "python", func), wrt=tuple(wrt), **options)
     rng = np.random.default_rng(seed)
+    drawn = states_of(differentiable._specialise(args, {}).leaves())
     value, pullback = differentiable.vjp(*copy.deepcopy(args))
     value_bar = _random_like(value, rng)
     gradients = pullback(value_bar)
@@ -447,12 +449,14 @@ def check_grads(
         found = {"reverse": sum(float(np.sum(term)) for term in terms)}
         if "forward" in modes:
             tangents = [direction if k == position else None for k in range(len(args))]
+            put_back(drawn)
             _, tangent = differentiable.jvp(copy.deepcopy(args), tangents)
             found["forward"] = _projected(value_bar, tangent)
 
         def along(t: float, position: int = position, direction: Any = direction) -> float:
             moved = list(copy.deepcopy(args))
             moved[position] = _moved(moved[position], direction, t)
+            put_back(drawn)
             result = differentiable.python(*moved)
             return _projected(value_bar, result)
 
@@ -469,6 +473,7 @@ def check_grads(
                     f"gradient with respect to {which!r} ({mode} mode): {found[mode]!r} along a direction, differences "
                     f"give {expected!r}"
                 )
+    put_back(drawn)
     if order > 1:
         params = ", ".join(f"x{k}" for k in range(len(args)))
         text = f"def cotangents({params}):\n    return function.vjp({params})[1](value_bar)\n"

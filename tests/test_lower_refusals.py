@@ -34,15 +34,6 @@ def complex_result(x):
     return np.abs(np.emath.sqrt(x))
 
 
-def random_numbers(x):
-    return x[0] * np.random.rand()
-
-
-def random_generator(x):
-    rng = np.random.default_rng(0)
-    return x[0] * rng.normal()
-
-
 def unknown_callable(x):
     return hash(x[0])
 
@@ -239,8 +230,6 @@ REFUSED: list[tuple[Any, tuple, type[TapegenError], str, str]] = [
     (huge_integer, (0.5,), BadArgument, "64 bits", "2**70"),
     (huge_constant, (0.5,), BadArgument, "64 bits", "18446744073709551616"),
     (complex_result, (X,), MissingRule, "np.sqrt has no derivative rule", "np.emath.sqrt(x)"),
-    (random_numbers, (X,), NotDifferentiable, "random", "np.random.rand()"),
-    (random_generator, (X,), NotDifferentiable, "random", "np.random.default_rng(0)"),
     (unknown_callable, (X,), NotDifferentiable, "'hash' is not written in Python", "hash(x[0])"),
     (two_dtypes, (X,), BadArgument, "'y' has type float32[:]C on one path and float64[:]C on another", "y"),
     (two_ranks, (X, 1.0), BadArgument, "one of two kinds of value", "y[0]"),

@@ -115,6 +115,8 @@ def active_operands(expr: Expr) -> Iterator[Var]:
             for item in items:
                 yield from active_operands(item)
         case Call(func, args, kwargs):
+            if not is_floating(expr.type):  # the shape of an array, a mask
+                return
             rule = rule_of(func)
             if rule is not None and rule.kind == "inactive":
                 return

@@ -316,7 +316,9 @@ class Finality:
         inside = {stmt for stmt, _ in statements(loop.body)}
         for stmt in inside:
             match stmt:
-                case Effect() | Raise() | Assign(_, Call(ops.append | ops.pop | ops.set_item)):
+                case Effect() | Raise() | Assign(_, Call(ops.append | ops.set_item)):
+                    return False
+                case Assign(_, Call(func)) if ops.changes(func):
                     return False
         names = set()
         for var, definitions in self.sites.definitions.items():

@@ -245,6 +245,9 @@ class _Pass:
                     return self.shapes.of(args[0]) if isinstance(args[0].type, Array) else unknown
                 if func in _SHAPED:
                     return self.shape_argument(args[0], unknown)
+                if ops.is_draw(func):
+                    size = ops.drawn_size(args, kwargs, func)
+                    return unknown if size is None else self.shape_argument(size, unknown)
                 if func is np.eye or func is np.identity:
                     rows = self.integer(args[0])
                     columns = self.integer(args[1]) if len(args) > 1 else rows

@@ -23,7 +23,7 @@ from tapegen.errors import CompileLimit, Span
 from tapegen.ir import build, nodes, ops, rewrite
 from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import Call, Const, Expr, Slice, Var
-from tapegen.ir.types import Array, Scalar
+from tapegen.ir.types import Array, RandomGenerator, Scalar
 
 MAX_LOOPS = 20  # CPython: "too many statically nested blocks"
 MAX_BLOCKS = 95  # CPython: "too many levels of indentation"
@@ -305,8 +305,19 @@ class _FunctionText:
                     self._augment(left, ast.Add, term, indent, span)
                 case _:
                     self._simple(ast.Assign([left], self.expressions(value)), indent, span)
+        elif call.func is ops.draw_as and not self.expressions.marks:
+            self._simple(self._drawing_as(*call.args), indent, span)
         else:
             self._simple(ast.Expr(self.expressions(call)), indent, span)
+
+    def _drawing_as(self, rng: Expr, other: Expr) -> ast.stmt:
+        """A generator gets the state of another one."""
+        left, right = self.expressions(rng), self.expressions(other)
+        if rng.type == RandomGenerator("RandomState"):
+            state = ast.Call(ast.Attribute(right, "get_state"), [], [ast.keyword("legacy", ast.Constant(False))])
+            return ast.Expr(ast.Call(ast.Attribute(left, "set_state"), [state], []))
+        ours, theirs = (ast.Attribute(ast.Attribute(each, "bit_generator"), "state") for each in (left, right))
+        return ast.Assign([ours], theirs)
 
     def _if(self, stmt: nodes.If, indent: int) -> None:
         keyword = "if"

@@ -162,7 +162,7 @@ class Expressions:
         func: Any = call.func
         if isinstance(func, nodes.Routine):
             return self._function(ast.Name(self.functions[id(func)]), call)
-        if isinstance(func, MethodDescriptorType):
+        if isinstance(func, MethodDescriptorType) or ops.is_draw(func):
             receiver, *args = call.args
             return self._function(
                 ast.Attribute(self(receiver), func.__name__), nodes.Call(func, tuple(args), call.kwargs)
@@ -266,6 +266,11 @@ class Expressions:
         a, b = (ast.Attribute(ast.Attribute(self(arg), "ctypes"), "data") for arg in call.args)
         return ast.Compare(a, [ast.Eq()], [b])
 
+    def _twin(self, call: nodes.Call) -> ast.expr | None:
+        if self.marks:
+            return None
+        return ast.Call(ast.Attribute(self.names.module("copy"), "deepcopy"), [self(call.args[0])], [])
+
     def _fstring(self, call: nodes.Call) -> ast.expr:
         values: list[ast.expr] = []
         for part in call.args:
@@ -356,6 +361,7 @@ _SYNTAX: dict[Any, Callable[[Expressions, nodes.Call], ast.expr | None]] = {
     ops.zero_items: Expressions._zero_items,
     ops.zeros_beside: Expressions._zeros_beside,
     ops.same_start: Expressions._same_start,
+    ops.twin: Expressions._twin,
     ops.fstring: Expressions._fstring,
     ops.primal_as: Expressions._primal_as,
     ops.sum_to: Expressions._sum_to,

@@ -17,7 +17,7 @@ from tapegen.backend.source import PythonSource
 from tapegen.errors import Span
 from tapegen.ir.digest import NoDigest, Places, digest_text, exception_named, home_of
 from tapegen.ir.nodes import Function, Var
-from tapegen.ir.types import STATIC, Array, ListOf, Scalar, Static, TupleOf, Type
+from tapegen.ir.types import STATIC, Array, ListOf, RandomGenerator, Scalar, Static, TupleOf, Type
 from tapegen.rules.registry import all_rules
 
 
@@ -149,6 +149,8 @@ def _type_out(type_: Type) -> list[Any]:
             return ["list", _type_out(item)]
         case TupleOf(items):
             return ["tuple", *map(_type_out, items)]
+        case RandomGenerator(kind):
+            return ["generator", kind]
         case Static():
             return ["static"]
 
@@ -163,6 +165,8 @@ def _type_in(coded: list[Any]) -> Type:
             return ListOf(_type_in(item))
         case ["tuple", *items]:
             return TupleOf(tuple(map(_type_in, items)))
+        case ["generator", kind]:
+            return RandomGenerator(kind)
         case ["static"]:
             return STATIC
     raise ValueError(coded)

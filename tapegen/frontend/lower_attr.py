@@ -27,6 +27,7 @@ from tapegen.frontend.lower_capture import (
 from tapegen.frontend.lower_choice import split
 from tapegen.frontend.lower_context import Bound, Captured, Choice, Context, Method, Ref, Super, known_value
 from tapegen.frontend.lower_derivative import bound_derivative
+from tapegen.frontend.lower_draws import draw_method
 from tapegen.frontend.lower_emit import emit_call
 from tapegen.frontend.lower_expr import evaluate, evaluates, spread
 from tapegen.frontend.lower_index import Place, load_place, store_place
@@ -38,7 +39,7 @@ from tapegen.frontend.parse import MISSING
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, children_of, dict_of, list_of, tuple_of
 from tapegen.ir import ops
 from tapegen.ir.nodes import Call
-from tapegen.ir.types import INT, Array, Scalar, TupleOf
+from tapegen.ir.types import INT, Array, RandomGenerator, Scalar, TupleOf
 
 
 @evaluates(gast.Attribute)
@@ -61,6 +62,8 @@ def attribute(cx: Context, owner: Any, name: str, hint: str | None = None) -> An
         return _class_attribute(cx, owner.owner, owner.cls, name, owner.after)
     if isinstance(owner, Bound):
         return _method_attribute(cx, owner, name)
+    if isinstance(type_of(owner), RandomGenerator):
+        return Bound(draw_method(cx, owner, name), (owner,))
     if type_of(owner) is not None:
         return _number_attribute(cx, owner, name, hint)
     if run_list_of(cx, owner) is not None:

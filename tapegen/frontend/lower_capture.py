@@ -17,7 +17,7 @@ from tapegen.frontend.parse import MISSING
 from tapegen.frontend.structure import Leaf, StaticValue, Struct, children_of, leaf_type, snapshot, tuple_of
 from tapegen.ir.names import identifier
 from tapegen.ir.protocols import is_opaque, recorder_of
-from tapegen.ir.types import STATIC, Array, is_floating
+from tapegen.ir.types import STATIC, Array, RandomGenerator, is_floating
 
 # ---- values of globals and closures --------------------------------------------------------------------------------
 
@@ -55,7 +55,7 @@ def capture(cx: Context, value: Any, getter: Callable[[], Any], name: str, path:
             "Pass it as an argument; if no gradient shall reach it, pass its .numpy().",
         )
     type_ = leaf_type(value, name)
-    if isinstance(type_, Array) or (inside and type_ is not None and is_floating(type_)):
+    if isinstance(type_, Array | RandomGenerator) or (inside and type_ is not None and is_floating(type_)):
         if path not in cx.hidden:
             cx.hidden[path] = (cx.new_var(identifier(name), type_), getter)
         return Leaf(cx.hidden[path][0])

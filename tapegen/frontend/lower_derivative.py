@@ -19,13 +19,14 @@ from tapegen.errors import AliasError, BadArgument, NotDifferentiable, TapegenEr
 from tapegen.frontend.callables import unwrap
 from tapegen.frontend.lower_context import Bound, Builder, Closure, Context, PathEnds, known_value
 from tapegen.frontend.lower_finish import finish, resolved
+from tapegen.frontend.lower_twins import draw_as, refuse_unseeded, twin
 from tapegen.frontend.lower_values import adopt, describe, export, flat_result
 from tapegen.frontend.structure import UNKNOWN, Leaf, Slot, StaticValue, Struct, tuple_of
 from tapegen.ir import build, rewrite
 from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import Const, Expr, Function, Return, Store, Var
 from tapegen.ir.protocols import Mark, Mode, Pipeline, is_opaque, mark_of
-from tapegen.ir.types import Array, ListOf, Scalar, is_floating
+from tapegen.ir.types import Array, ListOf, RandomGenerator, Scalar, is_floating
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,10 +42,21 @@ class Derivative:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pullback:
-    """The second result of `tg.vjp`: the program, its arguments as they were, and where its gradients go."""
+    """The second result of `tg.vjp`.
+
+    Attributes
+    ----------
+    program : Program
+        The program, whose arguments are as they were.
+    wrt : object
+        Where its gradients go.
+    drawn : tuple of Expr
+        Its generators as they were: a pullback runs the program again, and must draw the same.
+    """
 
     program: Program
     wrt: Any
+    drawn: tuple[Expr, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,6 +91,11 @@ class Program:
         last = self.function.body[-1]
         assert isinstance(last, Return)
         return last.values
+
+    @property
+    def generators(self) -> tuple[Expr, ...]:
+        """What it draws from, in the surrounding program."""
+        return tuple(expr for expr in self.given if isinstance(expr.type, RandomGenerator))
 
 
 def is_objective(type_: Any) -> bool:
@@ -166,9 +183,11 @@ def derivative_call(cx: Context, derivative: Derivative, args: list[Any], kwargs
     places = [_place(cx, derivative.func, item, args) for item in (wrt if several else (wrt,))]
     program = _program(cx, derivative.mark.pipeline, derivative.func, args, kwargs, places)
     if kind == "vjp":
+        refuse_unseeded(program.function)
         held = tuple(_held(cx, expr) for expr in program.given)
+        drawn = _twins(cx, program)
         value = cx.call(cx, derivative.func, args, kwargs)
-        return tuple_of((value, StaticValue(Pullback(dataclasses.replace(program, given=held), wrt))))
+        return tuple_of((value, StaticValue(Pullback(dataclasses.replace(program, given=held), wrt, drawn))))
     if kind == "jacobian":
         return _jacobian(cx, program, derivative.mode, several)
     objective = program.output
@@ -221,7 +240,22 @@ def pullback_call(cx: Context, pullback: Pullback, args: list[Any], kwargs: dict
     seeds = [_tangent_of(cx, program.values[k], bars[k]) for k, is_active in enumerate(active) if is_active]
     if any(isinstance(stmt, Store) for stmt in rewrite.statements(program.function.body)):
         program = dataclasses.replace(program, given=tuple(_held(cx, expr) for expr in program.given))
-    return _reversed(cx, program, active, seeds, not isinstance(pullback.wrt, int | str))[1]
+    now = _twins(cx, program)
+    _draw_as(cx, program, pullback.drawn)
+    gradient = _reversed(cx, program, active, seeds, not isinstance(pullback.wrt, int | str))[1]
+    _draw_as(cx, program, now)
+    return gradient
+
+
+def _twins(cx: Context, program: Program) -> tuple[Expr, ...]:
+    """The generators that a program draws from, as they are now."""
+    return tuple(twin(cx, expr).expr for expr in program.generators)
+
+
+def _draw_as(cx: Context, program: Program, others: Sequence[Expr]) -> None:
+    """Let the generators of a program draw what others would draw next."""
+    for expr, other in zip(program.generators, others, strict=True):
+        draw_as(cx, expr, other)
 
 
 def _jvp(cx: Context, mark: Mark, args: list[Any], kwargs: dict[str, Any]) -> Any:

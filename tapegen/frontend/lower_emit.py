@@ -21,7 +21,7 @@ from tapegen.ir import ops
 from tapegen.ir.names import TEMPORARY
 from tapegen.ir.nodes import Assign, Call, Const, Var
 from tapegen.ir.text import callable_text
-from tapegen.ir.types import FLOAT, Array, Scalar, TupleOf, Type, is_floating
+from tapegen.ir.types import FLOAT, Array, RandomGenerator, Scalar, TupleOf, Type, is_floating
 
 # ---- calls ---------------------------------------------------------------------------------------------------------
 
@@ -85,6 +85,12 @@ def emit_call(
     A floating or array result is named at once (`hint` or `t`); an integer or boolean one stays an expression.
     """
     args, kwargs = tuple(args), dict(kwargs or {})
+    if any(isinstance(arg, Leaf) and isinstance(arg.type, RandomGenerator) for arg in (*args, *kwargs.values())):
+        raise cx.refusal(
+            NotDifferentiable,
+            f"{callable_text(func)} gets a generator of random numbers, and may draw from it.",
+            "Draw with the methods of the generator, and pass what they give.",
+        )
     known = UNKNOWN if kwargs else fold(cx, func, args)
     plain = not isinstance(known, float) or cx.rules or func in (operator.neg, operator.pos)
     if known is not UNKNOWN and all(isinstance(arg, StaticValue) for arg in args) and plain:

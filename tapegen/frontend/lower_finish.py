@@ -151,7 +151,7 @@ class _Closer:
 
 def _movable(value: Expr) -> bool:
     """Whether a computation may move down across other computations of values."""
-    return isinstance(value, Load) or (isinstance(value, Call) and value.func is not ops.pop)
+    return isinstance(value, Load) or (isinstance(value, Call) and not ops.changes(value.func))
 
 
 # ---- first values --------------------------------------------------------------------------------------------

@@ -67,8 +67,10 @@ def is_library(func: Any) -> bool:
         return True
     owner = getattr(func, "__self__", None)
     module = getattr(func, "__module__", None) or type(owner).__module__
-    if isinstance(owner, np.ufunc | np.random.Generator | np.random.RandomState):
+    if isinstance(owner, np.ufunc):
         return True
+    if isinstance(owner, np.random.Generator | np.random.RandomState):
+        return False
     return isinstance(module, str) and module.partition(".")[0] in _PACKAGES
 
 
@@ -77,7 +79,6 @@ def call_library(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
     owner = getattr(func, "__self__", None)
     if isinstance(owner, np.ufunc):
         return _ufunc_method(cx, owner, func.__name__, args, kwargs, hint)
-    _refuse_random(cx, func, owner)
     where = kwargs.pop("where", None)
     if where is not None and known_value(where) is True:
         where = None
@@ -113,16 +114,6 @@ def call_library(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
         raise cx.refusal(NotDifferentiable, "'out=' takes one array here.", "Assign the result: a[:] = ...")
     store_place(cx, Place(out, []), result)
     return out
-
-
-def _refuse_random(cx: Context, func: Any, owner: Any) -> None:
-    module = getattr(func, "__module__", None) or ""
-    if isinstance(owner, np.random.Generator | np.random.RandomState) or module.startswith("numpy.random"):
-        raise cx.refusal(
-            NotDifferentiable,
-            f"'{func.__name__}' draws random numbers: another call would be another function.",
-            "Draw them outside, and pass them as an argument.",
-        )
 
 
 @functools.cache

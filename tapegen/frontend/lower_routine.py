@@ -40,7 +40,7 @@ from tapegen.frontend.lower_finish import finish, resolved
 from tapegen.frontend.lower_flow import run_body
 from tapegen.frontend.lower_values import adopt, const_expr, export, expr_of, flat_result
 from tapegen.frontend.structure import UNKNOWN, Itself, Leaf, StaticValue, Struct
-from tapegen.ir import build, rewrite
+from tapegen.ir import build, ops, rewrite
 from tapegen.ir.names import NameSupply, identifier
 from tapegen.ir.nodes import Assign, Block, Call, Effect, Expr, Function, Return, Routine, Store, Var
 from tapegen.ir.types import Array, ListOf, Scalar, TupleOf, Type
@@ -449,6 +449,19 @@ def _refuse_surroundings(cx: Context, frame: Frame, body: _Body, old: Mapping[Va
                 "outside of it.",
                 "Make the array an argument.",
             )
+    calls = (
+        part
+        for stmt in rewrite.statements(body.block)
+        for header in rewrite.headers(stmt)
+        for part in rewrite.subexpressions(header)
+        if isinstance(part, Call)
+    )
+    if any(ops.is_draw(call.func) for call in calls):
+        raise cx.refusal(
+            NotDifferentiable,
+            f"'{frame.name}' calls itself and draws random numbers, which its derivative would draw anew.",
+            "Draw them outside and pass them, or write it as a loop.",
+        )
     if any(isinstance(var.type, ListOf) for var in around):
         raise cx.refusal(
             NotDifferentiable,

@@ -20,7 +20,7 @@ import numpy as np
 from tapegen.errors import BadArgument
 from tapegen.ir.nodes import Expr, Var
 from tapegen.ir.protocols import is_opaque, recorder_of
-from tapegen.ir.types import Array, Scalar, Type
+from tapegen.ir.types import Array, RandomGenerator, Scalar, Type
 
 # ---- values --------------------------------------------------------------------------------------------------------
 
@@ -316,6 +316,8 @@ def leaf_type(value: Any, name: str = "argument") -> Type | None:
         return Scalar("int64")
     if isinstance(value, float) and not isinstance(value, enum.Enum):
         return Scalar("float64")
+    if isinstance(value, np.random.Generator | np.random.RandomState):
+        return RandomGenerator("Generator" if isinstance(value, np.random.Generator) else "RandomState")
     if isinstance(value, complex):
         raise BadArgument(f"'{name}' is complex.", "Pass the real and the imaginary part as two arguments.")
     return None

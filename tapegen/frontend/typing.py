@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from tapegen.frontend.structure import StaticValue
-from tapegen.ir.types import STATIC, Array, ListOf, Scalar, TupleOf, Type
+from tapegen.ir import ops
+from tapegen.ir.types import STATIC, Array, ListOf, RandomGenerator, Scalar, TupleOf, Type
 
 ArgType = Type | StaticValue | tuple[Any, ...]
 """The type of an argument, its value where that is known, or a tuple of these for a sequence of arguments."""
@@ -216,6 +217,8 @@ def _prototype(arg: ArgType, trial: tuple[float, int, int], strided: bool) -> An
             return tuple(_prototype(item, trial, strided) for item in items)
         case ListOf(item):
             return [_prototype(item, trial, strided) for _ in range(size)]
+        case RandomGenerator(kind):
+            return ops.GENERATORS[kind](np.random.MT19937(0))
         case Array():
             return _array(arg, number, min(integer, 1), size, strided)
     return None
@@ -275,7 +278,7 @@ def shape_items(shape: ArgType) -> tuple[ArgType, ...]:
     return (shape,)
 
 
-def _units(items: tuple[ArgType, ...]) -> tuple[bool, ...]:
+def units(items: tuple[ArgType, ...]) -> tuple[bool, ...]:
     unit = tuple(isinstance(item, StaticValue) and item.value == 1 for item in items)
     return unit if any(unit) else ()
 
@@ -285,7 +288,7 @@ def _reshape(a: ArgType, shape: ArgType, order: ArgType = StaticValue("C"), **ot
         return None
     items = shape_items(shape)
     plain = a.layout == "C" and order == StaticValue("C")
-    return Array(a.dtype, len(items), "C" if plain else "A", _units(items))
+    return Array(a.dtype, len(items), "C" if plain else "A", units(items))
 
 
 def _broadcast_to(array: ArgType, shape: ArgType, **other: ArgType) -> Type | None:
@@ -295,7 +298,7 @@ def _broadcast_to(array: ArgType, shape: ArgType, **other: ArgType) -> Type | No
     dtype = array.dtype if isinstance(array, Array | Scalar) else None
     if dtype is None:
         return None
-    return Array(dtype, len(items), "A", _units(items))
+    return Array(dtype, len(items), "A", units(items))
 
 
 def _copy(a: ArgType, **other: ArgType) -> Type | None:

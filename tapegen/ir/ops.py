@@ -5,7 +5,9 @@ Each one computes what the syntax computes (without short-circuit), so IR can be
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+import inspect
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -134,6 +136,59 @@ def grown(tape: np.ndarray) -> np.ndarray:
 def primal_as(value: Any, formula: Any) -> Any:
     """`value`, differentiated as `formula`: how a function whose rule is an expansion keeps its own primal."""
     return value
+
+
+GENERATORS: dict[str, type] = {"Generator": np.random.Generator, "RandomState": np.random.RandomState}
+"""The classes of generators of random numbers."""
+
+DRAWS: frozenset[Any] = frozenset(
+    value
+    for kind in GENERATORS.values()
+    for name, value in vars(kind).items()
+    if callable(value) and not name.startswith("_")
+)
+"""Their methods: the first argument of a Call is the generator."""
+
+PARAMETERS: dict[Any, tuple[str, ...]] = {draw: tuple(inspect.signature(draw).parameters) for draw in DRAWS}
+"""The names of their parameters."""
+
+BIT_GENERATORS: tuple[type, ...] = (
+    *(np.random.PCG64, np.random.PCG64DXSM, np.random.MT19937, np.random.Philox, np.random.SFC64),
+)
+"""What generators are made of."""
+
+
+def twin(generator: Any) -> Any:
+    """Another generator, which draws what this one would draw next."""
+    return copy.deepcopy(generator)
+
+
+def draw_as(generator: Any, other: Any) -> None:
+    """Let a generator draw what the other would draw next."""
+    if isinstance(generator, np.random.Generator):
+        generator.bit_generator.state = other.bit_generator.state
+    else:
+        generator.set_state(other.get_state(legacy=False))
+
+
+MAKERS: frozenset[Any] = frozenset({np.random.default_rng, *GENERATORS.values(), *BIT_GENERATORS})
+"""What makes a generator of a seed."""
+_CHANGING = DRAWS | MAKERS | {pop, twin, draw_as}
+
+
+def changes(func: Any) -> bool:
+    """Whether a call does more than give a value: it is made once, where it stands, and again nowhere."""
+    return isinstance(func, Hashable) and func in _CHANGING
+
+
+def is_draw(func: Any) -> bool:
+    """Whether a function is a method of a generator of random numbers."""
+    return isinstance(func, Hashable) and func in DRAWS
+
+
+def drawn_size(args: Sequence[Any], kwargs: Sequence[tuple[str, Any]], draw: Any) -> Any:
+    """The argument of a draw that states its shape; None where there is none."""
+    return (dict(zip(PARAMETERS[draw], args, strict=False)) | dict(kwargs)).get("size")
 
 
 VIEW_CALLS = frozenset(

@@ -34,7 +34,7 @@ from tapegen.ir.nodes import (
     Var,
     While,
 )
-from tapegen.ir.types import Array, ListOf, Scalar, TupleOf, Type
+from tapegen.ir.types import Array, ListOf, RandomGenerator, Scalar, TupleOf, Type
 
 _INFIX = {
     operator.add: "+",
@@ -100,6 +100,8 @@ def expr_text(expr: Expr | Slice) -> str:
 def callable_text(func: object) -> str:
     """The name of a called function, with the module where that helps."""
     name = getattr(func, "__name__", None) or repr(func)
+    if ops.is_draw(func):
+        return func.__qualname__  # type: ignore[attr-defined]
     module = getattr(func, "__module__", None) or _module_of_ufunc(func)
     if module in ("numpy.linalg", "numpy.fft"):
         return f"np.{module.partition('.')[2]}.{name}"
@@ -130,6 +132,8 @@ def type_text(type_: Type) -> str:
             return f"list[{type_text(item)}]"
         case TupleOf(items):
             return f"({', '.join(map(type_text, items))})"
+        case RandomGenerator(kind):
+            return kind
     return "static"
 
 

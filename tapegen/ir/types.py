@@ -53,7 +53,14 @@ class Static:
     """The type of a compile-time constant that is not a number: None, str, dtype, slice, function."""
 
 
-Type = Scalar | Array | ListOf | TupleOf | Static
+@dataclass(frozen=True, slots=True)
+class RandomGenerator:
+    """A generator of random numbers.  Each draw changes it, and is made exactly once, in the order of the program."""
+
+    kind: str  # NumPy's class: "Generator" or "RandomState"
+
+
+Type = Scalar | Array | ListOf | TupleOf | Static | RandomGenerator
 
 FLOAT = Scalar("float64")
 INT = Scalar("int64")

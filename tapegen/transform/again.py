@@ -71,7 +71,9 @@ class Again:
             self.scopes.at[again] = self.scopes.at[stmt]
             self.rewritten[var] = again
             return again
-        if isinstance(stmt.value, Call) and stmt.value.func in (ops.pop, ops.item, ops.new_list):
+        if isinstance(stmt.value, Call) and (
+            stmt.value.func in (ops.item, ops.new_list) or ops.changes(stmt.value.func)
+        ):
             return None
         for array in rewrite.reads_by_kind(stmt.value)[1]:
             if not self.is_live(array, self.scopes.owner_seen_from(array, self.scopes.at[stmt])):

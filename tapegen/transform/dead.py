@@ -108,7 +108,7 @@ def _may_raise(stmt: Stmt) -> bool:
 
 
 def is_pure(value: Expr) -> bool:
-    return not any(isinstance(part, Call) and part.func in (ops.pop,) for part in rewrite.subexpressions(value))
+    return not any(isinstance(part, Call) and ops.changes(part.func) for part in rewrite.subexpressions(value))
 
 
 # ---- in the order of time --------------------------------------------------------------------------------------------

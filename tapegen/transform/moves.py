@@ -220,7 +220,7 @@ class Moves:
             return False
         if not self._single(target) or not self.is_temporary(target):
             return False
-        if isinstance(stmt.value, Call) and stmt.value.func in (ops.pop, ops.new_list):
+        if isinstance(stmt.value, Call) and (stmt.value.func is ops.new_list or ops.changes(stmt.value.func)):
             return False
         if self.aliases.stored(target) and not isinstance(stmt.value, Load | Var) and not self._is_value(target):
             return False

@@ -608,4 +608,5 @@ def _mentioned(stmt: Stmt) -> Iterable[Var]:
                 yield array
                 yield from active_operands(value)
             case Effect(call):
-                yield from active_operands(call)
+                for arg in call.args:
+                    yield from active_operands(arg)

@@ -22,6 +22,6 @@ def at_top_value_and_grad(a, x, result_bar=1.0):
     result = t_3 * x
     # ---- backward sweep --------------------------------------------------
     # return np.sum(a) * x
-    x_bar = t_3 * result_bar
     a_bar = np.full_like(a, x * result_bar)
+    x_bar = t_3 * result_bar
     return result, a_bar, x_bar

@@ -23,7 +23,15 @@ from __future__ import annotations
 
 from tapegen.ir.nodes import Function
 from tapegen.rules.registry import numbers
-from tapegen.transform.nests import arrange, calls, formulas, joins, products, reductions  # noqa: F401  (they fill the tables)
+from tapegen.transform.nests import (  # noqa: F401  (they fill the tables)
+    arrange,
+    calls,
+    draws,
+    formulas,
+    joins,
+    products,
+    reductions,
+)
 from tapegen.transform.nests.calling import calling
 from tapegen.transform.nests.driver import Nests
 from tapegen.transform.nests.filled import filled

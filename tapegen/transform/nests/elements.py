@@ -76,6 +76,8 @@ def _call(w: Writer, call: Call) -> Expr:
         return w.materialise(call)
     if isinstance(call.type, ListOf):  # `[0.0] * len(items)` and the like
         return Call(func, tuple(operand(w, arg) for arg in call.args), (), call.type)
+    if func in ops.DRAWS and func in SCALAR:
+        return SCALAR[func](w, call)
     if func in SCALAR and any(isinstance(arg.type, Array) or isinstance(arg, Tuple) for arg in call.args):
         return SCALAR[func](w, call)
     operands = (*call.args, *(value for _, value in call.kwargs))

@@ -72,10 +72,10 @@ class Item:
         if not isinstance(self.stmt, Assign) or len(self.stmt.targets) != 1:
             return False
         calls = (part.func for part in rewrite.subexpressions(self.stmt.value) if isinstance(part, Call))
-        return not any(isinstance(func, Routine) or func in _EFFECTS for func in calls)
+        return not any(isinstance(func, Routine) or func in _EFFECTS or ops.changes(func) for func in calls)
 
 
-_EFFECTS: frozenset[Any] = frozenset({ops.pop, ops.append, ops.set_item, print})
+_EFFECTS: frozenset[Any] = frozenset({ops.append, ops.set_item, print})
 
 
 class _Fusion:

@@ -340,6 +340,8 @@ def _follows(outside: Facts, wrong: list[Affine], trips: Affine) -> bool:
 def spelled(func: Any) -> str:
     """A function as users write it: `np.linalg.solve`, `math.comb`, `len`."""
     name = getattr(func, "__name__", repr(func))
+    if ops.is_draw(func):
+        return func.__qualname__
     module = getattr(func, "__module__", None) or ""
     if module in ("builtins", "_operator") or module.startswith("tapegen."):
         return name
