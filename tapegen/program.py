@@ -34,8 +34,9 @@ from tapegen.ir import rewrite
 from tapegen.ir.depth import deep
 from tapegen.ir.names import BACKWARD
 from tapegen.ir.nodes import Block, Function, If, Raise, Return, Routine, Store, Var
-from tapegen.ir.types import Array, ListOf, Scalar, is_floating
+from tapegen.ir.types import Array, ListOf, Scalar, is_complex, is_floating
 from tapegen.transform.nests import NoCompiledForm, scalarise
+from tapegen.transform.real_powers import meets_complex_numbers, with_real_powers
 
 if TYPE_CHECKING:
     from tapegen.api import Options
@@ -126,6 +127,11 @@ class Program:
         return Slot(positions[var]) if var in positions else StaticValue(None)
 
     @property
+    def is_complex(self) -> bool:
+        """Whether any value of the program is complex."""
+        return self._once("is complex", lambda: meets_complex_numbers(self.lowered.function))
+
+    @property
     def mutated(self) -> frozenset[str]:
         """Names of the parameters that the program stores into."""
         return self._once("mutated", lambda: effects_of(self.lowered.function).mutated_params)
@@ -170,11 +176,17 @@ class Program:
                 objective = output.children[0]
             if isinstance(objective, StaticValue) and isinstance(objective.value, float):
                 return tuple(False for _ in last.values)
+            if isinstance(objective, Slot) and is_complex(last.values[objective.index].type):
+                raise BadArgument(
+                    f"{self.owner.function.__name__} returns a complex number, which has no gradient.",
+                    "Return a real number (its absolute value, its real part), or use vjp with a complex cotangent.",
+                    last.origin or self.lowered.function.origin,
+                )
             if not isinstance(objective, Slot) or not _is_number(last.values[objective.index].type):
                 raise BadArgument(
                     f"{self.owner.function.__name__} does not return a float, so it has no gradient.",
                     "Return one number, or use vjp.",
-                    last.origin,
+                    last.origin or self.lowered.function.origin,
                 )
             return tuple(k == objective.index for k in range(len(last.values)))
         return tuple(is_floating(value.type) for value in last.values)
@@ -259,7 +271,8 @@ class Program:
     def text(self, function: Function) -> PythonSource:
         """The readable text."""
         routines = self.routines(function, compiled=False)
-        return self._kept(emit(function, modules=self.lowered.modules, header=self._header(), routines=routines))
+        text = with_real_powers(function)
+        return self._kept(emit(text, modules=self.lowered.modules, header=self._header(), routines=routines))
 
     def compiled_text(self, function: Function, *, wide: bool = False) -> PythonSource:
         """The text that numba gets; `wide` where an integer argument is too large for the usual one."""
@@ -273,7 +286,7 @@ class Program:
         """The programs of the routines that a program calls, as they are printed."""
         found = compiler.routines(function, self.user_names)
         if not compiled:
-            return found
+            return {routine: with_real_powers(text) for routine, text in found.items()}
         check = self.options.boundscheck
         return {routine: scalarise(text, boundscheck=check, wide=True) for routine, text in found.items()}
 
@@ -304,7 +317,7 @@ class Program:
         key = f"{form} of large integers" if wide else form
         built = self._built.get(key) or self._once(key, lambda: self._build(key, form, wide=wide))
         try:
-            return _called(built, arguments)
+            return _called(built, arguments, real=not self.is_complex)
         except (Raised, CompileLimit) as failed:
             source = self._compiled.get(key)
             error = failed.error if isinstance(failed, Raised) else failed
@@ -312,17 +325,18 @@ class Program:
             if failure is None:
                 raise
         self._built[key] = self._uncompiled(self.function(form), *failure)
-        return _called(self._built[key], arguments)
+        return _called(self._built[key], arguments, real=not self.is_complex)
 
     def interpret(self, function: Function, arguments: list[Any]) -> tuple[Any, ...]:
         """Run the generated Python as it stands, whatever the backend is."""
         key = f"text of {function.name}"
-        return _called(self._once(key, lambda: build_python(self.text(function))), arguments)
+        built = self._once(key, lambda: build_python(self.text(function)))
+        return _called(built, arguments, real=not self.is_complex)
 
     def _watch(self, function: Function, arguments: list[Any]) -> tuple[Any, ...]:
         source = self.text(without_garbage(function))
         try:
-            return _called(lambda *given: run_watched(source, list(given)), arguments)
+            return _called(lambda *given: run_watched(source, list(given)), arguments, real=not self.is_complex)
         except Raised as raised:
             if not isinstance(raised.error, MadeNonFinite):
                 raise
@@ -402,7 +416,8 @@ def frames_of_tapegen() -> int:
     return level
 
 
-def _called(built: Callable[..., Any], arguments: list[Any]) -> tuple[Any, ...]:
+def _called(built: Callable[..., Any], arguments: list[Any], *, real: bool) -> tuple[Any, ...]:
+    """The results of a built program; of `real` ones none may have become complex."""
     try:
         if isinstance(built, FunctionType):
             with np.errstate(all="ignore"):
@@ -417,7 +432,7 @@ def _called(built: Callable[..., Any], arguments: list[Any]) -> tuple[Any, ...]:
         return ()
     values = values if isinstance(values, tuple) else (values,)
     for value in values:
-        if isinstance(value, complex):
+        if real and isinstance(value, complex):
             raise Raised(ValueError("a negative number is raised to a fractional power, which is complex"))
     return values
 

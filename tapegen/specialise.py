@@ -28,7 +28,7 @@ from tapegen.frontend.structure import (
 from tapegen.generators import States, put_back, states_of
 from tapegen.inspection import Inspection
 from tapegen.ir.nodes import Return, Var
-from tapegen.ir.types import Array, Scalar
+from tapegen.ir.types import Array, Scalar, python_class
 from tapegen.program import Form, Program, Raised, frames_of_tapegen
 from tapegen.rules.registry import generation
 from tapegen.tangents import argument_tangents, as_result, result_tangent
@@ -167,7 +167,7 @@ def _glance(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
             flags = value.flags
             unit = tuple(n == 1 for n in value.shape) if 1 in value.shape else value.ndim
             seen.append((value.dtype, unit, flags.c_contiguous, flags.f_contiguous, flags.aligned))
-        elif kind is float or kind is np.random.Generator or (kind is int and -(2**63) <= value < 2**63):
+        elif kind in (float, complex, np.random.Generator) or (kind is int and -(2**63) <= value < 2**63):
             seen.append(kind)
         else:
             return None
@@ -383,10 +383,15 @@ class Specialisation:
                     f"the cotangent of result {position} has shape {np.shape(bar)}, the result {np.shape(leaf)}.",
                     "Give cotangents in the structure of the value.",
                 )
+            if np.iscomplexobj(bar) and not np.iscomplexobj(leaf):
+                raise BadArgument(
+                    f"the cotangent of result {position} is complex, the result is real.",
+                    "Give real cotangents of real results.",
+                )
             if isinstance(leaf, np.ndarray):
                 seeds.append(np.array(bar, leaf.dtype))
             else:
-                seeds.append(leaf.dtype.type(bar) if isinstance(leaf, np.generic) else float(bar))
+                seeds.append(leaf.dtype.type(bar) if isinstance(leaf, np.generic) else type(leaf)(bar))
         if len(seeds) != len(wanted):
             raise BadArgument("the cotangents do not match the value.", "Give one for each result.")
         return seeds
@@ -430,7 +435,7 @@ def _share(a: np.ndarray, b: np.ndarray) -> bool:
 
 
 def _floats(leaf: Any) -> bool:
-    return np.asarray(leaf).dtype.kind == "f"
+    return np.asarray(leaf).dtype.kind in "fc"
 
 
 def _matched(template: Any, value: Any, value_bar: Any) -> Iterator[tuple[Any, Any]]:
@@ -447,7 +452,6 @@ def _matched(template: Any, value: Any, value_bar: Any) -> Iterator[tuple[Any, A
         yield from _matched(child, part, bar)
 
 
-_PYTHON_NUMBERS: dict[str, type] = {"float64": float, "int64": int, "bool": bool}
 _NUMPY_NUMBERS: dict[str, type] = {np.dtype(kind).name: np.dtype(kind).type for kind in np.typecodes["All"][:-2]}
 
 
@@ -457,7 +461,7 @@ def _as_type(value: Any, type_: Any) -> Any:
         return value
     if isinstance(type_, Scalar):
         if type_.python:
-            return _PYTHON_NUMBERS[type_.dtype](value)
+            return python_class(type_)(value)
         return _NUMPY_NUMBERS[type_.dtype](value)
     if isinstance(type_, Array) and not isinstance(value, np.ndarray):
         return np.asarray(value, type_.dtype)

@@ -9,7 +9,7 @@ import numpy as np
 
 from tapegen.errors import BadArgument
 from tapegen.frontend.structure import Abstract, Leaf, Slot, StaticValue, Struct, children_of, rebuild
-from tapegen.ir.types import Array, is_floating
+from tapegen.ir.types import Array, is_floating, python_class
 
 
 def argument_tangents(name: str, template: Abstract, value: Any, tangent: Any) -> Iterator[tuple[Leaf, Any]]:
@@ -47,8 +47,9 @@ def argument_tangents(name: str, template: Abstract, value: Any, tangent: Any) -
 
 def _as_leaf(name: str, value: Any, tangent: Any) -> Any:
     given = np.asarray(tangent)
-    if given.dtype.kind not in "fiub" or given.shape != np.shape(value):
-        found = f"has shape {given.shape}" if given.dtype.kind in "fiub" else f"is {tangent!r}"
+    kinds = "cfiub" if np.iscomplexobj(value) else "fiub"
+    if given.dtype.kind not in kinds or given.shape != np.shape(value):
+        found = f"has shape {given.shape}" if given.dtype.kind in kinds else f"is {tangent!r}"
         raise BadArgument(
             f"the tangent of '{name}' {found}, the argument has shape {np.shape(value)}.",
             "Give a tangent of the shape of the argument.",
@@ -74,13 +75,13 @@ def result_tangent(template: Any, found: dict[int, Any]) -> Any:
         return found.get(template.index)
     if isinstance(template, Struct):
         return rebuild(template, [result_tangent(child, found) for child in template.children])
-    return 0.0 if isinstance(template.value, float) else None
+    return type(template.value)(0.0) if isinstance(template.value, float | complex) else None
 
 
 def as_result(tangent: Any, type_: Any, earlier: list[Any]) -> Any:
     """A tangent as the caller gets it: of the dtype of its result, and sharing no memory with an earlier one."""
     if not isinstance(type_, Array):
-        return np.dtype(type_.dtype).type(tangent) if not type_.python else float(tangent)
+        return python_class(type_)(tangent) if type_.python else np.dtype(type_.dtype).type(tangent)
     tangent = np.asarray(tangent, type_.dtype)
     if any(isinstance(other, np.ndarray) and np.may_share_memory(other, tangent) for other in earlier):
         tangent = tangent.copy()

@@ -168,7 +168,7 @@ class _Call:
             by_name = {name: part for name, part in zip(self.rule.wrt, parts) if part is not None}
         arguments = {**self.bound.arguments, **changed}
         return {
-            name: _map(sum_to, by_name[name], arguments[name])
+            name: _map(_fitted, by_name[name], arguments[name])
             if name in by_name
             else _map(np.zeros_like, arguments[name])
             for name in self.names
@@ -215,7 +215,7 @@ def _check_cotangents(call: _Call, rtol: float) -> None:
             assert np.shape(bar_leaf) == np.shape(leaf), (
                 f"cotangent of {name} in {call} has shape {np.shape(bar_leaf)}, not {np.shape(leaf)}"
             )
-            if np.asarray(leaf).dtype.kind == "f":
+            if _is_float(leaf):
                 expected = _differences(partial(call.projected, out_bar, name), value, k)
                 _assert_close(bar_leaf, expected, rtol, f"cotangent of {name} in {call}")
     if call.rule.kind == "linear":
@@ -262,11 +262,11 @@ def _check_float32(call: _Call) -> None:
     out = call.function(values)
     if not _all_float32(out):
         return  # the function itself widens
-    wide = _map(lambda x: np.asarray(x, dtype=np.float64)[()], values)
+    wide = _map(_to_float64, values)
     rng = np.random.default_rng(2)
     out_bar = _map(lambda x: _random_leaf(x, rng), out)
     bars = call.cotangents(values, out, out_bar)
-    exact = call.cotangents(wide, call.function(wide), _map(lambda x: np.asarray(x, dtype=np.float64)[()], out_bar))
+    exact = call.cotangents(wide, call.function(wide), _map(_to_float64, out_bar))
     for name, bar in bars.items():
         assert _all_float32(bar), f"cotangent of {name} in {call} does not keep float32"
         for left, right in zip(_leaves(bar), _leaves(exact[name]), strict=True):
@@ -281,18 +281,24 @@ def _check_fresh(call: _Call, name: str, bar: Any, others: Any) -> None:
 
 
 def _differences(func: Callable[[Any], Any], value: Any, leaf: int) -> np.ndarray:
-    """Derivative of a scalar function with respect to each element of one leaf of `value`."""
+    """Derivative of a scalar function with respect to each element of one leaf of `value`.
+
+    Of a complex element `x + 1j * y` it is the derivative by x minus 1j times the derivative by y.
+    """
     leaves = list(_leaves(value, every=True))
-    x = np.array(leaves[leaf], dtype=np.float64)
+    is_complex = np.iscomplexobj(leaves[leaf])
+    x = np.array(leaves[leaf], dtype=np.complex128 if is_complex else np.float64)
     result = np.zeros_like(x)
     for index in np.ndindex(x.shape):
-        for steps, weight in _WEIGHTS:
-            for sign in (1, -1):
-                moved = x.copy()
-                moved[index] += sign * steps * _STEP
-                new = moved if isinstance(leaves[leaf], np.ndarray) else moved[()]
-                shifted = iter([*leaves[:leaf], new, *leaves[leaf + 1 :]])
-                result[index] += sign * weight / _STEP * func(_rebuild(value, shifted))
+        units: tuple[Any, ...] = (1.0, 1j) if is_complex else (1.0,)
+        for unit in units:
+            for steps, weight in _WEIGHTS:
+                for sign in (1, -1):
+                    moved = x.copy()
+                    moved[index] += unit * sign * steps * _STEP
+                    new = moved if isinstance(leaves[leaf], np.ndarray) else moved[()]
+                    shifted = iter([*leaves[:leaf], new, *leaves[leaf + 1 :]])
+                    result[index] += sign * weight / (unit * _STEP) * func(_rebuild(value, shifted))
     return result
 
 
@@ -307,7 +313,7 @@ def _assert_close(got: Any, expected: Any, rtol: float, what: str) -> None:
 
 
 def _is_floating(x: Any) -> bool:
-    return isinstance(x, float | np.floating | np.ndarray) and np.asarray(x).dtype.kind == "f"
+    return isinstance(x, float | complex | np.inexact | np.ndarray) and np.asarray(x).dtype.kind in "fc"
 
 
 def _leaves(tree: Any, every: bool = False) -> Iterator[Any]:
@@ -339,22 +345,34 @@ def _map(func: Callable[..., Any], tree: Any, *others: Any) -> Any:
 
 
 def _dot(left: Any, right: Any) -> float:
-    """Sum of products over all floating leaves."""
+    """Sum of products over all floating leaves, of complex ones the real part."""
     pairs = zip(_leaves(left, every=True), _leaves(right, every=True), strict=True)
-    return sum(float(np.sum(np.multiply(a, b))) for a, b in pairs if _is_floating(a))
+    return sum(float(np.sum(np.real(np.multiply(a, b)))) for a, b in pairs if _is_floating(a))
+
+
+def _fitted(bar: Any, argument: Any) -> Any:
+    """A cotangent in the shape of its argument, and real if that is."""
+    bar = sum_to(bar, argument)
+    return bar if np.iscomplexobj(argument) or not _is_floating(argument) else np.real(bar)
 
 
 def _random_leaf(x: Any, rng: np.random.Generator) -> Any:
     drawn = rng.uniform(0.5, 1.5, np.shape(x)) * rng.choice([-1.0, 1.0], np.shape(x))
+    if np.iscomplexobj(x):
+        drawn = drawn + 1j * rng.uniform(0.5, 1.5, np.shape(x))
     return np.asarray(drawn, dtype=np.asarray(x).dtype)[()]
 
 
 def _to_float32(x: Any) -> Any:
-    return np.asarray(x, dtype=np.float32)[()]
+    return np.asarray(x, dtype=np.complex64 if np.iscomplexobj(x) else np.float32)[()]
+
+
+def _to_float64(x: Any) -> Any:
+    return np.asarray(x, dtype=np.complex128 if np.iscomplexobj(x) else np.float64)[()]
 
 
 def _all_float32(tree: Any) -> bool:
-    return all(getattr(leaf, "dtype", None) == np.float32 for leaf in _leaves(tree))
+    return all(getattr(leaf, "dtype", None) in (np.float32, np.complex64) for leaf in _leaves(tree))
 
 
 def _frozen(tree: Any) -> Any:
@@ -401,7 +419,7 @@ def check_grads(
     The pullback of a random cotangent is projected on random directions, one per argument of `wrt`, and compared with
     central differences of eighth order of the plain Python function along that direction, with steps so small that they
     settle.  In forward mode the tangent along that direction is projected on the cotangent.  For higher orders the same
-    is asked of the gradient.
+    is asked of the gradient.  Directions of complex arguments have real and imaginary parts of their own.
 
     Parameters
     ----------
@@ -445,7 +463,7 @@ def check_grads(
     for which, gradient in zip(wrt, gradients, strict=True):
         position = names.index(which) if isinstance(which, str) else which
         direction = _random_like(args[position], rng)
-        terms = [np.asarray(a, float) * np.asarray(b, float) for a, b in _pairs(direction, gradient)]
+        terms = [np.real(np.multiply(a, b, dtype=complex)) for a, b in _pairs(direction, gradient)]
         found = {"reverse": sum(float(np.sum(term)) for term in terms)}
         if "forward" in modes:
             tangents = [direction if k == position else None for k in range(len(args))]
@@ -499,19 +517,24 @@ def _projected(value_bar: Any, value: Any) -> float:
     bars = {k: bar for k, bar in enumerate(flatten(value_bar)) if _is_float(bar)}
     leaves = flatten(value)
     if len(leaves) == len(bars):  # a tangent has leaves for floats alone
-        return sum(float(np.sum(np.asarray(a) * np.asarray(b))) for a, b in zip(bars.values(), leaves, strict=True))
-    return sum(float(np.sum(np.asarray(bar) * np.asarray(leaves[k]))) for k, bar in bars.items())
+        return sum(float(np.sum(np.real(np.multiply(a, b)))) for a, b in zip(bars.values(), leaves, strict=True))
+    return sum(float(np.sum(np.real(np.multiply(bar, leaves[k])))) for k, bar in bars.items())
 
 
 def _is_float(leaf: Any) -> bool:
-    return np.asarray(leaf).dtype.kind == "f"
+    return np.asarray(leaf).dtype.kind in "fc"
 
 
 def _random_like(value: Any, rng: np.random.Generator) -> Any:
     """A random value of the same structure; what is not floating becomes 0."""
     template = abstract_of(value)
-    leaves = [rng.normal(size=np.shape(leaf))[()] * 1.0 if _is_float(leaf) else 0 for leaf in flatten(value)]
-    return unflatten(template, leaves)
+    return unflatten(template, [_drawn(leaf, rng) if _is_float(leaf) else 0 for leaf in flatten(value)])
+
+
+def _drawn(leaf: Any, rng: np.random.Generator) -> Any:
+    """Normal numbers of the shape of a leaf; real and imaginary parts are independent."""
+    drawn = rng.normal(size=np.shape(leaf))[()] * 1.0
+    return drawn + 1j * rng.normal(size=np.shape(leaf))[()] if np.iscomplexobj(leaf) else drawn
 
 
 def _pairs(first: Any, second: Any) -> Iterator[tuple[Any, Any]]:

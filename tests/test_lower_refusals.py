@@ -18,10 +18,6 @@ SETTINGS = {"scale": 1.0}
 SPRING = types.SimpleNamespace(stiffness=2.0)
 
 
-def complex_constant(x):
-    return x * 1j
-
-
 def huge_integer(x):
     return x * 2**70
 
@@ -226,7 +222,6 @@ def zip_of_unknown_length(x):
 
 
 REFUSED: list[tuple[Any, tuple, type[TapegenError], str, str]] = [
-    (complex_constant, (0.5,), BadArgument, "complex", "1j"),
     (huge_integer, (0.5,), BadArgument, "64 bits", "2**70"),
     (huge_constant, (0.5,), BadArgument, "64 bits", "18446744073709551616"),
     (complex_result, (X,), MissingRule, "np.sqrt has no derivative rule", "np.emath.sqrt(x)"),
@@ -286,7 +281,7 @@ ARGUMENTS = [
     (FLOATS.astype(np.longdouble), "longdouble", "astype(np.float64)"),
     (FLOATS.astype(np.float16), "float16", "astype(np.float64)"),
     (FLOATS.astype(object), "object", "astype(np.float64)"),
-    (FLOATS.astype(complex), "complex128", "real"),
+    (FLOATS.astype(np.clongdouble), "clongdouble", "astype(np.complex128)"),
     (np.array(["a"]), "<U1", "astype"),
     (np.array([(1.0, 2)], dtype=[("a", float), ("b", int)]), "'a'", "astype"),
     (np.array(["2020-01-01"], dtype="M8[D]"), "datetime64", "astype"),
@@ -294,7 +289,6 @@ ARGUMENTS = [
     (FLOATS.view(type("Subclass", (np.ndarray,), {})), "Subclass", "np.asarray"),
     (np.float16(1.0), "float16", "astype"),
     (memoryview(FLOATS), "memoryview", "np.asarray"),
-    (1.0 + 2.0j, "complex", "imaginary"),
     (2**70, "64 bits", "float"),
     (np.frombuffer(bytearray(17), dtype=np.uint8)[1:].view(np.float64), "aligned", "copy"),
 ]
@@ -308,8 +302,8 @@ def test_arguments_that_are_refused(value: Any, reason: str, advice: str) -> Non
         with pytest.raises(BadArgument) as caught:
             abstract_of(argument, "x")
         assert "'x" in caught.value.reason
-        if reason == "longdouble":
-            reason = np.dtype(np.longdouble).name
+        if reason.endswith("longdouble"):
+            reason = np.dtype(reason).name
         assert reason in caught.value.reason
         assert advice in caught.value.advice
 

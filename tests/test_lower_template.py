@@ -149,7 +149,10 @@ def branching(x: Any, n: Any) -> Any:
 
 def test_operands_that_are_equal_for_python_are_apart() -> None:
     consts = [Const(value) for value in (1, 1.0, True, 0, False, 0.0, -0.0, np.float64(1.0), math.nan)]
-    scalars = [Var("y", type_) for type_ in (FLOAT, INT, BOOL, Scalar("float64", python=False), Scalar("float32"))]
+    scalars = [
+        Var("y", type_)
+        for type_ in (FLOAT, INT, BOOL, Scalar("float64", python=False), Scalar("float32", python=False))
+    ]
     for _ in range(2):
         found = [as_of_now(branching, X, n) for n in (*consts, *scalars)]
         assert found[1] != found[0] != found[2] != found[1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import cmath
 import inspect
 import operator
 import textwrap
@@ -156,26 +157,43 @@ def test_equal_eigenvalues_with_untouched_vectors() -> None:
     np.testing.assert_array_equal(got, np.eye(2))
 
 
+def fails_somewhere(rule: registry.Rule, grid: list) -> bool:
+    """Whether any partial derivative is not finite at a point of the grid."""
+    assert rule.body is not None
+    arity = len([p for p in inspect.signature(rule.body).parameters.values() if p.kind is not p.KEYWORD_ONLY])
+    sides = [(x, *(type(x)(0.0),) * (arity - 1)) for x in grid]
+    for point in [(x,) * arity for x in grid] + sides + [tuple(map(type(grid[0]), (0.5, 0.0, 1.0, 0.5)[:arity]))]:
+        try:
+            with np.errstate(all="ignore"):
+                parts = partials_at(rule, point)
+        except (ValueError, OverflowError, ZeroDivisionError):  # math refuses what NumPy answers by NaN or inf
+            continue
+        if not all(np.all(np.isfinite(part)) for part in parts if part is not None):
+            return True
+    return False
+
+
 @pytest.mark.parametrize("rule", [r for r in ACTIVE if r.kind == "partials"], ids=lambda rule: name_of(rule.func))
 def test_non_finite_partials_are_declared(rule: registry.Rule) -> None:
     """The guard against `0 * inf` is emitted exactly for rules that say so."""
     grid = [-1e200, -800.0, -1.0, -0.5, -1e-200, 0.0, 1e-200, 0.5, 1.0, 2.0, 800.0, 1e200]
-    assert rule.body is not None
-    arity = len([p for p in inspect.signature(rule.body).parameters.values() if p.kind is not p.KEYWORD_ONLY])
-    found = False
-    for point in (
-        [(x,) * arity for x in grid] + [(x, *(0.0,) * (arity - 1)) for x in grid] + [(0.5, 0.0, 1.0, 0.5)[:arity]]
-    ):
-        exact = tuple(np.float64(x) for x in point)
-        try:
-            with np.errstate(all="ignore"):
-                parts = partials_at(rule, exact)
-        except (ValueError, OverflowError, ZeroDivisionError):  # math refuses what NumPy answers by NaN or inf
-            continue
-        found |= not all(np.all(np.isfinite(part)) for part in parts if part is not None)
-    raises = getattr(rule.func, "__module__", None) in ("math", "builtins")
+    found = fails_somewhere(rule, [np.float64(x) for x in grid])
+    raises = getattr(rule.func, "__module__", None) in ("math", "builtins", "cmath")
     with_infinite_arguments = rule.func in (np.logaddexp, np.logaddexp2)  # -inf is the logarithm of probability 0
     assert found == rule.nonfinite or (rule.nonfinite and (raises or with_infinite_arguments))
+
+
+OF_COMPLEX = [
+    r for r in ACTIVE if r.kind == "partials" and r.of_complex and r.func.__module__ != "math" and r.func != cmath.rect
+]
+
+
+@pytest.mark.parametrize("rule", OF_COMPLEX, ids=lambda rule: name_of(rule.func))
+def test_poles_off_the_real_line_are_declared(rule: registry.Rule) -> None:
+    grid = [1j, -1j, 1.0 + 0j, -1.0 + 0j, 0j, 0.5 + 0.5j, 3.0 + 800j, 3000.0 - 3.0j, -1e-200 + 1e-200j]
+    found = fails_somewhere(rule, [np.complex128(z) for z in grid])
+    raises = getattr(rule.func, "__module__", None) in ("math", "builtins", "cmath")
+    assert found == (rule.nonfinite or rule.poles) or ((rule.nonfinite or rule.poles) and raises)
 
 
 # ---- what a body may be ----------------------------------------------------------------------------------------------

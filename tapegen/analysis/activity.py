@@ -14,7 +14,7 @@ from itertools import chain
 from tapegen.analysis.places import components, moves, puts
 from tapegen.ir import ops, rewrite
 from tapegen.ir.nodes import Assign, Block, Call, Effect, Expr, For, Function, If, Load, Slice, Store, Tuple, Var, While
-from tapegen.ir.types import Array, is_floating
+from tapegen.ir.types import Array, is_complex, is_floating
 from tapegen.rules.registry import rule_of
 
 
@@ -114,16 +114,26 @@ def active_operands(expr: Expr) -> Iterator[Var]:
         case Tuple(items):
             for item in items:
                 yield from active_operands(item)
-        case Call(func, args, kwargs):
-            if not is_floating(expr.type):  # the shape of an array, a mask
-                return
-            rule = rule_of(func)
-            if rule is not None and rule.kind == "inactive":
+        case Call(_, args, kwargs):
+            if not is_floating(expr.type) or is_inactive(expr):  # the shape of an array, a mask
                 return
             for arg in args:
                 yield from active_operands(arg)
             for _, arg in kwargs:
                 yield from active_operands(arg)
+
+
+def is_inactive(call: Call) -> bool:
+    """Whether a call has no derivative by definition: of complex numbers only if its rule speaks of them."""
+    rule = rule_of(call.func)
+    if rule is None or rule.kind != "inactive":
+        return False
+    return rule.of_complex or not is_floating(call.type) or not meets_complex(call)
+
+
+def meets_complex(call: Call) -> bool:
+    """Whether an operand or the result of a call is complex."""
+    return any(is_complex(part.type) for part in (call, *call.args, *(value for _, value in call.kwargs)))
 
 
 def is_view(value: Expr) -> bool:

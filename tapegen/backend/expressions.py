@@ -228,7 +228,7 @@ class Expressions:
     def _attribute(self, call: nodes.Call) -> ast.expr | None:
         """`x.shape`, `x.size`, `x.T`: of arrays; of anything else NumPy's function is called."""
         if len(call.args) != 1 or call.kwargs or not _is_named_array(call.args[0]):
-            return None if call.func not in (ops.shape, ops.transpose_view) else self._plain_attribute(call)
+            return self._plain_attribute(call) if call.func in _ALWAYS_ATTRIBUTES else None
         return self._plain_attribute(call)
 
     def _plain_attribute(self, call: nodes.Call) -> ast.expr:
@@ -344,7 +344,10 @@ _ATTRIBUTES: dict[Any, str] = {
     np.ndim: "ndim",
     ops.transpose_view: "T",
     np.transpose: "T",
+    ops.real_part: "real",
+    ops.imaginary_part: "imag",
 }
+_ALWAYS_ATTRIBUTES = frozenset({ops.shape, ops.transpose_view, ops.real_part, ops.imaginary_part})
 _SYNTAX: dict[Any, Callable[[Expressions, nodes.Call], ast.expr | None]] = {
     **dict.fromkeys(BINARY, Expressions._binary),
     **dict.fromkeys(COMPARISONS, Expressions._compare),

@@ -58,8 +58,10 @@ def table() -> str:
         if area == "inactive":
             lines += textwrap.wrap(", ".join(dict.fromkeys(f"`{_name(rule)}`" for rule in rules)), 118)
             continue
-        lines += ["| function | kind | modes | the derivative reads |", "|---|---|---|---|"]
-        rows = (f"| `{_name(rule)}` | {rule.kind} | {_modes(rule)} | {_reads(rule)} |" for rule in rules)
+        lines += ["| function | kind | modes | numbers | the derivative reads |", "|---|---|---|---|---|"]
+        rows = (
+            f"| `{_name(rule)}` | {rule.kind} | {_modes(rule)} | {_numbers(rule)} | {_reads(rule)} |" for rule in rules
+        )
         lines += dict.fromkeys(rows)
     return "\n".join(lines)
 
@@ -77,7 +79,7 @@ def _name(rule: Rule) -> str:
     if rule.func in SURGERY:
         return f"tg.{name}"
     if module.startswith("tapegen"):
-        return {"transpose_view": "x.T"}.get(name, name)
+        return {"transpose_view": "x.T", "real_part": "z.real", "imaginary_part": "z.imag"}.get(name, name)
     if module.startswith("scipy."):
         package = ".".join(module.split(".")[:2])
         owner = getattr(rule.func, "__self__", None)
@@ -93,6 +95,12 @@ def _name(rule: Rule) -> str:
 
 def _modes(rule: Rule) -> str:
     return "reverse" if rule.kind == "pullback" and rule.pushforward is None else "forward, reverse"
+
+
+def _numbers(rule: Rule) -> str:
+    """Of which numbers it holds: functions of `math` have no others."""
+    is_complex = rule.of_complex and getattr(rule.func, "__module__", None) != "math"
+    return "real, complex" if is_complex else "real"
 
 
 def _reads(rule: Rule) -> str:

@@ -39,7 +39,7 @@ from tapegen.frontend.parse import MISSING
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, children_of, dict_of, list_of, tuple_of
 from tapegen.ir import ops
 from tapegen.ir.nodes import Call
-from tapegen.ir.types import INT, Array, RandomGenerator, Scalar, TupleOf
+from tapegen.ir.types import INT, Array, RandomGenerator, Scalar, TupleOf, is_complex, is_floating, python_class
 
 
 @evaluates(gast.Attribute)
@@ -162,6 +162,7 @@ _FUNCTIONS: dict[str, Any] = {
 } | {"conj": np.conjugate}
 
 
+_PARTS = {"real": ops.real_part, "imag": ops.imaginary_part}
 _OF_MEMORY = {
     "flat": "'flat' of an array that may not be contiguous is not followed.",
     "strides": "'strides' say how an array lies in memory, which derivatives do not follow.",
@@ -176,6 +177,8 @@ def _number_attribute(cx: Context, owner: Any, name: str, hint: str | None) -> A
         return _array_attribute(cx, owner, type_, name, hint)
     assert isinstance(type_, Scalar)
     match name:
+        case "real" | "imag" if is_complex(type_):
+            return emit_call(cx, _PARTS[name], (owner,), hint=hint)
         case "real":
             return owner
         case "imag":
@@ -183,9 +186,10 @@ def _number_attribute(cx: Context, owner: Any, name: str, hint: str | None) -> A
         case "is_integer":
             return Bound(StaticValue(Method("number", name)), (owner,))
     if type_.python:
-        if name in ("conjugate", "bit_length", "item") and (hasattr(float, name) or hasattr(int, name)):
+        cls = python_class(type_)
+        if name in ("conjugate", "bit_length", "item") and hasattr(cls, name):
             return Bound(StaticValue(Method("number", name)), (owner,))
-        cx.raise_(AttributeError, f"'{'int' if 'int' in type_.dtype else 'float'}' object has no attribute '{name}'")
+        cx.raise_(AttributeError, f"'{cls.__name__}' object has no attribute '{name}'")
     match name:
         case "T":
             return owner
@@ -228,6 +232,8 @@ def _array_attribute(cx: Context, owner: Any, type_: Array, name: str, hint: str
             raise cx.refusal(NotDifferentiable, _OF_MEMORY[name], "Use np.ravel, np.reshape, or indices.")
         case "itemsize":
             return StaticValue(np.dtype(type_.dtype).itemsize)
+        case "real" | "imag" if is_complex(type_):
+            return emit_call(cx, _PARTS[name], (owner,), hint=hint)
         case "real":
             return owner
         case "imag":
@@ -351,19 +357,34 @@ def _item(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None
         raise cx.refusal(NotDifferentiable, "item() with a flat position is not supported.", "Index the array.")
     place = Place(owner, index)
     element = load_place(cx, place)
-    func = float if "float" in owner.type.dtype else bool if owner.type.dtype == "bool" else int
-    return call_value(cx, StaticValue(func), [element], {}, hint)
+    return call_value(cx, StaticValue(_plain_class(owner.type)), [element], {}, hint)
 
 
 @method("number", "item")
 def _number_item(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     type_ = type_of(args[0])
     assert isinstance(type_, Scalar)
-    func = float if "float" in type_.dtype else bool if type_.dtype == "bool" else int
-    return call_value(cx, StaticValue(func), args[:1], {}, hint)
+    return call_value(cx, StaticValue(_plain_class(type_)), args[:1], {}, hint)
 
 
-@method("number", "conjugate", "copy")
+def _plain_class(type_: Array | Scalar) -> type:
+    """The class of Python's numbers for an element."""
+    return complex if is_complex(type_) else float if is_floating(type_) else bool if type_.dtype == "bool" else int
+
+
+@method("number", "conjugate")
+def _conjugate(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+    type_ = type_of(args[0])
+    if not is_complex(type_):
+        return args[0]
+    assert isinstance(type_, Scalar)
+    if not type_.python:
+        return emit_call(cx, np.conjugate, args, hint=hint)
+    real, imag = (emit_call(cx, part, args) for part in _PARTS.values())
+    return emit_call(cx, complex, (real, emit_call(cx, operator.neg, (imag,))), hint=hint)
+
+
+@method("number", "copy")
 def _itself(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     return args[0]
 

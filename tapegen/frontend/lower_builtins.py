@@ -41,7 +41,7 @@ from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, dict_of, list
 from tapegen.frontend.syntax import arguments_of
 from tapegen.ir import ops
 from tapegen.ir.nodes import Call, Const
-from tapegen.ir.types import BOOL, INT, STATIC, Array, Scalar, is_floating
+from tapegen.ir.types import BOOL, INT, STATIC, Array, Scalar, is_complex, is_floating, python_class
 
 Args = list[Any]
 Kwargs = dict[str, Any]
@@ -109,6 +109,10 @@ def _convert(func: Any) -> None:
                 return call_value(cx, StaticValue(special), args, kwargs, hint)
             cx.raise_(TypeError, f"{func.__name__}() argument must be a string or a real number")
         type_ = type_of(value)
+        if is_complex(type_):
+            raise cx.refusal(
+                NotDifferentiable, f"{func.__name__}() of a complex number drops its imaginary part.", "Write z.real."
+            )
         if isinstance(type_, Scalar) and type_.python and type_.dtype == ("int64" if func is int else "float64"):
             return value
         return emit_call(cx, func, (value,), {}, hint)
@@ -361,7 +365,7 @@ def class_of(cx: Context, value: Any) -> type:
         if isinstance(type_, Scalar):
             if not type_.python:
                 return np.dtype(type_.dtype).type
-            return {"float64": float, "int64": int, "bool": bool}.get(type_.dtype, complex)
+            return python_class(type_)
         return str if type_ == STATIC else list
     if isinstance(value, Captured):
         return type(value.value)

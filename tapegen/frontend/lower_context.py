@@ -494,7 +494,7 @@ def known_value(value: Any) -> Any:
     return UNKNOWN
 
 
-NUMBERS = (bool, int, float)
+NUMBERS = (bool, int, float, complex)
 
 
 def is_number(value: Any) -> bool:

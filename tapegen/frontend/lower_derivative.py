@@ -19,6 +19,7 @@ from tapegen.errors import AliasError, BadArgument, NotDifferentiable, TapegenEr
 from tapegen.frontend.callables import unwrap
 from tapegen.frontend.lower_context import Bound, Builder, Closure, Context, PathEnds, known_value
 from tapegen.frontend.lower_finish import finish, resolved
+from tapegen.frontend.lower_merge import converted
 from tapegen.frontend.lower_twins import draw_as, refuse_unseeded, twin
 from tapegen.frontend.lower_values import adopt, describe, export, flat_result
 from tapegen.frontend.structure import UNKNOWN, Leaf, Slot, StaticValue, Struct, tuple_of
@@ -26,7 +27,7 @@ from tapegen.ir import build, rewrite
 from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import Const, Expr, Function, Return, Store, Var
 from tapegen.ir.protocols import Mark, Mode, Pipeline, is_opaque, mark_of
-from tapegen.ir.types import Array, ListOf, RandomGenerator, Scalar, is_floating
+from tapegen.ir.types import Array, ListOf, RandomGenerator, Scalar, is_complex, is_floating
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -534,10 +535,16 @@ def _tangent_of(cx: Context, like: Expr, value: Any) -> Any:
     if isinstance(type_, Scalar):
         known = known_value(value)
         if known is not UNKNOWN and isinstance(known, int | float):
-            return StaticValue(float(known))
-        if isinstance(value, Leaf) and isinstance(value.type, Scalar):
-            return value
+            return StaticValue(complex(known) if is_complex(type_) else float(known))
+        if known is not UNKNOWN and isinstance(known, complex) and is_complex(type_):
+            return StaticValue(known)
+        if isinstance(value, Leaf) and isinstance(value.type, Scalar) and is_complex(value.type) <= is_complex(type_):
+            if is_complex(value.type) == is_complex(type_):
+                return value
+            return Leaf(cx.assign("tangent", converted(value.expr, type_)))
     found = value.type if isinstance(value, Leaf) else None
+    if is_complex(found) and not is_complex(type_):
+        found = None
     if isinstance(found, Array) and isinstance(type_, Array) and found.rank == type_.rank and is_floating(found):
         given = cx.resolve(value.expr)
         return Leaf(

@@ -33,6 +33,7 @@ _FOLDED = _OPERATORS | {
         ops.ifelse,
         builtins.int,
         builtins.float,
+        builtins.complex,
         builtins.bool,
         builtins.abs,
         builtins.min,
@@ -61,8 +62,6 @@ def fold(cx: Context, func: Any, args: Iterable[Any]) -> Any:
         return UNKNOWN
     if type(value) is int and not -(2**63) <= value < 2**63:
         raise cx.refusal(BadArgument, f"this integer, {value:.3e}, does not fit into 64 bits.", "Use a float.")
-    if isinstance(value, complex):
-        raise cx.refusal(BadArgument, "this number is complex.", "Work with its real and imaginary parts.")
     return value
 
 
@@ -92,7 +91,7 @@ def emit_call(
             "Draw with the methods of the generator, and pass what they give.",
         )
     known = UNKNOWN if kwargs else fold(cx, func, args)
-    plain = not isinstance(known, float) or cx.rules or func in (operator.neg, operator.pos)
+    plain = not isinstance(known, float | complex) or cx.rules or func in (operator.neg, operator.pos)
     if known is not UNKNOWN and all(isinstance(arg, StaticValue) for arg in args) and plain:
         return StaticValue(known)
     if type_ is None:
@@ -111,8 +110,6 @@ def emit_call(
         tuple((name, get(cx, value)) for name, value in kwargs.items()),
         type_,
     )
-    if isinstance(type_, Scalar) and type_.dtype.startswith("complex"):
-        raise cx.refusal(BadArgument, f"the result of {callable_text(func)} is complex.", "Work with real numbers.")
     if not named or cx.whole:
         return Leaf(call, known)
     var = cx.assign(hint or TEMPORARY, call)

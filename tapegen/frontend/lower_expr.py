@@ -126,8 +126,6 @@ def _pin(cx: Context, values: list[Any], place: int) -> None:
 @evaluates(gast.Constant)
 def _constant(cx: Context, node: gast.Constant, hint: str | None) -> Any:
     value = node.value
-    if isinstance(value, complex):
-        raise cx.refusal(BadArgument, "complex numbers are not supported.", "Work with real and imaginary parts.")
     if type(value) is int and not -(2**63) <= value < 2**63:
         raise cx.refusal(BadArgument, f"the integer {value:.3e} does not fit into 64 bits.", "Write it as a float.")
     return StaticValue(value)

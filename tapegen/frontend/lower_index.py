@@ -47,7 +47,7 @@ from tapegen.frontend.typing import NoResultType, result_type
 from tapegen.ir import ops
 from tapegen.ir.names import TEMPORARY
 from tapegen.ir.nodes import Call, Const, Index, Load, Slice, Var
-from tapegen.ir.types import Array, Scalar, Type, is_floating
+from tapegen.ir.types import Array, Scalar, Type, is_complex, is_floating
 
 _BAD_INDEX = (
     "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean arrays "
@@ -490,6 +490,7 @@ def _store(cx: Context, base: Leaf, index: Sequence[Any], value: Any, *, accumul
         value = emit_call(cx, np.array, (value,))
     expr = operand(cx, value)
     stored = expr.type
+    _check_complex(cx, array, stored)
     if isinstance(stored, Array):
         if isinstance(part, Scalar):
             expr = _only_element(cx, expr)
@@ -497,6 +498,24 @@ def _store(cx: Context, base: Leaf, index: Sequence[Any], value: Any, *, accumul
             # NumPy reads all of the right side before it writes
             expr = cx.assign(TEMPORARY, Call(np.copy, (expr,), (), dataclasses.replace(stored, layout="C")))
     cx.store(array, items, expr, accumulate=accumulate)
+
+
+def _check_complex(cx: Context, array: Var, stored: Type) -> None:
+    """What is stored into real numbers is real, and the parts of complex ones are not stored into one by one."""
+    roots = cx.roots_of(array) or ()
+    if not is_complex(array.type) and any(is_complex(root.type) for root in roots):
+        raise cx.refusal(
+            NotDifferentiable,
+            "this writes into the real or imaginary parts of an array.",
+            "Store complex numbers: z[...] = x + 1j * y.",
+        )
+    if is_complex(stored) and not is_complex(array.type):
+        raise cx.refusal(
+            NotDifferentiable,
+            f"complex numbers are stored into '{array.name.partition('#')[0]}', which is real, and lose their "
+            "imaginary parts.",
+            "Make the array complex (dtype=complex), or store z.real.",
+        )
 
 
 def _only_element(cx: Context, array: Any) -> Any:

@@ -23,7 +23,7 @@ from tapegen.frontend.lower_values import operand, run_list_of, static, struct_o
 from tapegen.frontend.structure import Leaf, StaticValue, tuple_of
 from tapegen.ir import ops
 from tapegen.ir.nodes import Call, Const
-from tapegen.ir.types import BOOL, INT, Array, Scalar, is_floating
+from tapegen.ir.types import BOOL, INT, Array, Scalar, is_complex, is_floating
 from tapegen.rules.surgery import SURGERY, print_gradient
 
 # ---- NumPy: shapes and types ---------------------------------------------------------------------------------------
@@ -70,7 +70,12 @@ def _isscalar(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
 
 @handles(np.iscomplexobj)
 def _iscomplexobj(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-    return StaticValue(False)
+    return StaticValue(is_complex(type_of(args[0])))
+
+
+@handles(np.isrealobj)
+def _isrealobj(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    return StaticValue(not is_complex(type_of(args[0])))
 
 
 def _of_types(func: Any) -> None:
@@ -131,9 +136,41 @@ def _array(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return call_library(cx, np.array, [value, *rest], kwargs, hint)
 
 
-@handles(np.real, np.real_if_close)
+@handles(np.real)
 def _real(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-    return args[0] if type_of(args[0]) is not None else call_library(cx, np.array, args, {}, hint)
+    return attribute(cx, _number_or_array(cx, args[0]), "real", hint)
+
+
+@handles(np.imag)
+def _imag(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    return attribute(cx, _number_or_array(cx, args[0]), "imag", hint)
+
+
+@handles(np.angle)
+def _angle(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    if "deg" in kwargs:
+        args, kwargs = [*args, kwargs["deg"]], {name: value for name, value in kwargs.items() if name != "deg"}
+    return call_library(cx, np.angle, args, kwargs, hint)
+
+
+@handles(np.conjugate)
+def _conjugate(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    value = _number_or_array(cx, args[0])
+    if not kwargs and len(args) == 1 and not is_complex(type_of(value)) and cx.rules:
+        return value
+    return call_library(cx, np.conjugate, [value, *args[1:]], kwargs, hint)
+
+
+@handles(np.real_if_close)
+def _real_if_close(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    value = _number_or_array(cx, args[0])
+    if is_complex(type_of(value)):
+        raise cx.refusal(NotDifferentiable, "the type of np.real_if_close depends on values.", "Use np.real.")
+    return value
+
+
+def _number_or_array(cx: Context, value: Any) -> Any:
+    return value if type_of(value) is not None else call_library(cx, np.array, [value], {})
 
 
 @handles(np.squeeze)

@@ -6,7 +6,6 @@ A *template* is the value that stands for all paths.  Where they differ in a num
 
 from __future__ import annotations
 
-import builtins
 import dataclasses
 import operator
 from collections.abc import Callable, Sequence
@@ -35,7 +34,7 @@ from tapegen.frontend.structure import UNKNOWN, Itself, Leaf, StaticValue, Struc
 from tapegen.ir import ops
 from tapegen.ir.nodes import Call, Const, Expr, Load, Var
 from tapegen.ir.text import type_text
-from tapegen.ir.types import BOOL, Array, ListOf, Scalar, Type, is_floating
+from tapegen.ir.types import BOOL, Array, ListOf, Scalar, Type, is_floating, python_class
 
 
 class _Absent:
@@ -410,7 +409,7 @@ def _weak(name: str, result: Scalar, values: Sequence[Any]) -> Scalar:
     """Python numbers adapt to NumPy's: `0.0` becomes a float32 where the other paths have one."""
     strong = [t for t in map(type_of, values) if isinstance(t, Scalar) and not t.python]
     dtype = np.result_type(*(np.dtype(t.dtype) for t in strong)).name
-    if len({t.dtype for t in strong if is_floating(t)}) > 1:
+    if len({np.finfo(t.dtype).dtype for t in strong if is_floating(t)}) > 1:
         raise Clash(f"'{name}' is a float32 on one path and a float64 on another.", f"Convert it: np.float64({name}).")
     for value in values:
         type_ = type_of(value)
@@ -418,7 +417,7 @@ def _weak(name: str, result: Scalar, values: Sequence[Any]) -> Scalar:
             continue
         if type_.python and np.promote_types(type_.dtype, dtype).name != dtype:
             known = value.value if isinstance(value, StaticValue) else value.known
-            exact = known is not UNKNOWN and (not is_floating(type_) or float(np.float32(known)) == known)
+            exact = known is not UNKNOWN and (not is_floating(type_) or np.dtype(dtype).type(known) == known)
             if not exact and is_floating(type_) == is_floating(Scalar(dtype)):
                 raise Clash(
                     f"'{name}' is a Python number on one path and a {dtype} on another.",
@@ -443,9 +442,10 @@ def converted(expr: Expr, type_: Type) -> Expr:
             return Const(float(expr.value))  # type: ignore[arg-type]
         if type_.dtype == "int64":
             return Const(int(expr.value))  # type: ignore[call-overload]
+        if type_.dtype == "complex128" and type_.python:
+            return Const(complex(expr.value))  # type: ignore[call-overload]
     if type_.python:
-        func: Any = builtins.float if is_floating(type_) else builtins.int
-        return Call(func, (expr,), (), Scalar(type_.dtype))
+        return Call(python_class(type_), (expr,), (), Scalar(type_.dtype))
     return Call(getattr(np, type_.dtype), (expr,), (), type_)
 
 

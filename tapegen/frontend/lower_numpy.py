@@ -57,7 +57,9 @@ _SEQUENCES = frozenset(
 )
 """Parameters that take a sequence as a sequence; a list anywhere else becomes an array."""
 _KEPT = (
-    _SEQUENCES | _STATIC_NAMES | {"shift", "pad_width", "multi_index", "dims", "operands", "axes", "block", "repeats"}
+    _SEQUENCES
+    | _STATIC_NAMES
+    | {"s", "shift", "pad_width", "multi_index", "dims", "operands", "axes", "block", "repeats"}
 )
 
 

@@ -14,7 +14,7 @@ from tapegen.frontend.lower_context import Context
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue
 from tapegen.ir import ops, rewrite
 from tapegen.ir.nodes import Call, Const, Expr, Load, Slice, Tuple, Var
-from tapegen.ir.types import INT, Array
+from tapegen.ir.types import INT, Array, is_floating
 
 LARGEST = 4096
 """Elements of an array whose extents are followed."""
@@ -81,11 +81,10 @@ def _prototype(cx: Context, expr: Expr) -> Any:
         if shape is None or not isinstance(expr, Var):
             raise _NotKnown
         array = np.ones(shape, expr.type.dtype)
-        return array + np.eye(*shape[-2:], dtype=array.dtype) if len(shape) > 1 and array.dtype.kind == "f" else array
+        return array + np.eye(*shape[-2:], dtype=array.dtype) if len(shape) > 1 and array.dtype.kind in "fc" else array
     if isinstance(expr, Const):
         return expr.value
-    dtype = getattr(expr.type, "dtype", "")
-    if dtype.startswith("float"):
+    if is_floating(expr.type):
         return 0.5
     return _integer(cx, expr)
 

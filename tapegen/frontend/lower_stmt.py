@@ -50,7 +50,7 @@ from tapegen.frontend.structure import Leaf, StaticValue, Struct, list_of
 from tapegen.ir import ops
 from tapegen.ir.names import TEMPORARY
 from tapegen.ir.nodes import Call, Const, Expr, Raise, Var
-from tapegen.ir.types import BOOL, INT, Array, is_floating
+from tapegen.ir.types import BOOL, INT, Array, is_complex, is_floating
 
 
 def run_simple(cx: Context, stmt: gast.stmt) -> None:
@@ -320,7 +320,8 @@ def _check_cast(cx: Context, func: Any, place: Place, value: Any) -> None:
     type_ = type_of(value)
     array = place.base.type
     assert isinstance(array, Array)
-    if place.is_element or type_ is None or not is_floating(type_) or is_floating(array):
+    fits = is_complex(array) or (is_floating(array) and not is_complex(type_))
+    if place.is_element or type_ is None or not is_floating(type_) or fits:
         return
     name = {operator.add: "add", operator.sub: "subtract", operator.mul: "multiply", operator.truediv: "divide"}.get(
         func

@@ -104,7 +104,7 @@ def same_static(a: Any, b: Any) -> bool:
         return same_static((a.start, a.stop, a.step), (b.start, b.stop, b.step))
     if isinstance(a, set | frozenset):
         return len(a) == len(b) and _typed(a) == _typed(b)
-    if isinstance(a, float):
+    if isinstance(a, float | complex):
         return repr(a) == repr(b)  # 0.0 and -0.0 differ, NaN is itself
     try:
         hash(a)
@@ -185,7 +185,7 @@ def dict_of(items: Iterable[tuple[Any, Any]], cls: type = dict) -> Struct:
 
 # ---- from runtime values -------------------------------------------------------------------------------------------
 
-_DTYPES = "float64 float32 int64 int32 int16 int8 uint64 uint32 uint16 uint8 bool".split()
+_DTYPES = "float64 float32 complex128 complex64 int64 int32 int16 int8 uint64 uint32 uint16 uint8 bool".split()
 _DTYPE_NAMES = {np.dtype(name): name for name in _DTYPES}  # in the byte order of this machine; `dtype.name` is slow
 _STATIC = (
     *(
@@ -319,7 +319,7 @@ def leaf_type(value: Any, name: str = "argument") -> Type | None:
     if isinstance(value, np.random.Generator | np.random.RandomState):
         return RandomGenerator("Generator" if isinstance(value, np.random.Generator) else "RandomState")
     if isinstance(value, complex):
-        raise BadArgument(f"'{name}' is complex.", "Pass the real and the imaginary part as two arguments.")
+        return Scalar("complex128")
     return None
 
 
@@ -356,15 +356,14 @@ def array_type(value: np.ndarray, name: str = "argument") -> Array:
 
 
 def _bad_dtype(name: str, dtype: np.dtype) -> BadArgument:
-    if dtype.kind == "c":
-        return BadArgument(f"'{name}' has the complex dtype {dtype}.", f"Pass {name}.real and {name}.imag.")
-    if dtype.kind in "fiu" and not dtype.isnative:
+    if dtype.kind in "fciu" and not dtype.isnative:
         native = dtype.newbyteorder("=").name
         return BadArgument(
             f"'{name}' has dtype {dtype.str}, the byte order of other machines.", f"Pass {name}.astype(np.{native})."
         )
+    known = "complex128" if dtype.kind == "c" else "float64"
     return BadArgument(
-        f"'{name}' has dtype {dtype}, for which there are no derivatives.", f"Pass {name}.astype(np.float64)."
+        f"'{name}' has dtype {dtype}, for which there are no derivatives.", f"Pass {name}.astype(np.{known})."
     )
 
 

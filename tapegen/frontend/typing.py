@@ -212,6 +212,8 @@ def _prototype(arg: ArgType, trial: tuple[float, int, int], strided: bool) -> An
             return tuple(_prototype(item, trial, strided) for item in arg)
         case Scalar(dtype, python):
             value = True if dtype == "bool" else integer if "int" in dtype else number
+            if dtype == "complex128" and python:
+                return complex(number, number)
             return value if python else np.dtype(dtype).type(value)
         case TupleOf(items):
             return tuple(_prototype(item, trial, strided) for item in items)
@@ -227,7 +229,7 @@ def _prototype(arg: ArgType, trial: tuple[float, int, int], strided: bool) -> An
 def _array(type_: Array, number: float, integer: int, size: int, strided: bool) -> np.ndarray:
     shape = tuple(1 if type_.is_unit(k) else size for k in range(type_.rank))
     dtype = np.dtype(type_.dtype)
-    if dtype.kind == "f":
+    if dtype.kind in "fc":
         array = np.full(shape, number, dtype)
         if type_.rank >= 2:  # positive definite, for the functions of linear algebra
             array += 4.0 * np.eye(*shape[-2:], dtype=dtype)

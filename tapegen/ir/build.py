@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from tapegen.ir import ops
 from tapegen.ir.nodes import Call, Const, Expr, Load, Slice, Var
-from tapegen.ir.types import BOOL, INT, Array, ListOf, Scalar, Type, is_floating
+from tapegen.ir.types import BOOL, INT, Array, ListOf, Scalar, Type, is_complex, is_floating
 
 
 def call(func: Callable[..., Any], *args: Expr, type_: Type, **kwargs: Expr) -> Call:
@@ -166,6 +167,9 @@ def copy(a: Expr) -> Call:
 def cast(expr: Expr, dtype: str) -> Expr:
     """`expr` converted to a dtype when it has another one."""
     type_ = expr.type
+    if is_complex(type_) and np.dtype(dtype).kind != "c":
+        expr = real_part(expr)
+        type_ = expr.type
     if not is_floating(type_) or isinstance(expr, Const):
         return expr
     if isinstance(type_, Scalar):
@@ -177,6 +181,19 @@ def cast(expr: Expr, dtype: str) -> Expr:
     return expr
 
 
+def real_part(expr: Expr) -> Expr:
+    """`expr.real` of a complex number or array: what a real place gets of a complex cotangent or tangent."""
+    if isinstance(expr, Const):
+        return Const(expr.value.real)  # type: ignore[attr-defined]
+    if isinstance(expr, Call) and expr.func is np.broadcast_to:
+        return broadcast_again(expr, real_part(expr.args[0]))
+    type_ = expr.type
+    assert isinstance(type_, Array | Scalar)
+    dtype = np.empty(0, type_.dtype).real.dtype.name
+    part = Array(dtype, type_.rank, "A", type_.unit) if isinstance(type_, Array) else Scalar(dtype, type_.python)
+    return Call(ops.real_part, (expr,), (), part)
+
+
 def zero_like(var: Var) -> Expr:
     """A zero of the type of a value: `0.0`, or `np.zeros_like(var)` (which reads the shape alone)."""
     if isinstance(var.type, Array):
@@ -184,10 +201,10 @@ def zero_like(var: Var) -> Expr:
     if isinstance(var.type, ListOf):
         if isinstance(var.type.item, Array):
             return Call(ops.zero_items, (var,), (), var.type)
-        one = Call(ops.new_list, (Const(0.0),), (), var.type)
+        one = Call(ops.new_list, (Const(0j if is_complex(var.type) else 0.0),), (), var.type)
         return Call(operator.mul, (one, Call(len, (var,), (), INT)), (), var.type)
-    if isinstance(var.type, Scalar) and var.type.dtype == "float32":
-        return Call(np.float32, (Const(0.0),), (), Scalar("float32", False))
+    if isinstance(var.type, Scalar) and var.type.dtype in ("float32", "complex64"):
+        return Call(getattr(np, var.type.dtype), (Const(0.0),), (), Scalar(var.type.dtype, False))
     return Const(0.0)
 
 
@@ -213,7 +230,12 @@ def is_fresh(expr: Expr) -> bool:
     """Whether an array expression makes a new array (so that updating it in place changes nothing else)."""
     if isinstance(expr, Load):  # an index array or a mask copies
         return any(not isinstance(item, Slice) and isinstance(item.type, Array) for item in expr.index)
+    if isinstance(expr, Call) and expr.func in _PARTS:
+        return isinstance(expr.args[0], Call) and is_fresh(expr.args[0])
     return not isinstance(expr, Var) and not (isinstance(expr, Call) and expr.func in ops.VIEW_CALLS)
+
+
+_PARTS = frozenset({ops.real_part, ops.imaginary_part})
 
 
 def without_broadcast(expr: Expr) -> Expr:
@@ -226,7 +248,10 @@ def without_broadcast(expr: Expr) -> Expr:
 def broadcast_again(expr: Expr, x: Expr) -> Expr:
     """`np.broadcast_to(x, shape)` where `expr` is such a call; else `x`."""
     if isinstance(expr, Call) and expr.func is np.broadcast_to:
-        return Call(np.broadcast_to, (x, *expr.args[1:]), expr.kwargs, expr.type)
+        type_ = expr.type
+        if isinstance(type_, Array) and isinstance(x.type, Array | Scalar):
+            type_ = replace(type_, dtype=x.type.dtype)
+        return Call(np.broadcast_to, (x, *expr.args[1:]), expr.kwargs, type_)
     return x
 
 

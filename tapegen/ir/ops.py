@@ -103,6 +103,16 @@ def transpose_view(a: np.ndarray) -> np.ndarray:
     return a.T
 
 
+def real_part(z: Any) -> Any:
+    """`z.real` of a complex number or array (of an array a view)."""
+    return z.real
+
+
+def imaginary_part(z: Any) -> Any:
+    """`z.imag` of a complex number or array (of an array a view)."""
+    return z.imag
+
+
 def sum_to(x: Any, target: Any) -> Any:
     """Sum `x` over the axes along which an array shaped as `target` was broadcast to make it.
 
@@ -194,6 +204,8 @@ def drawn_size(args: Sequence[Any], kwargs: Sequence[tuple[str, Any]], draw: Any
 VIEW_CALLS = frozenset(
     {
         transpose_view,
+        real_part,
+        imaginary_part,
         np.transpose,
         np.permute_dims,
         np.reshape,
@@ -219,3 +231,6 @@ VIEW_CALLS = frozenset(
     }
 )
 """Functions whose result may share memory with their first argument."""
+
+READ_ONLY_VIEWS = frozenset({np.diagonal, np.broadcast_to, real_part, imaginary_part})
+"""Those of them whose view of a cotangent cannot be added to, or is not the cotangent of the view."""

@@ -67,7 +67,8 @@ INT = Scalar("int64")
 BOOL = Scalar("bool")
 STATIC = Static()
 
-FLOATING = frozenset({"float64", "float32", "complex128", "complex64"})
+COMPLEX = frozenset({"complex128", "complex64"})
+FLOATING = frozenset({"float64", "float32"}) | COMPLEX
 
 
 def is_floating(type_: Type) -> bool:
@@ -77,3 +78,17 @@ def is_floating(type_: Type) -> bool:
     if isinstance(type_, TupleOf):
         return any(is_floating(item) for item in type_.items)
     return isinstance(type_, Scalar | Array) and type_.dtype in FLOATING
+
+
+def is_complex(type_: Type | None) -> bool:
+    """Whether values of this type have an imaginary part."""
+    if isinstance(type_, ListOf):
+        return is_complex(type_.item)
+    if isinstance(type_, TupleOf):
+        return any(is_complex(item) for item in type_.items)
+    return isinstance(type_, Scalar | Array) and type_.dtype in COMPLEX
+
+
+def python_class(type_: Scalar) -> type:
+    """The class of Python's numbers that a type stands for."""
+    return {"float64": float, "int64": int, "bool": bool, "complex128": complex}[type_.dtype]

@@ -40,6 +40,7 @@ for _area in (
     "polynomials",
     "linalg",
     "fourier",
+    "complex_numbers",
     "special",
     "mathematics",
     "surgery",

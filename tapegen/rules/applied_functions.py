@@ -27,7 +27,7 @@ POINTS = fixed(np.array([-1.5, 0.7, 0.2, 2.5]))
 CONDITIONS = fixed([np.array([False, True, False, True]), np.array([True, False, False, False])])
 
 
-@expands(np.piecewise, shapes=[POINTS, CONDITIONS, fixed([above_half, below_half, 3.0])], written=True)
+@expands(np.piecewise, shapes=[POINTS, CONDITIONS, fixed([above_half, below_half, 3.0])], written=True, of_complex=True)
 def piecewise(x, condlist, funclist, *args):
     """A function gets the elements for which its condition holds; one more is for all others."""
     require(np.ndim(x) > 0, "np.piecewise of a number has no rule.", "Use if and else.")
@@ -47,7 +47,7 @@ def piecewise(x, condlist, funclist, *args):
     return y
 
 
-@expands(np.apply_along_axis, shapes=[fixed(length), fixed(0), (3, 4)], written=True)
+@expands(np.apply_along_axis, shapes=[fixed(length), fixed(0), (3, 4)], written=True, of_complex=True)
 def apply_along_axis(func1d, axis, arr, *args):
     lanes = np.moveaxis(arr, axis, -1)
     rows = np.reshape(np.copy(lanes), (-1, np.shape(lanes)[-1]))
@@ -62,7 +62,7 @@ def apply_along_axis(func1d, axis, arr, *args):
     return np.moveaxis(results, -1, axis)
 
 
-@expands(np.apply_over_axes, shapes=[fixed(np.sum), (2, 3, 4), fixed((0, 2))], written=True)
+@expands(np.apply_over_axes, shapes=[fixed(np.sum), (2, 3, 4), fixed((0, 2))], written=True, of_complex=True)
 def apply_over_axes(func, a, axes):
     if not isinstance(axes, tuple | list):
         axes = (axes,)
@@ -72,7 +72,7 @@ def apply_over_axes(func, a, axes):
     return a
 
 
-@expands(np.fromfunction, shapes=[fixed(lambda i, j: i + 2.0 * j), fixed((2, 3))], written=True)
+@expands(np.fromfunction, shapes=[fixed(lambda i, j: i + 2.0 * j), fixed((2, 3))], written=True, of_complex=True)
 def fromfunction(function, shape, dtype=np.float64):
     grids = ()
     for k, _ in enumerate(shape):

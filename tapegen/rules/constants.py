@@ -11,13 +11,13 @@ import numpy as np
 from tapegen.rules.registry import inactive, refused
 
 # comparison and logic
-inactive(np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
-inactive(operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge, operator.not_, operator.truth)
+inactive(np.equal, np.not_equal, operator.eq, operator.ne, operator.not_, operator.truth, of_complex=True)
+inactive(np.less, np.less_equal, np.greater, np.greater_equal, operator.lt, operator.le, operator.gt, operator.ge)
 inactive(operator.is_, operator.is_not, operator.contains)
 inactive(np.logical_and, np.logical_or, np.logical_xor, np.logical_not, np.all, np.any, builtins.all, builtins.any)
 inactive(np.isclose, np.allclose, np.array_equal, np.array_equiv, math.isclose, np.isin)
-inactive(np.isnan, np.isinf, np.isfinite, np.isneginf, np.isposinf, math.isnan, math.isinf, math.isfinite)
-inactive(np.isreal, np.iscomplex, np.isrealobj, np.iscomplexobj, np.isscalar, np.signbit)
+inactive(np.isnan, np.isinf, np.isfinite, np.isreal, np.iscomplex, np.isrealobj, np.iscomplexobj, of_complex=True)
+inactive(np.isneginf, np.isposinf, math.isnan, math.isinf, math.isfinite, np.isscalar, np.signbit)
 
 # integers and bits
 inactive(operator.and_, operator.or_, operator.xor, operator.invert, operator.lshift, operator.rshift, operator.index)
@@ -28,7 +28,7 @@ inactive(np.int64, np.int32, np.int16, np.int8, np.uint64, np.uint32, np.uint16,
 
 # piecewise constant
 inactive(np.floor, np.ceil, np.trunc, np.rint, np.fix, np.round, np.around, np.sign, np.floor_divide)
-inactive(np.spacing, np.imag, np.angle)
+inactive(np.spacing)
 inactive(math.floor, math.ceil, math.trunc, builtins.round, builtins.int, builtins.bool, operator.floordiv)
 
 # places and counts
@@ -48,11 +48,12 @@ inactive(
     builtins.isinstance,
     np.broadcast_shapes,
     np.result_type,
+    of_complex=True,
 )
 
 # arrays that depend on a shape alone
-inactive(np.zeros, np.ones, np.empty, np.eye, np.identity, np.tri, np.arange)
-inactive(np.zeros_like, np.ones_like, np.empty_like)
+inactive(np.zeros, np.ones, np.empty, np.eye, np.identity, np.tri, of_complex=True)
+inactive(np.zeros_like, np.ones_like, np.empty_like, of_complex=True)
 
 refused(
     *(np.mask_indices, np.einsum_path, np.frombuffer),

@@ -8,17 +8,17 @@ from tapegen.rules.helpers import other_axes
 from tapegen.rules.registry import expands, fixed, linear, pullback
 
 
-@linear(np.copy, np.ascontiguousarray, np.asfortranarray, in_="a", shapes=[(3, 4)])
+@linear(np.copy, np.ascontiguousarray, np.asfortranarray, in_="a", shapes=[(3, 4)], of_complex=True)
 def copy(a, *, out_bar):
     return out_bar
 
 
-@linear(np.astype, in_="x", shapes=[(3, 4), fixed(np.float64)])
+@linear(np.astype, in_="x", shapes=[(3, 4), fixed(np.float64)], of_complex=True)
 def astype(x, dtype, *, out_bar):
     return out_bar  # in the type of its argument by the compiler
 
 
-@linear(np.array, np.asarray, np.asanyarray, in_="a", shapes=[(3, 4)])
+@linear(np.array, np.asarray, np.asanyarray, in_="a", shapes=[(3, 4)], of_complex=True)
 def array(a, dtype=None, *, copy=None, order="K", ndmin=0, out_bar):
     return items_like(out_bar, a)
 
@@ -33,17 +33,17 @@ def items_like(out_bar, a):
     return bars
 
 
-@linear(np.full, in_="fill_value", shapes=[fixed((3, 4)), ()])
+@linear(np.full, in_="fill_value", shapes=[fixed((3, 4)), ()], of_complex=True)
 def full(shape, fill_value, dtype=None, *, out_bar):
     return out_bar  # un-broadcasting is the compiler's
 
 
-@linear(np.full_like, in_="fill_value", shapes=[(3, 4), ()])
+@linear(np.full_like, in_="fill_value", shapes=[(3, 4), ()], of_complex=True)
 def full_like(a, fill_value, dtype=None, *, out_bar):
     return out_bar  # un-broadcasting is the compiler's
 
 
-@linear(np.linspace, in_=("start", "stop"), shapes=[(), ()])
+@linear(np.linspace, in_=("start", "stop"), shapes=[(), ()], of_complex=True)
 def linspace(start, stop, num=50, endpoint=True, *, out_bar):
     weight = np.linspace(0.0, 1.0, num, endpoint=endpoint, dtype=out_bar.dtype)
     return np.tensordot(1.0 - weight, out_bar, 1), np.tensordot(weight, out_bar, 1)
@@ -75,7 +75,7 @@ def arange_pushforward(start, stop=None, step=1, dtype=None, *, out, start_dot, 
     return start_dot + np.arange(np.size(out)) * step_dot
 
 
-@linear(np.meshgrid, in_="xi", shapes=[(3,), (4,)])
+@linear(np.meshgrid, in_="xi", shapes=[(3,), (4,)], of_complex=True)
 def meshgrid(*xi, indexing="xy", out_bar):
     bars = ()
     for k, _ in enumerate(xi):

@@ -17,28 +17,35 @@ from tapegen.rules.registry import expands, fixed, linear, partials, pullback
 # ---- arithmetic ----------------------------------------------------------------------------------------------------
 
 
-@partials(np.add, operator.add, domain=[(-2.0, 2.0), (-2.0, 2.0)])
+@partials(np.add, operator.add, domain=[(-2.0, 2.0), (-2.0, 2.0)], of_complex=True)
 def add(x, y):
     return 1.0, 1.0
 
 
-@partials(np.subtract, operator.sub, domain=[(-2.0, 2.0), (-2.0, 2.0)])
+@partials(np.subtract, operator.sub, domain=[(-2.0, 2.0), (-2.0, 2.0)], of_complex=True)
 def subtract(x, y):
     return 1.0, -1.0
 
 
-@partials(np.multiply, operator.mul, domain=[(-2.0, 2.0), (-2.0, 2.0)])
+@partials(np.multiply, operator.mul, domain=[(-2.0, 2.0), (-2.0, 2.0)], of_complex=True)
 def multiply(x, y):
     return y, x
 
 
-@partials(np.divide, operator.truediv, domain=[(-2.0, 2.0), (0.3, 2.0)], nonfinite=True)
+@partials(np.divide, operator.truediv, domain=[(-2.0, 2.0), (0.3, 2.0)], nonfinite=True, of_complex=True)
 def divide(x, y, *, out):
     return 1.0 / y, -out / y
 
 
 @partials(
-    np.power, np.float_power, operator.pow, builtins.pow, math.pow, domain=[(0.3, 2.0), (-2.0, 3.0)], nonfinite=True
+    np.power,
+    np.float_power,
+    operator.pow,
+    builtins.pow,
+    math.pow,
+    domain=[(0.3, 2.0), (-2.0, 3.0)],
+    nonfinite=True,
+    of_complex=True,
 )
 def power(x, y, *, out):
     """`x ** 0` is 1 also at 0, so its derivative is 0 there; `0 ** y` is 0 for y > 0, so the second one is 0."""
@@ -94,16 +101,18 @@ def nextafter(x, y):
     return 1.0, None
 
 
-@partials(np.negative, operator.neg, domain=[(-2.0, 2.0)])
+@partials(np.negative, operator.neg, domain=[(-2.0, 2.0)], of_complex=True)
 def negative(x):
     return -1.0
 
 
-@partials(
-    *(np.positive, np.conjugate, np.real, np.real_if_close, operator.pos, builtins.float, np.float64, np.float32),
-    domain=[(-2.0, 2.0)],
-)
+@partials(np.positive, operator.pos, np.complex128, np.complex64, domain=[(-2.0, 2.0)], of_complex=True)
 def positive(x):
+    return 1.0
+
+
+@partials(np.real_if_close, builtins.float, np.float64, np.float32, domain=[(-2.0, 2.0)])
+def as_real(x):
     return 1.0
 
 
@@ -112,8 +121,16 @@ def nan_to_num(x):
     return np.isfinite(x)
 
 
-@partials(np.absolute, np.fabs, builtins.abs, operator.abs, math.fabs, domain=[(-2.0, -0.2)])
-def absolute(x):
+@partials(np.fabs, math.fabs, domain=[(-2.0, -0.2)])
+def fabs(x):
+    return np.sign(x)
+
+
+@partials(np.absolute, builtins.abs, operator.abs, domain=[(-2.0, -0.2)], of_complex=True)
+def absolute(x, *, out):
+    """Of a complex number its length; at 0 the derivative of least norm, 0."""
+    if np.iscomplexobj(x):
+        return np.conj(x) / (out + (out == 0.0))
     return np.sign(x)
 
 
@@ -132,17 +149,17 @@ def heaviside(x, at_zero):
     return None, x == 0.0
 
 
-@partials(np.square, domain=[(-2.0, 2.0)])
+@partials(np.square, domain=[(-2.0, 2.0)], of_complex=True)
 def square(x):
     return 2.0 * x
 
 
-@partials(np.reciprocal, domain=[(0.3, 2.0)], nonfinite=True)
+@partials(np.reciprocal, domain=[(0.3, 2.0)], nonfinite=True, of_complex=True)
 def reciprocal(x, *, out):
     return -out * out
 
 
-@partials(np.sqrt, math.sqrt, domain=[(0.3, 2.0)], nonfinite=True)
+@partials(np.sqrt, math.sqrt, domain=[(0.3, 2.0)], nonfinite=True, of_complex=True)
 def sqrt(x, *, out):
     return 0.5 / out
 
@@ -162,22 +179,22 @@ def hypot(x, y, *, out):
 # ---- exponential and logarithm -------------------------------------------------------------------------------------
 
 
-@partials(np.exp, math.exp, domain=[(-2.0, 2.0)], nonfinite=True)
+@partials(np.exp, math.exp, domain=[(-2.0, 2.0)], nonfinite=True, of_complex=True)
 def exp(x, *, out):
     return out
 
 
-@partials(np.exp2, math.exp2, domain=[(-2.0, 2.0)], nonfinite=True)
+@partials(np.exp2, math.exp2, domain=[(-2.0, 2.0)], nonfinite=True, of_complex=True)
 def exp2(x, *, out):
     return math.log(2.0) * out
 
 
-@partials(np.expm1, math.expm1, domain=[(-2.0, 2.0)], nonfinite=True)
+@partials(np.expm1, math.expm1, domain=[(-2.0, 2.0)], nonfinite=True, of_complex=True)
 def expm1(x, *, out):
     return out + 1.0
 
 
-@partials(np.log, domain=[(0.3, 2.0)], nonfinite=True)
+@partials(np.log, domain=[(0.3, 2.0)], nonfinite=True, of_complex=True)
 def log(x):
     return 1.0 / x
 
@@ -190,17 +207,17 @@ def math_log(x, base=None, *, out):
     return 1.0 / (x * np.log(base)), -out / (base * np.log(base))
 
 
-@partials(np.log2, math.log2, domain=[(0.3, 2.0)], nonfinite=True)
+@partials(np.log2, math.log2, domain=[(0.3, 2.0)], nonfinite=True, of_complex=True)
 def log2(x):
     return 1.0 / (math.log(2.0) * x)
 
 
-@partials(np.log10, math.log10, domain=[(0.3, 2.0)], nonfinite=True)
+@partials(np.log10, math.log10, domain=[(0.3, 2.0)], nonfinite=True, of_complex=True)
 def log10(x):
     return 1.0 / (math.log(10.0) * x)
 
 
-@partials(np.log1p, math.log1p, domain=[(-0.7, 2.0)], nonfinite=True)
+@partials(np.log1p, math.log1p, domain=[(-0.7, 2.0)], nonfinite=True, of_complex=True)
 def log1p(x):
     return 1.0 / (1.0 + x)
 
@@ -218,32 +235,36 @@ def logaddexp2(x, y, *, out):
 # ---- trigonometric and hyperbolic ----------------------------------------------------------------------------------
 
 
-@partials(np.sin, math.sin, domain=[(-2.0, 2.0)])
+@partials(np.sin, math.sin, domain=[(-2.0, 2.0)], of_complex=True, poles=True)
 def sin(x):
     return np.cos(x)
 
 
-@partials(np.cos, math.cos, domain=[(-2.0, 2.0)])
+@partials(np.cos, math.cos, domain=[(-2.0, 2.0)], of_complex=True, poles=True)
 def cos(x):
     return -np.sin(x)
 
 
-@partials(np.tan, math.tan, domain=[(-1.3, 1.3)])
+@partials(np.tan, math.tan, domain=[(-1.3, 1.3)], of_complex=True)
 def tan(x, *, out):
     return 1.0 + out * out
 
 
-@partials(np.arcsin, math.asin, domain=[(-0.9, 0.9)], nonfinite=True)
+@partials(np.arcsin, math.asin, domain=[(-0.9, 0.9)], nonfinite=True, of_complex=True)
 def arcsin(x):
+    if np.iscomplexobj(x):  # the signs of zeros say on which side of its cuts a number lies
+        return 1.0 / (np.sqrt(-(x - 1.0)) * np.sqrt(-(-x - 1.0)))
     return 1.0 / np.sqrt(1.0 - x * x)
 
 
-@partials(np.arccos, math.acos, domain=[(-0.9, 0.9)], nonfinite=True)
+@partials(np.arccos, math.acos, domain=[(-0.9, 0.9)], nonfinite=True, of_complex=True)
 def arccos(x):
+    if np.iscomplexobj(x):
+        return -1.0 / (np.sqrt(-(x - 1.0)) * np.sqrt(-(-x - 1.0)))
     return -1.0 / np.sqrt(1.0 - x * x)
 
 
-@partials(np.arctan, math.atan, domain=[(-2.0, 2.0)])
+@partials(np.arctan, math.atan, domain=[(-2.0, 2.0)], of_complex=True, poles=True)
 def arctan(x):
     return 1.0 / (1.0 + x * x)
 
@@ -255,32 +276,36 @@ def arctan2(y, x):
     return x / q, -y / q
 
 
-@partials(np.sinh, math.sinh, domain=[(-2.0, 2.0)], nonfinite=True)
+@partials(np.sinh, math.sinh, domain=[(-2.0, 2.0)], nonfinite=True, of_complex=True)
 def sinh(x):
     return np.cosh(x)
 
 
-@partials(np.cosh, math.cosh, domain=[(-2.0, 2.0)], nonfinite=True)
+@partials(np.cosh, math.cosh, domain=[(-2.0, 2.0)], nonfinite=True, of_complex=True)
 def cosh(x):
     return np.sinh(x)
 
 
-@partials(np.tanh, math.tanh, domain=[(-2.0, 2.0)])
+@partials(np.tanh, math.tanh, domain=[(-2.0, 2.0)], of_complex=True)
 def tanh(x, *, out):
     return 1.0 - out * out
 
 
-@partials(np.arcsinh, math.asinh, domain=[(-2.0, 2.0)])
+@partials(np.arcsinh, math.asinh, domain=[(-2.0, 2.0)], of_complex=True, poles=True)
 def arcsinh(x):
+    if np.iscomplexobj(x):
+        return 1.0 / np.sqrt(-(-(x * x) - 1.0))
     return 1.0 / np.sqrt(x * x + 1.0)
 
 
-@partials(np.arccosh, math.acosh, domain=[(1.2, 3.0)], nonfinite=True)
+@partials(np.arccosh, math.acosh, domain=[(1.2, 3.0)], nonfinite=True, of_complex=True)
 def arccosh(x):
+    if np.iscomplexobj(x):
+        return 1.0 / (np.sqrt(x - 1.0) * np.sqrt(-(-x - 1.0)))
     return 1.0 / np.sqrt(x * x - 1.0)
 
 
-@partials(np.arctanh, math.atanh, domain=[(-0.9, 0.9)], nonfinite=True)
+@partials(np.arctanh, math.atanh, domain=[(-0.9, 0.9)], nonfinite=True, of_complex=True)
 def arctanh(x):
     return 1.0 / (1.0 - x * x)
 
@@ -310,7 +335,7 @@ def i0(x):
     return np.mean(np.exp(np.expand_dims(x, -1) * nodes), axis=-1)
 
 
-@pullback(strong_mul, wrt=("cotangent", "partial"), shapes=[(4,), (4,)])
+@pullback(strong_mul, wrt=("cotangent", "partial"), shapes=[(4,), (4,)], of_complex=True)
 def strong_mul_(cotangent, partial, *, out_bar):
     return strong_mul(out_bar, partial), strong_mul(cotangent, out_bar)
 
@@ -323,7 +348,7 @@ def strong_mul_pushforward(cotangent, partial, *, cotangent_dot, partial_dot):
 # ---- selection -----------------------------------------------------------------------------------------------------
 
 
-@linear(np.where, in_=("x", "y"), shapes=[(4,), (4,), (4,)])
+@linear(np.where, in_=("x", "y"), shapes=[(4,), (4,), (4,)], of_complex=True)
 def where(condition, x, y, *, out_bar):
     return np.where(condition, out_bar, 0.0), np.where(condition, 0.0, out_bar)
 

@@ -10,19 +10,19 @@ from tapegen.rules.registry import expands, fixed
 # ---- chosen ----------------------------------------------------------------------------------------------------------
 
 
-@expands(np.extract, shapes=[fixed(np.array([[True, False, True], [False, True, True]])), (2, 3)])
+@expands(np.extract, shapes=[fixed(np.array([[True, False, True], [False, True, True]])), (2, 3)], of_complex=True)
 def extract(condition, arr):
     return flat(arr)[np.flatnonzero(condition)]
 
 
-@expands(np.compress, shapes=[fixed(np.array([True, False, True])), (6,)])
+@expands(np.compress, shapes=[fixed(np.array([True, False, True])), (6,)], of_complex=True)
 def compress(condition, a, axis=None):
     if axis is None:
         return flat(a)[np.flatnonzero(condition)]
     return np.take(a, np.flatnonzero(condition), axis=axis)
 
 
-@expands(np.choose, shapes=[fixed(np.array([1, 0, 1])), [(3,), (3,)]])
+@expands(np.choose, shapes=[fixed(np.array([1, 0, 1])), [(3,), (3,)]], of_complex=True)
 def choose(a, choices, *, mode="raise"):
     require(mode == "raise", "np.choose has a rule for mode='raise' only.", "Bring the indices into range first.")
     if isinstance(choices, tuple | list):
@@ -31,7 +31,7 @@ def choose(a, choices, *, mode="raise"):
     return np.take_along_axis(choices, np.expand_dims(a, 0), axis=0)[0]
 
 
-@expands(np.trim_zeros, shapes=[fixed(np.array([0.0, 0.0, 1.5, 0.0, -2.0, 0.0]))])
+@expands(np.trim_zeros, shapes=[fixed(np.array([0.0, 0.0, 1.5, 0.0, -2.0, 0.0]))], of_complex=True)
 def trim_zeros(filt, trim="fb", axis=None):
     """The places where zeros end are piecewise constant."""
     require(np.ndim(filt) == 1, "np.trim_zeros has a rule for vectors only.", "Cut the array with slices.")
@@ -49,7 +49,7 @@ def trim_zeros(filt, trim="fb", axis=None):
 # ---- left out and put in ---------------------------------------------------------------------------------------------
 
 
-@expands(np.delete, shapes=[(6,), fixed(np.array([1, 4]))])
+@expands(np.delete, shapes=[(6,), fixed(np.array([1, 4]))], of_complex=True)
 def delete(arr, obj, axis=None):
     if axis is None:
         arr = flat(arr)
@@ -59,7 +59,7 @@ def delete(arr, obj, axis=None):
     return np.take(arr, np.flatnonzero(kept), axis=axis)
 
 
-@expands(np.insert, shapes=[(6,), fixed(2), (3,)])
+@expands(np.insert, shapes=[(6,), fixed(2), (3,)], of_complex=True)
 def insert(arr, obj, values, axis=None):
     if axis is None:
         arr = flat(arr)
@@ -93,7 +93,7 @@ def insert(arr, obj, values, axis=None):
 # ---- repeated --------------------------------------------------------------------------------------------------------
 
 
-@expands(np.resize, shapes=[(2, 3), fixed((4, 2))])
+@expands(np.resize, shapes=[(2, 3), fixed((4, 2))], of_complex=True)
 def resize(a, new_shape):
     """All elements in a row, again and again."""
     if not isinstance(new_shape, tuple | list):
@@ -107,7 +107,7 @@ def resize(a, new_shape):
 # ---- blocks ----------------------------------------------------------------------------------------------------------
 
 
-@expands(np.block, shapes=[[[(2, 2), (2, 1)], [(1, 2), (1, 1)]]], written=True)
+@expands(np.block, shapes=[[[(2, 2), (2, 1)], [(1, 2), (1, 1)]]], written=True, of_complex=True)
 def block(arrays):
     rank = max(depth_of(arrays), highest_rank(arrays))
     return block_of(arrays, depth_of(arrays), rank)
@@ -140,7 +140,7 @@ def highest_rank(arrays):
     return rank
 
 
-@expands(np.unstack, shapes=[(3, 2)], written=True)
+@expands(np.unstack, shapes=[(3, 2)], written=True, of_complex=True)
 def unstack(x, *, axis=0):
     parts = ()
     for k in axes_tuple(None, np.shape(x)[axis]):

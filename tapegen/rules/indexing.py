@@ -8,7 +8,7 @@ from tapegen.rules.helpers import axes_tuple, open_range, require, unflat
 from tapegen.rules.registry import expands, fixed, linear
 
 
-@linear(np.take, in_="a", shapes=[(3, 4), fixed(np.array([2, 0, 2]))])
+@linear(np.take, in_="a", shapes=[(3, 4), fixed(np.array([2, 0, 2]))], of_complex=True)
 def take(a, indices, axis=None, *, mode="raise", out_bar):
     """Repeated indices add up."""
     require(mode == "raise", "np.take has a rule for mode='raise' only.", "Bring the indices into range first.")
@@ -30,7 +30,7 @@ def take(a, indices, axis=None, *, mode="raise", out_bar):
     return a_bar
 
 
-@linear(np.take_along_axis, in_="arr", shapes=[(3, 4), fixed(np.array([[2, 0], [1, 1], [0, 3]]))])
+@linear(np.take_along_axis, in_="arr", shapes=[(3, 4), fixed(np.array([[2, 0], [1, 1], [0, 3]]))], of_complex=True)
 def take_along_axis(arr, indices, axis=-1, *, out_bar):
     """Repeated indices add up."""
     require(axis is not None, "np.take_along_axis(axis=None) has no rule.", "Flatten the array first.")
@@ -45,7 +45,12 @@ def take_along_axis(arr, indices, axis=-1, *, out_bar):
     return arr_bar
 
 
-@linear(np.select, in_=("choicelist", "default"), shapes=[fixed([np.arange(4) < 2, np.arange(4) < 3]), [(4,), (4,)]])
+@linear(
+    np.select,
+    in_=("choicelist", "default"),
+    shapes=[fixed([np.arange(4) < 2, np.arange(4) < 3]), [(4,), (4,)]],
+    of_complex=True,
+)
 def select(condlist, choicelist, default=0, *, out_bar):
     """The first condition that holds takes its choice."""
     bars = ()

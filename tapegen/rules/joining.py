@@ -10,7 +10,7 @@ from tapegen.rules.registry import expands, fixed, linear
 # ---- joining -------------------------------------------------------------------------------------------------------
 
 
-@linear(np.concatenate, in_="arrays", shapes=[[(2, 3), (2, 3), (2, 3)]])
+@linear(np.concatenate, in_="arrays", shapes=[[(2, 3), (2, 3), (2, 3)]], of_complex=True)
 def concatenate(arrays, axis=0, *, out_bar):
     bars = ()
     start = 0
@@ -25,7 +25,7 @@ def concatenate(arrays, axis=0, *, out_bar):
     return bars
 
 
-@linear(np.stack, in_="arrays", shapes=[[(2, 3), (2, 3), (2, 3)]])
+@linear(np.stack, in_="arrays", shapes=[[(2, 3), (2, 3), (2, 3)]], of_complex=True)
 def stack(arrays, axis=0, *, out_bar):
     bars = ()
     for k, _ in enumerate(arrays):
@@ -34,7 +34,7 @@ def stack(arrays, axis=0, *, out_bar):
 
 
 @linear(
-    np.vstack, getattr(np, "row_stack", np.vstack), in_="tup", shapes=[[(3,), (2, 3), (3,)]]
+    np.vstack, getattr(np, "row_stack", np.vstack), in_="tup", shapes=[[(3,), (2, 3), (3,)]], of_complex=True
 )  # deprecated since 2.0
 def vstack(tup, *, out_bar):
     bars = ()
@@ -50,7 +50,7 @@ def vstack(tup, *, out_bar):
     return bars
 
 
-@linear(np.hstack, in_="tup", shapes=[[(2, 3), (2, 1), (2, 2)]])
+@linear(np.hstack, in_="tup", shapes=[[(2, 3), (2, 1), (2, 2)]], of_complex=True)
 def hstack(tup, *, out_bar):
     bars = ()
     start = 0
@@ -68,7 +68,7 @@ def hstack(tup, *, out_bar):
     return bars
 
 
-@linear(np.column_stack, in_="tup", shapes=[[(3,), (3, 2), (3,)]])
+@linear(np.column_stack, in_="tup", shapes=[[(3,), (3, 2), (3,)]], of_complex=True)
 def column_stack(tup, *, out_bar):
     bars = ()
     start = 0
@@ -83,7 +83,7 @@ def column_stack(tup, *, out_bar):
     return bars
 
 
-@linear(np.dstack, in_="tup", shapes=[[(2, 3), (2, 3, 2), (2, 3)]])
+@linear(np.dstack, in_="tup", shapes=[[(2, 3), (2, 3, 2), (2, 3)]], of_complex=True)
 def dstack(tup, *, out_bar):
     bars = ()
     start = 0
@@ -98,7 +98,7 @@ def dstack(tup, *, out_bar):
     return bars
 
 
-@expands(np.append, shapes=[(2, 3), (1, 3)])
+@expands(np.append, shapes=[(2, 3), (1, 3)], of_complex=True)
 def append(arr, values, axis=None):
     if axis is None:
         return np.concatenate((np.ravel(arr), np.ravel(values)))
@@ -108,21 +108,21 @@ def append(arr, values, axis=None):
 # ---- cutting into parts --------------------------------------------------------------------------------------------
 
 
-@linear(np.split, np.array_split, in_="ary", shapes=[(6, 4), fixed(3)])
+@linear(np.split, np.array_split, in_="ary", shapes=[(6, 4), fixed(3)], of_complex=True)
 def split(ary, indices_or_sections, axis=0, *, out_bar):
     return np.concatenate(out_bar, axis=axis)
 
 
-@linear(np.vsplit, in_="ary", shapes=[(6, 4), fixed(3)])
+@linear(np.vsplit, in_="ary", shapes=[(6, 4), fixed(3)], of_complex=True)
 def vsplit(ary, indices_or_sections, *, out_bar):
     return np.concatenate(out_bar, axis=0)
 
 
-@linear(np.hsplit, in_="ary", shapes=[(2, 4), fixed(2)])
+@linear(np.hsplit, in_="ary", shapes=[(2, 4), fixed(2)], of_complex=True)
 def hsplit(ary, indices_or_sections, *, out_bar):
     return np.concatenate(out_bar, axis=0 if np.ndim(ary) == 1 else 1)
 
 
-@linear(np.dsplit, in_="ary", shapes=[(2, 3, 4), fixed(2)])
+@linear(np.dsplit, in_="ary", shapes=[(2, 3, 4), fixed(2)], of_complex=True)
 def dsplit(ary, indices_or_sections, *, out_bar):
     return np.concatenate(out_bar, axis=2)

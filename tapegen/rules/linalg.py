@@ -32,7 +32,7 @@ def full_rank(rng):
 # ---- solving -------------------------------------------------------------------------------------------------------
 
 
-@pullback(np.linalg.solve, wrt=("a", "b"), shapes=[regular, (3,)])
+@pullback(np.linalg.solve, wrt=("a", "b"), shapes=[regular, (3,)], of_complex=True)
 def solve(a, b, *, out, out_bar):
     if np.ndim(b) == 1 and np.ndim(a) == 2:
         b_bar = np.linalg.solve(a.T, out_bar)
@@ -52,7 +52,7 @@ def solve_pushforward(a, b, *, out, a_dot, b_dot):
     return np.linalg.solve(a, b_dot - a_dot @ out)
 
 
-@pullback(np.linalg.inv, shapes=[regular])
+@pullback(np.linalg.inv, shapes=[regular], of_complex=True)
 def inv(a, *, out, out_bar):
     return -matrix_transpose(out) @ out_bar @ matrix_transpose(out)
 
@@ -62,7 +62,7 @@ def inv_pushforward(a, *, out, a_dot):
     return -out @ a_dot @ out
 
 
-@pullback(np.linalg.det, shapes=[regular])
+@pullback(np.linalg.det, shapes=[regular], of_complex=True)
 def det(a, *, out, out_bar):
     """Of a regular matrix; a singular one is refused by `inv`."""
     if np.ndim(a) == 2:
@@ -107,7 +107,7 @@ def pinv_pushforward(a, *, out, a_dot):
     return -out @ a_dot @ out + out @ out_t @ dot_t @ rest_left + rest_right @ dot_t @ out_t @ out
 
 
-@expands(np.linalg.matrix_power, shapes=[regular, fixed(5)])
+@expands(np.linalg.matrix_power, shapes=[regular, fixed(5)], of_complex=True)
 def matrix_power(a, n):
     """By repeated squaring; the exponent is known when compiling."""
     require(abs(n) <= 1024, "np.linalg.matrix_power has a rule for exponents up to 1024.", "Write the loop.")
@@ -139,7 +139,9 @@ def lstsq(a, b, rcond=None):
     return x, squares[: given * np.shape(squares)[0]], rank, np.linalg.svdvals(a)
 
 
-@expands(np.linalg.tensorsolve, shapes=[lambda rng: np.reshape(np.eye(6) * 2.0 + 0.1, (2, 3, 6)), (2, 3)])
+@expands(
+    np.linalg.tensorsolve, shapes=[lambda rng: np.reshape(np.eye(6) * 2.0 + 0.1, (2, 3, 6)), (2, 3)], of_complex=True
+)
 def tensorsolve(a, b, axes=None):
     if axes is not None:
         axes = axes_tuple(axes, np.ndim(a))
@@ -149,7 +151,9 @@ def tensorsolve(a, b, axes=None):
     return np.reshape(x, rest)
 
 
-@expands(np.linalg.tensorinv, shapes=[lambda rng: np.reshape(np.eye(6) * 2.0 + 0.1, (2, 3, 6)), fixed(2)])
+@expands(
+    np.linalg.tensorinv, shapes=[lambda rng: np.reshape(np.eye(6) * 2.0 + 0.1, (2, 3, 6)), fixed(2)], of_complex=True
+)
 def tensorinv(a, ind=2):
     rows = np.shape(a)[:ind]
     columns = np.shape(a)[ind:]
@@ -177,17 +181,17 @@ refused(
 )
 
 
-@expands(np.linalg.trace, shapes=[(2, 3, 4)])
+@expands(np.linalg.trace, shapes=[(2, 3, 4)], of_complex=True)
 def linalg_trace(x, *, offset=0, dtype=None):
     return np.sum(np.diagonal(x, offset, -2, -1), axis=-1, dtype=dtype)
 
 
-@expands(np.linalg.diagonal, shapes=[(2, 3, 4)])
+@expands(np.linalg.diagonal, shapes=[(2, 3, 4)], of_complex=True)
 def linalg_diagonal(x, *, offset=0):
     return np.diagonal(x, offset, -2, -1)
 
 
-@expands(np.linalg.multi_dot, shapes=[[(2, 3), (3, 4), (4, 2)]])
+@expands(np.linalg.multi_dot, shapes=[[(2, 3), (3, 4), (4, 2)]], of_complex=True)
 def multi_dot(arrays):
     product = arrays[0]
     for a in arrays[1:]:
@@ -351,14 +355,15 @@ def svd_pushforward(a, full_matrices=True, compute_uv=True, *, out, a_dot):
 # ---- norms ---------------------------------------------------------------------------------------------------------
 
 
-@pullback(np.linalg.norm, shapes=[(3, 4)])
+@pullback(np.linalg.norm, shapes=[(3, 4)], of_complex=True)
 def norm(x, ord=None, axis=None, keepdims=False, *, out, out_bar):
     """Where the norm is not smooth, the derivative of least norm (0 at the origin; what ties shares alike)."""
     axes = axes_tuple(axis, np.ndim(x))
     length = keep_axis(out, axis, keepdims)
     length_bar = keep_axis(out_bar, axis, keepdims)
     if ord is None or ord == "fro" or (len(axes) == 1 and ord == 2):
-        return x * (length_bar / (length + (length == 0.0)))
+        return np.conj(x) * (length_bar / (length + (length == 0.0)))
+    require(not np.iscomplexobj(x), "norms of complex arrays are Euclidean here.", "Leave ord out, or write np.abs(x).")
     if len(axes) == 1:
         return vector_norm_bar(x, ord, axis, length, length_bar)
     return matrix_norm_bar(x, ord, axis, length, length_bar)
@@ -368,7 +373,8 @@ def norm(x, ord=None, axis=None, keepdims=False, *, out, out_bar):
 def norm_pushforward(x, ord=None, axis=None, keepdims=False, *, out, x_dot):
     axes = axes_tuple(axis, np.ndim(x))
     if ord is None or ord == "fro" or (len(axes) == 1 and ord == 2):
-        return np.sum(x * x_dot, axis=axis, keepdims=keepdims) / (out + (out == 0.0))
+        return np.sum(np.real(np.conj(x) * x_dot), axis=axis, keepdims=keepdims) / (out + (out == 0.0))
+    require(not np.iscomplexobj(x), "norms of complex arrays are Euclidean here.", "Leave ord out, or write np.abs(x).")
     length = keep_axis(out, axis, keepdims)
     if len(axes) == 1:
         slope = vector_norm_bar(x, ord, axis, length, 1.0)
@@ -407,7 +413,7 @@ def matrix_norm_bar(x, ord, axis, length, length_bar):
     return np.moveaxis(slope, (-2, -1), axes) * length_bar
 
 
-@expands(np.linalg.vector_norm, shapes=[(3, 4)])
+@expands(np.linalg.vector_norm, shapes=[(3, 4)], of_complex=True)
 def vector_norm(x, *, axis=None, keepdims=False, ord=2):
     if axis is None or isinstance(axis, tuple):
         length = np.linalg.norm(lanes(x, axis), ord, axis=0)
@@ -415,6 +421,6 @@ def vector_norm(x, *, axis=None, keepdims=False, ord=2):
     return np.linalg.norm(x, ord, axis=axis, keepdims=keepdims)
 
 
-@expands(np.linalg.matrix_norm, shapes=[(3, 4)])
+@expands(np.linalg.matrix_norm, shapes=[(3, 4)], of_complex=True)
 def matrix_norm(x, *, keepdims=False, ord="fro"):
     return np.linalg.norm(x, ord, axis=(-2, -1), keepdims=keepdims)

@@ -9,7 +9,8 @@ import numpy as np
 
 from tapegen.rules.registry import expands, fixed, inactive, linear, partials, pullback, text
 
-inactive(math.ulp, math.isclose, cmath.isclose, cmath.isfinite, cmath.isinf, cmath.isnan, cmath.phase)
+inactive(math.ulp, math.isclose, cmath.isclose)
+inactive(cmath.isfinite, cmath.isinf, cmath.isnan, of_complex=True)
 
 
 @partials(math.nextafter, domain=[(0.3, 2.0), (3.0, 4.0)])
@@ -46,21 +47,6 @@ def isclose(a, b, *, rel_tol=1e-09, abs_tol=0.0):
 @text(cmath.isclose)
 def isclose_of_reals(a, b, *, rel_tol=1e-09, abs_tol=0.0):
     return math.isclose(a, b, rel_tol=rel_tol, abs_tol=abs_tol)
-
-
-@text(cmath.isfinite)
-def isfinite(z):
-    return math.isfinite(z)
-
-
-@text(cmath.isinf)
-def isinf(z):
-    return math.isinf(z)
-
-
-@text(cmath.isnan)
-def isnan(z):
-    return math.isnan(z)
 
 
 @text(math.remainder)
@@ -176,21 +162,6 @@ def dist(p, q):
 # ---- real arguments of cmath ---------------------------------------------------------------------------------------
 
 
-@text(cmath.phase)
-def phase(z):
-    return math.atan2(0.0, z)
-
-
-@pullback(cmath.polar, wrt="z", shapes=[fixed(-1.3)])
-def polar(z, *, out_bar):
-    return np.sign(z) * out_bar[0]
-
-
-@polar.pushforward
-def polar_pushforward(z, *, z_dot):
-    return np.sign(z) * z_dot, None
-
-
 @text(cmath.polar)
 def polar_text(z):
-    return abs(z), math.atan2(0.0, z)
+    return abs(z), cmath.phase(z)

@@ -8,7 +8,7 @@ from tapegen.rules.helpers import flat, require
 from tapegen.rules.registry import expands, fixed, refused
 
 
-@expands(np.polyval, shapes=[(4,), (3,)])
+@expands(np.polyval, shapes=[(4,), (3,)], of_complex=True)
 def polyval(p, x):
     """Horner's scheme."""
     p = np.asarray(p)
@@ -37,22 +37,22 @@ def longer(p, q):
     return np.concatenate((np.zeros(max(0, np.size(q) - np.size(p)), dtype=p.dtype), p))
 
 
-@expands(np.polyadd, shapes=[(4,), (3,)])
+@expands(np.polyadd, shapes=[(4,), (3,)], of_complex=True)
 def polyadd(a1, a2):
     return longer(a1, a2) + longer(a2, a1)
 
 
-@expands(np.polysub, shapes=[(4,), (3,)])
+@expands(np.polysub, shapes=[(4,), (3,)], of_complex=True)
 def polysub(a1, a2):
     return longer(a1, a2) - longer(a2, a1)
 
 
-@expands(np.polymul, shapes=[(4,), (3,)])
+@expands(np.polymul, shapes=[(4,), (3,)], of_complex=True)
 def polymul(a1, a2):
     return np.convolve(flat(np.asarray(a1)), flat(np.asarray(a2)))
 
 
-@expands(np.polyder, shapes=[(4,)])
+@expands(np.polyder, shapes=[(4,)], of_complex=True)
 def polyder(p, m=1):
     p = np.asarray(p)
     for _ in range(m):
@@ -60,7 +60,7 @@ def polyder(p, m=1):
     return p
 
 
-@expands(np.polyint, shapes=[(4,)])
+@expands(np.polyint, shapes=[(4,)], of_complex=True)
 def polyint(p, m=1, k=None):
     p = np.asarray(p)
     for j in range(m):
@@ -105,7 +105,7 @@ def polyfit(x, y, deg, rcond=None, full=False, w=None):
     return c / np.expand_dims(scale, 1)
 
 
-@expands(np.vander, shapes=[(4,)])
+@expands(np.vander, shapes=[(4,)], of_complex=True)
 def vander(x, N=None, increasing=False):
     if N is None:
         N = np.size(x)

@@ -21,7 +21,7 @@ from tapegen.rules.registry import expands, fixed, pullback
 # ---- matrix products -----------------------------------------------------------------------------------------------
 
 
-@pullback(np.matmul, np.linalg.matmul, operator.matmul, wrt=("a", "b"), shapes=[(3, 4), (4, 2)])
+@pullback(np.matmul, np.linalg.matmul, operator.matmul, wrt=("a", "b"), shapes=[(3, 4), (4, 2)], of_complex=True)
 def matmul(a, b, *, out_bar):
     if np.ndim(a) == 1 and np.ndim(b) == 1:
         return out_bar * b, out_bar * a
@@ -45,7 +45,7 @@ def matmul_pushforward(a, b, *, a_dot, b_dot):
     return a_dot @ b + a @ b_dot
 
 
-@pullback(np.dot, wrt=("a", "b"), shapes=[(3, 4), (4, 2)])
+@pullback(np.dot, wrt=("a", "b"), shapes=[(3, 4), (4, 2)], of_complex=True)
 def dot(a, b, *, out_bar):
     if np.ndim(a) == 0 or np.ndim(b) == 0:
         return out_bar * b, out_bar * a
@@ -65,7 +65,7 @@ def dot_pushforward(a, b, *, a_dot, b_dot):
     return np.dot(a_dot, b) + np.dot(a, b_dot)
 
 
-@pullback(np.inner, wrt=("a", "b"), shapes=[(3, 4), (2, 4)])
+@pullback(np.inner, wrt=("a", "b"), shapes=[(3, 4), (2, 4)], of_complex=True)
 def inner(a, b, *, out_bar):
     if np.ndim(a) == 0 or np.ndim(b) == 0:
         return out_bar * b, out_bar * a
@@ -79,9 +79,10 @@ def inner_pushforward(a, b, *, a_dot, b_dot):
     return np.inner(a_dot, b) + np.inner(a, b_dot)
 
 
-@pullback(np.vdot, wrt=("a", "b"), shapes=[(4,), (4,)])
+@pullback(np.vdot, wrt=("a", "b"), shapes=[(4,), (4,)], of_complex=True)
 def vdot(a, b, *, out_bar):
-    return out_bar * np.reshape(b, np.shape(a)), out_bar * np.reshape(a, np.shape(b))
+    """The first vector is conjugated."""
+    return np.conj(out_bar * np.reshape(b, np.shape(a))), out_bar * np.conj(np.reshape(a, np.shape(b)))
 
 
 @vdot.pushforward
@@ -89,7 +90,7 @@ def vdot_pushforward(a, b, *, a_dot, b_dot):
     return np.vdot(a_dot, b) + np.vdot(a, b_dot)
 
 
-@pullback(np.outer, np.linalg.outer, wrt=("a", "b"), shapes=[(3,), (4,)])
+@pullback(np.outer, np.linalg.outer, wrt=("a", "b"), shapes=[(3,), (4,)], of_complex=True)
 def outer(a, b, *, out_bar):
     if np.ndim(a) == 1 and np.ndim(b) == 1:
         return out_bar @ b, a @ out_bar
@@ -101,7 +102,7 @@ def outer_pushforward(a, b, *, a_dot, b_dot):
     return np.outer(a_dot, b) + np.outer(a, b_dot)
 
 
-@pullback(np.tensordot, np.linalg.tensordot, wrt=("a", "b"), shapes=[(2, 3, 4), (3, 4, 5)])
+@pullback(np.tensordot, np.linalg.tensordot, wrt=("a", "b"), shapes=[(2, 3, 4), (3, 4, 5)], of_complex=True)
 def tensordot(a, b, axes=2, *, out_bar):
     a_axes, b_axes = contracted_axes(axes, np.ndim(a), np.ndim(b))
     return contraction_bar(a, b, a_axes, b_axes, out_bar)
@@ -140,22 +141,22 @@ def contraction_bar(a, b, a_axes, b_axes, out_bar):
     return a_bar, b_bar
 
 
-@expands(np.vecdot, np.linalg.vecdot, shapes=[(3, 4), (3, 4)])
+@expands(np.vecdot, np.linalg.vecdot, shapes=[(3, 4), (3, 4)], of_complex=True)
 def vecdot(a, b, *, axis=-1):
-    return np.sum(np.moveaxis(a, axis, -1) * np.moveaxis(b, axis, -1), axis=-1)
+    return np.sum(np.conj(np.moveaxis(a, axis, -1)) * np.moveaxis(b, axis, -1), axis=-1)
 
 
-@expands(np.matvec, shapes=[(3, 4), (4,)])
+@expands(np.matvec, shapes=[(3, 4), (4,)], of_complex=True)
 def matvec(a, b):
     return np.sum(a * np.expand_dims(b, -2), axis=-1)
 
 
-@expands(np.vecmat, shapes=[(3,), (3, 4)])
+@expands(np.vecmat, shapes=[(3,), (3, 4)], of_complex=True)
 def vecmat(a, b):
-    return np.sum(np.expand_dims(a, -1) * b, axis=-2)
+    return np.sum(np.expand_dims(np.conj(a), -1) * b, axis=-2)
 
 
-@expands(np.kron, shapes=[(2, 3), (3, 2)])
+@expands(np.kron, shapes=[(2, 3), (3, 2)], of_complex=True)
 def kron(a, b):
     # ranks made equal, then every axis of a before the same axis of b
     rank = max(np.ndim(a), np.ndim(b))
@@ -168,12 +169,12 @@ def kron(a, b):
     return np.reshape(blocks, shape)
 
 
-@expands(np.linalg.cross, shapes=[(4, 3), (4, 3)])
+@expands(np.linalg.cross, shapes=[(4, 3), (4, 3)], of_complex=True)
 def linalg_cross(x1, x2, *, axis=-1):
     return np.cross(x1, x2, axis=axis)
 
 
-@expands(np.cross, shapes=[(4, 3), (4, 3)])
+@expands(np.cross, shapes=[(4, 3), (4, 3)], of_complex=True)
 def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
     if axis is not None:
         axisa = axis
@@ -190,7 +191,7 @@ def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
 # ---- convolution ---------------------------------------------------------------------------------------------------
 
 
-@pullback(np.convolve, wrt=("a", "v"), shapes=[(5,), (3,)])
+@pullback(np.convolve, wrt=("a", "v"), shapes=[(5,), (3,)], of_complex=True)
 def convolve(a, v, mode="full", *, out_bar):
     """The cotangent of the full convolution, of which the other modes are the middle, correlated with the partner."""
     if mode == "full":
@@ -199,7 +200,7 @@ def convolve(a, v, mode="full", *, out_bar):
         full_bar = np.zeros(np.size(a) + np.size(v) - 1, dtype=out_bar.dtype)
         start = (np.size(full_bar) - np.size(out_bar)) // 2
         full_bar[start : start + np.size(out_bar)] = out_bar
-    return np.correlate(full_bar, v, "valid"), np.correlate(full_bar, a, "valid")
+    return np.correlate(full_bar, np.conj(v), "valid"), np.correlate(full_bar, np.conj(a), "valid")
 
 
 @convolve.pushforward
@@ -207,15 +208,15 @@ def convolve_pushforward(a, v, mode="full", *, a_dot, v_dot):
     return np.convolve(a_dot, v, mode) + np.convolve(a, v_dot, mode)
 
 
-@expands(np.correlate, shapes=[(5,), (3,)])
+@expands(np.correlate, shapes=[(5,), (3,)], of_complex=True)
 def correlate(a, v, mode="valid"):
-    return np.convolve(a, v[::-1], mode)
+    return np.convolve(a, np.conj(v[::-1]), mode)
 
 
 # ---- einsum --------------------------------------------------------------------------------------------------------
 
 
-@pullback(np.einsum, wrt="operands", shapes=[fixed("ij,jk->ik"), (2, 3), (3, 4)])
+@pullback(np.einsum, wrt="operands", shapes=[fixed("ij,jk->ik"), (2, 3), (3, 4)], of_complex=True)
 def einsum(subscripts, *operands, out_bar):
     """The sum over the result and all other operands, with the axes summed over alone spread out again."""
     bars = ()

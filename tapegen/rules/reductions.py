@@ -22,17 +22,17 @@ from tapegen.rules.registry import expands, linear, pullback
 # ---- sums and means ------------------------------------------------------------------------------------------------
 
 
-@linear(np.sum, in_="a", shapes=[(3, 4)])
+@linear(np.sum, in_="a", shapes=[(3, 4)], of_complex=True)
 def sum_(a, axis=None, dtype=None, *, keepdims=False, out_bar):
     return expand_like(out_bar, a, axis, keepdims)
 
 
-@linear(np.mean, in_="a", shapes=[(3, 4)])
+@linear(np.mean, in_="a", shapes=[(3, 4)], of_complex=True)
 def mean(a, axis=None, dtype=None, *, keepdims=False, out_bar):
     return expand_like(out_bar / count_along(a, axis), a, axis, keepdims)
 
 
-@expands(np.average, shapes=[(3, 4)])
+@expands(np.average, shapes=[(3, 4)], of_complex=True)
 def average(a, axis=None, weights=None, *, keepdims=False):
     if weights is None:
         return np.mean(a, axis=axis, keepdims=keepdims)
@@ -43,32 +43,32 @@ def average(a, axis=None, weights=None, *, keepdims=False):
     return np.sum(a * weights, axis=axis, keepdims=keepdims) / total
 
 
-@pullback(np.var, shapes=[(3, 4)])
+@pullback(np.var, shapes=[(3, 4)], of_complex=True)
 def var(a, axis=None, dtype=None, *, ddof=0, keepdims=False, out_bar):
-    centred = a - kept_mean(a, axis)
+    centred = np.conj(a - kept_mean(a, axis))
     scale = 2.0 / (count_along(a, axis) - ddof)
     return scale * centred * keep_axis(out_bar, axis, keepdims)
 
 
 @var.pushforward
 def var_pushforward(a, axis=None, dtype=None, *, ddof=0, keepdims=False, a_dot):
-    centred = a - kept_mean(a, axis)
-    return 2.0 / (count_along(a, axis) - ddof) * np.sum(centred * a_dot, axis=axis, keepdims=keepdims)
+    centred = np.conj(a - kept_mean(a, axis))
+    return 2.0 / (count_along(a, axis) - ddof) * np.sum(np.real(centred * a_dot), axis=axis, keepdims=keepdims)
 
 
-@pullback(np.std, shapes=[(3, 4)])
+@pullback(np.std, shapes=[(3, 4)], of_complex=True)
 def std(a, axis=None, dtype=None, *, ddof=0, keepdims=False, out, out_bar):
     """Where all values are equal, the derivative of least norm, 0."""
-    centred = a - kept_mean(a, axis)
+    centred = np.conj(a - kept_mean(a, axis))
     scale = out_bar / ((count_along(a, axis) - ddof) * (out + (out == 0.0)))
     return centred * keep_axis(scale, axis, keepdims)
 
 
 @std.pushforward
 def std_pushforward(a, axis=None, dtype=None, *, ddof=0, keepdims=False, out, a_dot):
-    centred = a - kept_mean(a, axis)
+    centred = np.conj(a - kept_mean(a, axis))
     scale = 1.0 / ((count_along(a, axis) - ddof) * (out + (out == 0.0)))
-    return scale * np.sum(centred * a_dot, axis=axis, keepdims=keepdims)
+    return scale * np.sum(np.real(centred * a_dot), axis=axis, keepdims=keepdims)
 
 
 # ---- products ------------------------------------------------------------------------------------------------------
@@ -82,7 +82,7 @@ def product_of_others(x, axis):
     return before * reverse_axis(after, axis)
 
 
-@pullback(np.prod, shapes=[(3, 4)])
+@pullback(np.prod, shapes=[(3, 4)], of_complex=True)
 def prod(a, axis=None, dtype=None, *, keepdims=False, out_bar):
     return prod_slope(a, axis) * keep_axis(out_bar, axis, keepdims)
 

@@ -48,6 +48,8 @@ class Rule:
         sequence of arrays the cotangent is a tuple.
     nonfinite : bool
         Whether a partial can be infinite or NaN where the value is used; then a zero cotangent contributes 0.
+    poles : bool
+        Whether it can be at complex numbers only.
     domain, shapes : sequence
         Where the automatic test samples: an interval per argument; or for each positional argument a shape (tuple),
         a list of them for a sequence of arrays, or a function of a `numpy.random.Generator` that makes the argument.
@@ -58,6 +60,8 @@ class Rule:
         For "linear" rules: keywords that only add a part which does not depend on `wrt`; tangents leave them out.
     written : bool
         For "expands" rules: the primal too is the formula, written out where the function is called.
+    of_complex : bool
+        Whether the rule holds where an operand or the result is complex (docs/complex.md); others refuse them.
     """
 
     func: Callable[..., Any]
@@ -70,6 +74,8 @@ class Rule:
     pushforward: Callable[..., Any] | None = None
     constant: tuple[str, ...] = ()
     written: bool = False
+    of_complex: bool = False
+    poles: bool = False
 
     def reads(self, name: str) -> bool:
         """Whether the body declares the keyword `name` ("out" or "out_bar")."""
@@ -266,10 +272,15 @@ def partials(
     wrt: str | tuple[str, ...] = (),
     domain: Sequence[tuple[float, float]] | None = None,
     nonfinite: bool = False,
+    of_complex: bool = False,
+    poles: bool = False,
 ) -> Callable[[Body], Body]:
     """Register an element-wise rule: the local partial derivatives in argument order.
 
     With `wrt`, the body returns those with respect to the arguments that it names; another active argument is refused.
+    With `of_complex` the rule holds for complex numbers too: of a holomorphic function these are the same partial
+    derivatives; of a function with real values they are `p` such that the result changes by the real part of `p * dz`.
+    With `poles` they are finite at real numbers and may be infinite at complex ones.
 
     Examples
     --------
@@ -282,7 +293,8 @@ def partials(
 
     def register(body: Body) -> Body:
         for func in funcs:
-            _register(Rule(func, "partials", body, names, nonfinite, domain))
+            rule = Rule(func, "partials", body, names, nonfinite, domain, of_complex=of_complex, poles=poles)
+            _register(rule)
         return body
 
     return register
@@ -293,11 +305,13 @@ def linear(
     in_: str | tuple[str, ...],
     shapes: Sequence[Any] | None = None,
     constant: tuple[str, ...] = (),
+    of_complex: bool = False,
 ) -> Callable[[Body], Body]:
     """Register the transpose of a function that is linear in the arguments named by `in_`, jointly.
 
     Forward mode is the function itself without the keywords named by `constant`, which add a part that does not depend
-    on these arguments.
+    on these arguments.  With `of_complex` the function is linear in complex numbers (or in their parts, as `np.conj`),
+    and the body is its transpose.
 
     Examples
     --------
@@ -309,7 +323,7 @@ def linear(
 
     def register(body: Body) -> Body:
         for func in funcs:
-            _register(Rule(func, "linear", body, wrt=wrt, shapes=shapes, constant=constant))
+            _register(Rule(func, "linear", body, wrt=wrt, shapes=shapes, constant=constant, of_complex=of_complex))
         return body
 
     return register
@@ -320,8 +334,11 @@ def pullback(
     wrt: str | tuple[str, ...] | None = None,
     shapes: Sequence[Any] | None = None,
     nonfinite: bool = False,
+    of_complex: bool = False,
 ) -> Callable[[Callable[..., Any]], Any]:
     """Register a pullback.  `wrt` defaults to the first parameter of the body.
+
+    With `of_complex` it holds for complex numbers: cotangents are not conjugated (docs/complex.md).
 
     The returned function has an attribute `pushforward` that registers the tangent of the same function.
 
@@ -341,13 +358,13 @@ def pullback(
 
         def pushforward(tangent: Callable[..., Any]) -> Callable[..., Any]:
             for func in funcs:
-                rule = Rule(func, "pullback", body, names, nonfinite, None, shapes, tangent)
+                rule = Rule(func, "pullback", body, names, nonfinite, None, shapes, tangent, of_complex=of_complex)
                 _check_pushforward(rule)
                 _register(rule)
             return tangent
 
         for func in funcs:
-            _register(Rule(func, "pullback", body, names, nonfinite, None, shapes))
+            _register(Rule(func, "pullback", body, names, nonfinite, None, shapes, of_complex=of_complex))
         body.pushforward = pushforward  # type: ignore[attr-defined]
         return body
 
@@ -359,11 +376,12 @@ def expands(
     domain: Sequence[tuple[float, float]] | None = None,
     shapes: Sequence[Any] | None = None,
     written: bool = False,
+    of_complex: bool = False,
 ) -> Callable[[Body], Body]:
     """Register a formula in functions that have rules; the primal itself keeps calling the original function.
 
     With `written` the formula stands for the call from the start: of a function that writes into its arguments, calls
-    functions that it is given, or nests its results.
+    functions that it is given, or nests its results.  With `of_complex` the formula is also that of complex numbers.
 
     Examples
     --------
@@ -374,7 +392,7 @@ def expands(
 
     def register(body: Body) -> Body:
         for func in funcs:
-            _register(Rule(func, "expands", body, domain=domain, shapes=shapes, written=written))
+            _register(Rule(func, "expands", body, domain=domain, shapes=shapes, written=written, of_complex=of_complex))
         return body
 
     return register
@@ -419,10 +437,13 @@ def text_of(func: Callable[..., Any]) -> Callable[..., Any] | None:
     return found
 
 
-def inactive(*funcs: Callable[..., Any]) -> None:
-    """Declare functions whose result carries no derivative (zero by definition)."""
+def inactive(*funcs: Callable[..., Any], of_complex: bool = False) -> None:
+    """Declare functions whose result carries no derivative (zero by definition).
+
+    Of complex operands only where the result is no float, unless `of_complex` says that it has none there either.
+    """
     for func in funcs:
-        _register(Rule(func, "inactive"))
+        _register(Rule(func, "inactive", of_complex=of_complex))
 
 
 def refused(*funcs: Callable[..., Any], reason: str, advice: str) -> None:

@@ -12,14 +12,14 @@ from tapegen.rules.registry import expands, linear, pullback
 # ---- sums and products ---------------------------------------------------------------------------------------------
 
 
-@linear(np.cumsum, in_="a", shapes=[(3, 4)])
+@linear(np.cumsum, in_="a", shapes=[(3, 4)], of_complex=True)
 def cumsum(a, axis=None, dtype=None, *, out_bar):
     if axis is None:
         return unflat(np.cumsum(out_bar[::-1])[::-1], a)
     return reverse_axis(np.cumsum(reverse_axis(out_bar, axis), axis=axis), axis)
 
 
-@pullback(np.cumprod, shapes=[(3, 4)])
+@pullback(np.cumprod, shapes=[(3, 4)], of_complex=True)
 def cumprod(a, axis=None, dtype=None, *, out_bar):
     """Two recurrences, so that zeros are exact: the product of what came before times what follows."""
     if axis is None:
@@ -59,7 +59,7 @@ def cumprod_rows_dot(rows, rows_dot):
     return out_dot
 
 
-@expands(np.cumulative_sum, shapes=[(4,)])
+@expands(np.cumulative_sum, shapes=[(4,)], of_complex=True)
 def cumulative_sum(x, *, axis=None, dtype=None, include_initial=False):
     axis = scanned_axis(axis, np.ndim(x))
     sums = np.cumsum(x, axis=axis, dtype=dtype)
@@ -68,7 +68,7 @@ def cumulative_sum(x, *, axis=None, dtype=None, include_initial=False):
     return sums
 
 
-@expands(np.cumulative_prod, shapes=[(4,)])
+@expands(np.cumulative_prod, shapes=[(4,)], of_complex=True)
 def cumulative_prod(x, *, axis=None, dtype=None, include_initial=False):
     axis = scanned_axis(axis, np.ndim(x))
     products = np.cumprod(x, axis=axis, dtype=dtype)
@@ -88,7 +88,7 @@ def scanned_axis(axis, rank):
 # ---- differences ---------------------------------------------------------------------------------------------------
 
 
-@linear(np.diff, in_="a", shapes=[(3, 4)])
+@linear(np.diff, in_="a", shapes=[(3, 4)], of_complex=True)
 def diff(a, n=1, axis=-1, *, out_bar):
     return diff_bar(out_bar, a, n, axis)
 
@@ -106,7 +106,7 @@ def diff_bar(out_bar, a, n, axis):
     return diff_bar(bar, a, n - 1, axis)
 
 
-@expands(np.ediff1d, shapes=[(5,)])
+@expands(np.ediff1d, shapes=[(5,)], of_complex=True)
 def ediff1d(ary, to_end=None, to_begin=None):
     steps = np.diff(flat(ary))
     parts = (steps,)
@@ -133,7 +133,7 @@ def unwrap(p, discont=None, axis=-1, *, period=2.0 * math.pi):
     return np.concatenate((first, slice_axis(p, axis, 1, None) + np.cumsum(turns, axis=axis)), axis=axis)
 
 
-@expands(np.gradient, shapes=[(5,)])
+@expands(np.gradient, shapes=[(5,)], of_complex=True)
 def gradient(f, *varargs, axis=None, edge_order=1):
     """Second order inside; with respect to the spacing and to coordinates too."""
     axes = axes_tuple(axis, np.ndim(f))
@@ -193,7 +193,7 @@ def row(x, axis, k):
     return np.expand_dims(index_axis(x, axis, k), axis)
 
 
-@expands(np.trapezoid, shapes=[(3, 4)])
+@expands(np.trapezoid, shapes=[(3, 4)], of_complex=True)
 def trapezoid(y, x=None, dx=1.0, axis=-1):
     pairs = slice_axis(y, axis, 1, None) + slice_axis(y, axis, 0, -1)
     if x is None:

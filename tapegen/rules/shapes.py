@@ -14,7 +14,7 @@ from tapegen.rules.registry import fixed, linear
 # ---- shape ---------------------------------------------------------------------------------------------------------
 
 
-@linear(np.reshape, in_="a", shapes=[(3, 4), fixed((2, 6))])
+@linear(np.reshape, in_="a", shapes=[(3, 4), fixed((2, 6))], of_complex=True)
 def reshape(a, shape, order="C", *, out_bar):
     require(order in ("C", "F"), "np.reshape(order='A') depends on the layout in memory.", "Use order 'C' or 'F'.")
     if order == "F":
@@ -22,7 +22,7 @@ def reshape(a, shape, order="C", *, out_bar):
     return np.reshape(out_bar, np.shape(a))
 
 
-@linear(np.ravel, in_="a", shapes=[(3, 4)])
+@linear(np.ravel, in_="a", shapes=[(3, 4)], of_complex=True)
 def ravel(a, order="C", *, out_bar):
     require(order in ("C", "F"), "np.ravel(order='A' or 'K') depends on the memory layout.", "Use order 'C' or 'F'.")
     if order == "F":
@@ -30,27 +30,27 @@ def ravel(a, order="C", *, out_bar):
     return np.reshape(out_bar, np.shape(a))
 
 
-@linear(np.squeeze, in_="a", shapes=[(3, 1, 4, 1)])
+@linear(np.squeeze, in_="a", shapes=[(3, 1, 4, 1)], of_complex=True)
 def squeeze(a, axis=None, *, out_bar):
     return np.reshape(out_bar, np.shape(a))
 
 
-@linear(np.expand_dims, in_="a", shapes=[(3, 4), fixed(1)])
+@linear(np.expand_dims, in_="a", shapes=[(3, 4), fixed(1)], of_complex=True)
 def expand_dims(a, axis, *, out_bar):
     return np.reshape(out_bar, np.shape(a))
 
 
-@linear(np.atleast_1d, np.atleast_2d, np.atleast_3d, in_="a", shapes=[(3,)])
+@linear(np.atleast_1d, np.atleast_2d, np.atleast_3d, in_="a", shapes=[(3,)], of_complex=True)
 def atleast_nd(a, *, out_bar):
     return np.reshape(out_bar, np.shape(a))
 
 
-@linear(np.broadcast_to, in_="array", shapes=[(3, 1), fixed((2, 3, 4))])
+@linear(np.broadcast_to, in_="array", shapes=[(3, 1), fixed((2, 3, 4))], of_complex=True)
 def broadcast_to(array, shape, *, out_bar):
     return out_bar  # un-broadcasting is the compiler's
 
 
-@linear(np.broadcast_arrays, in_="args", shapes=[(3, 1), (4,)])
+@linear(np.broadcast_arrays, in_="args", shapes=[(3, 1), (4,)], of_complex=True)
 def broadcast_arrays(*args, out_bar):
     return out_bar  # un-broadcasting is the compiler's
 
@@ -58,35 +58,35 @@ def broadcast_arrays(*args, out_bar):
 # ---- order of axes -------------------------------------------------------------------------------------------------
 
 
-@linear(transpose_view, in_="a", shapes=[(2, 3, 4)])
+@linear(transpose_view, in_="a", shapes=[(2, 3, 4)], of_complex=True)
 def transpose_attribute(a, *, out_bar):
     """`a.T`."""
     return out_bar.T
 
 
-@linear(np.transpose, in_="a", shapes=[(2, 3, 4)])
+@linear(np.transpose, in_="a", shapes=[(2, 3, 4)], of_complex=True)
 def transpose(a, axes=None, *, out_bar):
     if axes is None:
         return out_bar.T
     return np.transpose(out_bar, inverse_permutation(axes))
 
 
-@linear(np.matrix_transpose, np.linalg.matrix_transpose, in_="x", shapes=[(2, 3, 4)])
+@linear(np.matrix_transpose, np.linalg.matrix_transpose, in_="x", shapes=[(2, 3, 4)], of_complex=True)
 def matrix_transpose(x, *, out_bar):
     return np.swapaxes(out_bar, -1, -2)
 
 
-@linear(np.swapaxes, in_="a", shapes=[(2, 3, 4), fixed(0), fixed(2)])
+@linear(np.swapaxes, in_="a", shapes=[(2, 3, 4), fixed(0), fixed(2)], of_complex=True)
 def swapaxes(a, axis1, axis2, *, out_bar):
     return np.swapaxes(out_bar, axis1, axis2)
 
 
-@linear(np.moveaxis, in_="a", shapes=[(2, 3, 4), fixed(0), fixed(2)])
+@linear(np.moveaxis, in_="a", shapes=[(2, 3, 4), fixed(0), fixed(2)], of_complex=True)
 def moveaxis(a, source, destination, *, out_bar):
     return np.moveaxis(out_bar, destination, source)
 
 
-@linear(np.rollaxis, in_="a", shapes=[(2, 3, 4), fixed(2)])
+@linear(np.rollaxis, in_="a", shapes=[(2, 3, 4), fixed(2)], of_complex=True)
 def rollaxis(a, axis, start=0, *, out_bar):
     axis = axis % np.ndim(a)
     end = start + np.ndim(a) if start < 0 else start
@@ -96,27 +96,27 @@ def rollaxis(a, axis, start=0, *, out_bar):
 # ---- order of elements ---------------------------------------------------------------------------------------------
 
 
-@linear(np.flip, in_="m", shapes=[(3, 4)])
+@linear(np.flip, in_="m", shapes=[(3, 4)], of_complex=True)
 def flip(m, axis=None, *, out_bar):
     return np.flip(out_bar, axis)
 
 
-@linear(np.flipud, in_="m", shapes=[(3, 4)])
+@linear(np.flipud, in_="m", shapes=[(3, 4)], of_complex=True)
 def flipud(m, *, out_bar):
     return out_bar[::-1]
 
 
-@linear(np.fliplr, in_="m", shapes=[(3, 4)])
+@linear(np.fliplr, in_="m", shapes=[(3, 4)], of_complex=True)
 def fliplr(m, *, out_bar):
     return out_bar[:, ::-1]
 
 
-@linear(np.rot90, in_="m", shapes=[(3, 4)])
+@linear(np.rot90, in_="m", shapes=[(3, 4)], of_complex=True)
 def rot90(m, k=1, axes=(0, 1), *, out_bar):
     return np.rot90(out_bar, -k, axes)
 
 
-@linear(np.roll, in_="a", shapes=[(3, 4), fixed(5)])
+@linear(np.roll, in_="a", shapes=[(3, 4), fixed(5)], of_complex=True)
 def roll(a, shift, axis=None, *, out_bar):
     if isinstance(shift, tuple):
         back = ()
@@ -129,7 +129,7 @@ def roll(a, shift, axis=None, *, out_bar):
 # ---- copies of elements --------------------------------------------------------------------------------------------
 
 
-@linear(np.repeat, in_="a", shapes=[(3, 4), fixed(2)])
+@linear(np.repeat, in_="a", shapes=[(3, 4), fixed(2)], of_complex=True)
 def repeat(a, repeats, axis=None, *, out_bar):
     if axis is None:
         return unflat(repeat_bar(out_bar, flat(a), repeats, 0), a)
@@ -148,7 +148,7 @@ def repeat_bar(out_bar, a, repeats, axis):
     return a_bar
 
 
-@linear(np.tile, in_="A", shapes=[(2, 3), fixed((2, 2))])
+@linear(np.tile, in_="A", shapes=[(2, 3), fixed((2, 2))], of_complex=True)
 def tile(A, reps, *, out_bar):
     if not isinstance(reps, tuple):
         reps = (reps,)
@@ -162,12 +162,12 @@ def tile(A, reps, *, out_bar):
     return np.reshape(summed, np.shape(A))
 
 
-@linear(sum_to, in_="x", shapes=[(3, 4), (1, 4)])
+@linear(sum_to, in_="x", shapes=[(3, 4), (1, 4)], of_complex=True)
 def sum_to_(x, target, *, out_bar):
     return np.broadcast_to(out_bar, np.shape(x))
 
 
-@linear(np.pad, in_="array", shapes=[(3, 4), fixed(1)], constant=("constant_values",))
+@linear(np.pad, in_="array", shapes=[(3, 4), fixed(1)], constant=("constant_values",), of_complex=True)
 def pad(array, pad_width, mode="constant", *, constant_values=0, out_bar):
     require(mode == "constant", "np.pad has a rule for mode='constant' only.", "Join the parts with np.concatenate.")
     inner = out_bar
@@ -191,17 +191,17 @@ def pad_before(pad_width, axis):
 # ---- triangles and diagonals ---------------------------------------------------------------------------------------
 
 
-@linear(np.triu, in_="m", shapes=[(3, 4)])
+@linear(np.triu, in_="m", shapes=[(3, 4)], of_complex=True)
 def triu(m, k=0, *, out_bar):
     return np.triu(out_bar, k)
 
 
-@linear(np.tril, in_="m", shapes=[(3, 4)])
+@linear(np.tril, in_="m", shapes=[(3, 4)], of_complex=True)
 def tril(m, k=0, *, out_bar):
     return np.tril(out_bar, k)
 
 
-@linear(np.diag, in_="v", shapes=[(4,)])
+@linear(np.diag, in_="v", shapes=[(4,)], of_complex=True)
 def diag(v, k=0, *, out_bar):
     if np.ndim(v) == 1:
         return np.diag(out_bar, k)
@@ -211,12 +211,12 @@ def diag(v, k=0, *, out_bar):
     return v_bar
 
 
-@linear(np.diagflat, in_="v", shapes=[(4,)])
+@linear(np.diagflat, in_="v", shapes=[(4,)], of_complex=True)
 def diagflat(v, k=0, *, out_bar):
     return np.reshape(np.diag(out_bar, k), np.shape(v))
 
 
-@linear(np.diagonal, in_="a", shapes=[(3, 4)])
+@linear(np.diagonal, in_="a", shapes=[(3, 4)], of_complex=True)
 def diagonal(a, offset=0, axis1=0, axis2=1, *, out_bar):
     a_bar = np.zeros_like(a)
     row = np.arange(np.shape(out_bar)[-1])
@@ -228,7 +228,7 @@ def diagonal(a, offset=0, axis1=0, axis2=1, *, out_bar):
     return a_bar
 
 
-@linear(np.trace, in_="a", shapes=[(3, 4)])
+@linear(np.trace, in_="a", shapes=[(3, 4)], of_complex=True)
 def trace(a, offset=0, axis1=0, axis2=1, *, out_bar):
     unit = np.eye(np.shape(a)[axis1], np.shape(a)[axis2], offset, dtype=a.dtype)
     if np.ndim(a) == 2 and axis1 % 2 == 0:

@@ -16,7 +16,7 @@ def again(values, count):
     return row[np.arange(count) % np.size(row)]
 
 
-@expands(np.copyto, shapes=[(2, 3), (3,)], written=True)
+@expands(np.copyto, shapes=[(2, 3), (3,)], written=True, of_complex=True)
 def copyto(dst, src, casting="same_kind", where=True):
     if isinstance(where, bool):
         if where:
@@ -25,7 +25,7 @@ def copyto(dst, src, casting="same_kind", where=True):
         dst[...] = np.where(where, src, dst)
 
 
-@expands(np.fill_diagonal, shapes=[(3, 4), ()], written=True)
+@expands(np.fill_diagonal, shapes=[(3, 4), ()], written=True, of_complex=True)
 def fill_diagonal(a, val, wrap=False):
     require(not wrap, "np.fill_diagonal(wrap=True) has no rule.", "Write a loop.")
     require(np.ndim(a) > 1, "np.fill_diagonal needs an array of two axes or more.", "Assign the elements.")
@@ -39,12 +39,12 @@ def fill_diagonal(a, val, wrap=False):
         a[places] = again(val, size)
 
 
-@expands(np.place, shapes=[(2, 3), MASK, (2,)], written=True)
+@expands(np.place, shapes=[(2, 3), MASK, (2,)], written=True, of_complex=True)
 def place(arr, mask, vals):
     arr[mask] = again(vals, np.count_nonzero(mask))
 
 
-@expands(np.putmask, shapes=[(2, 3), MASK, (2, 3)], written=True)
+@expands(np.putmask, shapes=[(2, 3), MASK, (2, 3)], written=True, of_complex=True)
 def putmask(a, mask, values):
     if np.ndim(values) == 0:
         a[mask] = values
@@ -53,7 +53,7 @@ def putmask(a, mask, values):
         a[mask] = row[np.flatnonzero(mask) % np.size(row)]
 
 
-@expands(np.put, shapes=[(2, 3), fixed(np.array([4, -6])), (2,)], written=True)
+@expands(np.put, shapes=[(2, 3), fixed(np.array([4, -6])), (2,)], written=True, of_complex=True)
 def put(a, ind, v, mode="raise"):
     require(mode == "raise", "np.put has a rule for mode='raise' only.", "Bring the indices into range first.")
     ind = flat(np.asarray(ind))
@@ -66,7 +66,12 @@ def put(a, ind, v, mode="raise"):
     a[(rest,) + places] = again(v, np.size(ind))
 
 
-@expands(np.put_along_axis, shapes=[(2, 3), fixed(np.array([[2, 0], [1, 2]])), (2, 2), fixed(1)], written=True)
+@expands(
+    np.put_along_axis,
+    shapes=[(2, 3), fixed(np.array([[2, 0], [1, 2]])), (2, 2), fixed(1)],
+    written=True,
+    of_complex=True,
+)
 def put_along_axis(arr, indices, values, axis):
     require(axis is not None, "np.put_along_axis(axis=None) has no rule.", "Flatten the array first.")
     axis = axis % np.ndim(arr)

@@ -103,10 +103,10 @@ def print_gradient(x: Any, label: str = "gradient:") -> Any:
 
 SURGERY: tuple[Callable[..., Any], ...] = (stop_gradient, scale_gradient, clip_gradient, print_gradient)
 
-inactive(stop_gradient)
+inactive(stop_gradient, of_complex=True)
 
 
-@partials(scale_gradient)
+@partials(scale_gradient, of_complex=True)
 def scaled(x, factor):
     return factor, None
 
@@ -116,7 +116,7 @@ def clipped(x, low, high, *, out_bar):
     return np.clip(out_bar, low, high)
 
 
-@pullback(print_gradient)
+@pullback(print_gradient, of_complex=True)
 def printed(x, label="gradient:", *, out_bar):
     print(label, out_bar)
     return out_bar

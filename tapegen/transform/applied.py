@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from tapegen.analysis.activity import meets_complex
 from tapegen.errors import BadArgument, MissingRule
 from tapegen.frontend.lower_template import written_out
 from tapegen.frontend.structure import Abstract, Leaf, StaticValue, Struct, leaves_of
@@ -46,7 +47,19 @@ def rule_for(call: Call, stmt: Stmt) -> Rule:
             "tg.expands), or declare that it has no derivative (tg.inactive).",
             stmt.origin,
         )
+    refuse_complex(call, rule, stmt)
     return rule
+
+
+def refuse_complex(call: Call, rule: Rule, stmt: Stmt) -> None:
+    """Refuse a call on complex values of which the rule says nothing (docs/complex.md)."""
+    if not rule.of_complex and meets_complex(call):
+        raise MissingRule(
+            f"{callable_text(call.func)} has a derivative rule for real numbers only, and is complex here.",
+            "Write it with functions that have one for complex numbers (docs/rules.md), or with real and imaginary "
+            "parts; a rule of your own says that it holds for them by of_complex=True.",
+            stmt.origin,
+        )
 
 
 def inlined(
@@ -102,7 +115,8 @@ def needs_strong_zero(call: Call, rule: Rule) -> bool:
     """Whether a partial derivative of this call can fail to be finite where the call itself does not raise."""
     python = all(isinstance(arg.type, Scalar) and arg.type.python for arg in call.args)
     raises = python and call.func in _RAISES_INSTEAD
-    return rule.nonfinite and not raises and not _is_polynomial(call)
+    nonfinite = rule.nonfinite or (rule.poles and meets_complex(call))
+    return nonfinite and not raises and not _is_polynomial(call)
 
 
 def refuse_other_active(

@@ -9,7 +9,7 @@ import numpy as np
 
 from tapegen.analysis.places import viewed
 from tapegen.errors import AliasError, NotDifferentiable
-from tapegen.ir import build, rewrite
+from tapegen.ir import build, ops, rewrite
 from tapegen.ir.names import NameSupply, bar_name
 from tapegen.ir.nodes import (
     Assign,
@@ -253,7 +253,7 @@ class Cotangents(Captures):
 
 def _is_read_only(view: Load | Call) -> bool:
     """Whether a view cannot be added to, so that none of it can be made of a cotangent."""
-    return isinstance(view, Call) and view.func in (np.diagonal, np.broadcast_to)
+    return isinstance(view, Call) and view.func in ops.READ_ONLY_VIEWS
 
 
 def _flattens(value: Load | Call) -> bool:

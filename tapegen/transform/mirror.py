@@ -215,7 +215,7 @@ class _Writer:
             self.made.add(mine)
             args = tuple(self.of.get(arg, arg) if isinstance(arg, Var) else arg for arg in value.args)
             return [Assign((mine,), replace(value, args=args))]
-        if viewed(value) is not None and not (isinstance(value, Call) and value.func in (np.diagonal, np.broadcast_to)):
+        if viewed(value) is not None and not (isinstance(value, Call) and value.func in ops.READ_ONLY_VIEWS):
             return [Assign((mine,), self._view(value))]
         if isinstance(value, Call) and move.fresh and value.func in ops.VIEW_CALLS:
             return self._view_or_copy(stmt, target, value)

@@ -214,7 +214,7 @@ def test_complex_numbers_are_refused() -> None:
         tape.gradient(y, x)
     with tg.GradientTape() as tape:
         y = np.abs(np.fft.fft(x))
-    with pytest.raises(tg.MissingRule, match=r"no entry for: fft \(it goes through complex numbers"):
+    with pytest.raises(tg.MissingRule, match="no entry for: fft with a complex result"):
         tape.gradient(y, x)
 
 

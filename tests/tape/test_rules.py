@@ -21,7 +21,8 @@ REFUSED = set(
     "array asarray asanyarray ascontiguousarray asfortranarray full full_like float64 float32 arange kaiser psi "
     "copyto fill_diagonal place putmask put put_along_axis".split()
 )
-OTHERS = {"trim_zeros", "astype", "row_stack"}  # results of another size, of another type; deprecated
+OTHERS = {"trim_zeros", "astype", "row_stack", "irfftn", "irfft2"}
+"""Results of another size, of another type; deprecated; through complex numbers."""
 STEP = 1e-6
 
 

@@ -26,6 +26,7 @@ from tapegen.rules.registry import numbers
 from tapegen.transform.nests import (  # noqa: F401  (they fill the tables)
     arrange,
     calls,
+    complex_numbers,
     draws,
     formulas,
     joins,

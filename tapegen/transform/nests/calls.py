@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from tapegen.ir.nodes import Assign, Call, Const, Effect, Expr, Load, Slice, Var
-from tapegen.ir.types import Array, Scalar, Type
+from tapegen.ir.types import Array, Scalar, Type, is_complex
 from tapegen.rules.surgery import SURGERY
 from tapegen.transform.nests.affine import minus
 from tapegen.transform.nests.arrange import new_extents, static
@@ -158,11 +159,14 @@ def _variance(w: Writer, call: Call) -> Expr:
     x = array if isinstance(array, Var) else w.materialise(array)
     dtype = _dtype(call.type)
     where = static(w, axis, "an axis")
-    mean = w.fresh("mean", _kept(Array(dtype, rank_of(x.type), "C"), where))
+    mean = w.fresh("mean", _kept(Array(_dtype(x.type) if is_complex(x.type) else dtype, rank_of(x.type), "C"), where))
     options: dict[str, Expr] = {} if where is None else {"axis": axis}
     FILL[np.mean](w, _call(np.mean, x, type_=mean.type, keepdims=Const(True), **options), mean)
     wide = Array(dtype, rank_of(x.type), "C")
-    squares = _call(np.square, _call(operator.sub, x, mean, type_=wide), type_=wide)
+    apart: Expr = _call(operator.sub, x, mean, type_=replace(wide, dtype=_dtype(mean.type)))
+    if is_complex(x.type):
+        apart = _call(np.absolute, apart, type_=wide)
+    squares = _call(np.square, apart, type_=wide)
     if keepdims is not None:
         options["keepdims"] = keepdims
     degrees = 0 if ddof is None else static(w, ddof, "ddof")
@@ -208,9 +212,11 @@ def _norm(w: Writer, call: Call) -> Expr:
         options["keepdims"] = keepdims
     wide, type_ = array.type, call.type
     if kind is None or (kind == 2 and over_vectors) or (kind == "fro" and rank_of(array.type) == 2):
-        squares = _call(np.square, array, type_=Array(_dtype(type_), rank_of(wide), "C"))
+        lengths = Array(_dtype(type_), rank_of(wide), "C")
+        size = _call(np.absolute, array, type_=lengths) if is_complex(array.type) else array
+        squares = _call(np.square, size, type_=lengths)
         return _call(np.sqrt, _call(np.sum, squares, type_=type_, **options), type_=type_)
-    size = _call(np.absolute, array, type_=wide)
+    size = _call(np.absolute, array, type_=Array(_dtype(type_), rank_of(wide), "C"))
     if over_vectors and kind == 1:
         return _call(np.sum, size, type_=type_, **options)
     if over_vectors and kind in (np.inf, -np.inf):

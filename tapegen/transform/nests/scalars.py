@@ -16,7 +16,7 @@ import numpy as np
 
 from tapegen.ir import ops, rewrite
 from tapegen.ir.nodes import Call, Const, Expr
-from tapegen.ir.types import BOOL, FLOAT, INT, Scalar
+from tapegen.ir.types import BOOL, FLOAT, INT, Scalar, is_complex
 from tapegen.transform.nests.affine import folded, is_int
 from tapegen.transform.nests.counting import counted
 from tapegen.transform.nests.domains import DOMAINS, NUMPY_FOR, OVERFLOWS, is_inside, sign_of
@@ -30,9 +30,14 @@ TOO_LARGE = "an integer has more than 64 bits"
 
 def operation(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     """One operation on numbers that are already in numba's terms."""
-    if func not in OPERATIONS:
-        raise w.unsupported(func)
-    return OPERATIONS[func](w, func, args, type_)
+    table = COMPLEX if _is_of_complex(args, type_) else OPERATIONS
+    if func not in table:
+        raise w.unsupported(func, "of complex numbers" if table is COMPLEX else "")
+    return table[func](w, func, args, type_)
+
+
+def _is_of_complex(args: tuple[Expr, ...], type_: Scalar) -> bool:
+    return is_complex(type_) or any(dtype_of(arg).startswith("complex") for arg in args)
 
 
 def convert(expr: Expr, dtype: str) -> Expr:
@@ -86,7 +91,7 @@ def _in_precision(args: tuple[Expr, ...], dtype: str) -> tuple[Expr, ...]:
         if any(dtype_of(arg) in ("float64", "int64") for arg in args):
             return args  # numba promotes as NumPy does
         return (convert(args[0], dtype), *args[1:])
-    if dtype in ("float32", "complex64", "complex128"):
+    if dtype == "float32":
         return tuple(convert(arg, dtype) for arg in args)
     return args
 
@@ -394,8 +399,6 @@ def _absolute(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Ex
 
 
 def _imaginary(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
-    if dtype_of(args[0]).startswith("complex"):
-        return Call(func, args, (), type_)
     return convert(Const(0.0), type_.dtype) if func is np.imag else Call(func, args, (), type_)
 
 
@@ -469,6 +472,9 @@ _MATH = (
     *(math.copysign, math.degrees, math.radians, math.fabs, math.ldexp, math.nextafter),
 )
 
+COMPLEX: dict[Any, Operation] = {}
+"""What has a compiled form where an operand or the result is complex (`complex_numbers`)."""
+
 OPERATIONS: dict[Any, Operation] = {
     **dict.fromkeys((operator.add, operator.sub, operator.mul, np.add, np.subtract, np.multiply), _sum_or_product),
     **dict.fromkeys((operator.truediv, operator.floordiv, operator.mod), _divide),
@@ -487,7 +493,7 @@ OPERATIONS: dict[Any, Operation] = {
     **dict.fromkeys((np.round, np.around, builtins.round), _round),
     **dict.fromkeys((math.floor, math.ceil, math.trunc), _to_int),
     **dict.fromkeys((operator.pos, np.positive, np.conjugate, np.real), _same),
-    **dict.fromkeys((builtins.float, builtins.int, builtins.bool, builtins.complex), _cast),
+    **dict.fromkeys((builtins.float, builtins.int, builtins.bool), _cast),
     **dict.fromkeys((np.float64, np.float32, np.int64, np.int32, np.bool_, np.intp, np.complex128), _cast),
     **dict.fromkeys((np.absolute, np.fabs, builtins.abs, operator.abs), _absolute),
     **dict.fromkeys((np.imag, np.angle), _imaginary),

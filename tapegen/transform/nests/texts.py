@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tapegen.ir.nodes import Call, Const, Expr, Tuple
-from tapegen.ir.types import Array
+from tapegen.ir.types import Array, is_complex
 from tapegen.rules.helpers import axes_tuple, slice_axis
 from tapegen.rules.products import einsum_axes, einsum_first, einsum_rest, einsum_whole
 
@@ -314,7 +314,7 @@ def dsplit_text(ary, indices_or_sections):
 
 @written(np.linspace)
 def _linspace(call: Call) -> Chosen:
-    return linspace_rows if any(isinstance(arg.type, Array) for arg in call.args[:2]) else None
+    return linspace_rows if any(isinstance(arg.type, Array) or is_complex(arg.type) for arg in call.args[:2]) else None
 
 
 def linspace_rows(start, stop, num=50, endpoint=True, dtype=None):
@@ -349,7 +349,13 @@ def outer_text(a, b):
 
 @written(np.vdot)
 def _vdot(call: Call) -> Chosen:
+    if any(is_complex(arg.type) for arg in call.args):
+        return vdot_complex
     return None if all(rank_of(arg) == 1 for arg in call.args) else vdot_text
+
+
+def vdot_complex(a, b):
+    return np.dot(np.conj(np.ravel(a)), np.ravel(b))
 
 
 def vdot_text(a, b):

@@ -65,6 +65,8 @@ def native_view(w: Writer, expr: Expr) -> Expr | None:
     base = inner if isinstance(inner, Var) else w.materialise(inner)
     if expr.func in _SAME:
         return base
+    if expr.func in (ops.real_part, ops.imaginary_part):
+        return Call(expr.func, (base,), (), expr.type)
     if expr.func is np.broadcast_to:
         sizes = tuple(w.clamped(extent) for extent in shape_extents(w, expr.args[1]))
         return Call(np.broadcast_to, (base, Tuple(sizes)), (), expr.type)

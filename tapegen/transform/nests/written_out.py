@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tapegen.analysis.activity import meets_complex
 from tapegen.errors import TapegenError
 from tapegen.frontend.lower_own import own_rule
 from tapegen.frontend.lower_template import written_out as from_template
@@ -36,17 +37,30 @@ from tapegen.ir.nodes import (
     Var,
     While,
 )
+from tapegen.ir.text import callable_text
 from tapegen.ir.types import BOOL, INT, Array, Scalar, Type
-from tapegen.rules.registry import text_of
+from tapegen.rules.registry import rule_of, text_of
 from tapegen.transform.expand import placed
 from tapegen.transform.nests import matrix_texts  # noqa: F401  (enters its texts)
 from tapegen.transform.nests.scalars import OPERATIONS
 from tapegen.transform.nests.tables import FILL, LAZY, REWRITE, SCALAR, SEVERAL
 from tapegen.transform.nests.texts import TEXTS
+from tapegen.transform.nests.writer import NoCompiledForm
 
 
 def written_out(function: Function) -> Function:
-    """The same program without such calls; those that cannot be written out stay."""
+    """The same program without such calls; those that cannot be written out stay.
+
+    Raises
+    ------
+    NoCompiledForm
+        If a function whose rule is for real numbers meets complex ones: so may be what stands for it here.
+    """
+    for stmt in rewrite.statements(function.body):
+        for call in _calls(stmt):
+            rule = rule_of(call.func) if meets_complex(call) else None
+            if rule is not None and not rule.of_complex:
+                raise NoCompiledForm(f"{callable_text(call.func)} of complex numbers", stmt.origin)
     if not any(_body_of(part) for stmt in rewrite.statements(function.body) for part in _calls(stmt)):
         return function
     used = {param.name for param in function.params} | {name for name, _ in function.globals} | {function.name}

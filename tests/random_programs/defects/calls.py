@@ -11,7 +11,7 @@ DEFECTS = (
         "a number comes back as the text left it",
         specialise,
         "_as_type",
-        ("_PYTHON_NUMBERS[type_.dtype](value)", "value"),
+        ("python_class(type_)(value)", "value"),
         in_text=False,
     ),
     edit(
