@@ -20,6 +20,7 @@ from tapegen.backend.build import (
     building,
     compile_failure,
     decorator_text,
+    empty_list,
     error_line,
     refuse_long,
 )
@@ -316,6 +317,10 @@ class Program:
                 wide |= type(value) is int and not -_WIDE < value < _WIDE
         key = f"{form} of large integers" if wide else form
         built = self._built.get(key) or self._once(key, lambda: self._build(key, form, wide=wide))
+        if form == "pullback" and not isinstance(built, FunctionType):
+            for k, var in enumerate(self.outline("record").kept):
+                if isinstance(var.type, ListOf) and not arguments[k]:
+                    arguments[k] = empty_list(var.type.item)
         try:
             return _called(built, arguments, real=not self.is_complex)
         except (Raised, CompileLimit) as failed:

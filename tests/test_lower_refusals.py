@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tapegen import differentiable
 from tapegen.errors import BadArgument, MissingRule, NotDifferentiable, TapegenError, UnsupportedSyntax
 from tapegen.frontend.structure import abstract_of
 from tests.lowering import lower
@@ -319,3 +320,19 @@ def test_a_pandas_argument_is_refused() -> None:
     pandas = pytest.importorskip("pandas")
     with pytest.raises(BadArgument, match="to_numpy"):
         abstract_of(pandas.Series([1.0]), "x")
+
+
+def test_what_a_rule_does_not_cover_is_refused_at_the_statement_of_the_user() -> None:
+    def taken(x: Any) -> Any:
+        y = x * 2.0
+        return np.take(y, [0, 5], mode="clip").sum()
+
+    def padded(x: Any) -> Any:
+        y = np.pad(x, np.array([1, 2]))
+        return y.sum()
+
+    for function, text in ((taken, "return np.take"), (padded, "y = np.pad")):
+        with pytest.raises(NotDifferentiable) as caught:
+            differentiable(backend="python")(function).grad(np.ones(3))
+        assert caught.value.span is not None
+        assert caught.value.span.text().startswith(text)

@@ -22,6 +22,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
+import numba
 import numpy as np
 from numba import njit
 from numba.core.compiler_lock import global_compiler_lock
@@ -34,6 +35,7 @@ from tapegen.backend.machine import KeptCode
 from tapegen.backend.source import PythonSource
 from tapegen.errors import BuildError, CompileLimit, Span, TapegenError
 from tapegen.ir.depth import deep
+from tapegen.ir.types import Array, Scalar, Type
 
 building = global_compiler_lock
 """Held by the one thread that derives or compiles.
@@ -143,6 +145,13 @@ def build_numba(
     if kept and isinstance(entry, Dispatcher):
         entry._cache = KeptCode(source, from_start)  # type: ignore[attr-defined]
     return entry
+
+
+def empty_list(item: Type) -> Any:
+    """An empty list for compiled code, which cannot tell what an empty list of Python would hold."""
+    assert isinstance(item, Array | Scalar)
+    dtype = numba.from_dtype(np.dtype(item.dtype))
+    return numba.typed.List.empty_list(dtype[(slice(None),) * item.rank] if isinstance(item, Array) else dtype)
 
 
 def compile_failure(error: Exception, source: PythonSource) -> tuple[str, Span | None] | None:

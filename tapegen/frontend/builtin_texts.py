@@ -48,6 +48,62 @@ def min_of(items: Any) -> Any:
     return best
 
 
+def max_by(items: Any, key: Any) -> Any:
+    """`max(items, key=key)`: the first of the largest."""
+    if len(items) == 0:
+        raise ValueError("max() iterable argument is empty")
+    best = items[0]
+    largest = key(items[0])
+    for k in range(1, len(items)):
+        value = key(items[k])
+        if value > largest:
+            best = items[k]
+            largest = value
+    return best
+
+
+def min_by(items: Any, key: Any) -> Any:
+    """`min(items, key=key)`: the first of the smallest."""
+    if len(items) == 0:
+        raise ValueError("min() iterable argument is empty")
+    best = items[0]
+    smallest = key(items[0])
+    for k in range(1, len(items)):
+        value = key(items[k])
+        if value < smallest:
+            best = items[k]
+            smallest = value
+    return best
+
+
+def taken_first(items: Any) -> Any:
+    """`items.pop(0)` of a growing list."""
+    if len(items) == 0:
+        raise IndexError("pop from empty list")
+    first = items[0]
+    for k in range(1, len(items)):
+        items[k - 1] = items[k]
+    items.pop()
+    return first
+
+
+def put_in_order(items: Any, key: Any, reverse: bool) -> None:
+    """`items.sort(key=key, reverse=reverse)`: insertion, which keeps the order of equals as Python does."""
+    keys = []
+    for item in items:
+        keys.append(item if key is None else key(item))
+    for j in range(1, len(keys)):
+        item = items[j]
+        value = keys[j]
+        k = j
+        while k > 0 and (keys[k - 1] < value if reverse else value < keys[k - 1]):
+            items[k] = items[k - 1]
+            keys[k] = keys[k - 1]
+            k -= 1
+        items[k] = item
+        keys[k] = value
+
+
 def repeated(count: int, items: Any) -> Any:
     """`items * count` with a count that is known at run time."""
     made = []

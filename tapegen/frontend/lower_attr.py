@@ -427,7 +427,23 @@ def _extend(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | No
 @method("list", "pop")
 def _pop(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     owner, *position = args
+    if position and run_list_of(cx, owner) is not None and known_value(position[0]) == 0:
+        return cx.call(cx, StaticValue(builtin_texts.taken_first), (_own(cx, owner),), {})
     return pop(cx, _own(cx, owner), *position)
+
+
+@method("list", "sort")
+def _sort_list(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+    content = struct_of(cx, _own(cx, args[0]))
+    key = kwargs.get("key", StaticValue(None))
+    reverse = bool(static(cx, kwargs.get("reverse", StaticValue(False)), "'reverse'"))
+    if content is not None and known_value(key) is None:
+        known: list[Any] = [known_value(item) for item in content.children]
+        if UNKNOWN not in known:
+            cx.set_cell(args[0], list_of(map(StaticValue, sorted(known, reverse=reverse))))
+            return StaticValue(None)
+    cx.call(cx, StaticValue(builtin_texts.put_in_order), (args[0], key, StaticValue(reverse)), {})
+    return StaticValue(None)
 
 
 @method("list", "insert")

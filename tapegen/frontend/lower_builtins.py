@@ -140,9 +140,16 @@ def _bool(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return as_bool(cx, args[0]) if args else StaticValue(False)
 
 
-def _extreme(func: Any, text: Any, comparison: Any) -> None:
+def _extreme(func: Any, text: Any, by_key: Any, comparison: Any) -> None:
     @handles(func)
     def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+        kwargs = {name: value for name, value in kwargs.items() if known_value(value) is not None}  # key=None
+        if "key" in kwargs and len(kwargs) == 1:
+            items = args[0] if len(args) == 1 else tuple_of(args)
+            content = struct_of(cx, items)
+            if isinstance(items, Series) or (content is not None and content.kind == "dict"):
+                items = call_value(cx, StaticValue(list), [items], {})
+            return written_out(cx, by_key, [items, kwargs["key"]])
         if kwargs:
             raise cx.refusal(NotDifferentiable, f"keywords of {func.__name__}() are not supported.", "Write a loop.")
         if len(args) == 1:
@@ -173,8 +180,8 @@ def _better(cx: Context, func: Any, comparison: Any, best: Any, other: Any, hint
     return choose(cx, test, lambda: other, lambda: best, hint)
 
 
-_extreme(max, builtin_texts.max_of, operator.gt)
-_extreme(min, builtin_texts.min_of, operator.lt)
+_extreme(max, builtin_texts.max_of, builtin_texts.max_by, operator.gt)
+_extreme(min, builtin_texts.min_of, builtin_texts.min_by, operator.lt)
 
 
 @handles(sum)
@@ -338,11 +345,9 @@ def _dict(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
 
 @handles(sorted)
 def _sorted(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-    items = spread(cx, args[0])
-    known = [known_value(item) for item in items]
-    if UNKNOWN in known or kwargs:
-        raise cx.refusal(NotDifferentiable, "sorted() of computed values is not supported.", "Use np.sort on an array.")
-    return cx.new_cell(list_of(map(StaticValue, sorted(known))))
+    made = call_value(cx, StaticValue(list), args, {})
+    call_value(cx, attribute(cx, made, "sort"), [], kwargs)
+    return made
 
 
 @handles(ops.new_list)

@@ -103,6 +103,19 @@ def has_attribute(cx: Context, owner: Any, name: str, getter: Callable[[], Any],
     return hasattr(owner, name)
 
 
+def captured_shape(cx: Context, array: Any) -> tuple[int, ...] | None:
+    """The shape of an array found through a global or closure variable; the program is right as long as it stays."""
+    for path, (var, getter) in cx.hidden.items():
+        if var is array:
+            watch(cx, (path, "shape"), functools.partial(_shape, getter))
+            return np.shape(getter())
+    return None
+
+
+def _shape(getter: Callable[[], Any]) -> tuple[int, ...]:
+    return np.shape(getter())
+
+
 def lacks_item(cx: Context, captured: Captured, key: Any) -> None:
     """The program depends on a container having nothing under a key."""
 

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 import gast
 
 from tapegen.errors import NotDifferentiable, Span, TapegenError
+from tapegen.frontend.builtin_texts import is_own
 from tapegen.frontend.lower_live import Liveness
 from tapegen.frontend.parse import Parsed
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct
@@ -443,7 +444,7 @@ class Context:
     # ---- refusals ----------------------------------------------------------------------------------------------------
 
     def span(self) -> Span | None:
-        made = self.frame.is_comprehension and isinstance(self.node, gast.stmt)
+        made = is_own(self.frame.parsed.file) or (self.frame.is_comprehension and isinstance(self.node, gast.stmt))
         if getattr(self.node, "lineno", None) is None or made:
             return self.origin or self.frame.parsed.span(self.frame.node)
         return self.frame.parsed.span(self.node)

@@ -222,10 +222,15 @@ def _static_index(cx: Context, part: Any) -> Any:
     return static(cx, part, "this index")
 
 
+def _as_key(index: Sequence[Any]) -> Any:
+    """What stands between the brackets as one value: `d[a, b]` is `d[(a, b)]`."""
+    return index[0] if len(index) == 1 else tuple_of(index)
+
+
 def _item(cx: Context, content: Struct, index: Sequence[Any]) -> Any:
     """An item or slice of a tuple, list or dict."""
     if content.kind == "dict":
-        key = static(cx, index[0] if len(index) == 1 else tuple_of(index), "a key of a dict")
+        key = static(cx, _as_key(index), "a key of a dict")
         if key not in content.keys:
             cx.raise_(KeyError, key if isinstance(key, str) else str(key))
         return content.get(key)
@@ -457,12 +462,12 @@ def store_place(cx: Context, place: Place, value: Any, *, accumulate: bool = Fal
     if isinstance(base, Ref):
         content = cx.state.cells[base.cell].content
         if isinstance(content, Struct) and content.kind == "dict":
-            cx.set_cell(base, content.with_child(static(cx, index[0], "a key of a dict"), value))
+            cx.set_cell(base, content.with_child(static(cx, _as_key(index), "a key of a dict"), value))
             return
         if isinstance(content, Struct) and content.kind == "object":
             method = special_method(cx, content.cls, "__setitem__")
             if method is not None:
-                cx.call(cx, StaticValue(method), (base, index[0], value), {})
+                cx.call(cx, StaticValue(method), (base, _as_key(index), value), {})
                 return
         if len(index) == 1 and is_int(index[0]):
             if isinstance(content, Struct) and known_value(index[0]) is UNKNOWN:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tapegen.errors import NotDifferentiable
+from tapegen.frontend import ufunc_texts
 from tapegen.frontend.lower_attr import attribute, shape_of
 from tapegen.frontend.lower_builtins import Args, Hint, Kwargs, _list
 from tapegen.frontend.lower_call import call_value, handles
@@ -48,6 +49,14 @@ def _shape_items(cx: Context, value: Any) -> list[Any]:
         return []
     children = spread(cx, value)
     return [StaticValue(len(children)), *(_shape_items(cx, children[0]) if children else [])]
+
+
+@handles(np.indices)
+def _indices(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    given = dict(zip(("dimensions", "dtype", "sparse"), args, strict=False)) | kwargs
+    if known_value(given.pop("sparse", StaticValue(False))) is not False:
+        return call_library(cx, np.indices, args, kwargs, hint)
+    return cx.call(cx, StaticValue(ufunc_texts.indices), (), given)
 
 
 @handles(np.size)

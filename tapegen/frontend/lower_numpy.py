@@ -11,12 +11,14 @@ import numpy as np
 
 from tapegen.errors import MissingRule, NotDifferentiable
 from tapegen.frontend import ufunc_texts
+from tapegen.frontend.lower_capture import captured_shape
 from tapegen.frontend.lower_context import Captured, Context, Ref, known_value
 from tapegen.frontend.lower_emit import emit_call
-from tapegen.frontend.lower_index import Place, store_place
+from tapegen.frontend.lower_index import Place, load_place, store_place
+from tapegen.frontend.lower_shapes import extent
 from tapegen.frontend.lower_unknown import call_unknown
-from tapegen.frontend.lower_values import run_list_of, static, struct_of, type_of
-from tapegen.frontend.structure import Leaf, StaticValue, Struct
+from tapegen.frontend.lower_values import operand, run_list_of, static, struct_of, type_of
+from tapegen.frontend.structure import Leaf, StaticValue, Struct, tuple_of
 from tapegen.ir.text import callable_text
 from tapegen.ir.types import Array
 from tapegen.rules.registry import rule_of
@@ -56,6 +58,8 @@ _SEQUENCES = frozenset(
     {"arrays", "tup", "object", "xi", "shape", "new_shape", "reps", "choicelist", "condlist", "choices", "l_and_u"}
 )
 """Parameters that take a sequence as a sequence; a list anywhere else becomes an array."""
+_SHAPES = frozenset({"shape", "new_shape", "newshape", "reps"})
+"""Sequences whose lengths decide about the number of axes of the result."""
 _KEPT = (
     _SEQUENCES
     | _STATIC_NAMES
@@ -105,6 +109,9 @@ def call_library(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
     if func is np.clip and len(args) == 1 and len(kwargs) == 1:  # a_min and a_max, which have no defaults
         args += [kwargs.pop("a_min", StaticValue(None)), kwargs.pop("a_max", StaticValue(None))]
     names = _names_of(func)
+    for name in ("shape", "fill_value"):  # later passes look for them by position
+        if name in kwargs and names[len(args) : len(args) + 1] == (name,):
+            args.append(kwargs.pop(name))
     args = [_prepared(cx, func, names[k] if k < len(names) else "", arg) for k, arg in enumerate(args)]
     kwargs = {name: _prepared(cx, func, name, value) for name, value in kwargs.items()}
     if rule_of(func) is None and out is None:
@@ -140,6 +147,13 @@ def _prepared(cx: Context, func: Any, name: str, value: Any) -> Any:
         if name == "dtype" and known is not None:
             return StaticValue(np.dtype(known).type)
         return StaticValue(known)
+    type_ = type_of(value)
+    if name in _SHAPES and isinstance(type_, Array) and type_.rank == 1:
+        array = Leaf(operand(cx, value))
+        found = captured_shape(cx, array.expr)
+        size = extent(cx, array.expr, 0) if found is None else StaticValue(found[0])
+        count = static(cx, size, f"the length of '{name}' of {callable_text(func)}")
+        return tuple_of(load_place(cx, Place(array, [StaticValue(k)])) for k in range(count))
     if name and name not in _KEPT and isinstance(value, Struct | Ref | Captured) and type_of(value) is None:
         content = struct_of(cx, value)
         grows = run_list_of(cx, value) is not None

@@ -81,3 +81,12 @@ def listed(a: Any) -> Any:
     for k in range(np.size(a)):
         made.append(float(a[k]))
     return made
+
+
+def indices(dimensions: Any, dtype: Any = int) -> Any:
+    """`np.indices(dimensions)`: the position of each element, along each axis."""
+    rank = len(dimensions)
+    made = np.empty((rank, *dimensions), dtype)
+    for k in range(rank):
+        made[k] = np.reshape(np.arange(dimensions[k]), (1,) * k + (-1,) + (1,) * (rank - k - 1))
+    return made

@@ -147,7 +147,7 @@ class Adjoints:
         extra: dict[str, Expr] = {"out_bar": bars[0] if len(bars) == 1 else Tuple(tuple(bars))}
         if rule.reads("out"):
             extra["out"] = targets[0] if len(targets) == 1 else Tuple(targets)
-        block, value = inlined(rule.body, call.args, dict(call.kwargs) | extra, self.reverser.names)
+        block, value = inlined(rule.body, call.args, dict(call.kwargs) | extra, self.reverser.names, stmt.origin)
         results = cotangents_of(rule, value, stmt)
         bound = bind_arguments(rule.body, call, stmt)
         wanted: list[tuple[Var, Expr]] = []

@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 import operator
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from tapegen.analysis.activity import meets_complex
-from tapegen.errors import BadArgument, MissingRule
+from tapegen.errors import BadArgument, MissingRule, Span, TapegenError
+from tapegen.frontend.builtin_texts import is_own
 from tapegen.frontend.lower_template import written_out
 from tapegen.frontend.structure import Abstract, Leaf, StaticValue, Struct, leaves_of
 from tapegen.ir import build, rewrite
@@ -63,11 +65,27 @@ def refuse_complex(call: Call, rule: Rule, stmt: Stmt) -> None:
 
 
 def inlined(
-    body: Callable[..., Any] | None, args: tuple[Expr, ...], kwargs: Mapping[str, Any], names: NameSupply
+    body: Callable[..., Any] | None,
+    args: tuple[Expr, ...],
+    kwargs: Mapping[str, Any],
+    names: NameSupply,
+    origin: Span | None,
 ) -> tuple[Block, Abstract]:
     """Write out the body of a rule for these operands; what is read once stands where it is read."""
     assert body is not None
-    return written_out(body, args, kwargs, names, _folded)
+    with refusing_at(origin):
+        return written_out(body, args, kwargs, names, _folded)
+
+
+@contextmanager
+def refusing_at(origin: Span | None) -> Iterator[None]:
+    """What a rule of tapegen's own refuses is refused at the user's statement, not in the text of the rule."""
+    try:
+        yield
+    except TapegenError as error:
+        if error.span is not None and not is_own(error.span.file):
+            raise
+        raise type(error)(error.reason, error.advice, origin) from None
 
 
 def local_partials(
@@ -76,7 +94,7 @@ def local_partials(
     """The active operands of an element-wise call, each with its partial derivative."""
     assert rule.body is not None
     extra = {"out": target} if rule.reads("out") else {}
-    block, value = inlined(rule.body, call.args, dict(call.kwargs) | extra, names)
+    block, value = inlined(rule.body, call.args, dict(call.kwargs) | extra, names, stmt.origin)
     partials = list(value.children) if isinstance(value, Struct) else [value]
     _check_partials(rule, len(partials), stmt)
     bound = bind_arguments(rule.body, call, stmt)

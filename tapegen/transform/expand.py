@@ -12,7 +12,7 @@ from tapegen.ir.names import TEMPORARY, NameSupply
 from tapegen.ir.nodes import Assign, Block, Call, Const, Stmt, Var
 from tapegen.ir.types import is_floating
 from tapegen.rules.registry import rule_of
-from tapegen.transform.applied import refuse_complex
+from tapegen.transform.applied import refuse_complex, refusing_at
 
 
 def expand(block: Block, varied: Set[Var], names: NameSupply) -> Block:
@@ -36,7 +36,8 @@ def expand(block: Block, varied: Set[Var], names: NameSupply) -> Block:
         assert isinstance(call, Call)
         assert rule.body is not None
         refuse_complex(call, rule, stmt)
-        formula, value = written_out(rule.body, call.args, dict(call.kwargs), names)
+        with refusing_at(stmt.origin):
+            formula, value = written_out(rule.body, call.args, dict(call.kwargs), names)
         formula = placed(formula, stmt)
         inlined = varied | {var for part in rewrite.statements(formula) for var in rewrite.defines(part)}
         kept, values, joins = [], [], []

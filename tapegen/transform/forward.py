@@ -174,6 +174,10 @@ class _Pusher:
         match stmt:
             case Assign(targets, value) if any(target in self.active for target in targets):
                 self._assign(stmt, targets, value)
+            case Assign((target,), Call(ops.pop, (Var() as array,))) if array in self.active:  # nobody reads the item
+                self.emit(stmt)
+                dropped = Var(self.names.fresh(dot_name(target.name)), _tangent_type(target.type))
+                self.emit(Assign((dropped,), Call(ops.pop, (self.dot(array),), (), dropped.type), stmt.origin))
             case Store(array) if array in self.active:
                 self._store(stmt)
             case Effect(Call(ops.append | ops.set_item, (Var() as array, *index, value), _, type_)) if (
@@ -350,7 +354,7 @@ class _Pusher:
         if "out" in declared:
             extra["out"] = targets[0] if len(targets) == 1 else Tuple(targets)
         extra = {name: value for name, value in extra.items() if name in declared}
-        block, value = inlined(rule.pushforward, call.args, dict(call.kwargs) | extra, self.names)
+        block, value = inlined(rule.pushforward, call.args, dict(call.kwargs) | extra, self.names, stmt.origin)
         parts = value.children if isinstance(value, Struct) and len(targets) > 1 else (value,)
         exprs = [expression_of(part) for part in parts]
         reduced = without_zeros(block, [Const(0.0) if expr is None else expr for expr in exprs], set(zeros))

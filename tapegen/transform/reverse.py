@@ -308,6 +308,8 @@ class _Reverser(Cotangents):
     def _assign(self, stmt: Assign) -> None:
         targets, value = stmt.targets, stmt.value
         if not any(target in self.active for target in targets):
+            if isinstance(value, Call) and value.func is ops.pop:
+                self._dropped(value, targets[0])
             return
         if stmt in self.shares:
             self._view_or_copy(stmt, targets[0])
@@ -323,6 +325,12 @@ class _Reverser(Cotangents):
             self._value(stmt, targets[0], value)
         else:
             self._values(stmt)
+
+    def _dropped(self, call: Call, target: Var) -> None:
+        """An item that is popped for nobody: the list of cotangents has as many items as the list all the same."""
+        sequence = call.args[0]
+        if sequence in self.active and sequence not in self.mirrors:
+            self.adjoints.popped(call, build.zero_like(target))
 
     def _moved(self, stmt: Assign) -> None:
         """Of a move, a view or an item the mirror is one of the source."""
