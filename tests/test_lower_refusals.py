@@ -205,10 +205,6 @@ def single_bool_index(x, flag):
     return x[flag]
 
 
-def sort_of_values(x):
-    return sorted([x, 2.0])
-
-
 def result_of_two_kinds(x):
     if x > 0.0:
         return "positive"
@@ -253,7 +249,6 @@ REFUSED: list[tuple[Any, tuple, type[TapegenError], str, str]] = [
     (item_of_two_types, (X,), BadArgument, "'chosen_0' is a Python number on one path", "sum(chosen)"),
     (item_of_two_types_in_a_loop, (X,), BadArgument, "float32", "items[0]"),
     (single_bool_index, (X, True), NotDifferentiable, "single bool", "x[flag]"),
-    (sort_of_values, (0.5,), NotDifferentiable, "sorted()", "sorted("),
     (result_of_two_kinds, (0.5,), BadArgument, "two kinds of value", ""),
     (zip_of_unknown_length, (X,), NotDifferentiable, "zips a tuple or list", "zip("),
 ]
