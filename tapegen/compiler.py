@@ -387,12 +387,8 @@ def _doc(
 
 
 def _names_of(function: Function) -> set[str]:
-    names = {param.name for param in function.params} | {function.name}
-    for stmt in rewrite.statements(function.body):
-        names.update(var.name for var in rewrite.defines(stmt))
-        for header in rewrite.headers(stmt):
-            names.update(var.name for var in rewrite.free_vars(header))
-    return names
+    variables = set(function.params).union(*map(rewrite.reads, function.body), *map(rewrite.assigns, function.body))
+    return {function.name, *(var.name for var in variables)}
 
 
 def _warn_of_truncation(facts: Facts, body: Block) -> None:
@@ -410,7 +406,7 @@ def _warn_of_truncation(facts: Facts, body: Block) -> None:
 
 
 def _defined(block: Block) -> set[Var]:
-    return {var for stmt in rewrite.statements(block) for var in rewrite.defines(stmt)}
+    return set().union(*map(rewrite.assigns, block))
 
 
 def _uncounted(forward: Block, sweeps: Sweeps) -> set[Var]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from tapegen.analysis.aliases import Conflict, conflicts_of
 from tapegen.analysis.places import Move, is_place, is_place_type, moves, puts, statements, written
@@ -20,7 +21,7 @@ from tapegen.ir.types import ListOf
 __all__ = ["Conflict", "Effects", "effects_of"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Effects:
     """Facts of `effects_of`.
 
@@ -38,8 +39,6 @@ class Effects:
         Root name to the statements that may write it, in textual order.
     mutated_params : frozenset of str
         Parameters whose place may be written.
-    conflicts : tuple of Conflict
-        Stores that another live name may see although the relation of the two names is not known statically.
     """
 
     by_name: Mapping[str, frozenset[str]]
@@ -48,7 +47,12 @@ class Effects:
     writes: Mapping[Stmt, frozenset[str]]
     writers: Mapping[str, tuple[Stmt, ...]]
     mutated_params: frozenset[str]
-    conflicts: tuple[Conflict, ...]
+    _function: Function
+
+    @cached_property
+    def conflicts(self) -> tuple[Conflict, ...]:
+        """Stores that another live name may see although the relation of the two names is not known statically."""
+        return conflicts_of(self._function) if self.writes else ()
 
     def roots(self, var: Var) -> frozenset[str]:
         """The roots that an array or list Var may denote."""
@@ -92,7 +96,7 @@ def effects_of(function: Function) -> Effects:
         writes,
         {root: tuple(stmts) for root, stmts in writers.items()},
         frozenset(params & writers.keys()),
-        conflicts_of(function) if writes else (),
+        function,
     )
 
 

@@ -7,6 +7,7 @@ A *template* is the value that stands for all paths.  Where they differ in a num
 from __future__ import annotations
 
 import dataclasses
+import functools
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -405,10 +406,15 @@ def _one_number(type_: Type) -> bool:
     return isinstance(type_, Scalar) or (isinstance(type_, Array) and type_.rank == 0)
 
 
+@functools.cache
+def _common(*dtypes: str) -> str:
+    return np.result_type(*map(np.dtype, dtypes)).name
+
+
 def _weak(name: str, result: Scalar, values: Sequence[Any]) -> Scalar:
     """Python numbers adapt to NumPy's: `0.0` becomes a float32 where the other paths have one."""
     strong = [t for t in map(type_of, values) if isinstance(t, Scalar) and not t.python]
-    dtype = np.result_type(*(np.dtype(t.dtype) for t in strong)).name
+    dtype = _common(*(t.dtype for t in strong))
     if len({np.finfo(t.dtype).dtype for t in strong if is_floating(t)}) > 1:
         raise Clash(f"'{name}' is a float32 on one path and a float64 on another.", f"Convert it: np.float64({name}).")
     for value in values:

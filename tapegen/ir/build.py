@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -22,6 +23,7 @@ def is_const(expr: Expr, value: float) -> bool:
     return isinstance(expr, Const) and isinstance(expr.value, int | float) and expr.value == value
 
 
+@functools.cache
 def broadcast_type(a: Type, b: Type) -> Type:
     """The type of an element-wise operation on two floating operands."""
     dtype = np.result_type(_prototype(a), _prototype(b)).name

@@ -30,11 +30,14 @@ class Remembered:
         The Vars in it (`rewrite.free_vars`).
     hashed : int or None
         Its hash.
+    below : tuple or None
+        Itself and all parts of its parts (`rewrite.subexpressions`), where there are not too many.
     """
 
     occurring: tuple[Var, ...] | None = field(init=False, default=None, compare=False, repr=False)
     mentioned: frozenset[Var] | None = field(init=False, default=None, compare=False, repr=False)
     hashed: int | None = field(init=False, default=None, compare=False, repr=False)
+    below: tuple[Any, ...] | None = field(init=False, default=None, compare=False, repr=False)
 
 
 @node(eq=False)

@@ -71,10 +71,18 @@ def parts(node: Any) -> tuple[Any, ...]:
     return ()
 
 
-def subexpressions(node: Any) -> list[Any]:
+_FEW = 64
+"""Parts of an expression that are remembered."""
+
+
+def subexpressions(node: Any) -> tuple[Any, ...]:
     """An expression and everything below it."""
-    found = []
-    work = [node]
+    if not isinstance(node, Remembered):
+        return (node,)
+    if node.below is not None:
+        return node.below
+    found: list[Any] = []
+    work: list[Any] = [node]
     while work:
         part = work.pop()
         found.append(part)
@@ -82,7 +90,10 @@ def subexpressions(node: Any) -> list[Any]:
             work += part.args
         elif isinstance(part, Remembered):
             work += parts(part)
-    return found
+    below = tuple(found)
+    if len(below) <= _FEW:
+        object.__setattr__(node, "below", below)
+    return below
 
 
 def free_vars(node: Any) -> frozenset[Var]:

@@ -56,11 +56,11 @@ class Facts:
 
 def facts_of(function: Function, wrt: Iterable[Var], results: Iterable[Var]) -> Facts:
     """Analyse a lowered program for the derivative of `results` with respect to `wrt`."""
-    scopes = scopes_of(function)
+    scopes, effects = scopes_of(function), effects_of(function)
     return Facts(
         activity_of(function, wrt, results),
         scopes,
-        effects_of(function),
-        final_loads(function),
+        effects,
+        final_loads(function, effects),
         shapes_of(function, scopes),
     )

@@ -83,20 +83,20 @@ def _without_idle_copies(block: Block, aliases: Aliases) -> Block:
     """Read an array itself where only its values matter: as an operand, or stored into other memory."""
 
     def plain(node: Expr) -> Expr:
-        if not isinstance(node, Call) or not _makes_values(node.func):
+        if not isinstance(node, Call) or not any(map(_is_copy, node.args)) or not _makes_values(node.func):
             return node
         return replace(node, args=tuple(map(_copied, node.args)))
 
-    out: list[Stmt] = []
-    for stmt in block:
+    def change(stmt: Stmt) -> Stmt:
         new = rewrite.map_headers(stmt, lambda header: rewrite.map_expr(header, plain))
-        if isinstance(new, Store) and new.value != (source := _copied(new.value)):
+        if isinstance(new, Store) and _is_copy(new.value):
+            source = _copied(new.value)
             places = {aliases.root(var) for var in rewrite.free_vars(source)}
             if aliases.is_local(new.array) and aliases.root(new.array) not in places:
                 new = replace(new, value=source)
-        inner = tuple(_without_idle_copies(part, aliases) for part in rewrite.blocks(new))
-        out.append(rewrite.with_blocks(new, inner) if inner else new)
-    return tuple(out)
+        return rewrite.with_blocks(new, tuple(_without_idle_copies(part, aliases) for part in rewrite.blocks(new)))
+
+    return rewrite.map_block(block, change)
 
 
 def _makes_values(func: Callable[..., Any]) -> bool:
@@ -104,6 +104,10 @@ def _makes_values(func: Callable[..., Any]) -> bool:
     rule = rule_of(func)
     elementwise = isinstance(func, np.ufunc) or (rule is not None and rule.kind == "partials")
     return elementwise or func in (np.sum, ops.strong_mul)
+
+
+def _is_copy(expr: Expr) -> bool:
+    return isinstance(expr, Call) and expr.func is np.copy
 
 
 def _copied(expr: Expr) -> Expr:
@@ -139,12 +143,12 @@ def resolve_primal_as(block: Block) -> Block:
     def change(node: Expr) -> Expr:
         return node.args[0] if isinstance(node, Call) and node.func is ops.primal_as else node
 
-    return tuple(
-        rewrite.with_blocks(
+    return rewrite.map_block(
+        block,
+        lambda stmt: rewrite.with_blocks(
             rewrite.map_headers(stmt, lambda header: rewrite.map_expr(header, change)),
             tuple(resolve_primal_as(inner) for inner in rewrite.blocks(stmt)),
-        )
-        for stmt in block
+        ),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -28,7 +29,7 @@ from tapegen.ir.types import Array, ListOf, Scalar
 from tapegen.transform.nests.affine import linear
 from tapegen.transform.nests.sharing import sources
 
-Effects = tuple[set[Var], set[Var], set[Var]]
+Effects = tuple[frozenset[Var], frozenset[Var], frozenset[Var]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,16 +169,13 @@ class Memory:
         self._shared: set[Var] = set()
         self._effects: dict[Stmt, Effects] = {}
         self._made: dict[Var, list[Stmt]] = {}
-        self.uses: dict[Var, int] = {}  # how often an array is mentioned
         self.padded: set[Var] = set()  # arrays with a margin of zeros
         for first, *others in map(tuple, function.shared):
             for other in others:
                 self._join(first, other)
+        occurring = (var for stmt in function.body for var in rewrite.occurring(stmt))
+        self.uses = Counter(var for var in occurring if not isinstance(var.type, Scalar))  # how often it is mentioned
         for stmt in rewrite.statements(function.body):
-            for part in rewrite.headers(stmt):
-                for var in (each for each in rewrite.subexpressions(part) if isinstance(each, Var)):
-                    if not isinstance(var.type, Scalar):
-                        self.uses[var] = self.uses.get(var, 0) + 1
             match stmt:
                 case Assign(targets, value):
                     for target in targets:
@@ -289,14 +287,5 @@ def independent(a: Stmt, b: Stmt, memory: Memory) -> bool:
 
 def _effects(stmt: Stmt) -> Effects:
     """Names whose value a statement reads (of arrays: the elements too), names it assigns, arrays it stores into."""
-    reads: set[Var] = set()
-    defs: set[Var] = set()
-    writes: set[Var] = set()
-    for inner in rewrite.statements((stmt,)):
-        for part in rewrite.headers(inner):
-            contents, shapes = rewrite.reads_by_kind(part)
-            reads |= contents | shapes
-        defs |= set(rewrite.defines(inner))
-        if isinstance(inner, Store):
-            writes.add(inner.array)
-    return reads, defs, writes
+    writes = frozenset(inner.array for inner in rewrite.statements((stmt,)) if isinstance(inner, Store))
+    return rewrite.reads(stmt), rewrite.assigns(stmt), writes

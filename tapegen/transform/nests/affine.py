@@ -4,50 +4,53 @@ from __future__ import annotations
 
 import builtins
 import operator
-from dataclasses import dataclass
-from functools import cached_property
 
-from tapegen.ir.nodes import Call, Const, Expr
+from tapegen.ir.nodes import Call, Const, Expr, Var, node
 from tapegen.ir.types import INT, Scalar
 
 
-@dataclass(frozen=True, eq=False)
+@node(eq=False)
 class Affine:
     """`constant + sum of coefficient * atom`; an atom is any integer expression that is not itself a sum."""
 
     constant: int = 0
     terms: tuple[tuple[Expr, int], ...] = ()
 
-    @cached_property
-    def _key(self) -> tuple[int, frozenset[tuple[Expr, int]]]:
-        return self.constant, frozenset(self.terms)
-
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Affine) and self._key == other._key
+        if not isinstance(other, Affine) or self.constant != other.constant or len(self.terms) != len(other.terms):
+            return False
+        return self.terms == other.terms or (len(self.terms) > 1 and set(self.terms) == set(other.terms))
 
     def __hash__(self) -> int:
-        return hash(self._key)
+        return hash((self.constant, frozenset(self.terms)))
 
     @staticmethod
     def atom(expr: Expr) -> Affine:
         return Affine(0, ((expr, 1),))
 
     def __add__(self, other: Affine | int) -> Affine:
-        if isinstance(other, int):
-            return Affine(self.constant + other, self.terms)
+        return Affine(self.constant + other, self.terms) if isinstance(other, int) else self.plus(other, 1)
+
+    def __sub__(self, other: Affine | int) -> Affine:
+        return Affine(self.constant - other, self.terms) if isinstance(other, int) else self.plus(other, -1)
+
+    def plus(self, other: Affine, factor: int) -> Affine:
+        """`self + other * factor`."""
+        constant = self.constant + other.constant * factor
+        if not other.terms:
+            return Affine(constant, self.terms)
         terms = dict(self.terms)
         for atom, coefficient in other.terms:
-            terms[atom] = terms.get(atom, 0) + coefficient
-        return Affine(self.constant + other.constant, tuple((a, c) for a, c in terms.items() if c))
+            terms[atom] = terms.get(atom, 0) + coefficient * factor
+        return Affine(constant, tuple([term for term in terms.items() if term[1]]))
 
     def __mul__(self, factor: int) -> Affine:
-        return Affine(self.constant * factor, tuple((a, c * factor) for a, c in self.terms if factor))
+        if factor == 1:
+            return self
+        return Affine(self.constant * factor, tuple([(a, c * factor) for a, c in self.terms]) if factor else ())
 
     def __neg__(self) -> Affine:
         return self * -1
-
-    def __sub__(self, other: Affine | int) -> Affine:
-        return self + -other
 
     def coefficient(self, atom: Expr) -> int:
         return next((c for a, c in self.terms if a == atom), 0)
@@ -92,6 +95,8 @@ def _scaled(atom: Expr, coefficient: int) -> Expr:
 
 def linear(expr: Expr) -> Affine:
     """The linear form of an expression as it is written; what is not linear becomes an atom."""
+    if type(expr) is Var:
+        return Affine.atom(expr)
     match expr:
         case Const(int() as value) if not isinstance(value, bool):
             return Affine(value)

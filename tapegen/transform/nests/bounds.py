@@ -19,7 +19,7 @@ import numpy as np
 
 from tapegen.ir import ops
 from tapegen.ir.nodes import Assign, Call, Const, Expr, For, If, Load, Raise, Stmt, Tuple, Var
-from tapegen.ir.rewrite import defines, free_vars, statements, subexpressions
+from tapegen.ir.rewrite import assigns, free_vars, subexpressions
 from tapegen.ir.types import INT, Array
 from tapegen.transform.nests.affine import Affine, is_int, linear
 
@@ -269,7 +269,7 @@ class Facts:
 
     def learn(self, stmt: Stmt) -> None:
         """Remember what holds after a statement: integers that it defines, checks that have passed."""
-        self.forget({var for inner in statements((stmt,)) for var in defines(inner)})
+        self.forget(assigns(stmt))
         match stmt:
             case Assign((target,), value) if is_int(target) and is_int(value):
                 self.define(target, value)
@@ -284,9 +284,10 @@ class Facts:
 
     def form(self, expr: Expr) -> Affine:
         """The linear form of an integer expression with definitions filled in."""
-        result = Affine(linear(expr).constant)
-        for atom, coefficient in linear(expr).terms:
-            result = result + self._atom(atom) * coefficient
+        written = linear(expr)
+        result = Affine(written.constant)
+        for atom, coefficient in written.terms:
+            result = result.plus(self._atom(atom), coefficient)
         return result
 
     def _atom(self, atom: Expr) -> Affine:
@@ -363,14 +364,14 @@ class Facts:
         for atom, coefficient in sorted(form.terms, key=lambda term: term[1] > 0 and self._is_size(term[0])):
             cases = _cases(atom, coefficient)
             if cases and all(
-                self._prove(form.without(atom) + self.form(case) * coefficient, depth - 1) for case in cases
+                self._prove(form.without(atom).plus(self.form(case), coefficient), depth - 1) for case in cases
             ):
                 return True
             for known in self._about(atom):
                 ours = known.coefficient(atom)
                 if ours * coefficient > 0:
                     common = math.gcd(ours, coefficient)
-                    rest = form * abs(ours // common) - known * abs(coefficient // common)
+                    rest = (form * abs(ours // common)).plus(known, -abs(coefficient // common))
                     if self._prove(rest, depth - 1):
                         return True
             droppable = coefficient > 0 and self._is_size(atom) and form.constant >= 0 and len(form.terms) > 1
@@ -407,6 +408,8 @@ class Facts:
 
     def _is_size(self, atom: Expr) -> bool:
         """Whether an atom cannot be negative by its nature."""
+        if not isinstance(atom, Call):
+            return False
         match atom:
             case Call(ops.dim | builtins.len | np.size | builtins.abs):
                 return True

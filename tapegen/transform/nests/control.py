@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import operator
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
 
 def assigned_in(*stmts: Stmt) -> set[Var]:
     """Every name that some statements assign."""
-    return {var for stmt in rewrite.statements(stmts) for var in rewrite.defines(stmt)}
+    return set().union(*map(rewrite.assigns, stmts))
 
 
 def names_in(function: Function) -> set[str]:
@@ -166,11 +165,7 @@ def written_names(function: Function) -> set[Var]:
 def without_unused(block: Block, optional: set[Var]) -> Block:
     """Drop assignments of optional names that nothing reads."""
     while True:
-        reads: Counter[Var] = Counter()
-        for stmt in rewrite.statements(block):
-            for part in rewrite.headers(stmt):
-                reads.update(rewrite.free_vars(part))
-        gone = {var for var in optional if not reads[var]}
+        gone = optional.difference(*map(rewrite.reads, block))
         shorter = _without(block, gone)
         if shorter is block:
             return block

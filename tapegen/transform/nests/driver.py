@@ -93,10 +93,8 @@ class Nests(Writer):
             assert self.trials != "none"
             return Nests(self.function, self.boundscheck, "fresh" if self.trials == "remembered" else "none").run()
         body = without_unused(tuple(self.out), self.optional)
-        parts = (part for stmt in rewrite.statements(body) for part in rewrite.headers(stmt))
-        read = {var for part in parts for var in rewrite.free_vars(part)}
         for var, refusal in self.phantoms.items():
-            if var in read:
+            if any(var in rewrite.reads(stmt) for stmt in body):
                 raise refusal
         return replace(self.function, body=body)
 

@@ -104,7 +104,7 @@ class _Fusion:
                 stmt = self._inside(item.stmt)
                 out += [Item(each, backward=item.backward) for each in self.before]
                 self.before = []
-                out.append(replace(item, stmt=stmt))
+                out.append(Item(stmt, item.comments, backward=item.backward))
         stmts: list[Stmt] = []
         if any(isinstance(stmt, Comment) and stmt.text == FORWARD for stmt in block):
             stmts.append(Comment(FORWARD))

@@ -110,7 +110,6 @@ def _exposed(body: Block) -> set[Var]:
     made: set[Var] = set()
     for stmt in body:
         own = _made(stmt)
-        for inner in rewrite.statements((stmt,)):
-            found |= _arrays_read(inner) - made
+        found.update(var for var in rewrite.reads(stmt) if isinstance(var.type, Array) and var not in made)
         made.update(own)
     return found

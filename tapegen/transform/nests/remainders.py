@@ -36,12 +36,13 @@ def _block(block: Block, least: Mapping[Var, int | None], names: NameSupply) -> 
                 elif remainder not in known:
                     known[remainder] = Var(names.fresh("around"), remainder.type)
                     out.append(Assign((known[remainder],), _compared(remainder, least), stmt.origin))
-            stmt = _named(stmt, known)
+            if known:
+                stmt = _named(stmt, known)
         inner = least
         if isinstance(stmt, For) and stmt.target not in assigned_in(*stmt.body):
             inner = {**least, stmt.target: _least(stmt)}
         stmt = rewrite.with_blocks(stmt, tuple(_block(part, inner, names) for part in rewrite.blocks(stmt)))
-        changed = assigned_in(stmt)
+        changed = rewrite.assigns(stmt)
         known = {each: var for each, var in known.items() if changed.isdisjoint(rewrite.free_vars(each))}
         out.append(stmt)
     return tuple(out)

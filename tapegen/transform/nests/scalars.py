@@ -7,6 +7,7 @@ operation gets the precision that its IR type states, and those of Python number
 from __future__ import annotations
 
 import builtins
+import functools
 import math
 import operator
 from collections.abc import Callable
@@ -80,9 +81,13 @@ def _weak(expr: Expr) -> bool:
 
 def common_dtype(args: tuple[Expr, ...]) -> str:
     """NumPy's dtype for operands of which some may be Python numbers."""
-    kinds = {"bool": True, "int64": 1, "float64": 1.0, "complex128": 1j}
-    prototypes = [kinds[dtype_of(arg)] if _weak(arg) else np.dtype(dtype_of(arg)) for arg in args]
-    return np.result_type(*prototypes).name
+    return _common(tuple((dtype_of(arg), _weak(arg)) for arg in args))
+
+
+@functools.cache
+def _common(kinds: tuple[tuple[str, bool], ...]) -> str:
+    numbers = {"bool": True, "int64": 1, "float64": 1.0, "complex128": 1j}
+    return np.result_type(*(numbers[dtype] if weak else np.dtype(dtype) for dtype, weak in kinds)).name
 
 
 def _in_precision(args: tuple[Expr, ...], dtype: str) -> tuple[Expr, ...]:
