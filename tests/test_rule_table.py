@@ -6,6 +6,8 @@ import pathlib
 import subprocess
 import sys
 
+from tapegen.rules import all_refusals
+
 ROOT = pathlib.Path(__file__).parent.parent
 
 
@@ -16,9 +18,20 @@ def test_the_table_is_up_to_date() -> None:
     assert (ROOT / "docs" / "rules.md").read_text(encoding="utf-8") == printed, (
         "python -m tapegen rules > docs/rules.md"
     )
-    assert "| `np.linalg.solve` | pullback | forward, reverse | real, complex | a, out |" in printed
-    assert "| `np.exp` | partials | forward, reverse | real, complex | out |" in printed
+    assert "| `np.linalg.solve` | pullback | forward, reverse | all | real, complex | yes | a, out |" in printed
+    assert "| `np.exp` | partials | forward, reverse | all | real, complex | yes | out |" in printed
+    assert "| `math.exp` | partials | forward, reverse | 0 | real | yes | out |" in printed
+    assert (
+        "| `scipy.linalg.solve_sylvester` | pullback | forward, reverse | no stacks | real | no | a, b, out |"
+        in printed
+    )
     # a tangent is no cotangent that could be clipped
     assert [line for line in printed.splitlines() if "| reverse |" in line] == [
-        "| `tg.clip_gradient` | pullback | reverse | real | low, high |"
+        "| `tg.clip_gradient` | pullback | reverse | all | real | yes | low, high |"
     ]
+
+
+def test_the_table_says_why_a_function_is_refused() -> None:
+    table = (ROOT / "docs" / "rules.md").read_text(encoding="utf-8").partition("## Refused")[2]
+    for refusal in all_refusals():
+        assert f"| {refusal.reason} | {refusal.advice} |" in table

@@ -14,7 +14,7 @@ import numpy as np
 
 from tapegen.ir.text import callable_text
 from tapegen.rules.reading import values_read
-from tapegen.rules.registry import Rule, all_rules, awaited
+from tapegen.rules.registry import Refusal, Rule, all_refusals, all_rules, awaited
 from tapegen.rules.surgery import SURGERY
 
 _KINDS = {
@@ -24,6 +24,18 @@ _KINDS = {
     "expands": "a formula in functions that have rules",
     "inactive": "no derivative by definition",
 }
+
+UNCOMPILED = frozenset(
+    {
+        *("scipy.fft.dct", "scipy.fft.idct", "scipy.fft.dst", "scipy.fft.idst"),
+        *("scipy.fft.dctn", "scipy.fft.idctn", "scipy.fft.dstn", "scipy.fft.idstn"),
+        *("scipy.linalg.sqrtm", "scipy.linalg.logm", "scipy.linalg.solve_sylvester", "scipy.linalg.eigh_tridiagonal"),
+    }
+)
+"""Functions that numba gets no text for, however they are called: their programs run as Python."""
+
+_OF_ONE_MATRIX = "one_matrix"
+_OF_VECTORS = frozenset({"np.trim_zeros", "np.poly"})
 
 
 def add_parser(commands: argparse._SubParsersAction) -> None:
@@ -49,20 +61,25 @@ def table() -> str:
         "# Rules",
         "",
         "Printed by `python -m tapegen rules`. Where a derivative would pass through a function that has no",
+        "rule, and is not written in Python, the program is refused.",
+        "",
+        *(f"* **{kind}**: {meaning}." for kind, meaning in _KINDS.items()),
+        "",
+        "Ranks are those of the arguments: `0` are numbers alone, `all` what the function itself takes, `no stacks`",
+        "the same without stacks of it. A program with a function that is not compiled runs as Python, and says so by",
+        "a PerformanceWarning.",
     ]
-    lines += ["rule, and is not written in Python, the program is refused.", ""]
-    lines += [f"* **{kind}**: {meaning}." for kind, meaning in _KINDS.items()]
     for area in sorted(areas, key=lambda name: (name == "inactive", name)):
         rules = sorted(areas[area], key=_name)
         lines += ["", f"## {area.replace('_', ' ').capitalize()}", ""]
         if area == "inactive":
             lines += textwrap.wrap(", ".join(dict.fromkeys(f"`{_name(rule)}`" for rule in rules)), 118)
             continue
-        lines += ["| function | kind | modes | numbers | the derivative reads |", "|---|---|---|---|---|"]
-        rows = (
-            f"| `{_name(rule)}` | {rule.kind} | {_modes(rule)} | {_numbers(rule)} | {_reads(rule)} |" for rule in rules
-        )
-        lines += dict.fromkeys(rows)
+        lines += ["| function | kind | modes | ranks | numbers | compiled | the derivative reads |", f"|{'---|' * 7}"]
+        lines += dict.fromkeys(f"| {' | '.join(_cells(rule))} |" for rule in rules)
+    lines += ["", "## Refused", "", "| function | why | instead |", "|---|---|---|"]
+    refusals = sorted(all_refusals(), key=_name)
+    lines += dict.fromkeys(f"| `{_name(found)}` | {found.reason} | {found.advice} |" for found in refusals)
     return "\n".join(lines)
 
 
@@ -70,7 +87,22 @@ def _area(rule: Rule) -> str:
     return "inactive" if rule.body is None else rule.body.__module__.rpartition(".")[2]
 
 
-def _name(rule: Rule) -> str:
+def _cells(rule: Rule) -> tuple[str, ...]:
+    name = _name(rule)
+    compiled = "no" if name in UNCOMPILED else "yes"
+    return f"`{name}`", rule.kind, _modes(rule), _ranks(rule, name), _numbers(rule), compiled, _reads(rule)
+
+
+def _ranks(rule: Rule, name: str) -> str:
+    if name.startswith(("math.", "cmath.")) or name == "float":
+        return "0"
+    if name in _OF_VECTORS:
+        return "1"
+    called = getattr(getattr(rule.body, "__code__", None), "co_names", ())
+    return "no stacks" if _OF_ONE_MATRIX in called else "all"
+
+
+def _name(rule: Rule | Refusal) -> str:
     """The name by which users call the function; marker functions stand for syntax."""
     module = getattr(rule.func, "__module__", None) or ""
     name = rule.func.__name__
@@ -87,6 +119,8 @@ def _name(rule: Rule) -> str:
             return f"{package}.{name}"
         found = next(key for key, value in vars(importlib.import_module(package)).items() if value is owner)
         return f"{package}.{found}.{name}"
+    if module == np.random.Generator.__module__:
+        return f"np.random.Generator.{name}"
     if module in ("_operator", operator.__name__):
         return f"operator.{name}"
     module = module.removeprefix("builtins").replace("numpy", "np")
