@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import inspect
 import operator
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,7 +22,7 @@ from tapegen.api import Differentiable, Options, differentiable, grad
 from tapegen.backend.build import decorator_text
 from tapegen.backend.emit import emit
 from tapegen.errors import BadArgument, BuildError
-from tapegen.frontend.structure import StaticValue, Struct, abstract_of
+from tapegen.frontend.structure import StaticValue, Struct, abstract_of, children_of
 from tapegen.ir import ops
 from tapegen.ir.depth import deep
 from tapegen.ir.nodes import Assign, Call, Const, Expr, Function, If, Raise, Routine, Stmt, Var
@@ -61,6 +62,11 @@ class Wanted:
     modes: Sequence[str] = ("grad",)
     signature: str = ""
     is_constant: Callable[[str, tuple[Any, ...]], bool] = lambda name, path: True
+
+
+def name_of(function: Differentiable) -> str:
+    """The name of a function; of an object that can be called, that of the function behind it."""
+    return str(getattr(function.python, "__name__", function._specialiser.function.__name__))
 
 
 def module_text(wanted: Sequence[Wanted], *, readable: bool = False, header: Sequence[str] = ()) -> str:
@@ -142,10 +148,21 @@ class Derived:
     def __init__(self, wanted: Wanted, readable: bool) -> None:
         self.wanted, self.readable = wanted, readable
         self.owner = wanted.function._specialiser
-        arguments = self.owner.bind(wanted.args, dict(wanted.kwargs))
-        self.abstracts = abstracts = {name: abstract_of(value, name) for name, value in arguments.items()}
+        self.arguments = self.owner.bind(wanted.args, dict(wanted.kwargs))
+        self.abstracts = abstracts = {name: abstract_of(value, name) for name, value in self.arguments.items()}
         self.options = wanted.function.options
         self.program = Program(self.owner.lower(abstracts), self.owner, abstracts, self.options)
+
+    @cached_property
+    def bound(self) -> dict[str, Any]:
+        """Arguments that are bound already (a bound `self`, those of a partial), as far as no derivative is by them."""
+        variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+        parameters = self.owner.signature.parameters.values()
+        names = [p.name for p in parameters if p.kind not in variable][: len(self.owner.bound_args)]
+        names += [name for name in self.owner.bound_kwargs if name not in self.wanted.kwargs]
+        chosen = set(self.program.wrt_vars())
+        by = {param.argument for param in self.program.lowered.params if param.var in chosen}
+        return {name: self.arguments[name] for name in names if name not in by and name in self.arguments}
 
     @property
     def title(self) -> str:
@@ -251,6 +268,15 @@ class Derived:
             for path, value in _static_values(abstract, ()):
                 if isinstance(value, bool | int | float | str | bytes | None):
                     yield name, path, value
+
+    def part(self, name: str, path: tuple[Any, ...]) -> Any:
+        """A part of an argument itself."""
+        value = self.arguments[name]
+        for key in path:
+            found = children_of(value)
+            assert found is not None
+            value = found.get(key)
+        return value
 
     def access(self, text: str, path: tuple[Any, ...]) -> str:
         """How Python reads a part of an argument."""
@@ -393,4 +419,4 @@ def _home(value: Any) -> tuple[str, str]:
     return module, name
 
 
-__all__ = ["GENERATED", "MODES", "Derived", "Form", "Wanted", "module_text", "printable"]
+__all__ = ["GENERATED", "MODES", "Derived", "Form", "Wanted", "module_text", "name_of", "printable"]

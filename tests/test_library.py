@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import importlib
 import importlib.util
 import inspect
@@ -37,7 +38,7 @@ from tapegen.backend.library.entries import STATUS, identifier
 from tapegen.backend.library.interface import comment
 from tapegen.backend.library.objects import FIRST_ERROR
 from tapegen.cli import main
-from tapegen.errors import BadArgument, BuildError
+from tapegen.errors import BadArgument, BuildError, NameConflict
 from tapegen.written import Wanted
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
@@ -409,6 +410,26 @@ def test_arrays_from_outside_are_part_of_the_library(tmp_path: Path) -> None:
     same(module.looked_up_grad(np.ones(3)), TABLE)
 
 
+STRIDED = np.arange(24.0).reshape(2, 3, 4).transpose(2, 0, 1)[::-2]
+
+
+def looked_up_across(x):
+    return np.sum(STRIDED * x)
+
+
+def kept_outside(x):
+    TABLE[0] = x[0]
+    return np.sum(TABLE * x)
+
+
+def test_arrays_from_outside_in_any_order(tmp_path: Path) -> None:
+    x = np.ones((2, 2, 3))
+    module = load(build(looked_up_across, x, directory=tmp_path, modes=["grad"]))
+    same(module.looked_up_across_grad(x), np.ascontiguousarray(STRIDED))
+    with pytest.raises(BuildError, match="writes into 'TABLE'"):
+        build(kept_outside, np.ones(3), directory=tmp_path, modes=["grad"])
+
+
 def narrow(x):
     return np.sum(np.sin(x) * x)
 
@@ -465,7 +486,7 @@ def test_only_functions_of_the_header_can_be_seen(heat: Path) -> None:
         ["nm", "-D", "--defined-only", heat.with_name("libheat.so")], capture_output=True, text=True
     )
     names = {line.split()[-1] for line in listed.stdout.splitlines()}
-    assert names == {"heat_strerror", "heat_march_tape_free"} | {
+    assert names == {"heat_strerror", "heat_abi", "heat_march_tape_free"} | {
         f"heat_march_{role}" for role in ("value", "grad", "record", "pullback", "jvp", "hvp")
     }
     assert b"/" + str(heat.parent).encode() not in heat.with_name("libheat.so").read_bytes()
@@ -728,6 +749,87 @@ def test_the_module_knows_the_codes_of_the_library() -> None:
 
 
 # ---- what goes wrong -----------------------------------------------------------------------------------------------
+
+
+def test_a_library_that_is_built_again_takes_the_place_of_the_old_one(tmp_path: Path) -> None:
+    found = []
+    for factor in (1.0, 2.0, 3.0, 2.0):
+
+        def f(x, factor=factor):
+            return np.sum(x) * factor
+
+        found.append(load(build(f, np.ones(3), directory=tmp_path, modes=["value"])).f(np.ones(3)))
+    assert found == [3.0, 6.0, 9.0, 6.0]
+
+
+def test_a_module_beside_a_library_of_another_build_is_refused(heat: Path, portable: Path, tmp_path: Path) -> None:
+    shutil.copy(heat, tmp_path)
+    shutil.copy(portable / "libheat.so", tmp_path)
+    with pytest.raises(ImportError, match=r"libheat\.so is not the library"):
+        load(tmp_path / "heat.py")
+
+
+def test_files_of_others_are_kept(tmp_path: Path) -> None:
+    source = tmp_path / "narrow.py"
+    source.write_text("import numpy as np\n\n\ndef narrow(x):\n    return np.sum(x**2)\n")
+    before = source.read_text()
+    with pytest.raises(BuildError, match=r"narrow\.py exists"):
+        build(narrow, np.ones(3), directory=tmp_path, modes=["value"])
+    assert source.read_text() == before and [*tmp_path.iterdir()] == [source]
+    assert main(["build", f"{source}::narrow", "--args", "f8[:]", "-o", str(tmp_path), "--mode", "value"]) == 1
+    build(narrow, np.ones(3), directory=source.parent / "out", modes=["value"])
+    build(narrow, np.ones(3), directory=source.parent / "out", modes=["value"])
+    with pytest.raises(BuildError, match="cannot be written"):
+        build(narrow, np.ones(3), directory=source, modes=["value"])
+    with pytest.raises(NameConflict, match="numpy"):
+        build(narrow, np.ones(3), directory=tmp_path / "out", name="numpy")
+
+
+def test_an_argument_of_wrt_that_is_named_twice(tmp_path: Path) -> None:
+    f = tg.differentiable(narrow, wrt=("x", 0))
+    with pytest.raises(BadArgument, match="twice"):
+        build(f, np.ones(3), directory=tmp_path, modes=["jvp"])
+
+
+class Scaled:
+    def __init__(self, factor):
+        self.factor = factor
+
+    def __call__(self, x):
+        return self.factor * np.sum(x)
+
+    def times(self, x, y):
+        return self.factor * np.sum(x) * y
+
+
+def test_what_is_bound_is_part_of_the_library(tmp_path: Path) -> None:
+    x, direction = np.array([1.0, 2.0]), np.array([0.5, 0.25])
+    part = functools.partial(weighted, w=np.arange(6.0)[::2])
+    module = load(build(part, np.ones((2, 3)), directory=tmp_path, modes=["grad"]))
+    assert str(inspect.signature(module.weighted_grad)) == "(a)"
+    same(module.weighted_grad(np.ones((2, 3))), tg.grad(part)(np.ones((2, 3))))
+    module = load(build(Scaled(3.0), x, directory=tmp_path / "object", modes=["grad"]))
+    same(getattr(module, module.__all__[1])(x), np.full(2, 3.0))
+    method = tg.differentiable(Scaled(2.0).times, wrt=("x", "y"))
+    module = load(build(method, x, 5.0, directory=tmp_path / "method", modes=["grad", "jvp"]))
+    same(module.times_grad(x, 5.0), method.grad(x, 5.0))
+    same(module.times_jvp((x, 5.0), (direction, 1.0)), method.jvp((x, 5.0), (direction, 1.0)))
+
+
+def test_an_attribute_with_a_derivative_is_given(tmp_path: Path) -> None:
+    scaled = Scaled(2.0)
+    f = tg.differentiable(scaled.times, wrt=("self.factor", "x"))
+    module = load(build(f, np.ones(2), 5.0, directory=tmp_path, modes=["grad"]))
+    same(module.times_grad(Scaled(4.0), np.ones(2), 5.0), (10.0, np.full(2, 20.0)))
+
+
+def test_an_array_of_many_axes(tmp_path: Path) -> None:
+    def f(x):
+        return np.sum(x * x)
+
+    x = np.random.default_rng(5).normal(size=(1, 2, 1, 2, 1, 2, 1, 2, 2))
+    module = load(build(f, x, directory=tmp_path, modes=["split"]))
+    same(module.f_vjp(x)[1](1.0), 2 * x)
 
 
 def test_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import keyword
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +23,14 @@ from tapegen.backend.library.interface import header, implementation
 from tapegen.backend.library.link import link
 from tapegen.backend.library.objects import Errors, NativeObject, Processor, native_object, processor
 from tapegen.backend.library.products import Products
-from tapegen.errors import BadArgument
+from tapegen.errors import BadArgument, BuildError, NameConflict
 from tapegen.frontend.lower import Param
 from tapegen.frontend.structure import Slot, leaves_of
 from tapegen.ir.depth import deep
 from tapegen.ir.nodes import Expr, Function, Return, Var
 from tapegen.ir.types import Array, ListOf
 from tapegen.program import Program
-from tapegen.written import Derived, Form, Wanted, printable
+from tapegen.written import Derived, Form, Wanted, name_of, printable
 
 MODES = ("value", "grad", "split", "jvp", "hvp")
 """What a library may hold of a function."""
@@ -71,13 +73,13 @@ def build(
     Raises
     ------
     BuildError
-        If there is no compiled form, or no C compiler.
+        If there is no compiled form, no C compiler, or the directory cannot be written.
     BadArgument
-        If the name is none for C.
+        If the name is none for C, or none for a Python module (NameConflict).
     """
     function = func if isinstance(func, Differentiable) else differentiable(func)
     wanted = Wanted(function, args, kwargs, modes or default_modes(function, args, kwargs))
-    return build_library([wanted], directory, name or identifier(function.python.__name__), cpu=cpu, blas=blas)
+    return build_library([wanted], directory, name or identifier(name_of(function)), cpu=cpu, blas=blas)
 
 
 def default_modes(function: Differentiable, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[str, ...]:
@@ -105,6 +107,8 @@ def build_library(
         raise BadArgument(
             f"'{printable(name)}' cannot be the prefix of C functions.", "Take letters, digits and underscores."
         )
+    if name in ("numpy", *sys.stdlib_module_names, *keyword.kwlist):
+        raise NameConflict(f"a module called '{name}' cannot be imported beside Python's own.", "Give another name.")
     library = _Library(name, processor(cpu))
     products = Products.of(blas)
     for each in wanted:
@@ -122,12 +126,12 @@ class _Library:
         self.entries: list[Entry] = []
         self.wrapped: list[Wrapped] = []
         self.about: list[dict[str, Any]] = []
-        self.taken: set[str] = {name, f"{name}_strerror"}
+        self.taken: set[str] = {name, f"{name}_strerror", f"{name}_abi"}
 
     def add(self, wanted: Wanted) -> None:
         """The derivatives of one function for one combination of types."""
         derived = Derived(wanted, readable=False)
-        base = self._base(wanted.function.python.__name__)
+        base = self._base(name_of(wanted.function))
         entries: dict[str, Entry] = {}
         hessian: tuple[int, ...] = ()
         recorded: dict[Var, str] = {}
@@ -142,10 +146,13 @@ class _Library:
                 places = {position: k for k, (position, _) in _hessian_places(derived, form.program).items()}
                 hessian = tuple(places[k] for k in range(len(places)))
         lowered = derived.program.lowered
+        chosen = derived.program.wrt_names
+        if len(set(chosen)) < len(chosen):
+            raise BadArgument(f"{', '.join(chosen)}: wrt names an argument twice.", "Name each once.")
         self.wrapped.append(Wrapped(derived, base.removeprefix(f"{self.name}_"), entries, hessian))
         self.about.append(
             {
-                "function": wanted.function.python.__qualname__,
+                "function": derived.owner.function.__qualname__,
                 "arguments": wanted.signature,
                 "wrt": list(derived.program.wrt_names),
                 "modes": list(wanted.modes),
@@ -177,8 +184,9 @@ class _Library:
         return symbol
 
     def write(self, directory: Path, products: Products) -> Path:
-        """Make the files; the library comes first, so that a module never finds an older one."""
+        """Make the files."""
         about = {
+            "generator": _GENERATOR,
             "name": self.name,
             "functions": self.about,
             "cpu": self.target.name,
@@ -190,25 +198,47 @@ class _Library:
             f"{each['function']}({each['arguments']}), derivatives with respect to {', '.join(each['wrt'])}"
             for each in self.about
         ]
+        description = json.dumps(about, indent=2) + "\n"
+        native = "".join(each.symbol for each in self.objects)
+        abi = hashlib.sha256((description + native).encode()).hexdigest()[:8]
         texts = {
-            f"{self.name}.h": header(self.name, self.entries, lines),
-            f"{self.name}.json": json.dumps(about, indent=2) + "\n",
-            f"{self.name}.py": wrapper(self.name, self.wrapped),
+            f"{self.name}.json": description,  # first: it says that the other files are ours
+            f"{self.name}.h": header(self.name, self.entries, lines, abi),
+            f"{self.name}.py": wrapper(self.name, self.wrapped, abi),
         }
-        directory.mkdir(parents=True, exist_ok=True)
         needed = {name for each in self.objects for name in each.needs}
         text = products.text(needed)
         c_text = implementation(self.name, self.entries, self.errors, self.target.features, products=text)
-        link(
-            directory / f"lib{self.name}.so",
-            c_text,
-            (f"{self.name}.h", texts[f"{self.name}.h"]),
-            self.objects,
-            products.flags,
-        )
-        for file, text in texts.items():
-            publish(directory / file, text.encode(), 0o644)
+        _refuse_foreign(directory, self.name, (f"lib{self.name}.so", *texts))
+        code = link(c_text, (f"{self.name}.h", texts[f"{self.name}.h"]), self.objects, products.flags)
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            publish(directory / f"lib{self.name}.so", code, 0o755)
+            for file, text in texts.items():
+                publish(directory / file, text.encode(), 0o644)
+        except (OSError, ValueError) as error:
+            raise BuildError(
+                f"{printable(str(directory))} cannot be written: {printable(str(error))}.", "Give another directory."
+            ) from None
         return directory / f"{self.name}.py"
+
+
+_GENERATOR = "tapegen"
+
+
+def _refuse_foreign(directory: Path, name: str, files: Iterable[str]) -> None:
+    """Raise BuildError where a file would take the place of one that is no part of a library; the .json tells."""
+    try:
+        about = json.loads((directory / f"{name}.json").read_text(encoding="utf-8"))
+        ours = isinstance(about, dict) and about.get("generator") == _GENERATOR and about.get("name") == name
+    except (OSError, ValueError):
+        ours = False
+    found = [] if ours else [file for file in files if os.path.lexists(directory / file)]
+    if found:
+        raise BuildError(
+            f"{printable(str(directory / found[0]))} exists, and is no part of a library that tapegen has built.",
+            "Give another directory or another name, or remove it first.",
+        )
 
 
 def _roles(modes: Sequence[str]) -> Iterator[str]:
@@ -285,8 +315,15 @@ class _Interface:
         name = self.names[var] = self._name(var.name, var.type)
         found = self.params.get(var)
         if found is not None:
-            held = found.getter() if found.getter is not None else None
-            return Parameter(name, var.type, var.name in self.program.mutated, held)
+            written = var.name in self.program.mutated
+            held = self._held(found)
+            if written and held is not None:
+                raise BuildError(
+                    f"the function writes into '{printable(found.argument)}', which would be part of the library.",
+                    "Make it an argument.",
+                    self.program.lowered.function.origin,
+                )
+            return Parameter(name, var.type, written, held)
         is_array = isinstance(var.type, Array)
         if self.role == "pullback":
             return Parameter(name, var.type, like=str(self._active()[k - count]) if is_array else None)
@@ -294,6 +331,18 @@ class _Interface:
             of = dict(self.form.given)[var]
             return Parameter(name, var.type, like=self.names[of] if of is not None and is_array else None)
         return Parameter(name, var.type, value=np.ones(()) if is_array else 1.0)  # the cotangent of the objective
+
+    def _held(self, param: Param) -> Any:
+        """The value of a parameter that is part of the library; None for one that the caller gives."""
+        if param.getter is not None:
+            value = param.getter()
+        elif param.argument in self.derived.bound:
+            value = self.derived.part(param.argument, param.path)
+        else:
+            return None
+        if isinstance(value, np.ndarray) and not (value.flags.c_contiguous or value.flags.f_contiguous):
+            return np.ascontiguousarray(value)
+        return value
 
     def _active(self) -> list[int]:
         """Positions of the results that are differentiated, in the order of their cotangents or tangents."""

@@ -25,8 +25,14 @@ _SHAPE, _FIRST_ERROR = 4, 16
 class _Library:
     """A shared library beside this file."""
 
-    def __init__(self, directory: Path, file: str, prefix: str) -> None:
-        self.native = ctypes.CDLL(str(directory / file))
+    def __init__(self, directory: Path, file: str, prefix: str, abi: int) -> None:
+        for k in range(20):  # a path that the process has loaded from stands for what it held then: spell it otherwise
+            self.native = ctypes.CDLL(f"{directory}/{'./' * k}{file}")
+            number = getattr(self.native, f"{prefix}_abi", int)
+            if number() & 0xFFFFFFFF == abi:
+                break
+        else:
+            raise ImportError(f"{directory / file} is not the library that this module was built with; build both anew")
         self.text = getattr(self.native, f"{prefix}_strerror")
         self.text.restype = ctypes.c_char_p
         np.empty(2**25 - 2**16, np.uint8)  # freed at once: glibc then keeps freed memory for the next call

@@ -52,8 +52,8 @@ class Wrapped:
                 yield f"{self.name}_{role}"
 
 
-def wrapper(library: str, functions: Sequence[Wrapped]) -> str:
-    """The text of the module.
+def wrapper(library: str, functions: Sequence[Wrapped], abi: str) -> str:
+    """The text of the module; `abi` is the number of the library that it is made for.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def wrapper(library: str, functions: Sequence[Wrapped]) -> str:
     parts = [
         title + _loader().rstrip(),
         f"__all__ = [{', '.join(map(repr, public))}]",
-        f'_LIBRARY = _Library(Path(__file__).resolve().parent, "lib{library}.so", "{library}")',
+        f'_LIBRARY = _Library(Path(__file__).resolve().parent, "lib{library}.so", "{library}", 0x{abi})',
         *(part for each in functions for part in _Function(each).parts()),
     ]
     text = "\n\n\n".join(parts) + "\n"
@@ -111,8 +111,9 @@ class _Function:
         self.name, self.wrapped, self.derived = wrapped.name, wrapped, wrapped.derived
         self.program = self.derived.program
         self.values = _returned(self.program.lowered.function)
-        self.params = [param for param in self.program.lowered.params if param.getter is None]
-        self.parameters = list(self.derived.owner.signature.parameters.values())
+        bound = self.derived.bound
+        self.params = [p for p in self.program.lowered.params if p.getter is None and p.argument not in bound]
+        self.parameters = [p for p in self.derived.owner.signature.parameters.values() if p.name not in bound]
 
     def parts(self) -> Iterator[str]:
         """Flat functions, how arguments become flat, and the user's functions."""
@@ -209,10 +210,13 @@ class _Function:
     def _leaves(self) -> str:
         """The arguments of a flat function, from those of the user's."""
         lines = [f"def _leaves_of_{self.name}{self._own()}:"]
+        given = {p.name for p in self.parameters}
         for name, abstract in self.derived.abstracts.items():
+            if name not in given:
+                continue
             lines += [f"    {line}" for line in self._checks(name, (), abstract)]
         for name, path, value in self.program.lowered.statics:
-            if isinstance(value, int):
+            if isinstance(value, int) and name in given:
                 text = self.derived.access(name, path)
                 lines.append(f"    _same({text!r}, {text}, {value!r})")
         lines.append(f"    return {_list(self.derived.access(param.argument, param.path) for param in self.params)}")

@@ -15,7 +15,7 @@ _COMMANDS = (show, write, build, check, explain, rules, cache)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code (0 done, 1 refused or found wrong, 2 usage)."""
+    """Run the command line; returns the exit code (0 done, 1 refused or found wrong, 2 usage, 130 interrupted)."""
     parser = argparse.ArgumentParser(prog="tapegen", description="Gradients of Python functions as readable Python.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for command in _COMMANDS:
@@ -30,6 +30,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # `tapegen show ... | head`
         sys.stderr.close()
         return 0
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130  # as shells count it
     except Exception as error:
         if os.environ.get("TAPEGEN_TRACEBACK"):
             raise

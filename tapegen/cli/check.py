@@ -19,7 +19,7 @@ from tapegen.errors import BadArgument, TapegenError
 from tapegen.frontend.generated import function_from_text
 from tapegen.frontend.structure import flatten
 from tapegen.testing import check_grads
-from tapegen.written import printable
+from tapegen.written import name_of, printable
 
 EXAMPLES = """\
 examples:
@@ -78,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
     for function in load_functions(options.target):
         texts = options.args or function.options.signatures
         if not texts:
-            name = function.python.__name__
+            name = name_of(function)
             raise BadArgument(f"the argument types of {name} are not known.", 'Give --args "f8[:], f8".')
         for text in texts:
             verdicts += _verdicts(function, text, options)
@@ -94,17 +94,18 @@ def _verdicts(function: Differentiable, text: str, options: argparse.Namespace) 
     check_arguments(function, signature_of(text))
     points = [_arguments(function, text, options, point) for point in range(options.points)]
     names = _names(function, points[0], options.wrt)
-    name = printable(function.python.__name__)
+    name = printable(name_of(function))
     verdicts = [Verdict(name, argument, mode) for argument in names for mode in _MODES]
     for point, arguments in enumerate(points):
-        call, args = _positional(function, arguments)
+        call, free = _positional(function, arguments)
+        args = tuple(free.values())
         if not _has_value(call, args):
             for verdict in verdicts:
                 verdict.without_value += 1
             continue
         for verdict in verdicts:
             if not verdict.wrong:
-                _check(verdict, call, args, list(arguments).index(verdict.argument), options, point)
+                _check(verdict, call, args, list(free).index(verdict.argument), options, point)
     return verdicts
 
 
@@ -147,10 +148,10 @@ def _arguments(function: Differentiable, text: str, options: argparse.Namespace,
 
 
 def _names(function: Differentiable, arguments: dict[str, Any], wrt: str | None) -> list[str]:
-    floating = [name for name, value in arguments.items() if any(map(_is_floating, flatten(value)))]
+    free = function._specialiser.free_names()
+    floating = [name for name in free if any(map(_is_floating, flatten(arguments[name])))]
     if wrt is None:
         return floating
-    free = function._specialiser.free_names()
     chosen = [free[int(p)] if p.isdecimal() and int(p) < len(free) else p for p in map(str.strip, wrt.split(","))]
     for name in chosen:
         if name not in floating:
@@ -164,21 +165,24 @@ def _is_floating(leaf: Any) -> bool:
     return np.asarray(leaf).dtype.kind == "f"
 
 
-def _positional(function: Differentiable, arguments: dict[str, Any]) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """The function of its arguments by position alone."""
+def _positional(function: Differentiable, arguments: dict[str, Any]) -> tuple[Callable[..., Any], dict[str, Any]]:
+    """The function of its free arguments by position alone, and those."""
     plain = function._specialiser.function
+    free = {name: arguments[name] for name in function._specialiser.free_names()}
+    bound = {f"the_{name}": value for name, value in arguments.items() if name not in free}
     kinds = {name: p.kind for name, p in function._specialiser.signature.parameters.items()}
     unusual = {inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL}
-    if not unusual & set(kinds.values()):
-        return plain, tuple(arguments.values())
+    if not unusual & set(kinds.values()) and not bound:
+        return plain, free
     given: dict[Any, str] = {
         inspect.Parameter.KEYWORD_ONLY: "{0}={0}",
         inspect.Parameter.VAR_KEYWORD: "**{0}",
         inspect.Parameter.VAR_POSITIONAL: "*{0}",
     }
-    called = ", ".join(given.get(kinds[name], "{0}").format(name) for name in arguments)
-    text = f"def checked({', '.join(arguments)}):\n    return the_function({called})\n"
-    return function_from_text(text, {"the_function": plain}), tuple(arguments.values())
+    names = {name: name if name in free else f"the_{name}" for name in arguments}
+    called = ", ".join(given.get(kinds[name], "{1}").format(name, names[name]) for name in arguments)
+    text = f"def checked({', '.join(free)}):\n    return the_function({called})\n"
+    return function_from_text(text, {"the_function": plain, **bound}), free
 
 
 def _has_value(call: Callable[..., Any], args: tuple[Any, ...]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +16,8 @@ from tapegen.written import printable
 _DTYPES = {"f8": np.float64, "f4": np.float32, "i8": np.int64, "i4": np.int32, "b1": np.bool_}
 _SCALARS: dict[str, Any] = {"f8": 1.5, "f4": np.float32(1.5), "i8": 3, "i4": np.int32(3), "b1": True}
 _SIZE = 4
+_MOST_AXES = 32
+_MOST_ITEMS = 2**28
 
 Fill = Callable[[tuple[int, ...], type], np.ndarray]
 """Makes the contents of an array of a shape and dtype."""
@@ -118,6 +121,12 @@ class _Reader:
 
     def _array(self, dtype: type, axes: list[str]) -> np.ndarray:
         shape = tuple(1 if axis == "1" else self.size for axis in axes)
+        if len(shape) > _MOST_AXES:
+            raise BadArgument(f"an array has {len(shape)} axes.", f"At most {_MOST_AXES} can be compiled.")
+        if math.prod(shape) > _MOST_ITEMS:
+            raise BadArgument(
+                f"an array with {len(shape)} axes of size {self.size} is too large.", "Give a smaller --size."
+            )
         made = np.ones(shape, dtype) if self.fill is None else self.fill(shape, dtype)
         if axes[-1] == "::1":
             return made

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import re
 import sys
 import traceback
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from typing import Any
 from tapegen.api import Differentiable, differentiable
 from tapegen.cli.signature import Signature
 from tapegen.errors import BadArgument, SourceUnavailable
-from tapegen.written import printable
+from tapegen.written import name_of, printable
 
 
 def load_functions(target: str, wrt: str | None = None) -> list[Differentiable]:
@@ -29,11 +30,19 @@ def load_functions(target: str, wrt: str | None = None) -> list[Differentiable]:
     """
     path_text, separator, name = target.rpartition("::")
     path = Path(path_text if separator else target)
-    if not path.is_file():
+    if not is_file(path):
         raise BadArgument(f"'{printable(target)}' does not name a function in a file.", "Write FILE.py::FUNCTION.")
     module = load_module(path)
     found = [_attribute(module, path, name)] if separator else _with_signatures(module, path)
     return [_differentiable(function, wrt) for function in found]
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is such a file; a name that no file can have names none."""
+    try:
+        return path.is_file()
+    except OSError:  # a name that is too long
+        return False
 
 
 def load_function(target: str, wrt: str | None = None) -> Differentiable:
@@ -51,7 +60,7 @@ def check_arguments(function: Differentiable, signature: Signature) -> None:
     except TypeError as error:
         params = ", ".join(function._specialiser.free_names())
         raise BadArgument(
-            f"({printable(signature.text)}) does not fit {function.python.__name__}({params}): {error}.",
+            f"({printable(signature.text)}) does not fit {printable(name_of(function))}({params}): {error}.",
             "Give one type for each parameter without a default.",
         ) from None
 
@@ -84,9 +93,9 @@ def load_module(path: Path) -> ModuleType:
         sys.modules[name] = module
         spec.loader.exec_module(module)
         return module
-    except (Exception, SystemExit) as error:
-        if isinstance(error, BadArgument):
-            raise
+    except (BadArgument, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # whatever the file raises
         line = next(
             (f.lineno for f in reversed(traceback.extract_tb(error.__traceback__)) if f.filename == str(path)), 0
         )
@@ -128,5 +137,5 @@ def _differentiable(function: Any, wrt: str | None) -> Differentiable:
 def wrt_of(text: str) -> int | str | tuple[int | str, ...]:
     """`u0,k` or `0,1` as an option."""
     parts = [part.strip() for part in text.split(",")]
-    chosen: Sequence[int | str] = [int(part) if part.lstrip("-").isdigit() else part for part in parts]
+    chosen: Sequence[int | str] = [int(part) if re.fullmatch(r"-?[0-9]{1,9}", part) else part for part in parts]
     return chosen[0] if len(chosen) == 1 else tuple(chosen)

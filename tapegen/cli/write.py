@@ -14,7 +14,7 @@ from tapegen.backend.files import publish
 from tapegen.cli.signature import signature_of
 from tapegen.cli.target import check_arguments, load_functions
 from tapegen.errors import BadArgument
-from tapegen.written import GENERATED, Wanted, module_text, printable
+from tapegen.written import GENERATED, Wanted, module_text, name_of, printable
 
 EXAMPLES = """\
 examples:
@@ -82,7 +82,7 @@ def wanted(options: argparse.Namespace) -> Iterator[Wanted]:
             for text in own or function.options.signatures:
                 yield _one(function, text, modes)
             if not own and not function.options.signatures:
-                name = function.python.__name__
+                name = name_of(function)
                 raise BadArgument(f"the argument types of {name} are not known.", 'Give --args "f8[:], f8".')
 
 

@@ -35,7 +35,7 @@ static void tg_copy(char *to, const char *from, int64_t item_size, int rank, con
 /* Give an array memory of its own, contiguous in the order of C or Fortran; whether there was any. */
 __attribute__((unused)) static int tg_own(void **owner, char **data, int64_t item_size, int rank, int64_t *shape,
                                           int64_t *strides, int fortran) {
-    int64_t reversed[8], turned[8];
+    int64_t reversed[64], turned[64]; /* no array of NumPy has more axes */
     size_t size = (size_t)item_size;
     for (int axis = 0; axis < rank; axis++) {
         size *= (size_t)shape[axis];

@@ -12,7 +12,6 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from tapegen.backend.files import publish
 from tapegen.backend.library.objects import NativeObject
 from tapegen.errors import BuildError
 
@@ -28,19 +27,11 @@ _FLAGS = (
 )
 
 
-def link(
-    output: Path,
-    c_text: str,
-    header: tuple[str, str],
-    objects: Sequence[NativeObject],
-    flags: Sequence[str] = (),
-) -> None:
-    """Make a shared library.
+def link(c_text: str, header: tuple[str, str], objects: Sequence[NativeObject], flags: Sequence[str] = ()) -> bytes:
+    """A shared library.
 
     Parameters
     ----------
-    output : Path
-        The file to make; it appears whole or not at all.
     c_text : str
         The C functions.
     header : (str, str)
@@ -77,7 +68,7 @@ def link(
         )
         if made.returncode:
             raise _failure(made.stderr)
-        publish(output, (directory / "made.so").read_bytes(), 0o755)
+        return (directory / "made.so").read_bytes()
 
 
 def _failure(text: str) -> BuildError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.resources import files
@@ -50,9 +51,9 @@ class Products:
         if kind != "cblas" or not path:
             raise BuildError(f"'{choice}' is no way to multiply matrices.", "Give builtin or cblas:PATH.")
         advice = "Give the path of a library with the functions of CBLAS."
-        if not Path(path).is_file():
+        library = os.path.realpath(path)
+        if not os.path.isfile(library):
             raise BuildError(f"there is no file '{path}'.", advice)
-        library = str(Path(path).resolve())
         try:
             loaded = ctypes.CDLL(library)
         except OSError as error:
