@@ -188,7 +188,9 @@ int main(void) {
 """
 
 
-def run_program(folder: Path, text: str, compiler: str, *flags: str, suffix: str, check: bool = True) -> list[str]:
+def run_program(
+    folder: Path, text: str, compiler: str, *flags: str, suffix: str, check: bool = True, valgrind: bool = True
+) -> list[str]:
     """Compile a program against the library, run it (under valgrind where there is one), and give what it prints."""
     source = folder / f"program{suffix}"
     source.write_text(text)
@@ -209,8 +211,8 @@ def run_program(folder: Path, text: str, compiler: str, *flags: str, suffix: str
     ]
     made = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
     assert made.returncode == 0, made.stderr
-    valgrind = ["valgrind", "-q", "--leak-check=full", "--show-leak-kinds=all", "--error-exitcode=9"]
-    prefix = valgrind if shutil.which("valgrind") else []
+    command = ["valgrind", "-q", "--leak-check=full", "--show-leak-kinds=all", "--error-exitcode=9"]
+    prefix = command if valgrind and shutil.which("valgrind") else []
     done = subprocess.run([*prefix, str(program)], capture_output=True, text=True, check=False)
     assert done.returncode == 0 or not check, done.stdout + done.stderr
     return done.stdout.splitlines()

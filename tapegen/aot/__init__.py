@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tapegen.analysis.effects import effects_of
 from tapegen.aot.wrapper import Wrapped, wrapper
 from tapegen.api import Differentiable, differentiable
 from tapegen.backend.build import decorator_text
@@ -28,7 +29,7 @@ from tapegen.frontend.lower import Param
 from tapegen.frontend.structure import Slot, leaves_of
 from tapegen.ir.depth import deep
 from tapegen.ir.nodes import Expr, Function, Return, Var
-from tapegen.ir.types import Array, ListOf
+from tapegen.ir.types import Array, ListOf, Scalar
 from tapegen.program import Program
 from tapegen.written import Derived, Form, Wanted, name_of, printable
 
@@ -83,10 +84,10 @@ def build(
 
 
 def default_modes(function: Differentiable, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[str, ...]:
-    """Everything that the function has: a gradient needs one number as the value, a tape holds no lists."""
+    """Everything that the function has: a gradient needs one number as the value, a tape holds no lists of lists."""
     program = function._specialise(tuple(args), dict(kwargs)).program
-    kept = program.stages(scalar=False).kept
-    left_out = {"split"} if any(isinstance(var.type, ListOf) for var in kept) else set()
+    lists = [var.type for var in program.stages(scalar=False).kept if isinstance(var.type, ListOf)]
+    left_out = set() if all(isinstance(type_.item, Scalar | Array) for type_ in lists) else {"split"}
     try:
         program.active_results(scalar=True)
     except BadArgument:
@@ -292,8 +293,10 @@ class _Interface:
             count = len(stages.kept)
         parameters = tuple(self._parameter(k, var, count) for k, var in enumerate(self.function.params))
         results = tuple(self._results(last.values))
+        marks = self.role == "pullback" and _writes_into(self.function, self.function.params[:count])
         return Entry(
-            f"{self.base}_{self.role}", _DOC[self.role], symbol, parameters, results, kind, count, f"{self.base}_tape"
+            *(f"{self.base}_{self.role}", _DOC[self.role], symbol, parameters, results),
+            *(kind, count, f"{self.base}_tape", marks),
         )
 
     def _name(self, text: str, type_: Any) -> str:
@@ -380,6 +383,13 @@ class _Interface:
                 like = self.names.get(likes[position]) if position in likes else None
                 base = f"{likes[position].name}_hvp" if position in likes else f"{names[position]}_dot"
                 yield Result(self._name(base, value.type), value.type, like)
+
+
+def _writes_into(function: Function, kept: Sequence[Var]) -> bool:
+    """Whether a pullback may write into what it is given; the items of a list have no names."""
+    if any(isinstance(var.type, ListOf) and isinstance(var.type.item, Array) for var in kept):
+        return True
+    return bool(effects_of(function).mutated_params.intersection(var.name for var in kept))
 
 
 def _hessian_places(derived: Derived, program: Program) -> dict[int, tuple[int, Var]]:

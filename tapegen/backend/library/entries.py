@@ -31,6 +31,7 @@ STATUS = (
     ("SHAPE", 4, "an array that is a result does not fit where it should go; its sizes are returned"),
     ("ALIAS", 5, "an array that is written shares memory with another"),
     ("LARGE", 6, "a matrix has more rows or columns than the library for matrices can count"),
+    ("TAPE", 7, "a call with this tape has failed halfway, so it cannot be used again"),
 )
 """Status codes of the interface itself; what the program raises is counted from `objects.FIRST_ERROR`."""
 
@@ -42,7 +43,7 @@ _WORDS = frozenset(
     not not_eq nullptr operator or or_eq private protected public register reinterpret_cast requires restrict return
     short signed sizeof static static_assert static_cast struct switch synchronized template this thread_local throw
     true try typedef typeid typename typeof union unix unsigned using virtual void volatile wchar_t while xor xor_eq
-    I NULL NAN INFINITY BUFSIZ EOF stdin stdout stderr status result raised code made tape""".split()
+    I NULL NAN INFINITY BUFSIZ EOF stdin stdout stderr status result raised code made tape copies""".split()
 )
 
 
@@ -101,6 +102,8 @@ class Entry:
     count : int
     tape : str
         The type of the tape.
+    marks : bool
+        Whether a pullback writes into what the tape holds, and leaves it as it was only at its end.
     """
 
     name: str
@@ -111,6 +114,7 @@ class Entry:
     kind: Literal["call", "record", "pullback"] = "call"
     count: int = 0
     tape: str = ""
+    marks: bool = False
 
     @property
     def given(self) -> tuple[Parameter, ...]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from tapegen.backend.library.entries import C_TYPES, STATUS, Entry, Parameter, Result
 from tapegen.backend.library.objects import Errors
-from tapegen.ir.types import Array, Scalar, Type
+from tapegen.ir.types import Array, ListOf, Scalar, Type
 
 # ---- the header ----------------------------------------------------------------------------------------------------
 
@@ -132,7 +132,9 @@ def implementation(
     products : str
         C text with the products of matrices.
     """
-    ranks = sorted({t.rank for entry in entries for t in _types(entry) if isinstance(t, Array)})
+    found = [t.item if isinstance(t, ListOf) else t for entry in entries for t in _types(entry)]
+    ranks = sorted({t.rank for t in found if isinstance(t, Array)})
+    has_lists = any(isinstance(t, ListOf) for entry in entries for t in _types(entry))
     parts = [
         _file("runtime.c"),
         products,
@@ -140,6 +142,7 @@ def implementation(
         '#define API __attribute__((visibility("default")))\n',
         *(_array_struct(rank) for rank in ranks),
         _file("calls.c"),
+        *([_file("lists.c")] if has_lists else []),
         _processor(features),
         _strerror(library, errors),
         *(_function(entry) for entry in entries),
@@ -191,6 +194,8 @@ def _c_string(text: str) -> str:
 def _member(type_: Type) -> str:
     if isinstance(type_, Array):
         return f"struct tg_array{type_.rank}"
+    if isinstance(type_, ListOf):
+        return "struct tg_list"
     assert isinstance(type_, Scalar)
     return C_TYPES[type_.dtype]
 
@@ -210,7 +215,7 @@ def _function(entry: Entry) -> str:
     if entry.kind == "record":
         lines += [f"struct {entry.tape} {{", *(f"    {_member(r.type)} k{k};" for k, r in enumerate(entry.kept))]
         lines += [f"    int64_t v{k}[{type_.rank}];" for k, type_ in _shaped(entry)]
-        lines += ["    char end;", "};", ""]
+        lines += ["    int failed;", "};", ""]
     for k, parameter in enumerate(entry.parameters):
         if isinstance(parameter.value, np.ndarray) and parameter.value.size:
             lines += _constant(f"{entry.symbol}_v{k}", parameter.value)
@@ -220,7 +225,8 @@ def _function(entry: Entry) -> str:
     lines += ["}", ""]
     if entry.kind == "record":
         lines += [f"API void {entry.tape}_free({entry.tape} *tape) {{", "    if (tape == NULL)", "        return;"]
-        lines += [f"    tg_release(tape->k{k}.owner);" for k, r in enumerate(entry.kept) if isinstance(r.type, Array)]
+        owned = [k for k, r in enumerate(entry.kept) if isinstance(r.type, Array | ListOf)]
+        lines += [f"    tg_release(tape->k{k}.owner);" for k in owned]
         lines += ["    free(tape);", "}", ""]
     return "\n".join(lines)
 
@@ -244,6 +250,8 @@ def _constant(name: str, value: np.ndarray) -> list[str]:
 def _native_parameter(type_: Type, name: str) -> list[str]:
     if isinstance(type_, Scalar):
         return [f"{C_TYPES[type_.dtype]} {name}"]
+    if isinstance(type_, ListOf):
+        return [f"void *{name}_owner", f"void *{name}_parent"]
     assert isinstance(type_, Array)
     axes = [f"int64_t {name}_{what}{axis}" for what in ("n", "s") for axis in range(type_.rank)]
     return [
@@ -266,12 +274,21 @@ def _body(entry: Entry, struct: str) -> Iterator[str]:
     else:
         yield "void *result = NULL;"
     yield "void *raised = NULL;"
+    if entry.kind == "pullback":
+        yield from _copied_lists(entry)
     arguments = ["&result", "&raised"]
     for k, parameter in enumerate(entry.parameters):
         arguments += _argument(entry, k, parameter)
     yield from _folded(f"int32_t code = {entry.symbol}(", arguments, ");")
-    yield "if (code != 0 && code != -2)"
+    yield "if (code != 0 && code != -2) {"
+    if entry.kind == "pullback":
+        if entry.marks:
+            yield "    tape->failed = 1;"
+        yield from (f"    tg_keep_items(&tape->k{k}, {item.rank}, 1);" for k, item in _lists_of_arrays(entry))
     yield "    return tg_failed(raised);"
+    yield "}"
+    if entry.kind == "pullback":
+        yield from (f"tg_release(copies[{n}].owner);" for n in range(len(_lists(entry))))
     yield "int status = tg_noticed();"
     for k, result in enumerate(entry.returned):
         yield from _checked_result(entry, k, result)
@@ -291,6 +308,10 @@ def _body(entry: Entry, struct: str) -> Iterator[str]:
     for k, result in enumerate(entry.returned):
         if isinstance(result.type, Array):
             yield f"tg_release(result.r{k}.owner);"
+    if entry.kind == "record" and _lists_of_arrays(entry):
+        yield f"if (status == {_status('OK')}) {{"
+        yield from (f"    tg_keep_items(&made->k{k}, {item.rank}, 0);" for k, item in _lists_of_arrays(entry))
+        yield "}"
     yield f"if (status != {_status('OK')})"
     yield "    tg_abandon();"
     yield "return status;"
@@ -319,6 +340,9 @@ def _checks(entry: Entry) -> Iterator[str]:
     if wrong:
         yield f"if ({' || '.join(wrong)})"
         yield f"    return {_status('SIZE')};"
+    if entry.kind == "pullback":
+        yield "if (tape->failed)"
+        yield f"    return {_status('TAPE')};"
     arrays = [parameter for parameter in entry.given if isinstance(parameter.type, Array)]
     for k, parameter in enumerate(arrays):
         for other in arrays[k + 1 :]:
@@ -367,6 +391,8 @@ def _argument(entry: Entry, k: int, parameter: Parameter) -> list[str]:
         kept = f"tape->k{k}"
         if isinstance(type_, Scalar):
             return [kept]
+        if isinstance(type_, ListOf):
+            return [f"copies[{[place for place, _ in _lists(entry)].index(k)}].owner", "NULL"]
         assert isinstance(type_, Array)
         axes = [f"{kept}.{what}[{axis}]" for what in ("shape", "strides") for axis in range(type_.rank)]
         return ["NULL", "NULL", f"{kept}.items", f"{kept}.item_size", f"{kept}.data", *axes]
@@ -416,6 +442,42 @@ def _checked_result(entry: Entry, k: int, result: Result) -> Iterator[str]:
     yield "}"
 
 
+def _lists(entry: Entry) -> list[tuple[int, ListOf]]:
+    """The lists on a tape, with their places there."""
+    types_ = [part.type for part in (entry.kept if entry.kind == "record" else entry.parameters[: entry.count])]
+    return [(k, type_) for k, type_ in enumerate(types_) if isinstance(type_, ListOf)]
+
+
+def _lists_of_arrays(entry: Entry) -> list[tuple[int, Array]]:
+    """Those whose items are arrays, with the type of these."""
+    return [(k, type_.item) for k, type_ in _lists(entry) if isinstance(type_.item, Array)]
+
+
+def _rank_of_items(type_: ListOf) -> int:
+    return type_.item.rank if isinstance(type_.item, Array) else -1
+
+
+def _offset_of_items(type_: ListOf) -> int:
+    """Where the items begin: behind two numbers and a mark, as C aligns them."""
+    size = np.dtype(type_.item.dtype).itemsize if isinstance(type_.item, Scalar) else 8
+    return -(-17 // size) * size
+
+
+def _copied_lists(entry: Entry) -> Iterator[str]:
+    """The pullback takes items off lists: it gets copies."""
+    lists = _lists(entry)
+    if not lists:
+        return
+    yield f"struct tg_list copies[{len(lists)}];"
+    for n, (k, type_) in enumerate(lists):
+        where = f"{_offset_of_items(type_)}, sizeof({_member(type_.item)}), {_rank_of_items(type_)}"
+        yield f"if (!tg_copy_list(&copies[{n}], &tape->k{k}, {where})) {{"
+        yield from (f"    tg_keep_items(&tape->k{m}, {item.rank}, 1);" for m, item in _lists_of_arrays(entry))
+        yield "    tg_abandon();"
+        yield f"    return {_status('MEMORY')};"
+        yield "}"
+
+
 def _taped(entry: Entry) -> Iterator[str]:
     """Move what a pullback needs into a tape; what lies in memory of the caller is copied."""
     yield f"{entry.tape} *made = status == {_status('OK')} ? calloc(1, sizeof *made) : NULL;"
@@ -434,9 +496,14 @@ def _taped(entry: Entry) -> Iterator[str]:
         yield f"    if (made->k{k}.owner == NULL && !tg_own(&made->k{k}.owner, &made->k{k}.data, made->k{k}.item_size,"
         yield f"                                        {type_.rank}, {sizes}, {steps}, {fortran}))"
         yield f"        status = {_status('MEMORY')};"
+    for k, item in _lists_of_arrays(entry):
+        yield f"    if (!tg_own_items(&made->k{k}, {item.rank}, {int(item.layout == 'F')}))"
+        yield f"        status = {_status('MEMORY')};"
     yield f"    if (status == {_status('OK')}) {{"
     for k, _ in arrays:
         yield f"        tg_unlist(made->k{k}.owner);"
+    for k, list_type in _lists(entry):
+        yield f"        tg_unlist_items(&made->k{k}, {_rank_of_items(list_type)});"
     yield "    } else"
     yield "        free(made);"
     yield "}"

@@ -26,6 +26,9 @@ _FLAGS = (
     "-Wl,--build-id=none",
 )
 
+_LAST_LINES = 8
+"""How much of what the compiler says goes into an error."""
+
 
 def link(c_text: str, header: tuple[str, str], objects: Sequence[NativeObject], flags: Sequence[str] = ()) -> bytes:
     """A shared library.
@@ -59,25 +62,36 @@ def link(c_text: str, header: tuple[str, str], objects: Sequence[NativeObject], 
         for k, native in enumerate(objects):
             names.append(f"native_{k}.o")
             (directory / names[-1]).write_bytes(native.code)
-        made = subprocess.run(
-            [*command, *_FLAGS, "-s", "-o", "made.so", "interface.c", *names, *flags, "-lm"],
-            cwd=directory,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        whole = [*command, *_FLAGS, "-s", "-o", "made.so", "interface.c", *names, *flags, "-lm"]
+        try:
+            made = subprocess.run(
+                whole,
+                cwd=directory,
+                env={**os.environ, "LC_ALL": "C"},
+                capture_output=True,
+                encoding="utf-8",
+                errors="replace",
+                check=False,
+            )
+        except OSError as error:
+            raise BuildError(f"the C compiler '{command[0]}' does not run: {error}.", "Look at CC.") from None
         if made.returncode:
-            raise _failure(made.stderr)
+            raise _failure(made, whole)
+        if not (directory / "made.so").is_file():
+            raise BuildError(f"the C compiler made no library: {shlex.join(whole)}.", "Look at CC.")
         return (directory / "made.so").read_bytes()
 
 
-def _failure(text: str) -> BuildError:
+def _failure(made: subprocess.CompletedProcess[str], command: Sequence[str]) -> BuildError:
+    text = made.stderr
     missing = sorted(set(re.findall(r"undefined reference to [`'\"]([^'\"]+)", text)))
     if missing:
         return BuildError(
             f"the functions need code that a library has not: {', '.join(missing)}.",
             "Such calls need Python; write the function without them.",
         )
+    lines = [line.rstrip() for line in text.splitlines() if line.strip()][-_LAST_LINES:] or ["(no message)"]
     return BuildError(
-        f"the C compiler failed: {text.strip().splitlines()[-1] if text.strip() else 'no message'}.", "Look at CC."
+        f"the C compiler failed with exit code {made.returncode}: {shlex.join(command)}",
+        "\n".join([*(f"    {line}" for line in lines), "Look at CC, or whether the compiler is whole."]),
     )

@@ -21,7 +21,7 @@ from numba import types
 from tapegen.backend.build import build_numba, compile_failure
 from tapegen.backend.source import PythonSource
 from tapegen.errors import BuildError
-from tapegen.ir.types import Array, Scalar, Type
+from tapegen.ir.types import Array, ListOf, Scalar, Type
 
 FIRST_ERROR = 16
 """Numbers below stand for what the interface itself finds wrong."""
@@ -110,11 +110,13 @@ class Errors:
 
 def numba_type(type_: Type) -> Any:
     """The numba type of a parameter; BuildError for what a C function does not take."""
+    if isinstance(type_, ListOf) and isinstance(type_.item, Scalar | Array):
+        return types.List(numba_type(type_.item))
     if not isinstance(type_, Scalar | Array):
         raise BuildError(
-            "a value that a loop keeps for the backward sweep is a list, which the two functions of the split form "
-            "cannot pass on.",
-            "Build the other modes, or store the arrays of the loop in one array.",
+            "a value that a loop keeps for the backward sweep is a list of lists or tuples, which the two functions of "
+            "the split form cannot pass on.",
+            "Build the other modes, or store the values of the loop in arrays.",
         )
     dtype: Any = getattr(types, "boolean" if type_.dtype == "bool" else type_.dtype)
     if isinstance(type_, Scalar):

@@ -23,6 +23,7 @@ struct tg_block {
     void *allocator;
     struct tg_block *before, *after;
     bool listed;
+    size_t kept; /* references between calls, of an item of a list on a tape */
 };
 
 static _Thread_local struct tg_block *tg_live;

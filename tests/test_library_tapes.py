@@ -1,0 +1,212 @@
+"""Tapes of libraries that hold lists, and what becomes of memory where there is none left."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapegen as tg
+from tapegen.aot import build
+from tests.test_library import load, run_program, same
+
+pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+
+
+def shrinking(x):
+    total = 0.0
+    while x.size > 1:
+        total += np.sum(np.sin(x) * x)
+        x = x[1:] * x[:-1]
+    return total
+
+
+def collected(x):
+    parts = []
+    y = x
+    while np.sum(y * y) > 0.1:
+        parts.append(y)
+        y = np.sin(y) * 0.7
+    total = 0.0
+    for part in parts:
+        total += np.sum(part**3)
+    return total
+
+
+def numbers(x, n):
+    items = [0.5]
+    for i in range(n):
+        items.append(items[-1] * x[i % x.size] + np.sin(items[i]))
+    total = 0.0
+    for item in items:
+        total += item * item
+    return total
+
+
+def flags(x, n):
+    kept = [True]
+    small = [np.float32(0.5)]
+    for i in range(n):
+        kept.append(x[i % x.size] > 0.5)
+        small.append(np.float32(i) * small[-1])
+    total = 0.0
+    for i in range(len(kept)):
+        if kept[i]:
+            total += x[i % x.size] ** 2 * small[i]
+    return total
+
+
+X = np.linspace(1.0, 2.0, 6)
+
+
+@pytest.mark.parametrize(
+    ("func", "arguments"), [(shrinking, (X,)), (collected, (X,)), (numbers, (X, 5)), (flags, (X - 1.0, 7))]
+)
+def test_tapes_with_lists(func: Callable[..., Any], arguments: tuple[Any, ...], tmp_path: Path) -> None:
+    f = tg.differentiable(func)
+    module = load(build(f, *arguments, directory=tmp_path, modes=["split"], cpu="native", name="lists"))
+    value, pullback = getattr(module, f"{func.__name__}_vjp")(*arguments)
+    value_, pullback_ = f.vjp(*arguments)
+    same(value, value_)
+    for bar in (1.0, -2.5, 1.0):
+        same(pullback(bar), pullback_(bar))
+
+
+def test_a_list_holds_copies_of_what_belongs_to_the_caller(tmp_path: Path) -> None:
+    x = X.copy()
+    module = load(build(collected, x, directory=tmp_path, modes=["split"]))
+    _, pullback = module.collected_vjp(x)
+    expected = pullback(1.0)
+    x[:] = np.nan
+    same(pullback(1.0), expected)
+
+
+PROGRAM = """
+#include <stdio.h>
+#include <string.h>
+#include "lists.h"
+
+int main(void) {{
+    double x[6] = {{1, 1.2, 1.4, 1.6, 1.8, 2}}, first[6], again[6], value;
+    lists_{name}_tape *tape, *other;
+    int failed = lists_{name}_record(x, 6, &value, &tape);
+    failed |= lists_{name}_record(x, 6, &value, &other);
+    memset(x, 0, sizeof x);
+    failed |= lists_{name}_pullback(tape, 1.0, first);
+    for (int i = 0; i < 3; i++) {{
+        failed |= lists_{name}_pullback(i ? tape : other, 1.0, again);
+        failed |= memcmp(first, again, sizeof first) != 0;
+    }}
+    lists_{name}_tape_free(tape);
+    lists_{name}_tape_free(other);
+    return failed;
+}}
+"""
+
+
+@pytest.mark.parametrize("func", [shrinking, collected])
+def test_a_c_program_with_lists_on_its_tape(func: Callable[..., Any], tmp_path: Path) -> None:
+    build(func, X, directory=tmp_path, modes=["split"], name="lists")
+    run_program(tmp_path, PROGRAM.format(name=func.__name__), "cc", suffix=".c")
+
+
+# the n-th allocation fails, for every n; each block that was taken is given back
+NO_MEMORY = """
+#define _GNU_SOURCE
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "lists.h"
+
+extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t);
+extern void __libc_free(void *);
+static long taken, left = -1;
+static int refused(void) {{ return left >= 0 && left-- == 0; }}
+static void *counted(void *block) {{ taken += block != NULL; return block; }}
+void *malloc(size_t n) {{ return refused() ? NULL : counted(__libc_malloc(n)); }}
+void *calloc(size_t n, size_t m) {{ return refused() ? NULL : counted(__libc_calloc(n, m)); }}
+void *realloc(void *p, size_t n) {{
+    if (refused())
+        return NULL;
+    taken -= p != NULL;
+    return counted(__libc_realloc(p, n));
+}}
+void free(void *p) {{ taken -= p != NULL; __libc_free(p); }}
+
+static int out_of_memory(int status) {{
+    return status == LISTS_MEMORY || strncmp(lists_strerror(status), "MemoryError", 11) == 0;
+}}
+
+int main(void) {{
+    double x[6] = {{1, 1.2, 1.4, 1.6, 1.8, 2}}, right[6], bar[6], value, expected;
+    lists_{name}_tape *tape;
+    if (lists_{name}_record(x, 6, &expected, &tape) || lists_{name}_pullback(tape, 1.0, right))
+        return 1;
+    lists_{name}_tape_free(tape);
+    long before = taken;
+    int records = 0, pullbacks = 0, lost = 0;
+    for (int n = 0;; n++) {{
+        tape = NULL;
+        left = n;
+        int status = lists_{name}_record(x, 6, &value, &tape);
+        left = -1;
+        if (status == 0) {{
+            if (value != expected || tape == NULL)
+                return 2;
+            for (int m = 0;; m++) {{
+                left = m;
+                status = lists_{name}_pullback(tape, 1.0, bar);
+                int enough = left >= 0;
+                left = -1;
+                if (enough)
+                    break;
+                if (!out_of_memory(status))
+                    return 3;
+                pullbacks++;
+                status = lists_{name}_pullback(tape, 1.0, bar); /* right, or refused */
+                if (status == 0 && memcmp(bar, right, sizeof bar) != 0)
+                    return 4;
+                if (status != 0 && status != LISTS_TAPE)
+                    return 5;
+                if (status == LISTS_TAPE) {{
+                    lost++;
+                    lists_{name}_tape_free(tape);
+                    if (taken != before || lists_{name}_record(x, 6, &value, &tape))
+                        return 6;
+                }}
+            }}
+            if (status != 0 || memcmp(bar, right, sizeof bar) != 0)
+                return 7;
+            lists_{name}_tape_free(tape);
+            break;
+        }}
+        if (!out_of_memory(status) || tape != NULL || taken != before)
+            return 8;
+        records++;
+    }}
+    printf("%ld %d %d %d\\n", taken - before, records, pullbacks, lost);
+    return 0;
+}}
+"""
+
+
+def relaxed(x):
+    for _ in range(3):
+        x = np.sin(x) * x[::-1]
+    return np.sum(x)
+
+
+@pytest.mark.parametrize("func", [shrinking, collected, relaxed])
+def test_every_allocation_may_fail(func: Callable[..., Any], tmp_path: Path) -> None:
+    build(func, X, directory=tmp_path, modes=["split"], name="lists")
+    text = NO_MEMORY.format(name=func.__name__)
+    (line,) = run_program(tmp_path, text, "cc", suffix=".c", valgrind=False)
+    taken, records, pullbacks, lost = map(int, line.split())
+    assert taken == 0
+    assert records > 2 and pullbacks > 0
+    assert (lost > 0) == (func is not relaxed)  # this one's pullback writes into nothing that the tape holds
