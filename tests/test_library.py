@@ -180,6 +180,10 @@ int main(void) {
     failed |= heat_march_value(u0, 4, 0.2, 10.0, NULL); /* a result that nobody wants */
     failed |= heat_march_value(NULL, 4, 0.2, 10.0, &energy) != HEAT_SIZE;
     failed |= heat_march_value(u0, -4, 0.2, 10.0, &energy) != HEAT_SIZE;
+    failed |= heat_march_grad(again, 4, 0.2, 10.0, &energy, again, &k_bar) != HEAT_ALIAS; /* results over arguments */
+    failed |= heat_march_grad(u0, 4, 0.2, 10.0, &again[3], again, &k_bar) != HEAT_ALIAS;
+    failed |= heat_march_grad(u0, 4, 0.2, 10.0, &k_bar, again, &k_bar) != HEAT_ALIAS;
+    failed |= heat_march_jvp(u0, 4, 0.2, 10.0, u0_dot, 0.0, &energy, u0_dot) != HEAT_ALIAS;
     int status = heat_march_value(u0, 1, 0.2, 10.0, &energy);
     printf("%s\\n", heat_strerror(status));
     failed |= status < 16 || strlen(heat_strerror(-7)) == 0;
@@ -671,6 +675,21 @@ def test_libraries_that_do_not_fit(tmp_path: Path) -> None:
 
 def value(value, tape, found, shapes, seed, *primals, np=1.0, record=2.0, tangents):
     return sum(value**2) * tape * found * shapes * seed * np * record * primals[0] * tangents
+
+
+def with_options(value, **tape):
+    scale = tape.pop("tangents")
+    return np.sum(value**2) * scale + tape["found"]["seed"]
+
+
+def test_keywords_may_have_any_name(tmp_path: Path) -> None:
+    f = tg.differentiable(with_options, wrt=("value", "tape"))
+    x, words = np.arange(3.0), {"tangents": 0.25, "found": {"seed": 2.0}}
+    module = load(build(f, x, directory=tmp_path, modes=["grad"], **words))
+    assert str(inspect.signature(module.with_options_grad)) == "(value, **tape)"
+    same(module.with_options_value_and_grad(x, **words), f.value_and_grad(x, **words))
+    with pytest.raises(ValueError, match="built for tape with the keys 'tangents', 'found'"):
+        module.with_options_grad(x, tangents=1.0)
 
 
 def test_arguments_may_have_any_name(tmp_path: Path) -> None:

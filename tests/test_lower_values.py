@@ -852,3 +852,17 @@ def test_long_conditions_and_integer_chains(tmp_path: Any, backend: str) -> None
     value, gradient = differentiable(module.f, backend=backend).value_and_grad(1.5, 6)
     assert value == pytest.approx(module.f(1.5, 6), rel=1e-14)
     assert gradient == pytest.approx(2.0 * value / 1.5, rel=1e-12)
+
+
+def test_keywords_that_a_function_collects_are_parameters() -> None:
+    def scaled(x, **options):
+        scale = options.pop("scale", 2.0)
+        return np.sum(x * x) * scale * options["p"]["w"] * sum(options["q"])
+
+    f = differentiable(scaled, wrt=("x", "options"), backend="python")
+    x = np.arange(3.0)
+    value, (x_bar, bars) = f.value_and_grad(x, p={"w": 0.5}, q=[1.0, 2.0])
+    assert value == scaled(x, p={"w": 0.5}, q=[1.0, 2.0]) == 15.0
+    np.testing.assert_array_equal(x_bar, 6.0 * x)
+    assert bars == {"p": {"w": 30.0}, "q": [5.0, 5.0]}
+    assert f.grad(x, scale=3.0, p={"w": 0.5}, q=[1.0, 2.0])[1]["scale"] == 7.5

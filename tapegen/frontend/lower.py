@@ -28,7 +28,7 @@ from tapegen.frontend import (  # noqa: F401  (register what they lower)
 )
 from tapegen.frontend.callables import refusal
 from tapegen.frontend.lower_call import bind, call_value, function_frame, inline_function
-from tapegen.frontend.lower_context import Context, NeedsStatic, PathEnds
+from tapegen.frontend.lower_context import Context, NeedsStatic, PathEnds, Ref
 from tapegen.frontend.lower_expr import enter, put_name
 from tapegen.frontend.lower_finish import Finished, finish, resolved
 from tapegen.frontend.lower_flow import run_body
@@ -266,7 +266,12 @@ class _Run:
         try:
             enter(cx, frame)
             for argument, value in values.items():
-                put_name(cx, argument, adopt(cx, self._parameter(argument, value, ())))
+                if isinstance(value, Ref):  # `**options`: a dict of the call's own
+                    content = self._parameter(argument, cx.state.cells[value.cell].content, ())
+                    own = replace(content, children=tuple(adopt(cx, child) for child in content.children))
+                    put_name(cx, argument, cx.new_cell(own))
+                else:
+                    put_name(cx, argument, adopt(cx, self._parameter(argument, value, ())))
             cx.calls.append((self.func, ()))
             result = export(cx, run_body(cx, frame.node.body))
             output, exprs = flat_result(cx, result)

@@ -29,7 +29,7 @@ STATUS = (
     ("PROCESSOR", 2, "the library was built for another processor"),
     ("SIZE", 3, "a size is negative, or an address is missing"),
     ("SHAPE", 4, "an array that is a result does not fit where it should go; its sizes are returned"),
-    ("ALIAS", 5, "an array that is written shares memory with another"),
+    ("ALIAS", 5, "an array that is written, or a result, shares memory with another"),
     ("LARGE", 6, "a matrix has more rows or columns than the library for matrices can count"),
     ("TAPE", 7, "a call with this tape has failed halfway, so it cannot be used again"),
 )

@@ -292,6 +292,7 @@ def _body(entry: Entry, struct: str) -> Iterator[str]:
     yield "int status = tg_noticed();"
     for k, result in enumerate(entry.returned):
         yield from _checked_result(entry, k, result)
+    yield from _apart(entry)
     if entry.kind == "record":
         yield from _taped(entry)
     yield f"if (status == {_status('OK')}) {{"
@@ -351,6 +352,16 @@ def _checks(entry: Entry) -> Iterator[str]:
                 yield f"    return {_status('ALIAS')};"
 
 
+def _apart(entry: Entry) -> Iterator[str]:
+    """Results go to memory of their own: none of an argument, none of another result."""
+    arrays = [_span(entry, parameter) for parameter in entry.given if isinstance(parameter.type, Array)]
+    rooms = [_room(k, result) for k, result in enumerate(entry.returned)]
+    for k, room in enumerate(rooms):
+        for other in [*arrays, *rooms[k + 1 :]]:
+            yield f"if (status == {_status('OK')} && tg_overlap({room}, {other}))"
+            yield f"    status = {_status('ALIAS')};"
+
+
 def _sizes(entry: Entry, parameter: Parameter) -> list[str]:
     """The sizes of an array, as C expressions."""
     assert isinstance(parameter.type, Array)
@@ -370,6 +381,13 @@ def _span(entry: Entry, parameter: Parameter) -> str:
     shape = f"(int64_t[]){{{', '.join(sizes)}}}" if rank else "NULL"
     steps = f"(int64_t[]){{{', '.join(strides)}}}" if rank else "NULL"
     return f"(const char *){parameter.name}, sizeof *{parameter.name}, {rank}, {shape}, {steps}"
+
+
+def _room(k: int, result: Result) -> str:
+    """The memory that a result goes to, as a vector of bytes; empty where it is not wanted."""
+    size = f"result.r{k}.items * result.r{k}.item_size" if isinstance(result.type, Array) else f"sizeof *{result.name}"
+    bytes_ = f"{result.name} == NULL ? 0 : (int64_t)({size})"
+    return f"(const char *){result.name}, 1, 1, (int64_t[]){{{bytes_}}}, (int64_t[]){{1}}"
 
 
 def _strides(name: str, type_: Array, sizes: Sequence[str]) -> list[str]:
