@@ -32,7 +32,7 @@ from hypothesis import strategies as st
 import benchmarks.kernels
 import tapegen as tg
 from examples.heat import march
-from tapegen.aot import MODES, build, build_library, loader
+from tapegen.aot import MODES, build, build_library, default_name, loader
 from tapegen.backend.library import entries
 from tapegen.backend.library.entries import STATUS, identifier
 from tapegen.backend.library.interface import comment
@@ -682,6 +682,19 @@ def with_options(value, **tape):
     return np.sum(value**2) * scale + tape["found"]["seed"]
 
 
+def swung(a, x, b):
+    return a * math.sin(b) * np.sum(x * x)
+
+
+def test_numbers_come_back_as_numbers(tmp_path: Path) -> None:
+    f = tg.differentiable(swung, wrt=("b", "x", "a"))
+    args = (2.0, np.arange(3.0), 0.5)
+    module = load(build(f, *args, directory=tmp_path, modes=["grad", "hvp"], cpu="native"))
+    same(module.swung_value_and_grad(*args), f.value_and_grad(*args))
+    along = (0.5, np.ones(3), 0.25)
+    same(module.swung_hvp(args, along), tg.hvp(f, args, along)[::-1])  # in the order of wrt
+
+
 def test_keywords_may_have_any_name(tmp_path: Path) -> None:
     f = tg.differentiable(with_options, wrt=("value", "tape"))
     x, words = np.arange(3.0), {"tangents": 0.25, "found": {"seed": 2.0}}
@@ -802,6 +815,7 @@ def test_files_of_others_are_kept(tmp_path: Path) -> None:
     build(narrow, np.ones(3), directory=source.parent / "out", modes=["value"])
     with pytest.raises(BuildError, match="cannot be written"):
         build(narrow, np.ones(3), directory=source, modes=["value"])
+    assert default_name("signal") == "signal_grad" and default_name("heat") == "heat"
     with pytest.raises(NameConflict, match="numpy"):
         build(narrow, np.ones(3), directory=tmp_path / "out", name="numpy")
 

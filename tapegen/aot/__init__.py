@@ -37,6 +37,10 @@ MODES = ("value", "grad", "split", "jvp", "hvp")
 """What a library may hold of a function."""
 
 
+_MODULES = frozenset(("numpy", *sys.stdlib_module_names, *keyword.kwlist))
+"""What no module beside others can be called."""
+
+
 def build(
     func: Callable[..., Any],
     *args: Any,
@@ -58,7 +62,7 @@ def build(
     directory : path
         Where `lib{name}.so`, `{name}.h`, `{name}.py` and `{name}.json` go; it is made if need be.
     name : str, optional
-        Name of the library; that of the function by default.
+        Name of the library; by default that of the function (`signal_grad` where Python has a module of that name).
     modes : sequence of str, optional
         Some of `MODES`; by default all that the function has.
     cpu : {"x86-64-v2", "x86-64-v3", "native"}
@@ -80,7 +84,13 @@ def build(
     """
     function = func if isinstance(func, Differentiable) else differentiable(func)
     wanted = Wanted(function, args, kwargs, modes or default_modes(function, args, kwargs))
-    return build_library([wanted], directory, name or identifier(name_of(function)), cpu=cpu, blas=blas)
+    return build_library([wanted], directory, name or default_name(name_of(function)), cpu=cpu, blas=blas)
+
+
+def default_name(text: str) -> str:
+    """The name of the library of a function or file: its own, where a module can have that name."""
+    name = identifier(text)
+    return f"{name}_grad" if name in _MODULES else name
 
 
 def default_modes(function: Differentiable, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[str, ...]:
@@ -108,7 +118,7 @@ def build_library(
         raise BadArgument(
             f"'{printable(name)}' cannot be the prefix of C functions.", "Take letters, digits and underscores."
         )
-    if name in ("numpy", *sys.stdlib_module_names, *keyword.kwlist):
+    if name in _MODULES:
         raise NameConflict(f"a module called '{name}' cannot be imported beside Python's own.", "Give another name.")
     library = _Library(name, processor(cpu))
     products = Products.of(blas)

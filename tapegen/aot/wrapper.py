@@ -154,7 +154,8 @@ class _Function:
         values = [value.type for value in self.values]
         wrt = [var.type for var in program.wrt_vars()]
         if role == "hvp":
-            return [result.type for result in self.wrapped.entries[role].returned]
+            (gradient,) = (form.program for form in self.derived.forms if form.program is not program)
+            return [value.type for value in _returned(gradient.lowered.function)] * 2
         if role == "pullback":
             return wrt
         if role == "grad":

@@ -6,9 +6,8 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from tapegen.aot import MODES, build_library, default_modes
+from tapegen.aot import MODES, build_library, default_modes, default_name
 from tapegen.aot.packaging import wheel
-from tapegen.backend.library.entries import identifier
 from tapegen.cli.write import wanted
 
 EXAMPLES = """\
@@ -47,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
     found = list(wanted(options))
     if everything:
         found = [replace(each, modes=default_modes(each.function, each.args, each.kwargs)) for each in found]
-    name = options.name or identifier(Path(options.targets[0].partition("::")[0]).stem)
+    name = options.name or default_name(Path(options.targets[0].partition("::")[0]).stem)
     module = build_library(found, options.output, name, cpu=options.cpu, blas=options.blas)
     for file in (module, module.with_suffix(".h"), module.with_name(f"lib{name}.so"), module.with_suffix(".json")):
         print(file)
