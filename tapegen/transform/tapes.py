@@ -298,24 +298,42 @@ class _Layout:
 
     def _forward(self, block: Block) -> Block:
         out: list[Stmt] = []
+        waiting: list[Push] = []  # numbers for growing tapes, which are kept together: one look at their length
         started: set[Var] = set()
-        for stmt in block:
-            if isinstance(stmt, Push):
-                tape = self.tapes[stmt.tape]
-                if tape.counter is not None and tape.counter not in started:
-                    started.add(tape.counter)
-                    if tape.counter in self.counters.values():
-                        out.append(Assign((tape.counter,), build.int_add(tape.counter, Const(1))))
-                    out.append(self._grown(tape))
-                if tape.index is None:
-                    kept = isinstance(stmt.value.type, Array) and stmt.value not in self.sweeps.references
-                    value = build.copy(stmt.value) if kept else stmt.value
-                    out.append(Effect(Call(ops.append, (tape.store, value), ())))
-                else:
-                    out.append(Store(tape.store, tape.index, stmt.value, origin=stmt.origin))
+        last = max((k for k, stmt in enumerate(block) if isinstance(stmt, Push)), default=-1)
+        for k, stmt in enumerate(block):
+            if isinstance(stmt, Push) and self.tapes[stmt.tape].counter is not None and _is_number(stmt.value):
+                waiting.append(stmt)
             else:
-                out.append(rewrite.with_blocks(stmt, tuple(self._forward(inner) for inner in rewrite.blocks(stmt))))
+                if rewrite.blocks(stmt) or {push.value for push in waiting} & set(rewrite.defines(stmt)):
+                    out += self._kept(waiting, started)
+                    waiting = []
+                if isinstance(stmt, Push):
+                    out += self._kept([stmt], started)
+                else:
+                    out.append(rewrite.with_blocks(stmt, tuple(self._forward(inner) for inner in rewrite.blocks(stmt))))
+            if k == last:
+                out += self._kept(waiting, started)
+                waiting = []
         return tuple(out)
+
+    def _kept(self, pushes: list[Push], started: set[Var]) -> list[Stmt]:
+        """What puts values on their tapes; the tapes whose counters have not `started` are made longer first."""
+        out: list[Stmt] = []
+        for push in pushes:
+            tape = self.tapes[push.tape]
+            if tape.counter is not None and tape.counter not in started:
+                started.add(tape.counter)
+                if tape.counter in self.counters.values():
+                    out.append(Assign((tape.counter,), build.int_add(tape.counter, Const(1))))
+                out.append(self._grown(tape))
+            if tape.index is None:
+                kept = isinstance(push.value.type, Array) and push.value not in self.sweeps.references
+                value = build.copy(push.value) if kept else push.value
+                out.append(Effect(Call(ops.append, (tape.store, value), ())))
+            else:
+                out.append(Store(tape.store, tape.index, push.value, origin=push.origin))
+        return out
 
     def _grown(self, tape: Tape) -> If:
         """Double all tapes that share a counter when they are full."""
@@ -357,6 +375,10 @@ class _Layout:
             if trips == counter:
                 return self.sweeps.trip_index[loop]
         raise AssertionError("a trip counter without a loop")
+
+
+def _is_number(value: Expr) -> bool:
+    return isinstance(value, Var) and isinstance(value.type, Scalar)
 
 
 def _minus(a: Expr, b: Expr) -> Expr:

@@ -35,11 +35,11 @@ def in_for_value_and_grad(a, x, s_bar=1.0):
                     break
                 else:
                     s_1 += a[i] * a[j] * x
+        test = s_1 < -5.0
         if trips_1 > trips_tape.shape[0]:
             trips_tape = np.concatenate((trips_tape, np.empty_like(trips_tape)))
             test_tape = np.concatenate((test_tape, np.empty_like(test_tape)))
         trips_tape[trips_1 - 1] = trips
-        test = s_1 < -5.0
         test_tape[trips_1 - 1] = test
         if test:
             s = s_1

@@ -19,12 +19,12 @@ def in_while_value_and_grad(a, result_bar=1.0):
     while k < a.shape[1]:
         trips += 1
         t = a[0, k]
-        if trips > t_tape.shape[0]:
+        t_1 = a[:, k]
+        if trips > a_kept_tape.shape[0]:
             t_tape = np.concatenate((t_tape, np.empty_like(t_tape)))
             a_kept_tape = np.concatenate((a_kept_tape, np.empty_like(a_kept_tape)))
-        t_tape[trips - 1] = t
-        t_1 = a[:, k]
         a_kept_tape[trips - 1] = t_1
+        t_tape[trips - 1] = t
         a[:, k] = t_1 * t
         a[1] -= 0.1 * a[0]
         k += 1

@@ -20,11 +20,11 @@ def in_while_value_and_grad(x, y, result_bar=1.0):
     while math.fabs(math.sin(x_1) - y) > 0.3:
         trips += 1
         t = math.sin(x_1)
+        t_3 = math.cos(x_1)
         if trips > t_tape.shape[0]:
             t_tape = np.concatenate((t_tape, np.empty_like(t_tape)))
             t_3_tape = np.concatenate((t_3_tape, np.empty_like(t_3_tape)))
         t_tape[trips - 1] = t
-        t_3 = math.cos(x_1)
         t_3_tape[trips - 1] = t_3
         x_1 -= 0.4 * (t - y) / t_3
     result = x_1 * y

@@ -29,19 +29,19 @@ def in_while_value_and_grad(a, b, result_bar=1.0):
     t_n0_tape = np.empty(64, np.int64)
     while n > 1:
         trips += 1
+        t = a[n - n // 2 : n]
+        t_1 = a[: n // 2]
+        a_kept_tape.append(t.copy())
+        a_kept_1_tape.append(t_1.copy())
+        t_2 = t * t_1
+        a[: n // 2] = t_2
         if trips > n_tape.shape[0]:
             n_tape = np.concatenate((n_tape, np.empty_like(n_tape)))
             t_1_n0_tape = np.concatenate((t_1_n0_tape, np.empty_like(t_1_n0_tape)))
             t_2_n0_tape = np.concatenate((t_2_n0_tape, np.empty_like(t_2_n0_tape)))
             t_n0_tape = np.concatenate((t_n0_tape, np.empty_like(t_n0_tape)))
         n_tape[trips - 1] = n
-        t = a[n - n // 2 : n]
-        t_1 = a[: n // 2]
-        a_kept_tape.append(t.copy())
-        a_kept_1_tape.append(t_1.copy())
-        t_2 = t * t_1
         t_2_n0_tape[trips - 1] = t_2.shape[0]
-        a[: n // 2] = t_2
         t_1_n0_tape[trips - 1] = t_1.shape[0]
         t_n0_tape[trips - 1] = t.shape[0]
         n = (n + 1) // 2

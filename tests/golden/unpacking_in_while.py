@@ -21,13 +21,13 @@ def in_while_value_and_grad(x, y, a, result_bar=1.0):
     t_1_tape = np.empty(64)
     while n < 3:
         trips += 1
+        t_1 = a[0]
         if trips > x_1_tape.shape[0]:
             x_1_tape = np.concatenate((x_1_tape, np.empty_like(x_1_tape)))
             y_1_tape = np.concatenate((y_1_tape, np.empty_like(y_1_tape)))
             t_1_tape = np.concatenate((t_1_tape, np.empty_like(t_1_tape)))
         x_1_tape[trips - 1] = x_1
         y_1_tape[trips - 1] = y_1
-        t_1 = a[0]
         t_1_tape[trips - 1] = t_1
         t_3 = a[1]
         a[0] = a[2]

@@ -193,7 +193,9 @@ def _product(multiple: _Multiple, carried: Var) -> Expr:
     return _unless_zero(carried, product) if multiple.strong else product
 
 
-def _unless_zero(number: Expr, value: Expr) -> Call:
+def _unless_zero(number: Expr, value: Expr) -> Expr:
+    if isinstance(number, Const):
+        return value if number.value else Const(0.0)
     return Call(ops.ifelse, (Call(operator.ne, (number, Const(0.0)), (), BOOL), value, Const(0.0)), (), value.type)
 
 

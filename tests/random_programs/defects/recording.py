@@ -155,7 +155,7 @@ TAPES = (
     edit("a position on a tape counts from zero", Layout, "_position", (_BASE, "loop.target")),
     edit("a position on a tape takes every step for one", Layout, "_position", ("if abs(step) == 1:", "if True:")),
     edit("a pop does not step back", Layout, "_backward", ("if k == last:", "if False:")),
-    edit("an array on a tape is not copied", Layout, "_forward", ("build.copy(stmt.value) if", "stmt.value if")),
+    edit("an array on a tape is not copied", Layout, "_kept", ("build.copy(push.value) if", "push.value if")),
     edit(
         "a size made inside a loop is taken for known before it",
         Layout,
