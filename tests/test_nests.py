@@ -336,6 +336,21 @@ def test_views_are_looked_through() -> None:
     assert_same(text, *((*arrays((4, 4), (4,)), k) for k in (0, 2, -1)), (*arrays((4, 4), (4,)), 4))
 
 
+def test_a_view_stays_where_it_is_when_its_index_moves() -> None:
+    text = """
+    def f(a, x):
+        k = 0
+        while k < 2:
+            v = a[k:k + 2]
+            w = a[:, k]
+            k += 1
+            v[0] += x
+            w[1] = 5.0
+        return a, k
+    """
+    assert_same(text, arrays((4, 4), (4,)))
+
+
 def test_masks() -> None:
     text = """
     def f(a, m, x):

@@ -147,7 +147,9 @@ class Nests(Writer):
         step = linear(value) - Affine.atom(target) if is_int(target) and is_int(value) else None
         if step is not None and step.is_constant:
             self.facts.shift(target, step.constant)
-        self.forget([] if step is not None and step.is_constant else [target])
+            self.forget_views({target})
+        else:
+            self.forget([target])
         self.emit(Assign((target,), number, self.origin))
         if step is not None and not step.is_constant:
             self.facts.define(target, value)

@@ -212,6 +212,10 @@ class Writer(ABC):
         self.facts.forget(gone)
         for var in gone:
             self.layouts.pop(var, None)
+        self.forget_views(gone)
+
+    def forget_views(self, gone: set[Var]) -> None:
+        """Views made of names that get new values are from now on what their own names denote."""
         stale = [view for view, (_, mentions) in self.views.items() if view in gone or not gone.isdisjoint(mentions)]
         for view in stale:
             del self.views[view]
