@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from tapegen.analysis.activity import is_view
 from tapegen.ir import build, rewrite
 from tapegen.ir.names import NameSupply
@@ -28,7 +30,7 @@ class Captures:
     def __init__(self, function: Function, facts: Facts, mirrors: Mirrors, names: NameSupply) -> None:
         self.function = function
         self.facts = facts
-        self.scopes, self.shapes = facts.scopes, facts.shapes
+        self.scopes, self.shapes, self.effects = facts.scopes, facts.shapes, facts.effects
         self.names = names
         self.mirrors = mirrors.of
         self.views = {var: value for var, value in _views(function.body).items() if not self.scopes.is_merge(var)}
@@ -36,6 +38,7 @@ class Captures:
         self.after: dict[Stmt, list[Assign]] = {}
         self.captured: dict[tuple[Stmt, Expr], Var] = {}
         self.captures: set[Var] = set()
+        self.kept_at: dict[Stmt, list[Expr]] = {}  # what `capture` keeps at a statement
 
     def expression(self, stmt: Stmt, expr: Expr) -> Expr:
         """An integer or boolean expression of a forward statement, for use in the backward sweep."""
@@ -90,10 +93,46 @@ class Captures:
         """Keep the value that an expression has at a forward statement."""
         key = (stmt, expr)
         if key not in self.captured:
-            kept = Var(self.names.fresh(f"{base}_kept" if isinstance(expr.type, Array) else base), expr.type)
-            self._own_capture(stmt, Assign((kept,), expr, stmt.origin), self.before)
+            # the forward sweep itself may read a condition or an index that is kept, and a copy of an array never
+            kept = self._kept_later(stmt, expr) if isinstance(expr.type, Array) else None
+            if kept is None:
+                kept = Var(self.names.fresh(f"{base}_kept" if isinstance(expr.type, Array) else base), expr.type)
+                self._own_capture(stmt, Assign((kept,), expr, stmt.origin), self.before)
             self.captured[key] = kept
+            self.kept_at.setdefault(stmt, []).append(expr)
         return self.captured[key]
+
+    def _kept_later(self, stmt: Stmt, expr: Expr) -> Var | None:
+        """The same value, kept at a later statement of the same block.
+
+        Nothing in between may assign a name in the expression or write to memory that it reads.  A block runs to its
+        end once it has begun (escapes are tails), and the backward block has what it kept from its start.
+        """
+        wanted = self._spelled(expr)
+        reads = rewrite.free_vars(expr) | rewrite.free_vars(wanted)
+        roots = frozenset[str]().union(*(self.effects.roots(var) for var in reads if not isinstance(var.type, Scalar)))
+        scope = self.scopes.at[stmt]
+        for after in itertools.dropwhile(lambda each: each is not stmt, scope.block):
+            for found in self.kept_at.get(after, ()) if after is not stmt else ():
+                if found.type == expr.type and self._spelled(found) == wanted:
+                    kept = self.captured[after, found]
+                    return kept if self.scopes.owner[kept] is scope else None
+            for inner in rewrite.statements((after,)):
+                if reads.intersection(rewrite.defines(inner)) or self.effects.written_by(inner) & roots:
+                    return None
+        return None
+
+    def _spelled(self, expr: Expr) -> Expr:
+        """An expression with views written out: two names for the same part of an array are spelled alike.
+
+        What the index of a view reads must have one value for as long as the names are visible.
+        """
+        views = {
+            var: self.views[var]
+            for var in rewrite.free_vars(expr) & self.views.keys()
+            if not any(map(self.scopes.is_merge, rewrite.free_vars(self.views[var]))) and not _reads(self.views[var])
+        }
+        return self._spelled(rewrite.substitute(expr, views)) if views else expr
 
     def kept_items(self, stmt: Stmt, sequence: Var) -> Var:
         """The mirrors in a list, as they were at a forward statement."""
@@ -111,6 +150,11 @@ class Captures:
         self.captures.add(var)
         self.scopes.owner[var] = self.scopes.at[kept] = self.scopes.at[stmt]
         self.scopes.assigns[var] = [kept]
+
+
+def _reads(view: Load | Call) -> bool:
+    """Whether a view is chosen by elements of arrays."""
+    return bool(rewrite.loads(view)[1:] if isinstance(view, Load) else rewrite.loads(view))
 
 
 def _views(block: Block) -> dict[Var, Load | Call]:

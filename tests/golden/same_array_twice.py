@@ -12,10 +12,9 @@ def f_value_and_grad(a, x, result_2_bar=1.0):
     mutated:         a  (cotangents belong to the values on entry)
     """
     # ---- forward sweep ---------------------------------------------------
-    a_kept_4 = a.copy()
+    a_kept_3 = a.copy()
     s = np.sum(a * a)
     a += 0.5
-    a_kept_3 = a.copy()
     a_kept_2 = a.copy()
     t_3 = np.sum(a * a * a)
     t_5 = a[1:]
@@ -38,12 +37,12 @@ def f_value_and_grad(a, x, result_2_bar=1.0):
     t_6_bar += a_kept * result_2_bar
     # return s + np.sum(q * q * q)
     result_bar = x * result_2_bar
-    a_bar += a_kept_3 * a_kept_3 * result_bar
+    a_bar += a_kept_2 * a_kept_2 * result_bar
     t_1_bar = a_kept_2 * result_bar
-    a_bar += a_kept_3 * t_1_bar
-    a_bar += a_kept_3 * t_1_bar
+    a_bar += a_kept_2 * t_1_bar
+    a_bar += a_kept_2 * t_1_bar
     # s = np.sum(p * q)
-    a_bar += a_kept_4 * result_bar
-    a_bar += a_kept_4 * result_bar
+    a_bar += a_kept_3 * result_bar
+    a_bar += a_kept_3 * result_bar
     x_bar = (s + t_3) * result_2_bar
     return result_2, a_bar, x_bar

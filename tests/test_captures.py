@@ -1,0 +1,82 @@
+"""What the backward sweep reads of arrays that are overwritten: kept as it was, and once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tapegen import check_grads, differentiable
+
+
+def reads_twice(a: np.ndarray, w: np.ndarray) -> float:
+    a = a.copy()
+    total = 0.0
+    for _ in range(3):
+        p = a * w[0]
+        q = a * w[1]
+        a[:] = p * q
+        total += (a * w[0]).sum()
+        a[0] = 1.0
+        total += (a * w[1]).sum()
+        a *= 0.5
+    return total
+
+
+def rebinds(a: np.ndarray, w: np.ndarray) -> float:
+    b = a * 1.0
+    total = 0.0
+    for k in range(4):
+        total += (b * w[0]).sum()
+        b = a * total if k == 1 else b
+        total += (b * w[1]).sum()
+        b[k % 2] += total
+        total += (b * w[1]).sum()
+    return total
+
+
+A, W = np.array([0.3, -0.7, 1.2]), np.array([0.8, -1.1])
+
+
+def test_what_two_statements_read_unchanged_is_kept_once() -> None:
+    func = differentiable(reads_twice, wrt=(0, 1), backend="python")
+    # before `p` and `q`, after `a[:]`, after `a[0]`
+    assert "recorded:        a_1_kept, a_1_kept_1, a_1_kept_2\n" in func.inspect(A, W).joint
+    check_grads(func, A, W)
+
+
+def test_a_name_for_another_array_is_kept_anew() -> None:
+    check_grads(differentiable(rebinds, wrt=(0, 1), backend="python"), 0.1 * A, 0.1 * W)
+
+
+def reads_views(a: np.ndarray, w: np.ndarray) -> float:
+    a = a.copy()
+    total = 0.0
+    for k in range(2):
+        p = a[k : k + 2] * w[0]
+        q = a[k : k + 2] * w[1]
+        a[k : k + 2] = p * q
+        total += a.sum()
+    return total
+
+
+def moves_views(a: np.ndarray, w: np.ndarray) -> float:
+    a = a.copy()
+    total = 0.0
+    k = 0
+    while k < 2:
+        first = a[k : k + 2]
+        k += 1
+        p = first * w[0]
+        q = a[k : k + 2] * w[1] * p[: a[k : k + 2].size]
+        total += (p * p).sum() + (q * q).sum()
+        a[:] = a * total
+    return total
+
+
+def test_two_views_of_the_same_part_are_kept_once() -> None:
+    func = differentiable(reads_views, wrt=(0, 1), backend="python")
+    assert "recorded:        a_1_kept\n" in func.inspect(A, W).joint
+    check_grads(func, A, W)
+
+
+def test_views_that_are_spelled_alike_may_be_of_other_parts() -> None:
+    check_grads(differentiable(moves_views, wrt=(0, 1), backend="python"), 0.3 * A, 0.3 * W)
