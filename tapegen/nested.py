@@ -11,13 +11,14 @@ from tapegen import compiler
 from tapegen.analysis.effects import effects_of
 from tapegen.backend.build import build_python
 from tapegen.backend.emit import emit
+from tapegen.errors import BadArgument
 from tapegen.frontend.generated import function_from_text
 from tapegen.frontend.lower_twins import refuse_unseeded
 from tapegen.ir import ops
 from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import Function, Return, Var
 from tapegen.ir.protocols import Mode
-from tapegen.ir.types import Array, RandomGenerator, Scalar, Type
+from tapegen.ir.types import Array, RandomGenerator, Scalar, Type, is_complex
 
 __all__ = ["PIPELINE"]
 
@@ -47,10 +48,13 @@ class _Pipeline:
         active: tuple[bool, ...],
         modules: Mapping[str, str],
         mode: Mode | None,
+        *,
+        holomorphic: bool,
     ) -> FunctionType:
         refuse_unseeded(function)
         last = function.body[-1]
         assert isinstance(last, Return)
+        mode = mode_of_complex(function, wrt, active, mode, holomorphic=holomorphic)
         if mode is None:
             results = [value.type for value, is_active in zip(last.values, active, strict=True) if is_active]
             mode = "forward" if any(map(_rank, results)) or not any(_rank(var.type) for var in wrt) else "reverse"
@@ -88,6 +92,44 @@ class _Pipeline:
             known = {"np": np, "twin": ops.twin, "draw_as": ops.draw_as}
             self._texts[key] = function_from_text(text, {**known, **given})
         return self._texts[key]
+
+
+def mode_of_complex(
+    function: Function, wrt: tuple[Var, ...], active: tuple[bool, ...], mode: Mode | None, *, holomorphic: bool
+) -> Mode | None:
+    """The mode in which a Jacobian of complex numbers is made; of real ones what is asked for.
+
+    One product says all of a derivative if the function is holomorphic, if its arguments are real (a tangent), or its
+    results (a cotangent).
+
+    Raises
+    ------
+    BadArgument
+        Where none does, or not in the mode that is asked for.
+    """
+    last = function.body[-1]
+    assert isinstance(last, Return)
+    given = [is_complex(var.type) for var in wrt]
+    made = [is_complex(value.type) for value, is_active in zip(last.values, active, strict=True) if is_active]
+    if holomorphic:
+        if not all(given) or not all(made):
+            raise BadArgument("holomorphic=True is for complex arguments and results.", "Leave it out.")
+        return mode
+    if any(given) and any(made):
+        raise BadArgument(
+            "a Jacobian of complex results by complex arguments is one number each for holomorphic functions only.",
+            "Say holomorphic=True if it is one; else take real and imaginary parts, or use jvp and vjp.",
+            function.origin,
+        )
+    needed: Mode | None = "reverse" if any(given) else "forward" if any(made) else None
+    if needed is not None and mode not in (None, needed):
+        raise BadArgument(
+            f"a Jacobian of {'real' if any(given) else 'complex'} results by "
+            f"{'complex' if any(given) else 'real'} arguments is not made in mode {mode!r}.",
+            f'Use mode="{needed}", or leave it out.',
+            function.origin,
+        )
+    return needed or mode
 
 
 class _Driver:
@@ -159,7 +201,7 @@ class _Driver:
                     self._add(1, f"{made[k, j]} = {tangents[k]}{'.copy()' if isinstance(type_, Array) else ''}")
                 continue
             for k, type_ in self.active:
-                made[k, j] = self._table(k, type_, source)
+                made[k, j] = self._table(k, type_, source, _dtype(type_))
             if var in self.several:
                 self._blocks(var, source, call, {k: (type_, made[k, j], tangents[k]) for k, type_ in self.active})
                 for k, type_ in self.active:
@@ -212,7 +254,8 @@ class _Driver:
                 continue
             sources = [self.entry.get(var.name, var.name) for var in self.wrt]
             for j, var in enumerate(self.wrt):
-                made[k, j] = self._table(k, type_, sources[j] if _is_array(var.type) else "")
+                numbers = _dtype(var.type if is_complex(var.type) else type_)
+                made[k, j] = self._table(k, type_, sources[j] if _is_array(var.type) else "", numbers)
             index, bar = self.names.fresh("k"), self.names.fresh("direction")
             result = self.results[k]
             self._add(1, f"for {index} in range({result}.size):")
@@ -229,11 +272,11 @@ class _Driver:
                     self._shaped(made, k, j, type_, "")
         return made
 
-    def _table(self, k: int, type_: Type, source: str) -> str:
+    def _table(self, k: int, type_: Type, source: str, dtype: str) -> str:
         """Room for the derivatives of the elements of a result by those of a parameter (empty: a number)."""
         name = self.names.fresh("jacobian")
         sizes = [f"{self.results[k]}.size"] * _is_array(type_) + [f"{source}.size"] * bool(source)
-        self._add(1, f"{name} = np.zeros(({', '.join(sizes)},), dtype=np.{_dtype(type_)})")
+        self._add(1, f"{name} = np.zeros(({', '.join(sizes)},), dtype=np.{dtype})")
         return name
 
     def _shaped(self, made: dict[tuple[int, int], str], k: int, j: int, type_: Type, source: str) -> None:

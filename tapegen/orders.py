@@ -16,7 +16,7 @@ from tapegen.frontend.lower_twins import refuse_unseeded
 from tapegen.frontend.structure import Slot, Struct, flatten, map_leaves, rebuild
 from tapegen.generators import put_back, states_of
 from tapegen.ir.protocols import Mode, marks
-from tapegen.nested import PIPELINE
+from tapegen.nested import PIPELINE, mode_of_complex
 from tapegen.program import Program
 from tapegen.specialise import Specialisation
 
@@ -28,13 +28,13 @@ class Jacobian:
 
     __tapegen_opaque__ = True
 
-    def __init__(self, owner: Differentiable, mode: Mode | None) -> None:
-        self.owner, self.mode = owner, mode
+    def __init__(self, owner: Differentiable, mode: Mode | None, holomorphic: bool) -> None:
+        self.owner, self.mode, self.holomorphic = owner, mode, holomorphic
         self._runners: WeakKeyDictionary[Program, dict[Mode, Differentiable]] = WeakKeyDictionary()
         self._modes: dict[object, Mode] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Jacobian, (self.owner, self.mode)
+        return Jacobian, (self.owner, self.mode, self.holomorphic)
 
     @property
     def python(self) -> Callable[..., Any]:
@@ -51,13 +51,15 @@ class Jacobian:
         """The derivative of every number of the result by every number of the arguments of `wrt`."""
         call = self.owner._specialise(args, kwargs)
         program = call.program
-        mode = self.mode or self._cheaper(call, args, kwargs)
-        runners = self._runners.setdefault(program, {})
         active = program.active_results(scalar=False)
         wrt = program.wrt_vars()
+        asked = mode_of_complex(program.lowered.function, wrt, active, self.mode, holomorphic=self.holomorphic)
+        mode = asked or self._cheaper(call, args, kwargs)
+        runners = self._runners.setdefault(program, {})
         if mode not in runners:
             lowered = program.lowered
-            text = PIPELINE.jacobian(lowered.function, wrt, active, lowered.modules, mode)
+            make = functools.partial(PIPELINE.jacobian, holomorphic=self.holomorphic)
+            text = make(lowered.function, wrt, active, lowered.modules, mode)
             options = self.options
             runners[mode] = differentiable(
                 text, backend=options.backend, boundscheck=options.boundscheck, fastmath=options.fastmath
@@ -82,7 +84,7 @@ class Jacobian:
             states = states_of(leaves)
             value = self.owner(*copy.deepcopy(args), **copy.deepcopy(kwargs))
             put_back(states)
-            outputs = sum(int(np.size(leaf)) for leaf in flatten(value) if np.asarray(leaf).dtype.kind == "f")
+            outputs = sum(int(np.size(leaf)) for leaf in flatten(value) if np.asarray(leaf).dtype.kind in "fc")
             self._modes[key] = "forward" if 2 * inputs <= 3 * outputs else "reverse"
         return self._modes[key]
 
@@ -96,7 +98,9 @@ def _by_result(template: Any, rows: dict[int, list[Any]], make: Callable[[Any], 
 
 
 @marks("jacobian", PIPELINE)
-def jacobian(func: Callable[..., Any], wrt: Wrt = 0, mode: Mode | None = None, **options: Any) -> Callable[..., Any]:
+def jacobian(
+    func: Callable[..., Any], wrt: Wrt = 0, mode: Mode | None = None, holomorphic: bool = False, **options: Any
+) -> Callable[..., Any]:
     """A function that returns the Jacobian of `func`.
 
     Parameters
@@ -106,7 +110,10 @@ def jacobian(func: Callable[..., Any], wrt: Wrt = 0, mode: Mode | None = None, *
     wrt : int, str or sequence of them
         Arguments to differentiate with respect to.
     mode : {"forward", "reverse"}, optional
-        By default the one that needs less work for the sizes at hand.
+        By default the one that needs less work for the sizes at hand; of real and complex numbers, the one that holds.
+    holomorphic : bool
+        Says that a function of complex numbers with complex results is holomorphic: its Jacobian is the complex
+        derivative.  Without it such a Jacobian is refused.
     **options
         Options of `differentiable`.
 
@@ -119,17 +126,17 @@ def jacobian(func: Callable[..., Any], wrt: Wrt = 0, mode: Mode | None = None, *
     if mode not in (None, "forward", "reverse"):
         raise BadArgument(f"mode={mode!r} is unknown.", 'Use "forward", "reverse" or None.')
     chosen: Any = wrt if isinstance(wrt, int | str) else tuple(wrt)
-    return _jacobian_of(func, chosen, mode, tuple(sorted(options.items()))).jacobian
+    return _jacobian_of(func, chosen, mode, holomorphic, tuple(sorted(options.items()))).jacobian
 
 
 @functools.lru_cache(maxsize=256)
 def _jacobian_of(
-    func: Callable[..., Any], wrt: Wrt, mode: Mode | None, options: tuple[tuple[str, Any], ...]
+    func: Callable[..., Any], wrt: Wrt, mode: Mode | None, holomorphic: bool, options: tuple[tuple[str, Any], ...]
 ) -> Jacobian:
     owner = cast(Any, grad(func, wrt, **dict(options))).__self__
     if owner.options.has_aux:
         raise BadArgument("jacobian takes no has_aux.", "Differentiate the objective alone, or return it alone.")
-    return Jacobian(owner, mode)
+    return Jacobian(owner, mode, holomorphic)
 
 
 def hessian(func: Callable[..., Any], wrt: Wrt = 0, **options: Any) -> Callable[..., Any]:

@@ -10,6 +10,7 @@ import dataclasses
 import inspect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import MethodType
 from typing import Any
 
@@ -39,6 +40,7 @@ class Derivative:
     wrt: Any = 0
     has_aux: bool = False
     mode: Mode | None = None
+    holomorphic: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,8 +102,8 @@ class Program:
 
 
 def is_objective(type_: Any) -> bool:
-    """Whether a result of this type has a gradient: one floating number."""
-    if not is_floating(type_) or isinstance(type_, ListOf):
+    """Whether a result of this type has a gradient: one real number."""
+    if not is_floating(type_) or is_complex(type_) or isinstance(type_, ListOf):
         return False
     return isinstance(type_, Scalar) or (isinstance(type_, Array) and type_.rank == 0)
 
@@ -138,8 +140,14 @@ def marked_call(cx: Context, func: Any, mark: Mark, args: list[Any], kwargs: dic
                     BadArgument, f"tg.{mark.kind} takes a function, wrt and options.", "Leave out the rest."
                 )
             return StaticValue(Derivative(mark, target, wrt, has_aux))
-    mode = getattr(getattr(func, "__self__", None), "mode", None)
-    return derivative_call(cx, Derivative(mark, target, wrt, has_aux, mode), args, kwargs)
+    return derivative_call(cx, _with_options(Derivative(mark, target, wrt, has_aux), func), args, kwargs)
+
+
+def _with_options(derivative: Derivative, method: Any) -> Derivative:
+    """A derivative as the object of a marked method makes it."""
+    owner = getattr(method, "__self__", None)
+    mode, holomorphic = getattr(owner, "mode", None), getattr(owner, "holomorphic", False)
+    return dataclasses.replace(derivative, mode=mode, holomorphic=holomorphic)
 
 
 def bound_derivative(func: Any, first: tuple[Any, ...], name: str) -> StaticValue | None:
@@ -154,11 +162,14 @@ def bound_derivative(func: Any, first: tuple[Any, ...], name: str) -> StaticValu
 
 
 def _jacobian_of(cx: Context, mark: Mark, target: Any, args: list[Any], kwargs: dict[str, Any]) -> Derivative:
-    given = dict(zip(("wrt", "mode"), args, strict=False)) | kwargs
+    given = dict(zip(("wrt", "mode", "holomorphic"), args, strict=False)) | kwargs
     mode = known_value(given.get("mode", StaticValue(None)))
     if mode not in (None, "forward", "reverse"):
         raise cx.refusal(BadArgument, "the mode of a Jacobian must be known.", 'Write "forward", "reverse" or None.')
-    return Derivative(mark, target, _static_wrt(cx, given.get("wrt", StaticValue(0))), False, mode)
+    holomorphic = known_value(given.get("holomorphic", StaticValue(False)))
+    if not isinstance(holomorphic, bool):
+        raise cx.refusal(BadArgument, "holomorphic= of a Jacobian must be known.", "Write True or False.")
+    return Derivative(mark, target, _static_wrt(cx, given.get("wrt", StaticValue(0))), False, mode, holomorphic)
 
 
 def _own_aux(target: Any) -> bool:
@@ -190,13 +201,17 @@ def derivative_call(cx: Context, derivative: Derivative, args: list[Any], kwargs
         value = cx.call(cx, derivative.func, args, kwargs)
         return tuple_of((value, StaticValue(Pullback(dataclasses.replace(program, given=held), wrt, drawn))))
     if kind == "jacobian":
-        return _jacobian(cx, program, derivative.mode, several)
+        return _jacobian(cx, program, derivative, several)
     objective = program.output
     if derivative.has_aux:
         if not isinstance(objective, Struct) or len(objective.children) != 2:
             raise cx.refusal(BadArgument, "has_aux=True needs a function that returns (objective, aux).", "Return two.")
         objective = objective.children[0]
     if not isinstance(objective, Slot) or not is_objective(program.values[objective.index].type):
+        if isinstance(objective, Slot) and is_complex(program.values[objective.index].type):
+            raise cx.refusal(
+                BadArgument, "the function returns a complex number, which has no gradient.", "Return a real number."
+            )
         if not (isinstance(objective, StaticValue) and isinstance(objective.value, float)):
             raise cx.refusal(
                 BadArgument, "the function does not return a float, so it has no gradient.", "Return one number."
@@ -215,10 +230,11 @@ def derivative_call(cx: Context, derivative: Derivative, args: list[Any], kwargs
     return gradient
 
 
-def _jacobian(cx: Context, program: Program, mode: Mode | None, several: bool) -> Any:
+def _jacobian(cx: Context, program: Program, derivative: Derivative, several: bool) -> Any:
     wrt = tuple(program.wrt.values())
     active = tuple(is_floating(value.type) for value in program.values)
-    text = program.pipeline.jacobian(program.function, wrt, active, cx.modules, mode)
+    make = partial(program.pipeline.jacobian, holomorphic=derivative.holomorphic)
+    text = make(program.function, wrt, active, cx.modules, derivative.mode)
     blocks = iter(_written_out(cx, text, [*map(Leaf, program.given)]))
     rows = {k: {var: next(blocks) for var in wrt} for k, is_active in enumerate(active) if is_active}
 

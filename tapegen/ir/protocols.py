@@ -34,6 +34,8 @@ class Pipeline(Protocol):
         active: tuple[bool, ...],
         modules: Mapping[str, str],
         mode: Mode | None,
+        *,
+        holomorphic: bool,
     ) -> FunctionType:
         """Python text that takes the parameters; gives the derivative of each active result by each one of `wrt`."""
 
@@ -58,7 +60,7 @@ def marks(kind: Kind, pipeline: Pipeline) -> Callable[[Func], Func]:
     """Mark a function or method as one that takes derivatives.
 
     A marked method belongs to an object with the attributes `python` (the function) and `options` (with `wrt` and
-    `has_aux`); one that makes Jacobians also has a `mode`.
+    `has_aux`); one that makes Jacobians also has a `mode` and says whether the function is `holomorphic`.
     """
 
     def mark(func: Func) -> Func:
