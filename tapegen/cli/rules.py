@@ -27,6 +27,9 @@ _KINDS = {
 
 UNCOMPILED = frozenset(
     {
+        *("np.fft.fft", "np.fft.ifft", "np.fft.rfft", "np.fft.irfft", "np.fft.hfft", "np.fft.ihfft"),
+        *("np.fft.fftn", "np.fft.ifftn", "np.fft.rfftn", "np.fft.irfftn"),
+        *("np.fft.fft2", "np.fft.ifft2", "np.fft.rfft2", "np.fft.irfft2"),
         *("scipy.fft.dct", "scipy.fft.idct", "scipy.fft.dst", "scipy.fft.idst"),
         *("scipy.fft.dctn", "scipy.fft.idctn", "scipy.fft.dstn", "scipy.fft.idstn"),
         *("scipy.linalg.sqrtm", "scipy.linalg.logm", "scipy.linalg.solve_sylvester", "scipy.linalg.eigh_tridiagonal"),
