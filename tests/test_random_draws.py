@@ -7,12 +7,14 @@ The oracle seeds anew and takes differences: the same draws at both ends, so wha
 
 from __future__ import annotations
 
+import random
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
+import scipy.stats
 
 import tapegen as tg
 from tapegen.errors import BadArgument, MissingRule, NotDifferentiable, PerformanceWarning, TapegenError
@@ -171,6 +173,7 @@ def recursion(x, rng):
 def by_shape(x, rng):
     number = rng.lognormal(x, x) + rng.rayleigh(x) + rng.weibull(x) + rng.pareto(x) + rng.power(x)
     number += rng.triangular(-x, 0.3 * x, 2 * x) + rng.gamma(2.0, x)
+    number *= rng.triangular(-1.0, 0.5, 2.0) + rng.triangular(-1, 0, 2)
     return number + np.sum(rng.lognormal(x, x, 3)) + np.sum(rng.triangular(-x, 0.3 * x, 2 * x, 30))
 
 
@@ -519,6 +522,34 @@ UNFOLLOWED = {
 def test_other_uses_of_a_generator(name: str) -> None:
     with pytest.raises(TapegenError):
         tg.grad(UNFOLLOWED[name], backend="python")(X, fresh())
+
+
+HIDDEN = {
+    "rvs": (lambda x, rng: x * np.sum(scipy.stats.norm.rvs(size=3)), "random_state=0"),
+    "rvs from the argument": (lambda x, rng: x * scipy.stats.norm.rvs(random_state=rng), "random_state=0"),
+    "rvs by its parameter": (lambda x, rng: scipy.stats.norm.rvs(x), "random_state=0"),
+    "a frozen distribution": (lambda x, rng: x * np.sum(FROZEN.rvs(3)), "random_state=0"),
+    "a matrix": (lambda x, rng: x * scipy.stats.special_ortho_group(3).rvs()[0, 0], "random_state=0"),
+    "Python's": (lambda x, rng: x * random.random(), "default_rng"),
+    "Python's gauss": (lambda x, rng: x * random.gauss(0.0, 1.0), "default_rng"),
+}
+FROZEN = scipy.stats.norm(1.0, 2.0)
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_draws_from_a_generator_that_is_not_followed(name: str) -> None:
+    func, advice = HIDDEN[name]
+    with pytest.raises(TapegenError) as caught:
+        tg.grad(func, backend="python")(X, fresh())
+    assert advice in caught.value.advice
+
+
+def test_a_seed_is_an_argument_like_others() -> None:
+    value, slope_ = tg.value_and_grad(
+        lambda x: x * np.sum(scipy.stats.norm.rvs(size=3, random_state=4)), backend="python"
+    )(X)
+    expected = np.sum(scipy.stats.norm.rvs(size=3, random_state=4))
+    assert (value, slope_) == (X * expected, expected)
 
 
 def _deep(x, rng):

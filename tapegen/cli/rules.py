@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from tapegen.ir import ops
 from tapegen.ir.text import callable_text
+from tapegen.rules import draws
 from tapegen.rules.reading import values_read
 from tapegen.rules.registry import Refusal, Rule, all_refusals, all_rules, awaited
 from tapegen.rules.surgery import SURGERY
@@ -80,10 +82,32 @@ def table() -> str:
             continue
         lines += ["| function | kind | modes | ranks | numbers | compiled | the derivative reads |", f"|{'---|' * 7}"]
         lines += dict.fromkeys(f"| {' | '.join(_cells(rule))} |" for rule in rules)
-    lines += ["", "## Refused", "", "| function | why | instead |", "|---|---|---|"]
+    lines += ["", *_draws(), "", "## Refused", "", "| function | why | instead |", "|---|---|---|"]
     refusals = sorted(all_refusals(), key=_name)
     lines += dict.fromkeys(f"| `{_name(found)}` | {found.reason} | {found.advice} |" for found in refusals)
     return "\n".join(lines)
+
+
+def _draws() -> list[str]:
+    """What draws random numbers, and the parameters by which that has derivatives."""
+    lines = [
+        "## Random draws",
+        "",
+        "Methods of `np.random.Generator` and `np.random.RandomState`, and functions of `np.random`:",
+        "[random.md](random.md).",
+        "",
+        "| method | derivative by |",
+        "|---|---|",
+    ]
+    rows = {func.__name__: draws.differentiable_by(func) for func in draws.all_written()}
+    lines += [f"| `{name}` | {', '.join(rows[name])} |" for name in sorted(rows)]
+    others = sorted({func.__name__ for func in ops.DRAWS} - rows.keys() - draws.NOT_FOLLOWED - {"seed"})
+    listed = textwrap.wrap("Held as a whole, their parameters without derivatives: " + _listed(others) + ".", 118)
+    return [*lines, "", *listed, "", *textwrap.wrap("Refused: " + _listed(sorted(draws.NOT_FOLLOWED)) + ".", 118)]
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def _area(rule: Rule) -> str:

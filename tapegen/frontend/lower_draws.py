@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import random
 from collections.abc import Mapping
 from dataclasses import replace
 from types import FunctionType
@@ -28,14 +29,9 @@ from tapegen.ir import ops
 from tapegen.ir.nodes import Call, Expr
 from tapegen.ir.types import Array, RandomGenerator, Scalar, Type, is_floating
 from tapegen.rules import draws
-from tapegen.rules.draws import body_of
+from tapegen.rules.draws import NOT_FOLLOWED, OPTIONS, body_of, decisive
 
-_OPTIONS = frozenset("self size dtype out method axis replace shuffle endpoint check_valid tol".split())
-"""Parameters of draws that are not those of the distribution."""
-_DECISIVE = {"choice": ("a",), "multivariate_normal": ("mean",)}
-"""Parameters by which a draw has derivatives, where these are not all."""
 _VECTORS = frozenset({"multivariate_normal", "multinomial", "multivariate_hypergeometric", "dirichlet"})
-_OF_STATE = frozenset({"get_state", "set_state", "spawn", "bytes"})
 _HALVES = StaticValue((0.5, 0.5))
 
 
@@ -46,7 +42,7 @@ def draw_method(cx: Context, owner: Leaf, name: str) -> Any:
     method = getattr(kind, name, None)
     if kind is not None and method is None:
         cx.raise_(AttributeError, f"{owner.type.kind!r} object has no attribute {name!r}")
-    if method not in ops.DRAWS or name in _OF_STATE:
+    if method not in ops.DRAWS or name in NOT_FOLLOWED:
         raise cx.refusal(
             NotDifferentiable,
             f"'{name}' of a generator of random numbers is not followed.",
@@ -76,7 +72,7 @@ def _draw(func: Any, cx: Context, args: list[Any], kwargs: dict[str, Any], hint:
         cx.raise_(TypeError, f"{name}: {error}")
     given = bound.arguments
     for key, value in given.items():
-        if key not in _OPTIONS:
+        if key not in OPTIONS:
             given[key] = _parameter(cx, value)
     if name == "seed":
         cx.effect(Call(func, tuple(operand(cx, value) for value in bound.args)))
@@ -90,9 +86,9 @@ def _draw(func: Any, cx: Context, args: list[Any], kwargs: dict[str, Any], hint:
         return out
     body = body_of(func)
     written = cx.frame.parsed.file == draws.__file__  # what it is made of is drawn as it is
-    if body is not None and not written and _has_derivative(name, given):
+    if body is not None and not written and _is_written_out(func, given):
         assert isinstance(body, FunctionType)
-        numbers = {key: value if key in _OPTIONS else _number(cx, value) for key, value in given.items()}
+        numbers = {key: value if key in OPTIONS else _number(cx, value) for key, value in given.items()}
         return inline_function(cx, body, (), numbers)
     return _emit(cx, func, bound, _type(cx, func, given), hint)
 
@@ -112,11 +108,10 @@ def _number(cx: Context, value: Any) -> Any:
     return value
 
 
-def _has_derivative(name: str, given: Mapping[str, Any]) -> bool:
-    """Whether a parameter of a draw may be active."""
-    names = _DECISIVE.get(name, tuple(key for key in given if key not in _OPTIONS))
-    leaves = [given[key] for key in names if key in given and isinstance(given[key], Leaf)]
-    return any(is_floating(leaf.type) for leaf in leaves) or name == "shuffle"
+def _is_written_out(func: Any, given: Mapping[str, Any]) -> bool:
+    """Whether a parameter of a draw may be active, or what it does is told by what it is made of."""
+    leaves = [given[key] for key in decisive(func) if key in given and isinstance(given[key], Leaf)]
+    return any(is_floating(leaf.type) for leaf in leaves) or func.__name__ in ("shuffle", "triangular")
 
 
 def _type(cx: Context, func: Any, given: Mapping[str, Any]) -> Type:
@@ -180,6 +175,23 @@ for _func in vars(np.random).values():
 for _func in (np.random.ranf, np.random.sample):
     _kept(_func, np.random.RandomState.random_sample)
 _kept(np.random.seed, np.random.RandomState.seed)
+
+# ---- Python's own generator ----------------------------------------------------------------------------------------
+
+
+def _not_followed(func: Any) -> None:
+    @handles(func)
+    def call(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+        raise cx.refusal(
+            NotDifferentiable,
+            f"random.{func.__name__} draws from Python's own generator, which is not followed.",
+            "Draw with the methods of np.random.default_rng(seed), or draw outside and pass the numbers.",
+        )
+
+
+for _func in vars(random).values():
+    if getattr(_func, "__self__", None) is random.random.__self__:  # type: ignore[attr-defined]
+        _not_followed(_func)
 
 # ---- generators that the program makes -----------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ program runs, once for each run, and its result is an argument: so it needs no c
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -27,11 +28,15 @@ _OTHER_EACH_TIME = frozenset(
     {"time", "random", "secrets", "os", "posix", "uuid", "io", "builtins", "threading", "_random"}
 )
 
+_SEEDS = frozenset({"random_state", "rng", "seed"})
+"""Names under which functions of scipy take generators."""
+
 
 def call_unknown(
     cx: Context, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], hint: str | None
 ) -> Any:
     """A function of NumPy, scipy or math without a rule; differentiating it is refused later."""
+    _refuse_hidden_draws(cx, func, args, kwargs)
     found = call_before(cx, func, args, kwargs)
     if found is not None:
         return found
@@ -44,6 +49,28 @@ def call_unknown(
     except (TapegenError, TypeError):  # the reason of the refusal says more
         pass
     raise cx.refusal(MissingRule, f"{callable_text(func)} is not differentiated: {refusal.reason}", refusal.advice)
+
+
+def _refuse_hidden_draws(cx: Context, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Refuse a library function that draws random numbers, unless it is given a seed: then they depend on it alone."""
+    if not inspect.isroutine(func):  # making a distribution draws nothing
+        return
+    try:
+        signature = inspect.signature(func)
+        given = signature.bind(*args, **kwargs).arguments
+    except (TypeError, ValueError):
+        return
+    named = [name for name in signature.parameters if name in _SEEDS]
+    if func.__name__ == "rvs":  # of scipy.stats, whose signature is (*args, **kwargs)
+        given, named = dict(kwargs), ["random_state"]
+    for name in named:
+        seed = known_value(given[name]) if name in given else None
+        if not isinstance(seed, int) or isinstance(seed, bool):
+            raise cx.refusal(
+                NotDifferentiable,
+                f"{callable_text(func)} draws random numbers from a generator that is not followed.",
+                f"Draw with the methods of a np.random.Generator, or pass a seed: {name}=0.",
+            )
 
 
 def _is_function(value: Any) -> bool:

@@ -7,6 +7,7 @@ A body takes the generator first and the arguments of NumPy's method; it is writ
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -40,6 +41,28 @@ def body_of(func: Callable[..., Any]) -> Callable[..., Any] | None:
 def all_written() -> tuple[Callable[..., Any], ...]:
     """The methods that have derivatives by their parameters."""
     return tuple(_WRITTEN)
+
+
+OPTIONS = frozenset("self size dtype out method axis replace shuffle endpoint check_valid tol".split())
+"""Parameters of draws that are not those of the distribution."""
+_DECISIVE = {"choice": ("a",), "multivariate_normal": ("mean",)}
+"""Parameters by which a draw has derivatives, where these are not all of them."""
+
+_SOME = {"gamma": ("scale",)}
+"""Parameters that have a derivative, where others that may carry one are refused."""
+NOT_FOLLOWED = frozenset({"get_state", "set_state", "spawn", "bytes"})
+"""Methods that give or take the state itself."""
+
+
+def decisive(func: Callable[..., Any]) -> tuple[str, ...]:
+    """Parameters of a method that may carry a derivative."""
+    found = _DECISIVE.get(func.__name__)
+    return found or tuple(name for name in inspect.signature(func).parameters if name not in OPTIONS)
+
+
+def differentiable_by(func: Callable[..., Any]) -> tuple[str, ...]:
+    """Parameters of a method by which it has derivatives."""
+    return _SOME.get(func.__name__) or decisive(func)
 
 
 # ---- parameters ----------------------------------------------------------------------------------------------------
