@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -28,3 +29,14 @@ def put_back(states: States) -> None:
             generator.bit_generator.state = state
         else:
             generator.set_state(state)
+
+
+@contextmanager
+def drawing_again(states: States) -> Iterator[None]:
+    """Within, generators draw what they drew from these states on; afterwards they go on where they are now."""
+    now = states_of(generator for generator, _ in states)
+    put_back(states)
+    try:
+        yield
+    finally:
+        put_back(now)

@@ -14,7 +14,7 @@ from tapegen.api import Differentiable, Options, Wrt, differentiable, grad, jvp
 from tapegen.errors import BadArgument
 from tapegen.frontend.lower_twins import refuse_unseeded
 from tapegen.frontend.structure import Slot, Struct, flatten, map_leaves, rebuild
-from tapegen.generators import put_back, states_of
+from tapegen.generators import drawing_again, put_back, states_of
 from tapegen.ir.protocols import Mode, marks
 from tapegen.nested import PIPELINE, mode_of_complex
 from tapegen.program import Program
@@ -180,11 +180,7 @@ def linearize(func: Callable[..., Any], *primals: Any, **options: Any) -> tuple[
 
     def linear(*tangents: Any) -> Any:
         """The tangent of the value; None stands for no change of an argument."""
-        now = states_of(generator for generator, _ in drawn)
-        put_back(drawn)
-        try:
+        with drawing_again(drawn):
             return jvp(func, copy.deepcopy(kept), tangents, **options)[1]
-        finally:
-            put_back(now)
 
     return value, linear

@@ -7,17 +7,28 @@ The oracle seeds anew and takes differences: the same draws at both ends, so wha
 
 from __future__ import annotations
 
+import inspect
 import random
 import warnings
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 import scipy.stats
 
 import tapegen as tg
-from tapegen.errors import BadArgument, MissingRule, NotDifferentiable, PerformanceWarning, TapegenError
+from tapegen.errors import (
+    BadArgument,
+    BuildError,
+    MissingRule,
+    NotDifferentiable,
+    PerformanceWarning,
+    TapegenError,
+)
+from tapegen.written import Wanted, module_text
 
 Program = Callable[..., Any]
 
@@ -635,3 +646,109 @@ def test_stochastic_gradient_descent(backend: str) -> None:
     h = 1e-6
     estimate = (_descent(0.5 + h, fresh(), xs, ys) - _descent(0.5 - h, fresh(), xs, ys)) / (2 * h)
     assert gradient == pytest.approx(estimate, rel=1e-6)
+
+
+# ---- other ways to a derivative ------------------------------------------------------------------------------------
+
+
+def _shaken(x, rng):
+    return rng.normal(x, 2.0) * x * x
+
+
+def _shaken_by_the_global(x):
+    return KEPT.normal(x, 2.0) * x
+
+
+SHAKEN = tg.differentiable(_shaken)
+
+
+@numba.njit
+def _in_compiled_code(x, rng):
+    return SHAKEN.njit.value_and_grad(x, rng), SHAKEN.njit(x, rng)
+
+
+def test_inside_compiled_code_a_generator_is_passed_on() -> None:
+    found = _in_compiled_code(X, fresh())
+    rng = fresh()
+    assert found[0] == (_shaken(X, rng), pytest.approx(slope(_shaken)))
+    assert found[1] == _shaken(X, rng)
+
+
+def test_compiled_code_would_keep_a_global_generator() -> None:
+    derived = tg.differentiable(_shaken_by_the_global)
+
+    @numba.njit
+    def compiled(x):
+        return derived.njit(x)
+
+    with pytest.raises(NotDifferentiable, match="'KEPT' from outside"):
+        compiled(X)
+
+
+@pytest.mark.parametrize("func", [_shaken, _shaken_by_the_global])
+def test_no_library_draws(func: Program, tmp_path: Path) -> None:
+    args = (X, fresh())[: len(inspect.signature(func).parameters)]
+    with pytest.raises(BuildError, match="generator of random numbers"):
+        tg.aot.build(tg.differentiable(func), *args, directory=str(tmp_path), name="draws")
+
+
+def test_a_written_module_takes_the_generator() -> None:
+    text = module_text([Wanted(tg.differentiable(_shaken), (X, fresh()), {})], readable=True)
+    namespace: dict[str, Any] = {}
+    exec(text, namespace)
+    rng = fresh()
+    assert namespace["_shaken_value_and_grad"](X, rng) == (plain(_shaken)[0], pytest.approx(slope(_shaken)))
+    assert states(rng) == plain(_shaken)[1]
+
+
+def test_on_a_tape() -> None:
+    x = tg.Variable(X)
+    with tg.GradientTape() as tape:
+        y = SHAKEN(x, fresh())
+    assert y.numpy() == plain(_shaken)[0]
+    assert tape.gradient(y, x).numpy() == pytest.approx(slope(_shaken))
+    with tg.GradientTape(), pytest.raises(NotDifferentiable, match="leaves the tape"):
+        _shaken(x, fresh())
+
+
+def _shaken_array(x, rng):
+    return rng.normal(x, 2.0 * x, size=3) * x * x
+
+
+SHAKEN_ARRAY = tg.differentiable(_shaken_array, backend="python")
+
+
+def test_a_tape_draws_once_for_every_order() -> None:
+    x, rng = tg.Variable(X), fresh()
+    with tg.GradientTape() as outer:
+        with tg.GradientTape(persistent=True) as inner:
+            y = SHAKEN(x, rng)
+        g = inner.gradient(y, x)
+    assert inner.gradient(y, x).numpy() == g.numpy() == pytest.approx(slope(_shaken))
+    # (x + 2 z) x^2
+    z = fresh().standard_normal()
+    assert outer.gradient(g, x).numpy() == pytest.approx(6 * X + 4 * z)
+    assert states(rng) == plain(_shaken)[1]
+
+
+def test_tangents_on_a_tape_are_those_of_the_value() -> None:
+    x, rng = tg.Variable(X), fresh()
+    with tg.ForwardAccumulator(x, 1.0) as accumulator:
+        y = SHAKEN(x, rng)
+    assert accumulator.jvp(y).numpy() == pytest.approx(slope(_shaken))
+    assert states(rng) == plain(_shaken)[1]
+
+
+def test_jacobian_on_a_tape() -> None:
+    x, rng = tg.Variable(X), fresh()
+    with tg.GradientTape() as tape:
+        y = SHAKEN_ARRAY(x, rng)
+    z = fresh().standard_normal(3)
+    np.testing.assert_allclose(tape.jacobian(y, x).numpy(), 3 * X**2 * (1 + 2 * z), rtol=1e-12)
+    assert states(rng) == plain(_shaken_array)[1]
+
+
+def test_tangents_of_what_the_system_seeds() -> None:
+    x = tg.Variable(X)
+    with tg.ForwardAccumulator(x, 1.0) as accumulator, pytest.raises(NotDifferentiable, match="no two runs"):
+        accumulator.jvp(tg.differentiable(_unseeded, backend="python")(x))

@@ -93,9 +93,11 @@ def alternatives(type_: Any, name: str) -> list[tuple[str, Any]]:
         return [("", as_dtype(type_).type(2))]
     if isinstance(type_, types.Array):
         return _arrays(type_, name)
+    if isinstance(type_, types.NumPyRandomGeneratorType):
+        return [("", np.random.default_rng(0))]
     raise BadArgument(
         f"'{name}' has the type {type_} in compiled code, which is not passed on.",
-        "Pass numbers and arrays; give options as defaults of the function.",
+        "Pass numbers, arrays and generators; give options as defaults of the function.",
     )
 
 

@@ -71,7 +71,7 @@ def differentiable_by(func: Callable[..., Any]) -> tuple[str, ...]:
 def not_negative(value, name):
     """As NumPy does, which takes -0.0 for negative."""
     if np.ndim(value) == 0:
-        if np.signbit(value) and not np.isnan(value):
+        if value < 0 or (value == 0 and np.signbit(value)):
             raise ValueError(name + " < 0")
     elif np.any(np.signbit(value) & ~np.isnan(value)):
         raise ValueError(name + " < 0")

@@ -11,6 +11,9 @@ import numpy as np
 from tapegen.api import Differentiable, Options, vjp
 from tapegen.errors import NotDifferentiable
 from tapegen.frontend.generated import function_from_text
+from tapegen.frontend.lower_twins import refuse_unseeded
+from tapegen.generators import States, drawing_again, states_of
+from tapegen.specialise import Specialisation
 from tapegen.tape import nest
 from tapegen.tape.closure import Closure, recorded
 from tapegen.tape.places import user_span
@@ -32,18 +35,22 @@ class Applied:
     ) -> None:
         self.function = function
         self.wrt = wrt
+        self.drawn: States = []  # the generators that the value is drawn from, as they were before
         self.bare = nest.mapped(args, _bare), nest.mapped(kwargs, _bare)
         # later reads must find the values of this call
         self.kept = nest.mapped(args, _held), nest.mapped(kwargs, _held)
 
     @functools.cached_property
+    def called(self) -> Specialisation:
+        """The call of the function itself."""
+        args, kwargs = self.bare
+        return self.function.with_options(wrt=self.wrt, has_aux=False)._specialise(args, kwargs)
+
+    @functools.cached_property
     def forward(self) -> tuple[Any, Callable[..., Any]]:
         """The value, and the pullback that was derived."""
-        args, kwargs = self.bare
-        found: tuple[Any, Callable[..., Any]] = self.function.with_options(wrt=self.wrt, has_aux=False).vjp(
-            *args, **kwargs
-        )
-        return found
+        self.drawn = states_of(self.called.leaves())
+        return self.called.vjp()
 
     def pull(self, *bars: Any) -> Sequence[Any]:
         """Cotangents of all leaves of the followed arguments; None stands for no cotangent of a result."""
@@ -51,7 +58,8 @@ class Applied:
         outs = list(nest.leaves(value))
         full = [_zeros(out) if bar is None else bar for bar, out in zip(bars, outs, strict=True)]
         if any(isinstance(bar, Tensor) and is_tracked(bar._id) for bar in full) or self._varies():
-            found = _second_order(self.function, self.kept, self.wrt, nest.refilled(value, full))
+            with drawing_again(self.drawn):
+                found = _second_order(self.function, self.kept, self.wrt, nest.refilled(value, full))
         else:
             found = pullback(nest.refilled(value, [_like(_bare(b), o) for b, o in zip(full, outs, strict=True)]))
         return list(nest.leaves(found))
@@ -62,11 +70,13 @@ class Applied:
             return None
         remaining = iter(dots)
         args, kwargs = self.bare
+        refuse_unseeded(self.called.program.lowered.function)
         tangents = tuple(
             nest.mapped(item, lambda leaf: _tangent(leaf, next(remaining))) if place in self.wrt else None
             for place, item in enumerate(args)
         )
-        return list(nest.leaves(self.function.jvp(args, tangents, **kwargs)[1]))
+        with drawing_again(self.drawn):
+            return list(nest.leaves(self.function.jvp(args, tangents, **kwargs)[1]))
 
     @property
     def wrt_by_name(self) -> bool:

@@ -21,7 +21,7 @@ from numba import types
 from tapegen.backend.build import build_numba, compile_failure
 from tapegen.backend.source import PythonSource
 from tapegen.errors import BuildError
-from tapegen.ir.types import Array, ListOf, Scalar, Type
+from tapegen.ir.types import Array, ListOf, RandomGenerator, Scalar, Type
 
 FIRST_ERROR = 16
 """Numbers below stand for what the interface itself finds wrong."""
@@ -112,6 +112,11 @@ def numba_type(type_: Type) -> Any:
     """The numba type of a parameter; BuildError for what a C function does not take."""
     if isinstance(type_, ListOf) and isinstance(type_.item, Scalar | Array):
         return types.List(numba_type(type_.item))
+    if isinstance(type_, RandomGenerator):
+        raise BuildError(
+            "the function draws from a generator of random numbers, which no C function takes.",
+            "Make the numbers an argument: an array that is drawn outside.",
+        )
     if not isinstance(type_, Scalar | Array):
         raise BuildError(
             "a value that a loop keeps for the backward sweep is a list of lists or tuples, which the two functions of "
