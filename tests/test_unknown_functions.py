@@ -11,7 +11,7 @@ import scipy.signal
 import scipy.special
 
 from tapegen import differentiable
-from tapegen.errors import MissingRule, NotDifferentiable, TapegenError
+from tapegen.errors import MissingRule, TapegenError
 from tests.bad_inputs import both, right
 
 X = np.array([0.5, -1.5, 2.0, 0.7])
@@ -134,18 +134,12 @@ def test_active_values_and_shared_memory_are_refused(func: Any) -> None:
     assert caught.value.advice
 
 
-def sampled(x: float) -> float:
-    return x * np.random.default_rng(3).normal()
-
-
 def failing(x: float, n: int) -> float:
     return x * float(np.hanning(n)[3])
 
 
 @both
-def test_what_is_refused_and_what_fails(backend: str) -> None:
-    with pytest.raises(NotDifferentiable):
-        differentiable(sampled, backend=backend).grad(1.0)
+def test_what_fails(backend: str) -> None:
     right(failing, 2.0, 8, backend=backend)
     with pytest.raises((IndexError, TapegenError)):
         differentiable(failing, backend=backend).grad(2.0, 2)
