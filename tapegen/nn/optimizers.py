@@ -28,9 +28,10 @@ class _Optimizer(abc.ABC):
         Raises
         ------
         BadArgument
-            If there is no gradient at all, or one has another shape than its variable.
+            If there is no gradient at all, one has another shape than its variable, or pairs are something else.
         """
-        pairs = [(np.asarray(gradient), variable) for gradient, variable in grads_and_vars if gradient is not None]
+        given = [_pair(item) for item in grads_and_vars]
+        pairs = [(np.asarray(gradient), variable) for gradient, variable in given if gradient is not None]
         if not pairs:
             raise BadArgument(
                 "no variable has a gradient.", "Read the variables inside the tape; tape.explain says what is missing."
@@ -49,6 +50,14 @@ class _Optimizer(abc.ABC):
     @abc.abstractmethod
     def _step(self, gradient: np.ndarray, state: dict[str, Any]) -> np.ndarray:
         """What is subtracted from a variable; the state is its own."""
+
+
+def _pair(item: Any) -> tuple[Any, Variable]:
+    if isinstance(item, tuple | list) and len(item) == 2 and isinstance(item[1], Variable):
+        return item[0], item[1]
+    raise BadArgument(
+        f"{item!r} is no pair of a gradient and a variable.", "Give zip(gradients, variables), in this order."
+    )
 
 
 class SGD(_Optimizer):

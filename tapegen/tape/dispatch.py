@@ -16,7 +16,7 @@ from tapegen.tape import syntax
 from tapegen.tape.operation import Named, Operation, operation_of
 from tapegen.tape.places import user_span
 from tapegen.tape.state import STATE, cut, flat_ids, is_tracked
-from tapegen.tape.tensor import Traced, fresh, known_as, note
+from tapegen.tape.tensor import Traced, fresh, known_as, note, plain
 
 _REDUCTIONS: dict[Any, Callable[..., Any]] = {
     np.add: np.sum,
@@ -32,6 +32,8 @@ _WRITING = frozenset({np.put, np.putmask, np.place, np.copyto, np.fill_diagonal,
 _DESCRIBING = frozenset({np.shape, np.ndim, np.size, np.isscalar, np.result_type, np.iscomplexobj, np.isrealobj})
 """Functions whose results are no arrays."""
 
+_TYPES = {"dtype", "casting"}
+"""Keywords of the type of a result."""
 _HOW: dict[Any, tuple[str, ...]] = {np.einsum: ("optimize",)}
 """Keywords that say how a result is computed, and not which."""
 
@@ -125,6 +127,8 @@ def call(operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
             kwargs = _without_defaults(operation, kwargs)
         if operation.signature is not None and _holds_tensor(kwargs):
             args, kwargs = _positional(operation, args, kwargs)
+        if operation.signature and not _TYPES & kwargs.keys() <= operation.signature.parameters.keys():
+            return _converted(operation, args, kwargs)
     values: tuple[Any, ...]
     values, ids = split(args)
     bare = _bare(kwargs)
@@ -132,6 +136,8 @@ def call(operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     if tracked and operation.kind == "expands":
         return _expanded(operation, args, kwargs, values, bare, ids)
     out = operation.func(*values, **bare)
+    if tracked and operation.kind == "inactive" and _is_complex_path(values, ids, out):
+        operation = Named(operation, ())  # the angle of a complex number has a derivative
     if any(type(value) is np.ndarray for value, number in zip(values, ids, strict=True) if not number):
         out = _apart(out, values, ids)
     if operation.kind == "inactive" or not tracked:
@@ -176,6 +182,20 @@ def _without_defaults(operation: Operation, kwargs: dict[str, Any]) -> dict[str,
         for name, value in kwargs.items()
         if name in known or name not in own or own[name].default is not value
     }
+
+
+def _is_complex_path(values: tuple[Any, ...], ids: tuple[Any, ...], out: Any) -> bool:
+    floats = getattr(out, "dtype", np.dtype(bool)).kind in "fc"
+    return floats and any(
+        number and value.dtype.kind == "c" for value, number in zip(values, ids, strict=True) if type(number) is int
+    )
+
+
+def _converted(operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The result in a type that is asked for: `np.concatenate(parts, dtype=np.float32)`."""
+    out = operation.func(*split(args)[0], **_bare(kwargs))
+    rest = {name: value for name, value in kwargs.items() if name not in _TYPES}
+    return _with_numbers_of(out, syntax.astype(call(operation, args, rest), out.dtype))
 
 
 def _apart(out: Any, values: tuple[Any, ...], ids: tuple[Any, ...]) -> Any:
@@ -245,7 +265,7 @@ def split(args: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
             values.append(inner if isinstance(item, tuple) else list(inner))
             ids.append(numbers)
         else:
-            values.append(item)
+            values.append(plain(item))
             ids.append(0)
     return tuple(values), tuple(ids)
 

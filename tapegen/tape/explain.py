@@ -33,6 +33,8 @@ class Trail:
         For each stretch of recording, the first and the last number that was given out.
     pauses : list
         The same for the stretches of `stop_recording`.
+    is_released : bool
+        Whether all of this has been forgotten.
     """
 
     edges: list[tuple[tuple[int, ...], tuple[int, ...]]] = field(default_factory=list)
@@ -40,6 +42,7 @@ class Trail:
     tracked: set[int] = field(default_factory=set)
     spans: list[tuple[int, int]] = field(default_factory=list)
     pauses: list[tuple[int, int]] = field(default_factory=list)
+    is_released: bool = False
 
     def after(self, number: int) -> set[int]:
         """Everything that was made from a tensor, and it itself."""

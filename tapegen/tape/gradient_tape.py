@@ -375,6 +375,8 @@ class GradientTape:
         """
         (from_,), (to,) = operands("target", target), operands("source", source)
         trail = self._known_trail()
+        if trail.is_released:
+            return "The tape has answered and released its record: ask first, or use a persistent tape."
         if self._recording:
             trail = replace(trail, spans=[*trail.spans, (self._first, fresh_id())])
         return explanation(trail, from_, to, self._watches_variables)
@@ -404,7 +406,7 @@ class GradientTape:
     def _release(self, explainable: bool = False) -> None:
         """Drop the record; where a gradient is None, what `explain` needs stays (no values)."""
         if not self._persistent:
-            self._trail = self._known_trail() if explainable else Trail()
+            self._trail = self._known_trail() if explainable else Trail(is_released=True)
             self._records = None
             self.tracked = set()
 

@@ -13,6 +13,7 @@ from tapegen.errors import Span
 
 _OURS = (str(Path(__file__).parent.parent), str(Path(np.__file__).parent), "<__array_function__")
 _SCIPY = str(Path(scipy.__file__).parent)
+_LIBRARIES = str(Path(np.__file__).parent.parent)
 
 
 def user_line() -> str:
@@ -22,8 +23,8 @@ def user_line() -> str:
 
 
 def user_span() -> Span | None:
-    """The line of the innermost frame that belongs neither to this package nor to NumPy or scipy."""
-    frame = _outside(*_OURS, _SCIPY)
+    """The line of the innermost frame that belongs neither to this package nor, if possible, to an installed one."""
+    frame = _outside(*_OURS, _LIBRARIES) or _outside(*_OURS, _SCIPY)
     return None if frame is None else Span.of_line(frame.f_code.co_filename, frame.f_lineno)
 
 

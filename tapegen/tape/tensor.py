@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tapegen.errors import NotDifferentiable
+from tapegen.errors import BadArgument, NotDifferentiable
 from tapegen.tape.methods import ArrayMethods
 from tapegen.tape.operation import Operation, operation_of
 from tapegen.tape.places import scipy_function, user_span
@@ -336,7 +336,29 @@ def operand(item: Any) -> tuple[Any, int]:
     """The value of an operand, and its number (0 for what is no tensor)."""
     if isinstance(item, Traced):
         return item._operand()
-    return item, 0
+    return (item if type(item) in _PLAIN else plain(item)), 0
+
+
+_PLAIN = frozenset({np.ndarray, int, float, bool, complex, str, type(None), list, tuple})
+
+
+def plain(item: Any) -> Any:
+    """What is no tensor, as an operand; of arrays of other kinds only the elements count.
+
+    Raises
+    ------
+    BadArgument
+        For arrays whose operators mean something else.
+    """
+    if not isinstance(item, np.ndarray) or type(item) is np.ndarray:
+        return item
+    if isinstance(item, np.matrix | np.ma.MaskedArray):
+        raise BadArgument(
+            f"tensors do not go together with arrays of the kind '{type(item).__name__}'.",
+            "Pass np.asarray(m), and write products with @; pass np.where(mask, ..., x.data) for what is masked.",
+            user_span(),
+        )
+    return item.view(np.ndarray)
 
 
 def _stacked(items: Any, other: Any) -> tuple[Any, int]:

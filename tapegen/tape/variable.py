@@ -11,7 +11,7 @@ from tapegen.tape import nest
 from tapegen.tape.operation import operation_of
 from tapegen.tape.state import STATE, cut, fresh_id
 from tapegen.tape.syntax import astype, bare_index
-from tapegen.tape.tensor import Tensor, Traced, fresh, holds_traced, unary, weak
+from tapegen.tape.tensor import Tensor, Traced, fresh, holds_traced, plain, unary, weak
 
 
 class Variable(Traced):
@@ -167,7 +167,7 @@ def _spreads(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    return convert_to_tensor(value)._value if _is_traced(value) else value
+    return convert_to_tensor(value)._value if _is_traced(value) else plain(value)
 
 
 def _is_traced(value: Any) -> bool:
@@ -179,7 +179,7 @@ def constant(value: Any, dtype: Any = None, shape: tuple[int, ...] | None = None
 
     Of tensors, and of lists of them, it is `convert_to_tensor`: derivatives pass.
     """
-    tensor: Any = convert_to_tensor(value, dtype) if _is_traced(value) else fresh(np.array(value, dtype))
+    tensor: Any = convert_to_tensor(value, dtype) if _is_traced(value) else fresh(np.array(plain(value), dtype))
     if shape is not None:
         tensor = np.broadcast_to(tensor, shape) if tensor.size == 1 else np.reshape(tensor, shape)
     assert isinstance(tensor, Tensor)

@@ -222,6 +222,14 @@ def test_adam() -> None:
     assert v.dtype == np.float32 and w.numpy() == 5.0
 
 
+def test_optimizers_take_pairs() -> None:
+    v, gradient = tg.Variable([1.0]), tg.constant([1.0])
+    for given in ([(v, gradient)], [gradient, v], [(gradient, v, v)]):
+        with pytest.raises(tg.BadArgument, match="is no pair of a gradient and a variable") as caught:
+            nn.SGD().apply_gradients(given)  # type: ignore[arg-type]
+        assert "zip(gradients, variables)" in caught.value.advice
+
+
 def test_what_optimizers_refuse() -> None:
     v = tg.Variable(np.ones(2))
     with pytest.raises(BadArgument, match="no variable has a gradient"):

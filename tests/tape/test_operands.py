@@ -272,3 +272,65 @@ def test_nothing_is_written_into_arrays_behind_the_tape(write: Any) -> None:
 def test_results_are_written_into_arrays_where_nobody_records() -> None:
     x, out = tg.constant([1.0, 2.0]), np.zeros(2)
     assert np.cumsum(x, out=out) is out and out.tolist() == [1.0, 3.0]
+
+
+class Own(np.ndarray):
+    pass
+
+
+def test_arrays_of_other_kinds() -> None:
+    x = tg.Variable(np.eye(2))
+    own = np.array([[1.0, 2.0], [3.0, 4.0]]).view(Own)
+    with tg.GradientTape(persistent=True) as tape:
+        y = own * x + np.sum(np.stack([own, x]), axis=0)
+    assert type(y.numpy()) is np.ndarray and type(tg.constant(own).numpy()) is np.ndarray
+    assert type(tape.gradient(y, x).numpy()) is np.ndarray
+    assert tape.gradient(y, x).numpy().tolist() == [[2.0, 3.0], [4.0, 5.0]]
+    with pytest.warns(PendingDeprecationWarning):
+        matrix = np.matrix([[1.0, 2.0], [3.0, 4.0]])
+    masked = np.ma.array([1.0, 2.0], mask=[False, True])
+    uses: list[Callable[[Any], Any]] = [
+        *(lambda m: x * m, lambda m: x @ m, lambda m: np.add(x, m), lambda m: np.concatenate([x, m])),
+        *(tg.constant, tg.Variable, x.assign),
+    ]
+    with pytest.raises(tg.BadArgument, match="of the kind 'matrix'"):
+        matrix * x
+    with tape, pytest.raises(tg.NotDifferentiable, match="leaves the tape"):
+        masked * x
+    for other in (matrix, masked):
+        for use in uses:
+            with pytest.raises(tg.BadArgument, match=f"of the kind '{type(other).__name__}'") as caught:
+                use(other)
+            assert caught.value.span is not None and caught.value.span.file == __file__
+
+
+@pytest.mark.parametrize(
+    "join",
+    [
+        lambda x, dtype: np.concatenate([x, [2.0, 3.0]], dtype=dtype),
+        lambda x, dtype: np.stack([x, x], dtype=dtype),
+        lambda x, dtype: np.hstack([x, x], dtype=dtype, casting="unsafe"),
+        lambda x, dtype: np.einsum("i,i->i", x, x, dtype=dtype),
+    ],
+)
+def test_results_of_a_type(join: Callable[..., Any]) -> None:
+    x = tg.Variable([1.0, 2.0], dtype=np.float32)
+    with tg.GradientTape(persistent=True) as tape:
+        y = join(x, np.float64)
+        whole = join(x, np.float64).astype(int)
+        same = join(x, None)
+    assert y.dtype == np.float64
+    np.testing.assert_array_equal(y.numpy(), join(x.numpy(), np.float64))
+    assert tape.gradient(y, x).dtype == np.float32
+    np.testing.assert_array_equal(tape.gradient(y, x), tape.gradient(same, x))
+    assert tape.gradient(whole, x) is None
+
+
+def test_inactive_functions_of_complex_numbers_are_refused() -> None:
+    x = tg.Variable([1.0, 2.0])
+    with tg.GradientTape(persistent=True) as tape:
+        y = np.angle(x * 1j)
+        z = np.angle(x)
+    with pytest.raises(tg.MissingRule, match=r"no entry for: (angle|multiply)"):
+        tape.gradient(y, x)
+    assert tape.gradient(z, x) is None

@@ -165,3 +165,15 @@ def test_line_104_outside_and_connected() -> None:
     assert tape.explain(late, x) == "The target was made outside the `with` block of the tape."
     assert "there is a gradient" in tape.explain(y, x)
     assert tape.explain(x, x) == "The target is the source: the gradient is 1."
+
+
+def test_line_104_a_tape_that_has_forgotten() -> None:
+    w = tg.Variable(2.0)
+    with tg.GradientTape() as tape:
+        y = w * w
+    assert "there is a gradient" in tape.explain(y, w)
+    tape.gradient(y, w)
+    assert tape.explain(y, w) == "The tape has answered and released its record: ask first, or use a persistent tape."
+    with tape:
+        z = tg.constant(1.0) * 1.0
+    assert "was not read" in tape.explain(z, w)
