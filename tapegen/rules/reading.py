@@ -5,10 +5,13 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
+import math
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 _SHAPE = frozenset({"shape", "ndim", "size", "zeros_like", "ones_like", "empty_like", "count_along"})
 _ATTRIBUTES = frozenset({"shape", "dtype", "size", "ndim"})
@@ -77,6 +80,7 @@ def sliced(body: Callable[..., Any], wanted: Sequence[int], count: int, inverted
         inverse = [_is_inverse(item) for item in made_of.elts]
         made_of.elts = [_denominator(item) if flag else item for item, flag in zip(made_of.elts, inverse, strict=True)]
     _drop_unused(function)
+    _Quicker().visit(function)
     numbers: list[float | None] = [None] * len(wanted)
     if len(returned) == 1 and returned[0] is not None:
         numbers = [_number(returned[0][k]) if k < len(returned[0]) else None for k in wanted]
@@ -99,7 +103,40 @@ def _denominator(expr: ast.expr) -> ast.expr:
 
 def _surroundings(body: Callable[..., Any]) -> dict[str, Any]:
     found = inspect.getclosurevars(body)
-    return {"__builtins__": builtins, **body.__globals__, **found.nonlocals, "_result": _result}
+    return {"__builtins__": builtins, **body.__globals__, **found.nonlocals, "_result": _result, "_chosen": chosen}
+
+
+class _Quicker(ast.NodeTransformer):
+    """Calls of functions that have a quicker equal."""
+
+    def visit_Call(self, node: ast.Call) -> ast.Call:
+        self.generic_visit(node)
+        if ast.unparse(node.func) == "np.where" and len(node.args) == 3:
+            node.func = ast.Name("_chosen", ast.Load())
+        return node
+
+
+_BITS = {np.dtype(np.float32): np.int32, np.dtype(np.float64): np.int64}
+_LARGE = 512
+
+
+def chosen(condition: Any, x: Any, y: Any) -> Any:
+    """`np.where(condition, x, y)`, for large arrays of floats without a branch for each element."""
+    if type(condition) is not np.ndarray or type(x) is not np.ndarray or condition.size < _LARGE:
+        return np.where(condition, x, y)
+    bits = _BITS.get(x.dtype)
+    if bits is None or condition.dtype != np.bool_ or condition.shape != x.shape:
+        return np.where(condition, x, y)
+    if type(y) is float and y == 0.0 and math.copysign(1.0, y) > 0.0:
+        mask = -condition.view(np.int8).astype(bits)
+        return (x.view(bits) & mask).view(x.dtype)
+    if type(y) is np.ndarray and y.dtype == x.dtype and y.shape == x.shape:
+        mask = -condition.view(np.int8).astype(bits)
+        other = y.view(bits)
+        mask &= x.view(bits) ^ other
+        mask ^= other
+        return mask.view(x.dtype)
+    return np.where(condition, x, y)
 
 
 def _result(results: Any, k: int) -> Any:

@@ -11,12 +11,13 @@ import numpy as np
 
 from tapegen.errors import NotDifferentiable
 from tapegen.frontend.lower_numpy import SECOND_NAMES
+from tapegen.rules.reading import chosen
 from tapegen.rules.surgery import stop_gradient
 from tapegen.tape import syntax
 from tapegen.tape.operation import Named, Operation, operation_of
 from tapegen.tape.places import user_span
 from tapegen.tape.state import STATE, cut, flat_ids, is_tracked
-from tapegen.tape.tensor import Traced, fresh, known_as, note, plain
+from tapegen.tape.tensor import Tensor, Traced, fresh, known_as, note, plain
 
 _REDUCTIONS: dict[Any, Callable[..., Any]] = {
     np.add: np.sum,
@@ -32,6 +33,9 @@ _WRITING = frozenset({np.put, np.putmask, np.place, np.copyto, np.fill_diagonal,
 _DESCRIBING = frozenset({np.shape, np.ndim, np.size, np.isscalar, np.result_type, np.iscomplexobj, np.isrealobj})
 """Functions whose results are no arrays."""
 
+_QUICKER: dict[Any, Callable[..., Any]] = {np.where: chosen}
+"""Functions that give the same results."""
+_FIXED = frozenset({int, bool, float, str, type(None)})
 _TYPES = {"dtype", "casting"}
 """Keywords of the type of a result."""
 _HOW: dict[Any, tuple[str, ...]] = {np.einsum: ("optimize",)}
@@ -105,6 +109,11 @@ def function(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
     found = syntax.SPECIAL.get(func)
     if found is not None:
         return found(*args, **kwargs)
+    if len(args) == 1 and type(args[0]) is Tensor and func not in SECOND_NAMES:
+        operation = operation_of(func)
+        options = operation.options
+        if options is not None and kwargs.keys() <= options and all(map(_is_fixed, kwargs.values())):
+            return _of_one(operation, args[0], kwargs)
     if func in _WRITING:
         written = args[:1] or tuple(kwargs[name] for name in ("a", "arr", "dst") if name in kwargs)
         return _into(func, written, func, args, kwargs)
@@ -113,6 +122,20 @@ def function(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
     if out is not None:
         return _into(func, (out,), func, args, kwargs)
     return call(operation_of(func), args, kwargs)
+
+
+def _is_fixed(option: Any) -> bool:
+    kind = type(option)
+    return kind in _FIXED or (kind is tuple and all(type(item) is int for item in option))
+
+
+def _of_one(operation: Operation, x: Tensor, kwargs: dict[str, Any]) -> Any:
+    """`call` for one tensor and options that are in its rule: reductions."""
+    value, number = x._value, x._id
+    out = operation.func(value, **kwargs)
+    if is_tracked(number):
+        return _recorded(operation, (value,), kwargs, (number,), out)
+    return _wrapped(operation, out)
 
 
 def call(operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -135,7 +158,7 @@ def call(operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     tracked = bool(STATE.active) and any(map(is_tracked, flat_ids(ids)))
     if tracked and operation.kind == "expands":
         return _expanded(operation, args, kwargs, values, bare, ids)
-    out = operation.func(*values, **bare)
+    out = _QUICKER.get(operation.func, operation.func)(*values, **bare)
     if tracked and operation.kind == "inactive" and _is_complex_path(values, ids, out):
         operation = Named(operation, ())  # the angle of a complex number has a derivative
     if any(type(value) is np.ndarray for value, number in zip(values, ids, strict=True) if not number):

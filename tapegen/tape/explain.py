@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -38,7 +39,7 @@ class Trail:
     """
 
     edges: list[tuple[tuple[int, ...], tuple[int, ...]]] = field(default_factory=list)
-    cuts: list[tuple[str, str, int, str]] = field(default_factory=list)
+    cuts: list[tuple[str, str, int, tuple[str, int] | None]] = field(default_factory=list)
     tracked: set[int] = field(default_factory=set)
     spans: list[tuple[int, int]] = field(default_factory=list)
     pauses: list[tuple[int, int]] = field(default_factory=list)
@@ -65,13 +66,17 @@ def explanation(trail: Trail, target: Traced, source: Traced, watches_variables:
     reached = trail.after(source._id)
     if target._id in reached:
         return "The target depends on the source by recorded operations: there is a gradient."
-    ways = [f"{_WAYS[how].format(what=what)}{where}" for how, what, number, where in trail.cuts if number in reached]
+    ways = [_WAYS[how].format(what=what) + _line(place) for how, what, number, place in trail.cuts if number in reached]
     reasons = [f"What depends on the source ends here: {'; '.join(dict.fromkeys(ways))}."] if ways else []
     if target._id not in trail.tracked:
         reasons.append(_not_made(trail, target))
     elif not reasons:
         reasons.append("The target was recorded, but nothing that it was made from depends on the source.")
     return " ".join(reasons)
+
+
+def _line(place: tuple[str, int] | None) -> str:
+    return "" if place is None else f" ({place[0]}:{place[1]}: {linecache.getline(*place).strip()})"
 
 
 def _not_watched(source: Traced, watches_variables: bool) -> str:

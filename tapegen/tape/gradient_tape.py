@@ -25,7 +25,7 @@ from tapegen.tape.arguments import (
 )
 from tapegen.tape.explain import Trail, explanation
 from tapegen.tape.operation import Operation
-from tapegen.tape.places import user_line, user_span
+from tapegen.tape.places import user_place, user_span
 from tapegen.tape.record import Record, made, made_wide
 from tapegen.tape.state import STATE, flat_ids, fresh_id
 from tapegen.tape.tensor import Tensor, Traced, fresh
@@ -151,11 +151,11 @@ class GradientTape:
         how = "constant" if out.dtype.kind in "fc" else "integers"
         for number in flat_ids(ids):
             if number in self.tracked:
-                self._trail.cuts.append((how, operation.name, number, ""))
+                self._trail.cuts.append((how, operation.name, number, None))
 
     def cut(self, how: str, what: str, number: int) -> None:
         """Remember where a watched value goes on unwatched (of the machinery)."""
-        self._trail.cuts.append((how, what, number, user_line()))
+        self._trail.cuts.append((how, what, number, user_place()))
 
     def read(self, variable: Variable) -> None:
         """A variable is read (of the machinery)."""

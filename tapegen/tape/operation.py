@@ -17,6 +17,9 @@ _VARIADIC = inspect.Parameter.VAR_POSITIONAL
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
+_RECORDED_AS_THEY_ARE = ("partials", "linear", "pullback")
+
+
 class Plan:
     """What the backward sweep of a call needs when a given set of its parameters is tracked.
 
@@ -89,6 +92,7 @@ class Operation:
         "kind",
         "names",
         "nonfinite",
+        "options",
         "plans",
         "rule",
         "signature",
@@ -107,12 +111,15 @@ class Operation:
         self.variadic: str | None = None
         self.signature: inspect.Signature | None = None
         self.takes_out = False
+        self.options: frozenset[str] | None = None
         if rule is not None and rule.body is not None:
             self.signature = inspect.signature(rule.body)
             parameters = self.signature.parameters.values()
             self.names = tuple(p.name for p in parameters if p.kind in _POSITIONAL)
             self.variadic = next((p.name for p in parameters if p.kind is _VARIADIC), None)
             self.takes_out = rule.reads("out")
+            if self.kind in _RECORDED_AS_THEY_ARE:
+                self.options = frozenset(self.signature.parameters) - {"out", "out_bar", *self.names[:1]}
 
     @property
     def name(self) -> str:

@@ -16,16 +16,16 @@ _SCIPY = str(Path(scipy.__file__).parent)
 _LIBRARIES = str(Path(np.__file__).parent.parent)
 
 
-def user_line() -> str:
-    """The innermost such line as text to append: ` (file:line)`."""
-    span = user_span()
-    return "" if span is None else f" ({span.file}:{span.line}: {span.source_line().strip()})"
+def user_place() -> tuple[str, int] | None:
+    """The file and line of `user_span`, whose text is read later if at all."""
+    frame = _outside(*_OURS, _LIBRARIES) or _outside(*_OURS, _SCIPY)
+    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
 
 
 def user_span() -> Span | None:
     """The line of the innermost frame that belongs neither to this package nor, if possible, to an installed one."""
-    frame = _outside(*_OURS, _LIBRARIES) or _outside(*_OURS, _SCIPY)
-    return None if frame is None else Span.of_line(frame.f_code.co_filename, frame.f_lineno)
+    place = user_place()
+    return None if place is None else Span.of_line(*place)
 
 
 def scipy_function() -> str:

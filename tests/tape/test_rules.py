@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tapegen as tg
+from tapegen.rules.reading import chosen
 from tapegen.rules.registry import Rule
 from tapegen.testing import Case, default_cases
 from tests.rule_cases import VARIANTS
@@ -160,3 +161,18 @@ def test_functions_that_write_are_refused(write: Callable[..., Any]) -> None:
     with pytest.raises(tg.NotDifferentiable, match="cannot write into a tensor"):
         write(x, *given[write])
     assert not x.numpy().any()
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int64])
+@pytest.mark.parametrize("other", ["zero", "minus zero", "one", "array", "row"])
+def test_choosing_by_bits(dtype: Any, other: str) -> None:
+    rng = np.random.default_rng(0)
+    x, y = (rng.normal(size=(40, 50)).astype(dtype) for _ in range(2))
+    if np.dtype(dtype).kind == "f":
+        x[:4] = [[np.inf], [-np.inf], [np.nan], [-0.0]]
+    where = {"zero": 0.0, "minus zero": -0.0, "one": 1.0, "array": y, "row": y[0]}[other]
+    for mask in (rng.normal(size=x.shape) > 0.0, (rng.normal(size=x.T.shape) > 0.0).T):
+        for left in (x, x.T.copy().T, np.asfortranarray(x), x[:1], x[0, 0]):
+            want = np.where(mask, left, where)
+            got = chosen(mask, left, where)
+            assert got.dtype == want.dtype and got.tobytes() == want.tobytes()
