@@ -67,14 +67,14 @@ class Uncovered(Closure):
         return MissingRule(reason, error.advice, self.span)
 
 
-def missing(operation: Operation, span: Span | None, form: str = "") -> MissingRule:
+def missing(operation: Operation, span: Span | None) -> MissingRule:
     """What is raised where a gradient would pass through a function without a rule."""
     refusal = refusal_of(operation.func)
     if refusal is not None:
         reason = f"gradient registry has no entry for: {operation.name} ({refusal.reason.rstrip('.')})"
         return MissingRule(reason, refusal.advice, span)
     return MissingRule(
-        f"gradient registry has no entry for: {operation.name}{form}",
+        f"gradient registry has no entry for: {operation.name}",
         "Write it with functions that have a rule, register one (tg.partials, tg.linear, tg.pullback, tg.expands), "
         "or declare that it has no derivative (tg.inactive).",
         span,

@@ -16,7 +16,7 @@ from tapegen.rules.surgery import stop_gradient
 from tapegen.tape import syntax
 from tapegen.tape.operation import Named, Operation, operation_of
 from tapegen.tape.places import user_span
-from tapegen.tape.state import STATE, cut, flat_ids, is_tracked
+from tapegen.tape.state import STATE, cut, flat_ids, is_complex, is_tracked
 from tapegen.tape.tensor import Tensor, Traced, fresh, known_as, note, plain
 
 _REDUCTIONS: dict[Any, Callable[..., Any]] = {
@@ -156,11 +156,19 @@ def call(operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     values, ids = split(args)
     bare = _bare(kwargs)
     tracked = bool(STATE.active) and any(map(is_tracked, flat_ids(ids)))
+    if tracked and operation.kind == "expands" and not operation.of_complex and is_complex(values):
+        operation = Named(operation, ())
     if tracked and operation.kind == "expands":
         return _expanded(operation, args, kwargs, values, bare, ids)
     out = _QUICKER.get(operation.func, operation.func)(*values, **bare)
-    if tracked and operation.kind == "inactive" and _is_complex_path(values, ids, out):
-        operation = Named(operation, ())  # the angle of a complex number has a derivative
+    if (
+        tracked
+        and operation.kind == "inactive"
+        and not operation.of_complex
+        and is_complex(values)
+        and _is_floating(out)
+    ):
+        operation = Named(operation, ())  # what is constant between whole numbers need not be so for complex ones
     if any(type(value) is np.ndarray for value, number in zip(values, ids, strict=True) if not number):
         out = _apart(out, values, ids)
     if operation.kind == "inactive" or not tracked:
@@ -207,11 +215,8 @@ def _without_defaults(operation: Operation, kwargs: dict[str, Any]) -> dict[str,
     }
 
 
-def _is_complex_path(values: tuple[Any, ...], ids: tuple[Any, ...], out: Any) -> bool:
-    floats = getattr(out, "dtype", np.dtype(bool)).kind in "fc"
-    return floats and any(
-        number and value.dtype.kind == "c" for value, number in zip(values, ids, strict=True) if type(number) is int
-    )
+def _is_floating(out: Any) -> bool:
+    return getattr(out, "dtype", np.dtype(bool)).kind in "fc"
 
 
 def _converted(operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

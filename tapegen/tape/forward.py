@@ -171,9 +171,6 @@ class ForwardAccumulator:
         if isinstance(operation, Closure):
             assert isinstance(record, WideRecord)
             return self._through_closure(operation, record)
-        if record.plan is None:
-            assert isinstance(record, WideRecord)
-            raise record.no_rule()
         dots = [self._bare(self._dots[number]) for _, _, _, number, _ in record.inputs]
         if operation.kind == "linear":
             result = record.along(dots)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from tapegen.errors import NotDifferentiable
 from tapegen.tape import nest
 from tapegen.tape.arguments import (
     UnconnectedGradients,
@@ -25,7 +24,7 @@ from tapegen.tape.arguments import (
 )
 from tapegen.tape.explain import Trail, explanation
 from tapegen.tape.operation import Operation
-from tapegen.tape.places import user_place, user_span
+from tapegen.tape.places import user_place
 from tapegen.tape.record import Record, made, made_wide
 from tapegen.tape.state import STATE, flat_ids, fresh_id
 from tapegen.tape.tensor import Tensor, Traced, fresh
@@ -53,10 +52,15 @@ class GradientTape:
         Keep the record, so that `gradient` can be called more than once.
     watch_accessed_variables : bool
         Watch every trainable variable that is read.
+    conjugate : bool
+        Give the gradients by complex tensors, and take `output_gradients`, as their conjugates (docs/complex.md).
     """
 
-    def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
+    def __init__(
+        self, persistent: bool = False, watch_accessed_variables: bool = True, *, conjugate: bool = False
+    ) -> None:
         self._persistent = persistent
+        self._conjugates = conjugate
         self._watches_variables = watch_accessed_variables
         self._records: list[Record] | None = None
         self.tracked: set[int] = set()
@@ -163,15 +167,9 @@ class GradientTape:
             self._follow(variable)
 
     def _follow(self, item: Traced) -> None:
-        if item._value.dtype.kind == "c":
-            raise NotDifferentiable(
-                "complex numbers carry no derivative here, so a complex tensor cannot be watched.",
-                "Use its real and its imaginary part as two tensors.",
-                user_span(),
-            )
         if isinstance(item, Variable):
             self._watched[item._id] = item
-        if item._value.dtype.kind == "f":
+        if item._value.dtype.kind in "fc":
             self.tracked.add(item._id)
 
     def watch(self, tensor: Any) -> None:
@@ -425,13 +423,18 @@ class GradientTape:
             if item._value.dtype.kind not in "fc":
                 continue
             held = bars.get(item._id)
+            seed = self._told(seed)
             bars[item._id] = seed if held is None else held + seed
         recorded = bool(STATE.active)
         if recorded:
             bars = {number: bar if isinstance(bar, Tensor) else fresh(bar) for number, bar in bars.items()}
         with np.errstate(all="ignore"):
             sweep(records, self.tracked, bars, {source._id for source in sources}, recorded)
-        return [bars.get(source._id) if source._value.dtype.kind in "fc" else None for source in sources]
+        return [self._told(bars.get(source._id)) if source._value.dtype.kind in "fc" else None for source in sources]
+
+    def _told(self, bar: Any) -> Any:
+        """A cotangent as it is given and taken."""
+        return np.conj(bar) if self._conjugates and bar is not None and bar.dtype.kind == "c" else bar
 
 
 def sweep(records: list[Record], tracked: set[int], bars: dict[int, Any], wanted: set[int], recorded: bool) -> None:

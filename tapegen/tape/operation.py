@@ -35,6 +35,8 @@ class Plan:
         Parameters whose values the body reads.
     reads_out : bool
         Whether it reads the result; `takes_out`: whether it must be given one.
+    nonfinite : bool
+        Whether a result can be infinite or NaN; `poles`: whether it can be so for complex numbers.
     """
 
     __slots__ = (
@@ -46,6 +48,7 @@ class Plan:
         "nonfinite",
         "numbers",
         "operation",
+        "poles",
         "reads_out",
         "takes_out",
     )
@@ -61,6 +64,7 @@ class Plan:
         self.takes_out = operation.takes_out
         self.elementwise = operation.kind == "partials"
         self.nonfinite = operation.nonfinite
+        self.poles = operation.rule is not None and operation.rule.poles
 
 
 class FlatPlan(Plan):
@@ -92,6 +96,7 @@ class Operation:
         "kind",
         "names",
         "nonfinite",
+        "of_complex",
         "options",
         "plans",
         "rule",
@@ -105,6 +110,7 @@ class Operation:
         self.rule = rule
         self.kind: str = "missing" if rule is None else rule.kind
         self.nonfinite = rule is not None and rule.nonfinite
+        self.of_complex = rule is None or rule.of_complex
         self.plans: dict[Any, Plan] = {}
         self.flat_plans: dict[Any, FlatPlan | None] = {}
         self.names: tuple[str, ...] = ()

@@ -7,13 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from tapegen.errors import MissingRule, Span
 from tapegen.tape import compiled, dispatch
 from tapegen.tape.closure import Closure, closure
-from tapegen.tape.derived import Call, Uncovered, missing
+from tapegen.tape.derived import Call, Uncovered
 from tapegen.tape.operation import FlatPlan, Named, Operation, Plan, stand_in
-from tapegen.tape.places import user_span
-from tapegen.tape.state import flat_ids, is_tracked
+from tapegen.tape.state import flat_ids, is_complex, is_tracked
 from tapegen.tape.tensor import Tensor
 from tapegen.tape.terms import again, divided, fit, is_polynomial, strongly
 
@@ -145,6 +143,7 @@ class Record:
         """The partial derivatives of an element-wise call, and whether they may fail to be finite."""
         plan = self.plan
         strong = plan.nonfinite and not is_polynomial(plan.operation, args)
+        strong = strong or (plan.poles and is_complex(args))
         if plan.constant:
             return plan.numbers, strong
         try:
@@ -243,7 +242,7 @@ _REAL = np.dtype(float)
 class WideRecord(Record):
     """A call with several results, with tensors in sequences, with a pullback of its own, or without a rule."""
 
-    __slots__ = ("_inputs", "_is_several", "_operation", "outs_like", "span")
+    __slots__ = ("_inputs", "_is_several", "_operation", "outs_like")
 
     def __init__(self, operation: Operation, ids: tuple[Any, ...], out_ids: tuple[int, ...]) -> None:
         super().__init__(None, (), {}, ids, None, out_ids)
@@ -251,7 +250,6 @@ class WideRecord(Record):
         self._inputs: tuple[Input, ...] = ()
         self.outs_like: tuple[Any, ...] = ()
         self._is_several = False
-        self.span: Span | None = None
 
     @property
     def operation(self) -> Operation:
@@ -273,8 +271,6 @@ class WideRecord(Record):
                     if not recorded and isinstance(term, Tensor):
                         term = term._value
                     contribute(number, fit(term, like))
-        elif self.plan is None:
-            raise self.no_rule()
         else:
             super().pull(bars, contribute, recorded)
 
@@ -285,11 +281,6 @@ class WideRecord(Record):
             np.zeros(np.shape(like), like.dtype) if bar is None else bar
             for bar, like in zip(bars, self.outs_like, strict=True)
         )
-
-    def no_rule(self) -> MissingRule:
-        """What is raised where a gradient would pass."""
-        form = "" if self._operation.kind == "missing" else " with a complex result"
-        return missing(self._operation, self.span, form)
 
 
 def made(
@@ -306,7 +297,7 @@ def made(
 
     With `everything`, also what the backward sweep does not read is kept.
     """
-    if out.dtype.kind == "c":
+    if not operation.of_complex and (out.dtype.kind == "c" or is_complex(args)):
         return made_wide(operation, args, kwargs, ids, out, out_ids, tracked)
     mask = tuple(map(tracked.__contains__, ids))
     try:
@@ -357,7 +348,9 @@ def made_wide(
     everything: bool = False,
 ) -> WideRecord | None:
     """As `made`, for several results, or tensors in sequences."""
-    if operation.kind == "inactive":
+    outs = out if type(out) is tuple else (out,)
+    is_real_only = not operation.of_complex and (is_complex(outs) or is_complex(args))
+    if operation.kind == "inactive" and not is_real_only:
         return None
     record = WideRecord(operation, ids, out_ids)
     if isinstance(operation, Closure):
@@ -366,11 +359,7 @@ def made_wide(
         )
         record.outs_like = tuple(_shape_of(item) for item in out)
         return record
-    outs = out if type(out) is tuple else (out,)
-    if any(getattr(item, "dtype", _REAL).kind == "c" for item in outs):
-        record.span = user_span()
-        return record
-    if operation.kind == "missing" or not _takes(operation, kwargs):
+    if operation.kind == "missing" or is_real_only or not _takes(operation, kwargs):
         return _uncovered(operation, args, kwargs, ids, out, out_ids, tracked)
     derivable = operation.derivable()
     followed: list[tuple[str, int, tuple[int, ...], int, Any]] = []

@@ -175,8 +175,6 @@ class _Writer:
                 f"'{operation.name}' has a gradient of its own, which has no text.",
                 "Print the source of what comes before or after it.",
             )
-        if operation.kind == "missing":
-            raise record.no_rule()  # type: ignore[attr-defined]
         args = [self._operand(value, number) for value, number in zip(record.args, record.ids, strict=True)]
         self._assign(record, self._call(record, operation.func, args))
 

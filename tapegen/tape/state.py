@@ -93,3 +93,14 @@ def flat_ids(ids: tuple[Any, ...]) -> Iterator[int]:
 def is_floating(value: Any) -> bool:
     """Whether an array or number can carry a derivative."""
     return np.asarray(value).dtype.kind in "fc"
+
+
+def is_complex(values: tuple[Any, ...]) -> bool:
+    """Whether a complex number or array is among values, also in sequences."""
+    for value in values:
+        if isinstance(value, list | tuple):
+            if is_complex(tuple(value)):
+                return True
+        elif isinstance(value, complex) or (hasattr(value, "dtype") and value.dtype.kind == "c"):
+            return True
+    return False

@@ -34,8 +34,8 @@ def _convert(x: Any, dtype: Any) -> Any:
     return x.astype(dtype)
 
 
-GETITEM = Operation(operator.getitem, Rule(operator.getitem, "linear", _getitem_bar, ("a",)))
-ASTYPE = Operation(_convert, Rule(_convert, "linear", _astype_bar, ("x",)))
+GETITEM = Operation(operator.getitem, Rule(operator.getitem, "linear", _getitem_bar, ("a",), of_complex=True))
+ASTYPE = Operation(_convert, Rule(_convert, "linear", _astype_bar, ("x",), of_complex=True))
 
 
 def is_basic(index: Any) -> bool:

@@ -14,8 +14,6 @@ import numpy as np
 from tapegen.nn import Module
 from tapegen.rules.surgery import stop_gradient
 from tapegen.tape import (
-    ForwardAccumulator,
-    GradientTape,
     Tensor,
     UnconnectedGradients,
     cast,
@@ -29,6 +27,7 @@ from tapegen.tape import (
 )
 from tapegen.tape.tensor import Traced
 from tapegen.tf import autodiff, image, keras, linalg, math, nn, random
+from tapegen.tf.autodiff import ForwardAccumulator, GradientTape
 from tapegen.tf.functions import (
     abs,
     acos,

@@ -204,20 +204,6 @@ def test_conversions() -> None:
     assert tg.constant([1, 2, 3, 4], shape=(2, 2), dtype="float32").dtype == np.float32
 
 
-def test_complex_numbers_are_refused() -> None:
-    with tg.GradientTape() as tape, pytest.raises(tg.NotDifferentiable, match="complex numbers carry no derivative"):
-        tape.watch(tg.constant(1j))
-    x = tg.Variable([1.0, 2.0])
-    with tg.GradientTape() as tape:
-        y = np.abs(x * 1j)
-    with pytest.raises(tg.MissingRule, match="multiply with a complex result"):
-        tape.gradient(y, x)
-    with tg.GradientTape() as tape:
-        y = np.abs(np.fft.fft(x))
-    with pytest.raises(tg.MissingRule, match="no entry for: fft with a complex result"):
-        tape.gradient(y, x)
-
-
 def test_derivatives_called_with_tensors() -> None:
     @tg.differentiable(backend="python")
     def cube(x: Any) -> Any:
@@ -324,13 +310,3 @@ def test_results_of_a_type(join: Callable[..., Any]) -> None:
     assert tape.gradient(y, x).dtype == np.float32
     np.testing.assert_array_equal(tape.gradient(y, x), tape.gradient(same, x))
     assert tape.gradient(whole, x) is None
-
-
-def test_inactive_functions_of_complex_numbers_are_refused() -> None:
-    x = tg.Variable([1.0, 2.0])
-    with tg.GradientTape(persistent=True) as tape:
-        y = np.angle(x * 1j)
-        z = np.angle(x)
-    with pytest.raises(tg.MissingRule, match=r"no entry for: (angle|multiply)"):
-        tape.gradient(y, x)
-    assert tape.gradient(z, x) is None
