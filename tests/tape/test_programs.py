@@ -19,6 +19,18 @@ REBINDING = {"language/lists_of_arrays-in_branch", "language/view_store-in_branc
     f"language/mutating_callee-{place}" for place in ("at_top", "in_for", "in_branch")
 }
 
+# The compiler multiplies constants first and adds cotangents in another order, so that these round differently: by so
+# many units in the last place of the largest component.
+ROUNDED = {"textbook/hodgkin_huxley": 128, "textbook/quadrature_stack": 16} | dict.fromkeys(
+    """textbook/lotka_volterra textbook/monte_carlo_path textbook/ackermann textbook/holt_winters textbook/sir_model
+    textbook/bezier_arc_length textbook/particle_filter textbook/smooth_life language/closure_made_elsewhere
+    language/recursive_closures-in_for language/recursive_closures-at_top language/walrus-in_while
+    language/augmented_scalar-in_while language/nonlocal_variables-in_while language/np_exponential-in_for
+    language/np_exponential-in_while language/recursion-in_while language/nested_counters-in_for
+    language/nested_counters-in_while language/nested_counters-in_branch language/complex_control""".split(),
+    4,
+)
+
 
 def recorded(program: Program) -> tuple[tg.GradientTape, dict[tuple, tg.Tensor], Any] | None:
     """The tape, the watched arguments and the result; None if the program is refused, as it must say."""
@@ -71,9 +83,11 @@ def check(program: Program) -> bool:
         exact = np.asarray(dict(leaves(expected[position]))[tuple(inner)])
         assert got.dtype == exact.dtype
         assert got.shape == exact.shape
-        tolerance = 1e-13 if exact.dtype == np.float64 else 1e-5
-        scale = max(1.0, float(np.max(np.abs(exact), initial=0.0)))
-        np.testing.assert_allclose(got.numpy(), exact, rtol=0, atol=tolerance * scale)
+        if program.name in ROUNDED:
+            unit = np.spacing(np.max(np.abs(exact), initial=0.0))
+            assert np.max(np.abs(got.numpy() - exact), initial=0.0) <= ROUNDED[program.name] * unit
+        else:
+            np.testing.assert_array_equal(got.numpy(), exact)
     return True
 
 
