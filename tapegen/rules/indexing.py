@@ -11,7 +11,7 @@ from tapegen.rules.registry import expands, fixed, linear
 @linear(np.take, in_="a", shapes=[(3, 4), fixed(np.array([2, 0, 2]))], of_complex=True)
 def take(a, indices, axis=None, *, mode="raise", out_bar):
     """Repeated indices add up."""
-    require(mode == "raise", "np.take has a rule for mode='raise' only.", "Bring the indices into range first.")
+    indices = indices_in_range(a, indices, axis, mode)
     if axis is None:
         flat_bar = np.zeros(np.size(a), dtype=a.dtype)
         np.add.at(flat_bar, indices, out_bar)
@@ -28,6 +28,16 @@ def take(a, indices, axis=None, *, mode="raise", out_bar):
         taken = axes_tuple(None, axis + np.ndim(indices))[axis:]
         np.add.at(rows_bar, indices, np.moveaxis(out_bar, taken, block))
     return a_bar
+
+
+def indices_in_range(a, indices, axis, mode):
+    """What `np.take` makes of indices that are too large or negative."""
+    if mode == "raise":
+        return indices
+    n = np.size(a) if axis is None else np.shape(a)[axis]
+    if mode == "wrap":
+        return np.mod(indices, n)
+    return np.minimum(np.maximum(indices, 0), n - 1)
 
 
 @linear(np.take_along_axis, in_="arr", shapes=[(3, 4), fixed(np.array([[2, 0], [1, 1], [0, 3]]))], of_complex=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import string
 
 import numpy as np
 
@@ -219,6 +220,7 @@ def correlate(a, v, mode="valid"):
 @pullback(np.einsum, wrt="operands", shapes=[fixed("ij,jk->ik"), (2, 3), (3, 4)], of_complex=True)
 def einsum(subscripts, *operands, out_bar):
     """The sum over the result and all other operands, with the axes summed over alone spread out again."""
+    subscripts = einsum_named(subscripts, ranks_of(operands))
     bars = ()
     for k, operand in enumerate(operands):
         terms = (out_bar,) + operands[:k] + operands[k + 1 :]
@@ -240,10 +242,32 @@ def einsum_pushforward(subscripts, *operands, operands_dot):
     return total
 
 
+def ranks_of(operands):
+    ranks = ()
+    for operand in operands:
+        ranks = ranks + (np.ndim(operand),)
+    return ranks
+
+
+@compile_time
+def einsum_named(subscripts, ranks):
+    """Subscripts without an ellipsis: its axes, counted from the last one, get letters of their own."""
+    text = subscripts.replace(" ", "")
+    if "..." not in text:
+        return text
+    inputs, arrow, result = text.partition("->")
+    terms = inputs.split(",")
+    counts = [rank - len(term.replace("...", "")) if "..." in term else 0 for term, rank in zip(terms, ranks)]
+    letters = "".join([letter for letter in string.ascii_letters if letter not in text][: max(counts)])
+    named = [term.replace("...", letters[len(letters) - count :]) for term, count in zip(terms, counts)]
+    if not arrow:
+        result = "..." + "".join(sorted(c for c in set(inputs) - {",", "."} if inputs.count(c) == 1))
+    return f"{','.join(named)}->{result.replace('...', letters)}"
+
+
 def einsum_terms(subscripts):
     """Letters of each operand, and of the result."""
     text = subscripts.replace(" ", "")
-    require("." not in text, "np.einsum with an ellipsis has no rule.", "Name every axis by a letter.")
     inputs, arrow, result = text.partition("->")
     terms = inputs.split(",")
     for term in terms:

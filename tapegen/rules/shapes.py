@@ -8,7 +8,17 @@ from __future__ import annotations
 import numpy as np
 
 from tapegen.ir.ops import sum_to, transpose_view
-from tapegen.rules.helpers import axes_tuple, even_axes, flat, inverse_permutation, require, slice_axis, unflat
+from tapegen.rules.helpers import (
+    axes_tuple,
+    compile_time,
+    even_axes,
+    flat,
+    inverse_permutation,
+    require,
+    slice_axis,
+    unflat,
+)
+from tapegen.rules.neighbourhoods import places_beyond
 from tapegen.rules.registry import fixed, linear
 
 # ---- shape ---------------------------------------------------------------------------------------------------------
@@ -169,12 +179,32 @@ def sum_to_(x, target, *, out_bar):
 
 @linear(np.pad, in_="array", shapes=[(3, 4), fixed(1)], constant=("constant_values",), of_complex=True)
 def pad(array, pad_width, mode="constant", *, constant_values=0, out_bar):
-    require(mode == "constant", "np.pad has a rule for mode='constant' only.", "Join the parts with np.concatenate.")
-    inner = out_bar
+    if mode == "constant":
+        inner = out_bar
+        for axis in axes_tuple(None, np.ndim(array)):
+            before = pad_before(pad_width, axis)
+            inner = slice_axis(inner, axis, before, before + np.shape(array)[axis])
+        return inner
     for axis in axes_tuple(None, np.ndim(array)):
-        before = pad_before(pad_width, axis)
-        inner = slice_axis(inner, axis, before, before + np.shape(array)[axis])
-    return inner
+        n = np.shape(array)[axis]
+        places = places_beyond(n, pad_before(pad_width, axis), pad_after(pad_width, axis), pad_edge(mode))
+        beyond = np.moveaxis(out_bar, axis, 0)
+        inside = np.zeros((n,) + np.shape(beyond)[1:], dtype=out_bar.dtype)
+        np.add.at(inside, places, beyond)
+        out_bar = np.moveaxis(inside, 0, axis)
+    return out_bar
+
+
+@compile_time
+def pad_edge(mode):
+    """How an array goes on beyond its edges, as `places_beyond` calls it."""
+    edges = {"edge": "nearest", "reflect": "mirror", "symmetric": "reflect", "wrap": "wrap"}
+    require(
+        mode in edges,
+        f"np.pad(mode={mode!r}) has no rule.",
+        "Join the parts with np.concatenate; modes with a rule are constant, edge, reflect, symmetric, wrap.",
+    )
+    return edges[mode]
 
 
 def pad_before(pad_width, axis):
@@ -186,6 +216,17 @@ def pad_before(pad_width, axis):
     if len(pad_width) == 1:
         return pad_width[0][0]
     return pad_width[axis][0]
+
+
+def pad_after(pad_width, axis):
+    """How much it puts behind."""
+    if not isinstance(pad_width, tuple | list):
+        return pad_width
+    if not isinstance(pad_width[0], tuple | list):
+        return pad_width[-1]
+    if len(pad_width) == 1:
+        return pad_width[0][-1]
+    return pad_width[axis][-1]
 
 
 # ---- triangles and diagonals ---------------------------------------------------------------------------------------

@@ -14,7 +14,17 @@ import numpy as np
 from tapegen.ir.nodes import Call, Const, Expr, Tuple
 from tapegen.ir.types import Array, is_complex
 from tapegen.rules.helpers import axes_tuple, slice_axis
-from tapegen.rules.products import einsum_axes, einsum_first, einsum_rest, einsum_whole
+from tapegen.rules.indexing import indices_in_range
+from tapegen.rules.neighbourhoods import continued
+from tapegen.rules.products import (
+    einsum_axes,
+    einsum_first,
+    einsum_named,
+    einsum_rest,
+    einsum_whole,
+    ranks_of,
+)
+from tapegen.rules.shapes import pad_after, pad_before, pad_edge
 
 Chosen = Callable[..., Any] | None
 
@@ -271,10 +281,28 @@ def repeat_rows(a, repeats, axis):
     return np.take(a, np.repeat(np.arange(np.shape(a)[axis]), repeats), axis=axis)
 
 
+@written(np.pad)
+def _pad(call: Call) -> Chosen:
+    return None if known(call, 2, "mode", "constant") == "constant" else pad_beyond
+
+
+def pad_beyond(array, pad_width, mode):
+    for axis in axes_tuple(None, np.ndim(array)):
+        before, after = pad_before(pad_width, axis), pad_after(pad_width, axis)
+        array = continued(array, axis, before, after, pad_edge(mode), 0.0)
+    return array
+
+
 @written(np.take)
 def _take(call: Call) -> Chosen:
+    if known(call, 3, "mode", "raise") != "raise":
+        return take_in_range
     flat = known(call, 2, "axis", None) is None and rank_of(call.args[0]) > 1
     return take_flat if flat or rank_of(call) == 0 else None
+
+
+def take_in_range(a, indices, axis=None, *, mode):
+    return np.take(a, indices_in_range(a, indices, axis, mode), axis=axis)
 
 
 def take_flat(a, indices, axis=None):
@@ -381,15 +409,21 @@ def convolve_part(a, v, mode="full"):
 @written(np.einsum)
 def _einsum(call: Call) -> Chosen:
     spec = known(call, 0, "subscripts", "")
+    if "..." in spec:
+        return einsum_of_letters
     inputs, arrow, output = spec.replace(" ", "").partition("->")
     if not arrow:
         output = "".join(sorted(c for c in set(inputs) - {","} if inputs.count(c) == 1))
     terms = inputs.split(",")
-    if "." in spec or any(len(set(term)) < len(term) for term in terms):
+    if any(len(set(term)) < len(term) for term in terms):
         return None
     if len(terms) == 1:
         return einsum_one
     return None if len(terms) == 2 and output else einsum_folded
+
+
+def einsum_of_letters(subscripts, *operands):
+    return np.einsum(einsum_named(subscripts, ranks_of(operands)), *operands)
 
 
 def einsum_one(subscripts, a):
