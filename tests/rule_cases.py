@@ -43,7 +43,7 @@ WEIGHTS = np.array([0.5, 1.5, 2.0, 0.7])
 ZEROS = np.array([[2.0, 0.0, -1.5, 3.0], [1.0, 2.0, -0.5, 4.0], [0.0, 0.0, 1.0, 2.0]])
 
 MISSING = np.array([[0.5, np.nan, 1.5, -2.0], [np.nan, 0.25, 0.75, 3.0], [2.5, -1.0, 0.1, np.nan]])
-LACKING = np.stack([MISSING, 0.3 - 2.0 * np.roll(MISSING, 1, axis=1)])
+LACKING = np.stack([MISSING, 0.35 - 2.0 * np.roll(MISSING, 1, axis=1)])
 TIED = np.array([1.5, -0.5, 1.5, 2.0, -0.5])
 
 
