@@ -682,6 +682,26 @@ def with_options(value, **tape):
     return np.sum(value**2) * scale + tape["found"]["seed"]
 
 
+def collected(*xs):
+    return np.sum(xs[0] * xs[1])
+
+
+def of_complex(x, z):
+    return np.sum(x) * z[0].real
+
+
+def test_what_no_library_can_be_built_of(tmp_path: Path) -> None:
+    x = np.arange(3.0)
+    module = load(build(collected, x, x + 1, directory=tmp_path))
+    assert "collected_hvp" not in module.__all__
+    same(module.collected_grad(x, x + 1), (x + 1, x))
+    with pytest.raises(BuildError, match="no Hessian product by arguments that a function collects"):
+        build(collected, x, x, directory=tmp_path / "out", modes=["hvp"])
+    with pytest.raises(BuildError, match="complex128"):
+        build(of_complex, x, np.ones(1, complex), directory=tmp_path / "out", modes=["grad"])
+    assert not (tmp_path / "out").exists()
+
+
 def swung(a, x, b):
     return a * math.sin(b) * np.sum(x * x)
 

@@ -85,6 +85,31 @@ def test_a_list_holds_copies_of_what_belongs_to_the_caller(tmp_path: Path) -> No
     same(pullback(1.0), expected)
 
 
+def columns(a):
+    return np.sum(a[:, 0] * a[:, 1] ** 2)
+
+
+def thinned(a):
+    total = 0.0
+    while a.shape[1] > 1:
+        total += np.sum(np.sin(a) * a)
+        a = a[:, 1:] * a[:, :-1]
+    return total
+
+
+@pytest.mark.parametrize("func", [columns, thinned])
+@pytest.mark.parametrize("order", ["C", "F", "A"])
+def test_orders_in_memory_on_tapes(func: Callable[..., Any], order: str, tmp_path: Path) -> None:
+    a = np.random.default_rng(6).uniform(0.5, 1.5, (4, 6))[:, ::2]
+    a = a if order == "A" else np.array(a, order=order)
+    f = tg.differentiable(func)
+    module = load(build(f, a, directory=tmp_path, modes=["split"], cpu="native", name="ordered"))
+    value, pullback = getattr(module, f"{func.__name__}_vjp")(a)
+    value_, pullback_ = f.vjp(a)
+    same(value, value_)
+    same(pullback(2.0), pullback_(2.0))
+
+
 PROGRAM = """
 #include <stdio.h>
 #include <string.h>

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import keyword
 import os
@@ -102,7 +103,16 @@ def default_modes(function: Differentiable, args: Sequence[Any], kwargs: Mapping
         program.active_results(scalar=True)
     except BadArgument:
         left_out |= {"grad", "hvp"}
+    if _is_collected(function, program):
+        left_out.add("hvp")
     return tuple(mode for mode in MODES if mode not in left_out)
+
+
+def _is_collected(function: Differentiable, program: Program) -> bool:
+    """Whether a derivative is by arguments that the function collects."""
+    kinds = {name: p.kind for name, p in function._specialiser.signature.parameters.items()}
+    variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return any(kinds.get(name.partition(".")[0]) in variable for name in program.wrt_names)
 
 
 def build_library(
@@ -142,6 +152,14 @@ class _Library:
     def add(self, wanted: Wanted) -> None:
         """The derivatives of one function for one combination of types."""
         derived = Derived(wanted, readable=False)
+        chosen = derived.program.wrt_names
+        if "hvp" in wanted.modes and _is_collected(wanted.function, derived.program):
+            raise BuildError(
+                f"{', '.join(chosen)}: there is no Hessian product by arguments that a function collects (*args).",
+                "Build the other modes, or name the arguments.",
+            )
+        if len(set(chosen)) < len(chosen):
+            raise BadArgument(f"{', '.join(chosen)}: wrt names an argument twice.", "Name each once.")
         base = self._base(name_of(wanted.function))
         entries: dict[str, Entry] = {}
         hessian: tuple[int, ...] = ()
@@ -157,9 +175,6 @@ class _Library:
                 places = {position: k for k, (position, _) in _hessian_places(derived, form.program).items()}
                 hessian = tuple(places[k] for k in range(len(places)))
         lowered = derived.program.lowered
-        chosen = derived.program.wrt_names
-        if len(set(chosen)) < len(chosen):
-            raise BadArgument(f"{', '.join(chosen)}: wrt names an argument twice.", "Name each once.")
         self.wrapped.append(Wrapped(derived, base.removeprefix(f"{self.name}_"), entries, hessian))
         self.about.append(
             {
@@ -191,7 +206,10 @@ class _Library:
         content = hashlib.sha256((source.text + self.target.name + base).encode()).hexdigest()
         symbol = f"tg_{content[:24]}"
         types = [param.type for param in function.params]
-        self.objects.append(native_object(source, types, symbol, self.errors, self.target))
+        last = function.body[-1]
+        assert isinstance(last, Return)
+        results = [value.type for value in last.values]
+        self.objects.append(native_object(source, types, results, symbol, self.errors, self.target))
         return symbol
 
     def write(self, directory: Path, products: Products) -> Path:
@@ -303,7 +321,7 @@ class _Interface:
             count = len(stages.kept)
         parameters = tuple(self._parameter(k, var, count) for k, var in enumerate(self.function.params))
         results = tuple(self._results(last.values))
-        marks = self.role == "pullback" and _writes_into(self.function, self.function.params[:count])
+        marks = stages is not None and _writes_into(stages.pullback, stages.kept)
         return Entry(
             *(f"{self.base}_{self.role}", _DOC[self.role], symbol, parameters, results),
             *(kind, count, f"{self.base}_tape", marks),
@@ -383,8 +401,8 @@ class _Interface:
             names.append(self._name(base, value.type))
             yield Result(names[-1], value.type, self.names.get(likes[k]) if k in likes else None)
         for k, value in enumerate(values[count:]):
-            if self.role == "record":
-                yield Result(f"kept_{k}", value.type)
+            if self.role == "record":  # with the type that the pullback takes
+                yield Result(f"kept_{k}", self.program.stages(scalar=False).kept[k].type)
             elif self.role == "grad":
                 like = self.names.get(wrt[k])
                 yield Result(self._name(f"{wrt[k].name}_bar", value.type), value.type, like)

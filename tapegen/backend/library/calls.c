@@ -57,6 +57,40 @@ __attribute__((unused)) static int tg_own(void **owner, char **data, int64_t ite
     return 1;
 }
 
+/* Whether a native function that takes arrays in the order of C or Fortran may take this one. */
+__attribute__((unused)) static int tg_in_order(int64_t item_size, int rank, const int64_t *shape,
+                                               const int64_t *strides, int fortran) {
+    int64_t dense = item_size;
+    int right = 1;
+    for (int k = 0; k < rank; k++) {
+        int axis = fortran ? k : rank - 1 - k;
+        if (shape[axis] == 0)
+            return 1;
+        right = right && (shape[axis] == 1 || strides[axis] == dense);
+        dense *= shape[axis];
+    }
+    return right;
+}
+
+enum { TG_C, TG_FORTRAN, TG_ANY };
+
+/* Make an array fit for a tape: in memory that no caller has, and in an order; the status.
+ *
+ * Where `written` says that a pullback writes into what the tape holds, an array that is held twice must stay one.
+ */
+__attribute__((unused)) static int tg_settle(void **owner, char **data, int64_t item_size, int rank, int64_t *shape,
+                                             int64_t *strides, int order, int written) {
+    struct tg_block *old = *owner;
+    if (old != NULL && (order == TG_ANY || tg_in_order(item_size, rank, shape, strides, order == TG_FORTRAN)))
+        return TG_OK;
+    if (old != NULL && written && atomic_load(&old->references) > 1)
+        return TG_SPOILT;
+    if (!tg_own(owner, data, item_size, rank, shape, strides, order == TG_FORTRAN))
+        return TG_NO_MEMORY;
+    tg_release(old);
+    return TG_OK;
+}
+
 /* First and last byte of an array whose strides count items. */
 static void tg_bounds(const char *data, size_t item_size, int rank, const int64_t *shape, const int64_t *strides,
                       uintptr_t *first, uintptr_t *last) {

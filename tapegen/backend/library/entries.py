@@ -103,7 +103,7 @@ class Entry:
     tape : str
         The type of the tape.
     marks : bool
-        Whether a pullback writes into what the tape holds, and leaves it as it was only at its end.
+        Whether the pullback writes into what the tape holds, and leaves it as it was only at its end.
     """
 
     name: str

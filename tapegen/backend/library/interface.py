@@ -496,6 +496,11 @@ def _copied_lists(entry: Entry) -> Iterator[str]:
         yield "}"
 
 
+def _order(type_: Array) -> str:
+    """The order in memory in which a pullback takes an array."""
+    return {"C": "TG_C", "F": "TG_FORTRAN"}.get(type_.layout, "TG_ANY") if type_.rank else "TG_C"
+
+
 def _taped(entry: Entry) -> Iterator[str]:
     """Move what a pullback needs into a tape; what lies in memory of the caller is copied."""
     yield f"{entry.tape} *made = status == {_status('OK')} ? calloc(1, sizeof *made) : NULL;"
@@ -507,16 +512,15 @@ def _taped(entry: Entry) -> Iterator[str]:
         yield f"    made->k{k} = result.r{entry.count + k};"
     for k, _ in _shaped(entry):
         yield f"    memcpy(made->v{k}, result.r{k}.shape, sizeof made->v{k});"
+    written = int(entry.marks)
     for k, type_ in arrays:
-        steps = f"made->k{k}.strides" if type_.rank else "NULL"
-        sizes = f"made->k{k}.shape" if type_.rank else "NULL"
-        fortran = int(type_.layout == "F")
-        yield f"    if (made->k{k}.owner == NULL && !tg_own(&made->k{k}.owner, &made->k{k}.data, made->k{k}.item_size,"
-        yield f"                                        {type_.rank}, {sizes}, {steps}, {fortran}))"
-        yield f"        status = {_status('MEMORY')};"
+        axes = f"made->k{k}.shape, made->k{k}.strides" if type_.rank else "NULL, NULL"
+        yield f"    if (status == {_status('OK')})"
+        yield f"        status = tg_settle(&made->k{k}.owner, &made->k{k}.data, made->k{k}.item_size, {type_.rank},"
+        yield f"                           {axes}, {_order(type_)}, {written});"
     for k, item in _lists_of_arrays(entry):
-        yield f"    if (!tg_own_items(&made->k{k}, {item.rank}, {int(item.layout == 'F')}))"
-        yield f"        status = {_status('MEMORY')};"
+        yield f"    if (status == {_status('OK')})"
+        yield f"        status = tg_settle_items(&made->k{k}, {item.rank}, {_order(item)}, {written});"
     yield f"    if (status == {_status('OK')}) {{"
     for k, _ in arrays:
         yield f"        tg_unlist(made->k{k}.owner);"

@@ -24,15 +24,15 @@ static struct tg_item *tg_item(const struct tg_list *list, int rank, int64_t k) 
     return (struct tg_item *)((char *)((struct tg_block *)list->owner)->data + 3 * sizeof(int64_t) + (size_t)k * size);
 }
 
-/* Give the items that lie in memory of the caller memory of their own; whether there was any. */
-__attribute__((unused)) static int tg_own_items(struct tg_list *list, int rank, int fortran) {
-    for (int64_t k = 0; k < tg_length(list); k++) {
+/* Make the items fit for a tape, as `tg_settle`. */
+__attribute__((unused)) static int tg_settle_items(struct tg_list *list, int rank, int order, int written) {
+    int status = TG_OK;
+    for (int64_t k = 0; status == TG_OK && k < tg_length(list); k++) {
         struct tg_item *item = tg_item(list, rank, k);
-        if (item->owner == NULL && !tg_own((void **)&item->owner, &item->data, item->item_size, rank, item->axes,
-                                           item->axes + rank, fortran))
-            return 0;
+        status = tg_settle((void **)&item->owner, &item->data, item->item_size, rank, item->axes, item->axes + rank,
+                           order, written);
     }
-    return 1;
+    return status;
 }
 
 /* From now on the list belongs to no thread, and neither do its items if they are arrays (of this rank, else -1). */

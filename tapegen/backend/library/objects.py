@@ -19,6 +19,7 @@ import llvmlite.binding as llvm
 from numba import types
 
 from tapegen.backend.build import build_numba, compile_failure
+from tapegen.backend.library.entries import C_TYPES
 from tapegen.backend.source import PythonSource
 from tapegen.errors import BuildError
 from tapegen.ir.types import Array, ListOf, RandomGenerator, Scalar, Type
@@ -123,6 +124,11 @@ def numba_type(type_: Type) -> Any:
             "the split form cannot pass on.",
             "Build the other modes, or store the values of the loop in arrays.",
         )
+    if type_.dtype not in C_TYPES:
+        raise BuildError(
+            f"a value is of {type_.dtype}, which the C functions of a library neither take nor keep.",
+            "Pass real and imaginary parts; or build modes that keep none (--mode value,grad).",
+        )
     dtype: Any = getattr(types, "boolean" if type_.dtype == "bool" else type_.dtype)
     if isinstance(type_, Scalar):
         return dtype
@@ -131,7 +137,12 @@ def numba_type(type_: Type) -> Any:
 
 
 def native_object(
-    source: PythonSource, parameters: Sequence[Type], symbol: str, errors: Errors, target: Processor
+    source: PythonSource,
+    parameters: Sequence[Type],
+    results: Sequence[Type],
+    symbol: str,
+    errors: Errors,
+    target: Processor,
 ) -> NativeObject:
     """Compile a text for these parameters.
 
@@ -141,6 +152,8 @@ def native_object(
         What numba gets.
     parameters : sequence of Type
         Types of the parameters of its entry.
+    results : sequence of Type
+        Types of its results, by which the C functions read them.
     symbol : str
         The name to give to the entry.
     errors : Errors
@@ -151,7 +164,7 @@ def native_object(
     Raises
     ------
     BuildError
-        If numba has no compiled form for a part of the text.
+        If numba has no compiled form for a part of the text, or gives other types.
     """
     dispatcher: Any = build_numba(source)
     try:
@@ -164,8 +177,28 @@ def native_object(
             failure[0], "A library holds compiled code only; write this differently.", failure[1]
         ) from None
     (compiled,) = dispatcher.overloads.values()
+    returned: Any = compiled.signature.return_type
+    found = list(returned.types) if isinstance(returned, types.BaseTuple) else [returned]
+    found = [] if isinstance(returned, types.NoneType) else found
+    for type_ in results:
+        numba_type(type_)  # refuses what cannot be returned
+    if len(found) != len(results) or not all(map(_agree, found, results)):
+        raise BuildError(
+            f"numba gives {returned} for {source.entry}, where the C functions expect {', '.join(map(str, results))}.",
+            "Build the other modes, or write this differently.",
+        )
     text = compiled.library.get_llvm_str()
     return _machine_code(_numbered(text, errors), compiled.fndesc.llvm_func_name, symbol, target)
+
+
+def _agree(found: Any, type_: Type) -> bool:
+    """Whether values of both types lie in memory alike, but for the order of axes."""
+    found = types.unliteral(found)
+    if isinstance(type_, ListOf):
+        return isinstance(found, types.List) and _agree(found.dtype, type_.item)
+    if isinstance(type_, Array):
+        return isinstance(found, types.Array) and found.ndim == type_.rank and str(found.dtype) == type_.dtype
+    return isinstance(type_, Scalar) and str(found) == type_.dtype
 
 
 def _numbered(text: str, errors: Errors) -> str:

@@ -157,9 +157,9 @@ void NRT_MemInfo_varsize_free(struct tg_block *block, void *data) {
         block->data = NULL;
 }
 
-/* What products and factorisations of matrices could not do, as a status of the interface. */
+/* Some statuses of the interface; the last one is what products and factorisations of matrices could not do. */
 
-enum { TG_NO_MEMORY = 1, TG_LARGE = 6 };
+enum { TG_OK = 0, TG_NO_MEMORY = 1, TG_LARGE = 6, TG_SPOILT = 7 };
 
 static _Thread_local int tg_trouble;
 
