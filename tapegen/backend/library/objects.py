@@ -178,8 +178,7 @@ def native_object(
         ) from None
     (compiled,) = dispatcher.overloads.values()
     returned: Any = compiled.signature.return_type
-    found = list(returned.types) if isinstance(returned, types.BaseTuple) else [returned]
-    found = [] if isinstance(returned, types.NoneType) else found
+    found = [] if isinstance(returned, types.NoneType) else list(getattr(returned, "types", [returned]))
     for type_ in results:
         numba_type(type_)  # refuses what cannot be returned
     if len(found) != len(results) or not all(map(_agree, found, results)):
