@@ -273,6 +273,62 @@ def pullback_inside(x, rng):
     return value * pullback(1.0) * between * rng.normal(x, 1.0) + pullback(2.0)
 
 
+@program
+def as_bounds(x, rng):
+    s = 0.0
+    for i in range(rng.integers(1, 4)):
+        for j in range(rng.integers(0, 3)):
+            s += rng.normal(x, i + 1.0) * x**j
+    return s + x
+
+
+@program
+def as_bounds_by_arithmetic(x, rng):
+    s = x
+    for _ in range(3):
+        k = min(rng.integers(0, 5), 3)
+        for j in range(k, 2 * (k + 1)):
+            s = np.sin(s) + x * 0.1 * j
+    return s
+
+
+@program
+def as_sizes(x, rng):
+    s = x
+    for _ in range(4):
+        n = rng.integers(1, 4)
+        v = rng.normal(s, 1.0, size=n)
+        w = np.zeros(n)
+        for j in range(n):
+            w[j] = np.tanh(v[j] * x)
+        s = s * 0.5 + np.sum(w * v)
+    return s
+
+
+@program
+def as_ends_of_slices(x, rng):
+    s = x
+    for _ in range(3):
+        low = rng.integers(0, 2)
+        high = rng.integers(3, 6)
+        v = np.arange(6.0) * s
+        v[low:high] = v[low:high] ** 2 * 0.01
+        s = np.sum(v) * 0.1
+    return s
+
+
+@program
+def as_steps(x, rng):
+    s = x
+    k = 0
+    while k < 6:
+        step = rng.integers(1, 3)
+        for j in range(k, k + step):
+            s = np.cos(s * j) * x
+        k += step
+    return s
+
+
 # ---- the oracle ----------------------------------------------------------------------------------------------------
 
 X = 1.3
@@ -341,10 +397,10 @@ def test_programs_compiled(func: Program) -> None:
     check(func, "auto")
 
 
-COMPILED = [in_conditions, while_it_draws, random_walk, two_loops, recursion, as_indices]
+COMPILED = [as_bounds, as_sizes, as_steps, in_conditions, while_it_draws, random_walk, two_loops, recursion, as_indices]
 
 
-@pytest.mark.parametrize("func", [COMPILED[0], COMPILED[3]], ids=lambda func: func.__name__)
+@pytest.mark.parametrize("func", [as_bounds, two_loops], ids=lambda func: func.__name__)
 def test_sample_is_compiled(func: Program) -> None:
     check(func, "numba")
 

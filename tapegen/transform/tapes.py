@@ -36,6 +36,7 @@ from tapegen.ir.nodes import (
     While,
 )
 from tapegen.ir.types import BOOL, INT, Array, ListOf, Scalar
+from tapegen.transform.dead import is_pure
 from tapegen.transform.record import Decision, Recorded
 from tapegen.transform.reverse import Sweeps
 from tapegen.transform.spans import Linear
@@ -202,7 +203,11 @@ class _Layout:
                 for var in rewrite.free_vars(expr)
                 if isinstance(var.type, Scalar) and not self._fixed(var) and len(self.scopes.assigns.get(var, ())) == 1
             }
-            inner = {var: value for var, value in inner.items() if value.type == var.type and not rewrite.loads(value)}
+            inner = {
+                var: value
+                for var, value in inner.items()
+                if value.type == var.type and not rewrite.loads(value) and is_pure(value)
+            }
             if not inner:
                 break
             expr = rewrite.substitute(expr, inner)
