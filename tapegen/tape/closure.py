@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapegen.tape.operation import Operation
-from tapegen.tape.state import STATE, is_tracked
+from tapegen.tape.state import STATE, Call, is_tracked
 from tapegen.tape.tensor import fresh, operand
 
 
@@ -57,9 +57,8 @@ def recorded(operation: Closure, pairs: Sequence[tuple[Any, int]], results: Sequ
     ids = tuple(number for _, number in pairs)
     if any(number and is_tracked(number) for number in ids):
         args = tuple(value for value, _ in pairs)
+        call = Call(operation, args, {}, ids, tuple(out._value for out in outs), tuple(out._id for out in outs))
         for recorder in STATE.active:
             if any(number in recorder.tracked for number in ids):
-                recorder.note_wide(
-                    operation, args, {}, ids, tuple(out._value for out in outs), tuple(o._id for o in outs)
-                )
+                recorder.note_wide(call)
     return outs

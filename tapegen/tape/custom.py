@@ -15,8 +15,7 @@ from tapegen.rules.surgery import stop_gradient
 from tapegen.tape import nest
 from tapegen.tape.closure import Closure, recorded
 from tapegen.tape.gradient_tape import GradientTape
-from tapegen.tape.operation import Operation
-from tapegen.tape.state import STATE, suspended
+from tapegen.tape.state import STATE, Call, suspended
 from tapegen.tape.tensor import Tensor, Traced, fresh, operand
 from tapegen.tape.variable import Variable, convert_to_tensor, identity
 
@@ -28,15 +27,7 @@ class _Watcher:
         self.tracked: set[int] = set()
         self.variables: dict[int, Variable] = {}
 
-    def note(
-        self,
-        operation: Operation,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        ids: tuple[Any, ...],
-        out: Any,
-        out_ids: tuple[int, ...],
-    ) -> None:
+    def note(self, call: Call) -> None:
         """Nothing is recorded."""
 
     note_wide = note

@@ -24,46 +24,53 @@ class Uncovered(Closure):
 
     Attributes
     ----------
-    covered : Operation
-        The function.
-    call : Call
+    form : Form
         How it was called.
     """
 
-    __slots__ = ("__dict__", "call", "covered", "span")
+    __slots__ = ("form",)
 
-    def __init__(self, operation: Operation, call: Call, tracked: set[int]) -> None:
-        super().__init__(operation.name, self._pulled, self._pushed)
-        self.covered = operation
-        self.call = call
-        self._wrt = tuple(k for k, number in enumerate(call.ids) if number in tracked)
+    def __init__(self, operation: Operation, form: Form, tracked: set[int]) -> None:
+        late = _Late(operation, form, tuple(k for k, number in enumerate(form.ids) if number in tracked))
+        super().__init__(operation.name, late.pull, late.push)
+        self.form = form
+
+
+class _Late:
+    """The derivative of a call, made when it is asked for."""
+
+    def __init__(self, operation: Operation, form: Form, wrt: tuple[int, ...]) -> None:
+        self.operation = operation
+        self.form = form
+        self.wrt = wrt
         self.span = user_span()
 
     @cached_property
-    def _applied(self) -> compiled.Applied:
-        call = self.call
-        pairs = zip(call.values, call.ids, strict=True)
+    def applied(self) -> compiled.Applied:
+        form = self.form
+        pairs = zip(form.values, form.ids, strict=True)
         operands = tuple(known_as(value, number) if number else value for value, number in pairs)
-        function = _function(tuple(call.pieces), tuple(call.objects), len(operands))
-        return compiled.Applied(function, operands, {}, self._wrt)
+        function = _function(tuple(form.pieces), tuple(form.objects), len(operands))
+        return compiled.Applied(function, operands, {}, self.wrt)
 
-    def _pulled(self, *bars: Any) -> Sequence[Any]:
+    def pull(self, *bars: Any) -> Sequence[Any]:
         try:
-            found = iter(self._applied.pull(*bars))
+            found = iter(self.applied.pull(*bars))
         except TapegenError as error:
             raise self._refusal(error) from error
-        return [next(found) if k in self._wrt else None for k in range(len(self.call.values))]
+        return [next(found) if k in self.wrt else None for k in range(len(self.form.values))]
 
-    def _pushed(self, *dots: Any) -> Sequence[Any] | None:
+    def push(self, *dots: Any) -> Sequence[Any] | None:
         try:
-            return self._applied.push(*(dots[k] for k in self._wrt))
+            return self.applied.push(*(dots[k] for k in self.wrt))
         except TapegenError as error:
             raise self._refusal(error) from error
 
     def _refusal(self, error: TapegenError) -> MissingRule:
-        if self.covered.rule is None:
-            return missing(self.covered, self.span)
-        reason = f"gradient registry has no entry for: {self.name} in this form ({error.reason.rstrip('.')})"
+        if self.operation.rule is None:
+            return missing(self.operation, self.span)
+        name = self.operation.name
+        reason = f"gradient registry has no entry for: {name} in this form ({error.reason.rstrip('.')})"
         return MissingRule(reason, error.advice, self.span)
 
 
@@ -81,7 +88,7 @@ def missing(operation: Operation, span: Span | None) -> MissingRule:
     )
 
 
-class Call:
+class Form:
     """A call as text.
 
     Attributes

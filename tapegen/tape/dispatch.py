@@ -16,7 +16,7 @@ from tapegen.rules.surgery import stop_gradient
 from tapegen.tape import syntax
 from tapegen.tape.operation import Named, Operation, operation_of
 from tapegen.tape.places import user_span
-from tapegen.tape.state import STATE, cut, flat_ids, is_complex, is_tracked
+from tapegen.tape.state import STATE, Call, cut, flat_ids, is_complex, is_tracked
 from tapegen.tape.tensor import Tensor, Traced, fresh, known_as, note, plain
 
 _REDUCTIONS: dict[Any, Callable[..., Any]] = {
@@ -192,12 +192,12 @@ def _recorded(
         bare = {key: value for key, value in bare.items() if key != name}
     if isinstance(out, tuple | list):
         made = [fresh(item) if isinstance(item, np.ndarray | np.generic) else item for item in out]
-        note(operation, values, bare, ids, tuple(out), tuple(getattr(item, "_id", 0) for item in made))
+        note(Call(operation, values, bare, ids, tuple(out), tuple(getattr(item, "_id", 0) for item in made)))
         return _rebuilt(out, made)
     if not isinstance(out, np.ndarray | np.generic):
         return out
     result = fresh(out)
-    note(operation, values, bare, ids, out, (result._id,))
+    note(Call(operation, values, bare, ids, out, (result._id,)))
     return result
 
 

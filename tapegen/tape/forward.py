@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,14 +15,15 @@ from tapegen.tape.closure import Closure
 from tapegen.tape.gradient_tape import GradientTape
 from tapegen.tape.operation import Operation
 from tapegen.tape.places import user_span
-from tapegen.tape.record import Record, WideRecord, made, made_wide
-from tapegen.tape.state import STATE, is_tracked
+from tapegen.tape.record import Record, WideRecord
+from tapegen.tape.recorder import Following
+from tapegen.tape.state import STATE, Call, is_tracked
 from tapegen.tape.tensor import Tensor, Traced, fresh
 from tapegen.tape.terms import again, divided, fit, strongly
 from tapegen.tape.variable import Variable, convert_to_tensor
 
 
-class ForwardAccumulator:
+class ForwardAccumulator(Following):
     """Computes Jacobian-vector products while operations run.
 
     Parameters
@@ -43,7 +44,7 @@ class ForwardAccumulator:
     """
 
     def __init__(self, primals: Any, tangents: Any) -> None:
-        self.tracked: set[int] = set()
+        super().__init__()
         self._dots: dict[int, Any] = {}
         self._recording = False
         found = operands("primals", primals)
@@ -101,73 +102,26 @@ class ForwardAccumulator:
 
     # ---- tangents ----------------------------------------------------------------------------------------------------
 
-    def note(
-        self,
-        operation: Operation,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        ids: tuple[Any, ...],
-        out: Any,
-        out_ids: tuple[int, ...],
-    ) -> None:
-        """Push the tangents of a call forward (of the machinery; see `state.Recorder`)."""
-        if out.dtype.kind in "fc":
-            self._advance(
-                made(operation, args, kwargs, ids, out, out_ids, self.tracked), args, kwargs, ids, out, out_ids
-            )
-
-    def note_wide(
-        self,
-        operation: Operation,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        ids: tuple[Any, ...],
-        out: Any,
-        out_ids: tuple[int, ...],
-    ) -> None:
-        """Push the tangents of a call forward (of the machinery; see `state.Recorder`)."""
-        outs = out if type(out) is tuple else (out,)
-        if any(number and item.dtype.kind in "fc" for item, number in zip(outs, out_ids, strict=True)):
-            record = made_wide(operation, args, kwargs, ids, out, out_ids, self.tracked)
-            self._advance(record, args, kwargs, ids, out, out_ids)
-
-    def _advance(
-        self,
-        record: Record | None,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        ids: tuple[Any, ...],
-        out: Any,
-        out_ids: tuple[int, ...],
-    ) -> None:
-        outs = out if type(out) is tuple else (out,)
+    def _take(self, call: Call, record: Record | None, floating: Sequence[int]) -> None:
         if record is None:
             return
         before = STATE.active
         STATE.active = before[: before.index(self)]  # tangents vary with what was entered earlier
         try:
             with np.errstate(all="ignore"):
-                dots = self._pushed(record, args, kwargs, ids, out, out_ids)
+                dots = self._pushed(record, call)
         finally:
             STATE.active = before
-        for item, number, dot in zip(outs, out_ids, dots, strict=True):
-            if number and dot is not None and item.dtype.kind in "fc":
+        for item, number, dot in zip(call.outs, call.out_ids, dots, strict=True):
+            if dot is not None and number in floating:
                 dot = fit(dot, item)
                 self._dots[number] = dot if isinstance(dot, Tensor) else fresh(dot)
                 self.tracked.add(number)
 
-    def _pushed(
-        self,
-        record: Record,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        ids: tuple[Any, ...],
-        out: Any,
-        out_ids: tuple[int, ...],
-    ) -> tuple[Any, ...]:
+    def _pushed(self, record: Record, call: Call) -> tuple[Any, ...]:
         """Tangents of the results (None: they do not vary)."""
         operation = record.operation
-        single = type(out) is not tuple
+        single = type(call.out) is not tuple
         if isinstance(operation, Closure):
             assert isinstance(record, WideRecord)
             return self._through_closure(operation, record)
@@ -175,8 +129,8 @@ class ForwardAccumulator:
         if operation.kind == "linear":
             result = record.along(dots)
             return (result,) if single else tuple(result)
-        given = tuple(again(value, number) for value, number in zip(args, ids, strict=True))
-        result = again(out, out_ids[0] if single else out_ids)
+        given = tuple(again(value, number) for value, number in zip(call.args, call.ids, strict=True))
+        result = again(call.out, call.out_ids[0] if single else call.out_ids)
         if operation.kind == "partials":
             return (self._along_partials(record, given, result, dots),)
         rule = operation.rule
@@ -188,7 +142,7 @@ class ForwardAccumulator:
                 user_span(),
             )
         push = rule.pushforward
-        named = {**kwargs, **self._named(operation, push, args, ids, result)}
+        named = {**call.kwargs, **self._named(operation, push, call, result)}
         pushed = compiled.run_body(push, lambda a, k: compiled.run(push, a, k), given, named)
         return (pushed,) if single else tuple(pushed)
 
@@ -213,8 +167,7 @@ class ForwardAccumulator:
         self,
         operation: Operation,
         pushforward: Callable[..., Any],
-        args: tuple[Any, ...],
-        ids: tuple[Any, ...],
+        call: Call,
         out: Any,
     ) -> dict[str, Any]:
         """What a pushforward takes by name: tangents (zeros where nothing varies) and the result."""
@@ -224,10 +177,11 @@ class ForwardAccumulator:
         for name in operation.rule.wrt:
             if name == operation.variadic:
                 start = len(operation.names)
-                extra[f"{name}_dot"] = tuple(map(self._tangent, args[start:], ids[start:]))
+                extra[f"{name}_dot"] = tuple(map(self._tangent, call.args[start:], call.ids[start:]))
             else:
                 place = operation.names.index(name)
-                extra[f"{name}_dot"] = self._tangent(args[place], ids[place]) if place < len(args) else 0.0
+                is_given = place < len(call.args)
+                extra[f"{name}_dot"] = self._tangent(call.args[place], call.ids[place]) if is_given else 0.0
         return {name: value for name, value in extra.items() if name in declared}
 
     def _tangent(self, value: Any, number: Any) -> Any:

@@ -23,10 +23,10 @@ from tapegen.tape.arguments import (
     warn_not_floating,
 )
 from tapegen.tape.explain import Trail, explanation
-from tapegen.tape.operation import Operation
 from tapegen.tape.places import user_place
-from tapegen.tape.record import Record, made, made_wide
-from tapegen.tape.state import STATE, flat_ids, fresh_id
+from tapegen.tape.record import Record
+from tapegen.tape.recorder import Following
+from tapegen.tape.state import STATE, Call, flat_ids, fresh_id
 from tapegen.tape.tensor import Tensor, Traced, fresh
 from tapegen.tape.variable import Variable
 
@@ -40,7 +40,7 @@ _NEEDS_PERSISTENT = (
 _ONCE = "A non-persistent GradientTape can only be used to compute one set of gradients (or jacobians)"
 
 
-class GradientTape:
+class GradientTape(Following):
     """Records operations for automatic differentiation.
 
     Operations are recorded if one of their operands is watched, or was made from one that is.  Trainable variables are
@@ -59,11 +59,11 @@ class GradientTape:
     def __init__(
         self, persistent: bool = False, watch_accessed_variables: bool = True, *, conjugate: bool = False
     ) -> None:
-        self._persistent = persistent
+        super().__init__()
+        self._persistent = self._keeps_everything = persistent
         self._conjugates = conjugate
         self._watches_variables = watch_accessed_variables
         self._records: list[Record] | None = None
-        self.tracked: set[int] = set()
         self._watched: dict[int, Variable] = {}
         self._trail = Trail()
         self._first = 0
@@ -110,52 +110,18 @@ class GradientTape:
 
     # ---- recording ---------------------------------------------------------------------------------------------------
 
-    def note(
-        self,
-        operation: Operation,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        ids: tuple[Any, ...],
-        out: Any,
-        out_ids: tuple[int, ...],
-    ) -> None:
-        """Record a call (of the machinery; see `state.Recorder`)."""
-        record = None
-        if out.dtype.kind in "fc":
-            record = made(operation, args, kwargs, ids, out, out_ids, self.tracked, self._persistent)
+    def _take(self, call: Call, record: Record | None, floating: Sequence[int]) -> None:
         if record is not None:
             self._records.append(record)  # type: ignore[union-attr]
-            self.tracked.add(out_ids[0])
-        else:
-            self._ends(operation, ids, out)
-
-    def note_wide(
-        self,
-        operation: Operation,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        ids: tuple[Any, ...],
-        out: Any,
-        out_ids: tuple[int, ...],
-    ) -> None:
-        """Record a call (of the machinery; see `state.Recorder`)."""
-        outs = out if type(out) is tuple else (out,)
-        floating = [number for item, number in zip(outs, out_ids, strict=True) if number and item.dtype.kind in "fc"]
-        record = None
-        if floating:
-            record = made_wide(operation, args, kwargs, ids, out, out_ids, self.tracked, self._persistent)
-        if record is not None:
-            assert self._records is not None
-            self._records.append(record)
             self.tracked.update(floating)
         else:
-            self._ends(operation, ids, outs[0])
+            self._ends(call)
 
-    def _ends(self, operation: Operation, ids: tuple[Any, ...], out: Any) -> None:
-        how = "constant" if out.dtype.kind in "fc" else "integers"
-        for number in flat_ids(ids):
+    def _ends(self, call: Call) -> None:
+        how = "constant" if call.outs[0].dtype.kind in "fc" else "integers"
+        for number in flat_ids(call.ids):
             if number in self.tracked:
-                self._trail.cuts.append((how, operation.name, number, None))
+                self._trail.cuts.append((how, call.operation.name, number, None))
 
     def cut(self, how: str, what: str, number: int) -> None:
         """Remember where a watched value goes on unwatched (of the machinery)."""

@@ -9,9 +9,9 @@ import numpy as np
 
 from tapegen.tape import compiled, dispatch
 from tapegen.tape.closure import Closure, closure
-from tapegen.tape.derived import Call, Uncovered
+from tapegen.tape.derived import Form, Uncovered
 from tapegen.tape.operation import FlatPlan, Named, Operation, Plan, stand_in
-from tapegen.tape.state import flat_ids, is_complex, is_tracked
+from tapegen.tape.state import Call, flat_ids, is_complex, is_tracked
 from tapegen.tape.tensor import Tensor
 from tapegen.tape.terms import again, divided, fit, is_polynomial, strongly
 
@@ -283,29 +283,21 @@ class WideRecord(Record):
         )
 
 
-def made(
-    operation: Operation,
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    ids: tuple[Any, ...],
-    out: Any,
-    out_ids: tuple[int, ...],
-    tracked: set[int],
-    everything: bool = False,
-) -> Record | None:
+def made(call: Call, tracked: set[int], everything: bool = False) -> Record | None:
     """The record of a call with one result whose tensors in `tracked` are followed; None where no derivative passes.
 
     With `everything`, also what the backward sweep does not read is kept.
     """
+    operation, args, kwargs, ids, out, out_ids = call
     if not operation.of_complex and (out.dtype.kind == "c" or is_complex(args)):
-        return made_wide(operation, args, kwargs, ids, out, out_ids, tracked)
+        return made_wide(call, tracked)
     mask = tuple(map(tracked.__contains__, ids))
     try:
         plan = operation.flat_plans[mask]
     except KeyError:
         plan = operation.flat_plan(mask)
     if plan is None or (kwargs and not _takes(operation, kwargs)):
-        return made_wide(operation, args, kwargs, ids, out, out_ids, tracked, everything)
+        return made_wide(call, tracked, everything)
     if not plan.keeps_all or 0 in ids:
         args = _pruned(plan, args, ids, everything)
     return Record(plan, args, _options(kwargs), ids, out if plan.reads_out else None, out_ids)
@@ -337,19 +329,10 @@ def _takes(operation: Operation, kwargs: dict[str, Any]) -> bool:
     return operation.signature.parameters.keys() >= kwargs.keys()
 
 
-def made_wide(
-    operation: Operation,
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    ids: tuple[Any, ...],
-    out: Any,
-    out_ids: tuple[int, ...],
-    tracked: set[int],
-    everything: bool = False,
-) -> WideRecord | None:
+def made_wide(call: Call, tracked: set[int], everything: bool = False) -> WideRecord | None:
     """As `made`, for several results, or tensors in sequences."""
-    outs = out if type(out) is tuple else (out,)
-    is_real_only = not operation.of_complex and (is_complex(outs) or is_complex(args))
+    operation, args, kwargs, ids, out, out_ids = call
+    is_real_only = not operation.of_complex and (is_complex(call.outs) or is_complex(args))
     if operation.kind == "inactive" and not is_real_only:
         return None
     record = WideRecord(operation, ids, out_ids)
@@ -360,7 +343,7 @@ def made_wide(
         record.outs_like = tuple(_shape_of(item) for item in out)
         return record
     if operation.kind == "missing" or is_real_only or not _takes(operation, kwargs):
-        return _uncovered(operation, args, kwargs, ids, out, out_ids, tracked)
+        return _uncovered(call, tracked)
     derivable = operation.derivable()
     followed: list[tuple[str, int, tuple[int, ...], int, Any]] = []
     for position, (value, number) in enumerate(zip(args, ids, strict=True)):
@@ -372,7 +355,7 @@ def made_wide(
             followed.append((name, position, path, number, value))
     wanted = tuple(name for name in derivable if any(name == item[0] for item in followed))
     if any(item[0] not in wanted for item in followed):
-        return _uncovered(operation, args, kwargs, ids, out, out_ids, tracked)
+        return _uncovered(call, tracked)
     plan = record.plan = operation.plan(wanted)
     record._inputs = tuple(
         (wanted.index(name), position, path, number, _shape_of(like)) for name, position, path, number, like in followed
@@ -401,26 +384,18 @@ def _within(
             yield (*path, k), n, v
 
 
-def _uncovered(
-    operation: Operation,
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    ids: tuple[Any, ...],
-    out: Any,
-    out_ids: tuple[int, ...],
-    tracked: set[int],
-) -> WideRecord | None:
+def _uncovered(call: Call, tracked: set[int]) -> WideRecord | None:
     """The record of a call that the rule does not cover."""
-    call = Call(operation.func)
+    operation = call.operation
+    form = Form(operation.func)
     keywords = operation.keywords if isinstance(operation, Named) else ()
-    names = [*[""] * (len(args) - len(keywords)), *keywords]
-    for name, value, number in zip(names, args, ids, strict=True):
-        call.argument(name, value, number)
-    for name, value in kwargs.items():
-        call.argument(name, value, 0)
-    outs = out if type(out) is tuple else (out,)
-    closed = Uncovered(operation, call, tracked)
-    return made_wide(closed, tuple(call.values), {}, tuple(call.ids), outs, out_ids, tracked)
+    names = [*[""] * (len(call.args) - len(keywords)), *keywords]
+    for name, value, number in zip(names, call.args, call.ids, strict=True):
+        form.argument(name, value, number)
+    for name, value in call.kwargs.items():
+        form.argument(name, value, 0)
+    closed = Uncovered(operation, form, tracked)
+    return made_wide(Call(closed, tuple(form.values), {}, tuple(form.ids), call.outs, call.out_ids), tracked)
 
 
 def _shape_of(value: Any) -> Any:

@@ -16,7 +16,7 @@ from tapegen.frontend.generated import function_from_text
 from tapegen.inspection import Inspection
 from tapegen.tape import nest
 from tapegen.tape.closure import Closure
-from tapegen.tape.derived import Call, Uncovered, written
+from tapegen.tape.derived import Form, Uncovered, written
 from tapegen.tape.operation import is_stand_in
 from tapegen.tape.record import Record
 from tapegen.tape.syntax import ASTYPE, GETITEM
@@ -168,7 +168,7 @@ class _Writer:
         """One call."""
         operation = record.operation
         if isinstance(operation, Uncovered):
-            self._assign(record, self._form(operation.call))
+            self._assign(record, self._form(operation.form))
             return
         if isinstance(operation, Closure):
             raise NotDifferentiable(
@@ -187,11 +187,11 @@ class _Writer:
                 self.names[number] = name
         self.lines.append(f"{', '.join(targets)} = {text}")
 
-    def _form(self, call: Call) -> str:
+    def _form(self, form: Form) -> str:
         """A call that no rule covers."""
-        operands = [self._operand(*pair) for pair in zip(call.values, call.ids, strict=True)]
-        names = [self._function(item) for item in call.objects]
-        return written(call.pieces, operands, names)
+        operands = [self._operand(*pair) for pair in zip(form.values, form.ids, strict=True)]
+        names = [self._function(item) for item in form.objects]
+        return written(form.pieces, operands, names)
 
     def _call(self, record: Record, func: Callable[..., Any], args: list[str]) -> str:
         if record.operation is GETITEM:

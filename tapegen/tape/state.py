@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -16,32 +16,46 @@ fresh_id = count(1).__next__
 """Every tensor and every variable has a number of its own, never used again; 0 stands for no tensor."""
 
 
+class Call(NamedTuple):
+    """One operation as it has run.
+
+    Attributes
+    ----------
+    operation : Operation
+        The function.
+    args, kwargs : tuple, dict
+        Values of the arguments.
+    ids : tuple
+        The numbers of the tensors among `args`, 0 where there is none; a tuple for a sequence of tensors.
+    out : array, or tuple of them
+        The value of the result, or of several.
+    out_ids : tuple of int
+        Their numbers.
+    """
+
+    operation: Operation
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    ids: tuple[Any, ...]
+    out: Any
+    out_ids: tuple[int, ...]
+
+    @property
+    def outs(self) -> tuple[Any, ...]:
+        """The results."""
+        return self.out if type(self.out) is tuple else (self.out,)
+
+
 class Recorder(Protocol):
     """What stands in the list of active recorders."""
 
     tracked: set[int]
 
-    def note(
-        self,
-        operation: Operation,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        ids: tuple[Any, ...],
-        out: Any,
-        out_ids: tuple[int, ...],
-    ) -> None:
-        """Take note of a call with one result; `ids` are the numbers of `args`, with 0 where there is no tensor."""
+    def note(self, call: Call) -> None:
+        """Take note of a call with one result and tensors among its arguments."""
 
-    def note_wide(
-        self,
-        operation: Operation,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        ids: tuple[Any, ...],
-        out: Any,
-        out_ids: tuple[int, ...],
-    ) -> None:
-        """As `note`, for several results, or tensors in sequences (`ids` has tuples there)."""
+    def note_wide(self, call: Call) -> None:
+        """As `note`, for several results, or tensors in sequences."""
 
     def read(self, variable: Any) -> None:
         """Take note that a variable is read."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from tapegen.rules.registry import Rule
 from tapegen.tape.operation import Operation
-from tapegen.tape.state import STATE
+from tapegen.tape.state import STATE, Call
 from tapegen.tape.tensor import Tensor, Traced, fresh, note
 
 _BASIC = (int, slice, np.integer, type(None), type(Ellipsis))
@@ -52,7 +52,7 @@ def getitem(x: Traced, index: Any) -> Tensor:
     index = bare_index(index)
     out = fresh(value[index])
     if STATE.active:
-        note(GETITEM, (value, index), {}, (number, 0), out._value, (out._id,))
+        note(Call(GETITEM, (value, index), {}, (number, 0), out._value, (out._id,)))
     return out
 
 
@@ -76,7 +76,7 @@ def astype(x: Any, dtype: Any, **options: Any) -> Tensor:
     dtype = np.dtype(dtype)
     out = fresh(value.astype(dtype))
     if STATE.active:
-        note(ASTYPE, (value, dtype), {}, (number, 0), out._value, (out._id,))
+        note(Call(ASTYPE, (value, dtype), {}, (number, 0), out._value, (out._id,)))
     return out
 
 

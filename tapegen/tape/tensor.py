@@ -11,7 +11,7 @@ from tapegen.errors import BadArgument, NotDifferentiable
 from tapegen.tape.methods import ArrayMethods
 from tapegen.tape.operation import Operation, operation_of
 from tapegen.tape.places import scipy_function, user_span
-from tapegen.tape.state import STATE, cut, flat_ids, fresh_id, is_tracked
+from tapegen.tape.state import STATE, Call, cut, flat_ids, fresh_id, is_tracked
 
 _new = object.__new__
 
@@ -391,7 +391,7 @@ def unary(operation: Operation, x: Any) -> Any:
     out = fresh(operation.func(value))
     for recorder in STATE.active:
         if number in recorder.tracked:
-            recorder.note(operation, (value,), {}, (number,), out._value, (out._id,))
+            recorder.note(Call(operation, (value,), {}, (number,), out._value, (out._id,)))
     return out
 
 
@@ -410,7 +410,7 @@ def binary(operation: Operation, x: Any, y: Any) -> Any:
     for recorder in STATE.active:
         tracked = recorder.tracked
         if x_number in tracked or y_number in tracked:
-            recorder.note(operation, (x_value, y_value), {}, (x_number, y_number), value, (out._id,))
+            recorder.note(Call(operation, (x_value, y_value), {}, (x_number, y_number), value, (out._id,)))
     return out
 
 
@@ -420,25 +420,18 @@ def several(
     """Tensors of several results; the call is noted by all that follow one of its arguments."""
     outs = tuple(fresh(value) if isinstance(value, np.ndarray | np.generic) else value for value in values)
     out_ids = tuple(out._id if isinstance(out, Tensor) else 0 for out in outs)
-    note(operation, args, kwargs, ids, tuple(values), out_ids)
+    note(Call(operation, args, kwargs, ids, tuple(values), out_ids))
     return outs
 
 
-def note(
-    operation: Operation,
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    ids: tuple[Any, ...],
-    out: Any,
-    out_ids: tuple[int, ...],
-) -> None:
+def note(call: Call) -> None:
     """Tell every recorder that follows one of the arguments."""
     if STATE.active:
-        numbers = set(flat_ids(ids))
-        is_wide = type(out) is tuple or any(type(number) is tuple for number in ids)
+        numbers = set(flat_ids(call.ids))
+        is_wide = type(call.out) is tuple or any(type(number) is tuple for number in call.ids)
         for recorder in STATE.active:
             if not numbers.isdisjoint(recorder.tracked):
-                (recorder.note_wide if is_wide else recorder.note)(operation, args, kwargs, ids, out, out_ids)
+                (recorder.note_wide if is_wide else recorder.note)(call)
 
 
 _ADD = operation_of(np.add)

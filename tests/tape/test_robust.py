@@ -77,6 +77,26 @@ def test_line_107_only_what_is_read_is_kept() -> None:
     assert tape.gradient(y, x).numpy()[0] == 1.0
 
 
+def test_line_107_forms_without_rules_are_dropped_at_once() -> None:
+    x = tg.Variable(np.ones(10))
+    gc.collect()
+    gc.disable()
+    try:
+        for is_asked in (True, False):
+            with tg.GradientTape() as tape:
+                t = x * 2.0
+                kept = weakref.ref(t._value)
+                y = np.sum(t, initial=1.0)
+            del t
+            if is_asked:
+                assert tape.gradient(y, x).numpy()[0] == 2.0
+            else:
+                del tape
+            assert kept() is None
+    finally:
+        gc.enable()
+
+
 def test_line_107_ten_thousand_tapes_leak_nothing() -> None:
     x = tg.Variable(np.ones(10))
 

@@ -1,0 +1,48 @@
+"""What tapes and accumulators have in common: they make records of calls on what they follow."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Sequence
+from typing import Any
+
+from tapegen.tape.record import Record, made, made_wide
+from tapegen.tape.state import Call
+
+
+class Following(abc.ABC):
+    """A recorder that follows tensors through calls.
+
+    Attributes
+    ----------
+    tracked : set of int
+        The numbers of what is followed.
+    """
+
+    _keeps_everything = False
+
+    def __init__(self) -> None:
+        self.tracked: set[int] = set()
+
+    def note(self, call: Call) -> None:
+        """Follow a call (of the machinery; see `state.Recorder`)."""
+        is_floating = call.out.dtype.kind in "fc"
+        self._take(call, made(call, self.tracked, self._keeps_everything) if is_floating else None, call.out_ids)
+
+    def note_wide(self, call: Call) -> None:
+        """Follow a call (of the machinery; see `state.Recorder`)."""
+        pairs = zip(call.outs, call.out_ids, strict=True)
+        floating = [number for item, number in pairs if number and item.dtype.kind in "fc"]
+        self._take(call, made_wide(call, self.tracked, self._keeps_everything) if floating else None, floating)
+
+    @abc.abstractmethod
+    def _take(self, call: Call, record: Record | None, floating: Sequence[int]) -> None:
+        """Take the record of a call with the numbers of its floating results; None where no derivative passes."""
+
+    @abc.abstractmethod
+    def read(self, variable: Any) -> None:
+        """A variable is read (of the machinery)."""
+
+    @abc.abstractmethod
+    def cut(self, how: str, what: str, number: int) -> None:
+        """A followed value goes on where nobody follows it (of the machinery)."""
