@@ -201,6 +201,7 @@ def differentiate(
     joint = _joint(expanded, sweep, backward, last, sweeps, gradients, doc, names)
     stores = tuple(tape.store for tape in tapes)
     kept = tuple(sorted((v for v in backward_reads if v not in sweeps.seeds), key=lambda v: v.name))
+    computed = tuple(var for var in (*kept, *sweeps.seeds) if var not in lowered.params)
     return Stages(
         lowered,
         expanded,
@@ -208,11 +209,12 @@ def differentiate(
         sweeps,
         recorded,
         laid,
-        replace(joint, tapes=stores),
+        replace(joint, computed=sweeps.seeds, tapes=stores),
         replace(_record_form(expanded, sweep, last, kept, facts, doc), tapes=stores),
         replace(
             _pullback_form(expanded, backward, sweeps, gradients, kept, doc),
             backward=True,
+            computed=computed,
             tapes=stores,
             shared=tuple(
                 found

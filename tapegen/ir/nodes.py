@@ -315,6 +315,7 @@ class Function:
     shared: tuple[frozenset[Var], ...] = ()  # parameters that may share memory; all others are apart
     backward: bool = False  # a backward sweep alone
     inner: bool = False  # called by the program: of its arguments only the types are known, not that a size is not 1
+    computed: tuple[Var, ...] = ()  # parameters that are no arguments of the user's: their sizes may be 1 as well
 
 
 @dataclass(eq=False, slots=True)

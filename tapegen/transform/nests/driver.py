@@ -80,9 +80,8 @@ class Nests(Writer):
         never_one = []
         for param in function.params:
             if isinstance(param.type, Array):
-                never_one += [
-                    dim(param, k) for k in range(param.type.rank) if not param.type.is_unit(k) and not function.inner
-                ]
+                if not function.inner and param not in function.computed:
+                    never_one += [dim(param, k) for k in range(param.type.rank) if not param.type.is_unit(k)]
                 self.facts.mentioned.add(param)
         self.facts.never_one = frozenset(never_one)
 
