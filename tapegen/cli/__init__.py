@@ -7,11 +7,11 @@ import os
 import sys
 from collections.abc import Sequence
 
-from tapegen.cli import build, cache, check, explain, rules, show, write
+from tapegen.cli import build, cache, check, completion, explain, rules, show, write
 from tapegen.errors import TapegenError
 from tapegen.written import printable
 
-_COMMANDS = (show, write, build, check, explain, rules, cache)
+_COMMANDS = (show, write, build, check, explain, rules, cache, completion)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
