@@ -331,3 +331,13 @@ def test_what_a_rule_does_not_cover_is_refused_at_the_statement_of_the_user() ->
             differentiable(backend="python")(function).grad(np.ones(3))
         assert caught.value.span is not None
         assert caught.value.span.text().startswith(text)
+
+
+def test_a_negative_power_of_numpys_integers_raises_as_in_numpy() -> None:
+    def power(x: Any, n: Any) -> Any:
+        return np.sum(x * n**-1)
+
+    for n in (np.array([1, 2, 3]), np.int64(3)):
+        with pytest.raises(ValueError, match="Integers to negative integer powers are not allowed") as caught:
+            differentiable(backend="python")(power).grad(X, n)
+        assert not isinstance(caught.value, TapegenError)

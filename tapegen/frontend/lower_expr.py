@@ -352,7 +352,13 @@ def _type_name(cx: Context, value: Any) -> str:
 
 def _check_power(cx: Context, base: Any, exponent: Any) -> None:
     """An integer to a negative power is a float in Python: the sign must be known, or is tested."""
-    if not (is_int(base) and is_int(exponent)) or known_value(exponent) is not UNKNOWN:
+    known = known_value(exponent)
+    if is_int(exponent) and known is not UNKNOWN:
+        of_numpy = not getattr(type_of(base), "python", False)
+        if known < 0 and of_numpy and "int" in getattr(type_of(base), "dtype", ""):
+            cx.raise_(ValueError, "Integers to negative integer powers are not allowed.")
+        return
+    if not (is_int(base) and is_int(exponent)) or known is not UNKNOWN:
         return
     count = expr_of(cx, exponent)
     if isinstance(count, Var) and count in cx.samples:

@@ -135,7 +135,14 @@ def _svd(call: Call) -> Chosen:
 
 @written(np.linalg.solve)
 def _solve(call: Call) -> Chosen:
+    kinds = {getattr(arg.type, "dtype", "") for arg in call.args}
+    if len(kinds) > 1 and not any("complex" in kind for kind in kinds):
+        return solve_in_float64
     return solve_stack if rank_of(call.args[0]) > 2 or rank_of(call.args[1]) > 2 else None
+
+
+def solve_in_float64(a, b):
+    return np.linalg.solve(a.astype(np.float64), b.astype(np.float64))
 
 
 def solve_stack(a, b):

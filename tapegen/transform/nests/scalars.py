@@ -344,6 +344,13 @@ def _cast(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
         return Call(int, (_fits_int(w, x),), (), INT)
     if type_.dtype == "int64" and dtype_of(x) == "bool":
         return convert(x, "int64")
+    if "int" in type_.dtype and type_.dtype != "int64" and x.type == INT:
+        limits = np.iinfo(type_.dtype)
+        x = w.let(x)
+        below = Call(operator.lt, (x, Const(int(limits.min))), (), BOOL)
+        above = Call(operator.gt, (x, Const(min(int(limits.max), 2**63 - 1))), (), BOOL)
+        outside = Call(ops.or_, (below, above), (), BOOL)
+        w.check(outside, OverflowError, f"Python integer out of bounds for {type_.dtype}")
     return convert(x, type_.dtype)
 
 
@@ -499,7 +506,8 @@ OPERATIONS: dict[Any, Operation] = {
     **dict.fromkeys((math.floor, math.ceil, math.trunc), _to_int),
     **dict.fromkeys((operator.pos, np.positive, np.conjugate, np.real), _same),
     **dict.fromkeys((builtins.float, builtins.int, builtins.bool), _cast),
-    **dict.fromkeys((np.float64, np.float32, np.int64, np.int32, np.bool_, np.intp, np.complex128), _cast),
+    **dict.fromkeys((np.float64, np.float32, np.bool_, np.complex128), _cast),
+    **dict.fromkeys((np.int64, np.int32, np.int16, np.int8, np.uint64, np.uint32, np.uint16, np.uint8), _cast),
     **dict.fromkeys((np.absolute, np.fabs, builtins.abs, operator.abs), _absolute),
     **dict.fromkeys((np.imag, np.angle), _imaginary),
     **dict.fromkeys((builtins.min, builtins.max), _extreme),
