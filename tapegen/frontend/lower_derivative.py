@@ -21,12 +21,14 @@ from tapegen.frontend.callables import unwrap
 from tapegen.frontend.lower_context import Bound, Builder, Closure, Context, PathEnds, known_value
 from tapegen.frontend.lower_finish import finish, resolved
 from tapegen.frontend.lower_merge import converted
+from tapegen.frontend.lower_numpy import is_library
 from tapegen.frontend.lower_twins import draw_as, refuse_unseeded, twin
 from tapegen.frontend.lower_values import adopt, describe, export, flat_result
 from tapegen.frontend.structure import UNKNOWN, Leaf, Slot, StaticValue, Struct, tuple_of
 from tapegen.ir import build, rewrite
 from tapegen.ir.names import NameSupply
-from tapegen.ir.nodes import Const, Expr, Function, Return, Store, Var
+from tapegen.ir.nodes import Assign, Block, Call, Const, Expr, Function, Return, Store, Var
+from tapegen.ir.ops import VIEW_CALLS
 from tapegen.ir.protocols import Mark, Mode, Pipeline, is_opaque, mark_of
 from tapegen.ir.types import Array, ListOf, RandomGenerator, Scalar, is_complex, is_floating
 
@@ -452,8 +454,7 @@ def _check_stores(cx: Context, function: Function, given: Sequence[Expr]) -> Non
             raise cx.refusal(
                 NotDifferentiable, "a list that grows is used inside a derivative taken here.", "Use an array."
             )
-    stored = {stmt.array for stmt in rewrite.statements(function.body) if isinstance(stmt, Store)}
-    if not stored:
+    if _written(function.body).isdisjoint(function.params):
         return
     arrays = [expr for expr in given if isinstance(expr.type, Array) and isinstance(expr, Var)]
     for k, left in enumerate(arrays):
@@ -463,6 +464,28 @@ def _check_stores(cx: Context, function: Function, given: Sequence[Expr]) -> Non
                 "the function writes arrays, and two arrays that it uses may share memory.",
                 "Pass a copy of one of them.",
             )
+
+
+def _written(body: Block) -> set[Var]:
+    """The arrays that statements store into, and all whose memory these may be part of."""
+    sources: dict[Var, set[Var]] = {}
+    written: set[Var] = set()
+    for stmt in rewrite.statements(body):
+        if isinstance(stmt, Store):
+            written.add(stmt.array)
+        elif isinstance(stmt, Assign):
+            fresh = isinstance(stmt.value, Call) and is_library(stmt.value.func) and stmt.value.func not in VIEW_CALLS
+            arrays = (
+                () if fresh else [var for var in rewrite.free_vars(stmt.value) if isinstance(var.type, Array | ListOf)]
+            )
+            for target in stmt.targets:
+                sources.setdefault(target, set()).update(arrays)
+    work = list(written)
+    while work:
+        new = sources.get(work.pop(), set()) - written
+        written |= new
+        work.extend(new)
+    return written
 
 
 # ---- derived texts ---------------------------------------------------------------------------------------------------

@@ -199,6 +199,33 @@ def flatnonzero_text(a):
     return np.flatnonzero(np.ravel(np.copy(a)))
 
 
+@written(np.nonzero)
+def _nonzero(call: Call) -> Chosen:
+    return {1: nonzero_of_vector, 2: nonzero_of_matrix, 3: nonzero_of_three}.get(rank_of(call.args[0]))
+
+
+def nonzero_of_vector(a):
+    return (np.flatnonzero(a),)
+
+
+def nonzero_of_matrix(a):
+    at = np.flatnonzero(a)
+    n = np.shape(a)[1]
+    return at // n, at % n
+
+
+def nonzero_of_three(a):
+    at = np.flatnonzero(a)
+    m = np.shape(a)[1]
+    n = np.shape(a)[2]
+    return at // n // m, at // n % m, at % n
+
+
+@always(np.argwhere)
+def argwhere_text(a):
+    return np.stack(np.nonzero(a), axis=1)
+
+
 @written(np.count_nonzero)
 def _count_nonzero(call: Call) -> Chosen:
     return None if known(call, 1, "axis", None) is None else count_nonzero_along
