@@ -271,7 +271,7 @@ def _abstract(value: Any, name: str, around: tuple[int, ...]) -> Abstract:
         return Leaf(Var(name, type_), sample=sample)
     if type(value).__module__.partition(".")[0] == "pandas":
         raise BadArgument(f"'{name}' is a pandas {type(value).__name__}.", f"Pass its values: {name}.to_numpy().")
-    if recorder_of((value,), {}) is not None:
+    if not isinstance(value, tuple | list | dict) and recorder_of((value,), {}) is not None:
         raise BadArgument(
             f"'{name}' is a tensor, as a default or in an object; only those among the arguments are recorded.",
             "Pass it as an argument of its own, or in a list, a tuple or a dict.",

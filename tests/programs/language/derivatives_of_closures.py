@@ -11,8 +11,8 @@ def potential(x):
 
 def at_top(x):
     kept = x * 1.0
-    _, pullback = tg.vjp(lambda v: np.sum(v * v * kept), x)
-    slope = tg.grad(lambda v: np.sum(v * v * kept))
+    _, pullback = tg.vjp(lambda v: np.sum(v * v * kept), x, backend="python")
+    slope = tg.grad(lambda v: np.sum(v * v * kept), backend="python")
     kept[0] = 3.0
     return np.sum(pullback(1.0) * x) + np.sum(slope(x)) + kept[0] * x[0]
 
@@ -31,8 +31,8 @@ def in_for(x):
         return v * v * total
 
     for k in range(3):
-        w = w + tg.grad(loss)(x)
-        total += tg.grad(weighted)(x[k]) + x[k]
+        w = w + tg.grad(loss, backend="python")(x)
+        total += tg.grad(weighted, backend="python")(x[k]) + x[k]
     return np.sum(w) * total
 
 
@@ -40,11 +40,11 @@ def in_while(x):
     def line(step, d):
         return potential(x + step * d)
 
-    d = -tg.grad(potential)(x)
+    d = -tg.grad(potential, backend="python")(x)
     step, k = 0.1, 0
     while k < 3:
-        first = tg.grad(line)(step, d)
-        second = tg.grad(tg.grad(line))(step, d)
+        first = tg.grad(line, backend="python")(step, d)
+        second = tg.grad(tg.grad(line, backend="python"), backend="python")(step, d)
         step -= first / (abs(second) + 1.0)
         k += 1
     return line(step, d)
@@ -59,7 +59,7 @@ def in_branch(x):
         return items[-1] * items.pop()
 
     if x[0] > 0.0:
-        return np.sum(tg.grad(stacked)(x) * x)
+        return np.sum(tg.grad(stacked, backend="python")(x) * x)
     return potential(x)
 
 
