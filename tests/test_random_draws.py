@@ -18,6 +18,7 @@ import numba
 import numpy as np
 import pytest
 import scipy.stats
+from numpy.random import PCG64, Generator, default_rng
 
 import tapegen as tg
 from tapegen.errors import (
@@ -271,6 +272,36 @@ def pullback_inside(x, rng):
     value, pullback = tg.vjp(_one, x, rng, backend="python")
     between = rng.normal()
     return value * pullback(1.0) * between * rng.normal(x, 1.0) + pullback(2.0)
+
+
+@program
+def imported_by_name(x, rng):
+    return default_rng(3).normal(x, x) + Generator(PCG64(2)).normal(x, x) * rng.random()
+
+
+@program
+def by_the_class(x, rng):
+    kind = 2.0 if type(rng) is np.random.Generator else 3.0
+    if isinstance(rng, np.random.RandomState):
+        return x
+    return rng.normal(x, kind) if isinstance(rng, np.random.Generator) and hasattr(rng, "integers") else 2 * x
+
+
+@program
+def several_names(x, rng):
+    g = rng if rng.random() < 0.5 else np.random.default_rng(3)
+    s = x * g.normal(x, 1.0)
+    for k in range(3):
+        s = s * g.normal(1.0, x)
+        g = np.random.default_rng(k) if k != 1 else rng
+    return s + sum(each.normal(x, 1.0) for each in [g, rng])
+
+
+@program
+def lists(x, rng):
+    items = [x, 2 * x, 3 * x]
+    rng.shuffle(items)
+    return items[0] * items[1] + rng.choice([x, x * x]) * rng.permutation([x, x * x, 3 * x])[0]
 
 
 @program
@@ -574,6 +605,33 @@ def test_draws_without_a_derivative(name: str) -> None:
     with pytest.raises(MissingRule, match="is not differentiated") as caught:
         tg.grad(REFUSED[name], backend="python")(X, fresh())
     assert caught.value.advice
+
+
+class Fixed(np.random.Generator):
+    def normal(self, loc=0.0, scale=1.0, size=None):
+        return loc * 7.0 + 0.0 * scale
+
+
+def test_a_class_derived_from_generators() -> None:
+    rng = Fixed(PCG64(1))
+    assert tg.value_and_grad(lambda x, r: r.normal(x, x), backend="python")(X, rng) == (7.0 * X, 7.0)
+    with pytest.raises(NotDifferentiable, match="no single generator"):
+        tg.grad(lambda x, r: r.standard_normal() * x, backend="python")(X, rng)
+
+
+def test_what_is_written_into_an_argument() -> None:
+    def shuffled(v, rng):
+        rng.shuffle(v)
+        rng.standard_normal(out=v[:1])
+        return np.sum(v * np.arange(1.0, 4.0)) * v[1]
+
+    v, w = np.array([0.5, 1.0, 2.0]), np.array([0.5, 1.0, 2.0])
+    value, gradient = tg.value_and_grad(shuffled, backend="python")(v, fresh())
+    assert value == shuffled(w, fresh())
+    assert np.array_equal(v, w)
+    start = np.array([0.5, 1.0, 2.0])
+    moved = [shuffled(start + h * e, fresh()) for e in np.eye(3) for h in (1e-6, -1e-6)]
+    np.testing.assert_allclose(gradient, (np.array(moved[::2]) - np.array(moved[1::2])) / 2e-6, rtol=1e-6, atol=1e-8)
 
 
 UNFOLLOWED = {

@@ -41,7 +41,7 @@ from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, dict_of, list
 from tapegen.frontend.syntax import arguments_of
 from tapegen.ir import ops
 from tapegen.ir.nodes import Call, Const
-from tapegen.ir.types import BOOL, INT, STATIC, Array, Scalar, is_complex, is_floating, python_class
+from tapegen.ir.types import BOOL, INT, STATIC, Array, RandomGenerator, Scalar, is_complex, is_floating, python_class
 
 Args = list[Any]
 Kwargs = dict[str, Any]
@@ -371,6 +371,8 @@ def class_of(cx: Context, value: Any) -> type:
             if not type_.python:
                 return np.dtype(type_.dtype).type
             return python_class(type_)
+        if isinstance(type_, RandomGenerator):
+            return getattr(np.random, type_.kind)
         return str if type_ == STATIC else list
     if isinstance(value, Captured):
         return type(value.value)

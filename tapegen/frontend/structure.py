@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import functools
+import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -245,7 +246,10 @@ def _slots_of(cls: type) -> tuple[str, ...]:
 def callable_from_c(value: Any) -> bool:
     """Whether a value is a function that is not written in Python (or an object wrapping a function)."""
     return callable(value) and (
-        not hasattr(value, "__dict__") or hasattr(value, "__wrapped__") or hasattr(value, "func")
+        not hasattr(value, "__dict__")
+        or hasattr(value, "__wrapped__")
+        or hasattr(value, "func")
+        or (inspect.isroutine(value) and not isinstance(value, FunctionType | MethodType))  # Cython's have a __dict__
     )
 
 
@@ -316,8 +320,8 @@ def leaf_type(value: Any, name: str = "argument") -> Type | None:
         return Scalar("int64")
     if isinstance(value, float) and not isinstance(value, enum.Enum):
         return Scalar("float64")
-    if isinstance(value, np.random.Generator | np.random.RandomState):
-        return RandomGenerator("Generator" if isinstance(value, np.random.Generator) else "RandomState")
+    if type(value) in (np.random.Generator, np.random.RandomState):  # a class derived from them may draw otherwise
+        return RandomGenerator(type(value).__name__)
     if isinstance(value, complex):
         return Scalar("complex128")
     return None
