@@ -71,6 +71,12 @@ def _draw(func: Any, cx: Context, args: list[Any], kwargs: dict[str, Any], hint:
     except TypeError as error:
         cx.raise_(TypeError, f"{name}: {error}")
     given = bound.arguments
+    if name == "shuffle" and not isinstance(type_of(given["x"]), Array):
+        raise cx.refusal(
+            NotDifferentiable,
+            f"'shuffle' puts {describe(cx, given['x'])} in an order that only the run knows.",
+            "Shuffle an array, or take the elements of an array by rng.permutation(n).",
+        )
     for key, value in given.items():
         if key not in OPTIONS:
             given[key] = _parameter(cx, value)
