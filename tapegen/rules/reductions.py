@@ -43,31 +43,40 @@ def average(a, axis=None, weights=None, *, keepdims=False):
     return np.sum(a * weights, axis=axis, keepdims=keepdims) / total
 
 
+def degrees_of_freedom(a, axis, ddof, correction):
+    """What a variance divides by; `correction` is the newer name of `ddof`."""
+    return count_along(a, axis) - (ddof if correction is None else correction)
+
+
 @pullback(np.var, shapes=[(3, 4)], of_complex=True)
-def var(a, axis=None, dtype=None, *, ddof=0, keepdims=False, out_bar):
+def var(a, axis=None, dtype=None, *, ddof=0, correction=None, keepdims=False, out_bar):
     centred = np.conj(a - kept_mean(a, axis))
-    scale = 2.0 / (count_along(a, axis) - ddof)
+    scale = 2.0 / degrees_of_freedom(a, axis, ddof, correction)
     return scale * centred * keep_axis(out_bar, axis, keepdims)
 
 
 @var.pushforward
-def var_pushforward(a, axis=None, dtype=None, *, ddof=0, keepdims=False, a_dot):
+def var_pushforward(a, axis=None, dtype=None, *, ddof=0, correction=None, keepdims=False, a_dot):
     centred = np.conj(a - kept_mean(a, axis))
-    return 2.0 / (count_along(a, axis) - ddof) * np.sum(np.real(centred * a_dot), axis=axis, keepdims=keepdims)
+    return (
+        2.0
+        / degrees_of_freedom(a, axis, ddof, correction)
+        * np.sum(np.real(centred * a_dot), axis=axis, keepdims=keepdims)
+    )
 
 
 @pullback(np.std, shapes=[(3, 4)], of_complex=True)
-def std(a, axis=None, dtype=None, *, ddof=0, keepdims=False, out, out_bar):
+def std(a, axis=None, dtype=None, *, ddof=0, correction=None, keepdims=False, out, out_bar):
     """Where all values are equal, the derivative of least norm, 0."""
     centred = np.conj(a - kept_mean(a, axis))
-    scale = out_bar / ((count_along(a, axis) - ddof) * (out + (out == 0.0)))
+    scale = out_bar / (degrees_of_freedom(a, axis, ddof, correction) * (out + (out == 0.0)))
     return centred * keep_axis(scale, axis, keepdims)
 
 
 @std.pushforward
-def std_pushforward(a, axis=None, dtype=None, *, ddof=0, keepdims=False, out, a_dot):
+def std_pushforward(a, axis=None, dtype=None, *, ddof=0, correction=None, keepdims=False, out, a_dot):
     centred = np.conj(a - kept_mean(a, axis))
-    scale = 1.0 / ((count_along(a, axis) - ddof) * (out + (out == 0.0)))
+    scale = 1.0 / (degrees_of_freedom(a, axis, ddof, correction) * (out + (out == 0.0)))
     return scale * np.sum(np.real(centred * a_dot), axis=axis, keepdims=keepdims)
 
 

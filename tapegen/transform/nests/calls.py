@@ -155,7 +155,9 @@ def _kept(type_: Type, axis: Any) -> Type:
 
 @handles(REWRITE, np.var, np.std)
 def _variance(w: Writer, call: Call) -> Expr:
-    array, axis, _, _, ddof, keepdims = arguments(w, call, "a", "axis", "dtype", "out", "ddof", "keepdims")
+    array, axis, _, _, ddof, keepdims, correction = arguments(
+        w, call, "a", "axis", "dtype", "out", "ddof", "keepdims", "correction"
+    )
     x = array if isinstance(array, Var) else w.materialise(array)
     dtype = _dtype(call.type)
     where = static(w, axis, "an axis")
@@ -169,7 +171,8 @@ def _variance(w: Writer, call: Call) -> Expr:
     squares = _call(np.square, apart, type_=wide)
     if keepdims is not None:
         options["keepdims"] = keepdims
-    degrees = 0 if ddof is None else static(w, ddof, "ddof")
+    given = ddof if correction is None else correction
+    degrees = 0 if given is None else static(w, given, "ddof")
     if degrees == 0:
         result = _call(np.mean, squares, type_=call.type, **options)
     else:
