@@ -26,8 +26,8 @@ class Following(abc.ABC):
 
     def note(self, call: Call) -> None:
         """Follow a call (of the machinery; see `state.Recorder`)."""
-        is_floating = call.out.dtype.kind in "fc"
-        self._take(call, made(call, self.tracked, self._keeps_everything) if is_floating else None, call.out_ids)
+        record = made(call, self.tracked, self._keeps_everything) if call.out.dtype.kind in "fc" else None
+        self._take(call, record, call.out_ids)
 
     def note_wide(self, call: Call) -> None:
         """Follow a call (of the machinery; see `state.Recorder`)."""

@@ -14,6 +14,7 @@ from tapegen.tape.places import scipy_function, user_span
 from tapegen.tape.state import STATE, Call, cut, flat_ids, fresh_id, is_tracked
 
 _new = object.__new__
+_called = tuple.__new__  # a named tuple takes its time to take apart what it is given
 
 
 class Traced(ArrayMethods):
@@ -391,7 +392,7 @@ def unary(operation: Operation, x: Any) -> Any:
     out = fresh(operation.func(value))
     for recorder in STATE.active:
         if number in recorder.tracked:
-            recorder.note(Call(operation, (value,), {}, (number,), out._value, (out._id,)))
+            recorder.note(_called(Call, (operation, (value,), {}, (number,), out._value, (out._id,))))
     return out
 
 
@@ -410,7 +411,8 @@ def binary(operation: Operation, x: Any, y: Any) -> Any:
     for recorder in STATE.active:
         tracked = recorder.tracked
         if x_number in tracked or y_number in tracked:
-            recorder.note(Call(operation, (x_value, y_value), {}, (x_number, y_number), value, (out._id,)))
+            ids = (x_number, y_number)
+            recorder.note(_called(Call, (operation, (x_value, y_value), {}, ids, value, (out._id,))))
     return out
 
 
