@@ -353,8 +353,12 @@ def _item(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None
     rank = owner.type.rank
     if not index:
         index = [StaticValue(0)] * rank
+    if len(index) == 1 and rank > 1:  # counted through all elements
+        owner, rank = call_library(cx, np.ravel, [owner], {}), 1
     if len(index) != rank:
-        raise cx.refusal(NotDifferentiable, "item() with a flat position is not supported.", "Index the array.")
+        raise cx.refusal(
+            NotDifferentiable, f"item() takes one position or {rank} of them, not {len(index)}.", "Index the array."
+        )
     place = Place(owner, index)
     element = load_place(cx, place)
     return call_value(cx, StaticValue(_plain_class(owner.type)), [element], {}, hint)
