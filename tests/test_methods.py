@@ -24,7 +24,8 @@ x.cumprod(axis=0); x.cumsum(); x.cumsum(axis=1); x.diagonal(); x.diagonal(1); x.
 x.item(1, 2) * x; x.max(); x.max(axis=0, keepdims=True); x.mean(axis=-1); x.min(axis=1); x[x.nonzero()]
 x.prod(axis=1); x.ravel(); x.repeat(2, axis=0); x.reshape(3, 2); x.reshape((3, -1)); x.round(1) + x
 v.searchsorted(0.2) * v; x[:, :, None].squeeze(); x.std(axis=0); x.std(ddof=1); x.sum(axis=(0, 1)); x.swapaxes(0, 1)
-x.item(4) * x; x.T.item(-2) * x; x.take([2, 0], axis=1); x.take([5, 5]); v.tolist()[1] * v; x.trace(); x.transpose(); x.transpose(1, 0)
+x.item(4) * x; x.T.item(-2) * x
+x.take([2, 0], axis=1); x.take([5, 5]); v.tolist()[1] * v; x.trace(); x.transpose(); x.transpose(1, 0)
 x.var(axis=1); x.view() * x; x.T; x.mT; x.real; x.imag + x; x.flat[2] * x; x.shape[0] * x; x.size * x; x.ndim * x
 x.itemsize * x; x.nbytes * x; x.ptp() if hasattr(x, "ptp") else x.sum(); np.zeros(2, dtype=x.dtype) + x.sum()
 """
