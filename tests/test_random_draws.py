@@ -8,7 +8,10 @@ The oracle seeds anew and takes differences: the same draws at both ends, so wha
 from __future__ import annotations
 
 import inspect
+import os
 import random
+import subprocess
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -32,6 +35,7 @@ from tapegen.errors import (
 from tapegen.written import Wanted, module_text
 
 Program = Callable[..., Any]
+ROOT = Path(__file__).parent.parent
 
 KEPT = np.random.default_rng(7)
 PROGRAMS: list[Program] = []
@@ -871,3 +875,36 @@ def test_tangents_of_what_the_system_seeds() -> None:
     x = tg.Variable(X)
     with tg.ForwardAccumulator(x, 1.0) as accumulator, pytest.raises(NotDifferentiable, match="no two runs"):
         accumulator.jvp(tg.differentiable(_unseeded, backend="python")(x))
+
+
+# ---- on disk -------------------------------------------------------------------------------------------------------
+
+ON_DISK = """
+import numpy as np
+import tapegen as tg
+
+
+@tg.differentiable
+def shaken(x, rng):
+    return rng.normal(x, 2.0) * x + rng.random()
+
+
+print(shaken.value_and_grad(1.3, np.random.default_rng(5)))
+"""
+
+
+def test_a_second_process_draws_the_same(tmp_path: Path) -> None:
+    (tmp_path / "shaken.py").write_text(ON_DISK)
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "TAPEGEN_CACHE": "1",
+        "TAPEGEN_CACHE_DIR": str(tmp_path / "cache"),
+    }
+    command = [sys.executable, "-W", "ignore", str(tmp_path / "shaken.py")]
+    runs = []
+    for _ in range(2):
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+        runs.append((done.stdout, sorted(path.name for path in (tmp_path / "cache").iterdir())))
+    assert runs[0] == runs[1]
+    assert runs[0][1]
