@@ -10,7 +10,15 @@ import numpy as np
 import pytest
 
 import tapegen as tg
-from tapegen.errors import BadArgument, MissingRule, NotDifferentiable, PerformanceWarning, TapegenError
+from tapegen.errors import (
+    AliasError,
+    BadArgument,
+    MissingRule,
+    NotDifferentiable,
+    NotFinite,
+    PerformanceWarning,
+    TapegenError,
+)
 from tests.bad_inputs import both
 
 RNG = np.random.default_rng(0)
@@ -338,6 +346,17 @@ def test_a_real_power_does_not_turn_complex_among_complex_numbers(backend: str) 
         tg.differentiable(hidden_root, backend=backend).value_and_grad(-1.0)
 
 
+def angle_of_nothing(z: np.ndarray) -> float:
+    nothing = z - z
+    return np.angle(nothing).sum() + abs(z[0])
+
+
+def test_debug_nans_looks_at_complex_numbers() -> None:
+    with tg.debug_nans(), pytest.raises(NotFinite, match="NaN") as caught:
+        tg.grad(angle_of_nothing, backend="python")(Z)
+    assert caught.value.span is not None
+
+
 # ---- what is refused -------------------------------------------------------------------------------------------------
 
 
@@ -358,6 +377,17 @@ def complex_into_real(z: np.ndarray) -> float:
     return a.sum()
 
 
+def reads_a_part_after_a_store(z: np.ndarray) -> float:
+    w = z * 1.0
+    part = w.real
+    w[0] = 3.0 * z[1]
+    return np.sum(part * part)
+
+
+def turned(x: np.ndarray) -> float:
+    return np.sum(tg.scale_gradient(x, 2j) ** 2)
+
+
 def as_float(z: complex) -> float:
     return float(z) * 2.0
 
@@ -374,6 +404,8 @@ REFUSED: list[tuple[Callable, Any, type[TapegenError], str]] = [
     (writes_parts, Z, NotDifferentiable, "real or imaginary parts"),
     (writes_parts_by_name, Z, NotDifferentiable, "real or imaginary parts"),
     (complex_into_real, Z, NotDifferentiable, "lose their imaginary parts"),
+    (reads_a_part_after_a_store, Z, AliasError, "z.real gives a view here"),
+    (turned, X, NotDifferentiable, "a complex factor"),
     (as_float, C, NotDifferentiable, "drops its imaginary part"),
     (real_rule_only, Z, MissingRule, "for real numbers only"),
     (rounded, Z, MissingRule, "for real numbers only"),

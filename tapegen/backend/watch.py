@@ -121,7 +121,7 @@ def _fault(value: Any) -> str:
     """What is not finite in a value: "a NaN", "an infinity" or nothing."""
     if isinstance(value, list):
         return next((fault for item in value if (fault := _fault(item))), "")
-    if not isinstance(value, float | np.ndarray | np.floating) or np.asarray(value).dtype.kind != "f":
+    if not isinstance(value, float | complex | np.ndarray | np.inexact) or np.asarray(value).dtype.kind not in "fc":
         return ""
     if np.isnan(value).any():
         return "a NaN"

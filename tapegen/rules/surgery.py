@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tapegen.rules.helpers import require
 from tapegen.rules.registry import inactive, partials, pullback
 
 
@@ -108,6 +109,11 @@ inactive(stop_gradient, of_complex=True)
 
 @partials(scale_gradient, of_complex=True)
 def scaled(x, factor):
+    require(
+        np.iscomplexobj(x) or not np.iscomplexobj(factor),
+        "a complex factor would make the gradient of a real value complex.",
+        "Give a real factor.",
+    )
     return factor, None
 
 

@@ -169,9 +169,11 @@ class Cotangents(Captures):
     def _read_only_view(self, var: Var) -> AliasError:
         value = self.views[var]
         assert isinstance(value, Call)
+        parts = {ops.real_part: "z.real", ops.imaginary_part: "z.imag"}
+        shown = parts.get(value.func, f"np.{value.func.__name__}(...)")
         return AliasError(
-            f"{value.func.__name__} gives a view here, and what it shows is written while the view is in use",
-            f"Copy it first (np.{value.func.__name__}(...).copy()).",
+            f"{shown} gives a view here, and what it shows is written while the view is in use.",
+            f"Copy it first ({shown}.copy()).",
             self.scopes.assigns[var][0].origin,
         )
 
