@@ -30,7 +30,7 @@ from tapegen.frontend.lower import Param
 from tapegen.frontend.structure import Slot, leaves_of
 from tapegen.ir.depth import deep
 from tapegen.ir.nodes import Expr, Function, Return, Var
-from tapegen.ir.types import Array, ListOf, Scalar
+from tapegen.ir.types import Array, ListOf, Scalar, is_complex
 from tapegen.program import Program
 from tapegen.written import Derived, Form, Wanted, name_of, printable
 
@@ -95,10 +95,16 @@ def default_name(text: str) -> str:
 
 
 def default_modes(function: Differentiable, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[str, ...]:
-    """Everything that the function has: a gradient needs one number as the value, a tape holds no lists of lists."""
+    """Everything that the function has: a gradient needs one number as the value.
+
+    A tape holds no lists of lists and no complex numbers.
+    """
     program = function._specialise(tuple(args), dict(kwargs)).program
-    lists = [var.type for var in program.stages(scalar=False).kept if isinstance(var.type, ListOf)]
+    kept = [var.type for var in program.stages(scalar=False).kept]
+    lists = [type_ for type_ in kept if isinstance(type_, ListOf)]
     left_out = set() if all(isinstance(type_.item, Scalar | Array) for type_ in lists) else {"split"}
+    if any(map(is_complex, kept)):
+        left_out |= {"split"}
     try:
         program.active_results(scalar=True)
     except BadArgument:
@@ -137,6 +143,19 @@ def build_library(
     return library.write(Path(directory), products)
 
 
+def _refuse_complex(derived: Derived, function: Function) -> None:
+    """Refuse what a C function would have to take or return as complex numbers."""
+    last = function.body[-1]
+    returned = last.values if isinstance(last, Return) else ()
+    if any(is_complex(value.type) for value in (*function.params, *returned)):
+        raise BuildError(
+            f"{printable(derived.owner.function.__qualname__)} takes, returns or records complex numbers, which "
+            "functions of a library do not.",
+            "Take and return real and imaginary parts, and leave out the mode 'split'.",
+            derived.program.lowered.function.origin,
+        )
+
+
 class _Library:
     """Collects what goes into one library."""
 
@@ -165,6 +184,7 @@ class _Library:
         hessian: tuple[int, ...] = ()
         recorded: dict[Var, str] = {}
         for role, form, function in zip(_roles(wanted.modes), derived.forms, derived.checked(), strict=True):
+            _refuse_complex(derived, form.function)
             interface = _Interface(base, role, derived, form, function, recorded)
             entry = interface.entry(self._compiled(base, derived, form, function))
             if role == "record":
