@@ -30,11 +30,11 @@ def test_every_listed_function_has_a_rule_or_is_refused() -> None:
 
 
 def faddeeva(x: float) -> Any:
-    return special.wofz(x)
+    return abs(special.wofz(x))
 
 
 def harmonic(x: float) -> Any:
-    return special.sph_harm_y(1, 0, x, 0.0)
+    return abs(special.sph_harm_y(1, 0, x, 0.0))
 
 
 @pytest.mark.parametrize("func", [faddeeva, harmonic])
