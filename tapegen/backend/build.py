@@ -25,12 +25,12 @@ from typing import Any
 import numba
 import numpy as np
 from numba import njit
+from numba.core.compiler import CompilerBase
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
 from numba.core.errors import NumbaError, NumbaPendingDeprecationWarning, NumbaPerformanceWarning
 
 from tapegen.backend import special
-from tapegen.backend.located import FromStartCompiler, LocatedCompiler
 from tapegen.backend.machine import KeptCode
 from tapegen.backend.source import PythonSource
 from tapegen.errors import BuildError, CompileLimit, Span, TapegenError
@@ -130,6 +130,8 @@ def build_numba(
     ValueError
         If options are given for a text that has its own.
     """
+    from tapegen.backend.located import FromStartCompiler, LocatedCompiler  # they take numba's arrays, which are large
+
     _keep_memory()
     special.provide()
     namespace = _run(source)
@@ -206,7 +208,7 @@ def _run(source: PythonSource) -> dict[str, Any]:
     return namespace
 
 
-def _prepare(dispatcher: Any, compiler: type[LocatedCompiler]) -> None:
+def _prepare(dispatcher: Any, compiler: type[CompilerBase]) -> None:
     """Errors name their line, and warnings the user can do nothing about are not shown."""
     dispatcher._compiler.pipeline_class = compiler
     compile_ = dispatcher.compile

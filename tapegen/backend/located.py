@@ -6,12 +6,15 @@ that the code of a function itself raises carries its line, as it would in CPyth
 numba looks at every index of an array for being negative.  In loops whose counter it cannot prove to be non-negative
 (`range(n - 1, -1, -1)`) that costs more than the access itself and keeps the loop from vector instructions.  Unsigned
 integers are not looked at, so where a text says that all its indices count from the start, they are taken as such.
+
+Passes that look for what generated text never holds, closures and array expressions, are left out.
 """
 
 # mypy: disable-error-code="no-untyped-call"
 
 from __future__ import annotations
 
+from types import CodeType
 from typing import Any
 
 from numba.core import types
@@ -20,7 +23,10 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
 from numba.core.cpu import CPUContext
 from numba.core.lowering import Lower
-from numba.core.typed_passes import NativeLowering
+from numba.core.typed_passes import NativeLowering, NopythonRewrites
+from numba.core.untyped_passes import InlineClosureLikes, IRProcessing
+
+from tapegen.backend.allocation import NewArrays
 
 
 class _LocatedErrors(CPUCallConv):
@@ -101,16 +107,27 @@ class LocatedCompiler(CompilerBase):
 
     lowering: type[NativeLowering] = _LocatedLowering
 
+    idle: frozenset[type] = frozenset()
+    """Passes that find nothing to do."""
+
     def define_pipelines(self) -> list[Any]:
-        """The passes of nopython mode, with the last but one replaced."""
+        """The passes of nopython mode, but for the idle ones, with lowering replaced."""
+        idle = self.idle
+        if not any(isinstance(value, CodeType) for value in self.state.func_id.code.co_consts):
+            idle |= {InlineClosureLikes}
         pipeline = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        position = [pass_ for pass_, _ in pipeline.passes].index(NativeLowering)
-        pipeline.passes[position] = (self.lowering, pipeline.passes[position][1])
+        pipeline.passes = [
+            (self.lowering if pass_ is NativeLowering else pass_, what)
+            for pass_, what in pipeline.passes
+            if pass_ not in idle
+        ]
+        pipeline.add_pass_after(NewArrays, IRProcessing)
         pipeline.finalize()
         return [pipeline]
 
 
 class FromStartCompiler(LocatedCompiler):
-    """The same for functions none of whose indices is negative."""
+    """The same for functions none of whose indices is negative, and whose array expressions are loops already."""
 
     lowering = _LoweringFromStart
+    idle = frozenset({NopythonRewrites})
