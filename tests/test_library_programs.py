@@ -209,11 +209,6 @@ def kwonly(x, k, *, p=2.0, q=None):
     return np.sum(x**p) * k
 
 
-@case((x, x + 1, x + 2), wrt=0)
-def star(*xs):
-    return np.sum(xs[0] * xs[1]) + np.sum(xs[2])
-
-
 @case((x, np.int64(3)))
 def npint(x, n):
     return np.sum(x) * n
