@@ -27,7 +27,9 @@ ROUNDED = {"textbook/hodgkin_huxley": 128, "textbook/quadrature_stack": 16} | di
     language/recursive_closures-in_for language/recursive_closures-at_top language/walrus-in_while
     language/augmented_scalar-in_while language/nonlocal_variables-in_while language/np_exponential-in_for
     language/np_exponential-in_while language/recursion-in_while language/nested_counters-in_for
-    language/nested_counters-in_while language/nested_counters-in_branch language/complex_control""".split(),
+    language/nested_counters-in_while language/nested_counters-in_branch language/complex_control
+    science/barnes_hut_quadrants
+    science/euler_maruyama_sde science/metropolis_chain""".split(),
     4,
 )
 
