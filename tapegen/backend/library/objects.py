@@ -166,7 +166,7 @@ def native_object(
     BuildError
         If numba has no compiled form for a part of the text, or gives other types.
     """
-    dispatcher: Any = build_numba(source)
+    dispatcher: Any = build_numba(source, from_start=True)
     try:
         dispatcher.compile(tuple(numba_type(type_) for type_ in parameters))
     except Exception as error:
