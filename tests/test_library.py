@@ -697,7 +697,7 @@ def test_what_no_library_can_be_built_of(tmp_path: Path) -> None:
     same(module.collected_grad(x, x + 1), (x + 1, x))
     with pytest.raises(BuildError, match="no Hessian product by arguments that a function collects"):
         build(collected, x, x, directory=tmp_path / "out", modes=["hvp"])
-    with pytest.raises(BuildError, match="complex128"):
+    with pytest.raises(BuildError, match="complex"):
         build(of_complex, x, np.ones(1, complex), directory=tmp_path / "out", modes=["grad"])
     assert not (tmp_path / "out").exists()
 

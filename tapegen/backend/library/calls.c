@@ -72,7 +72,7 @@ __attribute__((unused)) static int tg_in_order(int64_t item_size, int rank, cons
     return right;
 }
 
-enum { TG_C, TG_FORTRAN, TG_ANY };
+enum { TG_ORDER_C, TG_ORDER_F, TG_ORDER_ANY };
 
 /* Make an array fit for a tape: in memory that no caller has, and in an order; the status.
  *
@@ -81,11 +81,11 @@ enum { TG_C, TG_FORTRAN, TG_ANY };
 __attribute__((unused)) static int tg_settle(void **owner, char **data, int64_t item_size, int rank, int64_t *shape,
                                              int64_t *strides, int order, int written) {
     struct tg_block *old = *owner;
-    if (old != NULL && (order == TG_ANY || tg_in_order(item_size, rank, shape, strides, order == TG_FORTRAN)))
+    if (old != NULL && (order == TG_ORDER_ANY || tg_in_order(item_size, rank, shape, strides, order == TG_ORDER_F)))
         return TG_OK;
     if (old != NULL && written && atomic_load(&old->references) > 1)
         return TG_SPOILT;
-    if (!tg_own(owner, data, item_size, rank, shape, strides, order == TG_FORTRAN))
+    if (!tg_own(owner, data, item_size, rank, shape, strides, order == TG_ORDER_F))
         return TG_NO_MEMORY;
     tg_release(old);
     return TG_OK;

@@ -498,7 +498,7 @@ def _copied_lists(entry: Entry) -> Iterator[str]:
 
 def _order(type_: Array) -> str:
     """The order in memory in which a pullback takes an array."""
-    return {"C": "TG_C", "F": "TG_FORTRAN"}.get(type_.layout, "TG_ANY") if type_.rank else "TG_C"
+    return {"C": "TG_ORDER_C", "F": "TG_ORDER_F"}.get(type_.layout, "TG_ORDER_ANY") if type_.rank else "TG_ORDER_C"
 
 
 def _taped(entry: Entry) -> Iterator[str]:
