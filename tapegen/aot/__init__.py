@@ -9,6 +9,7 @@ import keyword
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from tapegen.errors import BadArgument, BuildError, NameConflict
 from tapegen.frontend.lower import Param
 from tapegen.frontend.structure import Slot, leaves_of
 from tapegen.ir.depth import deep
-from tapegen.ir.nodes import Expr, Function, Return, Var
+from tapegen.ir.nodes import Call, Expr, Function, Return, Var
 from tapegen.ir.types import Array, ListOf, Scalar, is_complex
 from tapegen.program import Program
 from tapegen.written import Derived, Form, Wanted, name_of, printable
@@ -220,15 +221,17 @@ class _Library:
     def _compiled(self, base: str, derived: Derived, form: Form, function: Function) -> str:
         """The symbol of the machine code."""
         decorator = decorator_text(fastmath=derived.options.fastmath)
+        last = function.body[-1]
+        assert isinstance(last, Return)
+        results = [value.type for value in last.values]
+        returned = Return(tuple(map(_of_its_dtype, last.values)), last.origin)
+        function = replace(function, body=(*function.body[:-1], returned))
         with deep():
             modules, routines = form.program.lowered.modules, derived.routines
             source = emit(function, modules=modules, header="", decorator=decorator, routines=routines)
         content = hashlib.sha256((source.text + self.target.name + base).encode()).hexdigest()
         symbol = f"tg_{content[:24]}"
         types = [param.type for param in function.params]
-        last = function.body[-1]
-        assert isinstance(last, Return)
-        results = [value.type for value in last.values]
         self.objects.append(native_object(source, types, results, symbol, self.errors, self.target))
         return symbol
 
@@ -431,6 +434,13 @@ class _Interface:
                 like = self.names.get(likes[position]) if position in likes else None
                 base = f"{likes[position].name}_hvp" if position in likes else f"{names[position]}_dot"
                 yield Result(self._name(base, value.type), value.type, like)
+
+
+def _of_its_dtype(value: Expr) -> Expr:
+    """A result as the C function reads it: numba computes some numbers of single precision in double."""
+    if isinstance(value.type, Scalar) and value.type.dtype == "float32":
+        return Call(np.float32, (value,), (), value.type)
+    return value
 
 
 def _writes_into(function: Function, kept: Sequence[Var]) -> bool:
