@@ -309,6 +309,8 @@ def test_a_structure_that_contains_itself_is_refused() -> None:
     loop.append(loop)
     with pytest.raises(BadArgument, match="contains itself"):
         abstract_of(loop, "x")
+    with pytest.raises(BadArgument, match="contains itself"):
+        differentiable(lambda x: x[0]).grad(loop)
 
 
 def test_a_pandas_argument_is_refused() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tapegen import check_grads, differentiable
-from tapegen.errors import BuildError, TapegenError
+from tapegen.errors import TapegenError
 from tapegen.frontend.generated import function_from_text
 
 X = np.array([[0.7, -1.2, 0.4], [1.5, 0.3, -0.8]])
@@ -89,17 +89,8 @@ def test_both_modes_to_second_order(program: Callable) -> None:
     check_grads(program, X, V, modes=("forward", "reverse"), order=2, backend="python")
 
 
-UNCOMPILED = "x[x.nonzero()]"  # of two axes
-
-
-def test_what_has_no_compiled_form() -> None:
-    program = dict(PROGRAMS)[UNCOMPILED]
-    with pytest.raises(BuildError, match=r"np\.nonzero has no compiled form"):
-        differentiable(program, backend="numba")(X.copy(), V.copy())
-
-
 @pytest.mark.compiled
-@pytest.mark.parametrize("program", [pytest.param(p, id=text) for text, p in PROGRAMS if text != UNCOMPILED])
+@each
 def test_compiled(program: Callable) -> None:
     value = differentiable(program, backend="numba")(X.copy(), V.copy())
     np.testing.assert_allclose(value, program(X, V), rtol=1e-12)

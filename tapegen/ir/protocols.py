@@ -88,13 +88,17 @@ Recorder = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
 _CONTAINERS = (tuple, list, dict)
 
 
-def recorder_of(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Recorder | None:
-    """What the first recorded value among arguments carries as `__tapegen_call__`; structures are looked through."""
+def recorder_of(args: tuple[Any, ...], kwargs: Mapping[str, Any], within: tuple[int, ...] = ()) -> Recorder | None:
+    """What the first recorded value among arguments carries as `__tapegen_call__`; structures are looked through.
+
+    A structure that contains itself is looked through once: `within` names those that are being looked through.
+    """
     for value in (*args, *kwargs.values()) if kwargs else args:
         kind = type(value)
         found = getattr(kind, "__tapegen_call__", None)
-        if found is None and issubclass(kind, _CONTAINERS):
-            found = recorder_of((), value) if issubclass(kind, dict) else recorder_of(tuple(value), {})
+        if found is None and issubclass(kind, _CONTAINERS) and id(value) not in within:
+            inside = (*within, id(value))
+            found = recorder_of((), value, inside) if issubclass(kind, dict) else recorder_of(tuple(value), {}, inside)
         if found is not None:
             return found
     return None

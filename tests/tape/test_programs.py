@@ -49,6 +49,10 @@ def recorded(program: Program) -> tuple[tg.GradientTape, dict[tuple, tg.Tensor],
             value = program.function(*args, **program.kwargs())
     except (tg.NotDifferentiable, AttributeError, numba.core.errors.TypingError):
         return None  # methods of arrays and numba know nothing of tensors
+    except tg.BadArgument as error:
+        if "no tensors" in str(error):  # derivatives inside the program
+            return None
+        raise
     except ValueError as error:
         if isinstance(error.__cause__, tg.NotDifferentiable):  # NumPy wraps what a conversion raises
             return None
