@@ -58,6 +58,10 @@ _SEQUENCES = frozenset(
     {"arrays", "tup", "object", "xi", "shape", "new_shape", "reps", "choicelist", "condlist", "choices", "l_and_u"}
 )
 """Parameters that take a sequence as a sequence; a list anywhere else becomes an array."""
+_OF_ARRAYS = frozenset({"arrays", "tup", "condlist", "choicelist"})
+"""Parameters that take a sequence of arrays: a list among its items becomes an array."""
+_ANY_NUMBER = frozenset({np.meshgrid, np.broadcast_arrays, np.einsum, np.atleast_1d, np.atleast_2d, np.atleast_3d})
+"""Functions of any number of arrays, of which none is a parameter with a name."""
 _SHAPES = frozenset({"shape", "new_shape", "newshape", "reps"})
 """Sequences whose lengths decide about the number of axes of the result."""
 _KEPT = (
@@ -112,7 +116,8 @@ def call_library(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
     for name in ("shape", "fill_value"):  # later passes look for them by position
         if name in kwargs and names[len(args) : len(args) + 1] == (name,):
             args.append(kwargs.pop(name))
-    args = [_prepared(cx, func, names[k] if k < len(names) else "", arg) for k, arg in enumerate(args)]
+    other = "array" if func in _ANY_NUMBER else ""
+    args = [_prepared(cx, func, names[k] if k < len(names) else other, arg) for k, arg in enumerate(args)]
     kwargs = {name: _prepared(cx, func, name, value) for name, value in kwargs.items()}
     if rule_of(func) is None and out is None:
         return call_unknown(cx, func, args, kwargs, hint)
@@ -154,12 +159,21 @@ def _prepared(cx: Context, func: Any, name: str, value: Any) -> Any:
         size = extent(cx, array.expr, 0) if found is None else StaticValue(found[0])
         count = static(cx, size, f"the length of '{name}' of {callable_text(func)}")
         return tuple_of(load_place(cx, Place(array, [StaticValue(k)])) for k in range(count))
-    if name and name not in _KEPT and isinstance(value, Struct | Ref | Captured) and type_of(value) is None:
+    if name in _OF_ARRAYS and _is_sequence(cx, value):
         content = struct_of(cx, value)
-        grows = run_list_of(cx, value) is not None
-        if grows or (content is not None and content.kind in ("tuple", "list")):
-            return emit_call(cx, np.array, (value,))
+        if content is not None and any(_is_sequence(cx, item) for item in content.children):
+            return tuple_of(_prepared(cx, func, "array", item) for item in content.children)
+    if name and name not in _KEPT and _is_sequence(cx, value):
+        return emit_call(cx, np.array, (value,))
     return value
+
+
+def _is_sequence(cx: Context, value: Any) -> bool:
+    """Whether a value is a tuple or a list, of fixed length or growing."""
+    if not isinstance(value, Struct | Ref | Captured) or type_of(value) is not None:
+        return False
+    content = struct_of(cx, value)
+    return run_list_of(cx, value) is not None or (content is not None and content.kind in ("tuple", "list"))
 
 
 # ---- methods of ufuncs ---------------------------------------------------------------------------------------------

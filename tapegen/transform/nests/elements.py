@@ -201,6 +201,8 @@ def lazy(w: Writer, expr: Any) -> Lazy:
             return lazy(w, REWRITE[expr.func](w, expr))
         if expr.func is ops.primal_as:
             return lazy(w, expr.args[0])
+    if isinstance(expr, Tuple):
+        raise w.unsupported("a sequence in the place of an array")
     if not isinstance(expr.type, Array):
         value = w.let(scalar(w, expr)) if not _is_sign(expr) else scalar(w, expr)
         type_ = value.type
