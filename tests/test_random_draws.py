@@ -5,8 +5,6 @@ The oracle seeds anew and takes differences: the same draws at both ends, so wha
 
 # ruff: noqa: NPY002  (the old interface is what some programs use)
 
-import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,7 +13,6 @@ import pytest
 import tapegen as tg
 from tapegen.errors import (
     NotDifferentiable,
-    PerformanceWarning,
 )
 from tests.draws import (
     PROGRAMS,
@@ -39,13 +36,8 @@ from tests.draws import (
     while_it_draws,
 )
 
-
-@pytest.fixture(autouse=True)
-def uncompiled() -> Iterator[None]:
-    """Numba has no compiled form of some draws; then the generated Python runs."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PerformanceWarning)
-        yield
+# Numba has no compiled form of some draws; then the generated Python runs.
+pytestmark = pytest.mark.filterwarnings("ignore::tapegen.errors.PerformanceWarning")
 
 
 def check(func: Program, backend: str) -> None:

@@ -28,6 +28,9 @@ from tapegen.errors import (
 from tapegen.written import Wanted, module_text
 from tests.draws import KEPT, X, fresh, plain, slope, states, unseeded
 
+# Numba has no compiled form of some draws; then the generated Python runs.
+pytestmark = pytest.mark.filterwarnings("ignore::tapegen.errors.PerformanceWarning")
+
 Program = Callable[..., Any]
 ROOT = Path(__file__).parent.parent
 
