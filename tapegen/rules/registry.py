@@ -138,6 +138,11 @@ def plain(func: Callable[..., Any]) -> Callable[..., Any]:
     return func.python if is_opaque(func) else func  # type: ignore[attr-defined]
 
 
+def registered(func: Any) -> Rule | None:
+    """The rule that a hashable object has at this moment: the quick part of `rule_of`."""
+    return _RULES.get(func)
+
+
 def rule_of(func: Callable[..., Any]) -> Rule | None:
     """The rule of a function object, or None."""
     func = plain(func)

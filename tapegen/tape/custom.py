@@ -32,6 +32,9 @@ class _Watcher:
 
     note_wide = note
 
+    def note_plain(self, *call: Any) -> None:
+        """Nothing is recorded."""
+
     def cut(self, how: str, what: str, number: int) -> None:
         """Nothing is recorded."""
 

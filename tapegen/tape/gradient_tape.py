@@ -23,8 +23,9 @@ from tapegen.tape.arguments import (
     warn_not_floating,
 )
 from tapegen.tape.explain import Trail, explanation
+from tapegen.tape.operation import Operation
 from tapegen.tape.places import user_place
-from tapegen.tape.record import Record
+from tapegen.tape.record import Record, plainly_made
 from tapegen.tape.recorder import Following
 from tapegen.tape.state import STATE, Call, flat_ids, fresh_id
 from tapegen.tape.tensor import Tensor, Traced, fresh
@@ -109,6 +110,23 @@ class GradientTape(Following):
         )
 
     # ---- recording ---------------------------------------------------------------------------------------------------
+
+    def note_plain(
+        self,
+        operation: Operation,
+        which: tuple[bool, ...],
+        args: tuple[Any, ...],
+        ids: tuple[int, ...],
+        out: Any,
+        number: int,
+    ) -> None:
+        """Follow a call (of the machinery; see `state.Recorder`)."""
+        record = plainly_made(operation, which, args, ids, out, number, self._keeps_everything)
+        if record is None:
+            super().note_plain(operation, which, args, ids, out, number)
+        else:
+            self._records.append(record)  # type: ignore[union-attr]
+            self.tracked.add(number)
 
     def _take(self, call: Call, record: Record | None, floating: Sequence[int]) -> None:
         if record is not None:

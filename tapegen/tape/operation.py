@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tapegen.rules.reading import Slice, sliced
-from tapegen.rules.registry import Rule, rule_of
+from tapegen.rules.registry import Rule, registered, rule_of
 
 _VARIADIC = inspect.Parameter.VAR_POSITIONAL
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -36,7 +36,8 @@ class Plan:
     reads_out : bool
         Whether it reads the result; `takes_out`: whether it must be given one.
     nonfinite : bool
-        Whether a result can be infinite or NaN; `poles`: whether it can be so for complex numbers.
+        Whether a result can be infinite or NaN; `poles`: whether it can be so for complex numbers;
+        `is_finite`: neither of them.
     """
 
     __slots__ = (
@@ -44,6 +45,7 @@ class Plan:
         "constant",
         "elementwise",
         "inverse",
+        "is_finite",
         "names",
         "nonfinite",
         "numbers",
@@ -65,6 +67,7 @@ class Plan:
         self.elementwise = operation.kind == "partials"
         self.nonfinite = operation.nonfinite
         self.poles = operation.rule is not None and operation.rule.poles
+        self.is_finite = not (self.nonfinite or self.poles)
 
 
 class FlatPlan(Plan):
@@ -76,13 +79,16 @@ class FlatPlan(Plan):
         For each tracked argument: the place among the results of the body, and its position.
     keep : tuple of bool
         Which arguments the body reads; `keeps_all`: whether it reads them all.
+    steps : tuple
+        `places` with, for each, the number that the partial derivative is, and whether it comes inverted.
     """
 
-    __slots__ = ("keep", "keeps_all", "places")
+    __slots__ = ("keep", "keeps_all", "places", "steps")
 
     def __init__(self, operation: Operation, part: Slice, places: tuple[tuple[int, int], ...], count: int) -> None:
         super().__init__(operation, part)
         self.places = places
+        self.steps = tuple((place, position, self.numbers[place], self.inverse[place]) for place, position in places)
         self.keep = tuple(operation.parameter(position) in part.reads for position in range(count))
         self.keeps_all = all(self.keep)
 
@@ -185,6 +191,8 @@ _OPERATIONS: dict[Any, Operation] = {}
 def operation_of(func: Callable[..., Any]) -> Operation:
     """The operation of a function; the same object as long as its rule is the same."""
     found = _OPERATIONS.get(func)
+    if found is not None and found.rule is not None and found.rule is registered(func):
+        return found
     if found is None or found.rule is not rule_of(func):
         found = _OPERATIONS[func] = Operation(func, rule_of(func))
     return found

@@ -72,25 +72,24 @@ class Record:
         """Add the contributions to `bars`, all of them arrays: the quick way of `pull`."""
         plan = self.plan
         args = self.args
-        if plan.elementwise:
-            numbers = plan.numbers
-            strong = plan.nonfinite
-            if plan.constant:
-                parts = numbers
-            else:
-                parts, strong = self.local_derivatives(args, self.out)
-        else:
+        strong = False
+        if not plan.elementwise:
             extra = {"out": self.out} if plan.takes_out else {}
             parts = plan.body(*args, **self.kwargs, out_bar=bar, **extra)
-        for place, position in plan.places:
+        elif plan.constant:
+            parts = plan.numbers
+        elif plan.is_finite:
+            parts = self._partials(plan, args, self.out)
+        else:
+            parts, strong = self.local_derivatives(args, self.out)
+        for place, position, fixed, inverse in plan.steps:
             term = parts[place]
             if term is None:
                 continue
             if plan.elementwise:
-                fixed = numbers[place]
                 if fixed is not None:
                     term = bar if fixed == 1.0 else -bar if fixed == -1.0 else bar * fixed
-                elif plan.inverse[place]:
+                elif inverse:
                     term = divided(bar, term, strong)
                 else:
                     term = strongly(bar, term) if strong else term * bar
@@ -281,6 +280,27 @@ class WideRecord(Record):
             np.zeros(np.shape(like), like.dtype) if bar is None else bar
             for bar, like in zip(bars, self.outs_like, strict=True)
         )
+
+
+_NO_KEYWORDS: dict[str, Any] = {}
+
+
+def plainly_made(
+    operation: Operation,
+    which: tuple[bool, ...],
+    args: tuple[Any, ...],
+    ids: tuple[int, ...],
+    out: Any,
+    number: int,
+    everything: bool,
+) -> Record | None:
+    """As `made`, for calls of real numbers without keywords; None where this does not suffice."""
+    plan = operation.flat_plans.get(which)
+    if plan is None or out.dtype.kind != "f" or not (operation.of_complex or not is_complex(args)):
+        return None
+    if not plan.keeps_all or 0 in ids:
+        args = _pruned(plan, args, ids, everything)
+    return Record(plan, args, _NO_KEYWORDS, ids, out if plan.reads_out else None, (number,))
 
 
 def made(call: Call, tracked: set[int], everything: bool = False) -> Record | None:

@@ -6,6 +6,7 @@ import abc
 from collections.abc import Sequence
 from typing import Any
 
+from tapegen.tape.operation import Operation
 from tapegen.tape.record import Record, made, made_wide
 from tapegen.tape.state import Call
 
@@ -23,6 +24,18 @@ class Following(abc.ABC):
 
     def __init__(self) -> None:
         self.tracked: set[int] = set()
+
+    def note_plain(
+        self,
+        operation: Operation,
+        which: tuple[bool, ...],
+        args: tuple[Any, ...],
+        ids: tuple[int, ...],
+        out: Any,
+        number: int,
+    ) -> None:
+        """Follow a call (of the machinery; see `state.Recorder`)."""
+        self.note(Call(operation, args, {}, ids, out, (number,)))
 
     def note(self, call: Call) -> None:
         """Follow a call (of the machinery; see `state.Recorder`)."""

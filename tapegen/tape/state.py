@@ -51,6 +51,17 @@ class Recorder(Protocol):
 
     tracked: set[int]
 
+    def note_plain(
+        self,
+        operation: Operation,
+        which: tuple[bool, ...],
+        args: tuple[Any, ...],
+        ids: tuple[int, ...],
+        out: Any,
+        number: int,
+    ) -> None:
+        """As `note`, the quick way for operators: no keywords, no sequences; `which` arguments are tracked."""
+
     def note(self, call: Call) -> None:
         """Take note of a call with one result and tensors among its arguments."""
 

@@ -14,7 +14,8 @@ from tapegen.tape.places import scipy_function, user_span
 from tapegen.tape.state import STATE, Call, cut, flat_ids, fresh_id, is_tracked
 
 _new = object.__new__
-_called = tuple.__new__  # a named tuple takes its time to take apart what it is given
+_SEQUENCES = (list, tuple)
+_ONE, _FIRST, _SECOND, _BOTH = (True,), (True, False), (False, True), (True, True)
 
 
 class Traced(ArrayMethods):
@@ -158,10 +159,10 @@ class Traced(ArrayMethods):
         if method == "__call__" and not kwargs:
             operation = operation_of(ufunc)
             if operation.kind != "expands":
-                if len(inputs) == 2:
-                    return binary(operation, inputs[0], inputs[1])
                 if len(inputs) == 1 and ufunc.nout == 1:
                     return unary(operation, inputs[0])
+                if len(inputs) == 2 and ufunc.nout == 1:
+                    return binary(operation, inputs[0], inputs[1])
         from tapegen.tape import dispatch
 
         return dispatch.ufunc(ufunc, method, inputs, kwargs)
@@ -389,10 +390,12 @@ def holds_traced(items: Any) -> bool:
 def unary(operation: Operation, x: Any) -> Any:
     """A function of one array with one result."""
     value, number = (x._value, x._id) if type(x) is Tensor else operand(x)
-    out = fresh(operation.func(value))
+    out = _new(Tensor)
+    out._value = result = operation.func(value)
+    out._id = made = fresh_id()
     for recorder in STATE.active:
         if number in recorder.tracked:
-            recorder.note(_called(Call, (operation, (value,), {}, (number,), out._value, (out._id,))))
+            recorder.note_plain(operation, _ONE, (value,), (number,), result, made)
     return out
 
 
@@ -400,30 +403,23 @@ def binary(operation: Operation, x: Any, y: Any) -> Any:
     """A function of two arrays with one result."""
     x_value, x_number = (x._value, x._id) if type(x) is Tensor else operand(x)
     y_value, y_number = (y._value, y._id) if type(y) is Tensor else operand(y)
-    if isinstance(x_value, list | tuple):
+    if not x_number and isinstance(x_value, _SEQUENCES):
         x_value, x_number = _stacked(x_value, y_value)
-    elif isinstance(y_value, list | tuple):
+    elif not y_number and isinstance(y_value, _SEQUENCES):
         y_value, y_number = _stacked(y_value, x_value)
-    value = operation.func(x_value, y_value)
-    if type(value) is tuple:  # divmod
-        return several(operation, (x_value, y_value), {}, (x_number, y_number), value)
-    out = fresh(value)
+    out = _new(Tensor)
+    out._value = result = operation.func(x_value, y_value)
+    out._id = made = fresh_id()
     for recorder in STATE.active:
         tracked = recorder.tracked
-        if x_number in tracked or y_number in tracked:
-            ids = (x_number, y_number)
-            recorder.note(_called(Call, (operation, (x_value, y_value), {}, ids, value, (out._id,))))
+        if x_number in tracked:
+            which = _BOTH if y_number in tracked else _FIRST
+        elif y_number in tracked:
+            which = _SECOND
+        else:
+            continue
+        recorder.note_plain(operation, which, (x_value, y_value), (x_number, y_number), result, made)
     return out
-
-
-def several(
-    operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any], ids: tuple[Any, ...], values: Any
-) -> tuple[Any, ...]:
-    """Tensors of several results; the call is noted by all that follow one of its arguments."""
-    outs = tuple(fresh(value) if isinstance(value, np.ndarray | np.generic) else value for value in values)
-    out_ids = tuple(out._id if isinstance(out, Tensor) else 0 for out in outs)
-    note(Call(operation, args, kwargs, ids, tuple(values), out_ids))
-    return outs
 
 
 def note(call: Call) -> None:
