@@ -9,7 +9,7 @@ import pathlib
 
 import pytest
 
-from tapegen.transform import reverse
+from tapegen.transform import control, reverse
 from tests.random_programs.corpus import load
 from tests.random_programs.defects import DEFECTS, Defect, Stale
 from tests.random_programs.defects.hunt import finds, path_of, stored
@@ -29,13 +29,16 @@ def test_every_defect_can_be_planted() -> None:
 
 
 def test_what_is_planted_is_taken_out_again() -> None:
-    before = dict(vars(reverse._Reverser))
+    def methods() -> list[dict[str, object]]:
+        return [dict(vars(cls)) for cls in (reverse._Reverser, control.ControlFlow)]
+
+    before = methods()
     changed = 0
     for defect in DEFECTS:
         with defect.plant():
-            changed += dict(vars(reverse._Reverser)) != before
+            changed += methods() != before
     assert changed > 10
-    assert dict(vars(reverse._Reverser)) == before
+    assert methods() == before
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -139,7 +139,7 @@ class Cotangents(Captures):
         cot.pending = []
         return cot.name
 
-    def _flush(self, stmt: Stmt) -> None:
+    def flush(self, stmt: Stmt) -> None:
         """Settle what has been contributed to the places that a statement writes.
 
         Those contributions are of reads after the statement: they must have arrived before the cotangent of what it

@@ -11,10 +11,9 @@ import operator
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from tapegen.analysis.activity import active_operands
 from tapegen.analysis.places import moves
 from tapegen.analysis.scopes import Scope
-from tapegen.ir import build, ops, rewrite
+from tapegen.ir import build, ops
 from tapegen.ir.names import NameSupply, bar_name
 from tapegen.ir.nodes import (
     Assign,
@@ -40,8 +39,9 @@ from tapegen.ir.nodes import (
     Var,
     While,
 )
-from tapegen.ir.types import BOOL, INT, Array, ListOf, Scalar, is_floating
+from tapegen.ir.types import Array, ListOf, Scalar
 from tapegen.transform.adjoint import Adjoints
+from tapegen.transform.control import ControlFlow
 from tapegen.transform.cotangents import Cotangent, Cotangents, full
 from tapegen.transform.facts import Facts
 from tapegen.transform.mirror import Mirrors
@@ -144,17 +144,11 @@ class _Reverser(Cotangents):
         selecting: Mapping[Stmt, Selection],
     ) -> None:
         super().__init__(function, facts, mirrors, names)
-        self.selecting = selecting
         self.wrt = wrt
         self.active_results = active_results
         self.shares, self.made = mirrors.shares, mirrors.made
-        self.scopes_of: dict[Stmt, tuple[Scope, ...]] = {}
-        self.tests: dict[Stmt, Var] = {}
-        self.flags: dict[Var, Expr] = {}
-        self.trips: dict[Stmt, Var] = {}
-        self.trip_index: dict[Stmt, Var] = {}
-        self.counters: dict[Stmt, Expr] = {}
         self.adjoints = Adjoints(self)
+        self.control = ControlFlow(self, selecting)
 
     # ---- driver ------------------------------------------------------------------------------------------------------
 
@@ -171,16 +165,16 @@ class _Reverser(Cotangents):
             tuple(self.out),
             seeds,
             gradients,
-            self.scopes_of,
+            self.control.scopes_of,
             self.before,
             self.after,
-            self.tests,
-            self.flags,
+            self.control.tests,
+            self.control.flags,
             self.captured,
             self.captures,
-            self.trips,
-            self.trip_index,
-            self.counters,
+            self.control.trips,
+            self.control.trip_index,
+            self.control.counters,
             frozenset(self.mirrors.values()),
             self.made,
         )
@@ -244,44 +238,6 @@ class _Reverser(Cotangents):
         inner, self.out = self.out, outer_out
         return tuple(inner)
 
-    def _touched(self, stmt: For | While | If) -> tuple[list[Var], list[Var]]:
-        """Active Vars that reversing a nested statement reads or adds to, in order of the program.
-
-        The first list has those that live on around the statement, the second those that it defines (joins, and
-        values read after it) and that hold a contribution.
-        """
-        inside = {id(self.scopes.body[stmt])}
-        if stmt in self.scopes.orelse:
-            inside.add(id(self.scopes.orelse[stmt]))
-        around: dict[Var, None] = {}
-        defined: dict[Var, None] = {}
-        joined = self._joined(stmt)
-        for var in _mentioned(stmt):
-            if var not in self.active or not is_floating(var.type):
-                continue
-            if var in joined or any(id(scope) in inside for scope in self.scopes.owner[var].chain()):
-                cot = self.cotangent(var) if var in self.mirrors else self.cotangents.get(var)
-                if cot is not None and not cot.empty:
-                    defined.setdefault(var)
-            else:
-                around.setdefault(var)
-        return list(around), list(defined)
-
-    def _joined(self, stmt: Stmt) -> set[Var]:
-        """Merges that an If defines: all their Assigns stand inside it."""
-        if not isinstance(stmt, If):
-            return set()
-        inside = {id(self.scopes.body[stmt]), id(self.scopes.orelse[stmt])}
-        return {
-            var
-            for var in rewrite.assigns(stmt) & self.scopes.assigns.keys()
-            if all(
-                any(id(scope) in inside for scope in self.scopes.at[assign].chain())
-                for assign in self.scopes.assigns[var]
-            )
-            and not any(id(scope) in inside for scope in self.scopes.owner[var].chain())
-        }
-
     # ---- statements --------------------------------------------------------------------------------------------------
 
     def _statement(self, stmt: Stmt) -> None:
@@ -290,16 +246,16 @@ class _Reverser(Cotangents):
                 self._assign(stmt)
             case Store():
                 if stmt.array in self.active:
-                    self._flush(stmt)
+                    self.flush(stmt)
                     self._store(stmt)
             case Effect(Call(ops.append | ops.set_item)):
                 self.adjoints.list_effect(stmt)
             case If():
-                self._if(stmt)
+                self.control.branches(stmt)
             case For():
-                self._for(stmt)
+                self.control.for_loop(stmt)
             case While():
-                self._while(stmt)
+                self.control.while_loop(stmt)
             case Effect() | Raise() | Break() | Continue() | Comment():
                 pass
             case _:
@@ -473,148 +429,3 @@ class _Reverser(Cotangents):
         return any(
             not isinstance(item, Slice) and isinstance(item.type, Array) and item.type.dtype != "bool" for item in index
         )
-
-    # ---- control flow ------------------------------------------------------------------------------------------------
-
-    def _if(self, stmt: If) -> None:
-        around, defined = self._touched(stmt)
-        if not around and not defined:
-            return
-        self._flush(stmt)
-        for var in (*around, *defined):
-            self.settle(var)
-        state = {var: self.cotangents[var].named for var in defined}
-        body = self.nested(stmt.body, around)
-        for var, named in state.items():
-            self.cotangents[var].named = named
-        orelse = self.nested(stmt.orelse, around)
-        scopes = (self.scopes.body[stmt], self.scopes.orelse[stmt])
-        body, orelse = (block if _does_something(block) else () for block in (body, orelse))
-        if not body and not orelse:
-            return
-        test = self._test(stmt)
-        if not body:
-            test, body, orelse, scopes = build.not_(test), orelse, (), scopes[::-1]
-        undo = If(test, body, orelse, stmt.origin)
-        self.scopes_of[undo] = scopes
-        self.emit(undo)
-
-    def _test(self, stmt: If) -> Expr:
-        """The test of an If, under a name of its own: it may be better to record the answer than what it is made of."""
-        test = self.expression(stmt, stmt.test)
-        is_bool = isinstance(test.type, Scalar) and test.type.dtype == "bool"
-        is_flag = is_bool and not isinstance(test, Var | Const) and self.scopes.at[stmt].in_loop
-        if not is_flag and not (isinstance(test, Var) and test in self.captures):
-            return test
-        if is_flag:
-            flag = self.capture(stmt, test, "test")
-            self.captures.discard(flag)
-            self.flags[flag] = test
-            test = flag
-        assert isinstance(test, Var)
-        self.tests[stmt] = test
-        return test
-
-    def _for(self, stmt: For) -> None:
-        if stmt in self.selecting:
-            self._selection(stmt, self.selecting[stmt])
-            return
-        body = self._loop_body(stmt, stmt.body)
-        if body is None:
-            return
-        start = self.expression(stmt, stmt.start)
-        step = stmt.step
-        if stmt in self.scopes.breaks or not isinstance(step, Const):
-            k = Var(self.names.fresh("trip"), INT)
-            scaled: Expr = (
-                k if build.is_const(step, 1) else Call(operator.mul, (self.expression(stmt, step), k), (), INT)
-            )
-            self.counters[stmt] = build.int_add(start, scaled)
-            self._counted(stmt, k, body)
-        else:
-            stop = self.expression(stmt, stmt.stop)
-            assert isinstance(step.value, int)
-            undo = _reversed_range(stmt, start, stop, step.value, body)
-            self.scopes_of[undo] = (self.scopes.body[stmt],)
-            self.emit(undo)
-
-    def _selection(self, stmt: For, selection: Selection) -> None:
-        """Undo the one trip of a loop that has a derivative."""
-        body = self._loop_body(stmt, selection.trip)
-        if body is None:
-            return
-        self.emit(Assign((stmt.target,), selection.winner))
-        undo = If(Call(operator.ne, (selection.winner, selection.nobody), (), BOOL), body, (), stmt.origin)
-        self.scopes_of[undo] = (self.scopes.body[stmt], self.scopes.body[stmt])
-        self.emit(undo)
-
-    def _while(self, stmt: While) -> None:
-        body = self._loop_body(stmt, stmt.body)
-        if body is not None:
-            self._counted(stmt, Var(self.names.fresh("trip"), INT), body)
-
-    def _counted(self, stmt: For | While, k: Var, body: Block) -> None:
-        """Undo a loop whose number of trips is counted in the forward sweep."""
-        trips = Var(self.names.fresh("trips"), INT)
-        self.trips[stmt] = trips
-        self.trip_index[stmt] = k
-        self.scopes.owner[trips] = self.scopes.at[stmt]
-        self.captures.add(trips)
-        undo = For(k, build.int_add(trips, Const(-1)), Const(-1), Const(-1), body, stmt.origin)
-        self.scopes_of[undo] = (self.scopes.body[stmt],)
-        self.emit(undo)
-
-    def _loop_body(self, stmt: For | While, trip: Block) -> Block | None:
-        around, _ = self._touched(stmt)
-        if not around:
-            return None
-        self._flush(stmt)
-        for var in around:
-            self.settle(var)
-        body = self.nested(trip, around)
-        return body if _does_something(body) else None
-
-
-# ---- helpers ---------------------------------------------------------------------------------------------------------
-
-
-def _reversed_range(stmt: For, start: Expr, stop: Expr, step: int, body: Block) -> For:
-    if abs(step) == 1:
-        sign = -step
-        return For(
-            stmt.target,
-            build.int_add(stop, Const(sign)),
-            build.int_add(start, Const(sign)),
-            Const(sign),
-            body,
-            stmt.origin,
-        )
-    # last value: start + ((stop - start - s) // step) * step, s being the sign of step
-    sign = 1 if step > 0 else -1
-    span = (
-        Call(operator.sub, (build.int_add(stop, Const(-sign)), start), (), INT)
-        if not build.is_const(start, 0)
-        else build.int_add(stop, Const(-sign))
-    )
-    count = Call(operator.floordiv, (span, Const(step)), (), INT)
-    last = build.int_add(start, Call(operator.mul, (count, Const(step)), (), INT))
-    return For(stmt.target, last, build.int_add(start, Const(-sign)), Const(-step), body, stmt.origin)
-
-
-def _does_something(block: Block) -> bool:
-    return any(not isinstance(stmt, Comment) for stmt in block)
-
-
-def _mentioned(stmt: Stmt) -> Iterable[Var]:
-    """Vars through which derivatives flow inside a nested statement, in order of the program."""
-    for inner in rewrite.statements((stmt,)):
-        match inner:
-            case Assign(targets, value):
-                yield from targets
-                yield from active_operands(value)
-            case Store(array, _, value):
-                yield array
-                yield from active_operands(value)
-            case Effect(call):
-                for arg in call.args:
-                    yield from active_operands(arg)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from tapegen.ir import build
-from tapegen.transform import reverse
+from tapegen.transform import control
 from tapegen.transform.adjoint import Adjoints
 from tapegen.transform.captures import Captures
+from tapegen.transform.control import ControlFlow
 from tapegen.transform.cotangents import Cotangents
 from tapegen.transform.reverse import _Reverser as Reverser
 from tests.random_programs.defects.switch import edit
@@ -82,28 +83,36 @@ MOVES = (
         ("if cot.pending or not cot.named:", "if not cot.named:"),
     ),
     edit(
-        "what one branch used up is gone for the other", Reverser, "_if", ("self.cotangents[var].named = named", "pass")
+        "what one branch used up is gone for the other",
+        ControlFlow,
+        "branches",
+        ("self.reverser.cotangents[var].named = named", "pass"),
     ),
 )
 
 FLOW = (
-    edit("the branches are swapped", Reverser, "_if", (_UNDO_IF, _UNDO_IF.replace("body, orelse", "orelse, body"))),
-    edit("the else-branch is forgotten", Reverser, "_if", (_UNDO_IF, _UNDO_IF.replace("orelse", "()"))),
+    edit(
+        "the branches are swapped",
+        ControlFlow,
+        "branches",
+        (_UNDO_IF, _UNDO_IF.replace("body, orelse", "orelse, body")),
+    ),
+    edit("the else-branch is forgotten", ControlFlow, "branches", (_UNDO_IF, _UNDO_IF.replace("orelse", "()"))),
     edit(
         "a reversed range stops one trip early",
-        reverse,
+        control,
         "_reversed_range",
         ("build.int_add(start, Const(sign)),", "start,"),
     ),
     edit(
         "a range with a step starts backwards at its bound",
-        reverse,
+        control,
         "_reversed_range",
         ("return For(stmt.target, last,", "return For(stmt.target, build.int_add(stop, Const(-sign)),"),
     ),
     edit(
         "a counted loop misses its last trip",
-        Reverser,
+        ControlFlow,
         "_counted",
         ("For(k, build.int_add(trips, Const(-1)),", "For(k, build.int_add(trips, Const(-2)),"),
     ),

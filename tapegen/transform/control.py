@@ -1,0 +1,233 @@
+"""Control flow upside down: branches and loops of the forward sweep as the backward sweep runs them."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from tapegen.analysis.activity import active_operands
+from tapegen.analysis.scopes import Scope
+from tapegen.ir import build, rewrite
+from tapegen.ir.nodes import (
+    Assign,
+    Block,
+    Call,
+    Comment,
+    Const,
+    Effect,
+    Expr,
+    For,
+    If,
+    Stmt,
+    Store,
+    Var,
+    While,
+)
+from tapegen.ir.types import BOOL, INT, Scalar, is_floating
+from tapegen.transform.select import Selection
+
+if TYPE_CHECKING:
+    from tapegen.transform.reverse import _Reverser
+
+
+class ControlFlow:
+    """How nested statements are undone, and what the forward sweep must remember for it (see `Sweeps`)."""
+
+    def __init__(self, reverser: _Reverser, selecting: Mapping[Stmt, Selection]) -> None:
+        self.reverser = reverser
+        self.scopes = reverser.scopes
+        self.selecting = selecting
+        self.scopes_of: dict[Stmt, tuple[Scope, ...]] = {}
+        self.tests: dict[Stmt, Var] = {}
+        self.flags: dict[Var, Expr] = {}
+        self.trips: dict[Stmt, Var] = {}
+        self.trip_index: dict[Stmt, Var] = {}
+        self.counters: dict[Stmt, Expr] = {}
+
+    def branches(self, stmt: If) -> None:
+        """Undo an If: the same test, and each branch upside down."""
+        around, defined = self._touched(stmt)
+        if not around and not defined:
+            return
+        self.reverser.flush(stmt)
+        for var in (*around, *defined):
+            self.reverser.settle(var)
+        state = {var: self.reverser.cotangents[var].named for var in defined}
+        body = self.reverser.nested(stmt.body, around)
+        for var, named in state.items():
+            self.reverser.cotangents[var].named = named
+        orelse = self.reverser.nested(stmt.orelse, around)
+        scopes = (self.scopes.body[stmt], self.scopes.orelse[stmt])
+        body, orelse = (block if _does_something(block) else () for block in (body, orelse))
+        if not body and not orelse:
+            return
+        test = self._test(stmt)
+        if not body:
+            test, body, orelse, scopes = build.not_(test), orelse, (), scopes[::-1]
+        undo = If(test, body, orelse, stmt.origin)
+        self.scopes_of[undo] = scopes
+        self.reverser.emit(undo)
+
+    def _test(self, stmt: If) -> Expr:
+        """The test of an If, under a name of its own: it may be better to record the answer than what it is made of."""
+        test = self.reverser.expression(stmt, stmt.test)
+        is_bool = isinstance(test.type, Scalar) and test.type.dtype == "bool"
+        is_flag = is_bool and not isinstance(test, Var | Const) and self.scopes.at[stmt].in_loop
+        if not is_flag and not (isinstance(test, Var) and test in self.reverser.captures):
+            return test
+        if is_flag:
+            flag = self.reverser.capture(stmt, test, "test")
+            self.reverser.captures.discard(flag)
+            self.flags[flag] = test
+            test = flag
+        assert isinstance(test, Var)
+        self.tests[stmt] = test
+        return test
+
+    def for_loop(self, stmt: For) -> None:
+        """Undo a For: the same trips from the last to the first."""
+        if stmt in self.selecting:
+            self._selection(stmt, self.selecting[stmt])
+            return
+        body = self._loop_body(stmt, stmt.body)
+        if body is None:
+            return
+        start = self.reverser.expression(stmt, stmt.start)
+        step = stmt.step
+        if stmt in self.scopes.breaks or not isinstance(step, Const):
+            k = Var(self.reverser.names.fresh("trip"), INT)
+            scaled: Expr = (
+                k if build.is_const(step, 1) else Call(operator.mul, (self.reverser.expression(stmt, step), k), (), INT)
+            )
+            self.counters[stmt] = build.int_add(start, scaled)
+            self._counted(stmt, k, body)
+        else:
+            stop = self.reverser.expression(stmt, stmt.stop)
+            assert isinstance(step.value, int)
+            undo = _reversed_range(stmt, start, stop, step.value, body)
+            self.scopes_of[undo] = (self.scopes.body[stmt],)
+            self.reverser.emit(undo)
+
+    def _selection(self, stmt: For, selection: Selection) -> None:
+        """Undo the one trip of a loop that has a derivative."""
+        body = self._loop_body(stmt, selection.trip)
+        if body is None:
+            return
+        self.reverser.emit(Assign((stmt.target,), selection.winner))
+        undo = If(Call(operator.ne, (selection.winner, selection.nobody), (), BOOL), body, (), stmt.origin)
+        self.scopes_of[undo] = (self.scopes.body[stmt], self.scopes.body[stmt])
+        self.reverser.emit(undo)
+
+    def while_loop(self, stmt: While) -> None:
+        """Undo a While: as many trips as there were."""
+        body = self._loop_body(stmt, stmt.body)
+        if body is not None:
+            self._counted(stmt, Var(self.reverser.names.fresh("trip"), INT), body)
+
+    def _counted(self, stmt: For | While, k: Var, body: Block) -> None:
+        """Undo a loop whose number of trips is counted in the forward sweep."""
+        trips = Var(self.reverser.names.fresh("trips"), INT)
+        self.trips[stmt] = trips
+        self.trip_index[stmt] = k
+        self.scopes.owner[trips] = self.scopes.at[stmt]
+        self.reverser.captures.add(trips)
+        undo = For(k, build.int_add(trips, Const(-1)), Const(-1), Const(-1), body, stmt.origin)
+        self.scopes_of[undo] = (self.scopes.body[stmt],)
+        self.reverser.emit(undo)
+
+    def _loop_body(self, stmt: For | While, trip: Block) -> Block | None:
+        """A trip upside down; None where no derivative passes through it."""
+        around, _ = self._touched(stmt)
+        if not around:
+            return None
+        self.reverser.flush(stmt)
+        for var in around:
+            self.reverser.settle(var)
+        body = self.reverser.nested(trip, around)
+        return body if _does_something(body) else None
+
+    # ---- what they touch ---------------------------------------------------------------------------------------------
+
+    def _touched(self, stmt: For | While | If) -> tuple[list[Var], list[Var]]:
+        """Active Vars that reversing a nested statement reads or adds to, in order of the program.
+
+        The first list has those that live on around the statement, the second those that it defines (joins, and
+        values read after it) and that hold a contribution.
+        """
+        inside = {id(self.scopes.body[stmt])}
+        if stmt in self.scopes.orelse:
+            inside.add(id(self.scopes.orelse[stmt]))
+        around: dict[Var, None] = {}
+        defined: dict[Var, None] = {}
+        joined = self._joined(stmt)
+        for var in _mentioned(stmt):
+            if var not in self.reverser.active or not is_floating(var.type):
+                continue
+            if var in joined or any(id(scope) in inside for scope in self.scopes.owner[var].chain()):
+                cot = (
+                    self.reverser.cotangent(var) if var in self.reverser.mirrors else self.reverser.cotangents.get(var)
+                )
+                if cot is not None and not cot.empty:
+                    defined.setdefault(var)
+            else:
+                around.setdefault(var)
+        return list(around), list(defined)
+
+    def _joined(self, stmt: Stmt) -> set[Var]:
+        """Merges that an If defines: all their Assigns stand inside it."""
+        if not isinstance(stmt, If):
+            return set()
+        inside = {id(self.scopes.body[stmt]), id(self.scopes.orelse[stmt])}
+        return {
+            var
+            for var in rewrite.assigns(stmt) & self.scopes.assigns.keys()
+            if all(
+                any(id(scope) in inside for scope in self.scopes.at[assign].chain())
+                for assign in self.scopes.assigns[var]
+            )
+            and not any(id(scope) in inside for scope in self.scopes.owner[var].chain())
+        }
+
+
+def _reversed_range(stmt: For, start: Expr, stop: Expr, step: int, body: Block) -> For:
+    """`for i in range(start, stop, step)` from its last value to its first."""
+    if abs(step) == 1:
+        sign = -step
+        return For(
+            stmt.target,
+            build.int_add(stop, Const(sign)),
+            build.int_add(start, Const(sign)),
+            Const(sign),
+            body,
+            stmt.origin,
+        )
+    # last value: start + ((stop - start - s) // step) * step, s being the sign of step
+    sign = 1 if step > 0 else -1
+    span = (
+        Call(operator.sub, (build.int_add(stop, Const(-sign)), start), (), INT)
+        if not build.is_const(start, 0)
+        else build.int_add(stop, Const(-sign))
+    )
+    count = Call(operator.floordiv, (span, Const(step)), (), INT)
+    last = build.int_add(start, Call(operator.mul, (count, Const(step)), (), INT))
+    return For(stmt.target, last, build.int_add(start, Const(-sign)), Const(-step), body, stmt.origin)
+
+
+def _does_something(block: Block) -> bool:
+    return any(not isinstance(stmt, Comment) for stmt in block)
+
+
+def _mentioned(stmt: Stmt) -> Iterable[Var]:
+    """Vars through which derivatives flow inside a nested statement, in order of the program."""
+    for inner in rewrite.statements((stmt,)):
+        match inner:
+            case Assign(targets, value):
+                yield from targets
+                yield from active_operands(value)
+            case Store(array, _, value):
+                yield array
+                yield from active_operands(value)
+            case Effect(call):
+                for arg in call.args:
+                    yield from active_operands(arg)
