@@ -25,7 +25,7 @@ from tapegen.frontend.lower_capture import (
     watch,
 )
 from tapegen.frontend.lower_choice import split
-from tapegen.frontend.lower_context import Bound, Captured, Choice, Context, Method, Ref, Super, known_value
+from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_derivative import bound_derivative
 from tapegen.frontend.lower_draws import draw_method
 from tapegen.frontend.lower_emit import emit_call
@@ -34,6 +34,7 @@ from tapegen.frontend.lower_index import Place, load_place, store_place
 from tapegen.frontend.lower_list import append, pop
 from tapegen.frontend.lower_numpy import call_library
 from tapegen.frontend.lower_shapes import extent, known_size
+from tapegen.frontend.lower_state import Bound, Captured, Choice, Method, Ref, Super, known_value
 from tapegen.frontend.lower_values import describe, expr_of, operand, run_list_of, static, struct_of, type_of
 from tapegen.frontend.parse import MISSING
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, children_of, dict_of, list_of, tuple_of

@@ -15,25 +15,16 @@ from tapegen.frontend.lower_call import call_value, handles, inline_function
 from tapegen.frontend.lower_capture import class_member, has_attribute, special_method
 from tapegen.frontend.lower_choice import choose
 from tapegen.frontend.lower_compare import both, compare_values
-from tapegen.frontend.lower_context import (
-    Bound,
-    Captured,
-    Closure,
-    Context,
-    NotWhole,
-    Ref,
-    Series,
-    SliceValue,
-    Super,
-    known_value,
-)
+from tapegen.frontend.lower_context import Context, NotWhole
 from tapegen.frontend.lower_emit import emit_call, fold
-from tapegen.frontend.lower_expr import binary, look_up_name, spread
+from tapegen.frontend.lower_expr import look_up_name, spread
 from tapegen.frontend.lower_index import Place, load_place
 from tapegen.frontend.lower_iter import enumerated, range_series, reversed_, zipped
 from tapegen.frontend.lower_list import length
 from tapegen.frontend.lower_numpy import call_library
+from tapegen.frontend.lower_operators import binary
 from tapegen.frontend.lower_shapes import extent
+from tapegen.frontend.lower_state import Bound, Captured, Closure, Ref, Series, SliceValue, Super, known_value
 from tapegen.frontend.lower_text import text_of
 from tapegen.frontend.lower_values import as_bool, operand, static, struct_of, truth, type_of
 from tapegen.frontend.parse import MISSING

@@ -19,20 +19,7 @@ from tapegen.frontend.callables import is_elementwise, unwrap
 from tapegen.frontend.lower_capture import capture, is_method, special_method, watch
 from tapegen.frontend.lower_choice import split
 from tapegen.frontend.lower_comp import ARRAY_MAKERS, consume, rows_as_arrays
-from tapegen.frontend.lower_context import (
-    MOST_INLINED,
-    Bound,
-    Captured,
-    Choice,
-    Closure,
-    Context,
-    Frame,
-    Method,
-    NeedsStatic,
-    PathEnds,
-    SliceValue,
-    known_value,
-)
+from tapegen.frontend.lower_context import MOST_INLINED, Context, NeedsStatic, PathEnds
 from tapegen.frontend.lower_derivative import Derivative, Pullback, derivative_call, marked_call, pullback_call
 from tapegen.frontend.lower_expr import elements, enter, evaluate, evaluates, put_name
 from tapegen.frontend.lower_flow import run_body
@@ -41,6 +28,7 @@ from tapegen.frontend.lower_numpy import call_library, is_library
 from tapegen.frontend.lower_own import call_own, own_rule
 from tapegen.frontend.lower_routine import Again, call_routine
 from tapegen.frontend.lower_shapes import known_shape
+from tapegen.frontend.lower_state import Bound, Captured, Choice, Closure, Frame, Method, SliceValue, known_value
 from tapegen.frontend.lower_unknown import call_opaque
 from tapegen.frontend.lower_values import adopt, describe, expr_of, is_int, named, static, struct_of
 from tapegen.frontend.parse import parse_function

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from tapegen.errors import NotDifferentiable
-from tapegen.frontend.lower_context import Captured, Context
+from tapegen.frontend.lower_context import Context
+from tapegen.frontend.lower_state import Captured
 from tapegen.frontend.parse import MISSING
 from tapegen.frontend.structure import Leaf, StaticValue, Struct, children_of, leaf_type, snapshot, tuple_of
 from tapegen.ir.names import identifier

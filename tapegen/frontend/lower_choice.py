@@ -9,8 +9,9 @@ from typing import Any
 
 import gast
 
-from tapegen.frontend.lower_context import Choice, Context, NotWhole
+from tapegen.frontend.lower_context import Context, NotWhole
 from tapegen.frontend.lower_join import branches
+from tapegen.frontend.lower_state import Choice
 from tapegen.frontend.lower_values import definite, poison_check
 from tapegen.frontend.structure import StaticValue
 from tapegen.ir.nodes import Expr

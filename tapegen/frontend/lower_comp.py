@@ -9,11 +9,12 @@ import gast
 import numpy as np
 
 from tapegen.errors import UnsupportedSyntax
-from tapegen.frontend.lower_context import Context, Frame, NotWhole, Series
+from tapegen.frontend.lower_context import Context, NotWhole
 from tapegen.frontend.lower_expr import Given, evaluates
 from tapegen.frontend.lower_flow import Region, run
 from tapegen.frontend.lower_iter import iterable
 from tapegen.frontend.lower_live import bound_in, liveness_of
+from tapegen.frontend.lower_state import Frame, Series
 from tapegen.frontend.structure import StaticValue, dict_of, list_of
 
 Comprehension: TypeAlias = gast.ListComp | gast.DictComp | gast.GeneratorExp

@@ -13,18 +13,12 @@ import gast
 from tapegen.errors import UnsupportedSyntax
 from tapegen.frontend.lower_capture import class_member
 from tapegen.frontend.lower_choice import choose, quietly, refine, refined, split
-from tapegen.frontend.lower_context import Choice, Context, Ref, is_number, known_value
+from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_emit import emit_call, fold
-from tapegen.frontend.lower_expr import (
-    _as_array,
-    _mixes_array,
-    _on_objects,
-    _type_name,
-    evaluate,
-    evaluate_all,
-    evaluates,
-)
-from tapegen.frontend.lower_merge import Clash, converted, merged_type
+from tapegen.frontend.lower_expr import evaluate, evaluate_all, evaluates
+from tapegen.frontend.lower_merged_types import Clash, converted, merged_type
+from tapegen.frontend.lower_operators import as_array, mixes_array, on_objects, type_name
+from tapegen.frontend.lower_state import Choice, Ref, is_number, known_value
 from tapegen.frontend.lower_values import describe, expr_of, not_, static, struct_of, truth, type_of
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, same_static, tuple_of
 from tapegen.ir import ops
@@ -95,15 +89,15 @@ def compare_values(cx: Context, func: Any, left: Any, right: Any, hint: str | No
             return StaticValue(func is operator.ne)
         names = [item.name for item in dataclasses.fields(a.cls) if item.compare]
         return _equal_contents(cx, func, *(tuple_of(side.get(name) for name in names) for side in (a, b)))
-    found = _on_objects(cx, func, left, right)
+    found = on_objects(cx, func, left, right)
     if found is not None:
         return found
     if func is operator.ne:
-        found = _on_objects(cx, operator.eq, left, right)
+        found = on_objects(cx, operator.eq, left, right)
         if found is not None:
             return _not(cx, found)
-    if _mixes_array(left, right) or _mixes_array(right, left):
-        return emit_call(cx, func, (_as_array(cx, left), _as_array(cx, right)), hint=hint)
+    if mixes_array(left, right) or mixes_array(right, left):
+        return emit_call(cx, func, (as_array(cx, left), as_array(cx, right)), hint=hint)
     if a is not None and b is not None and a.kind in ("tuple", "list", "dict") and func in (operator.eq, operator.ne):
         return _equal_contents(cx, func, a, b)
     if func in (operator.eq, operator.ne):
@@ -114,7 +108,7 @@ def compare_values(cx: Context, func: Any, left: Any, right: Any, hint: str | No
         return StaticValue(func is operator.ne)  # a number is not equal to None, a string, a function ...
     cx.raise_(
         TypeError,
-        f"'{func.__name__}' not supported between instances of {_type_name(cx, left)} and {_type_name(cx, right)}",
+        f"'{func.__name__}' not supported between instances of {type_name(cx, left)} and {type_name(cx, right)}",
     )
 
 

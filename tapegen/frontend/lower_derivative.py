@@ -18,10 +18,11 @@ import numpy as np
 
 from tapegen.errors import AliasError, BadArgument, NotDifferentiable, TapegenError
 from tapegen.frontend.callables import unwrap
-from tapegen.frontend.lower_context import Bound, Builder, Closure, Context, PathEnds, known_value
+from tapegen.frontend.lower_context import Builder, Context, PathEnds
 from tapegen.frontend.lower_finish import finish, resolved
-from tapegen.frontend.lower_merge import converted
+from tapegen.frontend.lower_merged_types import converted
 from tapegen.frontend.lower_numpy import is_library
+from tapegen.frontend.lower_state import Bound, Closure, known_value
 from tapegen.frontend.lower_twins import draw_as, refuse_unseeded, twin
 from tapegen.frontend.lower_values import adopt, describe, export, flat_result
 from tapegen.frontend.structure import UNKNOWN, Leaf, Slot, StaticValue, Struct, tuple_of

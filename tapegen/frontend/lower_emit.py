@@ -12,8 +12,9 @@ import numpy as np
 
 from tapegen.errors import BadArgument, NotDifferentiable
 from tapegen.frontend.lower_capture import expand
-from tapegen.frontend.lower_context import Captured, Context, NotWhole, Ref, RunList, is_number, known_value
+from tapegen.frontend.lower_context import Context, NotWhole
 from tapegen.frontend.lower_shapes import note_result
+from tapegen.frontend.lower_state import Captured, Ref, RunList, is_number, known_value
 from tapegen.frontend.lower_values import const_expr, describe, expr_of, operand, poison_check
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, list_of, tuple_of
 from tapegen.frontend.typing import NoResultType, result_type

@@ -15,25 +15,12 @@ import gast
 
 from tapegen.frontend.lower_choice import refine
 from tapegen.frontend.lower_compare import condition
-from tapegen.frontend.lower_context import (
-    BREAK,
-    CONTINUE,
-    FLAGS,
-    RESULT,
-    RETURN,
-    TRUE,
-    Builder,
-    Context,
-    Key,
-    NotWhole,
-    OpenIf,
-    PathEnds,
-    State,
-)
+from tapegen.frontend.lower_context import Builder, Context, NotWhole, OpenIf, PathEnds
 from tapegen.frontend.lower_expr import evaluate
 from tapegen.frontend.lower_join import branches
 from tapegen.frontend.lower_live import always_escapes, has_escape
 from tapegen.frontend.lower_merge import look_up, or_all
+from tapegen.frontend.lower_state import BREAK, CONTINUE, FLAGS, RESULT, RETURN, TRUE, Key, State
 from tapegen.frontend.lower_stmt import run_simple
 from tapegen.frontend.lower_values import expr_of, not_, poison_check
 from tapegen.frontend.structure import StaticValue

@@ -10,12 +10,13 @@ from typing import Any
 import gast
 
 from tapegen.errors import NotDifferentiable
-from tapegen.frontend.lower_context import Context, Series, known_value
+from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_emit import emit_call
 from tapegen.frontend.lower_expr import evaluate
 from tapegen.frontend.lower_index import Place, load_place
 from tapegen.frontend.lower_list import item, length
 from tapegen.frontend.lower_shapes import extent
+from tapegen.frontend.lower_state import Series, known_value
 from tapegen.frontend.lower_values import (
     definite,
     describe,

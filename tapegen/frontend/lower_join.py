@@ -5,21 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tapegen.frontend.lower_context import (
-    RESULT,
-    Builder,
-    Cell,
-    Choice,
-    Context,
-    Key,
-    NotWhole,
-    OpenIf,
-    OpenLatch,
-    PathEnds,
-    State,
-)
+from tapegen.frontend.lower_context import Builder, Context, NotWhole, OpenIf, OpenLatch, PathEnds
 from tapegen.frontend.lower_list import Widen, needs_widening, widen_cell
 from tapegen.frontend.lower_merge import ABSENT, ANYTHING, Merge, look_up
+from tapegen.frontend.lower_state import RESULT, Cell, Choice, Key, State
 from tapegen.frontend.lower_values import not_
 from tapegen.ir import rewrite
 from tapegen.ir.nodes import Expr, Var

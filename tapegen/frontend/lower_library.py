@@ -15,11 +15,12 @@ from tapegen.frontend import ufunc_texts
 from tapegen.frontend.lower_attr import attribute, shape_of
 from tapegen.frontend.lower_builtins import Args, Hint, Kwargs, _list
 from tapegen.frontend.lower_call import call_value, handles
-from tapegen.frontend.lower_context import Context, Series, known_value
+from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_emit import emit_call
 from tapegen.frontend.lower_expr import spread
 from tapegen.frontend.lower_numpy import call_library
 from tapegen.frontend.lower_shapes import known_shape
+from tapegen.frontend.lower_state import Series, known_value
 from tapegen.frontend.lower_values import operand, run_list_of, static, struct_of, type_of
 from tapegen.frontend.structure import Leaf, StaticValue, tuple_of
 from tapegen.ir import ops

@@ -11,8 +11,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tapegen.errors import NotDifferentiable
-from tapegen.frontend.lower_context import Cell, Context, Poison, Ref, RunList, State, known_value
-from tapegen.frontend.lower_merge import Merge, converted
+from tapegen.frontend.lower_context import Context
+from tapegen.frontend.lower_merge import Merge
+from tapegen.frontend.lower_merged_types import converted
+from tapegen.frontend.lower_state import Cell, Poison, Ref, RunList, State, known_value
 from tapegen.frontend.lower_values import describe, expr_of, operand, run_list_of, static, struct_of
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct
 from tapegen.ir import ops

@@ -15,25 +15,15 @@ import gast
 from tapegen.errors import CompileLimit, NotDifferentiable, TapegenError
 from tapegen.frontend.lower_compare import condition, try_whole
 from tapegen.frontend.lower_context import (
-    BREAK,
-    CONTINUE,
-    RESULT,
-    RETURN,
-    TRUE,
     Builder,
-    Cell,
     Context,
     Head,
-    Key,
-    Maybe,
     NeedsStatic,
     NotWhole,
     OpenIf,
     OpenLatch,
     OpenLoop,
     PathEnds,
-    Series,
-    State,
 )
 from tapegen.frontend.lower_expr import Given, owner_of
 from tapegen.frontend.lower_flow import FALL, End, Region, compound, dispatch, run
@@ -41,6 +31,7 @@ from tapegen.frontend.lower_iter import iterable
 from tapegen.frontend.lower_join import branches
 from tapegen.frontend.lower_list import Widen, needs_widening, widen_cell
 from tapegen.frontend.lower_merge import ABSENT, ANYTHING, Merge, look_up, or_all, same_shape
+from tapegen.frontend.lower_state import BREAK, CONTINUE, RESULT, RETURN, TRUE, Cell, Key, Maybe, Series, State
 from tapegen.frontend.lower_stmt import assign_target
 from tapegen.frontend.lower_values import expr_of, not_
 from tapegen.frontend.structure import Leaf, StaticValue

@@ -12,10 +12,11 @@ import numpy as np
 from tapegen.errors import MissingRule, NotDifferentiable
 from tapegen.frontend import ufunc_texts
 from tapegen.frontend.lower_capture import captured_shape
-from tapegen.frontend.lower_context import Captured, Context, Ref, known_value
+from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_emit import emit_call
 from tapegen.frontend.lower_index import Place, load_place, store_place
 from tapegen.frontend.lower_shapes import extent
+from tapegen.frontend.lower_state import Captured, Ref, known_value
 from tapegen.frontend.lower_unknown import call_unknown
 from tapegen.frontend.lower_values import operand, run_list_of, static, struct_of, type_of
 from tapegen.frontend.structure import Leaf, StaticValue, Struct, tuple_of

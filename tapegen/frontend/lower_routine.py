@@ -17,27 +17,23 @@ import gast
 import numpy as np
 
 from tapegen.errors import AliasError, CompileLimit, NotDifferentiable, Span, TapegenError
-from tapegen.frontend.lower_context import (
+from tapegen.frontend.lower_context import Builder, Context, NeedsStatic, NotWhole, PathEnds
+from tapegen.frontend.lower_derivative import restored
+from tapegen.frontend.lower_expr import enter, put_name
+from tapegen.frontend.lower_finish import finish, resolved
+from tapegen.frontend.lower_flow import run_body
+from tapegen.frontend.lower_state import (
     FLAGS,
     RESULT,
-    Builder,
     Captured,
     Cell,
-    Context,
     Frame,
-    NeedsStatic,
-    NotWhole,
-    PathEnds,
     Ref,
     RunList,
     State,
     is_number,
     known_value,
 )
-from tapegen.frontend.lower_derivative import restored
-from tapegen.frontend.lower_expr import enter, put_name
-from tapegen.frontend.lower_finish import finish, resolved
-from tapegen.frontend.lower_flow import run_body
 from tapegen.frontend.lower_values import adopt, const_expr, export, expr_of, flat_result
 from tapegen.frontend.structure import UNKNOWN, Itself, Leaf, StaticValue, Struct
 from tapegen.ir import build, ops, rewrite

@@ -15,34 +15,14 @@ from tapegen.errors import NotDifferentiable, UnsupportedSyntax
 from tapegen.frontend import builtin_texts
 from tapegen.frontend.lower_capture import capture, class_member
 from tapegen.frontend.lower_compare import condition
-from tapegen.frontend.lower_context import (
-    Box,
-    Builder,
-    Captured,
-    Context,
-    NotWhole,
-    OpenIf,
-    PathEnds,
-    Ref,
-    RunList,
-    SliceValue,
-    known_value,
-)
+from tapegen.frontend.lower_context import Builder, Context, NotWhole, OpenIf, PathEnds
 from tapegen.frontend.lower_emit import emit_call
-from tapegen.frontend.lower_expr import (
-    BINARY,
-    binary,
-    bind_name,
-    elements,
-    evaluate,
-    make_closure,
-    owner_of,
-    put_name,
-    spread,
-)
+from tapegen.frontend.lower_expr import bind_name, elements, evaluate, make_closure, owner_of, put_name, spread
 from tapegen.frontend.lower_index import Place, load_place, place_of, store_place
 from tapegen.frontend.lower_list import append, item, length
 from tapegen.frontend.lower_merge import ABSENT
+from tapegen.frontend.lower_operators import BINARY, binary
+from tapegen.frontend.lower_state import Box, Captured, Ref, RunList, SliceValue, known_value
 from tapegen.frontend.lower_text import text_of
 from tapegen.frontend.lower_values import definite, describe, expr_of, named, not_, operand, struct_of, type_of
 from tapegen.frontend.parse import Parsed

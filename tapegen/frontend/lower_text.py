@@ -8,8 +8,9 @@ from typing import Any
 import gast
 
 from tapegen.errors import UnsupportedSyntax
-from tapegen.frontend.lower_context import Context, known_value
+from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_expr import evaluate, evaluates
+from tapegen.frontend.lower_state import known_value
 from tapegen.frontend.lower_values import operand, struct_of
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue
 from tapegen.ir import ops

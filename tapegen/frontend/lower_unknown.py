@@ -15,8 +15,9 @@ import numpy as np
 
 from tapegen.errors import MissingRule, NotDifferentiable, TapegenError
 from tapegen.frontend.lower_capture import computed
-from tapegen.frontend.lower_context import Closure, Context, NeedsStatic, known_value
+from tapegen.frontend.lower_context import Context, NeedsStatic
 from tapegen.frontend.lower_emit import arg_type, call_type, emit_call
+from tapegen.frontend.lower_state import Closure, known_value
 from tapegen.frontend.lower_values import expr_of, is_int, struct_of
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct
 from tapegen.frontend.typing import any_size, is_self_contained

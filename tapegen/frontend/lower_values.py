@@ -12,15 +12,13 @@ import numpy as np
 
 from tapegen.errors import BadArgument, NotDifferentiable
 from tapegen.frontend.lower_capture import expand, special_method
-from tapegen.frontend.lower_context import (
+from tapegen.frontend.lower_context import Context, NeedsStatic, NotWhole
+from tapegen.frontend.lower_state import (
     Bound,
     Captured,
     Choice,
     Closure,
-    Context,
     Frame,
-    NeedsStatic,
-    NotWhole,
     Poison,
     Ref,
     RunList,
