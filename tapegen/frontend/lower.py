@@ -21,6 +21,7 @@ from tapegen.frontend import (  # noqa: F401  (register what they lower)
     lower_builtins,
     lower_comp,
     lower_compare,
+    lower_container_methods,
     lower_draws,
     lower_library,
     lower_loops,

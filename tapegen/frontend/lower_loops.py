@@ -17,7 +17,6 @@ from tapegen.frontend.lower_compare import condition, try_whole
 from tapegen.frontend.lower_context import (
     Builder,
     Context,
-    Head,
     NeedsStatic,
     NotWhole,
     OpenIf,
@@ -31,7 +30,7 @@ from tapegen.frontend.lower_iter import iterable
 from tapegen.frontend.lower_join import branches
 from tapegen.frontend.lower_list import Widen, needs_widening, widen_cell
 from tapegen.frontend.lower_merge import ABSENT, ANYTHING, Merge, look_up, or_all, same_shape
-from tapegen.frontend.lower_state import BREAK, CONTINUE, RESULT, RETURN, TRUE, Cell, Key, Maybe, Series, State
+from tapegen.frontend.lower_state import BREAK, CONTINUE, RESULT, RETURN, TRUE, Cell, Head, Key, Maybe, Series, State
 from tapegen.frontend.lower_stmt import assign_target
 from tapegen.frontend.lower_values import expr_of, not_
 from tapegen.frontend.structure import Leaf, StaticValue

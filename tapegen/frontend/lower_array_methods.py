@@ -1,0 +1,182 @@
+"""Methods of arrays and numbers."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tapegen.errors import NotDifferentiable
+from tapegen.frontend import ufunc_texts
+from tapegen.frontend.lower_call import call_value, method
+from tapegen.frontend.lower_context import Context
+from tapegen.frontend.lower_emit import emit_call
+from tapegen.frontend.lower_index import Place, load_place, store_place
+from tapegen.frontend.lower_numpy import call_library
+from tapegen.frontend.lower_values import static, struct_of, type_of
+from tapegen.frontend.structure import StaticValue, tuple_of
+from tapegen.ir import ops
+from tapegen.ir.types import Array, Scalar, is_complex, is_floating
+
+THROUGH_FUNCTIONS: dict[str, Any] = {
+    name: getattr(np, name)
+    for name in (
+        "sum mean std var prod min max argmin argmax argsort argpartition cumsum cumprod any all trace squeeze clip "
+        "round conjugate diagonal dot repeat take nonzero ptp searchsorted copy ravel swapaxes choose put"
+    ).split()
+    if hasattr(np, name)
+} | {"conj": np.conjugate}
+
+
+PARTS = {"real": ops.real_part, "imag": ops.imaginary_part}
+
+
+def _through_function(name: str, func: Any) -> None:
+    @method("array", name)
+    def call(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+        return call_value(cx, StaticValue(func), args, kwargs, hint)
+
+
+for _name, _func in THROUGH_FUNCTIONS.items():
+    _through_function(_name, _func)
+
+
+def _flat_args(args: Sequence[Any], cx: Context) -> Any:
+    """`x.reshape(2, 3)` and `x.reshape((2, 3))`."""
+    return args[0] if len(args) == 1 else tuple_of(args)
+
+
+@method("array", "reshape")
+def _reshape(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+    return call_library(cx, np.reshape, [args[0], _flat_args(args[1:], cx)], kwargs, hint)
+
+
+def transposed(cx: Context, array: Any, hint: str | None = None) -> Any:
+    """`array.T`."""
+    return emit_call(cx, ops.transpose_view, (array,), hint=hint) if array.type.rank > 1 else array
+
+
+@method("array", "transpose")
+def _transpose(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+    owner, *axes = args
+    if not axes:
+        return transposed(cx, owner, hint)
+    return call_library(cx, np.transpose, [owner, _flat_args(axes, cx)], kwargs, hint)
+
+
+@method("array", "astype")
+def _astype(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+    kwargs.pop("copy", None)
+    dtype = args[1] if len(args) > 1 else kwargs.pop("dtype")
+    known = np.dtype(static(cx, dtype, "the dtype")).type
+    return call_library(cx, np.astype, [args[0], StaticValue(known)], {}, hint)
+
+
+@method("number", "astype")
+def _number_astype(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+    known = np.dtype(static(cx, args[1], "the dtype")).type
+    return call_library(cx, known, [args[0]], {}, hint)
+
+
+@method("array", "flatten")
+def _flatten(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+    flat = call_library(cx, np.ravel, args, kwargs)
+    return call_library(cx, np.copy, [flat], {}, hint)
+
+
+@method("array", "fill")
+def _fill(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+    store_place(cx, Place(args[0], []), args[1])
+    return StaticValue(None)
+
+
+@method("array", "sort")
+def _sort(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+    ordered = call_library(cx, np.sort, args, kwargs)
+    store_place(cx, Place(args[0], []), ordered)
+    return StaticValue(None)
+
+
+@method("array", "compress")
+def _compress(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+    owner, condition, *axis = args
+    return call_value(cx, StaticValue(np.compress), [condition, owner, *axis], kwargs, hint)
+
+
+@method("array", "partition")
+def _partition(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+    store_place(cx, Place(args[0], []), call_library(cx, np.partition, args, kwargs))
+    return StaticValue(None)
+
+
+@method("array", "view")
+def _view(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+    if len(args) > 1 or kwargs:
+        raise cx.refusal(
+            NotDifferentiable, "'view' takes the bytes of numbers for others, which has no derivative.", "Use astype."
+        )
+    return args[0]
+
+
+@method("array", "tolist")
+def _tolist(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+    type_ = type_of(args[0])
+    if not isinstance(type_, Array) or type_.rank != 1 or type_.dtype != "float64":
+        raise cx.refusal(NotDifferentiable, "'tolist' is for vectors of float64 here.", "Index the array.")
+    return cx.call(cx, StaticValue(ufunc_texts.listed), args, {})
+
+
+@method("array", "item")
+def _item(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+    owner, *index = args
+    if len(index) == 1:
+        content = struct_of(cx, index[0])
+        index = list(content.children) if content is not None else index
+    rank = owner.type.rank
+    if not index:
+        index = [StaticValue(0)] * rank
+    if len(index) == 1 and rank > 1:  # counted through all elements
+        owner, rank = call_library(cx, np.ravel, [owner], {}), 1
+    if len(index) != rank:
+        raise cx.refusal(
+            NotDifferentiable, f"item() takes one position or {rank} of them, not {len(index)}.", "Index the array."
+        )
+    place = Place(owner, index)
+    element = load_place(cx, place)
+    return call_value(cx, StaticValue(_plain_class(owner.type)), [element], {}, hint)
+
+
+@method("number", "item")
+def _number_item(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+    type_ = type_of(args[0])
+    assert isinstance(type_, Scalar)
+    return call_value(cx, StaticValue(_plain_class(type_)), args[:1], {}, hint)
+
+
+def _plain_class(type_: Array | Scalar) -> type:
+    """The class of Python's numbers for an element."""
+    return complex if is_complex(type_) else float if is_floating(type_) else bool if type_.dtype == "bool" else int
+
+
+@method("number", "conjugate")
+def _conjugate(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+    type_ = type_of(args[0])
+    if not is_complex(type_):
+        return args[0]
+    assert isinstance(type_, Scalar)
+    if not type_.python:
+        return emit_call(cx, np.conjugate, args, hint=hint)
+    real, imag = (emit_call(cx, part, args) for part in PARTS.values())
+    return emit_call(cx, complex, (real, emit_call(cx, operator.neg, (imag,))), hint=hint)
+
+
+@method("number", "copy")
+def _itself(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+    return args[0]
+
+
+@method("number", "is_integer")
+def _is_integer(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+    return emit_call(cx, operator.eq, (emit_call(cx, np.floor, args), args[0]))

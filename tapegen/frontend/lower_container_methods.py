@@ -1,0 +1,204 @@
+"""Methods of lists, tuples and dicts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tapegen.errors import NotDifferentiable
+from tapegen.frontend import builtin_texts
+from tapegen.frontend.lower_call import method
+from tapegen.frontend.lower_context import Context
+from tapegen.frontend.lower_expr import spread
+from tapegen.frontend.lower_list import append, pop
+from tapegen.frontend.lower_state import Ref, known_value
+from tapegen.frontend.lower_values import describe, run_list_of, static, struct_of
+from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, dict_of, list_of, tuple_of
+from tapegen.ir.types import Array
+
+
+@method("list", "append")
+def _append(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+    owner, value = args
+    append(cx, _own(cx, owner), value)
+    return StaticValue(None)
+
+
+def _own(cx: Context, owner: Any) -> Ref:
+    if isinstance(owner, Ref):
+        return owner
+    raise cx.refusal(
+        NotDifferentiable, f"this changes {describe(cx, owner)}, which is not part of the result.", "Build a new list."
+    )
+
+
+@method("list", "extend")
+def _extend(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+    owner, values = args
+    is_array = isinstance(values, Leaf) and isinstance(values.type, Array)
+    if is_array or run_list_of(cx, values) is not None:
+        cx.call(cx, StaticValue(builtin_texts.extended), (_own(cx, owner), values), {})
+        return StaticValue(None)
+    for value in spread(cx, values):
+        append(cx, _own(cx, owner), value)
+    return StaticValue(None)
+
+
+@method("list", "pop")
+def _pop(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+    owner, *position = args
+    if position and run_list_of(cx, owner) is not None and known_value(position[0]) == 0:
+        return cx.call(cx, StaticValue(builtin_texts.taken_first), (_own(cx, owner),), {})
+    return pop(cx, _own(cx, owner), *position)
+
+
+@method("list", "sort")
+def _sort_list(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+    content = struct_of(cx, _own(cx, args[0]))
+    key = kwargs.get("key", StaticValue(None))
+    reverse = bool(static(cx, kwargs.get("reverse", StaticValue(False)), "'reverse'"))
+    if content is not None and known_value(key) is None:
+        known: list[Any] = [known_value(item) for item in content.children]
+        if UNKNOWN not in known:
+            cx.set_cell(args[0], list_of(map(StaticValue, sorted(known, reverse=reverse))))
+            return StaticValue(None)
+    cx.call(cx, StaticValue(builtin_texts.put_in_order), (args[0], key, StaticValue(reverse)), {})
+    return StaticValue(None)
+
+
+@method("list", "insert")
+def _insert(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+    owner, position, value = args
+    children = list(_children(cx, owner, "insert"))
+    children.insert(static(cx, position, "the position"), value)
+    cx.set_cell(_own(cx, owner), list_of(children))
+    return StaticValue(None)
+
+
+@method("list", "reverse")
+def _reverse(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+    cx.set_cell(_own(cx, args[0]), list_of(_children(cx, args[0], "reverse")[::-1]))
+    return StaticValue(None)
+
+
+@method("list", "clear")
+def _clear(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+    _children(cx, args[0], "clear")
+    cx.set_cell(_own(cx, args[0]), list_of(()))
+    return StaticValue(None)
+
+
+@method("list", "copy")
+def _copy(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+    return cx.call(cx, StaticValue(list), (args[0],), {})
+
+
+def _children(cx: Context, owner: Any, name: str) -> tuple[Any, ...]:
+    content = struct_of(cx, owner)
+    if content is None:
+        raise cx.refusal(NotDifferentiable, f"'{name}' of a list that grows is not supported.", "Use append and pop.")
+    return content.children
+
+
+@method("list", "index")
+@method("tuple", "index")
+def _index(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+    children = _children(cx, args[0], "index")
+    known = [known_value(child) for child in (*children, args[1])]
+    if UNKNOWN in known:
+        raise cx.refusal(NotDifferentiable, "'index' among computed values is not supported.", "Write a loop.")
+    if known[-1] not in known[:-1]:
+        cx.raise_(ValueError, "the value is not in the list")
+    return StaticValue(known.index(known[-1]))
+
+
+@method("tuple", "_replace")
+def _replace(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+    content = struct_of(cx, args[0])
+    assert content is not None
+    for name, value in kwargs.items():
+        if name not in content.keys:
+            cx.raise_(ValueError, f"Got unexpected field names: ['{name}']")
+        content = content.with_child(name, value)
+    return content
+
+
+@method("tuple", "_asdict")
+def _asdict(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+    content = struct_of(cx, args[0])
+    assert content is not None
+    return cx.new_cell(dict_of(zip(content.keys, content.children, strict=True)))
+
+
+def _dict(cx: Context, owner: Any) -> Struct:
+    content = struct_of(cx, owner)
+    assert content is not None
+    return content
+
+
+@method("dict", "keys")
+def _keys(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+    return tuple_of(map(StaticValue, _dict(cx, args[0]).keys))
+
+
+@method("dict", "values")
+def _values(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+    return tuple_of(_dict(cx, args[0]).children)
+
+
+@method("dict", "items")
+def _items(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+    content = _dict(cx, args[0])
+    return tuple_of(
+        tuple_of((StaticValue(key), child)) for key, child in zip(content.keys, content.children, strict=True)
+    )
+
+
+@method("dict", "get")
+def _get(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+    owner, key, *default = args
+    content, known = _dict(cx, owner), static(cx, key, "a key of a dict")
+    if known in content.keys:
+        return content.get(known)
+    return default[0] if default else StaticValue(None)
+
+
+@method("dict", "copy")
+def _copy_dict(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+    return cx.new_cell(_dict(cx, args[0]))
+
+
+@method("dict", "update")
+def _update(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+    owner, *others = args
+    content = _dict(cx, owner)
+    for other in others:
+        given = _dict(cx, other)
+        for key, child in zip(given.keys, given.children, strict=True):
+            content = content.with_child(key, child)
+    for name, value in kwargs.items():
+        content = content.with_child(name, value)
+    cx.set_cell(_own(cx, owner), content)
+    return StaticValue(None)
+
+
+@method("dict", "setdefault")
+def _setdefault(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+    owner, key, value = args
+    content, known = _dict(cx, owner), static(cx, key, "a key of a dict")
+    if known not in content.keys:
+        content = content.with_child(known, value)
+        cx.set_cell(_own(cx, owner), content)
+    return content.get(known)
+
+
+@method("dict", "pop")
+def _pop_key(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+    owner, key, *default = args
+    content, known = _dict(cx, owner), static(cx, key, "a key of a dict")
+    if known not in content.keys:
+        if default:
+            return default[0]
+        cx.raise_(KeyError, str(known))
+    rest = [(k, child) for k, child in zip(content.keys, content.children, strict=True) if k != known]
+    cx.set_cell(_own(cx, owner), dict_of(rest, content.cls))
+    return content.get(known)
