@@ -11,7 +11,7 @@ import numpy as np
 from tapegen.errors import NotDifferentiable
 from tapegen.frontend import builtin_texts
 from tapegen.frontend.lower_attr import attribute
-from tapegen.frontend.lower_call import call_value, handles, inline_function
+from tapegen.frontend.lower_call import call_value, handles
 from tapegen.frontend.lower_capture import class_member, has_attribute, special_method
 from tapegen.frontend.lower_choice import choose
 from tapegen.frontend.lower_compare import both, compare_values
@@ -19,6 +19,7 @@ from tapegen.frontend.lower_context import Context, NotWhole
 from tapegen.frontend.lower_emit import emit_call, fold
 from tapegen.frontend.lower_expr import look_up_name, spread
 from tapegen.frontend.lower_index import Place, load_place
+from tapegen.frontend.lower_inline import inline_function
 from tapegen.frontend.lower_iter import enumerated, range_series, reversed_, zipped
 from tapegen.frontend.lower_list import length
 from tapegen.frontend.lower_numpy import call_library

@@ -67,6 +67,11 @@ def capture(cx: Context, value: Any, getter: Callable[[], Any], name: str, path:
     return StaticValue(value)
 
 
+def bound_value(cx: Context, value: Any, name: str, path: Any) -> Any:
+    """An argument that was bound before the program runs."""
+    return capture(cx, value, lambda: value, name, ("bound", path))
+
+
 def watch(cx: Context, path: Any, getter: Callable[[], Any]) -> None:
     """The program depends on what is found there now, so it is right as long as that stays."""
     if path not in cx.guards:

@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 
 from tapegen.errors import NotDifferentiable
-from tapegen.frontend.lower_call import call_value, handles, inline_function
+from tapegen.frontend.lower_call import call_value, handles
 from tapegen.frontend.lower_capture import capture
 from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_emit import call_type, emit_call
 from tapegen.frontend.lower_index import Place, store_place
+from tapegen.frontend.lower_inline import inline_function
 from tapegen.frontend.lower_state import Captured, Ref
 from tapegen.frontend.lower_twins import draw_as, made_once, twin
 from tapegen.frontend.lower_values import describe, operand, struct_of, type_of
