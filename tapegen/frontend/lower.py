@@ -33,8 +33,8 @@ from tapegen.frontend.lower_context import Context, NeedsStatic, PathEnds
 from tapegen.frontend.lower_expr import enter, put_name
 from tapegen.frontend.lower_finish import Finished, finish, resolved
 from tapegen.frontend.lower_flow import run_body
+from tapegen.frontend.lower_forms import Again, Recursion, Routines
 from tapegen.frontend.lower_inline import bind, function_frame, inline_function
-from tapegen.frontend.lower_routine import Again, Recursion, Routines
 from tapegen.frontend.lower_state import Ref
 from tapegen.frontend.lower_values import adopt, export, flat_result
 from tapegen.frontend.parse import Parsed

@@ -14,17 +14,18 @@ import numpy as np
 from tapegen.errors import NotDifferentiable
 from tapegen.frontend import builtin_texts
 from tapegen.frontend.callables import is_elementwise, unwrap
+from tapegen.frontend.lower_apart import Derivative
 from tapegen.frontend.lower_capture import bound_value, capture, is_method, special_method, watch
 from tapegen.frontend.lower_choice import split
 from tapegen.frontend.lower_class import construct
 from tapegen.frontend.lower_comp import ARRAY_MAKERS, consume, rows_as_arrays
 from tapegen.frontend.lower_context import Context, NeedsStatic, PathEnds
-from tapegen.frontend.lower_derivative import Derivative, Pullback, derivative_call, marked_call, pullback_call
+from tapegen.frontend.lower_derivative import Pullback, derivative_call, marked_call, pullback_call
 from tapegen.frontend.lower_expr import elements, evaluate, evaluates
+from tapegen.frontend.lower_forms import Again
 from tapegen.frontend.lower_inline import function_frame, inline_closure, inline_function
 from tapegen.frontend.lower_numpy import call_library, is_library
 from tapegen.frontend.lower_own import call_own, own_rule
-from tapegen.frontend.lower_routine import Again
 from tapegen.frontend.lower_state import Bound, Choice, Closure, Method, SliceValue
 from tapegen.frontend.lower_unknown import call_opaque
 from tapegen.frontend.lower_values import adopt, describe, static, struct_of

@@ -7,43 +7,24 @@ place of the call, like any other Python function.  So derivatives nest to any d
 from __future__ import annotations
 
 import dataclasses
-import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import MethodType
 from typing import Any
 
-import numpy as np
-
-from tapegen.errors import AliasError, BadArgument, NotDifferentiable, TapegenError
-from tapegen.frontend.callables import unwrap
-from tapegen.frontend.lower_context import Builder, Context, PathEnds
-from tapegen.frontend.lower_finish import finish, resolved
-from tapegen.frontend.lower_merged_types import converted
-from tapegen.frontend.lower_numpy import is_library
-from tapegen.frontend.lower_state import Bound, Closure, known_value
+from tapegen.errors import BadArgument, TapegenError
+from tapegen.frontend.lower_apart import Derivative, Program, _parameters, lowered_apart
+from tapegen.frontend.lower_context import Context
+from tapegen.frontend.lower_restore import container, matched, restored, tangent_of
+from tapegen.frontend.lower_state import Bound, known_value
 from tapegen.frontend.lower_twins import draw_as, refuse_unseeded, twin
-from tapegen.frontend.lower_values import adopt, describe, export, flat_result
+from tapegen.frontend.lower_values import describe, export
 from tapegen.frontend.structure import UNKNOWN, Leaf, Slot, StaticValue, Struct, tuple_of
 from tapegen.ir import build, rewrite
-from tapegen.ir.names import NameSupply
-from tapegen.ir.nodes import Assign, Block, Call, Const, Expr, Function, Return, Store, Var
-from tapegen.ir.ops import VIEW_CALLS
-from tapegen.ir.protocols import Mark, Mode, Pipeline, is_opaque, mark_of
-from tapegen.ir.types import Array, ListOf, RandomGenerator, Scalar, is_complex, is_floating
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Derivative:
-    """The function that `tg.grad(f)` makes: `f` with what is asked of it."""
-
-    mark: Mark
-    func: Any
-    wrt: Any = 0
-    has_aux: bool = False
-    mode: Mode | None = None
-    holomorphic: bool = False
+from tapegen.ir.nodes import Expr, Store, Var
+from tapegen.ir.protocols import Mark, is_opaque, mark_of
+from tapegen.ir.types import Array, ListOf, Scalar, is_complex, is_floating
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,45 +44,6 @@ class Pullback:
     program: Program
     wrt: Any
     drawn: tuple[Expr, ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Program:
-    """A call lowered into a program of its own.
-
-    Attributes
-    ----------
-    function : Function
-        Its first parameters are the floating leaves of the chosen arguments, the others what else it reads.
-    given : tuple of Expr
-        What the parameters are in the surrounding program.
-    output : object
-        The structure of the result; its leaves are Slots.
-    chosen : dict
-        Place of each argument of `wrt` to its abstract value, whose leaves are the parameters while lowering.
-    wrt : dict
-        Parameter while lowering to the parameter of the program.
-    pipeline : Pipeline
-        Derives the program.
-    """
-
-    function: Function
-    given: tuple[Expr, ...]
-    output: Any
-    chosen: dict[int | str, Any]
-    wrt: dict[Expr, Var]
-    pipeline: Pipeline
-
-    @property
-    def values(self) -> tuple[Expr, ...]:
-        last = self.function.body[-1]
-        assert isinstance(last, Return)
-        return last.values
-
-    @property
-    def generators(self) -> tuple[Expr, ...]:
-        """What it draws from, in the surrounding program."""
-        return tuple(expr for expr in self.given if isinstance(expr.type, RandomGenerator))
 
 
 def is_objective(type_: Any) -> bool:
@@ -196,7 +138,7 @@ def derivative_call(cx: Context, derivative: Derivative, args: list[Any], kwargs
         return _jvp(cx, derivative.mark, [derivative.func, *args], kwargs)
     several = not isinstance(wrt, int | str)
     places = [_place(cx, derivative.func, item, args) for item in (wrt if several else (wrt,))]
-    program = _program(cx, derivative.mark.pipeline, derivative.func, args, kwargs, places)
+    program = lowered_apart(cx, derivative.mark.pipeline, derivative.func, args, kwargs, places)
     if kind == "vjp":
         refuse_unseeded(program.function)
         held = tuple(_held(cx, expr) for expr in program.given)
@@ -256,8 +198,8 @@ def pullback_call(cx: Context, pullback: Pullback, args: list[Any], kwargs: dict
         raise cx.refusal(BadArgument, "a pullback takes one argument, the cotangent of the value.", "Pass that.")
     program = pullback.program
     active = tuple(is_floating(value.type) for value in program.values)
-    bars = dict(_matched(cx, program.output, export(cx, args[0])))
-    seeds = [_tangent_of(cx, program.values[k], bars[k]) for k, is_active in enumerate(active) if is_active]
+    bars = dict(matched(cx, program.output, export(cx, args[0])))
+    seeds = [tangent_of(cx, program.values[k], bars[k]) for k, is_active in enumerate(active) if is_active]
     if any(isinstance(stmt, Store) for stmt in rewrite.statements(program.function.body)):
         program = dataclasses.replace(program, given=tuple(_held(cx, expr) for expr in program.given))
     now = _twins(cx, program)
@@ -292,11 +234,11 @@ def _jvp(cx: Context, mark: Mark, args: list[Any], kwargs: dict[str, Any]) -> An
         raise cx.refusal(BadArgument, "primals and tangents differ in length.", "Pass two tuples of the same length.")
     given = list(primals.children)
     places: list[int | str] = [k for k, part in enumerate(tangents.children) if known_value(part) is not None]
-    program = _program(cx, mark.pipeline, target, given, kwargs, places)
+    program = lowered_apart(cx, mark.pipeline, target, given, kwargs, places)
     dots: dict[Var, Any] = {}
     for place in places:
-        for leaf, dot in _matched(cx, program.chosen[place], tangents.children[place]):
-            dots[program.wrt[leaf]] = _tangent_of(cx, program.wrt[leaf], dot)
+        for leaf, dot in matched(cx, program.chosen[place], tangents.children[place]):
+            dots[program.wrt[leaf]] = tangent_of(cx, program.wrt[leaf], dot)
     active = tuple(is_floating(value.type) for value in program.values)
     wrt = tuple(program.wrt.values())
     text = program.pipeline.forward(program.function, wrt, active, cx.modules)
@@ -305,9 +247,6 @@ def _jvp(cx: Context, mark: Mark, args: list[Any], kwargs: dict[str, Any]) -> An
     positions = [k for k, is_active in enumerate(active) if is_active]
     tangent = dict(zip(positions, values[count:], strict=True))
     return tuple_of((restored(cx, program.output, values.__getitem__), restored(cx, program.output, tangent.get)))
-
-
-# ---- the program of a call -------------------------------------------------------------------------------------------
 
 
 def _place(cx: Context, func: Any, item: Any, args: Sequence[Any]) -> int | str:
@@ -324,169 +263,6 @@ def _place(cx: Context, func: Any, item: Any, args: Sequence[Any]) -> int | str:
     if not 0 <= item < len(names):
         raise cx.refusal(BadArgument, f"wrt={item}: the function has {len(names)} arguments.", "Count from 0.")
     return names[item]
-
-
-def _parameters(cx: Context, func: Any) -> list[str]:
-    """The names of the arguments that a caller gives."""
-    if isinstance(func, Bound):
-        names = _parameters(cx, func.func)[len(func.args) :]
-        return [name for name in names if name not in func.kwargs]
-    value = func.value if isinstance(func, StaticValue) else func
-    if isinstance(value, Closure):
-        return [arg.id for arg in (*value.node.args.posonlyargs, *value.node.args.args, *value.node.args.kwonlyargs)]
-    if isinstance(value, Derivative):
-        return _parameters(cx, value.func)
-    try:
-        function, bound, named = unwrap(value)
-    except NotDifferentiable as error:
-        raise cx.refusal(type(error), error.reason, error.advice) from None
-    names = list(inspect.signature(function).parameters)[len(bound) :]
-    return [name for name in names if name not in named]
-
-
-def _program(
-    cx: Context,
-    pipeline: Pipeline,
-    func: Any,
-    args: Sequence[Any],
-    kwargs: dict[str, Any],
-    places: Sequence[int | str],
-) -> Program:
-    """Lower `func(*args, **kwargs)` into a program of its own; the leaves at `places` are its first parameters."""
-    given_args, given_kwargs = list(args), dict(kwargs)
-    chosen: dict[int | str, Any] = {}
-    params: dict[Var, Expr] = {}
-    for place in places:
-        if place in chosen:
-            continue
-        value = export(cx, given_args[place] if isinstance(place, int) else given_kwargs[place])
-        before = len(params)
-        chosen[place] = _fresh(cx, value, params)
-        if len(params) == before:
-            raise cx.refusal(
-                BadArgument, f"{describe(cx, value)} has no gradient.", "Pass floats, or leave the argument out of wrt."
-            )
-        if isinstance(place, int):
-            given_args[place] = adopt(cx, chosen[place])
-        else:
-            given_kwargs[place] = adopt(cx, chosen[place])
-    builder, cells = Builder(), {key: cell.content for key, cell in cx.state.cells.items()}
-    state = cx.state.copy()
-    try:
-        with cx.block(builder, state):
-            output, exprs = flat_result(cx, export(cx, cx.call(cx, func, given_args, given_kwargs)))
-    except PathEnds:
-        if not builder.dead:
-            raise
-        cx.call(cx, func, args, kwargs)  # raises in the surrounding program
-        raise
-    if any(state.cells[key].content is not content for key, content in cells.items()):
-        raise cx.refusal(
-            NotDifferentiable,
-            "the function changes a list, dict or object of the surrounding function.",
-            "Return what is new instead.",
-        )
-    supply = NameSupply()
-    name = supply.fresh(_name_of(func))
-    done = finish(cx, builder, exprs, list(params), supply)
-    values = tuple(done.rename(resolved(cx, expr)) for expr in exprs)
-    final, others = _closed_over(done.body, values, {done.names[var] for var in params}, supply)
-    rename = {other: new for new, other in zip(final, others, strict=True)}
-    body = rewrite.rename_block(done.body, rename)
-    values = tuple(rewrite.substitute(value, rename) for value in values)
-    first = tuple(done.names[var] for var in params)
-    function = Function(name, (*first, *final), (*body, Return(values)), origin=cx.span())
-    _check_stores(cx, function, (*params.values(), *others))
-    return Program(
-        function, (*params.values(), *others), output, chosen, {var: done.names[var] for var in params}, pipeline
-    )
-
-
-def _fresh(cx: Context, value: Any, params: dict[Var, Expr]) -> Any:
-    """An argument whose floating leaves are parameters of the program."""
-    if isinstance(value, Struct):
-        return dataclasses.replace(
-            value, children=tuple(_fresh(cx, child, params) for child in value.children), whole=None
-        )
-    if isinstance(value, StaticValue) and isinstance(value.value, float | np.floating):
-        expr: Expr = cx.assign("x", Const(value.value))
-    elif isinstance(value, Leaf) and isinstance(value.type, Array) and not is_floating(value.type):
-        raise cx.refusal(BadArgument, "integers have no gradient.", "Pass floats, or leave the argument out of wrt.")
-    elif isinstance(value, Leaf) and is_floating(value.type):
-        if isinstance(value.type, ListOf):
-            raise cx.refusal(NotDifferentiable, "a list that grows has no gradient here.", "Use an array.")
-        expr = cx.resolve(value.expr)
-    else:
-        return value
-    var = cx.new_var(expr.name.partition("#")[0] if isinstance(expr, Var) else "x", expr.type)
-    if isinstance(expr, Var) and expr in cx.shapes:
-        cx.shapes[var] = cx.shapes[expr]
-    cx.definitions[var] = expr  # what must be known of it must be known of what is given
-    params[var] = expr
-    return Leaf(var)
-
-
-def _name_of(func: Any) -> str:
-    value = func.value if isinstance(func, StaticValue) else func
-    if isinstance(value, Closure):
-        return getattr(value.node, "name", "lambda_")
-    if isinstance(value, Derivative):
-        return f"{_name_of(value.func)}_{value.mark.kind}"
-    name = getattr(value, "__name__", "function")
-    return name if name.isidentifier() else "lambda_"
-
-
-def _closed_over(body: Any, values: Sequence[Expr], known: set[Var], supply: NameSupply) -> tuple[list[Var], list[Var]]:
-    """What the program reads of the surrounding one: its new parameters, and what they are there."""
-    defined = {var for stmt in rewrite.statements(body) for var in rewrite.defines(stmt)} | known
-    others: dict[Var, Var] = {}
-    headers = [header for stmt in rewrite.statements(body) for header in rewrite.headers(stmt)]
-    for node in (*headers, *values):
-        for part in rewrite.subexpressions(node):
-            if isinstance(part, Var) and part not in defined and part not in others:
-                others[part] = Var(supply.fresh(part.name.partition("#")[0]), part.type)
-    return list(others.values()), list(others)
-
-
-def _check_stores(cx: Context, function: Function, given: Sequence[Expr]) -> None:
-    """Refuse a program that writes an argument which may share memory with another one."""
-    for var in function.params:
-        if isinstance(var.type, ListOf):
-            raise cx.refusal(
-                NotDifferentiable, "a list that grows is used inside a derivative taken here.", "Use an array."
-            )
-    if _written(function.body).isdisjoint(function.params):
-        return
-    arrays = [expr for expr in given if isinstance(expr.type, Array) and isinstance(expr, Var)]
-    for k, left in enumerate(arrays):
-        if any(cx.may_overlap(left, right) for right in arrays[k + 1 :] if isinstance(right, Var)):
-            raise cx.refusal(
-                AliasError,
-                "the function writes arrays, and two arrays that it uses may share memory.",
-                "Pass a copy of one of them.",
-            )
-
-
-def _written(body: Block) -> set[Var]:
-    """The arrays that statements store into, and all whose memory these may be part of."""
-    sources: dict[Var, set[Var]] = {}
-    written: set[Var] = set()
-    for stmt in rewrite.statements(body):
-        if isinstance(stmt, Store):
-            written.add(stmt.array)
-        elif isinstance(stmt, Assign):
-            fresh = isinstance(stmt.value, Call) and is_library(stmt.value.func) and stmt.value.func not in VIEW_CALLS
-            arrays = (
-                () if fresh else [var for var in rewrite.free_vars(stmt.value) if isinstance(var.type, Array | ListOf)]
-            )
-            for target in stmt.targets:
-                sources.setdefault(target, set()).update(arrays)
-    work = list(written)
-    while work:
-        new = sources.get(work.pop(), set()) - written
-        written |= new
-        work.extend(new)
-    return written
 
 
 # ---- derived texts ---------------------------------------------------------------------------------------------------
@@ -525,23 +301,8 @@ def _gradient(cx: Context, template: Any, program: Program, found: dict[Var, Any
     if isinstance(template, Leaf):
         return found[program.wrt[template.expr]] if template.expr in program.wrt else StaticValue(None)
     if isinstance(template, Struct):
-        return _container(cx, template, [_gradient(cx, child, program, found) for child in template.children])
+        return container(cx, template, [_gradient(cx, child, program, found) for child in template.children])
     return StaticValue(None)
-
-
-def restored(cx: Context, template: Any, value_of: Any) -> Any:
-    """The result of the program in its structure."""
-    if isinstance(template, Slot):
-        found = value_of(template.index)
-        return StaticValue(None) if found is None else found
-    if isinstance(template, Struct):
-        return _container(cx, template, [restored(cx, child, value_of) for child in template.children])
-    return template
-
-
-def _container(cx: Context, template: Struct, children: list[Any]) -> Any:
-    made = dataclasses.replace(template, children=tuple(children), whole=None)
-    return made if made.kind == "tuple" else cx.new_cell(made)
 
 
 def _held(cx: Context, expr: Expr) -> Expr:
@@ -549,49 +310,3 @@ def _held(cx: Context, expr: Expr) -> Expr:
     if isinstance(expr.type, Array):
         return cx.assign("held", build.copy(expr))
     return expr
-
-
-def _matched(cx: Context, template: Any, value: Any) -> Iterator[tuple[Any, Any]]:
-    """Leaves of an argument or result, with what stands in their places in another structure."""
-    if isinstance(template, Leaf):
-        if is_floating(template.type):
-            yield template.expr, value
-    elif isinstance(template, Slot):
-        yield template.index, value
-    elif isinstance(template, Struct):
-        if not isinstance(value, Struct) or value.keys != template.keys:
-            raise cx.refusal(
-                BadArgument,
-                "tangents or cotangents do not have the structure of the value.",
-                "Give the same structure.",
-            )
-        for child, part in zip(template.children, value.children, strict=True):
-            yield from _matched(cx, child, part)
-
-
-def _tangent_of(cx: Context, like: Expr, value: Any) -> Any:
-    """A tangent or cotangent for a value of the type of `like`, in an array of its own."""
-    type_ = like.type
-    if isinstance(type_, Scalar):
-        known = known_value(value)
-        if known is not UNKNOWN and isinstance(known, int | float):
-            return StaticValue(complex(known) if is_complex(type_) else float(known))
-        if known is not UNKNOWN and isinstance(known, complex) and is_complex(type_):
-            return StaticValue(known)
-        if isinstance(value, Leaf) and isinstance(value.type, Scalar) and is_complex(value.type) <= is_complex(type_):
-            if is_complex(value.type) == is_complex(type_):
-                return value
-            return Leaf(cx.assign("tangent", converted(value.expr, type_)))
-    found = value.type if isinstance(value, Leaf) else None
-    if is_complex(found) and not is_complex(type_):
-        found = None
-    if isinstance(found, Array) and isinstance(type_, Array) and found.rank == type_.rank and is_floating(found):
-        given = cx.resolve(value.expr)
-        return Leaf(
-            cx.assign("tangent", build.copy(given) if found.dtype == type_.dtype else build.cast(given, type_.dtype))
-        )
-    raise cx.refusal(
-        BadArgument,
-        f"{describe(cx, value)} does not fit the value whose tangent or cotangent it is.",
-        "Give it the dtype and the number of axes of the value.",
-    )

@@ -17,8 +17,9 @@ from tapegen.frontend.lower_capture import capture
 from tapegen.frontend.lower_context import MOST_INLINED, Context, NeedsStatic
 from tapegen.frontend.lower_expr import enter, put_name
 from tapegen.frontend.lower_flow import run_body
+from tapegen.frontend.lower_forms import Again
 from tapegen.frontend.lower_live import Liveness, liveness_of
-from tapegen.frontend.lower_routine import Again, call_routine
+from tapegen.frontend.lower_routine import call_routine
 from tapegen.frontend.lower_shapes import known_shape
 from tapegen.frontend.lower_state import Captured, Closure, Frame, known_value
 from tapegen.frontend.lower_unknown import call_opaque

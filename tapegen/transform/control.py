@@ -9,21 +9,7 @@ from typing import TYPE_CHECKING
 from tapegen.analysis.activity import active_operands
 from tapegen.analysis.scopes import Scope
 from tapegen.ir import build, rewrite
-from tapegen.ir.nodes import (
-    Assign,
-    Block,
-    Call,
-    Comment,
-    Const,
-    Effect,
-    Expr,
-    For,
-    If,
-    Stmt,
-    Store,
-    Var,
-    While,
-)
+from tapegen.ir.nodes import Assign, Block, Call, Comment, Const, Effect, Expr, For, If, Stmt, Store, Var, While
 from tapegen.ir.types import BOOL, INT, Scalar, is_floating
 from tapegen.transform.select import Selection
 
