@@ -121,6 +121,37 @@ def copied(items: Any) -> Any:
     return made
 
 
+def chained(parts: Any) -> Any:
+    """`list(itertools.chain(*parts))`."""
+    made = []
+    for part in parts:
+        for item in part:
+            made.append(item)
+    return made
+
+
+def accumulated(items: Any, func: Any) -> Any:
+    """`list(itertools.accumulate(items, func))`."""
+    made = []
+    if len(items) > 0:
+        total = items[0]
+        made.append(total)
+        for k in range(1, len(items)):
+            total = func(total, items[k])
+            made.append(total)
+    return made
+
+
+def accumulated_from(items: Any, func: Any, initial: Any) -> Any:
+    """`list(itertools.accumulate(items, func, initial=initial))`."""
+    total = initial
+    made = [total]
+    for item in items:
+        total = func(total, item)
+        made.append(total)
+    return made
+
+
 def joined(items: Any, more: Any) -> Any:
     """`items + more` of lists of which one grows."""
     made = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import gast
 
 from tapegen.errors import NotDifferentiable
-from tapegen.frontend.lower_context import Context
+from tapegen.frontend.lower_context import Context, NeedsStatic
 from tapegen.frontend.lower_emit import emit_call
 from tapegen.frontend.lower_expr import evaluate
 from tapegen.frontend.lower_index import Place, load_place
@@ -31,6 +32,10 @@ from tapegen.frontend.lower_values import (
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, tuple_of
 from tapegen.ir.nodes import Call, Const, Expr, Var
 from tapegen.ir.types import INT, Array
+
+
+ENDLESS = sys.maxsize
+"""The length of a series without an end."""
 
 
 def iterable(cx: Context, node: gast.AST) -> Series:
@@ -114,9 +119,10 @@ def indices(length: Any) -> Series:
 
 def mapped(series: Sequence[Series], combine: Callable[..., Any]) -> Series:
     """A series made of the items of several ones, as long as the shortest."""
-    known = [one.length for one in series if isinstance(one.length, int)]
+    ending = [one for one in series if one.length != ENDLESS] or series
+    known = [one.length for one in ending if isinstance(one.length, int)]
     unroll = any(one.unroll for one in series)
-    unknown = [one.length for one in series if not isinstance(one.length, int)]
+    unknown = [one.length for one in ending if not isinstance(one.length, int)]
     size: Any
     if not unknown:
         size = min(known)
@@ -131,14 +137,32 @@ def zipped(cx: Context, values: Sequence[Any]) -> Series:
     series = [series_of(cx, value) for value in values]
     if any(one.unroll for one in series):
         series = [one if one.known is UNKNOWN else replace(one, length=one.known) for one in series]
-    if any(one.unroll for one in series) and not all(isinstance(one.length, int) for one in series):
-        # as many trips as the tuple has items; what is longer at run time is cut, what is shorter must be known
-        raise cx.refusal(
-            NotDifferentiable,
-            "this zips a tuple or list with an array of unknown length.",
-            "Stack the items into an array.",
-        )
+    if any(one.unroll for one in series):  # what is longer at run time is cut, what is shorter must be known
+        for one in series:
+            known_length(cx, one)
     return mapped(series, lambda k, *items: tuple_of(items))
+
+
+def known_length(cx: Context, series: Series) -> int:
+    """The length of a series that is written out item by item.
+
+    Raises
+    ------
+    NeedsStatic
+        It is not known yet.
+    """
+    if isinstance(series.length, int):
+        return series.length
+    if series.known is not UNKNOWN:
+        return int(series.known)
+    raise NeedsStatic(
+        series.length,
+        cx.refusal(
+            NotDifferentiable,
+            "the length of this must be known before the program runs, like that of the tuple or list beside it.",
+            "Stack the items into an array.",
+        ),
+    )
 
 
 def enumerated(cx: Context, value: Any, start: Any) -> Series:

@@ -150,7 +150,7 @@ class _Pass:
         else:
             head = before = left | live | exposed | reads([stmt.test])
         self.facts.head[id(stmt)] = head
-        self.facts.assigned[id(stmt)] = tuple(dict.fromkeys(_assigned(stmt)))
+        self.facts.assigned[id(stmt)] = loop_binds(stmt)
         self.down(stmt.body, head, live, head)
         return before
 
@@ -214,6 +214,11 @@ def bound_by(stmt: gast.stmt) -> Names:
         case gast.Import() | gast.ImportFrom():
             return frozenset(alias.asname or alias.name.partition(".")[0] for alias in stmt.names)
     return NONE
+
+
+def loop_binds(loop: gast.For | gast.While) -> tuple[str, ...]:
+    """Names that a loop may bind, in order of the text."""
+    return tuple(dict.fromkeys(_assigned(loop)))
 
 
 def _assigned(loop: gast.For | gast.While) -> Iterator[str]:

@@ -30,6 +30,7 @@ from tapegen.frontend.lower_iter import iterable
 from tapegen.frontend.lower_join import branches
 from tapegen.frontend.lower_list import Widen, needs_widening, widen_cell
 from tapegen.frontend.lower_merge import ABSENT, ANYTHING, Merge, look_up, or_all, same_shape
+from tapegen.frontend.lower_nest import rewritten
 from tapegen.frontend.lower_state import BREAK, CONTINUE, RESULT, RETURN, TRUE, Cell, Head, Key, Maybe, Series, State
 from tapegen.frontend.lower_stmt import assign_target
 from tapegen.frontend.lower_values import expr_of, not_
@@ -52,6 +53,8 @@ def lower_loop(cx: Context, stmt: gast.For | gast.While, rest: Sequence[gast.stm
     live = cx.frame.live
     loop = _Loop(cx, stmt, live.head[id(stmt)] | live.captured, live.out[id(stmt)] | live.captured)
     series = iterable(cx, stmt.iter) if isinstance(stmt, gast.For) else None
+    if series is not None and (made := rewritten(cx, stmt, series)) is not None:
+        return lower_loop(cx, made, rest, region)
     if series is None or series.length != 0:
         _run(cx, loop, series)
     if cx.builder.dead:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -133,6 +133,24 @@ class Series:
     unroll: bool = False
     bounds: tuple[Expr, Expr, Expr] | None = None  # of a plain range
     known: Any = UNKNOWN  # the length of an array, where it is known
+    axes: Axes | None = None
+    count: tuple[Any, Any] | None = None  # of `itertools.count`: where it begins, and its step
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Axes:
+    """The loops, one inside the other, that make the items of a series: tuples of one part for each.
+
+    Attributes
+    ----------
+    loops : tuple of callable
+        Each gives the series of one loop for the parts that the loops around it have made.
+    beside : callable or None
+        What stands beside the tuple of all parts in an item (`(i, j), value`).
+    """
+
+    loops: tuple[Callable[[Sequence[Any]], Series], ...]
+    beside: Callable[[Sequence[Any]], Any] | None = None
 
 
 # ---- paths ---------------------------------------------------------------------------------------------------------

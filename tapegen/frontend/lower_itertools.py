@@ -1,0 +1,269 @@
+"""Series made of series: `itertools`, `np.ndindex`, `np.ndenumerate`."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tapegen.errors import NotDifferentiable
+from tapegen.frontend import builtin_texts
+from tapegen.frontend.lower_builtins import Args, Hint, Kwargs
+from tapegen.frontend.lower_call import call_value, handles
+from tapegen.frontend.lower_capture import computed
+from tapegen.frontend.lower_context import Context
+from tapegen.frontend.lower_state import Axes, Series, known_value
+from tapegen.frontend.lower_emit import emit_call
+from tapegen.frontend.lower_expr import spread
+from tapegen.frontend.lower_index import Place, load_place
+from tapegen.frontend.lower_iter import ENDLESS, known_length, mapped, range_series, series_of
+from tapegen.frontend.lower_shapes import extent
+from tapegen.frontend.lower_values import expr_of, is_int, operand, static, struct_of
+from tapegen.frontend.structure import Leaf, StaticValue, tuple_of
+from tapegen.ir.types import Array
+
+
+def _length(series: Series) -> Any:
+    """The length of a series as a value."""
+    return StaticValue(series.length) if isinstance(series.length, int) else Leaf(series.length, series.known)
+
+
+def _size(cx: Context, value: Any) -> Any:
+    """A value as the length of a series."""
+    return value.value if isinstance(value, StaticValue) else expr_of(cx, value)
+
+
+# ---- all tuples ----------------------------------------------------------------------------------------------------
+
+
+@handles(itertools.product)
+def _product(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    times = static(cx, kwargs.get("repeat", StaticValue(1)), "'repeat'")
+    return _grid(cx, [series_of(cx, arg) for arg in args] * times)
+
+
+@handles(np.ndindex)
+def _ndindex(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    sizes = spread(cx, args[0]) if len(args) == 1 and struct_of(cx, args[0]) is not None else args
+    return _grid(cx, [range_series(cx, [size]) for size in sizes])
+
+
+@handles(np.ndenumerate)
+def _ndenumerate(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    (value,) = args
+    if not (isinstance(value, Leaf) and isinstance(value.type, Array)):
+        value = call_value(cx, StaticValue(np.array), [value], {})
+    array = operand(cx, value)
+
+    def element(index: Sequence[Any]) -> Any:
+        return load_place(cx, Place(Leaf(array), list(index)))
+
+    return _grid(cx, [range_series(cx, [extent(cx, array, k)]) for k in range(value.type.rank)], element)
+
+
+def _grid(cx: Context, factors: list[Series], beside: Callable[[Sequence[Any]], Any] | None = None) -> Series:
+    """The tuples of one item of each series, the last one changing fastest; or pairs of them and something else."""
+    unroll = any(one.unroll for one in factors) or not factors
+    sizes = [StaticValue(known_length(cx, one)) if unroll else _length(one) for one in factors]
+    total: Any = StaticValue(1)
+    for size in sizes:
+        total = emit_call(cx, operator.mul, (total, size))
+
+    def item(k: Any) -> Any:
+        parts = []
+        for place in range(len(factors) - 1, 0, -1):
+            parts.append(factors[place].item(emit_call(cx, operator.mod, (k, sizes[place]))))
+            k = emit_call(cx, operator.floordiv, (k, sizes[place]))
+        parts += [one.item(k) for one in factors[:1]]
+        made = tuple_of(reversed(parts))
+        return made if beside is None else tuple_of((made, beside(made.children)))
+
+    loops = tuple(functools.partial(_always, one) for one in factors)
+    return Series(_size(cx, total), item, unroll, axes=Axes(loops, beside))
+
+
+def _always(series: Series, outer: Sequence[Any]) -> Series:
+    return series
+
+
+# ---- choices -------------------------------------------------------------------------------------------------------
+
+
+def _choices(func: Any, number: Callable[[int, int], int], step: int | None) -> None:
+    """`number` counts them; each part is chosen `step` places behind the last one, or anywhere."""
+
+    @handles(func)
+    def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+        pool, *rest = [*args, *kwargs.values()]
+        series = series_of(cx, pool)
+        size = known_length(cx, series) if not rest else None
+        count = static(cx, rest[0], "the number of items to choose") if rest else size
+        if series.unroll or step is None or count == 0:
+            size = known_length(cx, series)
+        if series.unroll or count == 0:
+            made = [tuple_of(series.item(StaticValue(k)) for k in chosen) for chosen in func(range(size), count)]
+            return Series(len(made), lambda k: made[known_value(k)], unroll=True)
+        total = emit_call(cx, number, (_length(series), StaticValue(count)))
+        axes = None if step is None else Axes(_rising(cx, series, count, step))
+        return Series(_size(cx, total), _from_table(cx, func, series, count), axes=axes)
+
+
+def _arrangements(n: int, k: int) -> int:
+    return math.perm(n, k)
+
+
+def _choices_again(n: int, k: int) -> int:
+    return math.comb(n + k - 1, k)
+
+
+def table_of(func: Callable[..., Any], size: int, count: int) -> np.ndarray:
+    """The positions of all choices among `size` items."""
+    return np.array(list(func(range(size), count)), dtype=np.int64).reshape(-1, count)
+
+
+def _from_table(cx: Context, func: Any, series: Series, count: int) -> Callable[[Any], Any]:
+    """The items of a loop that is not written as a nest: by a table that is made before the program runs."""
+
+    def item(k: Any) -> Any:
+        getter = functools.partial(table_of, func, known_length(cx, series), count)
+        table = computed(cx, getter(), getter, func.__name__, ("table", func, known_length(cx, series), count))
+        return tuple_of(series.item(load_place(cx, Place(table, [k, StaticValue(part)]))) for part in range(count))
+
+    return item
+
+
+def _rising(cx: Context, series: Series, count: int, step: int) -> tuple[Callable[[Sequence[Any]], Series], ...]:
+    """Loops of which each begins `step` places behind the last one."""
+    size = _length(series)
+    at: list[Any] = [None] * count  # where the trips of the loops around are
+
+    def loop(place: int, outer: Sequence[Any]) -> Series:
+        start: Any = StaticValue(0)
+        if place:
+            start = emit_call(cx, operator.add, (at[place - 1], StaticValue(step)))
+        counted = range_series(cx, [start, size])
+
+        def element(k: Any) -> Any:
+            at[place] = counted.item(k)
+            return series.item(at[place])
+
+        return Series(counted.length, element)
+
+    return tuple(functools.partial(loop, place) for place in range(count))
+
+
+_choices(itertools.combinations, math.comb, 1)
+_choices(itertools.combinations_with_replacement, _choices_again, 0)
+_choices(itertools.permutations, _arrangements, None)
+
+# ---- one after the other -------------------------------------------------------------------------------------------
+
+
+@handles(itertools.pairwise)
+def _pairwise(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    (series,) = (series_of(cx, arg) for arg in args)
+
+    def item(k: Any) -> Any:
+        return tuple_of((series.item(k), series.item(emit_call(cx, operator.add, (k, StaticValue(1))))))
+
+    if series.unroll:
+        return Series(max(known_length(cx, series) - 1, 0), item, unroll=True)
+    fewer = emit_call(cx, operator.sub, (_length(series), StaticValue(1)))
+    return Series(_size(cx, emit_call(cx, max, (fewer, StaticValue(0)))), item)
+
+
+@handles(itertools.chain)
+def _chain(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    series = [series_of(cx, arg) for arg in args]
+    if any(one.unroll for one in series):
+        items = [one.item(StaticValue(k)) for one in series for k in range(known_length(cx, one))]
+        return Series(len(items), lambda k: items[known_value(k)], unroll=True)
+    return cx.call(cx, StaticValue(builtin_texts.chained), (tuple_of(series),), {})
+
+
+@handles(itertools.chain.from_iterable)
+def _chain_of(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    if struct_of(cx, args[0]) is not None:
+        return _chain(cx, list(spread(cx, args[0])), kwargs, hint)
+    return cx.call(cx, StaticValue(builtin_texts.chained), args, {})
+
+
+@handles(itertools.accumulate)
+def _accumulate(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    given = dict(zip(("iterable", "func"), args, strict=False)) | kwargs
+    func, initial = (given.get(name, StaticValue(None)) for name in ("func", "initial"))
+    items = call_value(cx, StaticValue(list), [given["iterable"]], {})
+    func = StaticValue(operator.add) if known_value(func) is None else func
+    if known_value(initial) is None:
+        return cx.call(cx, StaticValue(builtin_texts.accumulated), (items, func), {})
+    return cx.call(cx, StaticValue(builtin_texts.accumulated_from), (items, func, initial), {})
+
+
+@handles(itertools.starmap)
+def _starmap(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    func, items = args
+    series = series_of(cx, items)
+    return mapped([series], lambda k, item: call_value(cx, func, spread(cx, item), {}))
+
+
+@handles(itertools.islice)
+def _islice(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    items, *bounds = args
+    series = series_of(cx, items)
+    start, stop, step = [StaticValue(0), *bounds, StaticValue(1)] if len(bounds) == 1 else [*bounds, StaticValue(1)][:3]
+    end = _length(series)
+    if known_value(stop) is not None:
+        end = stop if series.length == ENDLESS else emit_call(cx, min, (stop, end))
+    first = StaticValue(0) if known_value(start) is None else start
+    places = range_series(cx, [first, end, StaticValue(1) if known_value(step) is None else step])
+    if series.unroll:
+        length = known_length(cx, places)
+        return Series(length, lambda k: series.item(places.item(k)), unroll=True)
+    return mapped([places], lambda k, place: series.item(place))
+
+
+@handles(itertools.zip_longest)
+def _zip_longest(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    fill = kwargs.get("fillvalue", StaticValue(None))
+    series = [series_of(cx, arg) for arg in args]
+    lengths = [known_length(cx, one) for one in series]
+
+    def item(k: Any) -> Any:
+        parts = zip(series, lengths, strict=True)
+        return tuple_of(one.item(k) if known_value(k) < length else fill for one, length in parts)
+
+    return Series(max(lengths, default=0), item, unroll=True)
+
+
+# ---- without an end ------------------------------------------------------------------------------------------------
+
+
+@handles(itertools.repeat)
+def _repeat(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    item, *times = [*args, *kwargs.values()]
+    return Series(_size(cx, times[0]) if times else ENDLESS, lambda k: item)
+
+
+@handles(itertools.cycle)
+def _cycle(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    series = series_of(cx, args[0])
+    size = StaticValue(known_length(cx, series)) if series.unroll else _length(series)
+    return Series(ENDLESS, lambda k: series.item(emit_call(cx, operator.mod, (k, size))), series.unroll)
+
+
+@handles(itertools.count)
+def _count(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    given = dict(zip(("start", "step"), args, strict=False)) | kwargs
+    start, step = given.get("start", StaticValue(0)), given.get("step", StaticValue(1))
+    if not (is_int(start) and is_int(step)):
+        raise cx.refusal(NotDifferentiable, "itertools.count of floats adds up errors.", "Count with integers.")
+
+    def item(k: Any) -> Any:
+        return emit_call(cx, operator.add, (start, emit_call(cx, operator.mul, (step, k))))
+
+    return Series(ENDLESS, item, count=(start, step))
