@@ -211,13 +211,6 @@ def result_of_two_kinds(x):
     return x
 
 
-def zip_of_unknown_length(x):
-    total = 0.0
-    for a, b in zip((1.0, 2.0), x):
-        total += a * b
-    return total
-
-
 REFUSED: list[tuple[Any, tuple, type[TapegenError], str, str]] = [
     (huge_integer, (0.5,), BadArgument, "64 bits", "2**70"),
     (huge_constant, (0.5,), BadArgument, "64 bits", "18446744073709551616"),
@@ -250,7 +243,6 @@ REFUSED: list[tuple[Any, tuple, type[TapegenError], str, str]] = [
     (item_of_two_types_in_a_loop, (X,), BadArgument, "float32", "items[0]"),
     (single_bool_index, (X, True), NotDifferentiable, "single bool", "x[flag]"),
     (result_of_two_kinds, (0.5,), BadArgument, "two kinds of value", ""),
-    (zip_of_unknown_length, (X,), NotDifferentiable, "zips a tuple or list", "zip("),
 ]
 
 

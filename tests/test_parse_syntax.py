@@ -60,7 +60,6 @@ REFUSED = [
     ("yield from x", "yield from x", "'yield' makes the function a generator", "Collect the values"),
     ("async def g():\n    return x", "async def", "'async' code runs in pieces", "Await what is needed outside"),
     ("y = sum(k + 1 async for k in x)", "k in x", "'async' code runs in pieces", "Await what is needed outside"),
-    ("match x:\n    case 1:\n        pass", "match x", "'match' is not supported", "'if' and 'elif'"),
     ("class A:\n    pass", "class A", "a class defined inside the function", "at module level"),
     ("del x[0]", "x[0]", "'del' removes a part of a value", "pop()"),
     ("del y, (z, x.y)", "(z, x.y)", "'del' removes a part of a value", "pop()"),
@@ -183,7 +182,7 @@ def test_c39_what_python_may_grow_is_refused() -> None:
 
 def test_c39_every_syntax_node_is_decided() -> None:
     # what is neither accepted nor refused with a reason of its own is a part of something that is
-    parts = {"ExceptHandler", "withitem", "match_case", "Load", "Store", "Del", "AugLoad", "AugStore", "Param"}
+    parts = {"ExceptHandler", "withitem", "Match", "match_case", "Load", "Store", "Del", "AugLoad", "AugStore", "Param"}
     elsewhere = {"TypeIgnore", "TypeVar", "TypeVarTuple", "ParamSpec"}
     deprecated = {"Num", "Str", "Bytes", "NameConstant", "Ellipsis", "Index", "ExtSlice", "Suite"}
     decided = {node.__name__ for node in fence._ALLOWED} | fence._REFUSED.keys() | parts | elsewhere | deprecated

@@ -76,6 +76,11 @@ def min_by(items: Any, key: Any) -> Any:
     return best
 
 
+def unless_empty(items: Any, default: Any, find: Any) -> Any:
+    """`max(items, default=default)`, and `min`."""
+    return find(items) if len(items) > 0 else default
+
+
 def taken_first(items: Any) -> Any:
     """`items.pop(0)` of a growing list."""
     if len(items) == 0:
@@ -119,6 +124,27 @@ def copied(items: Any) -> Any:
     for item in items:
         made.append(item)
     return made
+
+
+def choices(size: int, count: int) -> int:
+    """How many `itertools.combinations` there are."""
+    number = 1
+    for k in range(count):
+        number = number * (size - k) // (k + 1)
+    return number
+
+
+def repeated_choices(size: int, count: int) -> int:
+    """How many `itertools.combinations_with_replacement` there are."""
+    return choices(size + count - 1, count)
+
+
+def arrangements(size: int, count: int) -> int:
+    """How many `itertools.permutations` there are."""
+    number = 1
+    for k in range(count):
+        number = number * (size - k)
+    return number
 
 
 def chained(parts: Any) -> Any:

@@ -49,7 +49,6 @@ _REFUSED = {
     "Try": (_TRY, _TRY_ADVICE),
     "TryStar": (_TRY, _TRY_ADVICE),
     "With": ("'with' runs code of the context manager that is not part of the function.", _WITH_ADVICE),
-    "Match": ("'match' is not supported.", "Write 'if' and 'elif' with the same tests."),
     "ClassDef": (
         "a class defined inside the function would be a new one at every call.",
         "Define the class at module level.",

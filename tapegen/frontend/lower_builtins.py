@@ -20,7 +20,7 @@ from tapegen.frontend.lower_emit import emit_call, fold
 from tapegen.frontend.lower_expr import look_up_name, spread
 from tapegen.frontend.lower_index import Place, load_place
 from tapegen.frontend.lower_inline import inline_function
-from tapegen.frontend.lower_iter import enumerated, range_series, reversed_, zipped
+from tapegen.frontend.lower_iter import enumerated, known_length, range_series, reversed_, series_of, zipped
 from tapegen.frontend.lower_list import length
 from tapegen.frontend.lower_numpy import call_library
 from tapegen.frontend.lower_operators import binary
@@ -135,6 +135,11 @@ def _bool(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
 def _extreme(func: Any, text: Any, by_key: Any, comparison: Any) -> None:
     @handles(func)
     def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+        if "default" in kwargs and len(args) == 1:
+            rest = {name: value for name, value in kwargs.items() if name != "default"}
+            items = call_value(cx, StaticValue(list), args, {}) if isinstance(args[0], Series) else args[0]
+            given = [items, kwargs["default"], Bound(StaticValue(func), (), rest)]
+            return written_out(cx, builtin_texts.unless_empty, given)
         kwargs = {name: value for name, value in kwargs.items() if known_value(value) is not None}  # key=None
         if "key" in kwargs and len(kwargs) == 1:
             items = args[0] if len(args) == 1 else tuple_of(args)
@@ -317,7 +322,8 @@ def _tuple(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
         return tuple_of(())
     items = _items_of(cx, args[0])
     if items is None:
-        raise cx.refusal(NotDifferentiable, "the length of this tuple is not known here.", "Use an array or a list.")
+        series = series_of(cx, args[0])
+        items = tuple(series.item(StaticValue(k)) for k in range(known_length(cx, series)))
     return tuple_of(items)
 
 

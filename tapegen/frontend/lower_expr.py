@@ -15,12 +15,13 @@ from tapegen.errors import BadArgument, NotDifferentiable, UnsupportedSyntax
 from tapegen.frontend.lower_capture import capture, watch
 from tapegen.frontend.lower_context import Context, NotWhole
 from tapegen.frontend.lower_merge import ABSENT
-from tapegen.frontend.lower_state import Box, Closure, Frame, Maybe
+from tapegen.frontend.lower_state import Box, Closure, Frame, Maybe, Series
 from tapegen.frontend.lower_values import describe, named, not_, poison_check, static, struct_of
 from tapegen.frontend.parse import MISSING
 from tapegen.frontend.structure import Leaf, StaticValue, Struct, dict_of, list_of, tuple_of
 from tapegen.ir.names import TEMPORARY
 from tapegen.ir.nodes import Assign, Const, Expr, Var
+from tapegen.ir.types import Array
 
 Evaluator = Callable[[Context, Any, str | None], Any]
 _EVALUATORS: dict[type, Evaluator] = {}
@@ -244,6 +245,8 @@ def spread(cx: Context, value: Any) -> tuple[Any, ...]:
         return content.children if content.kind != "dict" else tuple(map(StaticValue, content.keys))
     if isinstance(value, StaticValue) and isinstance(value.value, tuple | list | str | range | dict):
         return tuple(map(StaticValue, value.value))
+    if isinstance(value, Series) or (isinstance(value, Leaf) and isinstance(value.type, Array) and value.type.rank):
+        return tuple(cx.call(cx, StaticValue(tuple), (value,), {}).children)
     raise cx.refusal(
         NotDifferentiable, f"the length of {describe(cx, value)} is not known here.", "Index it, or unpack a tuple."
     )

@@ -155,14 +155,10 @@ def known_length(cx: Context, series: Series) -> int:
         return series.length
     if series.known is not UNKNOWN:
         return int(series.known)
-    raise NeedsStatic(
-        series.length,
-        cx.refusal(
-            NotDifferentiable,
-            "the length of this must be known before the program runs, like that of the tuple or list beside it.",
-            "Stack the items into an array.",
-        ),
+    refusal = cx.refusal(
+        NotDifferentiable, "the number of these items must be known before the program runs.", "Use an array or a list."
     )
+    raise NeedsStatic(series.length, refusal)
 
 
 def enumerated(cx: Context, value: Any, start: Any) -> Series:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -24,7 +23,7 @@ from tapegen.frontend.lower_index import Place, load_place
 from tapegen.frontend.lower_iter import ENDLESS, known_length, mapped, range_series, series_of
 from tapegen.frontend.lower_shapes import extent
 from tapegen.frontend.lower_values import expr_of, is_int, operand, static, struct_of
-from tapegen.frontend.structure import Leaf, StaticValue, tuple_of
+from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, tuple_of
 from tapegen.ir.types import Array
 
 
@@ -94,7 +93,7 @@ def _always(series: Series, outer: Sequence[Any]) -> Series:
 # ---- choices -------------------------------------------------------------------------------------------------------
 
 
-def _choices(func: Any, number: Callable[[int, int], int], step: int | None) -> None:
+def _choices(func: Any, number: Callable[..., int], step: int | None) -> None:
     """`number` counts them; each part is chosen `step` places behind the last one, or anywhere."""
 
     @handles(func)
@@ -108,17 +107,11 @@ def _choices(func: Any, number: Callable[[int, int], int], step: int | None) -> 
         if series.unroll or count == 0:
             made = [tuple_of(series.item(StaticValue(k)) for k in chosen) for chosen in func(range(size), count)]
             return Series(len(made), lambda k: made[known_value(k)], unroll=True)
-        total = emit_call(cx, number, (_length(series), StaticValue(count)))
+        known = series.length if isinstance(series.length, int) else series.known
+        length = _length(series) if known is UNKNOWN else StaticValue(known)
+        total = call_value(cx, StaticValue(number), [length, StaticValue(count)], {})
         axes = None if step is None else Axes(_rising(cx, series, count, step))
         return Series(_size(cx, total), _from_table(cx, func, series, count), axes=axes)
-
-
-def _arrangements(n: int, k: int) -> int:
-    return math.perm(n, k)
-
-
-def _choices_again(n: int, k: int) -> int:
-    return math.comb(n + k - 1, k)
 
 
 def table_of(func: Callable[..., Any], size: int, count: int) -> np.ndarray:
@@ -157,9 +150,9 @@ def _rising(cx: Context, series: Series, count: int, step: int) -> tuple[Callabl
     return tuple(functools.partial(loop, place) for place in range(count))
 
 
-_choices(itertools.combinations, math.comb, 1)
-_choices(itertools.combinations_with_replacement, _choices_again, 0)
-_choices(itertools.permutations, _arrangements, None)
+_choices(itertools.combinations, builtin_texts.choices, 1)
+_choices(itertools.combinations_with_replacement, builtin_texts.repeated_choices, 0)
+_choices(itertools.permutations, builtin_texts.arrangements, None)
 
 # ---- one after the other -------------------------------------------------------------------------------------------
 

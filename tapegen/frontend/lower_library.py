@@ -212,6 +212,14 @@ def _prod(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return total
 
 
+@handles(math.hypot)
+def _hypot(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    if len(args) == 2:
+        return emit_call(cx, math.hypot, args, hint=hint)
+    origin = tuple_of([StaticValue(0.0)] * len(args))
+    return call_value(cx, StaticValue(math.dist), [tuple_of(args), origin], {}, hint)
+
+
 # ---- derivatives changed on the way ----------------------------------------------------------------------------------
 
 

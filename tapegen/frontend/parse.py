@@ -20,6 +20,7 @@ import gast
 from tapegen.errors import Span
 from tapegen.frontend import fence
 from tapegen.frontend.callables import is_elementwise, refusal, refuse_hidden, unwrap
+from tapegen.frontend.matching import without_match
 from tapegen.frontend.source import Located, locate
 from tapegen.frontend.syntax import bound_names, mangle, nodes_of, to_gast
 
@@ -191,7 +192,7 @@ def _tree(func: FunctionType) -> _Tree:
     entry = _TREES.get(key)
     if entry is not None and entry[0]() is code:
         return entry[1]
-    located = locate(func)
+    located = without_match(locate(func))
     nodes = nodes_of(located.node)
     fence.check(located, nodes, code.co_freevars)
     text = _text(located)

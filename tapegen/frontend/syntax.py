@@ -88,6 +88,7 @@ def _convert(node: ast.AST, done: dict[int, gast.AST], class_name: str | None) -
             values[name] = [done.get(id(item)) if isinstance(item, ast.AST) else item for item in value]
     if class_name is not None:
         _mangle_in(node, values, class_name)
+    _list_at_once(node, values)
     if kind is ast.arg or kind is ast.Name:
         identifier = values.pop("arg") if kind is ast.arg else values["id"]
         values |= {"id": identifier, "ctx": values.get("ctx", _PARAMETER), "annotation": None, "type_comment": None}
@@ -99,6 +100,23 @@ def _convert(node: ast.AST, done: dict[int, gast.AST], class_name: str | None) -
         new = type_.__new__(type_)
     vars(new).update(values)
     return new
+
+
+def _list_at_once(node: ast.AST, values: dict[str, Any]) -> None:
+    """A generator expression that is used up where it stands is a list."""
+    match node:
+        case ast.Assign(targets=targets) if all(isinstance(target, ast.Tuple | ast.List) for target in targets):
+            values["value"] = _as_list(values["value"])
+        case ast.Starred():
+            values["value"] = _as_list(values["value"])
+        case ast.Call(args=args) if len(args) > 1:  # of an only argument `sum` and its like need no list
+            values["args"] = list(map(_as_list, values["args"]))
+
+
+def _as_list(node: gast.AST) -> gast.AST:
+    if not isinstance(node, gast.GeneratorExp):
+        return node
+    return gast.copy_location(gast.ListComp(node.elt, node.generators), node)
 
 
 def _mangle_in(node: ast.AST, values: dict[str, Any], class_name: str) -> None:

@@ -1,0 +1,179 @@
+"""`match` as the tests and assignments it stands for.
+
+Everything behind the frontend sees `if` and `elif`: what decides between them, what is live and how paths join is said
+there once.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tapegen.errors import UnsupportedSyntax
+from tapegen.frontend.source import Located
+
+_ITSELF = frozenset({"bool", "bytearray", "bytes", "dict", "float", "frozenset", "int", "list", "set", "str", "tuple"})
+"""Classes of which a pattern with one part (`float(x)`) means the object itself."""
+
+
+def without_match(located: Located) -> Located:
+    """A definition in which each `match` is written out."""
+    if not any(isinstance(node, ast.Match) for node in ast.walk(located.node)):
+        return located
+    made = copy.deepcopy(located.node)
+    used = {node.id for node in ast.walk(made) if isinstance(node, ast.Name)}
+    _Rewriter(located, used).visit(made)
+    return replace(located, node=made)
+
+
+@dataclass(slots=True)
+class _Pattern:
+    """The tests of a pattern, in order, and the names that it binds."""
+
+    tests: list[ast.expr] = field(default_factory=list)
+    bound: list[tuple[str, ast.expr]] = field(default_factory=list)
+
+
+class _Rewriter(ast.NodeTransformer):
+    def __init__(self, located: Located, used: set[str]) -> None:
+        self.located, self.used = located, used
+
+    def visit_Match(self, node: ast.Match) -> list[ast.stmt]:
+        self.generic_visit(node)
+        name = next(name for k in itertools.count() if (name := f"matched{k or ''}") not in self.used)
+        self.used.add(name)
+        rest: list[ast.stmt] = []
+        for case in reversed(node.cases):
+            rest = self._case(case, name, rest)
+        place = node.subject
+        subject = _at(place, ast.Assign([_at(place, ast.Name(name, ast.Store()))], node.subject, None))
+        return [subject, *rest]
+
+    def _case(self, case: ast.match_case, name: str, rest: list[ast.stmt]) -> list[ast.stmt]:
+        """A case, followed by the statements for all that it does not take."""
+        place = case.pattern
+        found = _Pattern()
+        self._pattern(case.pattern, _at(place, ast.Name(name, ast.Load())), found)
+        body = case.body
+        tests = found.tests
+        if case.guard is not None:
+            binds = [
+                _at(place, ast.NamedExpr(_at(place, ast.Name(target, ast.Store())), value))
+                for target, value in found.bound
+            ]
+            if binds:  # a tuple that is not empty is true
+                tests.append(_at(place, ast.Tuple(list[ast.expr](binds), ast.Load())))
+            tests.append(case.guard)
+        else:
+            assigned = [
+                _at(place, ast.Assign([_at(place, ast.Name(target, ast.Store()))], value, None))
+                for target, value in found.bound
+            ]
+            body = [*assigned, *body]
+        if not tests:
+            return body
+        return [self._branch(place, tests, body, rest)]
+
+    def _branch(
+        self, place: ast.pattern, tests: Sequence[ast.expr], body: list[ast.stmt], rest: list[ast.stmt]
+    ) -> ast.If:
+        made = _at(place, ast.If(_all(place, tests), body, rest))
+        line = self.located.lines[place.lineno - 1].encode()
+        made.col_offset = max(line.rfind(b"case", 0, place.col_offset), 0)
+        return made
+
+    # ---- patterns ----------------------------------------------------------------------------------------------------
+
+    def _pattern(self, pattern: ast.pattern, subject: ast.expr, found: _Pattern) -> None:
+        match pattern:
+            case ast.MatchValue(value):
+                found.tests.append(_at(pattern, ast.Compare(subject, [ast.Eq()], [value])))
+            case ast.MatchSingleton(value):
+                found.tests.append(_at(pattern, ast.Compare(subject, [ast.Is()], [_constant(pattern, value)])))
+            case ast.MatchAs(inner, name):
+                if inner is not None:
+                    self._pattern(inner, subject, found)
+                if name is not None:
+                    found.bound.append((name, subject))
+            case ast.MatchOr(patterns):
+                found.tests.append(_at(pattern, ast.BoolOp(ast.Or(), list(self._alternatives(patterns, subject)))))
+            case ast.MatchSequence(patterns):
+                self._sequence(pattern, patterns, subject, found)
+            case ast.MatchMapping(keys, patterns, None):
+                found.tests.append(_is_a(pattern, subject, _constant(pattern, dict)))
+                for key, inner in zip(keys, patterns, strict=True):
+                    found.tests.append(_at(pattern, ast.Compare(key, [ast.In()], [subject])))
+                    self._pattern(inner, _at(inner, ast.Subscript(subject, key, ast.Load())), found)
+            case ast.MatchClass(cls, patterns, names, inners):
+                found.tests.append(_is_a(pattern, subject, cls))
+                for k, inner in enumerate(patterns):
+                    self._pattern(inner, _part(inner, subject, cls, k), found)
+                for name, inner in zip(names, inners, strict=True):
+                    self._pattern(inner, _at(inner, ast.Attribute(subject, name, ast.Load())), found)
+            case _:
+                raise UnsupportedSyntax(
+                    "'**' in a pattern takes the rest of a dict.", "Match the keys.", self.located.span(pattern)
+                )
+
+    def _alternatives(self, patterns: Sequence[ast.pattern], subject: ast.expr) -> Iterator[ast.expr]:
+        for pattern in patterns:
+            found = _Pattern()
+            self._pattern(pattern, subject, found)
+            if found.bound:
+                raise UnsupportedSyntax(
+                    "an alternative of a pattern binds a name.", "Write a case for each.", self.located.span(pattern)
+                )
+            yield _all(pattern, found.tests)
+
+    def _sequence(self, pattern: ast.pattern, parts: Sequence[ast.pattern], subject: ast.expr, found: _Pattern) -> None:
+        found.tests.append(_is_a(pattern, subject, _constant(pattern, (tuple, list))))
+        star = next((k for k, part in enumerate(parts) if isinstance(part, ast.MatchStar)), None)
+        count = len(parts) - (star is not None)
+        size = _call(pattern, len, [subject])
+        compare = ast.Eq() if star is None else ast.GtE()
+        found.tests.append(_at(pattern, ast.Compare(size, [compare], [_constant(pattern, count)])))
+        for k, part in enumerate(parts):
+            place = k if star is None or k < star else k - len(parts)
+            if isinstance(part, ast.MatchStar):
+                if part.name is not None:
+                    stop = place + 1 if place + 1 else None
+                    bounds = _at(part, ast.Slice(_constant(part, k), stop and _constant(part, stop), None))
+                    rest = _at(part, ast.Subscript(subject, bounds, ast.Load()))
+                    found.bound.append((part.name, _call(part, list, [rest])))
+                continue
+            self._pattern(part, _at(part, ast.Subscript(subject, _constant(part, place), ast.Load())), found)
+
+
+def _part(pattern: ast.pattern, subject: ast.expr, cls: ast.expr, k: int) -> ast.expr:
+    """What stands at a position of a class pattern."""
+    if isinstance(cls, ast.Name) and cls.id in _ITSELF:
+        return subject
+    names = _at(pattern, ast.Attribute(cls, "__match_args__", ast.Load()))
+    name = _at(pattern, ast.Subscript(names, _constant(pattern, k), ast.Load()))
+    return _call(pattern, getattr, [subject, name])
+
+
+def _is_a(place: ast.pattern, subject: ast.expr, cls: ast.expr) -> ast.expr:
+    return _call(place, isinstance, [subject, cls])
+
+
+def _call(place: ast.pattern, func: Any, args: list[ast.expr]) -> ast.Call:
+    return _at(place, ast.Call(_constant(place, func), args, []))
+
+
+def _constant(place: ast.pattern, value: Any) -> ast.Constant:
+    return _at(place, ast.Constant(value, None))
+
+
+def _all(place: ast.pattern, tests: Sequence[ast.expr]) -> ast.expr:
+    if len(tests) == 1:
+        return tests[0]
+    return _at(place, ast.BoolOp(ast.And(), list(tests))) if tests else _constant(place, True)
+
+
+def _at(place: ast.AST, node: Any) -> Any:
+    return ast.copy_location(node, place)

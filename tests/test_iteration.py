@@ -1,0 +1,243 @@
+"""Loops over what `itertools` and NumPy's iterators make, and sequences that are taken apart."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import operator
+from collections.abc import Callable
+from itertools import combinations, product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tapegen import check_grads, differentiable
+from tapegen.errors import NotDifferentiable, UnsupportedSyntax
+
+X = np.array([[0.7, 1.4, 1.2, 0.3], [1.1, 0.2, 0.6, 0.9], [0.8, 0.5, 1.3, 1.6]])
+
+
+def every_pair_of_indices(x: Any) -> Any:
+    total = 0.0
+    for i, j in product(range(x.shape[0]), range(x.shape[1])):
+        if x[i, j] < 0.4:
+            continue
+        x[i, j] = x[i, j] ** 2
+        total += x[i, j] * (i + j)
+    else:
+        total *= 2.0
+    return total * i
+
+
+def left_early(x: Any) -> Any:
+    total = 0.0
+    for i, j in product(range(x.shape[0]), range(x.shape[1])):
+        if total > 3:
+            break
+        total += x[i, j] ** 2 * (i + 1)
+    return total
+
+
+def returned_early(x: Any) -> Any:
+    for i, j in np.ndindex(x.shape):
+        if x[i, j] > 1.25:
+            return x[i, j] ** 2 * (i + j)
+    return 0.0
+
+
+def around_each_cell(x: Any) -> Any:
+    total = 0.0
+    for i, j in product(range(1, x.shape[0] - 1), range(1, x.shape[1] - 1)):
+        for di, dj in product((-1, 0, 1), repeat=2):
+            total += x[i, j] * x[i + di, j + dj] * (2 + di)
+    return total
+
+
+def indices(x: Any) -> Any:
+    total = 0.0
+    for index in np.ndindex(x.shape):
+        total += x[index] ** 2 * index[0]
+    for i, j in np.ndindex(*x.shape):
+        total += x[i, j] ** 3
+    for (i, j), value in np.ndenumerate(x):
+        total += value**2 * i * j
+    for index, value in np.ndenumerate(x):
+        total += value**2 * x[index]
+    for _, value in np.ndenumerate(x[0]):
+        total += value**2
+    return total
+
+
+def pairs_of_items(x: Any) -> Any:
+    total = 0.0
+    for i, j in combinations(range(len(x)), 2):
+        total += (x[i] @ x[j]) ** 2
+    for a, b, c in combinations(x, 3):
+        total += a @ b * c[0]
+    for a, b in itertools.combinations_with_replacement(x, 2):
+        total += a @ b * b[0]
+    for pair in combinations(x, 2):
+        total += pair[0] @ pair[1]
+    for a, b in combinations(x, 2):
+        if total > 1e3:
+            break
+        total += a @ b * b[1]
+    total += sum(a[0] * b[1] for a, b in itertools.permutations(x, 2))
+    for a, b in combinations([1.0, 2.0, x[0, 0]], 2):
+        total += a * b**2
+    return total
+
+
+def one_after_the_other(x: Any) -> Any:
+    first, second, _ = x
+    total = 0.0
+    for a, b in itertools.pairwise(first):
+        total += (b - a) ** 2
+    for a, b in itertools.pairwise([1.0, x[0, 0], 2.0 * x[1, 1]]):
+        total += (b - a) ** 2
+    for a in itertools.chain(first, second):
+        total += a**4
+    for a in itertools.chain([1.0], first[:2].copy()):
+        total += a**4
+    for a in itertools.islice(first, 1, None, 2):
+        total += a**2
+    for a in itertools.islice(first, 2):
+        total += a**3
+    for a, b in itertools.zip_longest([first[0], first[1]], [2.0], fillvalue=1.5):
+        total += a**2 * b
+    return total + sum(itertools.starmap(lambda a, b: a * b**2, zip(first, second, strict=True)))
+
+
+def running_totals(x: Any) -> Any:
+    total = 0.0
+    for part in itertools.accumulate(x[0]):
+        total += part**2
+    for part in itertools.accumulate(x[1], operator.mul, initial=2.0):
+        total += part
+    return total + max(itertools.accumulate([x[0, 1], x[2, 2], 1.0]))
+
+
+def without_an_end(x: Any) -> Any:
+    total = 0.0
+    for k, a in zip(itertools.count(3), x[0], strict=False):
+        total += k * a**2
+    for a, sign in zip(x[1], itertools.cycle((1, -1)), strict=False):
+        total += sign * a**2
+    for a, power in zip(x[2], itertools.repeat(3), strict=False):
+        total += a**power
+    root = x[0, 0]
+    for n in itertools.count(1):
+        root = 0.5 * (root + x[0, 1] / root)
+        if abs(root * root - x[0, 1]) < 1e-13:
+            break
+    for k in itertools.count(10, -2):
+        if k < 4:
+            break
+        if k == 6:
+            continue
+        total += x[1, 1] ** k
+    return total + root * n
+
+
+def taken_apart(x: Any) -> Any:
+    a, b, c = (row[0] ** 2 for row in x)
+    d, *rest = x[0, :3]
+    largest = max((v for v in x[1]), default=0.0)
+    return a * b + c * d + len(rest) * largest + math.hypot(*x[2]) + sum((v**2 for v in x[1]), 0.5) + min([], default=a)
+
+
+def spread_over_parameters(x: Any) -> Any:
+    def model(t: float, height: float, centre: float, width: float, base: float) -> float:
+        return height * math.exp(-(((t - centre) / width) ** 2)) + base
+
+    return sum((model(t, *x[1]) - y) ** 2 for t, y in zip((0.0, 0.5, 1.0, 2.0), x[0], strict=True))
+
+
+def parts_of_known_number(x: Any) -> Any:
+    links = ((0.1, 1.0), (0.4, 2.0), (0.3, 3.0))
+    return sum(a * row[1] ** b for row, (a, b) in zip(x, links, strict=True)) * tuple(x[0])[1]
+
+
+PROGRAMS = [
+    every_pair_of_indices,
+    left_early,
+    returned_early,
+    around_each_cell,
+    indices,
+    pairs_of_items,
+    one_after_the_other,
+    running_totals,
+    without_an_end,
+    taken_apart,
+    spread_over_parameters,
+    parts_of_known_number,
+]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_value_and_gradient(program: Callable[[Any], Any]) -> None:
+    mine, theirs = X.copy(), X.copy()
+    assert differentiable(program, backend="python").value_and_grad(mine)[0] == pytest.approx(
+        program(theirs), rel=1e-15
+    )
+    np.testing.assert_array_equal(mine, theirs)
+    check_grads(program, X, modes=("forward", "reverse"), backend="python")
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_compiled(program: Callable[[Any], Any]) -> None:
+    check_grads(program, X, backend="numba")
+
+
+def test_a_product_is_written_as_loops_inside_each_other() -> None:
+    def squares(x: Any) -> Any:
+        total = 0.0
+        for i, j in product(range(x.shape[0]), range(x.shape[1])):
+            total += x[i, j] ** 2
+        return total
+
+    text = differentiable(squares).inspect(X).primal
+    assert "    for i in range(x.shape[0]):" in text
+    assert "        for j in range(x.shape[1]):" in text
+
+
+def test_a_program_for_three_rows_is_not_used_for_two() -> None:
+    f = differentiable(pairs_of_items, backend="python")
+    for rows in (3, 2, 3):
+        assert f.value_and_grad(X[:rows].copy())[0] == pytest.approx(pairs_of_items(X[:rows]))
+
+
+def test_nothing_to_loop_over() -> None:
+    def nothing(x: Any) -> Any:
+        total = 1.0
+        for i, j in product(range(0), range(len(x))):
+            total += x[i, j]
+        for i, j in product(range(len(x)), range(0)):
+            total += x[i, j]
+        for a, b in combinations(range(1), 2):
+            total += x[a, b]
+        for a, b in itertools.pairwise(x[:1]):
+            total += a[0] * b[0]
+        return total * x[0, 0]
+
+    assert differentiable(nothing, backend="python").value_and_grad(X.copy())[0] == nothing(X)
+
+
+def test_what_cannot_be_followed_is_refused() -> None:
+    def changed(x: Any) -> Any:
+        for n in itertools.count():
+            n += 1
+            if n > 3:
+                return x[0] * n
+
+    def of_floats(x: Any) -> Any:
+        for t in itertools.count(0.5):
+            if t > 3:
+                return x[0] * t
+
+    with pytest.raises(UnsupportedSyntax, match="the loop assigns it"):
+        differentiable(changed).grad(np.ones(2))
+    with pytest.raises(NotDifferentiable, match="Count with integers"):
+        differentiable(of_floats).grad(np.ones(2))
