@@ -129,7 +129,7 @@ def without_an_end(x: Any) -> Any:
     root = x[0, 0]
     for n in itertools.count(1):
         root = 0.5 * (root + x[0, 1] / root)
-        if abs(root * root - x[0, 1]) < 1e-13:
+        if n > 30 or abs(root * root - x[0, 1]) < 1e-13:
             break
     for k in itertools.count(10, -2):
         if k < 4:

@@ -33,7 +33,6 @@ from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, tuple_of
 from tapegen.ir.nodes import Call, Const, Expr, Var
 from tapegen.ir.types import INT, Array
 
-
 ENDLESS = sys.maxsize
 """The length of a series without an end."""
 

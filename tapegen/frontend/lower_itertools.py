@@ -16,12 +16,12 @@ from tapegen.frontend.lower_builtins import Args, Hint, Kwargs
 from tapegen.frontend.lower_call import call_value, handles
 from tapegen.frontend.lower_capture import computed
 from tapegen.frontend.lower_context import Context
-from tapegen.frontend.lower_state import Axes, Series, known_value
 from tapegen.frontend.lower_emit import emit_call
 from tapegen.frontend.lower_expr import spread
 from tapegen.frontend.lower_index import Place, load_place
 from tapegen.frontend.lower_iter import ENDLESS, known_length, mapped, range_series, series_of
 from tapegen.frontend.lower_shapes import extent
+from tapegen.frontend.lower_state import Axes, Series, known_value
 from tapegen.frontend.lower_values import expr_of, is_int, operand, static, struct_of
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, tuple_of
 from tapegen.ir.types import Array
@@ -100,12 +100,10 @@ def _choices(func: Any, number: Callable[..., int], step: int | None) -> None:
     def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
         pool, *rest = [*args, *kwargs.values()]
         series = series_of(cx, pool)
-        size = known_length(cx, series) if not rest else None
-        count = static(cx, rest[0], "the number of items to choose") if rest else size
-        if series.unroll or step is None or count == 0:
-            size = known_length(cx, series)
+        count = static(cx, rest[0], "the number of items to choose") if rest else known_length(cx, series)
         if series.unroll or count == 0:
-            made = [tuple_of(series.item(StaticValue(k)) for k in chosen) for chosen in func(range(size), count)]
+            positions = func(range(known_length(cx, series)), count)
+            made = [tuple_of(series.item(StaticValue(k)) for k in chosen) for chosen in positions]
             return Series(len(made), lambda k: made[known_value(k)], unroll=True)
         known = series.length if isinstance(series.length, int) else series.known
         length = _length(series) if known is UNKNOWN else StaticValue(known)

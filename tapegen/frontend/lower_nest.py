@@ -15,10 +15,10 @@ import gast
 
 from tapegen.errors import UnsupportedSyntax
 from tapegen.frontend.lower_context import Context
-from tapegen.frontend.lower_state import Axes, Series
 from tapegen.frontend.lower_emit import emit_call
 from tapegen.frontend.lower_expr import Given, evaluate, evaluates
 from tapegen.frontend.lower_live import loop_binds
+from tapegen.frontend.lower_state import Axes, Series
 from tapegen.frontend.lower_stmt import assign_target
 
 
@@ -125,7 +125,7 @@ def breaks(body: Iterable[gast.stmt]) -> bool:
 
 
 def _endless(cx: Context, loop: gast.For, start: Any, step: Any) -> gast.While:
-    """`for n in count(start, step)` as a number, which gets its first value here, and an endless loop that adds to it."""
+    """`for n in count(start, step)` as an endless loop that adds to a number, which gets its first value here."""
     target = loop.target
     if not isinstance(target, gast.Name) or target.id in _bound_in_body(loop):
         raise cx.refusal(

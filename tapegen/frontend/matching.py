@@ -140,8 +140,8 @@ class _Rewriter(ast.NodeTransformer):
             place = k if star is None or k < star else k - len(parts)
             if isinstance(part, ast.MatchStar):
                 if part.name is not None:
-                    stop = place + 1 if place + 1 else None
-                    bounds = _at(part, ast.Slice(_constant(part, k), stop and _constant(part, stop), None))
+                    stop = _constant(part, place + 1) if place + 1 else None
+                    bounds = _at(part, ast.Slice(_constant(part, k), stop, None))
                     rest = _at(part, ast.Subscript(subject, bounds, ast.Load()))
                     found.bound.append((part.name, _call(part, list, [rest])))
                 continue
