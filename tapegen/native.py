@@ -7,9 +7,9 @@ import itertools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from tapegen.backend.build import build_numba
+from tapegen.backend.build import DISABLED, build_numba, compiles
 from tapegen.backend.extension import Implementation, alternatives, dispatcher, is_read_only, overlap
-from tapegen.errors import BadArgument, NotDifferentiable
+from tapegen.errors import BadArgument, BuildError, NotDifferentiable
 from tapegen.frontend.structure import Abstract, Leaf, Slot, StaticValue, Struct, abstract_of
 from tapegen.ir.nodes import Function, Return, Var
 from tapegen.ir.types import Array
@@ -25,6 +25,8 @@ _MOST = 4
 
 def native(owner: Specialiser, options: Options) -> Any:
     """The primal as a numba dispatcher, with the attributes `value_and_grad` and `grad`."""
+    if not compiles():  # nothing would put derivatives in the place of these names
+        raise BuildError(DISABLED, "Unset it, or call the function itself and its derivatives without njit.")
     kinds = {name: _dispatcher(owner, options, name) for name in ("value", "value_and_grad", "grad")}
     primal = kinds.pop("value")
     primal.variants = kinds

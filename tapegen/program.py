@@ -15,10 +15,12 @@ from tapegen import compiler
 from tapegen.analysis.effects import effects_of
 from tapegen.analysis.magnitudes import ARGUMENT_BITS
 from tapegen.backend.build import (
+    DISABLED,
     build_numba,
     build_python,
     building,
     compile_failure,
+    compiles,
     decorator_text,
     empty_list,
     error_line,
@@ -363,6 +365,8 @@ class Program:
     def _build(self, key: str, form: Form, *, wide: bool) -> Callable[..., Any]:
         if self.options.backend == "python":
             return build_python(self.text(self.function(form)))
+        if not compiles():
+            return self._uncompiled(self.function(form), DISABLED, None)
         try:
             source = self._compiled_source(form, wide=wide)
             self._compiled[key] = source
@@ -416,7 +420,8 @@ def frames_of_tapegen() -> int:
     """The `stacklevel` at which a warning points at the user's own line."""
     level = 1
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "tapegen":
+    ours = ("tapegen", "functools")  # cached properties
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ours:
         level, frame = level + 1, frame.f_back
     return level
 

@@ -125,7 +125,7 @@ class _Reader:
                 return Return(tuple(self.expression(value) for value in values))
             case ast.Return(value):
                 return Return((self.expression(value),))
-        raise NotImplementedError(ast.dump(node))
+        raise ValueError(f"line {node.lineno} of the text is no program: {ast.unparse(node)}")
 
     def index(self, node: ast.expr) -> tuple[Expr | Slice, ...]:
         return tuple(self.item(item) for item in (node.elts if isinstance(node, ast.Tuple) else [node]))
@@ -170,7 +170,7 @@ class _Reader:
                 return self.builtin(name, tuple(self.expression(arg) for arg in args))
             case ast.Call(ast.Attribute(ast.Name("np"), name), args):
                 return self.numpy(getattr(np, name), tuple(self.expression(arg) for arg in args))
-        raise NotImplementedError(ast.dump(node))
+        raise ValueError(f"line {node.lineno} of the text is no program: {ast.unparse(node)}")
 
     def builtin(self, name: str, args: tuple[Expr, ...]) -> Expr:
         if name in ("append", "pop", "item", "new_list", "set_item"):

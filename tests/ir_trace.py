@@ -202,7 +202,7 @@ class Trace:
                 return self.value(array).ids.shape[self.value(axis)]
             case Call(func, args):
                 return self.call(func, [self.value(arg) for arg in args], expr)
-        raise NotImplementedError(expr)
+        raise ValueError(f"no value is known for {expr}")
 
     def call(self, func: Any, args: list[Any], expr: Call) -> Any:
         if func in (np.zeros, np.empty, np.ones):

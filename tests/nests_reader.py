@@ -185,7 +185,7 @@ class _Reader:
                 return [Return((self.expr(value),))]
             case ast.Pass():
                 return []
-        raise NotImplementedError(ast.unparse(node))
+        raise ValueError(f"line {node.lineno} of compiled text cannot be read back: {ast.unparse(node)}")
 
     def augmented(self, node: ast.stmt, target: ast.expr, op: Any, value: ast.expr) -> list[Stmt]:
         if isinstance(target, ast.Name) and not isinstance(self.env[target.id], np.ndarray):
@@ -248,7 +248,7 @@ class _Reader:
                 return self.call(_METHODS[method], node, receiver, *args, keywords=keywords)
             case ast.Call(func, args, keywords):
                 return self.call(self.sample(func), node, *args, keywords=keywords)
-        raise NotImplementedError(ast.unparse(node))
+        raise ValueError(f"line {node.lineno} of compiled text cannot be read back: {ast.unparse(node)}")
 
     def call(self, func: Any, node: ast.expr, *args: ast.expr, keywords: list[ast.keyword] | None = None) -> Call:
         kwargs = tuple((word.arg or "", self.expr(word.value)) for word in keywords or [])

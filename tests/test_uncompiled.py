@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from tapegen import differentiable
 from tapegen.backend import build
 from tapegen.errors import BuildError, PerformanceWarning
+from tests.sources import ROOT, python
 
 
 def columns_in_order(m: np.ndarray) -> float:
@@ -56,3 +58,50 @@ def test_what_would_compile_for_minutes_runs_uncompiled(monkeypatch: pytest.Monk
     with pytest.warns(PerformanceWarning, match=r"more than 5 take minutes to compile; the generated Python of chain"):
         value, gradient = differentiable(chain).value_and_grad(0.3, 0.4)
     assert (value, gradient) == differentiable(chain, backend="python").value_and_grad(0.3, 0.4)
+
+
+SWITCHED_OFF = """
+import warnings
+import numpy as np
+import tapegen as tg
+
+def energy(x):
+    return (x * x).sum()
+
+x = np.arange(3.0)
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    print(tg.value_and_grad(energy)(x), tg.hessian(energy)(x).tolist())
+    tape = tg.GradientTape()
+    with tape:
+        v = tg.Variable(x)
+        value = tg.differentiable(energy)(v)
+    print(tape.gradient(value, v).numpy())
+    print({(warning.category.__name__, warning.filename == __file__) for warning in caught})
+    print(caught[0].message)
+print(tg.grad(energy, backend="python")(x))
+for refused in (lambda: tg.grad(energy, backend="numba")(x), lambda: tg.differentiable(energy).njit):
+    try:
+        refused()
+    except tg.BuildError as error:
+        print(error)
+"""
+
+
+def test_where_numba_is_switched_off_python_runs_or_it_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    script = tmp_path / "energy.py"
+    script.write_text(SWITCHED_OFF)
+    reason = "NUMBA_DISABLE_JIT is set, so that numba compiles nothing"
+    assert python(str(script)).splitlines() == [
+        "(np.float64(5.0), array([0., 2., 4.])) [[2.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 2.0]]",
+        "[0. 2. 4.]",
+        "{('PerformanceWarning', True)}",
+        f"{reason}; the generated Python of energy_value_and_grad runs uncompiled",
+        "[0. 2. 4.]",
+        f"{reason}.",
+        'Use backend="auto" or "python".',
+        f"{reason}.",
+        "Unset it, or call the function itself and its derivatives without njit.",
+    ]

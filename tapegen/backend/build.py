@@ -51,6 +51,13 @@ LINES = 3000
 
 SPLIT = "Split the function into several."
 
+DISABLED = "NUMBA_DISABLE_JIT is set, so that numba compiles nothing."
+
+
+def compiles() -> bool:
+    """Whether numba compiles at all: where its own switch is off, it hands back the Python functions it is given."""
+    return not numba.config.DISABLE_JIT
+
 
 def decorator_text(*, fastmath: bool = False) -> str:
     """The decorator under which compiled text keeps NumPy's meaning.
@@ -129,7 +136,11 @@ def build_numba(
     ------
     ValueError
         If options are given for a text that has its own.
+    BuildError
+        If numba is switched off.
     """
+    if not compiles():
+        raise BuildError(DISABLED, "Unset it.")
     from tapegen.backend.located import FromStartCompiler, LocatedCompiler  # they take numba's arrays, which are large
 
     _keep_memory()

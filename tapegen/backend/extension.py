@@ -53,8 +53,8 @@ def dispatcher(
         body, names = implement(dict(zip(parameters, given, strict=True)))
         return _defined(f"def {name}({listed}):\n{body}", name, names)
 
-    # never runs: numba puts what `choose` gives in its place
-    stub = _defined(f"def {name}({listed}):\n    raise NotImplementedError\n", name, {})
+    # an empty name: numba puts what `choose` gives in its place
+    stub = _defined(f"def {name}({listed}):\n    pass\n", name, {})
     typed = _defined(f"def {name}({listed}):\n    return choose({listed})\n", name, {"choose": choose})
     overload(stub, strict=True)(typed)
     outer = _defined(f"def {name}({with_defaults}):\n    return stub({listed})\n", name, {"stub": stub, **defaults})

@@ -5,6 +5,8 @@ Every method named `scalar_*` or `test_*` is a production: it returns text, or N
 
 from __future__ import annotations
 
+import abc
+
 from tests.random_programs.grammar import MAX_SIZE, Helper, Scope, Shape, Var, number, size
 
 # name in numpy, name in math (or ""), and a text that makes any argument safe
@@ -39,15 +41,15 @@ TEST_LEAVES = ("test_compare", "test_integer", "test_bool")
 FLAT_SCALAR = (*FLAT, "math.floor({})", "round({})", "int({})", "(({}) // 0.5)")
 
 
-class Scalars(Scope):
+class Scalars(Scope, abc.ABC):
     """Writes scalar expressions, integers, indices and conditions.
 
     All compound results stand in parentheses; the printer removes the needless ones.
     """
 
+    @abc.abstractmethod
     def array(self, shape: Shape, depth: int | None = None) -> str:
         """An array expression; written in `arrays`."""
-        raise NotImplementedError
 
     def any_shape(self) -> Shape:
         """A shape that variables have, or one made of the program's sizes."""
