@@ -424,7 +424,7 @@ def check_grads(
     Parameters
     ----------
     func : callable
-        Any Python function, or a differentiable one.
+        Any Python function, or a differentiable one, which keeps its options but for `wrt`.
     *args
         Where to check; arguments that the function writes are copied.
     wrt : int, str or sequence, optional
@@ -438,7 +438,7 @@ def check_grads(
     seed : int
         Seed of the random directions.
     **options
-        Options of `differentiable`.
+        Options of `differentiable`, before those that the function has.
 
     Raises
     ------
@@ -453,7 +453,10 @@ def check_grads(
         wrt = tuple(k for k, arg in enumerate(args) if any(_is_float(leaf) for leaf in flatten(arg)))
     elif isinstance(wrt, int | str):
         wrt = (wrt,)
-    differentiable = api.differentiable(getattr(func, "python", func), wrt=tuple(wrt), **options)
+    if isinstance(func, api.Differentiable):
+        differentiable = func.with_options(wrt=tuple(wrt), **options)
+    else:
+        differentiable = api.differentiable(func, wrt=tuple(wrt), **options)
     rng = np.random.default_rng(seed)
     drawn = states_of(differentiable._specialise(args, {}).leaves())
     value, pullback = differentiable.vjp(*copy.deepcopy(args))
@@ -495,9 +498,10 @@ def check_grads(
     if order > 1:
         params = ", ".join(f"x{k}" for k in range(len(args)))
         text = f"def cotangents({params}):\n    return function.vjp({params})[1](value_bar)\n"
-        higher = function_from_text(text, {"function": differentiable, "value_bar": value_bar})
+        cotangents = function_from_text(text, {"function": differentiable, "value_bar": value_bar})
+        higher = api.Differentiable(cotangents, differentiable.options)
         places = tuple(names.index(which) if isinstance(which, str) else which for which in wrt)
-        check_grads(higher, *args, wrt=places, order=order - 1, modes=modes, rtol=rtol, seed=seed + 1, **options)
+        check_grads(higher, *args, wrt=places, order=order - 1, modes=modes, rtol=rtol, seed=seed + 1)
 
 
 def _slope(along: Callable[[float], float]) -> tuple[float, float]:

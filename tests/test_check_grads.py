@@ -7,6 +7,8 @@ import math
 import numpy as np
 import pytest
 
+from tapegen import differentiable
+from tapegen.errors import BuildError
 from tapegen.rules import registry
 from tapegen.testing import check_grads
 
@@ -62,3 +64,16 @@ def test_wrong_rule_is_found(monkeypatch):
     registry.partials(cube)(wrong_partial)
     with pytest.raises(AssertionError, match="gradient with respect to 0"):
         check_grads(of_cubes, np.array([0.5, 1.5]), backend="python")
+
+
+def in_order(m):
+    return np.sum(m[:, np.lexsort((m[1], m[0]))] ** 3 * np.arange(3.0))
+
+
+def test_a_decorated_function_keeps_its_options():
+    m = np.array([[0.4, 1.3, 0.2], [0.1, 0.9, 0.5]])
+    check_grads(differentiable(in_order, backend="python"), m, order=2)  # a warning says what is not compiled
+    compiled = differentiable(in_order, backend="numba")
+    with pytest.raises(BuildError, match=r"np\.lexsort has no compiled form"):
+        check_grads(compiled, m)
+    check_grads(compiled, m, backend="python", wrt="m")
