@@ -59,6 +59,15 @@ class Raised(Exception):
         self.error = error
 
 
+@dataclass(slots=True)
+class Parts:
+    """What a program is made into: all of it follows from the lowered function and the options."""
+
+    built: dict[str, Any] = field(default_factory=dict)
+    compiled: dict[str, PythonSource] = field(default_factory=dict)
+    sources: dict[str, PythonSource] = field(default_factory=dict)  # by the names of their files
+
+
 @dataclass(eq=False)
 class Program:
     """What is derived and built for one specialisation; each part on first use."""
@@ -67,9 +76,7 @@ class Program:
     owner: Specialiser
     abstracts: dict[str, Abstract]
     options: Options
-    _built: dict[str, Any] = field(default_factory=dict)
-    _compiled: dict[str, PythonSource] = field(default_factory=dict)
-    _sources: dict[str, PythonSource] = field(default_factory=dict)  # by the names of their files
+    parts: Parts = field(default_factory=Parts)
 
     def holds(self, arguments: dict[str, Any]) -> bool:
         """Whether what was taken as constant (captured scalars, static integers) still has the same value."""
@@ -197,11 +204,11 @@ class Program:
     # ---- built parts -------------------------------------------------------------------------------------------------
 
     def _once(self, name: str, make: Callable[[], Any]) -> Any:
-        if name not in self._built:
+        if name not in self.parts.built:
             with building, deep():
-                if name not in self._built:  # another thread may have been first
-                    self._built[name] = make()
-        return self._built[name]
+                if name not in self.parts.built:  # another thread may have been first
+                    self.parts.built[name] = make()
+        return self.parts.built[name]
 
     @property
     def user_names(self) -> frozenset[str]:
@@ -245,9 +252,9 @@ class Program:
 
     def outline(self, form: Form) -> compiler.Stages | Derived:
         """The seeds of a reverse derivative, and what its forward sweep keeps."""
-        found: compiler.Stages | Derived | None = self._built.get("outline of " + form)
+        found: compiler.Stages | Derived | None = self.parts.built.get("outline of " + form)
         if found is None:
-            found = self._built["outline of " + form] = self._on_disk(form, wide=False)[1] or self.stages(
+            found = self.parts.built["outline of " + form] = self._on_disk(form, wide=False)[1] or self.stages(
                 scalar=form == "joint"
             )
         return found
@@ -294,7 +301,7 @@ class Program:
         return {routine: scalarise(text, boundscheck=check, wide=True) for routine, text in found.items()}
 
     def _kept(self, source: PythonSource) -> PythonSource:
-        self._sources[source.file_name] = source
+        self.parts.sources[source.file_name] = source
         return source
 
     def _decorator(self) -> str:
@@ -318,7 +325,7 @@ class Program:
             for value in arguments:
                 wide |= type(value) is int and not -_WIDE < value < _WIDE
         key = f"{form} of large integers" if wide else form
-        built = self._built.get(key) or self._once(key, lambda: self._build(key, form, wide=wide))
+        built = self.parts.built.get(key) or self._once(key, lambda: self._build(key, form, wide=wide))
         if form == "pullback" and not isinstance(built, FunctionType):
             for k, var in enumerate(self.outline("record").kept):
                 if isinstance(var.type, ListOf) and not arguments[k]:
@@ -326,13 +333,13 @@ class Program:
         try:
             return _called(built, arguments, real=not self.is_complex)
         except (Raised, CompileLimit) as failed:
-            source = self._compiled.get(key)
+            source = self.parts.compiled.get(key)
             error = failed.error if isinstance(failed, Raised) else failed
             failure = compile_failure(error, source) if source is not None else None
             if failure is None:
                 raise
-        self._built[key] = self._uncompiled(self.function(form), *failure)
-        return _called(self._built[key], arguments, real=not self.is_complex)
+        self.parts.built[key] = self._uncompiled(self.function(form), *failure)
+        return _called(self.parts.built[key], arguments, real=not self.is_complex)
 
     def interpret(self, function: Function, arguments: list[Any]) -> tuple[Any, ...]:
         """Run the generated Python as it stands, whatever the backend is."""
@@ -356,7 +363,7 @@ class Program:
 
     def place(self, error: BaseException) -> tuple[Span | None, bool]:
         """The user's place behind an error of generated code, and whether the backward sweep raised it."""
-        for source in self._sources.values():
+        for source in self.parts.sources.values():
             line = error_line(source, error.__traceback__)
             if line:
                 return _place(source, line)
@@ -369,7 +376,7 @@ class Program:
             return self._uncompiled(self.function(form), DISABLED, None)
         try:
             source = self._compiled_source(form, wide=wide)
-            self._compiled[key] = source
+            self.parts.compiled[key] = source
             if self.options.backend == "auto":
                 refuse_long(source)
             return build_numba(source, from_start=True, kept=self.options.cache)

@@ -31,6 +31,7 @@ from tapegen.ir.nodes import Return, Var
 from tapegen.ir.types import Array, Scalar, python_class
 from tapegen.program import Form, Program, Raised, frames_of_tapegen
 from tapegen.rules.registry import generation
+from tapegen.shared import share_parts
 from tapegen.tangents import argument_tangents, as_result, result_tangent
 
 if TYPE_CHECKING:
@@ -127,6 +128,7 @@ class Specialiser:
                 return Specialisation(program, self, arguments, args, kwargs)
         lowered = self.lower(abstracts)
         program = Program(lowered, self._home, abstracts, options)
+        share_parts(program, key)
         self._programs.setdefault(key, []).append(program)
         return Specialisation(program, self, arguments, args, kwargs)
 

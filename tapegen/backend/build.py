@@ -56,7 +56,7 @@ DISABLED = "NUMBA_DISABLE_JIT is set, so that numba compiles nothing."
 
 def compiles() -> bool:
     """Whether numba compiles at all: where its own switch is off, it hands back the Python functions it is given."""
-    return not numba.config.DISABLE_JIT
+    return not numba.config.DISABLE_JIT  # type: ignore[attr-defined]  # it is set from the environment
 
 
 def decorator_text(*, fastmath: bool = False) -> str:

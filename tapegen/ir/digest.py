@@ -65,7 +65,7 @@ class Places:
         return Span(self.files[file], line + self.line, column, end_line + self.line, end_column, tuple(lines))
 
 
-def digest_text(function: Function, places: Places) -> str:
+def digest_text(function: Function, places: Places, *, within_process: bool = False) -> str:
     """The text of a program.
 
     Parameters
@@ -74,6 +74,8 @@ def digest_text(function: Function, places: Places) -> str:
         The program.
     places : Places
         Learns the files of its spans.
+    within_process : bool
+        Whether objects without a name are told apart by their identity, which lasts as long as they do.
 
     Raises
     ------
@@ -81,13 +83,13 @@ def digest_text(function: Function, places: Places) -> str:
         The program calls an object that cannot be named.
     """
     parts: list[str] = []
-    _Writer(parts.append, places)(function)
+    _Writer(parts.append, places, within_process)(function)
     return "".join(parts)
 
 
 class _Writer:
-    def __init__(self, put: Callable[[str], None], places: Places) -> None:
-        self.put, self.places = put, places
+    def __init__(self, put: Callable[[str], None], places: Places, within_process: bool) -> None:
+        self.put, self.places, self.within_process = put, places, within_process
         self.seen: dict[int, tuple[str, Any]] = {}  # the text of a Var or Span, and the object, kept alive
         self.routines: list[Routine] = []
 
@@ -119,7 +121,7 @@ class _Writer:
             parts: list[str] = []
             for item in value:
                 inner: list[str] = []
-                _Writer(inner.append, self.places)(item)
+                _Writer(inner.append, self.places, self.within_process)(item)
                 parts.append("".join(inner))
             self.put(f"{{{','.join(sorted(parts))}}}")
         elif dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -129,7 +131,12 @@ class _Writer:
                 self.put(",")
             self.put(")")
         else:
-            self.put(_named(value))
+            try:
+                self.put(_named(value))
+            except NoDigest:
+                if not self.within_process:
+                    raise
+                self.put(f"object({id(value)})")
 
 
 @functools.cache
