@@ -316,7 +316,7 @@ def test_h106_threads_that_call_first_together(monkeypatch: pytest.MonkeyPatch, 
     (programs,) = function._specialiser._programs.values()
     assert len(programs) == 1
     if backend == "numba":
-        assert len(programs[0]._built["joint"].signatures) == 1
+        assert len(programs[0].parts.built["joint"].signatures) == 1
 
 
 def test_h106_threads_with_different_types() -> None:

@@ -50,7 +50,9 @@ def test_python_of_the_documentation(tmp_path: Path) -> None:
 
 
 def test_the_documentation_of_the_cache(tmp_path: Path) -> None:
-    (block,) = blocks("python", CACHE)
+    block, fit = blocks("python", CACHE)
+    (tmp_path / "fit.py").write_text(fit + "\nprint(x.round(6))\n", encoding="utf-8")
+    assert run(tmp_path, "fit.py", **{SWITCH: "0"}).stdout == "[1. 2. 3.]\n"
     kept = block.replace("@differentiable(cache=False)  #", "@differentiable  #")
     assert kept != block
     call = "\n\nif __name__ == '__main__':\n    import numpy as np\n\n    print(energy.grad(np.ones(2)))\n"
