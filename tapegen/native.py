@@ -11,9 +11,9 @@ from tapegen.backend.build import DISABLED, build_numba, compiles
 from tapegen.backend.extension import Implementation, alternatives, dispatcher, is_read_only, overlap
 from tapegen.errors import BadArgument, BuildError, NotDifferentiable
 from tapegen.frontend.structure import Abstract, Leaf, Slot, StaticValue, Struct, abstract_of
-from tapegen.ir.nodes import Function, Return, Var
+from tapegen.ir.nodes import Return, Var
 from tapegen.ir.types import Array
-from tapegen.program import Program
+from tapegen.program import Form, Program
 from tapegen.specialise import Specialiser
 
 if TYPE_CHECKING:
@@ -100,15 +100,15 @@ class _Implementation:
         assert isinstance(last, Return)
         count = len(last.values)
         wrt: tuple[Var, ...] = ()
-        if self.kind == "value":
-            function = program.primal
-        else:
-            stages = program.stages(scalar=True)
-            function, wrt = stages.joint, stages.wrt
-            if any(isinstance(seed.type, Array) for seed in stages.seeds):
+        form: Form = "primal"
+        if self.kind != "value":
+            form, wrt = "joint", program.wrt_vars()
+            seeds = program.outline(form, wide=True).seeds
+            if any(isinstance(seed.type, Array) for seed in seeds):
                 raise BadArgument("the function returns an array without axes.", "Return a number: value[()].")
-            arguments += ["1.0"] * len(stages.seeds)
-        self.names[f"program_{k}"] = self._built(program, function)
+            arguments += ["1.0"] * len(seeds)
+        source = program.compiled_source(form, wide=True)
+        self.names[f"program_{k}"] = build_numba(source, from_start=True, kept=self.options.cache)
         lines = self._alias_checks(program)
         results = [f"results[{n}]" for n in range(count + len(wrt))]
         if len(results) == 1:
@@ -121,9 +121,6 @@ class _Implementation:
             result = f"({gradient}, {_value_text(program.lowered.output.children[1], results[:count])})"
         call = f"program_{k}({', '.join(arguments)})"
         return [*lines, f"    results = {call}", f"    return {result}"]
-
-    def _built(self, program: Program, function: Function) -> Any:
-        return build_numba(program.compiled_text(function, wide=True), from_start=True)
 
     def _check(self, program: Program) -> None:
         for param in program.lowered.params:

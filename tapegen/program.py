@@ -250,13 +250,12 @@ class Program:
             case "jvp":
                 return self.pushed
 
-    def outline(self, form: Form) -> compiler.Stages | Derived:
+    def outline(self, form: Form, *, wide: bool = False) -> compiler.Stages | Derived:
         """The seeds of a reverse derivative, and what its forward sweep keeps."""
-        found: compiler.Stages | Derived | None = self.parts.built.get("outline of " + form)
+        key = f"outline of {form} {wide}"
+        found: compiler.Stages | Derived | None = self.parts.built.get(key)
         if found is None:
-            found = self.parts.built["outline of " + form] = self._on_disk(form, wide=False)[1] or self.stages(
-                scalar=form == "joint"
-            )
+            found = self.parts.built[key] = self._on_disk(form, wide=wide)[1] or self.stages(scalar=form == "joint")
         return found
 
     def _on_disk(self, form: Form, *, wide: bool) -> tuple[Place | None, Derived | None]:
@@ -375,7 +374,7 @@ class Program:
         if not compiles():
             return self._uncompiled(self.function(form), DISABLED, None)
         try:
-            source = self._compiled_source(form, wide=wide)
+            source = self.compiled_source(form, wide=wide)
             self.parts.compiled[key] = source
             if self.options.backend == "auto":
                 refuse_long(source)
@@ -383,8 +382,8 @@ class Program:
         except (NoCompiledForm, CompileLimit) as missing:
             return self._uncompiled(self.function(form), missing.reason, missing.span)
 
-    def _compiled_source(self, form: Form, *, wide: bool) -> PythonSource:
-        """The text that numba gets: from the disk, or derived and kept there."""
+    def compiled_source(self, form: Form, *, wide: bool) -> PythonSource:
+        """The text that numba gets for one of the programs: from the disk, or derived and kept there."""
         place, stored = self._on_disk(form, wide=wide)
         if stored is not None:
             return self._kept(stored.source)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +18,7 @@ from tapegen import differentiable
 from tapegen.errors import BadArgument, TapegenError
 from tests.oracle import numerical_gradient
 
+ROOT = Path(__file__).parent.parent
 TABLE = np.array([1.0, 2.0, 3.0])
 RATE = 0.5
 
@@ -184,3 +190,79 @@ def test_large_integers_do_not_wrap_around() -> None:
     assert scaled.njit.grad(2.0, 2**20) == 2.0**40
     with pytest.raises(OverflowError, match="an integer has more than 64 bits"):
         scaled.njit.grad(2.0, 2**40)
+
+
+STORED = """
+import json, math, sys, warnings
+import numpy as np
+from tapegen import compiler, differentiable
+from tapegen.backend.located import LocatedCompiler
+import functions
+from numba import njit
+
+work = {"derived": 0, "compiled": 0}
+differentiate, pipelines = compiler.differentiate, LocatedCompiler.define_pipelines
+
+def derived(*args, **kwargs):
+    work["derived"] += 1
+    return differentiate(*args, **kwargs)
+
+def compiled(self):
+    work["compiled"] += 1
+    return pipelines(self)
+
+compiler.differentiate, LocatedCompiler.define_pipelines = derived, compiled
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    found = functions.newton(1.0, 0.7), functions.slope(np.array([0.3, -0.4, 0.9])).tolist()
+print(json.dumps([found, list(work.values()), [str(each.message) for each in said]]))
+"""
+FUNCTIONS = """
+import math
+from numba import njit
+from tapegen import differentiable
+from helper import power
+
+@differentiable
+def residual(x, k):
+    return math.exp(x) * k + power(x) - 4.0
+
+@differentiable
+def valley(p):
+    total = 0.0
+    for i in range(p.size - 1):
+        r = p[i + 1] - p[i] ** 2
+        total += math.sin(r) * r + (1.0 - p[i]) ** 2
+    return total + (p * p).sum()
+
+@njit
+def newton(x, k):
+    for _ in range(20):
+        value, slope = residual.njit.value_and_grad(x, k)
+        x -= value / slope
+    return x
+
+@njit(cache=True)
+def slope(p):
+    return valley.njit.grad(p) + residual.njit(p[0], 1.0)
+"""
+
+
+def test_a_second_process_compiles_only_the_code_of_the_user(tmp_path: Path) -> None:
+    """What numba itself would store of the callers is not asked for: it would not see that a function has changed."""
+    (tmp_path / "functions.py").write_text(FUNCTIONS, encoding="utf-8")
+
+    def run(power: str) -> Any:
+        (tmp_path / "helper.py").write_text(f"def power(x):\n    return {power}\n", encoding="utf-8")
+        environment = {**os.environ, "TAPEGEN_CACHE": "1", "TAPEGEN_CACHE_DIR": str(tmp_path / "cache")}
+        environment |= {"PYTHONPATH": f"{tmp_path}:{ROOT}", "PYTHONDONTWRITEBYTECODE": "1"}
+        out = subprocess.check_output([sys.executable, "-c", STORED], env=environment, text=True)
+        return json.loads(out)
+
+    first, (derived, compiled), (said,) = run("x * x")
+    assert derived > 0 and compiled > 0
+    assert "Cannot cache" in said
+    assert run("x * x") == [first, [0, 0], [said]]
+    changed = run("x * x * x")[0]
+    assert abs(math.exp(changed[0]) * 0.7 + changed[0] ** 3 - 4.0) < 1e-12
+    assert changed[1][0] - first[1][0] == pytest.approx(0.3**3 - 0.3**2)

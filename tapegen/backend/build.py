@@ -130,7 +130,7 @@ def build_numba(
         Whether all indices of elements count from the start of their axis, none from its end: what `transform.nests`
         writes.
     kept : bool
-        Whether compiled code is kept on disk.  It can be called from Python alone.
+        Whether compiled code is kept on disk.
 
     Raises
     ------

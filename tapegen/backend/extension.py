@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 from numba import njit, types
+from numba.core import cgutils
 from numba.core.datamodel.models import OpaqueModel
 from numba.core.dispatcher import Dispatcher
 from numba.core.imputils import lower_constant, lower_getattr_generic
 from numba.core.typing.templates import AttributeTemplate, infer_getattr
-from numba.extending import overload, register_model, typeof_impl
+from numba.extending import intrinsic, overload, register_model, typeof_impl
 from numba.np.numpy_support import as_dtype
 
 from tapegen.errors import BadArgument
@@ -51,7 +52,8 @@ def dispatcher(
 
     def choose(*given: Any) -> Callable[..., Any]:
         body, names = implement(dict(zip(parameters, given, strict=True)))
-        return _defined(f"def {name}({listed}):\n{body}", name, names)
+        text = f"def {name}({listed}):\n    of_this_process()\n{body}"
+        return _defined(text, name, {**names, "of_this_process": _of_this_process})
 
     # an empty name: numba puts what `choose` gives in its place
     stub = _defined(f"def {name}({listed}):\n    pass\n", name, {})
@@ -65,6 +67,22 @@ def _defined(text: str, name: str, names: Mapping[str, Any]) -> Callable[..., An
     namespace = {"__name__": f"tapegen.native.{name}", **names}
     exec(compile(text, f"<tapegen native {name}>", "exec"), namespace)
     return namespace[name]
+
+
+@intrinsic
+def _of_this_process(typing_context: Any) -> Any:
+    """Keeps numba from storing the code of its callers (`cache=True`), as it does for code with addresses.
+
+    What numba stores it finds again by the text of the caller alone, however the differentiated function has changed.
+    """
+
+    def mark(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = context.get_value_type(types.voidptr)
+        mark = cgutils.add_global_variable(builder.module, pointer, "numba.dynamic.globals.tapegen")
+        mark.linkage, mark.initializer = "weak", pointer(None)  # of that linkage it stays in every caller
+        return context.get_dummy_value()
+
+    return types.void(), mark
 
 
 # ---- types ---------------------------------------------------------------------------------------------------------

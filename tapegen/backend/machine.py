@@ -2,7 +2,9 @@
 
 Entries hold the object code of one function for one combination of argument types, with the numba types that describe
 it.  numba names the functions it compiles by counting them, so code of two processes may use one name for different
-functions.  In an entry only the function itself can be seen from outside, under a name that is made of its key.
+functions.  In an entry only the function itself can be seen from outside, under names that are made of its key: one for
+Python, one for compiled code that calls it.  That code takes in a copy where the function is small enough to become a
+part of its callers, which numba does with functions of any size.
 """
 
 # mypy: disable-error-code="no-untyped-call, call-arg, attr-defined"
@@ -11,6 +13,7 @@ from __future__ import annotations
 
 import copy
 import io
+import itertools
 import os
 import pickle
 from typing import Any
@@ -29,6 +32,7 @@ from tapegen.backend.source import PythonSource
 
 _ENVIRONMENT = "_ZN08NumbaEnv"
 _PLAIN = (types.Array, types.Integer, types.Float, types.Boolean, types.Complex, types.List, types.BaseTuple)
+_INLINED = 200  # instructions; LLVM makes larger functions no part of their callers, but would compile the copy
 _IDLE = ("THREAD", "CACHE", "DUMP", "DEBUG", "WARN", "COLOR")  # settings that do not change code
 
 _loaded: dict[str, Any] = {}
@@ -63,6 +67,8 @@ class KeptCode(NullCache):
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep a compiled function."""
+        if not _is_small(data.library.get_function(data.fndesc.llvm_func_name)):
+            data.library._shared_module = _empty_module(data.target_context, data.library.name)
         kept, key = store(), self._key(sig, data.target_context)
         if kept is None or key is None:
             return
@@ -92,7 +98,10 @@ def _reduced(result: Any, key: str) -> bytes | None:
     library = result.library
     if result.objectmode or result.lifted or result.reload_init or library.has_dynamic_globals:
         return None
-    names = {result.fndesc.llvm_cpython_wrapper_name: f"tapegen_{key}"}
+    names = {
+        result.fndesc.llvm_cpython_wrapper_name: f"tapegen_{key}",
+        result.fndesc.llvm_func_name: f"tapegen_{key}_native",
+    }
     environments: list[tuple[str, list[Any]]] = []
     module = library._final_module.clone()
     for value in module.global_variables:
@@ -116,11 +125,20 @@ def _reduced(result: Any, key: str) -> bytes | None:
         return None
     module.verify()
     descriptor = copy.copy(result.fndesc)
+    descriptor.mangled_name = f"tapegen_{key}_native"
     descriptor.typemap = descriptor.calltypes = descriptor.global_dict = None
     descriptor.modname, descriptor.doc = _dynamic_modname, None
     code = library.codegen._tm.emit_object(module)
+    copied = b""
+    if _is_small(module.get_function(descriptor.mangled_name)):
+        for value in [*module.functions, *module.global_variables]:
+            if value.name in names.values():
+                own_copy = value.name == descriptor.mangled_name
+                value.linkage = "linkonce_odr" if own_copy else "available_externally"
+        copied = module.as_bitcode()
     content = (
         code,
+        copied,
         names[result.fndesc.llvm_cpython_wrapper_name],
         own,
         environments,
@@ -137,15 +155,15 @@ def _reduced(result: Any, key: str) -> bytes | None:
 def _rebuilt(data: bytes, key: str, target_context: Any) -> Any:
     """A compile result from bytes; None if they cannot be used in this process."""
     try:
-        code, entry, own, environments, outside, signature, descriptor = _Reader(io.BytesIO(data)).load()
+        code, copied, entry, own, environments, outside, signature, descriptor = _Reader(io.BytesIO(data)).load()
     except Exception:  # whole, but not what is expected: as good as nothing
         return None
     target_context.refresh()
     if any(llvm.address_of_symbol(name) is None for name in outside):
         return None  # the linker of LLVM would end the process
     codegen = target_context.codegen()
-    empty = llvm.parse_assembly(str(codegen._create_empty_module(f"tapegen_{key}"))).as_bitcode()
-    library = codegen.unserialize_library((f"tapegen_{key}", "object", (code, empty)))
+    copied = copied or _empty_module(target_context, f"tapegen_{key}").as_bitcode()
+    library = codegen.unserialize_library((f"tapegen_{key}", "object", (code, copied)))
     made = {}
     for name, constants in environments:
         environment = made[name] = Environment({"__name__": f"tapegen.cached.{key}"})
@@ -177,6 +195,17 @@ def _rebuilt(data: bytes, key: str, target_context: Any) -> Any:
         reload_init=(),
         referenced_envs=tuple(made.values()),
     )
+
+
+def _is_small(function: Any) -> bool:
+    """Whether a function may become a part of those that call it."""
+    instructions = (instruction for block in function.blocks for instruction in block.instructions)
+    return len(list(itertools.islice(instructions, _INLINED + 1))) <= _INLINED
+
+
+def _empty_module(target_context: Any, name: str) -> Any:
+    """Nothing for callers to take in: they call the function by its name."""
+    return llvm.parse_assembly(str(target_context.codegen()._create_empty_module(name)))
 
 
 class _Reader(pickle.Unpickler):
