@@ -22,7 +22,7 @@ from tapegen.errors import (
     PerformanceWarning,
     TapegenError,
 )
-from tests.bad_inputs import both
+from tests.judged import both
 
 RNG = np.random.default_rng(0)
 

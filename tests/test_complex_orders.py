@@ -9,7 +9,7 @@ import pytest
 
 import tapegen as tg
 from tapegen.errors import BadArgument
-from tests.bad_inputs import both
+from tests.judged import both
 
 X = np.array([0.3, 0.8])
 Z = np.array([1 + 2j, 0.5 - 1j])

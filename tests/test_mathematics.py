@@ -13,7 +13,7 @@ import pytest
 import tapegen as tg
 from tapegen.rules import all_rules
 from tapegen.rules.registry import text_of
-from tests.bad_inputs import both
+from tests.judged import both
 
 GRID = [0.0, -0.0, 0.3, -0.45, 1.5, -2.5, 3.0, 1e-310, 5e-324, 1.7e308, math.inf, -math.inf, math.nan]
 HARD_SUMS = [

@@ -18,7 +18,7 @@ import tapegen as tg
 from tapegen.errors import BadArgument, BuildError, MissingRule, NotDifferentiable, PerformanceWarning
 from tapegen.rules import registry
 from tapegen.tape.tensor import Traced
-from tests.bad_inputs import both
+from tests.judged import both
 
 DOCS = Path(__file__).parent.parent / "docs"
 X = np.array([0.4, -1.1, 0.7])

@@ -14,7 +14,7 @@ import tapegen as tg
 from tapegen import differentiable
 from tapegen.errors import AliasError, PerformanceWarning
 from tapegen.ir.digest import Places, digest_text
-from tests.bad_inputs import both, refused
+from tests.judged import both, refused
 from tests.lowering import lower
 from tests.sources import define
 

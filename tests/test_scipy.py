@@ -10,7 +10,7 @@ from scipy import linalg, ndimage, signal, stats
 
 import tapegen as tg
 from tapegen.errors import NotDifferentiable
-from tests.bad_inputs import both
+from tests.judged import both
 
 X = np.array([0.3, 0.9, 1.7])
 COUNTS = np.array([1, 0, 3])

@@ -14,7 +14,7 @@ from tapegen.errors import BadArgument, MissingRule, TapegenError
 from tapegen.frontend.generated import function_from_text
 from tapegen.rules import all_rules, rule_of
 from tapegen.rules.registry import numbers
-from tests.bad_inputs import both
+from tests.judged import both
 
 LISTED = """beta betainc betaln digamma erf erfc erfinv expit gamma gammainc gammaincc gammaln gammasgn i0 i1 logit
 logsumexp multigammaln polygamma erfcinv iv ive j0 j1 jn psi rgamma y0 y1 yn bernoulli boxcox boxcox1p comb dawsn entr

@@ -9,7 +9,7 @@ import pytest
 
 import tapegen as tg
 from tapegen.errors import MissingRule
-from tests.bad_inputs import both
+from tests.judged import both
 
 X = np.array([1.0, 2.0, -3.0])
 

@@ -12,7 +12,7 @@ import scipy.special
 
 from tapegen import differentiable
 from tapegen.errors import MissingRule, TapegenError
-from tests.bad_inputs import both, right
+from tests.judged import both, right
 
 X = np.array([0.5, -1.5, 2.0, 0.7])
 CALLS: list[int] = []

@@ -1,4 +1,4 @@
-"""Section H of the catalogue of bad inputs: threads and processes.  Each test is named after its number."""
+"""Threads and processes."""
 
 from __future__ import annotations
 
@@ -61,14 +61,14 @@ def same(have: Any, want: Any = GRADIENT) -> None:
 # ---- pickles -------------------------------------------------------------------------------------------------------
 
 
-def test_h109_pickle_gives_the_function_itself() -> None:
+def test_pickle_gives_the_function_itself() -> None:
     """A decorated function of a module is found by its name, as plain functions are."""
     again = pickle.loads(pickle.dumps(energy))
     assert again is energy
     assert copy.deepcopy(energy) is energy
 
 
-def test_h109_pickle_of_gradients() -> None:
+def test_pickle_of_gradients() -> None:
     python = tg.differentiable(energy.python, wrt=("x", "k"), backend="python")
     for made, want in (
         (python.grad, GRADIENT),
@@ -81,7 +81,7 @@ def test_h109_pickle_of_gradients() -> None:
         assert again.__self__.options == made.__self__.options
 
 
-def test_h109_pickle_of_functions_that_are_not_decorated() -> None:
+def test_pickle_of_functions_that_are_not_decorated() -> None:
     gradient = tg.grad(plain, backend="python")
     again = pickle.loads(pickle.dumps(gradient))
     np.testing.assert_array_equal(again(X), 3.0 * X**2)
@@ -91,7 +91,7 @@ def test_h109_pickle_of_functions_that_are_not_decorated() -> None:
     np.testing.assert_array_equal(product(X), np.diag(6.0 * X))
 
 
-def test_h109_pickle_of_other_options_and_bound_methods() -> None:
+def test_pickle_of_other_options_and_bound_methods() -> None:
     fast = energy.with_options(wrt="k", backend="python")
     again = pickle.loads(pickle.dumps(fast))
     assert again.options == fast.options
@@ -110,19 +110,19 @@ class Point:
         return self.k * x * x
 
 
-def test_h109_pickle_of_a_method_of_an_object_without_a_hash() -> None:
+def test_pickle_of_a_method_of_an_object_without_a_hash() -> None:
     made = tg.differentiable(Point(2.0).pull, backend="python")
     assert pickle.loads(pickle.dumps(made)).grad(3.0) == 12.0
 
 
-def test_h109_pickles_hold_no_code() -> None:
+def test_pickles_hold_no_code() -> None:
     """Names and options; what was compiled stays here."""
     energy.with_options(backend="python").grad(X, 3.0)
     assert len(pickle.dumps(energy)) < 200
     assert len(pickle.dumps(energy.with_options(backend="python").grad)) < 1000
 
 
-def test_h109_a_pickle_names_what_it_cannot_find() -> None:
+def test_a_pickle_names_what_it_cannot_find() -> None:
     local = tg.differentiable(lambda x: x * x)
     with pytest.raises((pickle.PicklingError, AttributeError), match="lambda"):
         pickle.dumps(local)
@@ -143,7 +143,7 @@ def energy(x):
 
 
 @pytest.mark.parametrize("where", ["file", "cell"])
-def test_h109_cloudpickle_of_main(tmp_path: Path, where: str) -> None:
+def test_cloudpickle_of_main(tmp_path: Path, where: str) -> None:
     """Functions of a script or notebook travel with their text."""
     pytest.importorskip("cloudpickle")
     send = """
@@ -190,7 +190,7 @@ def process(code: str, folder: Path, data: bytes = b"", *, timeout: float = 120,
 
 @pytest.mark.parametrize("method", ["spawn", "fork"])
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_h109_multiprocessing(method: str, tmp_path: Path) -> None:
+def test_multiprocessing(method: str, tmp_path: Path) -> None:
     module = """
     import multiprocessing, sys
     import numpy as np
@@ -225,13 +225,13 @@ def test_h109_multiprocessing(method: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.compiled
-def test_h109_joblib() -> None:
+def test_joblib() -> None:
     joblib = pytest.importorskip("joblib")
     found = joblib.Parallel(n_jobs=2)(joblib.delayed(energy.grad)(X, k) for k in (1.0, 2.0))
     assert [float(gradient[1]) for gradient in found] == [5.0, 5.0]
 
 
-def test_h108_fork_after_compiling(tmp_path: Path) -> None:
+def test_fork_after_compiling(tmp_path: Path) -> None:
     code = """
     import os, numpy as np, tapegen as tg
     import sys; sys.path.insert(0, ".")
@@ -248,7 +248,7 @@ def test_h108_fork_after_compiling(tmp_path: Path) -> None:
     assert process(textwrap.dedent(code), tmp_path).strip() == b"0"
 
 
-def test_h108_fork_while_another_thread_compiles(tmp_path: Path) -> None:
+def test_fork_while_another_thread_compiles(tmp_path: Path) -> None:
     """The child starts between two compilations, and compiles itself."""
     code = """
     import os, signal, threading, time, numpy as np, tapegen as tg
@@ -299,7 +299,7 @@ def together(count: int, call: Callable[[int], Any]) -> list[Any]:
 
 
 @pytest.mark.parametrize("backend", ["python", pytest.param("numba", marks=pytest.mark.compiled)])
-def test_h106_threads_that_call_first_together(monkeypatch: pytest.MonkeyPatch, backend: str) -> None:
+def test_threads_that_call_first_together(monkeypatch: pytest.MonkeyPatch, backend: str) -> None:
     derived: list[int] = []
     differentiate = compiler.differentiate
 
@@ -319,7 +319,7 @@ def test_h106_threads_that_call_first_together(monkeypatch: pytest.MonkeyPatch, 
         assert len(programs[0].parts.built["joint"].signatures) == 1
 
 
-def test_h106_threads_with_different_types() -> None:
+def test_threads_with_different_types() -> None:
     function = tg.differentiable(energy.python, wrt="x", backend="python")
     kinds: list[Any] = [X, X.astype(np.float32), np.ones((4,))[::2], np.ones(1)]
     found = together(8, lambda k: function.grad(kinds[k % 4], 3.0))
@@ -328,7 +328,7 @@ def test_h106_threads_with_different_types() -> None:
         np.testing.assert_array_equal(gradient, 6.0 * kinds[k % 4])
 
 
-def test_h112_calls_while_python_ends(tmp_path: Path) -> None:
+def test_calls_while_python_ends(tmp_path: Path) -> None:
     code = """
     import atexit, numpy as np, tapegen as tg
     import sys; sys.path.insert(0, ".")
@@ -341,7 +341,7 @@ def test_h112_calls_while_python_ends(tmp_path: Path) -> None:
     assert process(textwrap.dedent(code), tmp_path).strip() == b"4.0"
 
 
-def test_g98_interrupt_while_compiling_lets_the_lock_go() -> None:
+def test_interrupt_while_compiling_lets_the_lock_go() -> None:
     function = tg.differentiable(energy.python, wrt="x", backend="python")
     with pytest.MonkeyPatch.context() as patch:
 

@@ -1,4 +1,4 @@
-"""How a case of the catalogue of bad inputs is judged: by plain Python, and by numerical gradients."""
+"""How awkward programs are judged: by plain Python, and by numerical gradients."""
 
 from __future__ import annotations
 
