@@ -1,9 +1,10 @@
-"""Modules made from text, for tests about how source text is found."""
+"""Modules made from text, and processes that tests start."""
 
 from __future__ import annotations
 
 import importlib.util
 import linecache
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -40,3 +41,12 @@ def python(*arguments: str, stdin: str = "") -> str:
         [sys.executable, *arguments], input=stdin, capture_output=True, text=True, cwd=ROOT, check=False, timeout=60
     )
     return done.stdout + done.stderr
+
+
+def ruff(*args: str, text: str) -> str:
+    """What ruff makes of a text, of which it must not complain."""
+    command = shutil.which("ruff", path=str(Path(sys.executable).parent)) or shutil.which("ruff")
+    assert command is not None
+    done = subprocess.run([command, *args, "-"], input=text, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout

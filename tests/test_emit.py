@@ -5,11 +5,6 @@ from __future__ import annotations
 import math
 import operator
 import random
-import shutil
-import subprocess
-import sys
-from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,26 +13,20 @@ import scipy.special
 
 from tapegen.backend.build import build_python
 from tapegen.backend.emit import emit
-from tapegen.errors import CompileLimit, Span
 from tapegen.ir import ops
 from tapegen.ir.nodes import (
     Assign,
     Break,
-    Call,
     Comment,
     Const,
     Continue,
     Effect,
     Expr,
     For,
-    Function,
     If,
     Load,
-    Pop,
-    Push,
     Raise,
     Return,
-    Routine,
     Slice,
     Stmt,
     Store,
@@ -45,46 +34,28 @@ from tapegen.ir.nodes import (
     Var,
     While,
 )
-from tapegen.ir.types import BOOL, FLOAT, INT, Array, ListOf, Scalar
-
-VECTOR, MATRIX = Array("float64", 1), Array("float64", 2)
-x, y, n, i, k = Var("x", FLOAT), Var("y", FLOAT), Var("n", INT), Var("i", INT), Var("k", INT)
-a, b, m = Var("a", VECTOR), Var("b", VECTOR), Var("m", MATRIX)
-cell = Var("cell", Array("float64", 0))
-where = Var("where", Array("int64", 1))
-mask = Var("mask", Array("bool", 1))
-ALL = Slice()
-
-
-def call(func: object, *args: Expr, type_: object = FLOAT, **kwargs: Expr) -> Call:
-    return Call(func, args, tuple(kwargs.items()), type_)  # type: ignore[arg-type]
-
-
-def function(*body: Stmt, params: tuple[Var, ...] = (), name: str = "f", **more: object) -> Function:
-    return Function(name, params, body, **more)  # type: ignore[arg-type]
-
-
-def body_of(*statements: Stmt, decorator: str | None = None) -> str:
-    """The lines of a function with this body, without its indentation."""
-    text = emit(function(*statements), decorator=decorator).text
-    lines = text[text.index("def f():\n") :].splitlines()[1:]
-    return "\n".join(line.removeprefix("    ") for line in lines)
-
-
-def text_of(expr: Expr) -> str:
-    return body_of(Assign((Var("r", STRANGE),), expr)).removeprefix("r = ")
-
-
-STRANGE = ListOf(FLOAT)  # never printed as an augmented assignment
-
-
-def ruff(*args: str, text: str) -> str:
-    command = shutil.which("ruff", path=str(Path(sys.executable).parent)) or shutil.which("ruff")
-    assert command is not None
-    done = subprocess.run([command, *args, "-"], input=text, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
+from tapegen.ir.types import BOOL, FLOAT, INT
+from tests.emitted import (
+    ALL,
+    MATRIX,
+    STRANGE,
+    VECTOR,
+    a,
+    b,
+    body_of,
+    call,
+    cell,
+    function,
+    i,
+    m,
+    mask,
+    n,
+    text_of,
+    where,
+    x,
+    y,
+)
+from tests.sources import ruff
 
 # ---- expressions -----------------------------------------------------------------------------------------------------
 
@@ -368,256 +339,3 @@ def test_defaults_header_and_long_signatures() -> None:
 
 
 # ---- names -----------------------------------------------------------------------------------------------------------
-
-
-def test_imports_are_sorted_and_only_what_is_used() -> None:
-    values = [
-        call(math.exp, x),
-        call(np.sin, x),
-        call(scipy.special.erf, x),
-        call(scipy.linalg.solve, m, a),
-    ]
-    program = function(*(Assign((y,), value) for value in values), Return((y,)), params=(x, m, a))
-    text = emit(program, decorator='njit(error_model="numpy")').text
-    assert text.startswith(
-        "import math\n\nimport numpy as np\nfrom numba import njit\nfrom scipy import linalg, special\n\n\n"
-        '@njit(error_model="numpy")\ndef f('
-    )
-    assert ruff("check", "--isolated", "--select", "E,F,W,I", text=text) == "All checks passed!\n"
-
-
-def test_modules_keep_the_names_the_user_gave_them() -> None:
-    program = function(Assign((y,), call(np.sin, x)), Return((call(scipy.special.erf, y),)), params=(x,))
-    text = emit(program, modules={"numpy": "numpy", "scipy.special": "sp"}).text
-    assert text.startswith("import numpy\nfrom scipy import special as sp\n")
-    assert "y = numpy.sin(x)" in text
-    assert "return sp.erf(y)" in text
-
-
-def test_local_names_win_over_modules_and_builtins() -> None:
-    np_, range_, math_ = Var("np", FLOAT), Var("range", FLOAT), Var("math", FLOAT)
-    program = function(
-        For(i, Const(0), Const(3), Const(1), (Assign((range_,), call(operator.add, range_, call(np.sin, np_))),)),
-        Assign((math_,), call(math.exp, range_)),
-        Return((call(float, math_),)),
-        params=(np_, range_),
-        name="float",
-    )
-    source = emit(program)
-    assert source.text == (
-        "import math as math_1\n\nimport numpy as np_1\n\nfloat_1 = float\nrange_1 = range\n\n\n"
-        "def float(np, range):\n    for i in range_1(3):\n        range += np_1.sin(np)\n"
-        "    math = math_1.exp(range)\n    return float_1(math)\n"
-    )
-    assert build_python(source)(0.5, 1.0) == math.exp(1.0 + 3 * math.sin(0.5))
-    assert ruff("format", "--isolated", "--line-length", "88", text=source.text) == source.text
-    assert ruff("check", "--isolated", "--select", "E,F,W,I", text=source.text) == "All checks passed!\n"
-
-
-class Unstable(ArithmeticError):
-    pass
-
-
-def limiter(value: float) -> float:
-    return min(value, 1.0)
-
-
-def test_objects_of_the_user_travel_in_the_namespace() -> None:
-    def limiter_of_another_name(value: float) -> float:
-        return 2.0 * value
-
-    twin = limiter_of_another_name
-    twin.__name__ = "limiter"
-    body = (
-        If(call(operator.lt, x, Const(0.0)), (Raise(Unstable, (Const("x"),)),)),
-        Return((call(operator.add, call(limiter, x), call(twin, x)),)),
-    )
-    source = emit(function(*body, params=(x,)))
-    assert dict(source.namespace) == {"Unstable": Unstable, "limiter": limiter, "limiter_1": twin}
-    run = build_python(source)
-    assert run(3.0) == 7.0
-    with pytest.raises(Unstable):
-        run(-1.0)
-
-
-def test_an_object_named_like_a_builtin_leaves_the_builtin_alone() -> None:
-    def sum(value: float) -> float:
-        return value + 100.0
-
-    body = (Return((call(operator.add, call(sum, x), call(np.sum, call(ops.new_list, x))),)),)
-    source = emit(function(*body, params=(x,), globals=(("sum", sum),)))
-    assert "sum_(x) + np.sum([x])" in source.text
-    assert build_python(source)(1.0) == 102.0
-
-
-def test_what_the_program_brings_along_is_given_unless_it_can_be_imported() -> None:
-    table = np.arange(3.0)
-    more = (("table", table), ("flag", None), ("sine", np.sin))
-    source = emit(
-        function(Return((Load(Var("table", VECTOR), (Const(1),), FLOAT), call(np.sin, x))), params=(x,), globals=more)
-    )
-    assert dict(source.namespace) == {"table": table, "flag": None}
-    assert build_python(source)(0.5) == (1.0, np.sin(0.5))
-
-
-def test_functions_that_are_called_come_first() -> None:
-    inner = function(Return((call(np.sin, x),)), params=(x,), name="inner")
-    routine = Routine("inner", inner)
-    outer = function(Return((call(routine, call(routine, x)),)), params=(x,), name="outer")
-    source = emit(outer, routines={routine: inner})
-    assert (source.entry, source.functions) == ("outer", ("inner", "outer"))
-    assert build_python(source)(0.3) == np.sin(np.sin(0.3))
-
-
-def test_routines_are_called_by_names_that_nothing_else_has() -> None:
-    text = function(Return((call(np.sin, x),)), params=(x,), name="x")
-    one, other = Routine("x", text), Routine("x", replace(text, body=(Return((call(np.cos, x),)),)))
-    outer = function(Return((call(one, call(other, x)),)), params=(x,), name="outer")
-    source = emit(outer, routines={one: text, other: other.function})
-    assert len({*source.functions, "x"}) == 4
-    assert build_python(source)(0.3) == np.sin(np.cos(0.3))
-
-
-# ---- helpers ---------------------------------------------------------------------------------------------------------
-
-SHAPES = [
-    ((4, 3), (3,)),
-    ((4, 3), (1, 3)),
-    ((4, 3), (4, 1)),
-    ((2, 4, 3), (4, 1)),
-    ((3,), (1,)),
-    ((3,), (3,)),
-    ((0, 3), (1, 3)),
-]
-
-
-@pytest.mark.parametrize(("shape", "like"), SHAPES)
-@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.compiled)])
-def test_sum_to_undoes_broadcasting(shape: tuple[int, ...], like: tuple[int, ...], compiled: bool) -> None:
-    big, small = Var("big", Array("float64", len(shape))), Var("small", Array("float64", len(like)))
-    program = function(Return((call(ops.sum_to, big, small, type_=small.type),)), params=(big, small))
-    source = emit(program, decorator="njit" if compiled else None)
-    values = np.arange(float(np.prod(shape))).reshape(shape)
-    got = build_python(source)(values, np.zeros(like))
-    np.testing.assert_array_equal(got, ops.sum_to(values, np.zeros(like)))
-    assert got.shape == like
-
-
-def test_strong_mul_evaluates_its_cotangent_once() -> None:
-    product = call(ops.strong_mul, call(operator.mul, x, y), y)
-    assert body_of(Store(a, (i,), product, accumulate=True)).splitlines() == [
-        "part = x * y",
-        "a[i] += part * y if part != 0.0 else 0.0",
-    ]
-
-
-# ---- lines, limits, errors -------------------------------------------------------------------------------------------
-
-
-def span(line: int) -> Span:
-    return Span("heat.py", line, 4, line, 20)
-
-
-def test_each_line_knows_where_it_comes_from() -> None:
-    terms: Expr = x
-    for position in range(20):
-        terms = call(operator.add, terms, Var(f"a_long_name_{position}", FLOAT))
-    source = emit(
-        function(
-            Comment("first", origin=span(2)),
-            For(i, Const(0), n, Const(1), (Assign((y,), terms, span(4)),), span(3)),
-            Return((y,), span(5)),
-            origin=span(1),
-            doc=("Doc.",),
-        ),
-        header="header",
-    )
-    lines = source.text.splitlines()
-    assert len(lines) == len(source.line_map)
-    found = {line.strip().split(" ")[0]: source.origin(position + 1) for position, line in enumerate(lines)}
-    expected = {"#": span(2), "def": span(1), '"""Doc."""': None, "for": span(3), "y": span(4), "return": span(5)}
-    assert {key: found[key] for key in expected} == expected
-    assert sum(origin == span(4) for origin in source.line_map) == 23
-    assert source.origin(0) is None
-    assert source.origin(1000) is None
-
-
-def test_a_sum_of_3000_terms_is_exact_and_parses() -> None:
-    rng = random.Random(1)
-    values = [rng.uniform(-1, 1) * 10.0 ** rng.randint(-8, 8) for _ in range(3000)]
-    total: Expr = x
-    expected = 0.25
-    for value in values:
-        total = call(operator.add, total, Const(value))
-        expected = expected + value
-    source = emit(function(Return((total,)), params=(x,)))
-    assert build_python(source)(0.25) == expected
-    assert max(len(line) for line in source.text.splitlines()) <= 88
-
-
-@pytest.mark.parametrize("depth", [300, 1500])
-def test_hundreds_of_nested_parentheses_are_exact_and_parse(depth: int) -> None:
-    nested: Expr = x
-    expected = 0.25
-    for position in range(depth):
-        nested = call(operator.sub, Const(position * 0.1), nested)
-        expected = position * 0.1 - expected
-    assert build_python(emit(function(Return((nested,)), params=(x,))))(0.25) == expected
-
-
-def test_a_deep_expression_in_a_condition_stays_lazy() -> None:
-    deep: Expr = x
-    for _ in range(100):
-        deep = call(np.sin, deep)
-    test = call(operator.lt, deep, Const(0.0), type_=BOOL)
-    body = (If(x, (Return((x,)),), (If(test, (Raise(ValueError),)),)),)
-    text = emit(function(*body, params=(x,))).text
-    assert "else:\n        part = " in text
-    with pytest.raises(CompileLimit, match="evaluated only sometimes"):
-        emit(function(If(call(ops.and_, x, test), ()), params=(x,)))
-    with pytest.raises(CompileLimit, match="condition of this loop"):
-        emit(function(While(test, ()), params=(x,)))
-
-
-def nested_loops(depth: int) -> Stmt:
-    stmt: Stmt = Assign((x,), y)
-    for position in range(depth):
-        stmt = For(Var(f"i_{position}", INT), Const(0), n, Const(1), (stmt,), span(7))
-    return stmt
-
-
-def test_blocks_nest_as_deep_as_python_allows_and_no_deeper() -> None:
-    build_python(emit(function(nested_loops(20), params=(n, x, y))))
-    with pytest.raises(CompileLimit, match=r"heat\.py:7:5: Loops nest more than 20 deep"):
-        emit(function(nested_loops(21)))
-    stmt: Stmt = Assign((x,), y)
-    for position in range(94):
-        stmt = If(Var(f"c_{position}", BOOL), (stmt,))
-    build_python(emit(function(stmt)))
-    with pytest.raises(CompileLimit, match="Blocks nest"):
-        emit(function(If(x, (If(x, (stmt,)),))))
-
-
-@pytest.mark.parametrize("stmt", [Push("x_tape", x), Pop(x, "x_tape")])
-def test_tapes_do_not_reach_the_printer(stmt: Stmt) -> None:
-    with pytest.raises(AssertionError, match=type(stmt).__name__):
-        emit(function(stmt))
-
-
-def test_a_placeholder_that_holds_a_string_gets_a_line_of_its_own() -> None:
-    inner = call(ops.ifelse, x, Const("big"), Const("small"), type_=Scalar("str"))
-    source = emit(function(Return((call(ops.fstring, Const("x is "), inner),)), params=(x,)))
-    assert 'part = "big" if x else "small"' in source.text
-    assert build_python(source)(1.0) == "x is big"
-
-
-def test_the_text_depends_on_the_program_alone() -> None:
-    def program() -> Function:
-        return function(
-            Assign((y,), call(limiter, call(np.sin, call(scipy.special.erf, x)))),
-            Return((call(ops.sum_to, a, a), call(math.exp, y))),
-            params=(x, a),
-        )
-
-    assert emit(program()).text == emit(program()).text
-    assert emit(program()).file_name == emit(program()).file_name

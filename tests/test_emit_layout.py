@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import ast
 import random
-import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 from tapegen.backend.layout.literals import literal, words
 from tapegen.backend.layout.statements import clause, definition, statement
+from tests.sources import ruff
 
 NAMES = ["u", "k", "dt", "energy", "temperature", "conductivity", "boundary_flux", "cell_average_velocity"]
 BINARY = [ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Mult, ast.Pow, ast.MatMult, ast.FloorDiv, ast.Mod, ast.BitAnd]
@@ -124,14 +121,6 @@ def program(seed: int, count: int) -> tuple[list[ast.stmt], str]:
         lines += [f"    {'    ' * k}if u:" for k in range(position % 4)]
         lines += printed(node, indent)
     return nodes, "\n".join(lines) + "\n"
-
-
-def ruff(*args: str, text: str) -> str:
-    command = shutil.which("ruff", path=str(Path(sys.executable).parent)) or shutil.which("ruff")
-    assert command is not None
-    done = subprocess.run([command, *args, "-"], input=text, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
 
 
 @pytest.mark.parametrize("seed", [1, 2])
