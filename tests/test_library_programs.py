@@ -17,7 +17,7 @@ import pytest
 
 import tapegen as tg
 from tapegen.aot import build
-from tests.test_library import load
+from tests.libraries import load
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 

@@ -12,7 +12,7 @@ import pytest
 
 import tapegen as tg
 from tapegen.aot import build
-from tests.test_library import load, run_program, same
+from tests.libraries import load, run_program, same
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 
