@@ -58,7 +58,7 @@ def transposed(cx: Context, array: Any, hint: str | None = None) -> Any:
     return emit_call(cx, ops.transpose_view, (array,), hint=hint) if array.type.rank > 1 else array
 
 
-@method("array", "transpose")
+@method("array", "transpose", takes=(0, 32))
 def _transpose(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     owner, *axes = args
     if not axes:
@@ -66,27 +66,35 @@ def _transpose(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str |
     return call_library(cx, np.transpose, [owner, _flat_args(axes, cx)], kwargs, hint)
 
 
-@method("array", "astype")
+@method("array", "astype", takes=(0, 1), keywords={"dtype", "copy"})
 def _astype(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
-    kwargs.pop("copy", None)
-    dtype = args[1] if len(args) > 1 else kwargs.pop("dtype")
-    known = np.dtype(static(cx, dtype, "the dtype")).type
-    return call_library(cx, np.astype, [args[0], StaticValue(known)], {}, hint)
+    wanted = _wanted(cx, args, kwargs)
+    same = wanted == np.dtype(args[0].type.dtype)
+    if same and not static(cx, kwargs.get("copy", StaticValue(True)), "'copy'"):
+        return args[0]
+    return call_library(cx, np.astype, [args[0], StaticValue(wanted.type)], {}, hint)
 
 
-@method("number", "astype")
+@method("number", "astype", takes=(0, 1), keywords={"dtype", "copy"})
 def _number_astype(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
-    known = np.dtype(static(cx, args[1], "the dtype")).type
-    return call_library(cx, known, [args[0]], {}, hint)
+    return call_library(cx, _wanted(cx, args, kwargs).type, args[:1], {}, hint)
 
 
-@method("array", "flatten")
+def _wanted(cx: Context, args: Sequence[Any], kwargs: dict[str, Any]) -> np.dtype[Any]:
+    """The dtype that is asked for."""
+    given = [*args[1:], *(value for name, value in kwargs.items() if name == "dtype")]
+    if len(given) != 1:
+        cx.raise_(TypeError, "astype() takes one dtype")
+    return np.dtype(static(cx, given[0], "the dtype"))
+
+
+@method("array", "flatten", takes=(0, 1), keywords={"order"})
 def _flatten(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     flat = call_library(cx, np.ravel, args, kwargs)
     return call_library(cx, np.copy, [flat], {}, hint)
 
 
-@method("array", "fill")
+@method("array", "fill", takes=(1, 1))
 def _fill(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     store_place(cx, Place(args[0], []), args[1])
     return StaticValue(None)
@@ -99,7 +107,7 @@ def _sort(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None
     return StaticValue(None)
 
 
-@method("array", "compress")
+@method("array", "compress", takes=(1, 2), keywords={"axis"})
 def _compress(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     owner, condition, *axis = args
     return call_value(cx, StaticValue(np.compress), [condition, owner, *axis], kwargs, hint)
@@ -120,7 +128,7 @@ def _view(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None
     return args[0]
 
 
-@method("array", "tolist")
+@method("array", "tolist", takes=(0, 0))
 def _tolist(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     type_ = type_of(args[0])
     if not isinstance(type_, Array) or type_.rank != 1 or type_.dtype != "float64":
@@ -128,7 +136,7 @@ def _tolist(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | No
     return cx.call(cx, StaticValue(ufunc_texts.listed), args, {})
 
 
-@method("array", "item")
+@method("array", "item", takes=(0, 32))
 def _item(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     owner, *index = args
     if len(index) == 1:
@@ -148,7 +156,7 @@ def _item(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None
     return call_value(cx, StaticValue(_plain_class(owner.type)), [element], {}, hint)
 
 
-@method("number", "item")
+@method("number", "item", takes=(0, 0))
 def _number_item(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     type_ = type_of(args[0])
     assert isinstance(type_, Scalar)
@@ -160,7 +168,7 @@ def _plain_class(type_: Array | Scalar) -> type:
     return complex if is_complex(type_) else float if is_floating(type_) else bool if type_.dtype == "bool" else int
 
 
-@method("number", "conjugate")
+@method("number", "conjugate", takes=(0, 0))
 def _conjugate(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     type_ = type_of(args[0])
     if not is_complex(type_):
@@ -172,11 +180,11 @@ def _conjugate(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str |
     return emit_call(cx, complex, (real, emit_call(cx, operator.neg, (imag,))), hint=hint)
 
 
-@method("number", "copy")
+@method("number", "copy", takes=(0, 0))
 def _itself(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     return args[0]
 
 
-@method("number", "is_integer")
+@method("number", "is_integer", takes=(0, 0))
 def _is_integer(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     return emit_call(cx, operator.eq, (emit_call(cx, np.floor, args), args[0]))

@@ -21,6 +21,7 @@ from tapegen.frontend.lower_capture import (
     has_attribute,
     is_fixed,
     is_method,
+    special_method,
     watch,
 )
 from tapegen.frontend.lower_choice import split
@@ -95,6 +96,9 @@ def _class_comes_first(cx: Context, cls: type, name: str) -> bool:
 def _class_attribute(cx: Context, owner: Any, cls: type, name: str, after: type | None = None) -> Any:
     """An attribute that the class of an object holds: a method, a property, a constant."""
     found = class_member(cx, cls, name, after)
+    asked = special_method(cx, cls, "__getattr__") if found is MISSING and after is None else None
+    if asked is not None:
+        return call_value(cx, StaticValue(asked), [owner, StaticValue(name)], {})
     if found is MISSING:
         kind = cls.__name__ if after is None else "super"
         cx.raise_(AttributeError, f"'{kind}' object has no attribute '{name}'")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,15 @@ from tapegen.frontend.lower_emit import emit_call, fold
 from tapegen.frontend.lower_expr import look_up_name, spread
 from tapegen.frontend.lower_index import Place, load_place
 from tapegen.frontend.lower_inline import inline_function
-from tapegen.frontend.lower_iter import enumerated, known_length, range_series, reversed_, series_of, zipped
+from tapegen.frontend.lower_iter import (
+    applied,
+    enumerated,
+    known_length,
+    range_series,
+    reversed_,
+    series_of,
+    zipped,
+)
 from tapegen.frontend.lower_list import length
 from tapegen.frontend.lower_numpy import call_library
 from tapegen.frontend.lower_operators import binary
@@ -143,17 +152,14 @@ def _extreme(func: Any, text: Any, by_key: Any, comparison: Any) -> None:
         kwargs = {name: value for name, value in kwargs.items() if known_value(value) is not None}  # key=None
         if "key" in kwargs and len(kwargs) == 1:
             items = args[0] if len(args) == 1 else tuple_of(args)
-            content = struct_of(cx, items)
-            if isinstance(items, Series) or (content is not None and content.kind == "dict"):
-                items = call_value(cx, StaticValue(list), [items], {})
-            return written_out(cx, by_key, [items, kwargs["key"]])
+            return written_out(cx, by_key, [_indexable(cx, items), kwargs["key"]])
         if kwargs:
             raise cx.refusal(NotDifferentiable, f"keywords of {func.__name__}() are not supported.", "Write a loop.")
         if len(args) == 1:
-            content = struct_of(cx, args[0])
-            if content is None:
-                return written_out(cx, text, args)
-            args = list(spread(cx, args[0]))
+            items = _indexable(cx, args[0])
+            if struct_of(cx, items) is None:
+                return written_out(cx, text, [items])
+            args = list(spread(cx, items))
             if not args:
                 cx.raise_(ValueError, f"{func.__name__}() iterable argument is empty")
         known = fold(cx, func, args)
@@ -163,6 +169,14 @@ def _extreme(func: Any, text: Any, by_key: Any, comparison: Any) -> None:
         for other in args[1:]:
             best = _better(cx, func, comparison, best, other, hint)
         return best
+
+
+def _indexable(cx: Context, items: Any) -> Any:
+    """What has items as something with places for them."""
+    content = struct_of(cx, items)
+    if isinstance(items, Series) or (content is not None and content.kind == "dict"):
+        return call_value(cx, StaticValue(list), [items], {})
+    return items
 
 
 def _better(cx: Context, func: Any, comparison: Any, best: Any, other: Any, hint: Hint) -> Any:
@@ -183,18 +197,21 @@ _extreme(min, builtin_texts.min_of, builtin_texts.min_by, operator.lt)
 
 @handles(sum)
 def _sum(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-    items, *start = [*args, *kwargs.values()]
-    content = struct_of(cx, items)
-    if content is None and isinstance(items, Series) and items.unroll:
-        content = tuple_of(items.item(StaticValue(k)) for k in range(items.length))
-    if content is None:
-        return written_out(cx, builtin_texts.sum_of, args)
-    total = start[0] if start else StaticValue(0)
-    for child in spread(cx, content if isinstance(items, Series) else items):
-        if known_value(total) == 0 and isinstance(known_value(total), int) and type_of(child) is not None:
-            total = child  # 0 + x is x
-            continue
-        total = call_value(cx, StaticValue(operator.add), [total, child], {})
+    items, start = [*args, *kwargs.values(), StaticValue(0)][:2]
+    if isinstance(items, Series):
+        items = series_of(cx, items)
+        if items.unroll:
+            items = tuple_of(items.item(StaticValue(k)) for k in range(items.length))
+    if isinstance(items, Series) or (struct_of(cx, items) is None and not isinstance(items, StaticValue)):
+        return written_out(cx, builtin_texts.sum_of, [items, start])
+    total = start
+    for child in spread(cx, items):
+        first = type(known_value(total)) is int and known_value(total) == 0
+        # 0 + x is x, but a new array, and an integer if x is a bool
+        if first and isinstance(type_of(child), Scalar) and getattr(type_of(child), "dtype", "bool") != "bool":
+            total = child
+        else:
+            total = call_value(cx, StaticValue(operator.add), [total, child], {})
     return total
 
 
@@ -227,7 +244,7 @@ def _quantified(func: Any, combine: Any, library: Any) -> None:
                 )
             return call_library(cx, library, args, {}, hint)
         result: Any = StaticValue(func is all)
-        for child in spread(cx, items):
+        for child in spread(cx, _indexable(cx, items)):
             result = both(cx, combine, result, lambda child=child: as_bool(cx, child))  # type: ignore[misc]
         return result
 
@@ -251,7 +268,7 @@ def _enumerate(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
 
 @handles(zip)
 def _zip(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-    return zipped(cx, args)
+    return zipped(cx, args, bool(static(cx, kwargs.get("strict", StaticValue(False)), "'strict'")))
 
 
 @handles(reversed)
@@ -262,8 +279,7 @@ def _reversed(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
 @handles(map)
 def _map(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     func, *values = args
-    pairs = zipped(cx, values)
-    return Series(pairs.length, lambda k: call_value(cx, func, spread(cx, pairs.item(k)), {}), pairs.unroll)
+    return applied(cx, func, values)
 
 
 @handles(len)
@@ -278,8 +294,13 @@ def _len(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     found = length(cx, value)
     if found is not None:
         return found
-    if isinstance(value, Series):
-        return StaticValue(value.length) if isinstance(value.length, int) else Leaf(value.length)
+    if isinstance(value, Series) and value.bounds is not None and value.iterator is None:
+        if isinstance(value.length, int):
+            return StaticValue(value.length)
+        start, stop, _ = value.bounds
+        if start == Const(0) and isinstance(stop, Call) and stop.func in (ops.dim, len):
+            return Leaf(value.length)
+        return Leaf(Call(len, (Call(range, value.bounds, (), INT),), (), INT))  # bounds may cross
     content = struct_of(cx, value)
     if content is not None:
         special = special_method(cx, content.cls, "__len__")
@@ -298,9 +319,8 @@ def _len(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
 def _items_of(cx: Context, value: Any) -> tuple[Any, ...] | None:
     """The items of something that is iterated, if their number is known and they are not made in a loop."""
     if isinstance(value, Series):
-        if value.bounds is not None and not isinstance(value.length, int):
-            return None
         if isinstance(value.length, int) and (value.unroll or value.length <= 16):
+            value = series_of(cx, value)
             return tuple(value.item(StaticValue(k)) for k in range(value.length))
         return None
     if struct_of(cx, value) is not None or isinstance(value, StaticValue):
@@ -331,14 +351,24 @@ def _tuple(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
 def _dict(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     items: list[tuple[Any, Any]] = []
     if args:
-        content = struct_of(cx, args[0])
-        if content is not None and content.kind == "dict":
-            items.extend(zip(content.keys, content.children, strict=True))
-        else:
-            for pair in _items_of(cx, args[0]) or ():
-                key, value = spread(cx, pair)
-                items.append((static(cx, key, "a key of a dict"), value))
+        items.extend(pairs_of(cx, args[0]))
     return cx.new_cell(dict_of([*items, *kwargs.items()]))
+
+
+def pairs_of(cx: Context, value: Any) -> Iterator[tuple[Any, Any]]:
+    """The keys and values that a dict is made of."""
+    content = struct_of(cx, value)
+    if content is not None and content.kind == "dict":
+        yield from zip(content.keys, content.children, strict=True)
+        return
+    pairs = _items_of(cx, value)
+    if pairs is None:
+        raise cx.refusal(
+            NotDifferentiable, "the number of keys of this dict is not known here.", "Use a list or an array."
+        )
+    for pair in pairs:
+        key, item = spread(cx, pair)
+        yield static(cx, key, "a key of a dict"), item
 
 
 @handles(sorted)
@@ -423,6 +453,10 @@ def _has(cx: Context, owner: Any, name: str) -> bool:
     if isinstance(owner, Captured):
         return has_attribute(cx, owner.value, name, owner.getter, owner.path)
     content, cls = struct_of(cx, owner), class_of(cx, owner)
+    if special_method(cx, cls, "__getattr__") is not None:
+        raise cx.refusal(
+            NotDifferentiable, f"'{cls.__name__}' makes attributes as they are asked for.", "Ask for the attribute."
+        )
     return (
         class_member(cx, cls, name) is not MISSING
         or hasattr(cls, name)
@@ -430,12 +464,17 @@ def _has(cx: Context, owner: Any, name: str) -> bool:
     )
 
 
-@handles(str, repr, format)
-def _text(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-    known = [known_value(arg) for arg in args]
-    if UNKNOWN not in known:
-        return StaticValue(str(*known))
-    return Leaf(Call(ops.fstring, (text_of(cx, args[0]),), (), STATIC))
+def _text(func: Any) -> None:
+    @handles(func)
+    def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+        known = [known_value(arg) for arg in args]
+        if UNKNOWN not in known:
+            return StaticValue(func(*known))
+        return Leaf(Call(ops.fstring, (text_of(cx, args[0]),), (), STATIC))
+
+
+for _func in (str, repr, format):
+    _text(_func)
 
 
 @handles(print)

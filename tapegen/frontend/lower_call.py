@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -24,9 +24,10 @@ from tapegen.frontend.lower_derivative import Pullback, derivative_call, marked_
 from tapegen.frontend.lower_expr import elements, evaluate, evaluates
 from tapegen.frontend.lower_forms import Again
 from tapegen.frontend.lower_inline import function_frame, inline_closure, inline_function
+from tapegen.frontend.lower_iter import iterator
 from tapegen.frontend.lower_numpy import call_library, is_library
 from tapegen.frontend.lower_own import call_own, own_rule
-from tapegen.frontend.lower_state import Bound, Choice, Closure, Method, SliceValue
+from tapegen.frontend.lower_state import Bound, Choice, Closure, Method, Series, SliceValue
 from tapegen.frontend.lower_unknown import call_opaque
 from tapegen.frontend.lower_values import adopt, describe, static, struct_of
 from tapegen.frontend.structure import Leaf, StaticValue, tuple_of
@@ -49,11 +50,26 @@ def handles(*funcs: Any) -> Callable[[Handler], Handler]:
     return register
 
 
-def method(kind: str, *names: str) -> Callable[[Handler], Handler]:
-    """Register what a method means; the receiver comes as the first argument."""
+def method(
+    kind: str, name: str, *, takes: tuple[int, int] | None = None, keywords: Set[str] | None = frozenset()
+) -> Callable[[Handler], Handler]:
+    """Register what a method means; the receiver comes as the first argument.
+
+    `takes` says how many more the handler knows of (None: it looks itself), `keywords` by which names (None: any).
+    """
 
     def register(handler: Handler) -> Handler:
-        _METHODS.update({(kind, name): handler for name in names})
+        def checked(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+            least, most = takes or (0, len(args))
+            if not least <= len(args) - 1 <= most or not (keywords is None or kwargs.keys() <= keywords):
+                raise cx.refusal(
+                    NotDifferentiable,
+                    f"'{name}' of {describe(cx, args[0])} is not supported with these arguments.",
+                    "Leave out the optional ones, or write a loop.",
+                )
+            return handler(cx, args, kwargs, hint)
+
+        _METHODS[kind, name] = checked if takes is not None else handler
         return handler
 
     return register
@@ -151,7 +167,8 @@ def _call_static(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
         return marked_call(cx, func, mark, args, kwargs)
     handler = _handler_of(func)
     if handler is not None:
-        return handler(cx, args, kwargs, hint)
+        made = handler(cx, args, kwargs, hint)
+        return iterator(cx, made) if isinstance(made, Series) and func is not range else made
     if is_compile_time(func):
         return _run_now(cx, func, args, kwargs)
     own = own_rule(func)

@@ -8,7 +8,7 @@ from types import FunctionType
 from typing import Any
 
 from tapegen.errors import NotDifferentiable
-from tapegen.frontend.lower_capture import bound_value, is_method, special_method
+from tapegen.frontend.lower_capture import bound_value, class_member, is_method, special_method
 from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_inline import bind_parameters
 from tapegen.frontend.lower_values import adopt
@@ -17,6 +17,7 @@ from tapegen.frontend.structure import StaticValue, Struct, abstract_of, tuple_o
 
 def construct(cx: Context, cls: type, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """`cls(...)`: named tuples, dataclasses and simple classes."""
+    _check_made_plainly(cx, cls)
     if issubclass(cls, tuple) and hasattr(cls, "_fields"):
         defaults = getattr(cls, "_field_defaults", {})
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -40,36 +41,51 @@ def construct(cx: Context, cls: type, args: list[Any], kwargs: dict[str, Any]) -
     return made
 
 
+def _check_made_plainly(cx: Context, cls: type) -> None:
+    """Refuse a class that decides itself what a call of it gives."""
+    owner = next(base for base in cls.__mro__ if "__new__" in vars(base))
+    if isinstance(class_member(cx, cls, "__new__"), staticmethod) and "_fields" not in vars(owner):
+        raise cx.refusal(
+            NotDifferentiable, f"'{cls.__name__}' has a '__new__' of its own.", "Make the object in a function."
+        )
+    if isinstance(class_member(cx, type(cls), "__call__"), FunctionType):
+        raise cx.refusal(
+            NotDifferentiable,
+            f"the metaclass of '{cls.__name__}' decides what a call of it gives.",
+            "Make the object in a function.",
+        )
+
+
 def _has_source(init: Any) -> bool:
     return isinstance(init, FunctionType) and not init.__code__.co_filename.startswith("<")
 
 
 def _construct_dataclass(cx: Context, cls: type, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    kinds = inspect.Parameter
-    fields = [field for field in dataclasses.fields(cls) if field.init]
+    fields = {field.name: field for field in dataclasses.fields(cls)}
     missing = dataclasses.MISSING
-    parameters = [
-        (
-            field.name,
-            kinds.KEYWORD_ONLY if field.kw_only else kinds.POSITIONAL_OR_KEYWORD,
-            field.default is not missing or field.default_factory is not missing,
-            field,
-        )
-        for field in sorted(fields, key=lambda field: bool(field.kw_only))
-    ]
 
-    def default(field: Any) -> Any:
-        if field.default is not missing:
+    def of_field(field: Any) -> Any:
+        factory = field.default_factory
+        if factory is missing:
             return bound_value(cx, field.default, field.name, (id(cls), field.name))
-        return adopt(cx, abstract_of(field.default_factory(), field.name))
+        if factory in (list, dict) or isinstance(factory, FunctionType):
+            return cx.call(cx, StaticValue(factory), (), {})
+        return adopt(cx, abstract_of(factory(), field.name))
 
+    def default(parameter: inspect.Parameter) -> Any:
+        if parameter.name in fields:
+            return of_field(fields[parameter.name])
+        return bound_value(cx, parameter.default, parameter.name, (id(cls), parameter.name))
+
+    made_by = list(inspect.signature(cls.__init__).parameters.values())[1:]  # type: ignore[misc]
+    parameters = [(p.name, p.kind, p.default is not p.empty, p) for p in made_by]
     values = bind_parameters(cx, cls.__name__, parameters, default, args, kwargs)
-    for field in dataclasses.fields(cls):
+    for field in fields.values():
         if not field.init and (field.default is not missing or field.default_factory is not missing):
-            values[field.name] = default(field)
-    order = [field.name for field in dataclasses.fields(cls) if field.name in values]
+            values[field.name] = of_field(field)
+    order = [name for name in fields if name in values]
     made = cx.new_cell(Struct("object", tuple(order), tuple(values[name] for name in order), cls))
     after = special_method(cx, cls, "__post_init__")
     if after is not None:
-        cx.call(cx, StaticValue(after), [made], {})
+        cx.call(cx, StaticValue(after), [made, *(values[name] for name in values if name not in fields)], {})
     return made

@@ -84,11 +84,14 @@ def compare_values(cx: Context, func: Any, left: Any, right: Any, hint: str | No
     if known is not UNKNOWN:
         return StaticValue(known)
     a, b = struct_of(cx, left), struct_of(cx, right)
-    if func in (operator.eq, operator.ne) and a is not None and b is not None and _is_generated(cx, a.cls, "__eq__"):
-        if a.cls is not b.cls:
+    equality = func in (operator.eq, operator.ne)
+    if a is not None and b is not None and _is_generated(cx, a.cls, "__eq__" if equality else f"__{func.__name__}__"):
+        if equality and a.cls is not b.cls:
             return StaticValue(func is operator.ne)
-        names = [item.name for item in dataclasses.fields(a.cls) if item.compare]
-        return _equal_contents(cx, func, *(tuple_of(side.get(name) for name in names) for side in (a, b)))
+        if a.cls is b.cls:
+            names = [item.name for item in dataclasses.fields(a.cls) if item.compare]
+            first, second = (tuple_of(side.get(name) for name in names) for side in (a, b))
+            return compare_values(cx, func, first, second, hint)
     found = on_objects(cx, func, left, right)
     if found is not None:
         return found
@@ -100,6 +103,8 @@ def compare_values(cx: Context, func: Any, left: Any, right: Any, hint: str | No
         return emit_call(cx, func, (as_array(cx, left), as_array(cx, right)), hint=hint)
     if a is not None and b is not None and a.kind in ("tuple", "list", "dict") and func in (operator.eq, operator.ne):
         return _equal_contents(cx, func, a, b)
+    if a is not None and b is not None and a.kind == b.kind and a.kind in ("tuple", "list"):
+        return _in_order(cx, func, a.children, b.children)
     if func in (operator.eq, operator.ne):
         if isinstance(left, StaticValue) and isinstance(right, StaticValue):
             return StaticValue(same_static(left.value, right.value) == (func is operator.eq))
@@ -121,6 +126,19 @@ def _equal_contents(cx: Context, func: Any, a: Struct, b: Struct) -> Any:
     for x, y in zip(a.children, others, strict=True):
         result = both(cx, ops.and_, result, lambda x=x, y=y: compare(cx, gast.Eq(), x, y))  # type: ignore[misc]
     return result if func is operator.eq else _not(cx, result)
+
+
+def _in_order(cx: Context, func: Any, a: Sequence[Any], b: Sequence[Any]) -> Any:
+    """`<` and its siblings of tuples and lists: the first items that differ decide."""
+    if not a or not b:
+        return StaticValue(func(len(a), len(b)))
+    strict = operator.lt if func in (operator.lt, operator.le) else operator.gt
+
+    def rest() -> Any:
+        equal = compare_values(cx, operator.eq, a[0], b[0])
+        return both(cx, ops.and_, equal, lambda: _in_order(cx, func, a[1:], b[1:]))
+
+    return both(cx, ops.or_, compare_values(cx, strict, a[0], b[0]), rest)
 
 
 def _not(cx: Context, value: Any) -> Any:

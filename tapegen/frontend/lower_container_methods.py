@@ -6,17 +6,18 @@ from typing import Any
 
 from tapegen.errors import NotDifferentiable
 from tapegen.frontend import builtin_texts
+from tapegen.frontend.lower_builtins import pairs_of
 from tapegen.frontend.lower_call import method
 from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_expr import spread
 from tapegen.frontend.lower_list import append, pop
 from tapegen.frontend.lower_state import Ref, known_value
 from tapegen.frontend.lower_values import describe, run_list_of, static, struct_of
-from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, dict_of, list_of, tuple_of
+from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, dict_of, list_of, tuple_of, with_items
 from tapegen.ir.types import Array
 
 
-@method("list", "append")
+@method("list", "append", takes=(1, 1))
 def _append(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     owner, value = args
     append(cx, _own(cx, owner), value)
@@ -31,7 +32,7 @@ def _own(cx: Context, owner: Any) -> Ref:
     )
 
 
-@method("list", "extend")
+@method("list", "extend", takes=(1, 1))
 def _extend(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     owner, values = args
     is_array = isinstance(values, Leaf) and isinstance(values.type, Array)
@@ -43,7 +44,7 @@ def _extend(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | No
     return StaticValue(None)
 
 
-@method("list", "pop")
+@method("list", "pop", takes=(0, 1))
 def _pop(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     owner, *position = args
     if position and run_list_of(cx, owner) is not None and known_value(position[0]) == 0:
@@ -51,7 +52,7 @@ def _pop(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None)
     return pop(cx, _own(cx, owner), *position)
 
 
-@method("list", "sort")
+@method("list", "sort", takes=(0, 0), keywords={"key", "reverse"})
 def _sort_list(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     content = struct_of(cx, _own(cx, args[0]))
     key = kwargs.get("key", StaticValue(None))
@@ -59,13 +60,17 @@ def _sort_list(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str |
     if content is not None and known_value(key) is None:
         known: list[Any] = [known_value(item) for item in content.children]
         if UNKNOWN not in known:
-            cx.set_cell(args[0], list_of(map(StaticValue, sorted(known, reverse=reverse))))
+            try:
+                ordered = sorted(known, reverse=reverse)
+            except TypeError as error:
+                cx.raise_(TypeError, str(error))
+            cx.set_cell(args[0], list_of(map(StaticValue, ordered)))
             return StaticValue(None)
     cx.call(cx, StaticValue(builtin_texts.put_in_order), (args[0], key, StaticValue(reverse)), {})
     return StaticValue(None)
 
 
-@method("list", "insert")
+@method("list", "insert", takes=(2, 2))
 def _insert(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     owner, position, value = args
     children = list(_children(cx, owner, "insert"))
@@ -74,20 +79,20 @@ def _insert(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | No
     return StaticValue(None)
 
 
-@method("list", "reverse")
+@method("list", "reverse", takes=(0, 0))
 def _reverse(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     cx.set_cell(_own(cx, args[0]), list_of(_children(cx, args[0], "reverse")[::-1]))
     return StaticValue(None)
 
 
-@method("list", "clear")
+@method("list", "clear", takes=(0, 0))
 def _clear(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     _children(cx, args[0], "clear")
     cx.set_cell(_own(cx, args[0]), list_of(()))
     return StaticValue(None)
 
 
-@method("list", "copy")
+@method("list", "copy", takes=(0, 0))
 def _copy(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     return cx.call(cx, StaticValue(list), (args[0],), {})
 
@@ -99,8 +104,8 @@ def _children(cx: Context, owner: Any, name: str) -> tuple[Any, ...]:
     return content.children
 
 
-@method("list", "index")
-@method("tuple", "index")
+@method("list", "index", takes=(1, 1))
+@method("tuple", "index", takes=(1, 1))
 def _index(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     children = _children(cx, args[0], "index")
     known = [known_value(child) for child in (*children, args[1])]
@@ -111,7 +116,7 @@ def _index(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | Non
     return StaticValue(known.index(known[-1]))
 
 
-@method("tuple", "_replace")
+@method("tuple", "_replace", takes=(0, 0), keywords=None)
 def _replace(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     content = struct_of(cx, args[0])
     assert content is not None
@@ -122,7 +127,7 @@ def _replace(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | N
     return content
 
 
-@method("tuple", "_asdict")
+@method("tuple", "_asdict", takes=(0, 0))
 def _asdict(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     content = struct_of(cx, args[0])
     assert content is not None
@@ -135,17 +140,17 @@ def _dict(cx: Context, owner: Any) -> Struct:
     return content
 
 
-@method("dict", "keys")
+@method("dict", "keys", takes=(0, 0))
 def _keys(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     return tuple_of(map(StaticValue, _dict(cx, args[0]).keys))
 
 
-@method("dict", "values")
+@method("dict", "values", takes=(0, 0))
 def _values(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     return tuple_of(_dict(cx, args[0]).children)
 
 
-@method("dict", "items")
+@method("dict", "items", takes=(0, 0))
 def _items(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     content = _dict(cx, args[0])
     return tuple_of(
@@ -153,7 +158,7 @@ def _items(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | Non
     )
 
 
-@method("dict", "get")
+@method("dict", "get", takes=(1, 2))
 def _get(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     owner, key, *default = args
     content, known = _dict(cx, owner), static(cx, key, "a key of a dict")
@@ -162,36 +167,32 @@ def _get(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None)
     return default[0] if default else StaticValue(None)
 
 
-@method("dict", "copy")
+@method("dict", "copy", takes=(0, 0))
 def _copy_dict(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     return cx.new_cell(_dict(cx, args[0]))
 
 
-@method("dict", "update")
+@method("dict", "update", takes=(0, 1), keywords=None)
 def _update(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     owner, *others = args
     content = _dict(cx, owner)
     for other in others:
-        given = _dict(cx, other)
-        for key, child in zip(given.keys, given.children, strict=True):
-            content = content.with_child(key, child)
-    for name, value in kwargs.items():
-        content = content.with_child(name, value)
-    cx.set_cell(_own(cx, owner), content)
+        content = with_items(content, pairs_of(cx, other))
+    cx.set_cell(_own(cx, owner), with_items(content, kwargs.items()))
     return StaticValue(None)
 
 
-@method("dict", "setdefault")
+@method("dict", "setdefault", takes=(1, 2))
 def _setdefault(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
-    owner, key, value = args
+    owner, key, *default = args
     content, known = _dict(cx, owner), static(cx, key, "a key of a dict")
     if known not in content.keys:
-        content = content.with_child(known, value)
+        content = content.with_child(known, default[0] if default else StaticValue(None))
         cx.set_cell(_own(cx, owner), content)
     return content.get(known)
 
 
-@method("dict", "pop")
+@method("dict", "pop", takes=(1, 2))
 def _pop_key(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     owner, key, *default = args
     content, known = _dict(cx, owner), static(cx, key, "a key of a dict")

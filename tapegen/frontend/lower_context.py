@@ -130,6 +130,7 @@ class Context:
         self.unrolled: set[Any] = set()
         self.kept: list[Any] = []
         self.call: Callable[..., Any] = _not_set  # call(cx, function, args, kwargs): `lower` puts it in place
+        self.resized: Counter[int] = Counter()  # how often the length of each list or dict has been changed
         self._names = 0
         self._cells = 0
 
@@ -212,16 +213,24 @@ class Context:
 
     # ---- containers --------------------------------------------------------------------------------------------------
 
-    def new_cell(self, content: Struct | RunList, frozen: str = "") -> Ref:
+    def new_number(self) -> int:
+        """The number of a container, or of an iterator."""
         self._cells += 1
-        self.state.cells[self._cells] = Cell(content, frozen)
-        return Ref(self._cells)
+        return self._cells
+
+    def new_cell(self, content: Struct | RunList, frozen: str = "") -> Ref:
+        number = self.new_number()
+        self.state.cells[number] = Cell(content, frozen)
+        return Ref(number)
 
     def set_cell(self, ref: Ref, content: Struct | RunList) -> None:
         """Change a mutable container."""
         self.check_change(ref)
         if self.whole:
             raise NotWhole
+        before = self.state.cells[ref.cell].content
+        if isinstance(before, Struct) and isinstance(content, Struct) and before.keys != content.keys:
+            self.resized[ref.cell] += 1
         self.state.cells[ref.cell] = Cell(content)
 
     def check_change(self, ref: Ref) -> None:

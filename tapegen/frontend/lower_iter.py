@@ -17,7 +17,7 @@ from tapegen.frontend.lower_expr import evaluate
 from tapegen.frontend.lower_index import Place, load_place
 from tapegen.frontend.lower_list import item, length
 from tapegen.frontend.lower_shapes import extent
-from tapegen.frontend.lower_state import Series, known_value
+from tapegen.frontend.lower_state import Ref, Series, known_value
 from tapegen.frontend.lower_values import (
     definite,
     describe,
@@ -31,7 +31,7 @@ from tapegen.frontend.lower_values import (
 )
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, tuple_of
 from tapegen.ir.nodes import Call, Const, Expr, Var
-from tapegen.ir.types import INT, Array
+from tapegen.ir.types import BOOL, INT, Array
 
 ENDLESS = sys.maxsize
 """The length of a series without an end."""
@@ -46,7 +46,7 @@ def series_of(cx: Context, value: Any) -> Series:
     """A value as a series."""
     value = definite(cx, value)
     if isinstance(value, Series):
-        return value
+        return _begun(cx, value)
     if isinstance(value, Leaf) and isinstance(value.type, Array):
         array = operand(cx, value)
         assert isinstance(array, Var)
@@ -59,7 +59,7 @@ def series_of(cx: Context, value: Any) -> Series:
         )
     run_list = run_list_of(cx, value)
     if run_list is not None:
-        return Series(expr_of(cx, length(cx, value)), lambda k: item(cx, run_list, k))
+        return Series(expr_of(cx, length(cx, value)), lambda k: item(cx, run_list, k), lists=frozenset({value.cell}))
     if isinstance(value, StaticValue) and isinstance(value.value, range):
         bounds = (StaticValue(part) for part in (value.value.start, value.value.stop, value.value.step))
         return range_series(cx, tuple(bounds))
@@ -67,12 +67,37 @@ def series_of(cx: Context, value: Any) -> Series:
         return _of_items(tuple(map(StaticValue, value.value)))
     content = struct_of(cx, value)
     if content is not None and content.kind == "dict":
-        return _of_items(tuple(map(StaticValue, content.keys)))
+        keys = _of_items(tuple(map(StaticValue, content.keys)))
+        return replace(keys, lists=frozenset({value.cell})) if isinstance(value, Ref) else keys
     if content is not None and content.kind in ("tuple", "list"):
+        if isinstance(value, Ref):
+            return Series(
+                len(content.children), lambda k: load_place(cx, Place(value, [k])), True, lists=frozenset({value.cell})
+            )
         return _of_items(content.children)
     if type_of(value) is not None:
         cx.raise_(TypeError, "a number is not iterable")
     raise cx.refusal(NotDifferentiable, f"a loop over {describe(cx, value)} is not supported.", "Loop over a range.")
+
+
+def iterator(cx: Context, series: Series) -> Series:
+    """A series that can be gone through once."""
+    return replace(series, iterator=(cx.new_number(), len(cx.heads)))
+
+
+def _begun(cx: Context, series: Series) -> Series:
+    """A series that is gone through now; an iterator can be so only once."""
+    if series.iterator is None:
+        return series
+    number, loops = series.iterator
+    if number in cx.state.spent or loops < len(cx.heads):
+        raise cx.refusal(
+            NotDifferentiable,
+            "an iterator gives its items once, and this may ask for them again.",
+            "Make a list of it (list(...)), or write the call here again.",
+        )
+    cx.state.spent |= {number}
+    return replace(series, iterator=None)
 
 
 def _of_items(items: Sequence[Any]) -> Series:
@@ -128,18 +153,32 @@ def mapped(series: Sequence[Series], combine: Callable[..., Any]) -> Series:
     else:
         exprs = [*unknown, *map(Const, known)]
         size = exprs[0] if len(set(exprs)) == 1 else Call(min, tuple(exprs), (), INT)
-    return Series(size, lambda k: combine(k, *(one.item(k) for one in series)), unroll and not unknown)
+    lists = frozenset[int]().union(*(one.lists for one in series))
+    return Series(size, lambda k: combine(k, *(one.item(k) for one in series)), unroll and not unknown, lists=lists)
 
 
-def zipped(cx: Context, values: Sequence[Any]) -> Series:
+def zipped(cx: Context, values: Sequence[Any], strict: bool = False) -> Series:
     """`zip(...)`."""
     series = [series_of(cx, value) for value in values]
+    if strict:
+        for k, one in enumerate(series[1:], 2):
+            _check_equal(cx, series[0].length, one.length, f"zip(): the lengths of arguments 1 and {k} differ")
     if any(one.unroll for one in series):
         series = [one if one.known is UNKNOWN else replace(one, length=one.known) for one in series]
     if any(one.unroll for one in series):  # what is longer at run time is cut, what is shorter must be known
         for one in series:
             known_length(cx, one)
     return mapped(series, lambda k, *items: tuple_of(items))
+
+
+def _check_equal(cx: Context, a: Any, b: Any, message: str) -> None:
+    if isinstance(a, int) and isinstance(b, int):
+        if a != b:
+            cx.raise_(ValueError, message)
+        return
+    left, right = (Const(size) if isinstance(size, int) else size for size in (a, b))
+    if left != right:
+        cx.raise_if(Call(operator.ne, (left, right), (), BOOL), ValueError, message)
 
 
 def known_length(cx: Context, series: Series) -> int:
@@ -171,8 +210,15 @@ def enumerated(cx: Context, value: Any, start: Any) -> Series:
     return mapped([series], element)
 
 
+def applied(cx: Context, func: Any, values: Sequence[Any]) -> Series:
+    """`map(...)`."""
+    return mapped([series_of(cx, value) for value in values], lambda k, *items: cx.call(cx, func, items, {}))
+
+
 def reversed_(cx: Context, value: Any) -> Series:
     """`reversed(...)`."""
+    if isinstance(value, Series) and value.iterator is not None:
+        cx.raise_(TypeError, "an iterator is not reversible")
     series = series_of(cx, value)
     if series.bounds is not None and isinstance(series.bounds[2], Const):
         start, stop, step = series.bounds
@@ -183,7 +229,7 @@ def reversed_(cx: Context, value: Any) -> Series:
             first, last = (Call(operator.sub, (part, one), (), INT) for part in (stop, start))
             bounds = (_folded(first), _folded(last), Const(-sign))
             return Series(series.length, lambda k: series.item(_from_end(cx, series.length, k)), bounds=bounds)
-    return Series(series.length, lambda k: series.item(_from_end(cx, series.length, k)), series.unroll)
+    return replace(series, item=lambda k: series.item(_from_end(cx, series.length, k)), bounds=None)
 
 
 def _folded(expr: Call) -> Expr:

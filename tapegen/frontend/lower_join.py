@@ -71,7 +71,7 @@ def _branch(cx: Context, base: State, todo: Callable[[], Any]) -> tuple[Builder,
 def _joined(cx: Context, base: State, sides: list[tuple[Builder, State]], live: frozenset[str] | None) -> State:
     """The state behind an If; what differs is assigned at the ends of the branches."""
     states = [state for _, state in sides]
-    merged = State({}, {})
+    merged = State({}, {}, frozenset[int]().union(*(state.spent for state in states)))
     for state in states:
         merged.cells.update(state.cells)
     merge = Merge(cx, merged, base)

@@ -118,6 +118,7 @@ def append(cx: Context, ref: Ref, value: Any) -> None:
         cx.set_cell(ref, dataclasses.replace(content, keys=keys, children=(*content.children, value)))
         return
     cx.check_change(ref)
+    cx.resized[ref.cell] += 1
     for column, expr in zip(content.columns, _columns(cx, content, value), strict=True):
         cx.effect(Call(ops.append, (column, expr), (), column.type))
 
@@ -171,6 +172,7 @@ def pop(cx: Context, ref: Ref, position: Any = None) -> Any:
     if known != -1:
         raise cx.refusal(NotDifferentiable, "pop from the middle of a growing list is not supported.", "Use pop().")
     cx.check_change(ref)
+    cx.resized[ref.cell] += 1
     columns = [
         _read(cx, column, Call(ops.pop, (column,), (), column.type.item), "item")  # type: ignore[union-attr]
         for column in content.columns

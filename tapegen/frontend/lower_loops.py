@@ -34,7 +34,7 @@ from tapegen.frontend.lower_nest import rewritten
 from tapegen.frontend.lower_state import BREAK, CONTINUE, RESULT, RETURN, TRUE, Cell, Head, Key, Maybe, Series, State
 from tapegen.frontend.lower_stmt import assign_target
 from tapegen.frontend.lower_values import expr_of, not_
-from tapegen.frontend.structure import Leaf, StaticValue
+from tapegen.frontend.structure import Leaf, StaticValue, Struct
 from tapegen.ir.nodes import Break, Const, Expr, Var
 from tapegen.ir.types import BOOL, INT, Array
 
@@ -129,7 +129,10 @@ class _Loop:
             for key, template in templates.items():
                 _set(start, key, template)
             self.own.update(merge.new)
+            resized = cx.resized.copy()
             body = self._read(start, head)
+            if series is not None and any(cx.resized[cell] > resized[cell] for cell in series.lists):
+                raise _changes_length(cx)
             try:
                 found, other, agreed = self._compare(entry, templates, head)
             except Widen as widen:
@@ -382,8 +385,11 @@ class _Unrolled:
     cx: Context
     loop: _Loop
     series: Series | None
+    lengths: dict[int, Any] = field(default_factory=dict)  # the keys of what the series walks through
 
     def run(self) -> None:
+        if self.series is not None:
+            self.lengths = {cell: self._keys(cell) for cell in self.series.lists}
         self.cx.frame.loops.append((self.loop.head, self.loop.after))
         try:
             self._from(0)
@@ -392,6 +398,10 @@ class _Unrolled:
         left = self.cx.state.vars.pop(BREAK, None)
         if left is not None:
             self.loop.left = True if left == TRUE else expr_of(self.cx, left)
+
+    def _keys(self, cell: int) -> Any:
+        content = self.cx.state.cells[cell].content
+        return content.keys if isinstance(content, Struct) else None
 
     def _goes_on(self, trip: int) -> bool:
         """Whether there is another trip; its target is bound then."""
@@ -404,6 +414,8 @@ class _Unrolled:
             )
         with cx.at(stmt, statement=True):
             if series is not None:
+                if any(self._keys(cell) != keys for cell, keys in self.lengths.items()):
+                    raise _changes_length(cx)
                 if trip < series.length:
                     assign_target(cx, stmt.target, series.item(StaticValue(trip)))
                 return trip < series.length
@@ -459,6 +471,14 @@ def _set(state: State, key: Key | int, value: Any) -> None:
         state.vars.pop(key, None)
     else:
         state.vars[key] = value
+
+
+def _changes_length(cx: Context) -> TapegenError:
+    return cx.refusal(
+        NotDifferentiable,
+        "the list or dict that this loop runs over may change its length in it.",
+        "Loop over a copy (list(...)), or write a 'while' loop.",
+    )
 
 
 def _length(series: Series) -> Expr:

@@ -17,6 +17,7 @@ from tapegen.frontend.lower_expr import evaluate, evaluates, pin
 from tapegen.frontend.lower_state import Captured, Choice, Ref, known_value
 from tapegen.frontend.lower_values import (
     definite,
+    describe,
     expr_of,
     is_int,
     not_,
@@ -27,7 +28,7 @@ from tapegen.frontend.lower_values import (
     truth,
     type_of,
 )
-from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, list_of, tuple_of
+from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, list_of, tuple_of, with_items
 from tapegen.ir import ops
 from tapegen.ir.nodes import Call, Const, Var
 from tapegen.ir.types import BOOL, STATIC, Array, Scalar, is_floating
@@ -56,6 +57,8 @@ _DUNDER = {
     operator.mod: "mod",
     operator.pow: "pow",
     operator.matmul: "matmul",
+    operator.lshift: "lshift",
+    operator.rshift: "rshift",
     operator.and_: "and",
     operator.or_: "or",
     operator.xor: "xor",
@@ -186,6 +189,8 @@ def _on_containers(cx: Context, func: Any, left: Any, right: Any) -> Any:
         return None
     if func is operator.add and a is not None and b is not None and a.kind == b.kind and a.kind in ("tuple", "list"):
         return _sequence(cx, a.kind, (*a.children, *b.children))
+    if func is operator.or_ and a is not None and b is not None and a.kind == b.kind == "dict":
+        return cx.new_cell(with_items(a, zip(b.keys, b.children, strict=True)))
     if func is operator.mul:
         if a is None and b is not None:
             a, right = b, left
@@ -193,6 +198,32 @@ def _on_containers(cx: Context, func: Any, left: Any, right: Any) -> Any:
             if known_value(right) is UNKNOWN and a.kind == "list":
                 return cx.call(cx, StaticValue(ops.new_list), (right, *a.children), {})
             return _sequence(cx, a.kind, a.children * int(static(cx, right, "the length of this list")))
+    return None
+
+
+def in_place_operator(cx: Context, func: Any, left: Any, right: Any) -> Any:
+    """`left op= right` of a container or an object that changes in place; None when it does not."""
+    content = struct_of(cx, left)
+    if content is not None and content.kind == "object":
+        special = special_method(cx, content.cls, f"__i{_DUNDER.get(func)}__")
+        if special is None:
+            return None
+        result = cx.call(cx, StaticValue(special), (left, right), {})
+        return None if isinstance(result, StaticValue) and result.value is NotImplemented else result
+    if not isinstance(left, Ref) or (content is not None and content.kind not in ("list", "dict")):
+        return None
+    if func is operator.or_ and content is not None and content.kind == "dict":
+        other = struct_of(cx, right)
+        if other is None or other.kind != "dict":
+            raise cx.refusal(NotDifferentiable, f"'|=' of a dict takes {describe(cx, right)}.", "Give it a dict.")
+        cx.set_cell(left, with_items(content, zip(other.keys, other.children, strict=True)))
+        return left
+    if func is operator.mul and (content is None or content.kind == "list"):
+        count = known_value(right)
+        if content is None or not isinstance(count, int):
+            raise cx.refusal(NotDifferentiable, "'*=' of a list needs numbers that are known here.", "Write a = a * n.")
+        cx.set_cell(left, list_of(content.children * count))
+        return left
     return None
 
 

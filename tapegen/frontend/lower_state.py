@@ -135,6 +135,8 @@ class Series:
     known: Any = UNKNOWN  # the length of an array, where it is known
     axes: Axes | None = None
     count: tuple[Any, Any] | None = None  # of `itertools.count`: where it begins, and its step
+    lists: frozenset[int] = frozenset()  # the cells of the lists and dicts that it walks through
+    iterator: tuple[int, int] | None = None  # of what can be gone through once: its number, the loops around it
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -164,15 +166,16 @@ RESULT: Key = (None, "result")
 class State:
     """What the variables of all frames and the mutable containers are on one path."""
 
-    __slots__ = ("cells", "escape_live", "vars")
+    __slots__ = ("cells", "escape_live", "spent", "vars")
 
-    def __init__(self, vars_: dict[Key, Any], cells: dict[int, Cell]) -> None:
+    def __init__(self, vars_: dict[Key, Any], cells: dict[int, Cell], spent: frozenset[int] = frozenset()) -> None:
         self.vars = vars_
         self.cells = cells
+        self.spent = spent  # iterators that have been gone through
         self.escape_live: frozenset[str] | None = None  # on an escaped path: what is read where it goes
 
     def copy(self) -> State:
-        return State(dict(self.vars), dict(self.cells))
+        return State(dict(self.vars), dict(self.cells), self.spent)
 
 
 class Box:

@@ -17,11 +17,11 @@ from tapegen.frontend.lower_capture import capture, class_member
 from tapegen.frontend.lower_compare import condition
 from tapegen.frontend.lower_context import Builder, Context, NotWhole, OpenIf, PathEnds
 from tapegen.frontend.lower_emit import emit_call
-from tapegen.frontend.lower_expr import bind_name, elements, evaluate, make_closure, owner_of, put_name, spread
+from tapegen.frontend.lower_expr import Given, bind_name, elements, evaluate, make_closure, owner_of, put_name, spread
 from tapegen.frontend.lower_index import Place, load_place, place_of, store_place
 from tapegen.frontend.lower_list import append, item, length
 from tapegen.frontend.lower_merge import ABSENT
-from tapegen.frontend.lower_operators import BINARY, binary
+from tapegen.frontend.lower_operators import BINARY, binary, in_place_operator
 from tapegen.frontend.lower_state import Box, Captured, Ref, RunList, SliceValue, known_value
 from tapegen.frontend.lower_text import text_of
 from tapegen.frontend.lower_values import definite, describe, expr_of, named, not_, operand, struct_of, type_of
@@ -243,7 +243,8 @@ def _augmented(cx: Context, stmt: gast.AugAssign) -> None:
             bind_name(cx, target.id, new)
     elif isinstance(target, gast.Attribute):
         owner = evaluate(cx, target.value)
-        old = evaluate(cx, gast.copy_location(gast.Attribute(target.value, target.attr, gast.Load()), target))
+        read = gast.Attribute(gast.copy_location(Given(owner), target), target.attr, gast.Load())
+        old = evaluate(cx, gast.copy_location(read, target))
         new = _combine(cx, func, old, evaluate(cx, stmt.value), target.attr)
         if new is not None:
             _set_attribute(cx, owner, target.attr, new)
@@ -331,7 +332,8 @@ def _combine(cx: Context, func: Any, old: Any, value: Any, hint: str) -> Any:
             for part in spread(cx, value):
                 append(cx, old, part)
             return None
-    return binary(cx, func, old, value, hint=hint)
+    changed = in_place_operator(cx, func, old, value)
+    return binary(cx, func, old, value, hint=hint) if changed is None else changed
 
 
 # ---- assert and raise ----------------------------------------------------------------------------------------------

@@ -158,6 +158,13 @@ class Struct:
         return dataclasses.replace(self, keys=(*self.keys, key), children=(*self.children, value), whole=None)
 
 
+def with_items(content: Struct, items: Iterable[tuple[Any, Any]]) -> Struct:
+    """A container with other values under some keys; new keys come last."""
+    for key, value in items:
+        content = content.with_child(key, value)
+    return content
+
+
 @dataclass(frozen=True, slots=True)
 class Slot:
     """A leaf of a result: the position of its value in `Return.values`."""
