@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import FunctionType
+from typing import Any
 
 import numpy as np
 
@@ -17,10 +18,19 @@ from tapegen.frontend.lower_twins import refuse_unseeded
 from tapegen.ir import ops
 from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import Function, Return, Var
-from tapegen.ir.protocols import Mode
+from tapegen.ir.protocols import Kind, Mode, marks
 from tapegen.ir.types import Array, RandomGenerator, Scalar, Type, is_complex
+from tapegen.rules import solvers
 
 __all__ = ["PIPELINE"]
+
+_OF_RULES: dict[Kind, Callable[..., Any]] = {
+    "grad": solvers.grad,
+    "vjp": solvers.vjp,
+    "jvp": solvers.jvp,
+    "jacobian": solvers.jacobian,
+}
+"""What the bodies of rules call where they take derivatives of the functions that solvers are given."""
 
 _AT_ONCE = 32  # directions of one sweep: what they need of memory stays small, and the primal is shared by many
 
@@ -30,6 +40,9 @@ class _Pipeline:
 
     def __init__(self) -> None:
         self._texts: dict[object, FunctionType] = {}
+
+    def primal(self, function: Function, modules: Mapping[str, str]) -> FunctionType:
+        return self._built(compiler.primal(function, frozenset()), modules)
 
     def reverse(
         self, function: Function, wrt: tuple[Var, ...], active: tuple[bool, ...], modules: Mapping[str, str]
@@ -58,7 +71,7 @@ class _Pipeline:
         if mode is None:
             results = [value.type for value, is_active in zip(last.values, active, strict=True) if is_active]
             mode = "forward" if any(map(_rank, results)) or not any(_rank(var.type) for var in wrt) else "reverse"
-        primal = self._built(compiler.primal(function, frozenset()), modules)
+        primal = self.primal(function, modules)
         count = len(active)
         several: dict[Var, bool] = {}
         if mode == "forward":
@@ -311,3 +324,6 @@ def _one(type_: Type) -> str:
 
 
 PIPELINE = _Pipeline()
+
+for _kind, _func in _OF_RULES.items():
+    marks(_kind, PIPELINE)(_func)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import scipy.special as special
-from scipy import fft, integrate, linalg, ndimage, signal, stats
+from scipy import fft, integrate, interpolate, linalg, ndimage, optimize, signal, stats
 
 from tests.rule_cases import SPD, STACKED, call, reduction, values
 
@@ -16,6 +16,15 @@ RECTANGLES = [(values(4, 5), values(2, 3)), (values(3, 2), values(4, 5)), (value
 
 # which section of a filter is normalised is looked at exactly: no element can be moved (tests/test_scipy.py)
 ONE_SECTION = (signal.sosfilt,)
+
+SOLVERS = (
+    *(optimize.root, optimize.root_scalar, optimize.brentq, optimize.bisect, optimize.newton, optimize.fixed_point),
+    *(optimize.minimize, optimize.minimize_scalar, integrate.quad, integrate.quad_vec),
+    *(integrate.odeint, integrate.solve_ivp, interpolate.CubicSpline, interpolate.interp1d),
+    *(interpolate.RegularGridInterpolator, interpolate.PPoly.__call__, interpolate.interp1d.__call__),
+    interpolate.RegularGridInterpolator.__call__,
+)
+"""What calls functions or makes them."""
 
 SCIPY_VARIANTS: dict[Callable, list] = {
     special.logsumexp: [

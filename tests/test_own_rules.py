@@ -29,7 +29,7 @@ def fresh_registry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "_RULES", dict(registry._RULES))
 
 
-@pytest.mark.parametrize("page", ["own_rules", "random", "surgery", "tape", "complex"])
+@pytest.mark.parametrize("page", ["own_rules", "random", "surgery", "tape", "complex", "solvers"])
 def test_what_the_page_shows_is_what_happens(
     page: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -31,15 +31,18 @@ from tests.rule_cases import (
     call,
     values,
 )
-from tests.scipy_cases import ONE_SECTION, SCIPY_VARIANTS
+from tests.scipy_cases import ONE_SECTION, SCIPY_VARIANTS, SOLVERS
 
 CASES = {**VARIANTS, **SCIPY_VARIANTS}
 
-# what changes derivatives on purpose agrees with no difference: tests/test_surgery.py
+# what changes derivatives on purpose agrees with no difference: tests/test_surgery.py; functions that call functions
+# are derived in programs alone: tests/test_solvers.py
 ACTIVE = [
     rule
     for rule in all_rules()
-    if rule.kind != "inactive" and rule.func not in SURGERY and rule.func not in (*SIMPLEX, *ONE_SECTION)
+    if rule.kind != "inactive"
+    and rule.func not in (*SURGERY, *SIMPLEX, *ONE_SECTION, *SOLVERS)
+    and not hasattr(rule.func, "type_like")
 ]
 
 

@@ -34,10 +34,21 @@ UNCOMPILED = frozenset(
         *("np.fft.fft2", "np.fft.ifft2", "np.fft.rfft2", "np.fft.irfft2"),
         *("scipy.fft.dct", "scipy.fft.idct", "scipy.fft.dst", "scipy.fft.idst"),
         *("scipy.fft.dctn", "scipy.fft.idctn", "scipy.fft.dstn", "scipy.fft.idstn"),
+        *("scipy.optimize.root", "scipy.optimize.root_scalar", "scipy.optimize.brentq", "scipy.optimize.bisect"),
+        *("scipy.optimize.newton", "scipy.optimize.fixed_point", "scipy.optimize.minimize"),
+        *("scipy.optimize.minimize_scalar", "scipy.integrate.quad", "scipy.integrate.quad_vec"),
+        *("scipy.integrate.odeint", "scipy.integrate.solve_ivp"),
         *("scipy.linalg.sqrtm", "scipy.linalg.logm", "scipy.linalg.solve_sylvester", "scipy.linalg.eigh_tridiagonal"),
     }
 )
 """Functions that numba gets no text for, however they are called: their programs run as Python."""
+
+_METHODS = {
+    "_PPolyBase.__call__": "PPoly.__call__",
+    "_Interpolator1D.__call__": "interp1d.__call__",
+    "RegularGridInterpolator.__call__": "RegularGridInterpolator.__call__",
+}
+"""Methods that have rules, by the class that users know."""
 
 _OF_ONE_MATRIX = "one_matrix"
 _OF_VECTORS = frozenset({"np.trim_zeros", "np.poly"})
@@ -61,7 +72,8 @@ def table() -> str:
         importlib.import_module(module)
     areas: dict[str, list[Rule]] = {}
     for rule in all_rules():
-        areas.setdefault(_area(rule), []).append(rule)
+        if not hasattr(rule.func, "type_like"):  # what rules of solvers are made of
+            areas.setdefault(_area(rule), []).append(rule)
     lines = [
         "# Rules",
         "",
@@ -143,7 +155,8 @@ def _name(rule: Rule | Refusal) -> str:
         package = ".".join(module.split(".")[:2])
         owner = getattr(rule.func, "__self__", None)
         if owner is None:
-            return f"{package}.{name}"
+            method = getattr(rule.func, "__qualname__", name)
+            return f"{package}.{_METHODS.get(method, name)}"
         found = next(key for key, value in vars(importlib.import_module(package)).items() if value is owner)
         return f"{package}.{found}.{name}"
     if module == np.random.Generator.__module__:

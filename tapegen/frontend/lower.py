@@ -26,6 +26,7 @@ from tapegen.frontend import (  # noqa: F401  (register what they lower)
     lower_itertools,
     lower_library,
     lower_loops,
+    lower_solvers,
     lower_text,
 )
 from tapegen.frontend.callables import refusal

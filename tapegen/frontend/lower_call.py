@@ -21,6 +21,7 @@ from tapegen.frontend.lower_class import construct
 from tapegen.frontend.lower_comp import ARRAY_MAKERS, consume, rows_as_arrays
 from tapegen.frontend.lower_context import Context, NeedsStatic, PathEnds
 from tapegen.frontend.lower_derivative import Pullback, derivative_call, marked_call, pullback_call
+from tapegen.frontend.lower_emit import arg_type, emit_call
 from tapegen.frontend.lower_expr import elements, evaluate, evaluates
 from tapegen.frontend.lower_forms import Again
 from tapegen.frontend.lower_inline import function_frame, inline_closure, inline_function
@@ -31,6 +32,7 @@ from tapegen.frontend.lower_state import Bound, Choice, Closure, Method, Series,
 from tapegen.frontend.lower_unknown import call_opaque
 from tapegen.frontend.lower_values import adopt, describe, static, struct_of
 from tapegen.frontend.structure import Leaf, StaticValue, tuple_of
+from tapegen.frontend.typing import any_size
 from tapegen.ir.protocols import mark_of
 from tapegen.rules.helpers import is_compile_time
 from tapegen.rules.registry import rule_of
@@ -171,6 +173,10 @@ def _call_static(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
         return iterator(cx, made) if isinstance(made, Series) and func is not range else made
     if is_compile_time(func):
         return _run_now(cx, func, args, kwargs)
+    like = getattr(func, "type_like", None) if isinstance(func, FunctionType) else None
+    if like is not None:
+        types = (arg_type(cx, arg, True) for arg in args)
+        return emit_call(cx, func, args, {}, hint, any_size(like(*types)))
     own = own_rule(func)
     if own is not None:
         return call_own(cx, func, own, args, kwargs, hint, functools.partial(_read_by, cx))

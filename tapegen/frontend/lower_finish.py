@@ -38,6 +38,7 @@ def finish(
     assigned = Counter(_defined(closed))
     reads = _reads(closed, kept)
     closed = _coalesced(closed, closer.firsts, {var for var in reads if reads[var] == assigned[var] == 1})
+    supply.reserve(var.name for var in reads.keys() - assigned.keys() - set(params))  # those of a program around it
     final: dict[Var, Var] = {}
     for var in params:
         _name(var, supply, final)

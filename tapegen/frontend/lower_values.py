@@ -249,6 +249,11 @@ def flat_result(cx: Context, result: Any) -> tuple[Any, list[Expr]]:
             exprs.append(expr if isinstance(expr, Var | Const) else cx.atom(expr, "result"))
             return Slot(len(exprs) - 1)
         if isinstance(value, Struct):
+            inside = getattr(value.cls, "__tapegen_inside__", None)
+            if inside is not None:
+                raise cx.refusal(
+                    NotDifferentiable, f"the function returns {inside}.", "Return numbers and arrays of it."
+                )
             return dataclasses.replace(value, children=tuple(map(slots, value.children)), whole=None)
         if isinstance(value, Choice):
             first, second = describe(cx, value.first), describe(cx, value.second)

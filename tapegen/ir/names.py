@@ -46,6 +46,10 @@ class NameSupply:
     def __contains__(self, name: str) -> bool:
         return name in self._used or name in RESERVED
 
+    def reserve(self, names: Iterable[str]) -> None:
+        """Names that are not given out from now on."""
+        self._used.update(names)
+
     def fresh(self, base: str) -> str:
         """`base` itself if it is free, else the first free one of `base_1`, `base_2`, ..."""
         base = self._temporary if base == TEMPORARY else base[:LONGEST]

@@ -17,6 +17,9 @@ Mode = Literal["forward", "reverse"]
 class Pipeline(Protocol):
     """Derives programs: what the frontend asks for where a derivative is taken inside a program."""
 
+    def primal(self, function: Function, modules: Mapping[str, str]) -> FunctionType:
+        """Python text that takes the parameters and gives the results."""
+
     def reverse(
         self, function: Function, wrt: tuple[Var, ...], active: tuple[bool, ...], modules: Mapping[str, str]
     ) -> FunctionType:

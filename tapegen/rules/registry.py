@@ -99,7 +99,7 @@ _AWAITED = {
     "scipy.special": ("tapegen.rules.scipy_special", "tapegen.rules.scipy_gamma"),
     "scipy.stats": ("tapegen.rules.scipy_stats",),
     "scipy.linalg": ("tapegen.rules.scipy_linalg", "tapegen.rules.scipy_matrices"),
-    "scipy.integrate": ("tapegen.rules.scipy_integrate",),
+    "scipy.integrate": ("tapegen.rules.scipy_integrate", "tapegen.rules.scipy_motion"),
     "scipy.fft": ("tapegen.rules.scipy_fft",),
     "scipy.signal": ("tapegen.rules.scipy_signal",),
     "scipy.ndimage": ("tapegen.rules.scipy_ndimage",),
