@@ -54,6 +54,26 @@ def test_structures():
     check_grads(of_structures, {"pair": (2.0, np.ones(3))}, 4, backend="python")
 
 
+def scaled_norm(x, k):
+    return k * (x @ x)
+
+
+def half_of_the_gradient(x, k):
+    return k * np.sum(cube(x))
+
+
+def test_single_precision(monkeypatch):
+    """Differences of single precision would tell right from wrong by luck."""
+    rng = np.random.default_rng(1)
+    for seed in range(20):
+        x, k = rng.uniform(-1.6, 1.8, 5).astype(np.float32), np.float32(rng.uniform(0.2, 1.8))
+        check_grads(scaled_norm, x, k, seed=seed, modes=("forward", "reverse"), backend="python")
+    monkeypatch.setattr(registry, "_RULES", dict(registry._RULES))
+    registry.partials(cube)(wrong_partial)
+    with pytest.raises(AssertionError, match="gradient with respect to 0"):
+        check_grads(half_of_the_gradient, x, k, backend="python")
+
+
 def test_jump_is_named():
     with pytest.raises(AssertionError, match="do not settle"):
         check_grads(jump, 1.0, backend="python")
