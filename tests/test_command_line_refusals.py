@@ -119,6 +119,32 @@ def test_sizes_that_do_not_fit_into_memory(folder: Path, capsys: pytest.CaptureF
     assert "Give a smaller --size." in said
     refused(capsys, "check", "kernel.py::f", "--args", "f8[:]", "--size", "99999999999")
     refused(capsys, "check", "kernel.py::f", "--args", "f8[:]", "--points", "0")
+    refused(capsys, "check", "kernel.py::f", "--args", "f8[:]", "--seed", "-1")
+    refused(capsys, "explain", "kernel.py::f", "--args", "f8[:]", "--size", "-5")
+
+
+def test_nothing_to_check(folder: Path, capsys: pytest.CaptureFixture) -> None:
+    assert "no argument of f holds floats" in refused(capsys, "check", "kernel.py::f", "--args", "i8[:], i8")
+
+
+def test_modes(folder: Path, capsys: pytest.CaptureFixture) -> None:
+    said = refused(capsys, "build", "kernel.py::f", "--args", "f8", "--mode", "all")
+    assert "The modes are value, grad, split, jvp, hvp." in said
+    assert main(["write", "kernel.py::f", "--args", "f8[:]", "--mode", "grad,grad", "-o", "twice.py"]) == 0
+    assert (folder / "twice.py").read_text().count("def f_value_and_grad") == 1
+    assert main(["build", "kernel.py::f", "--args", "f8", "--mode", "value,value", "-o", "out"]) == 0
+
+
+def test_what_no_library_can_be_made_in(
+    folder: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build = ("build", "kernel.py::f", "--args", "f8", "--mode", "value", "-o", "out")
+    assert "the name has 300 letters" in refused(capsys, *build, "--name", "x" * 300)
+    with monkeypatch.context() as patch:
+        patch.setattr("tempfile.tempdir", str(folder / "nowhere"))
+        assert "Look at TMPDIR" in refused(capsys, *build)
+    monkeypatch.setenv("CC", 'cc "unclosed')
+    assert "CC is no command" in refused(capsys, *build)
 
 
 def test_objects_that_can_be_called(folder: Path, capsys: pytest.CaptureFixture) -> None:

@@ -74,6 +74,8 @@ def run(options: argparse.Namespace) -> int:
     """Check, and print a table of verdicts."""
     if options.points < 1 or options.size < 2:
         raise BadArgument("there is nothing to check.", "Give --points of 1 or more and --size of 2 or more.")
+    if options.seed < 0:
+        raise BadArgument("no random numbers have a negative seed.", "Give --seed of 0 or more.")
     verdicts: list[Verdict] = []
     for function in load_functions(options.target):
         texts = options.args or function.options.signatures
@@ -150,6 +152,11 @@ def _arguments(function: Differentiable, text: str, options: argparse.Namespace,
 def _names(function: Differentiable, arguments: dict[str, Any], wrt: str | None) -> list[str]:
     free = function._specialiser.free_names()
     floating = [name for name in free if any(map(_is_floating, flatten(arguments[name])))]
+    if not floating:
+        raise BadArgument(
+            f"no argument of {printable(name_of(function))} holds floats, so it has no derivative.",
+            "Give types of floats: f8, f8[:].",
+        )
     if wrt is None:
         return floating
     chosen = [free[int(p)] if p.isdecimal() and int(p) < len(free) else p for p in map(str.strip, wrt.split(","))]

@@ -9,6 +9,7 @@ from tapegen.cli.page import page
 from tapegen.cli.signature import signature_of
 from tapegen.cli.target import check_arguments, load_function
 from tapegen.cli.write import replace_file
+from tapegen.errors import BadArgument
 
 EXAMPLES = """\
 examples:
@@ -35,6 +36,8 @@ def add_parser(commands: argparse._SubParsersAction) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the report, or write the page."""
+    if options.size < 1:
+        raise BadArgument("axes have no negative size, and one of size 0 says nothing.", "Give --size of 1 or more.")
     function = load_function(options.target, options.wrt)
     signature = signature_of(options.args, size=options.size)
     check_arguments(function, signature)

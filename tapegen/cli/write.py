@@ -70,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
 
 def wanted(options: argparse.Namespace) -> Iterator[Wanted]:
     """The functions that the arguments name, with the types they name."""
-    modes = [mode.strip() for mode in options.mode.split(",")]
+    modes = list(dict.fromkeys(mode.strip() for mode in options.mode.split(",")))
     given = options.args or []
     if len(options.targets) > 1 and given and len(given) != len(options.targets):
         raise BadArgument(

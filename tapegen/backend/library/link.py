@@ -51,35 +51,44 @@ def link(c_text: str, header: tuple[str, str], objects: Sequence[NativeObject], 
     """
     if not sys.platform.startswith("linux"):
         raise BuildError("libraries are built on Linux only.", "Use `tapegen write` and compile the module there.")
-    command = shlex.split(os.environ.get("CC", "")) or [shutil.which("cc") or shutil.which("gcc") or ""]
+    try:
+        command = shlex.split(os.environ.get("CC", "")) or [shutil.which("cc") or shutil.which("gcc") or ""]
+    except ValueError as error:
+        raise BuildError(f"CC is no command: {error}.", "Look at CC.") from None
     if not command[0]:
         raise BuildError("there is no C compiler.", "Install one (gcc, clang), or name it in the variable CC.")
-    with tempfile.TemporaryDirectory() as place:
-        directory = Path(place)
-        (directory / "interface.c").write_text(c_text, encoding="utf-8")
-        (directory / header[0]).write_text(header[1], encoding="utf-8")
-        names = []
-        for k, native in enumerate(objects):
-            names.append(f"native_{k}.o")
-            (directory / names[-1]).write_bytes(native.code)
-        whole = [*command, *_FLAGS, "-s", "-o", "made.so", "interface.c", *names, *flags, "-lm"]
-        try:
-            made = subprocess.run(
-                whole,
-                cwd=directory,
-                env={**os.environ, "LC_ALL": "C"},
-                capture_output=True,
-                encoding="utf-8",
-                errors="replace",
-                check=False,
-            )
-        except OSError as error:
-            raise BuildError(f"the C compiler '{command[0]}' does not run: {error}.", "Look at CC.") from None
-        if made.returncode:
-            raise _failure(made, whole)
-        if not (directory / "made.so").is_file():
-            raise BuildError(f"the C compiler made no library: {shlex.join(whole)}.", "Look at CC.")
-        return (directory / "made.so").read_bytes()
+    texts = {"interface.c": c_text.encode(), header[0]: header[1].encode()}
+    names = [f"native_{k}.o" for k in range(len(objects))]
+    texts |= {name: native.code for name, native in zip(names, objects, strict=True)}
+    whole = [*command, *_FLAGS, "-s", "-o", "made.so", "interface.c", *names, *flags, "-lm"]
+    try:
+        with tempfile.TemporaryDirectory() as place:
+            directory = Path(place)
+            for name, data in texts.items():
+                (directory / name).write_bytes(data)
+            made = _run(whole, directory)
+            if made.returncode:
+                raise _failure(made, whole)
+            if not (directory / "made.so").is_file():
+                raise BuildError(f"the C compiler made no library: {shlex.join(whole)}.", "Look at CC.")
+            return (directory / "made.so").read_bytes()
+    except OSError as error:
+        raise BuildError(f"there is no room for temporary files: {error}.", "Look at TMPDIR.") from None
+
+
+def _run(command: Sequence[str], directory: Path) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(
+            command,
+            cwd=directory,
+            env={**os.environ, "LC_ALL": "C"},
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            check=False,
+        )
+    except OSError as error:
+        raise BuildError(f"the C compiler '{command[0]}' does not run: {error}.", "Look at CC.") from None
 
 
 def _failure(made: subprocess.CompletedProcess[str], command: Sequence[str]) -> BuildError:
