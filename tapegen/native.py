@@ -15,6 +15,7 @@ from tapegen.ir.nodes import Return, Var
 from tapegen.ir.types import Array
 from tapegen.program import Form, Program
 from tapegen.specialise import Specialiser
+from tapegen.transform.nests import NoCompiledForm
 
 if TYPE_CHECKING:
     from tapegen.api import Options
@@ -107,7 +108,10 @@ class _Implementation:
             if any(isinstance(seed.type, Array) for seed in seeds):
                 raise BadArgument("the function returns an array without axes.", "Return a number: value[()].")
             arguments += ["1.0"] * len(seeds)
-        source = program.compiled_source(form, wide=True)
+        try:
+            source = program.compiled_source(form, wide=True)
+        except NoCompiledForm as missing:
+            raise BuildError(missing.reason, "Call it outside of compiled code.", missing.span) from None
         self.names[f"program_{k}"] = build_numba(source, from_start=True, kept=self.options.cache)
         lines = self._alias_checks(program)
         results = [f"results[{n}]" for n in range(count + len(wrt))]

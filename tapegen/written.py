@@ -29,7 +29,7 @@ from tapegen.ir.nodes import Assign, Call, Const, Expr, Function, If, Raise, Rou
 from tapegen.ir.types import BOOL, INT, STATIC, Array, Scalar, Type, is_floating
 from tapegen.program import Program
 from tapegen.specialise import Specialiser
-from tapegen.transform.nests import scalarise
+from tapegen.transform.nests import NoCompiledForm, scalarise
 
 MODES = ("grad", "split", "jvp", "hvp")
 """Value and gradient in one function; forward and backward sweep apart; tangents; products with the Hessian."""
@@ -201,9 +201,15 @@ class Derived:
                 else:
                     raise BadArgument(f"mode '{mode}' is unknown.", f"The modes are {', '.join(MODES)}.")
             if not self.readable:
-                check = self.options.boundscheck
-                found = [replace(f, function=scalarise(f.function, boundscheck=check, wide=True)) for f in found]
+                found = [replace(each, function=self._compiled(each.function)) for each in found]
         return tuple(found)
+
+    def _compiled(self, function: Function) -> Function:
+        try:
+            return scalarise(function, boundscheck=self.options.boundscheck, wide=True)
+        except NoCompiledForm as missing:
+            advice = "Write this differently; plain NumPy (`tapegen write --readable`) takes it as it is."
+            raise BuildError(missing.reason, advice, missing.span) from None
 
     def _hessian_product(self) -> Form:
         """Forward mode over the gradient."""

@@ -40,6 +40,16 @@ def of_complex(x, z):
     return np.sum(x) * z[0].real
 
 
+def told(x):
+    if x[0] > 1.0:
+        print("large")
+    return np.sum(x * x)
+
+
+def ordered_by_two(m):
+    return np.sum(m[np.lexsort((m[:, 0], m[:, 1]))] * m)
+
+
 def test_what_no_library_can_be_built_of(tmp_path: Path) -> None:
     x = np.arange(3.0)
     module = load(build(collected, x, x + 1, directory=tmp_path))
@@ -49,6 +59,10 @@ def test_what_no_library_can_be_built_of(tmp_path: Path) -> None:
         build(collected, x, x, directory=tmp_path / "out", modes=["hvp"])
     with pytest.raises(BuildError, match="complex"):
         build(of_complex, x, np.ones(1, complex), directory=tmp_path / "out", modes=["grad"])
+    with pytest.raises(BuildError, match=r"(?s)print writes by way of Python.*print\(\"large\"\)"):
+        build(told, x, directory=tmp_path / "out")
+    with pytest.raises(BuildError, match=r"np\.lexsort has no compiled form"):
+        build(ordered_by_two, np.ones((3, 2)), directory=tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 

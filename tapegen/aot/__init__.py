@@ -8,6 +8,7 @@ import json
 import keyword
 import os
 import sys
+import sysconfig
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -30,7 +31,8 @@ from tapegen.errors import BadArgument, BuildError, NameConflict
 from tapegen.frontend.lower import Param
 from tapegen.frontend.structure import Slot, leaves_of
 from tapegen.ir.depth import deep
-from tapegen.ir.nodes import Call, Expr, Function, Return, Var
+from tapegen.ir.nodes import Call, Effect, Expr, Function, Return, Var
+from tapegen.ir.rewrite import statements
 from tapegen.ir.types import Array, ListOf, Scalar, is_complex
 from tapegen.program import Program
 from tapegen.written import Derived, Form, Wanted, name_of, printable
@@ -41,6 +43,10 @@ MODES = ("value", "grad", "split", "jvp", "hvp")
 
 _MODULES = frozenset(("numpy", *sys.stdlib_module_names, *keyword.kwlist))
 """What no module beside others can be called."""
+
+
+_LONGEST = 200
+"""Letters of a name: files have 255 at most, with what is added to it."""
 
 
 def build(
@@ -135,6 +141,8 @@ def build_library(
         raise BadArgument(
             f"'{printable(name)}' cannot be the prefix of C functions.", "Take letters, digits and underscores."
         )
+    if len(name) > _LONGEST:
+        raise BadArgument(f"the name has {len(name)} letters, which no file may have.", f"Take {_LONGEST} at most.")
     if name in _MODULES:
         raise NameConflict(f"a module called '{name}' cannot be imported beside Python's own.", "Give another name.")
     library = _Library(name, processor(cpu))
@@ -157,6 +165,18 @@ def _refuse_complex(derived: Derived, function: Function) -> None:
         )
 
 
+def _refuse_print(functions: Iterable[Function]) -> None:
+    """Refuse what writes to the standard output of Python, which the callers of a library need not have."""
+    for function in functions:
+        for stmt in statements(function.body):
+            if isinstance(stmt, Effect) and stmt.call.func is print:
+                raise BuildError(
+                    "print writes by way of Python, and a library runs without it.",
+                    "Leave print out; return what the caller shall see.",
+                    stmt.origin,
+                )
+
+
 class _Library:
     """Collects what goes into one library."""
 
@@ -171,6 +191,10 @@ class _Library:
 
     def add(self, wanted: Wanted) -> None:
         """The derivatives of one function for one combination of types."""
+        for mode in wanted.modes:
+            if mode not in MODES:
+                raise BadArgument(f"mode '{printable(mode)}' is unknown.", f"The modes are {', '.join(MODES)}.")
+        wanted = replace(wanted, modes=tuple(dict.fromkeys(wanted.modes)))
         derived = Derived(wanted, readable=False)
         chosen = derived.program.wrt_names
         if "hvp" in wanted.modes and _is_collected(wanted.function, derived.program):
@@ -186,6 +210,7 @@ class _Library:
         recorded: dict[Var, str] = {}
         for role, form, function in zip(_roles(wanted.modes), derived.forms, derived.checked(), strict=True):
             _refuse_complex(derived, form.function)
+            _refuse_print([form.function, *form.program.routines(form.function, compiled=True).values()])
             interface = _Interface(base, role, derived, form, function, recorded)
             entry = interface.entry(self._compiled(base, derived, form, function))
             if role == "record":
@@ -196,7 +221,8 @@ class _Library:
                 places = {position: k for k, (position, _) in _hessian_places(derived, form.program).items()}
                 hessian = tuple(places[k] for k in range(len(places)))
         lowered = derived.program.lowered
-        self.wrapped.append(Wrapped(derived, base.removeprefix(f"{self.name}_"), entries, hessian))
+        public = base.removeprefix(f"{self.name.rstrip('_')}_")
+        self.wrapped.append(Wrapped(derived, public, entries, hessian))
         self.about.append(
             {
                 "function": derived.owner.function.__qualname__,
@@ -241,6 +267,7 @@ class _Library:
             "generator": _GENERATOR,
             "name": self.name,
             "functions": self.about,
+            "platform": sysconfig.get_platform(),
             "cpu": self.target.name,
             "features": list(self.target.features),
             "blas": products.name,

@@ -7,15 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from tapegen.aot import MODES, build_library, default_modes, default_name
-from tapegen.aot.packaging import wheel
+from tapegen.aot.packaging import source_distribution, wheel
 from tapegen.cli.write import wanted
+from tapegen.errors import BuildError
+from tapegen.written import printable
 
 EXAMPLES = """\
 examples:
   python -m tapegen build heat.py::march --args "f8[::1], f8, f8" --wrt u0,k -o build/
   python -m tapegen build heat.py -o build/            every function with @differentiable(signatures=[...])
   python -m tapegen build heat.py --cpu native --blas cblas:/usr/lib/libopenblas.so
-  python -m tapegen build heat.py --pip                also a wheel to install elsewhere
+  python -m tapegen build heat.py --pip                also a wheel and a source distribution, for pip
 """
 
 
@@ -34,7 +36,7 @@ def add_parser(commands: argparse._SubParsersAction) -> None:
     parser.add_argument("--name", help="name of the library (default: that of the file)")
     parser.add_argument("--cpu", default="x86-64-v2", help="x86-64-v2 (default), x86-64-v3 or native")
     parser.add_argument("--blas", default="builtin", help="products of matrices: builtin (default) or cblas:PATH")
-    parser.add_argument("--pip", action="store_true", help="also make a wheel")
+    parser.add_argument("--pip", action="store_true", help="also make a wheel and a source distribution")
     parser.add_argument("-o", "--output", default="build", metavar="DIRECTORY", help="where the files go")
     parser.set_defaults(run=run)
 
@@ -51,5 +53,11 @@ def run(options: argparse.Namespace) -> int:
     for file in (module, module.with_suffix(".h"), module.with_name(f"lib{name}.so"), module.with_suffix(".json")):
         print(file)
     if options.pip:
-        print(wheel(module))
+        try:
+            print(wheel(module))
+            print(source_distribution(module))
+        except OSError as error:
+            raise BuildError(
+                f"{printable(options.output)} cannot be written: {printable(str(error))}.", "Give another directory."
+            ) from None
     return 0
