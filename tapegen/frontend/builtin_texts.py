@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import math
 from pathlib import Path
 from typing import Any
 
@@ -178,6 +180,30 @@ def accumulated_from(items: Any, func: Any, initial: Any) -> Any:
     return made
 
 
+def copied_items(items: Any) -> Any:
+    """`copy.deepcopy(items)` of a growing list."""
+    made = []
+    for item in items:
+        made.append(copy.deepcopy(item))
+    return made
+
+
+def reduced(func: Any, items: Any, initial: Any) -> Any:
+    """`functools.reduce(func, items, initial)`."""
+    total = initial
+    for item in items:
+        total = func(total, item)
+    return total
+
+
+def reduced_from_first(func: Any, items: Any) -> Any:
+    """`functools.reduce(func, items)`."""
+    total = items[0]
+    for item in items[1:]:
+        total = func(total, item)
+    return total
+
+
 def joined(items: Any, more: Any) -> Any:
     """`items + more` of lists of which one grows."""
     made = []
@@ -209,6 +235,43 @@ def sliced(items: Any, lo: Any, hi: Any) -> Any:
     return made
 
 
+def sliced_by_step(items: Any, lo: Any, hi: Any, step: Any) -> Any:
+    """`items[lo:hi:step]` of a growing list."""
+    size = len(items)
+    first, last = (0, size) if step > 0 else (-1, size - 1)
+    start = (first if step > 0 else last) if lo is None else lo if lo >= 0 else lo + size
+    stop = (last if step > 0 else first) if hi is None else hi if hi >= 0 else hi + size
+    made = []
+    for k in range(min(max(start, first), last), min(max(stop, first), last), step):
+        made.append(items[k])
+    return made
+
+
+def put_before(items: Any, position: Any, item: Any) -> None:
+    """`items.insert(position, item)` of a growing list."""
+    size = len(items)
+    at = min(max(position if position >= 0 else position + size, 0), size)
+    items.append(item)
+    for k in range(size, at, -1):
+        items[k] = items[k - 1]
+    items[at] = item
+
+
+def turned_round(items: Any) -> None:
+    """`items.reverse()` of a growing list."""
+    size = len(items)
+    for k in range(size // 2):
+        first = items[k]
+        items[k] = items[size - 1 - k]
+        items[size - 1 - k] = first
+
+
+def emptied(items: Any) -> None:
+    """`items.clear()` of a growing list."""
+    for _ in range(len(items)):
+        items.pop()
+
+
 def elementwise(func: Any, *args: Any) -> Any:
     """A scalar function applied to every element of arrays that are broadcast together."""
     like = args[0]
@@ -221,3 +284,83 @@ def elementwise(func: Any, *args: Any) -> Any:
     for k in range(np.size(like)):
         made[k] = func(*[values[k] for values in flat])
     return np.reshape(made, np.shape(like))
+
+
+def vectorized(func: Any, dtype: Any, *args: Any) -> Any:
+    """`np.vectorize(func)(*args)`: the type of the results is that of the first one."""
+    arrays = np.broadcast_arrays(*args)
+    flat = [np.ravel(array) for array in arrays]
+    made = []
+    for k in range(np.size(arrays[0])):
+        made.append(func(*[values[k] for values in flat]))
+    return np.reshape(np.array(made, dtype=dtype), np.shape(arrays[0]))
+
+
+def concatenated(items: Any) -> Any:
+    """`np.concatenate(items)` of a growing list."""
+    if len(items) == 0:
+        raise ValueError("need at least one array to concatenate")
+    total = 0
+    for item in items:
+        total += len(item)
+    made = np.empty((total, *np.shape(items[0])[1:]), dtype=items[0].dtype)
+    at = 0
+    for item in items:
+        made[at : at + len(item)] = item
+        at += len(item)
+    return made
+
+
+def of_distribution(method: Any, parameters: Any, named: Any, *args: Any) -> Any:
+    """A method of a distribution of `scipy.stats` with parameters."""
+    return method(*args, *parameters, **named)
+
+
+# ---- statistics ----------------------------------------------------------------------------------------------------
+
+
+def fmean(data: Any, weights: Any = None) -> Any:
+    """`statistics.fmean(data, weights)`."""
+    if weights is None:
+        return math.fsum(data) / len(data)
+    return math.fsum([value * weight for value, weight in zip(data, weights, strict=True)]) / math.fsum(weights)
+
+
+def mean(data: Any) -> Any:
+    """`statistics.mean(data)`."""
+    return type(data[0])(math.fsum(data) / len(data))
+
+
+def squares(data: Any, centre: Any) -> Any:
+    """The sum of the squares of deviations."""
+    around = mean(data) if centre is None else centre
+    return math.fsum([(value - around) ** 2 for value in data])
+
+
+def variance(data: Any, xbar: Any = None) -> Any:
+    """`statistics.variance(data, xbar)`."""
+    return type(data[0])(squares(data, xbar) / (len(data) - 1))
+
+
+def pvariance(data: Any, mu: Any = None) -> Any:
+    """`statistics.pvariance(data, mu)`."""
+    return type(data[0])(squares(data, mu) / len(data))
+
+
+def stdev(data: Any, xbar: Any = None) -> Any:
+    """`statistics.stdev(data, xbar)`."""
+    return math.sqrt(squares(data, xbar) / (len(data) - 1))
+
+
+def pstdev(data: Any, mu: Any = None) -> Any:
+    """`statistics.pstdev(data, mu)`."""
+    return math.sqrt(squares(data, mu) / len(data))
+
+
+def median(data: Any) -> Any:
+    """`statistics.median(data)`."""
+    ordered = np.sort(np.array(data))
+    middle = len(ordered) // 2
+    if len(ordered) % 2 == 1:
+        return type(data[0])(ordered[middle])
+    return type(data[0])((ordered[middle - 1] + ordered[middle]) / 2)

@@ -16,8 +16,8 @@ _STATEMENTS = {
 _EXPRESSIONS = {
     *(ast.Lambda, ast.arguments, ast.arg, ast.Call, ast.keyword, ast.Starred, ast.Attribute, ast.Subscript, ast.Slice),
     *(ast.Name, ast.Constant, ast.NamedExpr, ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.Compare, ast.IfExp),
-    *(ast.ListComp, ast.DictComp, ast.GeneratorExp),
-    *(ast.JoinedStr, ast.FormattedValue, ast.Tuple, ast.List, ast.Dict, ast.comprehension),
+    *(ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp),
+    *(ast.JoinedStr, ast.FormattedValue, ast.Tuple, ast.List, ast.Set, ast.Dict, ast.comprehension),
 }
 _OPERATORS = {
     *(ast.And, ast.Or, ast.Not, ast.Invert, ast.UAdd, ast.USub, ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv),
@@ -53,8 +53,6 @@ _REFUSED = {
         "a class defined inside the function would be a new one at every call.",
         "Define the class at module level.",
     ),
-    "Set": ("a set has no order in which its items could be differentiated.", "Use a tuple or a list."),
-    "SetComp": ("a set has no order in which its items could be differentiated.", "Use a list comprehension."),
     "TypeAlias": ("a 'type' statement inside the function is not supported.", "Move it to module level."),
     "TemplateStr": ("template strings are not supported.", "Use an f-string."),
 }

@@ -25,8 +25,11 @@ from tapegen.frontend import (  # noqa: F401  (register what they lower)
     lower_draws,
     lower_itertools,
     lower_library,
+    lower_list_arrays,
     lower_loops,
+    lower_sets,
     lower_solvers,
+    lower_stdlib,
     lower_text,
 )
 from tapegen.frontend.callables import refusal

@@ -30,6 +30,7 @@ from tapegen.frontend.lower_derivative import bound_derivative
 from tapegen.frontend.lower_draws import draw_method
 from tapegen.frontend.lower_emit import emit_call
 from tapegen.frontend.lower_expr import evaluate, evaluates
+from tapegen.frontend.lower_library_objects import attribute_of_distribution
 from tapegen.frontend.lower_numpy import call_library
 from tapegen.frontend.lower_shapes import extent, known_size
 from tapegen.frontend.lower_state import Bound, Captured, Choice, Method, Super
@@ -53,6 +54,8 @@ def attribute(cx: Context, owner: Any, name: str, hint: str | None = None) -> An
     """`owner.name`."""
     if isinstance(owner, Choice):
         return split(cx, (owner,), lambda part: attribute(cx, part, name, hint), hint)
+    if (found := attribute_of_distribution(cx, owner, name)) is not None:
+        return found
     if isinstance(owner, StaticValue) and (type_of(owner) is None or isinstance(owner.value, enum.Enum)):
         return _static_attribute(cx, owner.value, name)
     if isinstance(owner, Captured):

@@ -26,6 +26,7 @@ from tapegen.frontend.lower_expr import elements, evaluate, evaluates
 from tapegen.frontend.lower_forms import Again
 from tapegen.frontend.lower_inline import function_frame, inline_closure, inline_function
 from tapegen.frontend.lower_iter import iterator
+from tapegen.frontend.lower_library_objects import call_of_library_object
 from tapegen.frontend.lower_numpy import call_library, is_library
 from tapegen.frontend.lower_own import call_own, own_rule
 from tapegen.frontend.lower_state import Bound, Choice, Closure, Method, Series, SliceValue
@@ -184,6 +185,9 @@ def _call_static(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
     if rule is not None and rule.written:
         assert isinstance(rule.body, FunctionType)
         return inline_function(cx, rule.body, args, kwargs)
+    made = call_of_library_object(cx, func, args, kwargs, hint)
+    if made is not None:
+        return made
     if rule is not None or is_library(func):
         return call_library(cx, func, args, kwargs, hint)
     if _name_of(func) == "prange" and getattr(func, "__module__", "").startswith("numba"):

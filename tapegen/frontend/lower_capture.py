@@ -13,6 +13,7 @@ import numpy as np
 
 from tapegen.errors import NotDifferentiable
 from tapegen.frontend.lower_context import Context
+from tapegen.frontend.lower_library_objects import is_function_of_library
 from tapegen.frontend.lower_state import Captured
 from tapegen.frontend.parse import MISSING
 from tapegen.frontend.structure import Leaf, StaticValue, Struct, children_of, leaf_type, snapshot, tuple_of
@@ -60,7 +61,7 @@ def capture(cx: Context, value: Any, getter: Callable[[], Any], name: str, path:
         if path not in cx.hidden:
             cx.hidden[path] = (cx.new_var(identifier(name), type_), getter)
         return Leaf(cx.hidden[path][0])
-    if children_of(value) is not None:
+    if children_of(value) is not None and not is_function_of_library(value):
         watch(cx, (path, "class"), lambda: type(getter()))
         return Captured(value, getter, name, path)
     watch(cx, path, getter)

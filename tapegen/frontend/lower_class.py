@@ -29,15 +29,13 @@ def construct(cx: Context, cls: type, args: list[Any], kwargs: dict[str, Any]) -
     if dataclasses.is_dataclass(cls) and not _has_source(cls.__init__):
         return _construct_dataclass(cx, cls, args, kwargs)
     if issubclass(cls, BaseException) or cls.__module__ == "builtins" or not hasattr(cls, "__dict__"):
-        raise cx.refusal(
-            NotDifferentiable, f"'{cls.__name__}' objects are not followed.", "Use tuples, lists and dicts."
-        )
+        raise _not_followed(cx, cls)
     made = cx.new_cell(Struct("object", (), (), cls))
     init = special_method(cx, cls, "__init__")
     if is_method(init):
         cx.call(cx, StaticValue(init), [made, *args], kwargs)
     elif args or kwargs:
-        raise cx.refusal(NotDifferentiable, f"'{cls.__name__}' is not written in Python.", "Use a dataclass.")
+        raise _not_followed(cx, cls)
     return made
 
 
@@ -54,6 +52,11 @@ def _check_made_plainly(cx: Context, cls: type) -> None:
             f"the metaclass of '{cls.__name__}' decides what a call of it gives.",
             "Make the object in a function.",
         )
+
+
+def _not_followed(cx: Context, cls: type) -> NotDifferentiable:
+    advice = "Use tuples, lists, dicts whose keys are known, and classes written in Python."
+    return NotDifferentiable(f"objects of the class '{cls.__name__}' are not followed.", advice, cx.span())
 
 
 def _has_source(init: Any) -> bool:

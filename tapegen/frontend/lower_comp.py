@@ -17,7 +17,7 @@ from tapegen.frontend.lower_live import bound_in, liveness_of
 from tapegen.frontend.lower_state import Frame, Series
 from tapegen.frontend.structure import StaticValue, dict_of, list_of
 
-Comprehension: TypeAlias = gast.ListComp | gast.DictComp | gast.GeneratorExp
+Comprehension: TypeAlias = gast.ListComp | gast.SetComp | gast.DictComp | gast.GeneratorExp
 _MADE, _SOURCE = "made ", "source "  # no name in the text has a space
 
 

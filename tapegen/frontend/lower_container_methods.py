@@ -73,6 +73,8 @@ def _sort_list(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str |
 @method("list", "insert", takes=(2, 2))
 def _insert(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     owner, position, value = args
+    if run_list_of(cx, owner) is not None:
+        return cx.call(cx, StaticValue(builtin_texts.put_before), (_own(cx, owner), position, value), {})
     children = list(_children(cx, owner, "insert"))
     children.insert(static(cx, position, "the position"), value)
     cx.set_cell(_own(cx, owner), list_of(children))
@@ -81,13 +83,16 @@ def _insert(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | No
 
 @method("list", "reverse", takes=(0, 0))
 def _reverse(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+    if run_list_of(cx, args[0]) is not None:
+        return cx.call(cx, StaticValue(builtin_texts.turned_round), (_own(cx, args[0]),), {})
     cx.set_cell(_own(cx, args[0]), list_of(_children(cx, args[0], "reverse")[::-1]))
     return StaticValue(None)
 
 
 @method("list", "clear", takes=(0, 0))
 def _clear(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
-    _children(cx, args[0], "clear")
+    if run_list_of(cx, args[0]) is not None:
+        return cx.call(cx, StaticValue(builtin_texts.emptied), (_own(cx, args[0]),), {})
     cx.set_cell(_own(cx, args[0]), list_of(()))
     return StaticValue(None)
 

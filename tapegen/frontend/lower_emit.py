@@ -149,6 +149,8 @@ def _emit_tuple(
         tuple((name, operand(cx, value)) for name, value in kwargs.items()),
         type_,
     )
+    if len(type_.items) == 1 and is_floating(type_.items[0]):
+        return _only_part(cx, func, args, call)
     if len(type_.items) == 1:
         var = cx.assign(hint or TEMPORARY, Call(ops.item, (call, Const(0)), (), type_.items[0]))
         return tuple_of((Leaf(var),))
@@ -157,6 +159,20 @@ def _emit_tuple(
     cx.titles.update((target, hint or TEMPORARY) for target in targets)
     parts = [Leaf(target) for target in targets]
     return cx.new_cell(list_of(parts)) if func in _GIVE_LISTS else tuple_of(parts)
+
+
+def _only_part(cx: Context, func: Any, args: tuple[Any, ...], call: Call) -> Any:
+    """The result of a function that gives a list or tuple of one array: the argument, or a copy of it."""
+    if func is np.meshgrid:
+        return tuple_of((emit_call(cx, np.copy, args[:1]),))
+    if func not in _GIVE_LISTS and func is not np.broadcast_arrays:
+        raise cx.refusal(
+            NotDifferentiable,
+            f"{callable_text(func)} gives a sequence of one array here.",
+            "Use what the array is made of.",
+        )
+    array = args[0] if isinstance(args[0], Leaf) else Leaf(call.args[0])
+    return cx.new_cell(list_of((array,))) if func in _GIVE_LISTS else tuple_of((array,))
 
 
 def call_type(cx: Context, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Type:

@@ -150,9 +150,12 @@ def load_place(cx: Context, place: Place, hint: str | None = None) -> Any:
     if run_list is not None:
         if len(index) == 1 and is_int(index[0]):
             return list_item(cx, run_list, index[0], hint)
-        if len(index) == 1 and isinstance(index[0], SliceValue) and index[0].step is None:
+        if len(index) == 1 and isinstance(index[0], SliceValue):
             bounds = [StaticValue(None) if part is None else part for part in (index[0].lo, index[0].hi)]
-            return cx.call(cx, StaticValue(builtin_texts.sliced), (base, *bounds), {})
+            if index[0].step is None:
+                return cx.call(cx, StaticValue(builtin_texts.sliced), (base, *bounds), {})
+            step = StaticValue(static(cx, index[0].step, "the step of this slice"))
+            return cx.call(cx, StaticValue(builtin_texts.sliced_by_step), (base, *bounds, step), {})
         raise cx.refusal(
             NotDifferentiable, "a growing list is indexed by one integer only.", "Make an array of it: np.array(x)."
         )

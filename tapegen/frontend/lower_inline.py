@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import gast
 import numpy as np
 
-from tapegen.errors import CompileLimit, NotDifferentiable, SourceUnavailable, UnsupportedSyntax
+from tapegen.errors import CompileLimit, NotDifferentiable, SourceUnavailable, TapegenError, UnsupportedSyntax
 from tapegen.frontend import builtin_texts
 from tapegen.frontend.lower_capture import capture
 from tapegen.frontend.lower_context import MOST_INLINED, Context, NeedsStatic
@@ -71,9 +72,30 @@ def inline_function(cx: Context, func: FunctionType, args: Sequence[Any], kwargs
             return found
         if error.span is None:
             raise cx.refusal(type(error), error.reason, error.advice) from None
+        if _is_of_python(func):
+            raise _refused_inside(cx, func, error) from None
         raise
     values = bind(cx, frame.parsed.signature, func, args, kwargs)
-    return _inline(cx, frame, func, values)
+    if not _is_of_python(func):
+        return _inline(cx, frame, func, values)
+    try:
+        return _inline(cx, frame, func, values)
+    except TapegenError as error:
+        raise _refused_inside(cx, func, error) from None
+
+
+def _is_of_python(func: FunctionType) -> bool:
+    """Whether a function belongs to Python's own library, whose text is no business of the user's."""
+    return func.__module__.partition(".")[0] in sys.stdlib_module_names and func.__module__ != "__main__"
+
+
+def _refused_inside(cx: Context, func: FunctionType, error: TapegenError) -> TapegenError:
+    """A refusal inside of a function of Python's own library, told at its call."""
+    return cx.refusal(
+        type(error),
+        f"'{func.__module__}.{func.__qualname__}' cannot be followed: {error.reason}",
+        "Write what it does with loops, branches and functions that have a rule.",
+    )
 
 
 def bind(

@@ -30,6 +30,7 @@ from tapegen.frontend.lower_values import (
     type_of,
 )
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, tuple_of
+from tapegen.ir import ops
 from tapegen.ir.nodes import Call, Const, Expr, Var
 from tapegen.ir.types import BOOL, INT, Array
 
@@ -159,10 +160,14 @@ def mapped(series: Sequence[Series], combine: Callable[..., Any]) -> Series:
 
 def zipped(cx: Context, values: Sequence[Any], strict: bool = False) -> Series:
     """`zip(...)`."""
+    if any(run_list_of(cx, value) is not None for value in values):
+        values = [_growing(cx, value) for value in values]
     series = [series_of(cx, value) for value in values]
     if strict:
         for k, one in enumerate(series[1:], 2):
             _check_equal(cx, series[0].length, one.length, f"zip(): the lengths of arguments 1 and {k} differ")
+    if any(one.length == 0 for one in series):
+        return Series(0, lambda k: StaticValue(None), unroll=True)
     if any(one.unroll for one in series):
         series = [one if one.known is UNKNOWN else replace(one, length=one.known) for one in series]
     if any(one.unroll for one in series):  # what is longer at run time is cut, what is shorter must be known
@@ -179,6 +184,14 @@ def _check_equal(cx: Context, a: Any, b: Any, message: str) -> None:
     left, right = (Const(size) if isinstance(size, int) else size for size in (a, b))
     if left != right:
         cx.raise_if(Call(operator.ne, (left, right), (), BOOL), ValueError, message)
+
+
+def _growing(cx: Context, value: Any) -> Any:
+    """A list beside one that grows: it is likely to do so as well, and its items are looked up in the same way."""
+    content = struct_of(cx, value)
+    if content is None or content.kind != "list" or not content.children:
+        return value
+    return cx.call(cx, StaticValue(ops.new_list), (Leaf(Const(1)), *content.children), {})
 
 
 def known_length(cx: Context, series: Series) -> int:

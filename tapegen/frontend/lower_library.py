@@ -143,6 +143,9 @@ def _array(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
         value = _list(cx, [value], {}, None)
     if isinstance(value, Leaf) and isinstance(value.type, Array) and not rest and not kwargs:
         return call_library(cx, np.copy, [value], {}, hint)
+    if run_list_of(cx, value) is not None and (len(rest) == 1 or kwargs.keys() == {"dtype"}):
+        made = call_library(cx, np.array, [value], {}, hint)
+        return _asarray(cx, [made, *rest], kwargs, hint)
     return call_library(cx, np.array, [value, *rest], kwargs, hint)
 
 

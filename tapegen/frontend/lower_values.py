@@ -104,6 +104,8 @@ def describe(cx: Context, value: Any) -> str:
     match value:
         case Leaf():
             return f"a value of type {type_text(value.type)}"
+        case StaticValue(Closure()):
+            return "a function"
         case StaticValue(constant):
             return (
                 f"{constant!r}"

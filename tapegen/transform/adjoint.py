@@ -77,10 +77,10 @@ class Adjoints:
         if isinstance(call.func, Routine):
             self._routine(stmt, targets, call, call.func, totals)
             return
+        if not any(var in self.reverser.active for var in active_operands(call)):
+            return  # a constant that becomes active later, under the same name
         rule = rule_for(call, stmt)
         if rule.kind == "inactive":
-            return
-        if not any(var in self.reverser.active for var in active_operands(call)):
             return
         if rule.kind == "partials":
             self._partials(stmt, targets[0], call, rule, self._single(targets, totals))
@@ -353,13 +353,13 @@ class Adjoints:
     def last_written(self, stmt: Store, bar: Var, index: tuple[Index, ...], part: Expr) -> Expr:
         """Cotangent read by a store with a repeated index: only the last write to an element counts."""
         positions = [item.type for item in index if not isinstance(item, Slice) and isinstance(item.type, Array)]
-        if any(type_.rank > 1 or type_.dtype == "bool" for type_ in positions):
+        if any(type_.dtype == "bool" for type_ in positions):
             raise NotDifferentiable(
-                "a store through an index array of several axes may write an element twice",
-                "store through index arrays of one axis (rows.ravel()), or in a loop",
+                "a store through a mask beside index arrays may write an element twice",
+                "store through index arrays alone (np.nonzero(mask)), or in a loop",
                 stmt.origin,
             )
-        if len(index) > 1:
+        if len(index) > 1 or positions[0].rank > 1:
             return self._last_written_of_several(stmt, bar, index, part)
         (position,) = index
         assert isinstance(position, Var)

@@ -1,0 +1,173 @@
+"""Functions of the standard library that work on structures: `reduce`, `copy`, `dataclasses`, `statistics`."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import functools
+import statistics
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tapegen.errors import NotDifferentiable
+from tapegen.frontend import builtin_texts
+from tapegen.frontend.lower_builtins import Args, Hint, Kwargs
+from tapegen.frontend.lower_call import call_value, handles
+from tapegen.frontend.lower_capture import special_method
+from tapegen.frontend.lower_context import Context
+from tapegen.frontend.lower_emit import emit_call
+from tapegen.frontend.lower_state import Bound, Ref, Series
+from tapegen.frontend.lower_values import run_list_of, static, struct_of
+from tapegen.frontend.structure import Leaf, StaticValue, Struct, dict_of, tuple_of
+from tapegen.ir.types import Array
+
+
+@handles(functools.reduce)
+def _reduce(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    func, items, *initial = args
+    if initial:
+        return cx.call(cx, StaticValue(builtin_texts.reduced), (func, items, *initial), {})
+    items = call_value(cx, StaticValue(list), [items], {}) if isinstance(items, Series) else items
+    return cx.call(cx, StaticValue(builtin_texts.reduced_from_first), (func, items), {})
+
+
+# ---- copies --------------------------------------------------------------------------------------------------------
+
+
+@handles(copy.copy)
+def _copy(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    (value,) = args
+    if run_list_of(cx, value) is not None:
+        return call_value(cx, StaticValue(list), [value], {})
+    return _copied(cx, value, lambda child: child, hint)
+
+
+@handles(copy.deepcopy)
+def _deepcopy(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    made: dict[Any, Any] = {}  # what is met twice is copied once
+
+    def copied(value: Any) -> Any:
+        key = value.cell if isinstance(value, Ref) else value.expr if isinstance(value, Leaf) else None
+        if key is None:
+            return _copied(cx, value, copied)
+        if key not in made:
+            is_growing = run_list_of(cx, value) is not None
+            text = StaticValue(builtin_texts.copied_items)
+            made[key] = cx.call(cx, text, (value,), {}) if is_growing else _copied(cx, value, copied)
+        return made[key]
+
+    return copied(args[0])
+
+
+def _copied(cx: Context, value: Any, part: Callable[[Any], Any], hint: Hint = None) -> Any:
+    """A copy of a value whose parts are what `part` makes of them."""
+    if isinstance(value, Leaf) and isinstance(value.type, Array):
+        return emit_call(cx, np.copy, (value,), hint=hint)
+    content = struct_of(cx, value)
+    if content is None:
+        return value
+    for name in ("__copy__", "__deepcopy__"):
+        if content.kind == "object" and special_method(cx, content.cls, name) is not None:
+            raise cx.refusal(
+                NotDifferentiable, f"'{content.cls.__name__}' copies itself ('{name}').", "Make the copy by its class."
+            )
+    made = dataclasses.replace(content, children=tuple(map(part, content.children)), whole=None)
+    return made if made.kind == "tuple" else cx.new_cell(made)
+
+
+# ---- dataclasses ---------------------------------------------------------------------------------------------------
+
+
+def _fields_of(cx: Context, value: Any) -> tuple[Struct, tuple[dataclasses.Field[Any], ...]]:
+    content = struct_of(cx, value)
+    if content is None or not dataclasses.is_dataclass(content.cls):
+        cx.raise_(TypeError, "must be called with a dataclass type or instance")
+    return content, dataclasses.fields(content.cls)
+
+
+@handles(dataclasses.replace)
+def _replace(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    content, fields = _fields_of(cx, args[0])
+    given = {field.name: content.get(field.name) for field in fields if field.init and field.name not in kwargs}
+    return call_value(cx, StaticValue(content.cls), [], given | kwargs)
+
+
+@handles(dataclasses.fields)
+def _fields(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    (value,) = args
+    cls = value.value if isinstance(value, StaticValue) else _fields_of(cx, value)[0].cls
+    return tuple_of(map(StaticValue, dataclasses.fields(cls)))
+
+
+@handles(dataclasses.asdict)
+def _asdict(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    def made(names: list[str], values: list[Any]) -> Any:
+        return cx.new_cell(dict_of(zip(names, values, strict=True)))
+
+    return _taken_apart(cx, args[0], made)
+
+
+@handles(dataclasses.astuple)
+def _astuple(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    return _taken_apart(cx, args[0], lambda names, values: tuple_of(values))
+
+
+def _taken_apart(cx: Context, value: Any, made: Callable[[list[str], list[Any]], Any]) -> Any:
+    """Dataclasses as what `made` makes of their fields, in containers too; what else there is, is copied."""
+
+    def part(child: Any) -> Any:
+        content = struct_of(cx, child)
+        if content is not None and dataclasses.is_dataclass(content.cls):
+            names = [field.name for field in dataclasses.fields(content.cls)]
+            return made(names, [part(content.get(name)) for name in names])
+        return _copied(cx, child, part)
+
+    _fields_of(cx, value)
+    return part(value)
+
+
+@handles(vars)
+def _vars(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    content = struct_of(cx, args[0]) if args else None
+    if content is None or content.kind != "object":
+        raise cx.refusal(NotDifferentiable, "vars() is for objects here.", "Name the attributes.")
+    shown = dict_of(zip(content.keys, content.children, strict=True))
+    return cx.new_cell(shown, "this changes the attributes of an object through a dict.")
+
+
+# ---- statistics ----------------------------------------------------------------------------------------------------
+
+
+def _statistic(func: Callable[..., Any], text: Callable[..., Any]) -> None:
+    @handles(func)
+    def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+        data, *rest = args
+        items = call_value(cx, StaticValue(list), [data], {}) if isinstance(data, Series) else data
+        return cx.call(cx, StaticValue(text), (items, *rest), kwargs)
+
+
+_statistic(statistics.fmean, builtin_texts.fmean)
+_statistic(statistics.mean, builtin_texts.mean)
+_statistic(statistics.variance, builtin_texts.variance)
+_statistic(statistics.pvariance, builtin_texts.pvariance)
+_statistic(statistics.stdev, builtin_texts.stdev)
+_statistic(statistics.pstdev, builtin_texts.pstdev)
+_statistic(statistics.median, builtin_texts.median)
+
+# ---- functions of numbers, applied to arrays -----------------------------------------------------------------------
+
+
+@handles(np.vectorize)
+def _vectorize(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    func, *rest = args
+    if rest or kwargs.keys() - {"otypes", "doc", "cache"}:
+        raise cx.refusal(
+            NotDifferentiable, "these options of np.vectorize are not followed.", "Write the loop or array form."
+        )
+    dtype = None
+    if "otypes" in kwargs:
+        (wanted,) = static(cx, kwargs["otypes"], "'otypes'")
+        dtype = np.dtype(wanted).type
+    return Bound(StaticValue(builtin_texts.vectorized), (func, StaticValue(dtype)))

@@ -1,0 +1,151 @@
+"""Lists that grow: arrays made of them, slices, and changes at other places than their end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tapegen import check_grads, differentiable
+
+X = np.array([0.3, 0.7, 1.1, 0.2])
+
+
+def rows_of(x: Any) -> list[Any]:
+    rows = []
+    for k in range(3):
+        rows.append(x * (k + 1))
+    return rows
+
+
+def arrays_of_rows(x: Any) -> Any:
+    rows = rows_of(x)
+    total = (np.vstack(rows)[1:] ** 2).sum() + (np.stack(rows, axis=1)[0] ** 2).sum() + np.stack(rows).max()
+    total += (np.column_stack(rows)[1] ** 3).sum() + (np.concatenate(rows)[2:5] ** 2).sum()
+    return total + (np.hstack(rows)[1::2] ** 2).sum() + np.mean(rows)
+
+
+def parts_of_several_sizes(x: Any) -> Any:
+    blocks, parts = [], [np.ones(2)]
+    for k in range(3):
+        blocks.append(np.outer(x[: k + 1], x))
+        parts.append(np.zeros(k + 1) * x[1] + x[k])
+    total = (np.vstack(blocks) ** 2).sum() + np.concatenate(blocks, axis=0)[-1, 0]
+    return total + (np.concatenate(parts) ** 2).sum() * np.hstack(parts)[-1]
+
+
+def numbers(x: Any) -> Any:
+    items = []
+    for k in range(len(x)):
+        items.append(x[k] ** 2)
+    total = sum(v * (i + 1) for i, v in enumerate(items[::-1]))
+    total += sum(items[1::2]) + sum(items[-1:0:-1]) * x[0] + sum(items[:-3:-1]) + len(items[5:9:2])
+    items.reverse()
+    total += items[0]
+    items.insert(1, x[0])
+    total += items[1] * items[2]
+    items.insert(-1, x[1])
+    total += items[-2] * 3
+    items.insert(100, 2.0 * x[0])
+    total += items[-1] + np.vstack(items)[1, 0] + np.hstack(items).sum() + np.array(items, dtype=float).prod()
+    items.clear()
+    return total + len(items)
+
+
+def history(x: Any) -> Any:
+    steps, slopes = [], []
+    for k in range(4):
+        direction = x * 1.0
+        for s, y in reversed(list(zip(steps, slopes, strict=True))):
+            direction = direction - s * y.sum()
+        for s, y in zip(steps, slopes, strict=True):
+            direction = direction + s * y[0]
+        steps.append(x * k)
+        slopes.append(direction)
+        if len(steps) > 2:
+            steps.pop(0)
+            slopes.pop(0)
+    return sum(y.sum() for y in slopes)
+
+
+PROGRAMS = [arrays_of_rows, parts_of_several_sizes, numbers, history]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_value_and_gradient(program: Callable[[Any], Any]) -> None:
+    assert differentiable(program, backend="python").value_and_grad(X)[0] == pytest.approx(program(X), rel=1e-14)
+    check_grads(program, X, modes=("forward", "reverse"), backend="python")
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_compiled(program: Callable[[Any], Any]) -> None:
+    check_grads(program, X, backend="numba")
+
+
+# ---- sequences of one array ------------------------------------------------------------------------------------------
+
+ONE = {
+    "split": lambda x: (np.split(x * 2.0, 1)[0] ** 2).sum(),
+    "array_split": lambda x: (np.array_split(x, 1)[0] ** 2).sum(),
+    "meshgrid": lambda x: (np.meshgrid(x)[0] ** 2).sum(),
+    "broadcast_arrays": lambda x: (np.broadcast_arrays(x)[0] ** 2).sum(),
+}
+
+
+@pytest.mark.parametrize("program", [pytest.param(program, id=name) for name, program in ONE.items()])
+def test_a_sequence_of_one_array(program: Callable[[Any], Any]) -> None:
+    check_grads(program, X, modes=("forward", "reverse"), backend="python")
+
+
+def test_the_only_part_of_a_split_is_a_view() -> None:
+    def stored(x: Any) -> Any:
+        y = x * 1.0
+        (part,) = np.split(y, 1)
+        part[1] = 2.0 * x[0]
+        return y[1] * y[2]
+
+    check_grads(stored, X, backend="python")
+
+
+# ---- stores through index arrays of several axes ---------------------------------------------------------------------
+
+ROWS, COLUMNS = np.array([[0, 1], [1, 0]]), np.array([[1], [2]])
+
+
+def assembled(x: Any) -> Any:
+    matrix = np.zeros((4, 4))
+    place = np.array([0, 2, 3])
+    for k in range(2):
+        matrix[np.ix_(place, place)] += np.outer(x[:3], x[:3]) * (k + 1)
+        matrix[np.ix_(place, place[:2])] *= 1.5
+    return (matrix**2).sum() + matrix[np.ix_(place, place)][0, 1]
+
+
+def scattered(x: Any) -> Any:
+    matrix = np.outer(x, x)
+    matrix[ROWS, COLUMNS] = x[ROWS] * 2
+    matrix[ROWS, COLUMNS] += x[:2]
+    matrix[np.array([0, 1])[:, None], [1, 2]] -= x[:2]
+    return (matrix**3).sum()
+
+
+def written_twice(x: Any) -> Any:
+    y = x * 1
+    y[ROWS] = x[1:3] * np.array([[1.0], [2.0]])
+    y[ROWS] += x[:2] ** 2
+    y[ROWS] *= x[2]
+    return (y**2).sum()
+
+
+@pytest.mark.parametrize("program", [assembled, scattered, written_twice])
+def test_stores_through_index_arrays_of_several_axes(program: Callable[[Any], Any]) -> None:
+    check_grads(program, X, modes=("forward", "reverse"), backend="python")
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("program", [assembled, scattered, written_twice])
+def test_stores_through_index_arrays_compiled(program: Callable[[Any], Any]) -> None:
+    check_grads(program, X, backend="numba")
