@@ -154,6 +154,25 @@ def spread_over_parameters(x: Any) -> Any:
     return sum((model(t, *x[1]) - y) ** 2 for t, y in zip((0.0, 0.5, 1.0, 2.0), x[0], strict=True))
 
 
+def changed_while_they_are_read(x: Any) -> Any:
+    total = 0.0
+    y, z = x[0] * 1.0, x[1] * 1.0
+    for a, b in product(y, z):  # Python has all items before the first trip
+        y += b
+        z[1] = a
+        total += a * b
+    for a, b in combinations(y, 2):
+        y[2] = a * b
+        total += a * b**2
+    for v in itertools.chain(y, z):  # and here it looks at each when its turn comes
+        z[2] = v * y[0]
+        total += v**2
+    for a, b in itertools.pairwise(z):
+        z[3] = a
+        total += a * b
+    return total
+
+
 def parts_of_known_number(x: Any) -> Any:
     links = ((0.1, 1.0), (0.4, 2.0), (0.3, 3.0))
     return sum(a * row[1] ** b for row, (a, b) in zip(x, links, strict=True)) * tuple(x[0])[1]
@@ -171,6 +190,7 @@ PROGRAMS = [
     without_an_end,
     taken_apart,
     spread_over_parameters,
+    changed_while_they_are_read,
     parts_of_known_number,
 ]
 

@@ -131,7 +131,7 @@ def sets(x: Any) -> Any:
     total = solved @ x
     for name in sorted(set(names) - {"a"}):
         total += weights[name] ** 2
-    return total * len(set((1, 1, 2))) if 3 in fixed | {5} else total
+    return total * len(frozenset((1, 1, 2))) if 3 in fixed | {5} else total
 
 
 standard = stats.norm(0.5, 2.0)

@@ -6,6 +6,7 @@ import functools
 import itertools
 import operator
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,14 +16,15 @@ from tapegen.frontend import builtin_texts
 from tapegen.frontend.lower_builtins import Args, Hint, Kwargs
 from tapegen.frontend.lower_call import call_value, handles
 from tapegen.frontend.lower_capture import computed
+from tapegen.frontend.lower_choice import choose
 from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_emit import emit_call
 from tapegen.frontend.lower_expr import spread
 from tapegen.frontend.lower_index import Place, load_place
 from tapegen.frontend.lower_iter import ENDLESS, known_length, mapped, range_series, series_of
 from tapegen.frontend.lower_shapes import extent
-from tapegen.frontend.lower_state import Axes, Series, known_value
-from tapegen.frontend.lower_values import expr_of, is_int, operand, static, struct_of
+from tapegen.frontend.lower_state import Axes, Ref, Series, known_value
+from tapegen.frontend.lower_values import expr_of, is_int, operand, static, struct_of, truth
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, tuple_of
 from tapegen.ir.types import Array
 
@@ -37,13 +39,22 @@ def _size(cx: Context, value: Any) -> Any:
     return value.value if isinstance(value, StaticValue) else expr_of(cx, value)
 
 
+def _pool(cx: Context, value: Any) -> Series:
+    """The items of something, as Python takes them all before the first is used."""
+    if isinstance(value, Leaf) and isinstance(value.type, Array) and value.type.rank == 1:
+        value = emit_call(cx, np.copy, (value,))
+    elif isinstance(value, Ref):
+        value = call_value(cx, StaticValue(list), [value], {})
+    return series_of(cx, value)
+
+
 # ---- all tuples ----------------------------------------------------------------------------------------------------
 
 
 @handles(itertools.product)
 def _product(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     times = static(cx, kwargs.get("repeat", StaticValue(1)), "'repeat'")
-    return _grid(cx, [series_of(cx, arg) for arg in args] * times)
+    return _grid(cx, [_pool(cx, arg) for arg in args] * times)
 
 
 @handles(np.ndindex)
@@ -99,7 +110,7 @@ def _choices(func: Any, number: Callable[..., int], step: int | None) -> None:
     @handles(func)
     def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
         pool, *rest = [*args, *kwargs.values()]
-        series = series_of(cx, pool)
+        series = _pool(cx, pool)
         count = static(cx, rest[0], "the number of items to choose") if rest else known_length(cx, series)
         if series.unroll or count == 0:
             positions = func(range(known_length(cx, series)), count)
@@ -163,25 +174,44 @@ def _pairwise(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
         return tuple_of((series.item(k), series.item(emit_call(cx, operator.add, (k, StaticValue(1))))))
 
     if series.unroll:
-        return Series(max(known_length(cx, series) - 1, 0), item, unroll=True)
+        return replace(series, length=max(known_length(cx, series) - 1, 0), item=item)
     fewer = emit_call(cx, operator.sub, (_length(series), StaticValue(1)))
-    return Series(_size(cx, emit_call(cx, max, (fewer, StaticValue(0)))), item)
+    return replace(series, length=_size(cx, emit_call(cx, max, (fewer, StaticValue(0)))), item=item, bounds=None)
 
 
 @handles(itertools.chain)
 def _chain(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    if not args:
+        return Series(0, lambda k: StaticValue(None), unroll=True)
     series = [series_of(cx, arg) for arg in args]
+    lists = frozenset[int]().union(*(one.lists for one in series))
     if any(one.unroll for one in series):
-        items = [one.item(StaticValue(k)) for one in series for k in range(known_length(cx, one))]
-        return Series(len(items), lambda k: items[known_value(k)], unroll=True)
-    return cx.call(cx, StaticValue(builtin_texts.chained), (tuple_of(series),), {})
+        places = [(one, StaticValue(k)) for one in series for k in range(known_length(cx, one))]
+
+        def known_item(k: Any) -> Any:
+            one, place = places[known_value(k)]
+            return one.item(place)
+
+        return Series(len(places), known_item, unroll=True, lists=lists)
+    ends = list(itertools.accumulate(map(_length, series), lambda a, b: emit_call(cx, operator.add, (a, b))))
+
+    def item(k: Any, part: int = 0) -> Any:
+        place = emit_call(cx, operator.sub, (k, ends[part - 1])) if part else k
+        if part == len(series) - 1:
+            return series[part].item(place)
+        test = truth(cx, emit_call(cx, operator.lt, (k, ends[part])))
+        if isinstance(test, bool):
+            return series[part].item(place) if test else item(k, part + 1)
+        return choose(cx, test, lambda: series[part].item(place), lambda: item(k, part + 1), None)
+
+    return Series(_size(cx, ends[-1]), item, lists=lists)
 
 
 @handles(itertools.chain.from_iterable)
 def _chain_of(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     if struct_of(cx, args[0]) is not None:
         return _chain(cx, list(spread(cx, args[0])), kwargs, hint)
-    return cx.call(cx, StaticValue(builtin_texts.chained), args, {})
+    return series_of(cx, cx.call(cx, StaticValue(builtin_texts.chained), args, {}))
 
 
 @handles(itertools.accumulate)
@@ -191,8 +221,8 @@ def _accumulate(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     items = call_value(cx, StaticValue(list), [given["iterable"]], {})
     func = StaticValue(operator.add) if known_value(func) is None else func
     if known_value(initial) is None:
-        return cx.call(cx, StaticValue(builtin_texts.accumulated), (items, func), {})
-    return cx.call(cx, StaticValue(builtin_texts.accumulated_from), (items, func, initial), {})
+        return series_of(cx, cx.call(cx, StaticValue(builtin_texts.accumulated), (items, func), {}))
+    return series_of(cx, cx.call(cx, StaticValue(builtin_texts.accumulated_from), (items, func, initial), {}))
 
 
 @handles(itertools.starmap)
@@ -214,8 +244,8 @@ def _islice(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     places = range_series(cx, [first, end, StaticValue(1) if known_value(step) is None else step])
     if series.unroll:
         length = known_length(cx, places)
-        return Series(length, lambda k: series.item(places.item(k)), unroll=True)
-    return mapped([places], lambda k, place: series.item(place))
+        return replace(series, length=length, item=lambda k: series.item(places.item(k)))
+    return replace(mapped([places], lambda k, place: series.item(place)), lists=series.lists)
 
 
 @handles(itertools.zip_longest)
@@ -228,7 +258,8 @@ def _zip_longest(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
         parts = zip(series, lengths, strict=True)
         return tuple_of(one.item(k) if known_value(k) < length else fill for one, length in parts)
 
-    return Series(max(lengths, default=0), item, unroll=True)
+    lists = frozenset[int]().union(*(one.lists for one in series))
+    return Series(max(lengths, default=0), item, unroll=True, lists=lists)
 
 
 # ---- without an end ------------------------------------------------------------------------------------------------
@@ -242,7 +273,7 @@ def _repeat(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
 
 @handles(itertools.cycle)
 def _cycle(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-    series = series_of(cx, args[0])
+    series = _pool(cx, args[0])
     size = StaticValue(known_length(cx, series)) if series.unroll else _length(series)
     return Series(ENDLESS, lambda k: series.item(emit_call(cx, operator.mod, (k, size))), series.unroll)
 
