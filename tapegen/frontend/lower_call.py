@@ -36,7 +36,7 @@ from tapegen.frontend.structure import Leaf, StaticValue, tuple_of
 from tapegen.frontend.typing import any_size
 from tapegen.ir.protocols import mark_of
 from tapegen.rules.helpers import is_compile_time
-from tapegen.rules.registry import rule_of
+from tapegen.rules.registry import refusal_of, rule_of
 
 Handler = Callable[[Context, list[Any], dict[str, Any], str | None], Any]
 _HANDLERS: dict[Any, Handler] = {}
@@ -194,6 +194,9 @@ def _call_static(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
         return _HANDLERS[range](cx, args, kwargs, hint)
     if type(func).__module__.startswith("numba.core.types") and hasattr(np, str(func)):
         return call_library(cx, getattr(np, str(func)), args, kwargs, hint)  # numba.float64(x)
+    refusal = refusal_of(func)
+    if refusal is not None:  # written in Python, but nothing that could be derived
+        raise cx.refusal(NotDifferentiable, f"'{_qualname_of(func)}' stands here: {refusal.reason}", refusal.advice)
     if isinstance(func, type):
         return construct(cx, func, args, kwargs)
     if isinstance(func, MethodType) and not isinstance(func.__self__, type):
@@ -252,6 +255,10 @@ def _handler_of(func: Any) -> Handler | None:
 
 def _name_of(func: Any) -> str:
     return getattr(func, "__name__", type(func).__name__)
+
+
+def _qualname_of(func: Any) -> str:
+    return getattr(func, "__qualname__", _name_of(func)).removesuffix(".__call__")
 
 
 def _run_now(cx: Context, func: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:

@@ -12,6 +12,7 @@ import numpy as np
 from tapegen.errors import BadArgument
 from tapegen.nn import functions
 from tapegen.nn.module import Module
+from tapegen.rules.registry import refused
 from tapegen.tape import Tensor, Variable, constant, convert_to_tensor
 
 Activation = Callable[[Any], Any] | str | None
@@ -179,3 +180,11 @@ class Sequential(Module):
             asks = takes_training(type(layer).__call__)
             inputs = layer(inputs, training=training) if asks else layer(inputs)
         return inputs
+
+
+refused(
+    *(layer for kind in (Dense, BatchNormalization, Sequential) for layer in (kind, kind.__call__)),
+    reason="a function that is differentiated as a whole works on arrays, and a layer keeps its variables for tapes.",
+    advice="Record the function with a GradientTape instead of decorating it, or pass the weights as arguments and "
+    "write x @ kernel + bias; the activations and losses of tapegen.nn take arrays too.",
+)

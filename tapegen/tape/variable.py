@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tapegen.errors import BadArgument
+from tapegen.rules.registry import refused
 from tapegen.tape import nest
 from tapegen.tape.operation import operation_of
 from tapegen.tape.state import STATE, cut, fresh_id
@@ -228,3 +229,16 @@ def identity(x: Any) -> Tensor:
     """A new tensor of the same value, through which derivatives pass."""
     result = astype(x, x.dtype) if isinstance(x, Traced) else constant(x)
     return result
+
+
+refused(
+    Tensor,
+    Variable,
+    constant,
+    convert_to_tensor,
+    cast,
+    identity,
+    reason="a function that is differentiated as a whole works on arrays, and this makes tensors, which tapes record.",
+    advice="Use the array as it is (np.asarray(x, dtype) converts it), or record the function with a GradientTape "
+    "instead of decorating it.",
+)

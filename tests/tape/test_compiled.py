@@ -9,6 +9,7 @@ import pytest
 import scipy.linalg
 
 import tapegen as tg
+from tapegen import nn
 
 
 @tg.differentiable(backend="python")
@@ -170,6 +171,61 @@ def test_tensors_that_are_no_arguments_are_refused(function: Any, argument: Any,
     with tg.GradientTape(), pytest.raises(tg.TapegenError, match=says) as caught:
         function(argument)
     assert "Pass it as an argument" in caught.value.advice
+
+
+LAYER = nn.Dense(2)
+MODEL = nn.Sequential([nn.Dense(2), nn.relu])
+
+
+@tg.differentiable
+def calls_a_layer(x: Any) -> Any:
+    return np.sum(LAYER(x))
+
+
+@tg.differentiable
+def calls_layers(x: Any) -> Any:
+    return np.sum(MODEL(x))
+
+
+@tg.differentiable
+def makes_a_layer(x: Any) -> Any:
+    return np.sum(nn.Dense(2)(x))
+
+
+@tg.differentiable
+def makes_a_constant(x: Any) -> Any:
+    return np.sum(tg.constant(x) * 2.0)
+
+
+@tg.differentiable
+def makes_a_variable(x: Any) -> Any:
+    return np.sum(tg.Variable(x) * 2.0)
+
+
+@pytest.mark.parametrize(
+    ("function", "name", "line"),
+    [
+        (calls_a_layer, "Dense", "LAYER(x)"),
+        (calls_layers, "Sequential", "MODEL(x)"),
+        (makes_a_layer, "Dense", "nn.Dense(2)"),
+        (makes_a_constant, "constant", "tg.constant(x)"),
+        (makes_a_variable, "Variable", "tg.Variable(x)"),
+    ],
+)
+def test_what_belongs_to_tapes_is_refused_in_differentiable_functions(function: Any, name: str, line: str) -> None:
+    with pytest.raises(tg.NotDifferentiable, match=f"'{name}' stands here: .* works on arrays") as caught:
+        function.grad(np.ones((2, 3)))
+    assert caught.value.span is not None and line in caught.value.span.text()
+    assert "with a GradientTape instead of decorating it" in caught.value.advice
+
+
+def test_activations_and_losses_take_arrays_in_differentiable_functions() -> None:
+    @tg.differentiable(backend="python")
+    def loss(logits: Any) -> Any:
+        return np.sum(nn.sparse_softmax_cross_entropy([0, 2], nn.softplus(logits)))
+
+    logits = np.array([[0.3, -1.2, 0.7], [1.5, 0.4, -0.6]])
+    tg.check_grads(loss, logits)
 
 
 def test_named_tuples_of_tensors() -> None:
