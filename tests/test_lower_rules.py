@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import tapegen as tg
 from tapegen.errors import NotDifferentiable
 from tapegen.frontend.lower import inline_call
 from tapegen.frontend.structure import Leaf, StaticValue, Struct, leaf_type
@@ -220,3 +221,24 @@ def test_names_are_fresh() -> None:
 
 def test_index_items_are_evaluated_by_the_reference_interpreter() -> None:
     assert evaluate(Slice(Const(1), None, Const(2)), {}) == slice(1, None, 2)
+
+
+@pytest.mark.parametrize("backend", ["python", "numba"])
+def test_arrays_spread_beside_each_other_keep_their_shapes(backend: str) -> None:
+    @tg.differentiable(backend=backend, wrt=(0, 1))
+    def f(x, y):  # type: ignore[no-untyped-def]
+        a, b = np.broadcast_arrays(x, y)
+        return np.sum(a * b**2)
+
+    x, y = np.array([[0.5], [1.5], [-1.0]]), np.array([1.0, 2.0])
+    x_bar, y_bar = f.grad(x, y)
+    np.testing.assert_allclose(x_bar, np.full((3, 1), 5.0))
+    np.testing.assert_allclose(y_bar, 2.0 * x.sum() * y)
+
+
+def test_arrays_given_by_keyword() -> None:
+    @tg.differentiable(backend="python", wrt=(0, 1))
+    def f(x, y):  # type: ignore[no-untyped-def]
+        return np.sum(np.dot(a=x, b=y)) + np.sum(np.sort(a=x) * np.broadcast_to(array=y[0, 0], shape=(2, 2)))
+
+    tg.check_grads(f, np.array([[0.5, 1.5], [2.0, -1.0]]), np.array([[1.0, 3.0], [0.2, 0.7]]))

@@ -21,7 +21,7 @@ from tapegen.frontend.lower_unknown import call_unknown
 from tapegen.frontend.lower_values import operand, run_list_of, static, struct_of, type_of
 from tapegen.frontend.structure import Leaf, StaticValue, Struct, tuple_of
 from tapegen.ir.text import callable_text
-from tapegen.ir.types import Array
+from tapegen.ir.types import Array, is_floating
 from tapegen.rules.registry import rule_of
 
 _PACKAGES = frozenset({"numpy", "math", "cmath", "scipy", "operator", "_operator"})
@@ -114,9 +114,8 @@ def call_library(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
     if func is np.clip and len(args) == 1 and len(kwargs) == 1:  # a_min and a_max, which have no defaults
         args += [kwargs.pop("a_min", StaticValue(None)), kwargs.pop("a_max", StaticValue(None))]
     names = _names_of(func)
-    for name in ("shape", "fill_value"):  # later passes look for them by position
-        if name in kwargs and names[len(args) : len(args) + 1] == (name,):
-            args.append(kwargs.pop(name))
+    while names[len(args) : len(args) + 1] and _is_operand(names[len(args)], kwargs):
+        args.append(kwargs.pop(names[len(args)]))  # later passes look for arrays and shapes by position
     other = "array" if func in _ANY_NUMBER else ""
     args = [_prepared(cx, func, names[k] if k < len(names) else other, arg) for k, arg in enumerate(args)]
     kwargs = {name: _prepared(cx, func, name, value) for name, value in kwargs.items()}
@@ -129,6 +128,15 @@ def call_library(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
         raise cx.refusal(NotDifferentiable, "'out=' takes one array here.", "Assign the result: a[:] = ...")
     store_place(cx, Place(out, []), result)
     return out
+
+
+def _is_operand(name: str, kwargs: dict[str, Any]) -> bool:
+    """Whether a keyword gives an array or a shape."""
+    return name in kwargs and (name in ("shape", "fill_value") or _is_array(kwargs[name]))
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, Leaf) and (isinstance(value.type, Array) or is_floating(value.type))
 
 
 @functools.cache

@@ -18,6 +18,7 @@ from tapegen.tape.operation import Named, Operation, operation_of
 from tapegen.tape.places import user_span
 from tapegen.tape.state import STATE, Call, cut, flat_ids, is_complex, is_tracked
 from tapegen.tape.tensor import Tensor, Traced, fresh, known_as, note, plain
+from tapegen.tape.variable import convert_to_tensor
 
 _REDUCTIONS: dict[Any, Callable[..., Any]] = {
     np.add: np.sum,
@@ -50,7 +51,7 @@ def ufunc(func: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str
     if method == "__call__":
         dtype = kwargs.pop("dtype", None)
         if dtype is not None:
-            inputs = tuple(syntax.astype(x, dtype) if isinstance(x, Traced) else x for x in inputs)
+            inputs = _in_types(func, inputs, dtype, kwargs.pop("casting", "same_kind"))
         return function(func, inputs, kwargs)
     kwargs.pop("out", None)
     if method == "reduce" and func in _REDUCTIONS:
@@ -67,6 +68,15 @@ def ufunc(func: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str
     if method == "at":
         return _into(func, inputs[:1], func.at, inputs, kwargs)
     return call(Operation(getattr(func, method), None), inputs, kwargs)
+
+
+def _in_types(func: np.ufunc, inputs: tuple[Any, ...], dtype: Any, casting: Any) -> tuple[Any, ...]:
+    """Operands in the types in which a ufunc computes where its results are to have a type."""
+    given = [kind if (kind := type(x)) in (int, float, complex) else np.asarray(_bare(x)).dtype for x in inputs]
+    wanted = (*(None,) * func.nin, *(dtype,) * func.nout)
+    types = func.resolve_dtypes((*given, *(None,) * func.nout), signature=wanted, casting=casting)
+    pairs = zip(inputs, types, strict=False)
+    return tuple(syntax.astype(x, to) if isinstance(x, Traced) else np.asarray(x, to)[()] for x, to in pairs)
 
 
 def _into(
@@ -140,7 +150,11 @@ def _of_one(operation: Operation, x: Tensor, kwargs: dict[str, Any]) -> Any:
 
 def call(operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run a function on the values of its arguments and note the call."""
+    if operation.signature is not None and operation.variadic is None and len(args) > len(operation.names):
+        args, kwargs = _named(operation, args, kwargs)
     if kwargs:
+        if kwargs.get("out", 0) is None:
+            kwargs = {name: value for name, value in kwargs.items() if name != "out"}
         names = SECOND_NAMES.get(operation.func)
         if names is not None:
             kwargs = {names.get(name, name): value for name, value in kwargs.items()}
@@ -152,6 +166,8 @@ def call(operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
             args, kwargs = _positional(operation, args, kwargs)
         if operation.signature and not _TYPES & kwargs.keys() <= operation.signature.parameters.keys():
             return _converted(operation, args, kwargs)
+    if any(isinstance(item, list | tuple) and _holds_tensor(item) for item in args):
+        args = tuple(_as_one(operation, position, item) for position, item in enumerate(args))
     values: tuple[Any, ...]
     values, ids = split(args)
     bare = _bare(kwargs)
@@ -199,6 +215,30 @@ def _recorded(
     result = fresh(out)
     note(Call(operation, values, bare, ids, out, (result._id,)))
     return result
+
+
+def _as_one(operation: Operation, position: int, item: Any) -> Any:
+    """A list of tensors where a rule takes one array, as this array: `np.dot([a, b], x)`."""
+    if not isinstance(item, list | tuple) or not _holds_tensor(item) or operation.rule is None:
+        return item
+    shapes = operation.rule.shapes or ()
+    declared = shapes[min(position, len(shapes) - 1)] if shapes else None
+    if callable(declared):  # draws an example
+        declared = np.shape(declared(np.random.default_rng(0)))
+    is_array = operation.kind in ("linear", "pullback") and isinstance(declared, tuple)
+    return convert_to_tensor(item) if is_array or operation.kind == "partials" else item
+
+
+def _named(
+    operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Arguments by name from where the rule does not take them by position: `np.sum(x, 0, None, None)`."""
+    try:
+        names = list(inspect.signature(operation.func).parameters)
+    except (TypeError, ValueError):
+        return args, kwargs
+    count = len(operation.names)
+    return args[:count], {**dict(zip(names[count:], args[count:], strict=False)), **kwargs}
 
 
 def _without_defaults(operation: Operation, kwargs: dict[str, Any]) -> dict[str, Any]:

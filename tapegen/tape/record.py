@@ -368,10 +368,10 @@ def made_wide(call: Call, tracked: set[int], everything: bool = False) -> WideRe
     followed: list[tuple[str, int, tuple[int, ...], int, Any]] = []
     for position, (value, number) in enumerate(zip(args, ids, strict=True)):
         name = operation.parameter(position) or ""
+        path = (position - len(operation.names),) if name == operation.variadic else ()
         if type(number) is tuple:
-            followed += [(name, position, path, n, v) for path, n, v in _within(value, number, tracked, ())]
+            followed += [(name, position, inner, n, v) for inner, n, v in _within(value, number, tracked, path)]
         elif number in tracked:
-            path = (position - len(operation.names),) if name == operation.variadic else ()
             followed.append((name, position, path, number, value))
     wanted = tuple(name for name in derivable if any(name == item[0] for item in followed))
     if any(item[0] not in wanted for item in followed):

@@ -63,6 +63,68 @@ def test_forms_have_gradients(name: str) -> None:
     np.testing.assert_array_equal(tape.source(tape_target(tape, form, x), x).run().numpy(), gradient.numpy())
 
 
+LISTS: dict[str, Callable[[Any, Any], Any]] = {
+    "clip": lambda v, rows: np.clip(rows(v), v[::-1] - 0.3, v + 1.0),
+    "clip by": lambda v, rows: np.clip(v, a_max=rows(v[::-1]), a_min=0.0),
+    "dot": lambda v, rows: np.dot(rows(v), v),
+    "meshgrid": lambda v, rows: np.meshgrid(v[:3] ** 2, rows(v[1:] ** 2), indexing="ij")[1] ** 2,
+    "broadcast_arrays": lambda v, rows: np.broadcast_arrays(np.reshape(v, (4, 1)), rows(v * v))[1] ** 2,
+    "solve": lambda v, rows: np.linalg.solve(np.diag(v) + 1.0, rows(v * v)),
+    "where": lambda v, rows: np.where(v > 1.5, rows(v * v), v),
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_lists_of_tensors_stand_for_arrays(name: str) -> None:
+    x = tg.Variable(AT)
+    with tg.GradientTape(persistent=True) as tape:
+        y = LISTS[name](x * 1.0, list)
+        z = LISTS[name](x * 1.0, lambda rows: rows)
+    np.testing.assert_array_equal(y, z)
+    weights = np.linspace(0.5, 1.5, y.size).reshape(y.shape)
+    want = tape.gradient(z, x, output_gradients=weights).numpy()
+    np.testing.assert_allclose(tape.gradient(y, x, output_gradients=weights).numpy(), want, rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda v: np.sum(v * v, None, None, None),
+        lambda v: np.max(v * v, None, None),
+        lambda v: np.max(v * v, out=None),
+        lambda v: np.std(v * v, None, None, None, 1),
+        lambda v: np.sort(v * v, -1, None),
+        lambda v: np.nan_to_num(v * v, True),
+        lambda v: np.linspace(v[0], v[1], 3, True, False, None, 0),
+        lambda v: np.dot(v, v, None),
+    ],
+)
+def test_defaults_given_by_position(form: Callable[[Any], Any]) -> None:
+    x = tg.Variable(AT)
+    with tg.GradientTape() as tape:
+        y = form(x)
+    np.testing.assert_array_equal(y, form(AT))
+    step = 1e-6
+    slopes = [np.sum(form(AT + step * unit) - form(AT - step * unit)) / (2 * step) for unit in np.eye(4)]
+    np.testing.assert_allclose(tape.gradient(y, x).numpy(), slopes, rtol=1e-7, atol=1e-8)
+
+
+@pytest.mark.parametrize("call", [np.add, np.power, np.arctan2, np.minimum, np.hypot])
+def test_the_type_of_a_ufunc(call: Any) -> None:
+    other = np.array([0.3, 2.1, 1.4, 0.2])
+    x = tg.Variable(AT)
+    with tg.GradientTape(persistent=True) as tape:
+        results = [call(x, other, dtype=np.float32), call(other, x, dtype="f4", casting="same_kind")]
+        number = call(x, 3, dtype=np.float32)
+    for made, operands in zip([*results, number], [(AT, other), (other, AT), (AT, 3)], strict=True):
+        want = call(*operands, dtype=np.float32)
+        assert made.dtype == want.dtype == np.float32
+        np.testing.assert_array_equal(made, want)
+        assert tape.gradient(made, x).dtype == np.float64
+    with pytest.raises(TypeError, match="Cannot cast"):
+        call(x, other, dtype=np.float32, casting="safe")
+
+
 def tape_target(tape: tg.GradientTape, form: Callable[[Any], Any], x: tg.Variable) -> tg.Tensor:
     with tape:
         target: tg.Tensor = form(x)
