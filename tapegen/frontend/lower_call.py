@@ -34,9 +34,9 @@ from tapegen.frontend.lower_unknown import call_opaque
 from tapegen.frontend.lower_values import adopt, describe, static, struct_of
 from tapegen.frontend.structure import Leaf, StaticValue, tuple_of
 from tapegen.frontend.typing import any_size
-from tapegen.ir.protocols import mark_of
+from tapegen.ir.protocols import mark_of, refusal_by
 from tapegen.rules.helpers import is_compile_time
-from tapegen.rules.registry import refusal_of, rule_of
+from tapegen.rules.registry import rule_of
 
 Handler = Callable[[Context, list[Any], dict[str, Any], str | None], Any]
 _HANDLERS: dict[Any, Handler] = {}
@@ -194,9 +194,10 @@ def _call_static(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
         return _HANDLERS[range](cx, args, kwargs, hint)
     if type(func).__module__.startswith("numba.core.types") and hasattr(np, str(func)):
         return call_library(cx, getattr(np, str(func)), args, kwargs, hint)  # numba.float64(x)
-    refusal = refusal_of(func)
+    refusal = refusal_by(func)
     if refusal is not None:  # written in Python, but nothing that could be derived
-        raise cx.refusal(NotDifferentiable, f"'{_qualname_of(func)}' stands here: {refusal.reason}", refusal.advice)
+        reason, advice = refusal
+        raise cx.refusal(NotDifferentiable, f"'{_qualname_of(func)}' stands here: {reason}", advice)
     if isinstance(func, type):
         return construct(cx, func, args, kwargs)
     if isinstance(func, MethodType) and not isinstance(func.__self__, type):

@@ -80,6 +80,17 @@ def mark_of(func: object) -> Mark | None:
     return found if isinstance(found, Mark) else None
 
 
+def refuses(target: Any, reason: str, advice: str) -> None:
+    """Mark a function or a class that cannot be followed: why, and what to write instead."""
+    target.__tapegen_refusal__ = reason, advice
+
+
+def refusal_by(target: object) -> tuple[str, str] | None:
+    """The mark of a function or a class that cannot be followed, if it has one."""
+    found = getattr(target, "__tapegen_refusal__", None) if isinstance(target, FunctionType | type) else None
+    return found if isinstance(found, tuple) else None
+
+
 def is_opaque(value: object) -> bool:
     """Whether an object is one value to the compiler, although it has attributes."""
     return getattr(type(value), "__tapegen_opaque__", False) is True

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from tapegen.errors import BadArgument
+from tapegen.ir.protocols import refuses
 from tapegen.nn import functions
 from tapegen.nn.module import Module
-from tapegen.rules.registry import refused
 from tapegen.tape import Tensor, Variable, constant, convert_to_tensor
 
 Activation = Callable[[Any], Any] | str | None
@@ -182,9 +182,11 @@ class Sequential(Module):
         return inputs
 
 
-refused(
-    *(layer for kind in (Dense, BatchNormalization, Sequential) for layer in (kind, kind.__call__)),
-    reason="a function that is differentiated as a whole works on arrays, and a layer keeps its variables for tapes.",
-    advice="Record the function with a GradientTape instead of decorating it, or pass the weights as arguments and "
-    "write x @ kernel + bias; the activations and losses of tapegen.nn take arrays too.",
-)
+for _kind in (Dense, BatchNormalization, Sequential):
+    for _layer in (_kind, _kind.__call__):
+        refuses(
+            _layer,
+            "a function that is differentiated as a whole works on arrays, and a layer keeps its variables for tapes.",
+            "Record the function with a GradientTape instead of decorating it, or pass the weights as arguments and "
+            "write x @ kernel + bias; the activations and losses of tapegen.nn take arrays too.",
+        )

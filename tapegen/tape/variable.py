@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tapegen.errors import BadArgument
-from tapegen.rules.registry import refused
+from tapegen.ir.protocols import refuses
 from tapegen.tape import nest
 from tapegen.tape.operation import operation_of
 from tapegen.tape.state import STATE, cut, fresh_id
@@ -231,14 +231,10 @@ def identity(x: Any) -> Tensor:
     return result
 
 
-refused(
-    Tensor,
-    Variable,
-    constant,
-    convert_to_tensor,
-    cast,
-    identity,
-    reason="a function that is differentiated as a whole works on arrays, and this makes tensors, which tapes record.",
-    advice="Use the array as it is (np.asarray(x, dtype) converts it), or record the function with a GradientTape "
-    "instead of decorating it.",
-)
+for _made in (Tensor, Variable, constant, convert_to_tensor, cast, identity):
+    refuses(
+        _made,
+        "a function that is differentiated as a whole works on arrays, and this makes tensors, which tapes record.",
+        "Use the array as it is (np.asarray(x, dtype) converts it), or record the function with a GradientTape "
+        "instead of decorating it.",
+    )
