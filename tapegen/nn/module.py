@@ -21,11 +21,15 @@ class Module:
     def __init__(self, name: str | None = None) -> None:
         self.name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type(self).__name__).lower() if name is None else name
 
+    def _attributes(self) -> dict[str, Any]:
+        """Where variables are looked for, in this order."""
+        return vars(self)
+
     @property
     def variables(self) -> tuple[Variable, ...]:
         """All variables, each once, in the order of the attributes."""
         found: dict[int, Variable] = {}
-        for item in _held(vars(self), {id(self)}):
+        for item in _held(self._attributes(), {id(self)}):
             if isinstance(item, Variable):
                 found.setdefault(id(item), item)
         return tuple(found.values())
@@ -38,7 +42,7 @@ class Module:
     @property
     def submodules(self) -> tuple[Module, ...]:
         """The modules within this one, each once, in the order of the attributes."""
-        return tuple(item for item in _held(vars(self), {id(self)}) if isinstance(item, Module))
+        return tuple(item for item in _held(self._attributes(), {id(self)}) if isinstance(item, Module))
 
     @property
     def trainable_variables(self) -> tuple[Variable, ...]:
@@ -54,7 +58,7 @@ def _held(value: Any, seen: set[int]) -> Iterator[Module | Variable]:
         seen.add(id(value))
         if isinstance(value, Module):
             yield value
-            yield from _held(vars(value), seen)
+            yield from _held(value._attributes(), seen)
         elif isinstance(value, dict | list | tuple):
             for item in value.values() if isinstance(value, dict) else value:
                 yield from _held(item, seen)

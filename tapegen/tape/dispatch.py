@@ -210,6 +210,8 @@ def _recorded(
         made = [fresh(item) if isinstance(item, np.ndarray | np.generic) else item for item in out]
         note(Call(operation, values, bare, ids, tuple(out), tuple(getattr(item, "_id", 0) for item in made)))
         return _rebuilt(out, made)
+    if isinstance(out, float | complex) and not isinstance(out, np.generic):  # of functions of Python objects
+        out = np.array(out, object)
     if not isinstance(out, np.ndarray | np.generic):
         return out
     result = fresh(out)

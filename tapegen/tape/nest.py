@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -28,13 +29,20 @@ def mapped(structure: Any, function: Callable[[Any], Any]) -> Any:
     """The same structure of other things."""
     if isinstance(structure, dict):
         made = {key: mapped(structure[key], function) for key in _keys(structure)}
-        return {key: made[key] for key in structure}
+        return _like(structure, {key: made[key] for key in structure})
     if isinstance(structure, list | tuple):
         items = [mapped(item, function) for item in structure]
         if isinstance(structure, tuple) and hasattr(structure, "_fields"):
             return type(structure)(*items)
         return tuple(items) if isinstance(structure, tuple) else items
     return function(structure)
+
+
+def _like(structure: dict[Any, Any], made: dict[Any, Any]) -> Any:
+    """A dict of the same kind: an ordered one, one with defaults."""
+    if isinstance(structure, defaultdict):
+        return defaultdict(structure.default_factory, made)
+    return made if type(structure) is dict else type(structure)(made)
 
 
 def aligned(structure: Any, given: Any) -> list[Any]:

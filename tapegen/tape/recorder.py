@@ -6,7 +6,9 @@ import abc
 from collections.abc import Sequence
 from typing import Any
 
+from tapegen.errors import NotDifferentiable
 from tapegen.tape.operation import Operation
+from tapegen.tape.places import user_span
 from tapegen.tape.record import Record, made, made_wide
 from tapegen.tape.state import Call
 
@@ -39,11 +41,13 @@ class Following(abc.ABC):
 
     def note(self, call: Call) -> None:
         """Follow a call (of the machinery; see `state.Recorder`)."""
+        _refuse_objects(call)
         record = made(call, self.tracked, self._keeps_everything) if call.out.dtype.kind in "fc" else None
         self._take(call, record, call.out_ids)
 
     def note_wide(self, call: Call) -> None:
         """Follow a call (of the machinery; see `state.Recorder`)."""
+        _refuse_objects(call)
         pairs = zip(call.outs, call.out_ids, strict=True)
         floating = [number for item, number in pairs if number and item.dtype.kind in "fc"]
         self._take(call, made_wide(call, self.tracked, self._keeps_everything) if floating else None, floating)
@@ -59,3 +63,13 @@ class Following(abc.ABC):
     @abc.abstractmethod
     def cut(self, how: str, what: str, number: int) -> None:
         """A followed value goes on where nobody follows it (of the machinery)."""
+
+
+def _refuse_objects(call: Call) -> None:
+    """Refuse arrays of Python objects: nobody knows what has been computed with what they hold."""
+    if any(item.dtype.kind == "O" for item in call.outs if hasattr(item, "dtype")):
+        raise NotDifferentiable(
+            f"'{call.operation.name}' makes Python objects of a tensor that is being recorded, which leaves the tape.",
+            "Write it with NumPy functions of tensors, or use .numpy() if no gradient shall pass here.",
+            user_span(),
+        )

@@ -34,6 +34,7 @@ def _convert(x: Any, dtype: Any) -> Any:
     return x.astype(dtype)
 
 
+_convert.__name__ = "astype"
 GETITEM = Operation(operator.getitem, Rule(operator.getitem, "linear", _getitem_bar, ("a",), of_complex=True))
 ASTYPE = Operation(_convert, Rule(_convert, "linear", _astype_bar, ("x",), of_complex=True))
 

@@ -294,7 +294,7 @@ class Tensor(Traced):
         self._id = fresh_id()
 
     def __repr__(self) -> str:
-        text = repr(self._value) if self.ndim else str(self._value)
+        text = repr(self._value if self.ndim else self._value.item())
         gap = "\n" if "\n" in text else ""
         return f"<{self.printed_as}.Tensor: shape={_shape_text(self)}, dtype={self.dtype.name}, numpy={gap}{text}>"
 

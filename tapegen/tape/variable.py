@@ -63,7 +63,7 @@ class Variable(Traced):
     value = read_value
 
     def __repr__(self) -> str:
-        text = repr(self._value) if self.ndim else str(self._value)
+        text = repr(self._value if self.ndim else self._value.item())
         gap = "\n" if "\n" in text else ""
         shape = f"({', '.join(map(str, self.shape))}{',' if self.ndim == 1 else ''})"
         head = f"{self.printed_as}.Variable '{self.name}' shape={shape} dtype={self.dtype.name}"

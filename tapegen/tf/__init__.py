@@ -11,7 +11,6 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from tapegen.nn import Module
 from tapegen.rules.surgery import stop_gradient
 from tapegen.tape import (
     Tensor,
@@ -28,16 +27,19 @@ from tapegen.tape import (
 from tapegen.tape.tensor import Traced
 from tapegen.tf import autodiff, image, keras, linalg, math, nn, random
 from tapegen.tf.autodiff import ForwardAccumulator, GradientTape
+from tapegen.tf.flow import cond, map_fn, scan, while_loop
 from tapegen.tf.functions import (
     abs,
     acos,
     add,
+    add_n,
     argmax,
     argmin,
     asin,
     atan,
     boolean_mask,
     broadcast_to,
+    complex,
     concat,
     cos,
     cosh,
@@ -59,6 +61,7 @@ from tapegen.tf.functions import (
     logical_or,
     matmul,
     maximum,
+    meshgrid,
     minimum,
     multiply,
     negative,
@@ -70,20 +73,25 @@ from tapegen.tf.functions import (
     rank,
     reduce_all,
     reduce_any,
+    reduce_logsumexp,
     reduce_max,
     reduce_mean,
     reduce_min,
     reduce_prod,
     reduce_sum,
+    repeat,
     reshape,
     reverse,
+    roll,
     round,
+    scalar_mul,
     shape,
     sigmoid,
     sign,
     sin,
     sinh,
     size,
+    slice,
     sort,
     split,
     sqrt,
@@ -96,12 +104,15 @@ from tapegen.tf.functions import (
     tensordot,
     tile,
     transpose,
+    truediv,
     unstack,
     where,
     zeros_like,
 )
 from tapegen.tf.keras import losses, optimizers
+from tapegen.tf.module import Module
 from tapegen.tf.registered import AdjustContrastv2, RegisterGradient, no_gradient
+from tapegen.tf.scattered import scatter_nd, sequence_mask, tensor_scatter_nd_add, tensor_scatter_nd_update
 from tapegen.tf.values import (
     Variable,
     absent,
@@ -121,6 +132,7 @@ Traced.printed_as = "tf"
 float16, float32, float64 = np.float16, np.float32, np.float64
 int8, int16, int32, int64 = np.int8, np.int16, np.int32, np.int64
 uint8, bool = np.uint8, np.bool_
+complex64, complex128 = np.complex64, np.complex128
 newaxis = None
 
 
@@ -132,6 +144,11 @@ def function(func: Any = None, **options: Any) -> Any:
 def print(*inputs: Any, **options: Any) -> None:
     """Print values."""
     builtins.print(*(item.numpy() if isinstance(item, Traced) else item for item in inputs), **options)
+
+
+def is_tensor(x: Any) -> builtins.bool:
+    """Whether a value is a tensor or a variable."""
+    return isinstance(x, Traced)
 
 
 class TensorSpec:
@@ -158,6 +175,7 @@ __all__ = [
     "abs",
     "acos",
     "add",
+    "add_n",
     "argmax",
     "argmin",
     "asin",
@@ -170,7 +188,11 @@ __all__ = [
     "clip_by_global_norm",
     "clip_by_norm",
     "clip_by_value",
+    "complex",
+    "complex64",
+    "complex128",
     "concat",
+    "cond",
     "constant",
     "convert_to_tensor",
     "cos",
@@ -200,6 +222,7 @@ __all__ = [
     "int16",
     "int32",
     "int64",
+    "is_tensor",
     "keras",
     "less",
     "less_equal",
@@ -209,9 +232,11 @@ __all__ = [
     "logical_not",
     "logical_or",
     "losses",
+    "map_fn",
     "math",
     "matmul",
     "maximum",
+    "meshgrid",
     "minimum",
     "multiply",
     "negative",
@@ -233,20 +258,28 @@ __all__ = [
     "recompute_grad",
     "reduce_all",
     "reduce_any",
+    "reduce_logsumexp",
     "reduce_max",
     "reduce_mean",
     "reduce_min",
     "reduce_prod",
     "reduce_sum",
+    "repeat",
     "reshape",
     "reverse",
+    "roll",
     "round",
+    "scalar_mul",
+    "scan",
+    "scatter_nd",
+    "sequence_mask",
     "shape",
     "sigmoid",
     "sign",
     "sin",
     "sinh",
     "size",
+    "slice",
     "sort",
     "split",
     "sqrt",
@@ -257,12 +290,16 @@ __all__ = [
     "subtract",
     "tan",
     "tanh",
+    "tensor_scatter_nd_add",
+    "tensor_scatter_nd_update",
     "tensordot",
     "tile",
     "transpose",
+    "truediv",
     "uint8",
     "unstack",
     "where",
+    "while_loop",
     "zeros",
     "zeros_like",
 ]

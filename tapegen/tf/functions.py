@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from tapegen import nn
 from tapegen.errors import BadArgument
+from tapegen.rules.surgery import stop_gradient
 from tapegen.tape import cast
 from tapegen.tape.tensor import Traced
 from tapegen.tf.values import Axis, axes, constant, convert_to_tensor, of_one, of_two, sizes
@@ -31,6 +33,15 @@ reduce_sum, reduce_mean, reduce_prod = _reduction(np.sum), _reduction(np.mean), 
 reduce_max, reduce_min = _reduction(np.max), _reduction(np.min)
 reduce_any, reduce_all = _reduction(np.any), _reduction(np.all)
 
+
+def reduce_logsumexp(input_tensor: Any, axis: Axis = None, keepdims: builtins.bool = False) -> Any:
+    """`log(sum(exp(x)))` along axes, without overflow."""
+    tensor = convert_to_tensor(input_tensor)
+    largest = stop_gradient(np.max(tensor, axis=axes(axis), keepdims=True))
+    sums = np.log(np.sum(np.exp(tensor - largest), axis=axes(axis), keepdims=True)) + largest
+    return sums if keepdims else np.squeeze(sums, axis=axes(axis))
+
+
 abs, negative, exp, sqrt, square, sign = (of_one(f) for f in (np.abs, np.negative, np.exp, np.sqrt, np.square, np.sign))
 sin, cos, tan, tanh, floor, round = (of_one(f) for f in (np.sin, np.cos, np.tan, np.tanh, np.floor, np.round))
 asin, acos, atan, sinh, cosh = (of_one(f) for f in (np.arcsin, np.arccos, np.arctan, np.sinh, np.cosh))
@@ -39,6 +50,24 @@ add, subtract, multiply, divide, pow = (of_two(f) for f in (np.add, np.subtract,
 maximum, minimum, equal, not_equal = (of_two(f) for f in (np.maximum, np.minimum, np.equal, np.not_equal))
 less, less_equal, greater, greater_equal = (of_two(f) for f in (np.less, np.less_equal, np.greater, np.greater_equal))
 logical_and, logical_or, logical_not = of_two(np.logical_and), of_two(np.logical_or), of_one(np.logical_not)
+
+
+truediv = divide
+
+
+def scalar_mul(scalar: Any, x: Any) -> Any:
+    """A number times a tensor."""
+    return multiply(scalar, x)
+
+
+def add_n(inputs: Sequence[Any]) -> Any:
+    """The sum of several tensors."""
+    return functools.reduce(add, inputs)
+
+
+def complex(real: Any, imag: Any) -> Any:
+    """The complex number of two parts."""
+    return convert_to_tensor(real) + 1j * convert_to_tensor(imag)
 
 
 def matmul(a: Any, b: Any, transpose_a: builtins.bool = False, transpose_b: builtins.bool = False) -> Any:
@@ -105,6 +134,28 @@ def broadcast_to(input: Any, shape: Any) -> Any:
 def tile(input: Any, multiples: Any) -> Any:
     """Repeated along each axis."""
     return np.tile(convert_to_tensor(input), sizes(multiples))
+
+
+def repeat(input: Any, repeats: Any, axis: int | None = None) -> Any:
+    """Each element or slice several times."""
+    return np.repeat(convert_to_tensor(input), _bare(repeats), axis=axis)
+
+
+def roll(input: Any, shift: Any, axis: Any) -> Any:
+    """Moved along axes; what leaves at the end comes in at the start."""
+    return np.roll(convert_to_tensor(input), shift, axis=axes(axis))
+
+
+def slice(input_: Any, begin: Any, size: Any) -> Any:
+    """A part by its start and its extents (-1: up to the end)."""
+    starts, extents = sizes(begin), sizes(size)
+    pairs = zip(starts, extents, strict=True)
+    return convert_to_tensor(input_)[tuple(builtins.slice(lo, None if n == -1 else lo + n) for lo, n in pairs)]
+
+
+def meshgrid(*args: Any, indexing: Any = "xy") -> list[Any]:
+    """Coordinates of the points of a grid."""
+    return list(np.meshgrid(*map(convert_to_tensor, args), indexing=indexing))
 
 
 def reverse(tensor: Any, axis: Any) -> Any:
@@ -187,14 +238,20 @@ def argmin(input: Any, axis: int = 0) -> Any:
     return np.argmin(convert_to_tensor(input), axis=axis)
 
 
-def sort(values: Any, axis: int = -1) -> Any:
-    """In increasing order along an axis."""
-    return np.sort(convert_to_tensor(values), axis=axis)
+def sort(values: Any, axis: int = -1, direction: str = "ASCENDING") -> Any:
+    """In increasing order along an axis, or in decreasing order (DESCENDING)."""
+    if direction not in ("ASCENDING", "DESCENDING"):
+        raise BadArgument(f"direction={direction!r} is unknown.", "Give ASCENDING or DESCENDING.")
+    rising = np.sort(convert_to_tensor(values), axis=axis)
+    return np.flip(rising, axis) if direction == "DESCENDING" else rising
 
 
-def cumsum(x: Any, axis: int = 0) -> Any:
-    """Running sums along an axis."""
-    return np.cumsum(convert_to_tensor(x), axis=axis)
+def cumsum(x: Any, axis: int = 0, exclusive: builtins.bool = False, reverse: builtins.bool = False) -> Any:
+    """Running sums along an axis; `exclusive` of the element itself, with `reverse` from the end."""
+    tensor = convert_to_tensor(x)
+    terms: Any = np.flip(tensor, axis) if reverse else tensor
+    sums = np.cumsum(terms, axis=axis) - (terms if exclusive else 0)
+    return np.flip(sums, axis) if reverse else sums
 
 
 def norm(tensor: Any, ord: Any = "euclidean", axis: Axis = None, keepdims: builtins.bool = False) -> Any:

@@ -1,4 +1,4 @@
-"""Lines 105, 107 and 108: errors with places, memory, overwritten arrays, threads."""
+"""Lines 105, 107 and 108: errors with places, memory, overwritten arrays, threads; other things at the edge."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import gc
 import threading
 import tracemalloc
 import weakref
+from collections import OrderedDict, defaultdict
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,33 @@ def test_line_105_errors_of_rules_too(ruleless: None) -> None:
         y = np.unwrap(x)
     with pytest.raises(tg.NotDifferentiable, match="needs discont here"):
         tape.gradient(y, x)
+
+
+def test_line_039_dicts_of_other_kinds() -> None:
+    x = tg.Variable(2.0)
+    with tg.GradientTape(persistent=True) as tape:
+        y = x * x
+    ordered = tape.gradient(y, OrderedDict(b=x, a=[x]))
+    assert isinstance(ordered, OrderedDict) and list(ordered) == ["b", "a"] and ordered["a"][0].numpy() == 4.0
+    other = tape.gradient(y, defaultdict(list, k=x))
+    assert isinstance(other, defaultdict) and other["k"].numpy() == 4.0 and other["new"] == []
+
+
+@pytest.mark.parametrize(
+    "leave",
+    [
+        lambda t: np.frompyfunc(np.sin, 1, 1)(t),
+        lambda t: np.frompyfunc(lambda a, b: a + b, 2, 1).reduce(t),
+        lambda t: np.array([1, 2], dtype=object) * t,
+        lambda t: t.astype(object),
+    ],
+)
+def test_line_055_functions_of_python_objects(leave: Any) -> None:
+    x = tg.Variable([1.0, 2.0])
+    with tg.GradientTape(), pytest.raises(tg.NotDifferentiable, match="makes Python objects of a tensor") as caught:
+        leave(x)
+    assert caught.value.span is not None and caught.value.span.file == __file__
+    leave(tg.constant([1.0, 2.0]))  # outside a tape it leaves freely
 
 
 def test_line_107_a_gradient_drops_the_record() -> None:

@@ -2,9 +2,9 @@
 
 from typing import NoReturn
 
-from tapegen.nn import Sequential
 from tapegen.tf.keras import layers, losses, optimizers
 from tapegen.tf.keras.layers import Layer as Model
+from tapegen.tf.keras.layers import Sequential
 from tapegen.tf.values import absent
 
 
