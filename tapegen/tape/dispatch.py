@@ -36,6 +36,7 @@ _DESCRIBING = frozenset({np.shape, np.ndim, np.size, np.isscalar, np.result_type
 
 _QUICKER: dict[Any, Callable[..., Any]] = {np.where: chosen}
 """Functions that give the same results."""
+_ARRAYS = (np.ndarray, np.generic)
 _FIXED = frozenset({int, bool, float, str, type(None)})
 _TYPES = {"dtype", "casting"}
 """Keywords of the type of a result."""
@@ -143,9 +144,13 @@ def _of_one(operation: Operation, x: Tensor, kwargs: dict[str, Any]) -> Any:
     """`call` for one tensor and options that are in its rule: reductions."""
     value, number = x._value, x._id
     out = operation.func(value, **kwargs)
-    if is_tracked(number):
+    if not is_tracked(number):
+        return _wrapped(operation, out)
+    if not isinstance(out, _ARRAYS):
         return _recorded(operation, (value,), kwargs, (number,), out)
-    return _wrapped(operation, out)
+    result = fresh(out)
+    note(Call(operation, (value,), kwargs, (number,), out, (result._id,)))
+    return result
 
 
 def call(operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

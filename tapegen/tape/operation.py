@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -100,6 +101,7 @@ class Operation:
         "flat_plans",
         "func",
         "kind",
+        "may_refuse",
         "names",
         "nonfinite",
         "of_complex",
@@ -117,6 +119,7 @@ class Operation:
         self.kind: str = "missing" if rule is None else rule.kind
         self.nonfinite = rule is not None and rule.nonfinite
         self.of_complex = rule is None or rule.of_complex
+        self.may_refuse = rule is not None and rule.body is not None and _refuses(rule.body)
         self.plans: dict[Any, Plan] = {}
         self.flat_plans: dict[Any, FlatPlan | None] = {}
         self.names: tuple[str, ...] = ()
@@ -157,7 +160,7 @@ class Operation:
         """How to differentiate with respect to the positional arguments that the mask names, if the rule says so."""
         names = [self.parameter(position) for position, is_tracked in enumerate(mask) if is_tracked]
         found = None
-        if self.kind in ("partials", "linear", "pullback") and self.variadic not in names:
+        if self.kind in _RECORDED_AS_THEY_ARE and self.variadic not in names and not self.may_refuse:
             wanted = tuple(name for name in self.derivable() if name in names)
             if len(wanted) == len(names):
                 positions = [self.names.index(name) for name in wanted]
@@ -172,6 +175,16 @@ class Operation:
         if self.kind == "linear":  # of what it is linear in, its transpose sees the structure alone
             part = replace(part, reads=part.reads - set(self.rule.wrt))
         return part
+
+
+@cache
+def _refuses(body: Any, depth: int = 2) -> bool:
+    """Whether a rule, or a function that it calls, refuses some calls."""
+    names = body.__code__.co_names
+    called = (body.__globals__.get(name) for name in names)
+    return "require" in names or any(
+        isinstance(func, FunctionType) and depth > 0 and _refuses(func, depth - 1) for func in called
+    )
 
 
 class Named(Operation):

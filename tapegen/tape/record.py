@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from tapegen.errors import Span, TapegenError
 from tapegen.tape import compiled, dispatch
 from tapegen.tape.closure import Closure, closure
 from tapegen.tape.derived import Form, Uncovered
 from tapegen.tape.operation import FlatPlan, Named, Operation, Plan, stand_in
+from tapegen.tape.places import user_place
 from tapegen.tape.state import Call, flat_ids, is_complex, is_tracked
 from tapegen.tape.tensor import Tensor
 from tapegen.tape.terms import again, divided, fit, is_polynomial, strongly
@@ -241,7 +243,7 @@ _REAL = np.dtype(float)
 class WideRecord(Record):
     """A call with several results, with tensors in sequences, with a pullback of its own, or without a rule."""
 
-    __slots__ = ("_inputs", "_is_several", "_operation", "outs_like")
+    __slots__ = ("_inputs", "_is_several", "_operation", "outs_like", "place")
 
     def __init__(self, operation: Operation, ids: tuple[Any, ...], out_ids: tuple[int, ...]) -> None:
         super().__init__(None, (), {}, ids, None, out_ids)
@@ -249,6 +251,7 @@ class WideRecord(Record):
         self._inputs: tuple[Input, ...] = ()
         self.outs_like: tuple[Any, ...] = ()
         self._is_several = False
+        self.place = user_place() if operation.may_refuse else None
 
     @property
     def operation(self) -> Operation:
@@ -263,15 +266,22 @@ class WideRecord(Record):
     def pull(self, bars: list[Any], contribute: Contribute, recorded: bool) -> None:
         """See `Record.pull`."""
         if isinstance(self._operation, Closure):
-            terms = self._operation.pull(*bars)
-            for place, _, _, number, like in self._inputs:
-                term = terms[place]
-                if term is not None:
-                    if not recorded and isinstance(term, Tensor):
-                        term = term._value
-                    contribute(number, fit(term, like))
-        else:
+            self._pull_closure(self._operation.pull(*bars), contribute, recorded)
+            return
+        try:
             super().pull(bars, contribute, recorded)
+        except TapegenError as error:
+            if error.span is None and self.place is not None:
+                error.span = Span.of_line(*self.place)
+            raise
+
+    def _pull_closure(self, terms: Any, contribute: Contribute, recorded: bool) -> None:
+        for place, _, _, number, like in self._inputs:
+            term = terms[place]
+            if term is not None:
+                if not recorded and isinstance(term, Tensor):
+                    term = term._value
+                contribute(number, fit(term, like))
 
     def _full_bars(self, bars: list[Any]) -> Any:
         if not self._is_several:

@@ -425,10 +425,11 @@ def binary(operation: Operation, x: Any, y: Any) -> Any:
 def note(call: Call) -> None:
     """Tell every recorder that follows one of the arguments."""
     if STATE.active:
-        numbers = set(flat_ids(call.ids))
-        is_wide = type(call.out) is tuple or any(type(number) is tuple for number in call.ids)
+        is_nested = tuple in map(type, call.ids)
+        numbers = set(flat_ids(call.ids)) if is_nested else call.ids
+        is_wide = is_nested or type(call.out) is tuple
         for recorder in STATE.active:
-            if not numbers.isdisjoint(recorder.tracked):
+            if not recorder.tracked.isdisjoint(numbers):
                 (recorder.note_wide if is_wide else recorder.note)(call)
 
 

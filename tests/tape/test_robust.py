@@ -49,6 +49,27 @@ def test_line_105_errors_of_rules_too(ruleless: None) -> None:
         tape.gradient(y, x)
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: np.pad(x, 1, mode="linear_ramp"),
+        lambda x: np.einsum("ii->i", x),
+        lambda x: np.linalg.svd(x)[0],
+        lambda x: np.linalg.qr(x, mode="complete")[0],
+        lambda x: np.add(x, 1.0, where=[[True, False], [True, True]]),
+        lambda x: np.pad(x, 1, constant_values=x[0, 0]),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:'where' used without 'out'")
+def test_line_105_calls_that_rules_refuse(call: Any) -> None:
+    x = tg.Variable([[1.0, 2.0], [3.0, 5.0]])
+    with tg.GradientTape() as tape:
+        y = call(x)
+    with pytest.raises(tg.TapegenError) as caught:
+        tape.gradient(y, x)
+    assert caught.value.span is not None and "lambda x: np." in caught.value.span.text()
+
+
 def test_line_039_dicts_of_other_kinds() -> None:
     x = tg.Variable(2.0)
     with tg.GradientTape(persistent=True) as tape:
