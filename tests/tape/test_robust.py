@@ -20,6 +20,7 @@ from tapegen.tape.state import STATE
 
 @pytest.fixture
 def ruleless(monkeypatch: pytest.MonkeyPatch) -> None:
+    registry.all_rules()  # those that wait for their modules must not be registered meanwhile
     monkeypatch.setattr(registry, "_RULES", {k: rule for k, rule in registry._RULES.items() if k is not np.unwrap})
 
 

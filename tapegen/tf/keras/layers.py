@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from tapegen import nn
+from tapegen import nn, tape
 from tapegen.errors import BadArgument
 from tapegen.nn import BatchNormalization, Module
 from tapegen.nn.layers import takes_training
@@ -35,12 +35,12 @@ class Weighted(Module):
     """A module with Keras' names for its variables."""
 
     @property
-    def weights(self) -> tuple[Variable, ...]:
+    def weights(self) -> tuple[tape.Variable, ...]:
         """All variables."""
         return self.variables
 
     @property
-    def trainable_weights(self) -> tuple[Variable, ...]:
+    def trainable_weights(self) -> tuple[tape.Variable, ...]:
         """The variables that are trainable."""
         return self.trainable_variables
 
