@@ -63,7 +63,8 @@ tensor_diag = diag
 def set_diag(input: Any, diagonal: Any) -> Any:
     """Matrices with another diagonal."""
     matrix = convert_to_tensor(input)
-    return np.where(np.eye(*matrix.shape[-2:]) > 0, diag(convert_to_tensor(diagonal, matrix.dtype)), matrix)
+    is_diagonal = np.equal(*np.indices(matrix.shape[-2:], sparse=True))
+    return np.where(is_diagonal, diag(convert_to_tensor(diagonal, matrix.dtype)), matrix)
 
 
 def band_part(input: Any, num_lower: int, num_upper: int) -> Any:
