@@ -94,25 +94,29 @@ class Store:
         """Keep an entry, unless that is not possible."""
         if len(payload) > _LARGEST - _HEAD:
             return
-        temporary = None
         try:
             self._make_folder()
-            temporary = self.folder / f".{key[:16]}-{os.getpid()}-{next(_numbers)}"
-            handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            with contextlib.suppress(FileNotFoundError):  # somebody deletes all at this moment
+                self._publish(key, payload)
+        except (Unusable, OSError, MemoryError) as error:
+            self._warn(f"{self.folder}: {error}")
+
+    def _publish(self, key: str, payload: bytes) -> None:
+        """Make a file that appears whole."""
+        temporary = self.folder / f".{key[:16]}-{os.getpid()}-{next(_numbers)}"
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
             try:
                 _write(handle, _head(key, payload))
                 _write(handle, payload)
             finally:
                 os.close(handle)
             os.rename(temporary, self.folder / key)
-            temporary = None
-            self._prune(key)
-        except (Unusable, OSError, MemoryError) as error:
-            self._warn(f"{self.folder}: {error}")
-        finally:
-            if temporary is not None:
-                with contextlib.suppress(OSError):
-                    os.unlink(temporary)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+            raise
+        self._prune(key)
 
     def entries(self) -> list[Entry]:
         """The finished entries, the least recently used first."""
