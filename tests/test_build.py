@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 import linecache
 import operator
@@ -19,6 +20,7 @@ from tapegen.backend.build import build_numba, build_python, decorator_text, use
 from tapegen.backend.emit import emit
 from tapegen.backend.source import PythonSource
 from tapegen.errors import CompileLimit, Span
+from tapegen.ir.depth import deep
 from tapegen.ir.nodes import Assign, Call, Const, Function, If, Load, Raise, Return, Routine, Store, Var
 from tapegen.ir.types import FLOAT, INT, Array
 
@@ -184,3 +186,22 @@ print(faults())
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert int(done.stdout) < 400  # a page for every 4 kB would be 3,900
+
+
+def test_names_of_two_types_compile_as_well() -> None:
+    text = "def f(a):\n    x = 2.0\n    y = x * a[0]\n    x = np.zeros(3)\n    return y + x[0]\n"
+    source = PythonSource(f"@njit\n{text}", "f", ("f",), {"np": np, "njit": njit}, decorator="njit")
+    assert build_numba(source, from_start=True)(np.array([1.5])) == 3.0
+
+
+def test_collections_of_garbage_are_as_before_after_a_derivative() -> None:
+    usual = gc.get_threshold()
+    with deep():
+        assert gc.get_threshold() > usual
+    assert gc.get_threshold() == usual
+    gc.set_threshold(0)  # the user wants none
+    try:
+        with deep():
+            assert gc.get_threshold()[0] == 0
+    finally:
+        gc.set_threshold(*usual)

@@ -141,7 +141,11 @@ def build_numba(
     """
     if not compiles():
         raise BuildError(DISABLED, "Unset it.")
-    from tapegen.backend.located import FromStartCompiler, LocatedCompiler  # they take numba's arrays, which are large
+    from tapegen.backend.located import (  # they take numba's arrays, which are large
+        FromStartCompiler,
+        LocatedCompiler,
+        OneTypeCompiler,
+    )
 
     _keep_memory()
     special.provide()
@@ -153,7 +157,7 @@ def build_numba(
     elif boundscheck is not None or fastmath is not None:
         raise ValueError(f"the text of {source.entry} says itself how it is compiled: @{source.decorator}")
     for name in source.functions:
-        _prepare(namespace[name], FromStartCompiler if from_start else LocatedCompiler)
+        _prepare(namespace[name], (OneTypeCompiler, FromStartCompiler) if from_start else (LocatedCompiler,))
     entry = namespace[source.entry]
     if kept and isinstance(entry, Dispatcher):
         entry._cache = KeptCode(source, from_start)  # type: ignore[attr-defined]
@@ -219,10 +223,23 @@ def _run(source: PythonSource) -> dict[str, Any]:
     return namespace
 
 
-def _prepare(dispatcher: Any, compiler: type[CompilerBase]) -> None:
-    """Errors name their line, and warnings the user can do nothing about are not shown."""
-    dispatcher._compiler.pipeline_class = compiler
+def _prepare(dispatcher: Any, compilers: tuple[type[CompilerBase], ...]) -> None:
+    """Errors name their line, and warnings the user can do nothing about are not shown.
+
+    The first of the compilers that takes the function is used; the last one takes all that any of them takes.
+    """
     compile_ = dispatcher.compile
+
+    def first_that_compiles(signature: Any) -> Any:
+        *quick, last = compilers
+        for compiler in quick:
+            dispatcher._compiler.pipeline_class = compiler
+            try:
+                return compile_(signature)
+            except NumbaError:
+                dispatcher._compiler._failed_cache.clear()  # or the error is raised again
+        dispatcher._compiler.pipeline_class = last
+        return compile_(signature)
 
     def quiet(signature: Any) -> Any:
         with global_compiler_lock, warnings.catch_warnings():
@@ -230,7 +247,7 @@ def _prepare(dispatcher: Any, compiler: type[CompilerBase]) -> None:
             warnings.simplefilter("ignore", NumbaPendingDeprecationWarning)  # the lists that a pullback takes
             try:
                 with deep():  # numba recurses from block to block of a long function
-                    return compile_(signature)
+                    return first_that_compiles(signature)
             except RecursionError:
                 name = dispatcher.py_func.__name__
                 raise CompileLimit(f"The code of {name} is more than numba takes.", SPLIT) from None

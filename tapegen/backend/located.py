@@ -7,7 +7,8 @@ numba looks at every index of an array for being negative.  In loops whose count
 (`range(n - 1, -1, -1)`) that costs more than the access itself and keeps the loop from vector instructions.  Unsigned
 integers are not looked at, so where a text says that all its indices count from the start, they are taken as such.
 
-Passes that look for what generated text never holds, closures and array expressions, are left out.
+Passes that look for what generated text never holds, closures, array expressions and names of several types, are left
+out.
 """
 
 # mypy: disable-error-code="no-untyped-call"
@@ -23,8 +24,8 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
 from numba.core.cpu import CPUContext
 from numba.core.lowering import Lower
-from numba.core.typed_passes import NativeLowering, NopythonRewrites
-from numba.core.untyped_passes import InlineClosureLikes, IRProcessing
+from numba.core.typed_passes import NativeLowering, NopythonRewrites, PreLowerStripPhis
+from numba.core.untyped_passes import InlineClosureLikes, IRProcessing, ReconstructSSA
 
 from tapegen.backend.allocation import NewArrays
 
@@ -131,3 +132,13 @@ class FromStartCompiler(LocatedCompiler):
 
     lowering = _LoweringFromStart
     idle = frozenset({NopythonRewrites})
+
+
+class OneTypeCompiler(FromStartCompiler):
+    """The same for functions in which all that a name is given has one type, as in generated text.
+
+    A name for each assignment is what numba makes of others, and walks over the whole function for each name that is
+    assigned twice.
+    """
+
+    idle = FromStartCompiler.idle | {ReconstructSSA, PreLowerStripPhis}
