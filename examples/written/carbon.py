@@ -65,7 +65,8 @@ def misfit_value_and_grad(
     # ---- forward sweep ---------------------------------------------------
     t_1 = times.size
     air = np.empty(t_1)
-    if times.shape[0] < 1:
+    times_n0 = times.shape[0]
+    if times_n0 < 1:
         raise IndexError("index is out of bounds")
     air[0] = p_start
     state = np.empty(2)
@@ -73,51 +74,44 @@ def misfit_value_and_grad(
     state[1] = 0.0
     t_2 = max(times.size - 1, 0)
     air_1_tape = np.empty(t_2)
-    t_3 = max(times.size - 1, 0)
+    t_3 = t_2
     store_tape = np.empty(t_3)
-    t_4 = max(times.size - 1, 0)
+    t_4 = t_2
     season_tape = np.empty(t_4)
-    tmp_10_tape = np.empty((max(times.size - 1, 0), 2))
-    tmp_13_tape = np.empty((max(times.size - 1, 0), 2))
-    t_5 = max(times.size - 1, 0)
+    tmp_10_tape = np.empty((t_2, 2))
+    tmp_13_tape = np.empty((t_2, 2))
+    t_5 = t_2
     air_2_tape = np.empty(t_5)
-    t_6 = max(times.size - 1, 0)
+    t_6 = t_2
     store_1_tape = np.empty(t_6)
-    t_7 = max(times.size - 1, 0)
+    t_7 = t_2
     season_2_tape = np.empty(t_7)
-    tmp_36_tape = np.empty((max(times.size - 1, 0), 2))
-    tmp_39_tape = np.empty((max(times.size - 1, 0), 2))
-    t_8 = max(times.size - 1, 0)
+    tmp_36_tape = np.empty((t_2, 2))
+    tmp_39_tape = np.empty((t_2, 2))
+    t_8 = t_2
     air_3_tape = np.empty(t_8)
-    t_9 = max(times.size - 1, 0)
+    t_9 = t_2
     store_2_tape = np.empty(t_9)
-    t_10 = max(times.size - 1, 0)
+    t_10 = t_2
     season_4_tape = np.empty(t_10)
-    tmp_62_tape = np.empty((max(times.size - 1, 0), 2))
-    tmp_65_tape = np.empty((max(times.size - 1, 0), 2))
-    t_11 = max(times.size - 1, 0)
+    tmp_62_tape = np.empty((t_2, 2))
+    tmp_65_tape = np.empty((t_2, 2))
+    t_11 = t_2
     air_4_tape = np.empty(t_11)
-    t_12 = max(times.size - 1, 0)
+    t_12 = t_2
     store_3_tape = np.empty(t_12)
-    t_13 = max(times.size - 1, 0)
+    t_13 = t_2
     season_6_tape = np.empty(t_13)
-    tmp_86_tape = np.empty((max(times.size - 1, 0), 2))
-    tmp_89_tape = np.empty((max(times.size - 1, 0), 2))
+    tmp_86_tape = np.empty((t_2, 2))
+    tmp_89_tape = np.empty((t_2, 2))
     t_14 = max(times.size, 0)
     test_tape = np.empty(t_14, np.bool_)
-    if times.shape[0] > 1 and p_season.shape[0] < 2:
-        raise IndexError("index is out of bounds")
-    if times.shape[0] > 1 and p_season.shape[1] < 1:
-        raise IndexError("index is out of bounds")
-    if times.shape[0] > 1 and p_season.shape[1] < 2:
-        raise IndexError("index is out of bounds")
-    if times.shape[0] > emitted.shape[0] + 1:
-        raise IndexError("index is out of bounds")
-    if times.shape[0] > 1 and emitted.shape[1] < 1:
-        raise IndexError("index is out of bounds")
-    if times.shape[0] > 1 and emitted.shape[1] < 2:
-        raise IndexError("index is out of bounds")
-    if times.shape[0] > 1 and emitted.shape[1] < 3:
+    if (
+        (times_n0 > 1) & (p_season.shape[0] < 2)
+        | (times_n0 > 1) & (p_season.shape[1] < 2)
+        | (times_n0 > emitted.shape[0] + 1)
+        | (times_n0 > 1) & (emitted.shape[1] < 3)
+    ):
         raise IndexError("index is out of bounds")
     result = np.empty(2)
     tmp_27 = np.empty(2)
@@ -235,7 +229,7 @@ def misfit_value_and_grad(
         air[i + 1] = state[0]
     total = 0.0
     count = 0
-    if times.shape[0] > measured.shape[0]:
+    if times_n0 > measured.shape[0]:
         raise IndexError("index is out of bounds")
     for i_1 in range(times.size):
         test = np.isnan(measured[i_1])

@@ -29,17 +29,18 @@ def march_value_and_grad(u0, k, cap, energy_bar=1.0):
     cap = float(cap)
     energy_bar = float(energy_bar)
     # ---- forward sweep ---------------------------------------------------
-    u = np.empty(u0.shape[0])
+    u0_n0 = u0.shape[0]
+    u = np.empty(u0_n0)
     energy = 0.0
     i = 1
     trips = 0
     r_tape = np.empty(64)
-    for j in range(u0.shape[0]):
+    for j in range(u0_n0):
         u[j] = u0[j]
     while i < u.size and energy < cap:
         trips += 1
         t = i - 1
-        t_1 = t + u0.shape[0] if t < 0 else t
+        t_1 = t + u0_n0 if t < 0 else t
         r = u[t_1] - u[i]
         if trips > r_tape.shape[0]:
             r_tape = grown(r_tape)
@@ -49,9 +50,9 @@ def march_value_and_grad(u0, k, cap, energy_bar=1.0):
         energy += u[i] * u[i]
         i += 1
     # ---- backward sweep --------------------------------------------------
-    u0_bar = np.zeros(u0.shape[0])
+    u0_bar = np.zeros(u0_n0)
     k_bar = 0.0
-    if trips > 0 and trips >= u0.shape[0]:
+    if trips > 0 and trips >= u0_n0:
         raise IndexError("index is out of bounds")
     for trip in range(trips - 1, -1, -1):
         i = trip + 1
@@ -84,17 +85,18 @@ def march_record(u0, k, cap):
         raise ValueError("u0 has an axis of size 1, which needs other code")
     k = float(k)
     cap = float(cap)
-    u = np.empty(u0.shape[0])
+    u0_n0 = u0.shape[0]
+    u = np.empty(u0_n0)
     energy = 0.0
     i = 1
     trips = 0
     r_tape = np.empty(64)
-    for j in range(u0.shape[0]):
+    for j in range(u0_n0):
         u[j] = u0[j]
     while i < u.size and energy < cap:
         trips += 1
         t = i - 1
-        t_1 = t + u0.shape[0] if t < 0 else t
+        t_1 = t + u0_n0 if t < 0 else t
         r = u[t_1] - u[i]
         if trips > r_tape.shape[0]:
             r_tape = grown(r_tape)
@@ -114,9 +116,10 @@ def march_pullback(k, r_tape, trips, u, energy_bar):
     varying inputs:  u0, k
     recorded:        r
     """
-    u0_bar = np.zeros(u.shape[0])
+    u_n0 = u.shape[0]
+    u0_bar = np.zeros(u_n0)
     k_bar = 0.0
-    if trips > 0 and trips >= u.shape[0]:
+    if trips > 0 and trips >= u_n0:
         raise IndexError("index is out of bounds")
     for trip in range(trips - 1, -1, -1):
         i = trip + 1
@@ -153,26 +156,26 @@ def march_jvp(u0, k, cap, u0_dot, k_dot):
     k = float(k)
     cap = float(cap)
     k_dot = float(k_dot)
-    u = np.empty(u0.shape[0])
-    u_dot = np.empty(u0_dot.shape[0])
+    u0_n0 = u0.shape[0]
+    u = np.empty(u0_n0)
+    u0_dot_n0 = u0_dot.shape[0]
+    u_dot = np.empty(u0_dot_n0)
     energy_dot = 0.0
     energy = 0.0
     i = 1
-    for j in range(u0.shape[0]):
+    for j in range(u0_n0):
         u[j] = u0[j]
-    for j in range(u0_dot.shape[0]):
+    for j in range(u0_dot_n0):
         u_dot[j] = u0_dot[j]
     while i < u.size and energy < cap:
         t = i - 1
-        t_1 = t + u0.shape[0] if t < 0 else t
+        t_1 = t + u0_n0 if t < 0 else t
         r = u[t_1] - u[i]
-        if i > u0_dot.shape[0]:
-            raise IndexError("index is out of bounds")
-        if u0_dot.shape[0] + i < 1:
+        if (i > u0_dot_n0) | (u0_dot_n0 + i < 1):
             raise IndexError("index is out of bounds")
         t_2 = i - 1
-        t_3 = t_2 + u0_dot.shape[0] if t_2 < 0 else t_2
-        if i >= u0_dot.shape[0]:
+        t_3 = t_2 + u0_dot_n0 if t_2 < 0 else t_2
+        if i >= u0_dot_n0:
             raise IndexError("index is out of bounds")
         r_dot = u_dot[t_3] - u_dot[i]
         if r > 0.0:
@@ -203,29 +206,29 @@ def march_hvp(u0, k, cap, u0_dot, k_dot):
     k = float(k)
     cap = float(cap)
     k_dot = float(k_dot)
-    u = np.empty(u0.shape[0])
-    u_dot = np.empty(u0_dot.shape[0])
+    u0_n0 = u0.shape[0]
+    u = np.empty(u0_n0)
+    u0_dot_n0 = u0_dot.shape[0]
+    u_dot = np.empty(u0_dot_n0)
     energy = 0.0
     i = 1
     trips = 0
     r_tape = np.empty(64)
     r_tape_dot = np.zeros(64)
-    for j in range(u0.shape[0]):
+    for j in range(u0_n0):
         u[j] = u0[j]
-    for j in range(u0_dot.shape[0]):
+    for j in range(u0_dot_n0):
         u_dot[j] = u0_dot[j]
     while i < u.size and energy < cap:
         trips += 1
         t = i - 1
-        t_1 = t + u0.shape[0] if t < 0 else t
+        t_1 = t + u0_n0 if t < 0 else t
         r = u[t_1] - u[i]
-        if i > u0_dot.shape[0]:
-            raise IndexError("index is out of bounds")
-        if u0_dot.shape[0] + i < 1:
+        if (i > u0_dot_n0) | (u0_dot_n0 + i < 1):
             raise IndexError("index is out of bounds")
         t_3 = i - 1
-        t_4 = t_3 + u0_dot.shape[0] if t_3 < 0 else t_3
-        if i >= u0_dot.shape[0]:
+        t_4 = t_3 + u0_dot_n0 if t_3 < 0 else t_3
+        if i >= u0_dot_n0:
             raise IndexError("index is out of bounds")
         r_dot = u_dot[t_4] - u_dot[i]
         if trips > r_tape.shape[0]:
@@ -253,17 +256,16 @@ def march_hvp(u0, k, cap, u0_dot, k_dot):
             u_dot[i] += r * k_dot + k * r_dot
         energy += u[i] * u[i]
         i += 1
-    u0_bar = np.zeros(u0.shape[0])
-    u0_bar_dot = np.zeros(u0.shape[0])
+    u0_bar = np.zeros(u0_n0)
+    u0_bar_dot = np.zeros(u0_n0)
     k_bar_dot = 0.0
     k_bar = 0.0
-    if trips > r_tape.shape[0]:
-        raise IndexError("index is out of bounds")
-    if trips > r_tape_dot.shape[0]:
-        raise IndexError("index is out of bounds")
-    if trips > 0 and trips >= u0.shape[0]:
-        raise IndexError("index is out of bounds")
-    if trips > 0 and trips >= u0_dot.shape[0]:
+    if (
+        (trips > r_tape.shape[0])
+        | (trips > r_tape_dot.shape[0])
+        | (trips > 0) & (trips >= u0_n0)
+        | (trips > 0) & (trips >= u0_dot_n0)
+    ):
         raise IndexError("index is out of bounds")
     for trip in range(trips - 1, -1, -1):
         i_1 = trip + 1

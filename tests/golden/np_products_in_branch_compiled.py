@@ -13,69 +13,73 @@ def in_branch_value_and_grad(m, v, w, result_bar=1.0):
     recorded:        nothing
     """
     # ---- forward sweep ---------------------------------------------------
+    m_n0 = m.shape[0]
+    m_n1 = m.shape[1]
     if np.dot(v, w) > 0.0:
         m_2 = np.dot(m, m)
         m_1_kept = m_2.copy()
         t = np.dot(m_2, v)
-        if m.shape[0] < 2:
+        if m_n0 < 2:
             raise IndexError("index is out of bounds")
-        if m.shape[0] != m.shape[1]:
+        if m_n0 != m_n1:
             raise ValueError("operands could not be broadcast together")
-        for i in range(m.shape[1]):
+        for i in range(m_n1):
             m_2[1, i] = t[i]
     else:
         m_2 = m
     t_1 = np.dot(m_2, w)
     result = 0.0
-    t_1_bar = np.empty(m.shape[0])
-    m_2_bar = np.empty((m.shape[0], w.shape[0]))
+    t_1_bar = np.empty(m_n0)
+    w_n0 = w.shape[0]
+    m_2_bar = np.empty((m_n0, w_n0))
     m_bar = np.zeros(m.shape)
-    v_bar = np.zeros(v.shape[0])
+    v_n0 = v.shape[0]
+    v_bar = np.zeros(v_n0)
     # ---- both sweeps in one loop -----------------------------------------
-    for i in range(m.shape[0]):
+    for i in range(m_n0):
         result += t_1[i]
         # return np.sum(m @ w)
         t_1_bar[i] = result_bar
     # ---- backward sweep --------------------------------------------------
-    for i in range(m.shape[0]):
-        for j in range(w.shape[0]):
+    for i in range(m_n0):
+        for j in range(w_n0):
             m_2_bar[i, j] = t_1_bar[i] * w[j]
     if np.dot(v, w) > 0.0:
         # m[1] = m @ v
-        if m.shape[0] < 2:
+        if m_n0 < 2:
             raise IndexError("index is out of bounds")
-        t_bar = np.empty(w.shape[0])
-        if w.shape[0] != m.shape[0]:
-            raise ValueError("operands could not be broadcast together")
-        if v.shape[0] != w.shape[0]:
-            raise ValueError("operands could not be broadcast together")
-        if m_1_kept.shape[1] != v.shape[0] and m_1_kept.shape[1] != 1:
+        t_bar = np.empty(w_n0)
+        if (
+            (w_n0 != m_n0)
+            | (v_n0 != w_n0)
+            | (m_1_kept.shape[1] != v_n0) & (m_1_kept.shape[1] != 1)
+        ):
             raise ValueError("operands could not be broadcast together")
         m_1 = 1 if m_1_kept.shape[1] != 1 else 0
-        if m.shape[0] != m.shape[1]:
+        if m_n0 != m_n1:
             raise ValueError("operands could not be broadcast together")
-        for i in range(w.shape[0]):
+        for i in range(w_n0):
             t_bar[i] = m_2_bar[1, i]
             m_2_bar[1, i] = 0.0
         t_2 = np.dot(m_1_kept.T, t_bar)
-        for i in range(m.shape[0]):
-            for j in range(w.shape[0]):
+        for i in range(m_n0):
+            for j in range(w_n0):
                 m_2_bar[i, j] += t_bar[i] * v[j]
         t_3 = np.dot(m_2_bar, m.T)
         t_4 = np.dot(m.T, m_2_bar)
-        for i in range(v.shape[0]):
+        for i in range(v_n0):
             v_bar[i] += t_2[i * m_1]
         # m = m @ m
-        for i in range(m.shape[0]):
-            for j in range(m.shape[1]):
+        for i in range(m_n0):
+            for j in range(m_n1):
                 m_bar[i, j] += t_3[i, j]
                 m_bar[i, j] += t_4[i, j]
     else:
         # if v @ w > 0.0:
-        if w.shape[0] != m.shape[1]:
+        if w_n0 != m_n1:
             raise ValueError("operands could not be broadcast together")
-        for i in range(m.shape[0]):
-            for j in range(m.shape[1]):
+        for i in range(m_n0):
+            for j in range(m_n1):
                 m_bar[i, j] += m_2_bar[i, j]
     w_bar = np.dot(m_2.T, t_1_bar)
     return result, m_bar, v_bar, w_bar

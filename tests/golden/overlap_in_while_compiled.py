@@ -16,39 +16,40 @@ def in_while_value_and_grad(a, result_bar=1.0):
     # ---- forward sweep ---------------------------------------------------
     n = 0
     trips = 0
-    t = np.empty(a.shape[0])
-    t_1 = np.empty(max(a.shape[0] - 2, 0))
+    a_n0 = a.shape[0]
+    t = np.empty(a_n0)
+    t_1 = np.empty(max(a_n0 - 2, 0))
     while True:
-        if a.shape[0] < 1:
+        if a_n0 < 1:
             raise IndexError("index is out of bounds")
         if not (a[0] < 3.0 and n < 5):
             break
         trips += 1
         n += 1
-        for i in range(a.shape[0]):
-            t[i] = a[a.shape[0] - i - 1] * 1.1 + a[i]
-        for i in range(a.shape[0]):
+        for i in range(a_n0):
+            t[i] = a[a_n0 - i - 1] * 1.1 + a[i]
+        for i in range(a_n0):
             a[i] = t[i]
-        for i in range(a.shape[0] - 2):
+        for i in range(a_n0 - 2):
             t_1[i] = -(0.2 * a[i])
-        for i in range(a.shape[0] - 2):
+        for i in range(a_n0 - 2):
             a[i + 2] += t_1[i]
     result = 0.0
-    a_bar = np.empty(a.shape[0])
+    a_bar = np.empty(a_n0)
     # ---- both sweeps in one loop -----------------------------------------
-    for i in range(a.shape[0]):
+    for i in range(a_n0):
         result += a[i]
         a_bar[i] = result_bar
     # ---- backward sweep --------------------------------------------------
-    t_2_bar = np.empty(a.shape[0])
+    t_2_bar = np.empty(a_n0)
     for trip in range(trips - 1, -1, -1):
         # a[2:] -= 0.2 * a[:-2]
-        for i in range(a.shape[0] - 2):
+        for i in range(a_n0 - 2):
             a_bar[i] -= 0.2 * a_bar[i + 2]
         # a[:] = a[::-1] * 1.1 + a
-        for i in range(a.shape[0]):
+        for i in range(a_n0):
             t_2_bar[i] = a_bar[i]
             a_bar[i] = t_2_bar[i]
-        for i in range(a.shape[0]):
-            a_bar[a.shape[0] - i - 1] += 1.1 * t_2_bar[i]
+        for i in range(a_n0):
+            a_bar[a_n0 - i - 1] += 1.1 * t_2_bar[i]
     return result, a_bar

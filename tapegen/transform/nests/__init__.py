@@ -17,6 +17,7 @@ arrays in between; what the program does, and which errors it raises, is what Nu
 * `lifetimes` - a name for each life of an array; `fuse`, `gather`, `accesses` - fewer loops and arrays
 * `filled` - zeros where they are first added to
 * `inner`, `waiting`, `remainders` - innermost loops as a processor likes them
+* `checks`, `sizes` - less for numba to look at
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from tapegen.transform.nests import (  # noqa: F401  (they fill the tables)
     reductions,
 )
 from tapegen.transform.nests.calling import calling
+from tapegen.transform.nests.checks import together
 from tapegen.transform.nests.driver import Nests
 from tapegen.transform.nests.filled import filled
 from tapegen.transform.nests.fuse import fuse
@@ -41,6 +43,7 @@ from tapegen.transform.nests.lifetimes import apart
 from tapegen.transform.nests.overflow import marked
 from tapegen.transform.nests.remainders import compared
 from tapegen.transform.nests.scalars import OPERATIONS, from_library
+from tapegen.transform.nests.sizes import named
 from tapegen.transform.nests.writer import NoCompiledForm
 from tapegen.transform.nests.written_out import written_out
 
@@ -73,4 +76,5 @@ def scalarise(function: Function, *, boundscheck: bool = True, wide: bool = Fals
     """
     for func in numbers():
         OPERATIONS.setdefault(func, from_library)
-    return calling(compared(filled(fuse(apart(Nests(marked(written_out(function), wide=wide), boundscheck).run())))))
+    nests = Nests(marked(written_out(function), wide=wide), boundscheck).run()
+    return calling(named(together(compared(filled(fuse(apart(nests)))))))
