@@ -185,7 +185,7 @@ def refusal(func: Any) -> NotDifferentiable:
     if callable(func):
         known = sorted({rule.func.__name__ for rule in all_rules() if hasattr(rule.func, "__name__")})
         near = difflib.get_close_matches(str(name), known, n=8, cutoff=0.5)
-        names = f"Names nearest to it: {', '.join(near)}." if near else f"Functions with rules: {', '.join(known)}."
+        names = f"Names nearest to it: {', '.join(near)}." if near else "'python -m tapegen rules' lists them."
         return NotDifferentiable(
             f"'{name}' is not written in Python and has no derivative rule.",
             f"Write it in Python, or register a rule for it. {names}",

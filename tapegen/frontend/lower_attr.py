@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import functools
 import operator
-from types import GetSetDescriptorType, MemberDescriptorType
+from types import FunctionType, GetSetDescriptorType, MemberDescriptorType
 from typing import Any
 
 import gast
@@ -33,7 +33,7 @@ from tapegen.frontend.lower_expr import evaluate, evaluates
 from tapegen.frontend.lower_library_objects import attribute_of_distribution
 from tapegen.frontend.lower_numpy import call_library
 from tapegen.frontend.lower_shapes import extent, known_size
-from tapegen.frontend.lower_state import Bound, Captured, Choice, Method, Super
+from tapegen.frontend.lower_state import Bound, Captured, Choice, Method, Ref, Super
 from tapegen.frontend.lower_values import describe, expr_of, operand, run_list_of, struct_of, type_of
 from tapegen.frontend.parse import MISSING
 from tapegen.frontend.structure import Leaf, StaticValue, Struct, children_of, tuple_of
@@ -76,6 +76,7 @@ def attribute(cx: Context, owner: Any, name: str, hint: str | None = None) -> An
             NotDifferentiable, f"the attribute '{name}' of {describe(cx, owner)} is not supported.", "Leave it out."
         )
     if content.kind == "object" or (content.kind == "tuple" and hasattr(content.cls, "_fields")):
+        _check_looked_up_plainly(cx, content.cls)
         if name in content.keys and (content.kind == "tuple" or not _class_comes_first(cx, content.cls, name)):
             return content.get(name)
         if content.kind == "tuple" and has_method("tuple", name):
@@ -88,6 +89,15 @@ def attribute(cx: Context, owner: Any, name: str, hint: str | None = None) -> An
             NotDifferentiable, f"the method '{name}' of a {content.kind} is not supported.", "Write it another way."
         )
     return Bound(StaticValue(Method(content.kind, name)), (owner,))
+
+
+def _check_looked_up_plainly(cx: Context, cls: type) -> None:
+    if isinstance(class_member(cx, cls, "__getattribute__"), FunctionType):
+        raise cx.refusal(
+            NotDifferentiable,
+            f"'{cls.__name__}' has a '__getattribute__' of its own.",
+            "Use attributes and properties.",
+        )
 
 
 def _class_comes_first(cx: Context, cls: type, name: str) -> bool:
@@ -108,7 +118,11 @@ def _class_attribute(cx: Context, owner: Any, cls: type, name: str, after: type 
     if isinstance(found, property) and is_method(found.fget):
         return call_value(cx, StaticValue(found.fget), [owner], {})
     if isinstance(found, functools.cached_property):
-        return call_value(cx, StaticValue(found.func), [owner], {})
+        value = call_value(cx, StaticValue(found.func), [owner], {})
+        content = struct_of(cx, owner)
+        if isinstance(owner, Ref) and content is not None and cx.may_change(owner):
+            cx.set_cell(owner, content.with_child(name, value))
+        return value
     if isinstance(found, staticmethod):
         return StaticValue(found.__func__)
     if isinstance(found, classmethod):
@@ -134,6 +148,7 @@ def _captured_attribute(cx: Context, owner: Captured, name: str) -> Any:
     value = owner.value
     struct = children_of(value)
     assert struct is not None
+    _check_looked_up_plainly(cx, struct.cls)
     if struct.kind == "object" or hasattr(struct.cls, "_fields"):
         if name in struct.keys and (struct.kind == "tuple" or not _class_comes_first(cx, struct.cls, name)):
             return captured_child(cx, owner, name, getattr(value, name), operator.attrgetter(name))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import functools
 import operator
 from collections.abc import Iterator
+from types import FunctionType, MemberDescriptorType
 from typing import Any
 
 import numpy as np
@@ -36,9 +39,9 @@ from tapegen.frontend.lower_operators import binary
 from tapegen.frontend.lower_shapes import extent
 from tapegen.frontend.lower_state import Bound, Captured, Closure, Ref, Series, SliceValue, Super, known_value
 from tapegen.frontend.lower_text import text_of
-from tapegen.frontend.lower_values import as_bool, operand, static, struct_of, truth, type_of
+from tapegen.frontend.lower_values import as_bool, describe, operand, static, struct_of, truth, type_of
 from tapegen.frontend.parse import MISSING
-from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, dict_of, list_of, tuple_of
+from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, dict_of, list_of, tuple_of
 from tapegen.frontend.syntax import arguments_of
 from tapegen.ir import ops
 from tapegen.ir.nodes import Call, Const
@@ -386,6 +389,58 @@ def _repeated(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return written_out(cx, builtin_texts.repeated, [count, tuple_of(items)])
 
 
+# ---- copies --------------------------------------------------------------------------------------------------------
+
+
+@handles(copy.copy)
+def _copy(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    (value,) = args
+    content = struct_of(cx, value)
+    if content is None or content.kind == "tuple":
+        return _copied(cx, value, {})
+    _check_copied_plainly(cx, content)
+    return cx.new_cell(content)
+
+
+@handles(copy.deepcopy)
+def _deepcopy(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    (value,) = args
+    return _copied(cx, value, {})
+
+
+def _copied(cx: Context, value: Any, made: dict[Any, Any]) -> Any:
+    """A copy all the way down; what is one object in two places is one in the copy too."""
+    if isinstance(value, Leaf) and isinstance(value.type, Array):
+        array = operand(cx, value)
+        if array not in made:
+            made[array] = call_library(cx, np.copy, [Leaf(array)], {})
+        return made[array]
+    if type_of(value) is not None or isinstance(value, StaticValue):
+        return value
+    if isinstance(value, Ref) and value.cell in made:
+        return made[value.cell]
+    content = struct_of(cx, value)
+    if content is None or isinstance(value, Bound):
+        raise cx.refusal(NotDifferentiable, f"copies of {describe(cx, value)} are not supported.", "Use list(...).")
+    _check_copied_plainly(cx, content)
+    children = tuple(_copied(cx, child, made) for child in content.children)
+    copied = dataclasses.replace(content, children=children, whole=None)
+    if content.kind == "tuple":
+        return copied
+    ref = cx.new_cell(copied)
+    if isinstance(value, Ref):
+        made[value.cell] = ref
+    return ref
+
+
+def _check_copied_plainly(cx: Context, content: Struct) -> None:
+    for name in ("__copy__", "__deepcopy__", "__reduce__", "__reduce_ex__", "__getstate__", "__setstate__"):
+        if isinstance(class_member(cx, content.cls, name), FunctionType):
+            raise cx.refusal(
+                NotDifferentiable, f"'{content.cls.__name__}' has a '{name}' of its own.", "Make the copy in a method."
+            )
+
+
 # ---- what a value is -----------------------------------------------------------------------------------------------
 
 
@@ -485,6 +540,24 @@ def _print(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
         raise NotWhole
     given = tuple((name, Const(static(cx, value, f"'{name}' of print"))) for name, value in kwargs.items())
     cx.effect(Call(print, tuple(text_of(cx, arg) for arg in args), given, STATIC))
+    return StaticValue(None)
+
+
+@handles(object.__setattr__)
+def _setattr(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    """What the class says of attributes that are set is passed by: so frozen dataclasses fill their fields."""
+    owner, name, value = args
+    content = struct_of(cx, owner)
+    known = static(cx, name, "the name of an attribute")
+    found = class_member(cx, class_of(cx, owner), known)
+    by_class = hasattr(type(found), "__set__") and not isinstance(found, MemberDescriptorType)
+    if not isinstance(owner, Ref) or content is None or content.kind != "object" or by_class:
+        raise cx.refusal(
+            NotDifferentiable,
+            f"the attribute '{known}' of {describe(cx, owner)} cannot be set here.",
+            "Build a new value.",
+        )
+    cx.set_cell(owner, content.with_child(known, value))
     return StaticValue(None)
 
 

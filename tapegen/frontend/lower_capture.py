@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tapegen.errors import NotDifferentiable
+from tapegen.errors import BadArgument, NotDifferentiable
 from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_library_objects import is_function_of_library
 from tapegen.frontend.lower_state import Captured
@@ -56,12 +56,15 @@ def capture(cx: Context, value: Any, getter: Callable[[], Any], name: str, path:
             f"'{name}' is a tensor from outside of the function, and only arguments are recorded.",
             "Pass it as an argument; if no gradient shall reach it, pass its .numpy().",
         )
-    type_ = leaf_type(value, name)
+    try:
+        type_, is_container = leaf_type(value, name), children_of(value) is not None
+    except BadArgument as error:
+        raise cx.refusal(type(error), error.reason, error.advice) from None
     if isinstance(type_, Array | RandomGenerator) or (inside and type_ is not None and is_floating(type_)):
         if path not in cx.hidden:
             cx.hidden[path] = (cx.new_var(identifier(name), type_), getter)
         return Leaf(cx.hidden[path][0])
-    if children_of(value) is not None and not is_function_of_library(value):
+    if is_container and not is_function_of_library(value):
         watch(cx, (path, "class"), lambda: type(getter()))
         return Captured(value, getter, name, path)
     watch(cx, path, getter)

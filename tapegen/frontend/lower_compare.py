@@ -11,7 +11,7 @@ from typing import Any
 import gast
 
 from tapegen.errors import UnsupportedSyntax
-from tapegen.frontend.lower_capture import class_member
+from tapegen.frontend.lower_capture import class_member, special_method
 from tapegen.frontend.lower_choice import choose, quietly, refine, refined, split
 from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_emit import emit_call, fold
@@ -19,7 +19,7 @@ from tapegen.frontend.lower_expr import evaluate, evaluate_all, evaluates
 from tapegen.frontend.lower_merged_types import Clash, converted, merged_type
 from tapegen.frontend.lower_operators import as_array, mixes_array, on_objects, type_name
 from tapegen.frontend.lower_state import Choice, Ref, is_number, known_value
-from tapegen.frontend.lower_values import describe, expr_of, not_, static, struct_of, truth, type_of
+from tapegen.frontend.lower_values import as_bool, describe, expr_of, not_, static, struct_of, truth, type_of
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, same_static, tuple_of
 from tapegen.ir import ops
 from tapegen.ir.names import TEMPORARY
@@ -197,6 +197,9 @@ def _contains(cx: Context, container: Any, item: Any) -> Any:
     if known is not UNKNOWN:
         return StaticValue(known)
     content = struct_of(cx, container)
+    special = special_method(cx, content.cls, "__contains__") if content is not None else None
+    if content is not None and content.kind == "object" and special is not None:
+        return as_bool(cx, cx.call(cx, StaticValue(special), (container, item), {}))
     if (
         content is None
         and isinstance(container, StaticValue)

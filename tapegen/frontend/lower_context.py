@@ -233,6 +233,10 @@ class Context:
             self.resized[ref.cell] += 1
         self.state.cells[ref.cell] = Cell(content)
 
+    def may_change(self, ref: Ref) -> bool:
+        """Whether `check_change` lets a container be changed."""
+        return not self.state.cells[ref.cell].frozen and ref.cell not in self.copied
+
     def check_change(self, ref: Ref) -> None:
         """Refuse a change of a container that another name would have to see and cannot."""
         frozen = self.state.cells[ref.cell].frozen

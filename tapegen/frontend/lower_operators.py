@@ -14,7 +14,7 @@ from tapegen.frontend.lower_choice import split
 from tapegen.frontend.lower_context import Context, NeedsStatic
 from tapegen.frontend.lower_emit import emit_call, fold
 from tapegen.frontend.lower_expr import evaluate, evaluates, pin
-from tapegen.frontend.lower_state import Captured, Choice, Ref, known_value
+from tapegen.frontend.lower_state import Captured, Choice, Ref, is_array, known_value
 from tapegen.frontend.lower_values import (
     definite,
     describe,
@@ -246,6 +246,12 @@ def on_objects(cx: Context, func: Any, left: Any, right: Any) -> Any:
         tries.reverse()
     for cls, subject, other, method in tries:
         found = special_method(cx, cls, method) if cls is not object else None
+        if subject is right and found is not None and is_array(left) and getattr(cls, "__array_ufunc__", 0) is not None:
+            raise cx.refusal(
+                NotDifferentiable,
+                f"NumPy applies an operator between an array and a '{cls.__name__}' to each element of the array.",
+                f"Call a method, or say '__array_ufunc__ = None' in '{cls.__name__}'.",
+            )
         if callable(found) and found is not getattr(object, method, None):
             result = cx.call(cx, StaticValue(found), (subject, other), {})
             if not isinstance(result, StaticValue) or result.value is not NotImplemented:

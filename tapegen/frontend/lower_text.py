@@ -50,7 +50,7 @@ def _text_parts(cx: Context, node: gast.AST) -> list[Any]:
         return [Leaf(Call(format, (operand(cx, value), Const(spec)), (), STATIC))]
     content = struct_of(cx, value)
     if content is not None and content.kind not in ("tuple", "list"):
-        return [StaticValue(f"<{content.cls.__name__}>")]
+        return [Leaf(Call(ops.fstring, (Const(f"<{content.cls.__name__}>"),), (), STATIC))]  # only messages show it
     return [value]
 
 

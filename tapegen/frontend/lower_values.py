@@ -113,7 +113,7 @@ def describe(cx: Context, value: Any) -> str:
                 else f"'{getattr(constant, '__name__', constant)}'"
             )
         case Struct(kind):
-            return f"a {value.cls.__name__ if kind == 'object' else kind}"
+            return f"an object of class {value.cls.__name__}" if kind == "object" else f"a {kind}"
         case Ref(cell):
             content = cx.state.cells[cell].content
             return "a list" if isinstance(content, RunList) else describe(cx, content)
@@ -123,6 +123,8 @@ def describe(cx: Context, value: Any) -> str:
             return "a function"
         case Choice():
             return "a value of one of two kinds"
+        case Series():
+            return "an iterator"
     return f"a {type(value).__name__}"
 
 

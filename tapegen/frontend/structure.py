@@ -181,9 +181,9 @@ def tuple_of(children: Iterable[Any], cls: type = tuple, whole: Expr | None = No
     return Struct("tuple", keys, children, cls, whole)
 
 
-def list_of(children: Iterable[Any]) -> Struct:
+def list_of(children: Iterable[Any], cls: type = list) -> Struct:
     children = tuple(children)
-    return Struct("list", tuple(range(len(children))), children, list)
+    return Struct("list", tuple(range(len(children))), children, cls)
 
 
 def dict_of(items: Iterable[tuple[Any, Any]], cls: type = dict) -> Struct:
@@ -216,12 +216,17 @@ _STATIC = (
 
 def children_of(value: Any) -> Struct | None:
     """A container as a Struct whose children are the runtime values themselves; None for anything else."""
-    if isinstance(value, tuple):
-        return tuple_of(value, type(value))
-    if isinstance(value, list):
-        return list_of(value)
-    if isinstance(value, dict):
-        return dict_of(value.items(), type(value))
+    if isinstance(value, tuple | list | dict):
+        kind = type(value)
+        own = _own_methods(kind)
+        if own:
+            raise BadArgument(
+                f"'{kind.__name__}' is a {kind.__mro__[-2].__name__} with a '{own}' of its own, which is not followed.",
+                "Pass a plain tuple, list or dict, or an object that holds one.",
+            )
+        if isinstance(value, tuple):
+            return tuple_of(value, kind)
+        return list_of(value, kind) if isinstance(value, list) else dict_of(value.items(), kind)
     if isinstance(value, _STATIC) or callable_from_c(value) or is_opaque(value):
         return None
     if dataclasses.is_dataclass(value):
@@ -237,6 +242,21 @@ def children_of(value: Any) -> Struct | None:
         attributes |= getattr(value, "__dict__", {})
         return Struct("object", tuple(attributes), tuple(attributes.values()), cls)
     return None
+
+
+@functools.cache
+def _own_methods(cls: type) -> str:
+    """A method that a subclass of tuple, list or dict defines in Python in the place of the built-in one."""
+    for base in cls.__mro__[:-2]:
+        if "_fields" in vars(base) or base.__module__.partition(".")[0] in sys.stdlib_module_names:
+            continue
+        for name, found in vars(base).items():
+            if isinstance(found, FunctionType) and name in vars(cls.__mro__[-2]) and name not in _HARMLESS:
+                return name
+    return ""
+
+
+_HARMLESS = frozenset({"__init__", "__repr__", "__str__", "__format__", "__reduce__", "__reduce_ex__", "__copy__"})
 
 
 @functools.cache
