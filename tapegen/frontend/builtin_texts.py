@@ -28,53 +28,17 @@ def sum_of(items: Any, start: Any = 0) -> Any:
     return total
 
 
-def max_of(items: Any) -> Any:
-    """`max(items)`: the first of the largest."""
+def extreme(items: Any, better: Any, key: Any) -> Any:
+    """`max(items, key=key)` or `min`: the first of the largest or smallest."""
     if len(items) == 0:
-        raise ValueError("max() iterable argument is empty")
+        raise ValueError("max() or min() of nothing")
     best = items[0]
+    most = best if key is None else key(best)
     for k in range(1, len(items)):
-        if items[k] > best:
+        value = items[k] if key is None else key(items[k])
+        if better(value, most):
             best = items[k]
-    return best
-
-
-def min_of(items: Any) -> Any:
-    """`min(items)`: the first of the smallest."""
-    if len(items) == 0:
-        raise ValueError("min() iterable argument is empty")
-    best = items[0]
-    for k in range(1, len(items)):
-        if items[k] < best:
-            best = items[k]
-    return best
-
-
-def max_by(items: Any, key: Any) -> Any:
-    """`max(items, key=key)`: the first of the largest."""
-    if len(items) == 0:
-        raise ValueError("max() iterable argument is empty")
-    best = items[0]
-    largest = key(items[0])
-    for k in range(1, len(items)):
-        value = key(items[k])
-        if value > largest:
-            best = items[k]
-            largest = value
-    return best
-
-
-def min_by(items: Any, key: Any) -> Any:
-    """`min(items, key=key)`: the first of the smallest."""
-    if len(items) == 0:
-        raise ValueError("min() iterable argument is empty")
-    best = items[0]
-    smallest = key(items[0])
-    for k in range(1, len(items)):
-        value = key(items[k])
-        if value < smallest:
-            best = items[k]
-            smallest = value
+            most = value
     return best
 
 
@@ -95,20 +59,47 @@ def taken_first(items: Any) -> Any:
 
 
 def put_in_order(items: Any, key: Any, reverse: bool) -> None:
-    """`items.sort(key=key, reverse=reverse)`: insertion, which keeps the order of equals as Python does."""
+    """`items.sort(key=key, reverse=reverse)`."""
     keys = []
     for item in items:
         keys.append(item if key is None else key(item))
-    for j in range(1, len(keys)):
-        item = items[j]
-        value = keys[j]
-        k = j
-        while k > 0 and (keys[k - 1] < value if reverse else value < keys[k - 1]):
-            items[k] = items[k - 1]
-            keys[k] = keys[k - 1]
-            k -= 1
-        items[k] = item
-        keys[k] = value
+    order = positions_in_order(keys, reverse)
+    ordered = []
+    for k in range(len(items)):
+        ordered.append(items[order[k]])
+    for k in range(len(items)):
+        items[k] = ordered[k]
+
+
+def positions_in_order(keys: Any, reverse: bool) -> Any:
+    """Where the items of an ordered list come from: runs are merged, and equals keep their order as in Python."""
+    order = np.arange(len(keys))
+    merged = np.arange(len(keys))
+    width = 1
+    while width < len(keys):
+        for start in range(0, len(keys), 2 * width):
+            middle = min(start + width, len(keys))
+            stop = min(start + 2 * width, len(keys))
+            i = start
+            j = middle
+            for k in range(start, stop):
+                if i == middle:
+                    from_right = True
+                elif j == stop:
+                    from_right = False
+                elif reverse:
+                    from_right = keys[order[i]] < keys[order[j]]
+                else:
+                    from_right = keys[order[j]] < keys[order[i]]
+                if from_right:
+                    merged[k] = order[j]
+                    j += 1
+                else:
+                    merged[k] = order[i]
+                    i += 1
+        order[:] = merged
+        width *= 2
+    return order
 
 
 def repeated(count: int, items: Any) -> Any:

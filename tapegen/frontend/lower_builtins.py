@@ -144,7 +144,7 @@ def _bool(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return as_bool(cx, args[0]) if args else StaticValue(False)
 
 
-def _extreme(func: Any, text: Any, by_key: Any, comparison: Any) -> None:
+def _extreme(func: Any, comparison: Any) -> None:
     @handles(func)
     def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
         if "default" in kwargs and len(args) == 1:
@@ -155,13 +155,15 @@ def _extreme(func: Any, text: Any, by_key: Any, comparison: Any) -> None:
         kwargs = {name: value for name, value in kwargs.items() if known_value(value) is not None}  # key=None
         if "key" in kwargs and len(kwargs) == 1:
             items = args[0] if len(args) == 1 else tuple_of(args)
-            return written_out(cx, by_key, [_indexable(cx, items), kwargs["key"]])
+            return written_out(
+                cx, builtin_texts.extreme, [_indexable(cx, items), StaticValue(comparison), kwargs["key"]]
+            )
         if kwargs:
             raise cx.refusal(NotDifferentiable, f"keywords of {func.__name__}() are not supported.", "Write a loop.")
         if len(args) == 1:
             items = _indexable(cx, args[0])
             if struct_of(cx, items) is None:
-                return written_out(cx, text, [items])
+                return written_out(cx, builtin_texts.extreme, [items, StaticValue(comparison), StaticValue(None)])
             args = list(spread(cx, items))
             if not args:
                 cx.raise_(ValueError, f"{func.__name__}() iterable argument is empty")
@@ -194,8 +196,8 @@ def _better(cx: Context, func: Any, comparison: Any, best: Any, other: Any, hint
     return choose(cx, test, lambda: other, lambda: best, hint)
 
 
-_extreme(max, builtin_texts.max_of, builtin_texts.max_by, operator.gt)
-_extreme(min, builtin_texts.min_of, builtin_texts.min_by, operator.lt)
+_extreme(max, operator.gt)
+_extreme(min, operator.lt)
 
 
 @handles(sum)

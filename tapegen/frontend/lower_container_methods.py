@@ -10,7 +10,7 @@ from tapegen.frontend.lower_builtins import pairs_of
 from tapegen.frontend.lower_call import method
 from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_expr import spread
-from tapegen.frontend.lower_list import append, pop
+from tapegen.frontend.lower_list import Widen, append, pop, widen_cell
 from tapegen.frontend.lower_state import Ref, known_value
 from tapegen.frontend.lower_values import describe, run_list_of, static, struct_of
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, dict_of, list_of, tuple_of, with_items
@@ -66,6 +66,8 @@ def _sort_list(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str |
                 cx.raise_(TypeError, str(error))
             cx.set_cell(args[0], list_of(map(StaticValue, ordered)))
             return StaticValue(None)
+    if content is not None and content.children:  # its places are computed
+        widen_cell(cx, Widen(args[0].cell, [(content, cx.state)]))
     cx.call(cx, StaticValue(builtin_texts.put_in_order), (args[0], key, StaticValue(reverse)), {})
     return StaticValue(None)
 
