@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import copy
-import dataclasses
 import functools
 import operator
-from collections.abc import Iterator
-from types import FunctionType, MemberDescriptorType
+from types import MemberDescriptorType
 from typing import Any
 
 import numpy as np
@@ -24,24 +21,14 @@ from tapegen.frontend.lower_emit import emit_call, fold
 from tapegen.frontend.lower_expr import look_up_name, spread
 from tapegen.frontend.lower_index import Place, load_place
 from tapegen.frontend.lower_inline import inline_function
-from tapegen.frontend.lower_iter import (
-    applied,
-    enumerated,
-    known_length,
-    range_series,
-    reversed_,
-    series_of,
-    zipped,
-)
-from tapegen.frontend.lower_list import length
+from tapegen.frontend.lower_iter import series_of
 from tapegen.frontend.lower_numpy import call_library
 from tapegen.frontend.lower_operators import binary
-from tapegen.frontend.lower_shapes import extent
 from tapegen.frontend.lower_state import Bound, Captured, Closure, Ref, Series, SliceValue, Super, known_value
 from tapegen.frontend.lower_text import text_of
 from tapegen.frontend.lower_values import as_bool, describe, operand, static, struct_of, truth, type_of
 from tapegen.frontend.parse import MISSING
-from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, dict_of, list_of, tuple_of
+from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, tuple_of
 from tapegen.frontend.syntax import arguments_of
 from tapegen.ir import ops
 from tapegen.ir.nodes import Call, Const
@@ -256,192 +243,6 @@ def _quantified(func: Any, combine: Any, library: Any) -> None:
 
 _quantified(all, ops.and_, np.all)
 _quantified(any, ops.or_, np.any)
-
-# ---- series --------------------------------------------------------------------------------------------------------
-
-
-@handles(range)
-def _range(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-    return range_series(cx, args)
-
-
-@handles(enumerate)
-def _enumerate(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-    start = args[1] if len(args) > 1 else kwargs.get("start", StaticValue(0))
-    return enumerated(cx, args[0], start)
-
-
-@handles(zip)
-def _zip(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-    return zipped(cx, args, bool(static(cx, kwargs.get("strict", StaticValue(False)), "'strict'")))
-
-
-@handles(reversed)
-def _reversed(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-    return reversed_(cx, args[0])
-
-
-@handles(map)
-def _map(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-    func, *values = args
-    return applied(cx, func, values)
-
-
-@handles(len)
-def _len(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-    (value,) = args
-    if isinstance(value, Leaf) and isinstance(value.type, Array):
-        array = operand(cx, value)
-        assert isinstance(array.type, Array)
-        if not array.type.rank:
-            cx.raise_(TypeError, "len() of unsized object")
-        return extent(cx, array, 0)
-    found = length(cx, value)
-    if found is not None:
-        return found
-    if isinstance(value, Series) and value.bounds is not None and value.iterator is None:
-        if isinstance(value.length, int):
-            return StaticValue(value.length)
-        start, stop, _ = value.bounds
-        if start == Const(0) and isinstance(stop, Call) and stop.func in (ops.dim, len):
-            return Leaf(value.length)
-        return Leaf(Call(len, (Call(range, value.bounds, (), INT),), (), INT))  # bounds may cross
-    content = struct_of(cx, value)
-    if content is not None:
-        special = special_method(cx, content.cls, "__len__")
-        if content.kind == "object" and special is not None:
-            return call_value(cx, StaticValue(special), args, {}, hint)
-        return StaticValue(len(content.children))
-    known = fold(cx, len, args)
-    if known is not UNKNOWN:
-        return StaticValue(known)
-    cx.raise_(TypeError, "object of this type has no len()")
-
-
-# ---- containers ----------------------------------------------------------------------------------------------------
-
-
-def _items_of(cx: Context, value: Any) -> tuple[Any, ...] | None:
-    """The items of something that is iterated, if their number is known and they are not made in a loop."""
-    if isinstance(value, Series):
-        if isinstance(value.length, int) and (value.unroll or value.length <= 16):
-            value = series_of(cx, value)
-            return tuple(value.item(StaticValue(k)) for k in range(value.length))
-        return None
-    if struct_of(cx, value) is not None or isinstance(value, StaticValue):
-        return spread(cx, value)
-    return None
-
-
-@handles(list)
-def _list(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-    if not args:
-        return cx.new_cell(list_of(()))
-    items = _items_of(cx, args[0])
-    return written_out(cx, builtin_texts.copied, args) if items is None else cx.new_cell(list_of(items))
-
-
-@handles(tuple)
-def _tuple(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-    if not args:
-        return tuple_of(())
-    items = _items_of(cx, args[0])
-    if items is None:
-        series = series_of(cx, args[0])
-        items = tuple(series.item(StaticValue(k)) for k in range(known_length(cx, series)))
-    return tuple_of(items)
-
-
-@handles(dict)
-def _dict(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-    items: list[tuple[Any, Any]] = []
-    if args:
-        items.extend(pairs_of(cx, args[0]))
-    return cx.new_cell(dict_of([*items, *kwargs.items()]))
-
-
-def pairs_of(cx: Context, value: Any) -> Iterator[tuple[Any, Any]]:
-    """The keys and values that a dict is made of."""
-    content = struct_of(cx, value)
-    if content is not None and content.kind == "dict":
-        yield from zip(content.keys, content.children, strict=True)
-        return
-    pairs = _items_of(cx, value)
-    if pairs is None:
-        raise cx.refusal(
-            NotDifferentiable, "the number of keys of this dict is not known here.", "Use a list or an array."
-        )
-    for pair in pairs:
-        key, item = spread(cx, pair)
-        yield static(cx, key, "a key of a dict"), item
-
-
-@handles(sorted)
-def _sorted(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-    known = known_value(args[0])
-    items = StaticValue(sorted(known)) if isinstance(known, set | frozenset) and "key" not in kwargs else args[0]
-    made = call_value(cx, StaticValue(list), [items], {})
-    call_value(cx, attribute(cx, made, "sort"), [], kwargs)
-    return made
-
-
-@handles(ops.new_list)
-def _repeated(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-    count, *items = args
-    return written_out(cx, builtin_texts.repeated, [count, tuple_of(items)])
-
-
-# ---- copies --------------------------------------------------------------------------------------------------------
-
-
-@handles(copy.copy)
-def _copy(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-    (value,) = args
-    content = struct_of(cx, value)
-    if content is None or content.kind == "tuple":
-        return _copied(cx, value, {})
-    _check_copied_plainly(cx, content)
-    return cx.new_cell(content)
-
-
-@handles(copy.deepcopy)
-def _deepcopy(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-    (value,) = args
-    return _copied(cx, value, {})
-
-
-def _copied(cx: Context, value: Any, made: dict[Any, Any]) -> Any:
-    """A copy all the way down; what is one object in two places is one in the copy too."""
-    if isinstance(value, Leaf) and isinstance(value.type, Array):
-        array = operand(cx, value)
-        if array not in made:
-            made[array] = call_library(cx, np.copy, [Leaf(array)], {})
-        return made[array]
-    if type_of(value) is not None or isinstance(value, StaticValue):
-        return value
-    if isinstance(value, Ref) and value.cell in made:
-        return made[value.cell]
-    content = struct_of(cx, value)
-    if content is None or isinstance(value, Bound):
-        raise cx.refusal(NotDifferentiable, f"copies of {describe(cx, value)} are not supported.", "Use list(...).")
-    _check_copied_plainly(cx, content)
-    children = tuple(_copied(cx, child, made) for child in content.children)
-    copied = dataclasses.replace(content, children=children, whole=None)
-    if content.kind == "tuple":
-        return copied
-    ref = cx.new_cell(copied)
-    if isinstance(value, Ref):
-        made[value.cell] = ref
-    return ref
-
-
-def _check_copied_plainly(cx: Context, content: Struct) -> None:
-    for name in ("__copy__", "__deepcopy__", "__reduce__", "__reduce_ex__", "__getstate__", "__setstate__"):
-        if isinstance(class_member(cx, content.cls, name), FunctionType):
-            raise cx.refusal(
-                NotDifferentiable, f"'{content.cls.__name__}' has a '{name}' of its own.", "Make the copy in a method."
-            )
-
 
 # ---- what a value is -----------------------------------------------------------------------------------------------
 

@@ -6,11 +6,11 @@ from typing import Any
 
 from tapegen.errors import NotDifferentiable
 from tapegen.frontend import builtin_texts
-from tapegen.frontend.lower_builtins import pairs_of
 from tapegen.frontend.lower_call import method
 from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_expr import spread
 from tapegen.frontend.lower_list import Widen, append, pop, widen_cell
+from tapegen.frontend.lower_sequences import pairs_of
 from tapegen.frontend.lower_state import Ref, known_value
 from tapegen.frontend.lower_values import describe, run_list_of, static, struct_of
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, dict_of, list_of, tuple_of, with_items

@@ -13,12 +13,13 @@ import numpy as np
 from tapegen.errors import NotDifferentiable
 from tapegen.frontend import ufunc_texts
 from tapegen.frontend.lower_attr import attribute, shape_of
-from tapegen.frontend.lower_builtins import Args, Hint, Kwargs, _list
+from tapegen.frontend.lower_builtins import Args, Hint, Kwargs
 from tapegen.frontend.lower_call import call_value, handles
 from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_emit import emit_call
 from tapegen.frontend.lower_expr import spread
 from tapegen.frontend.lower_numpy import call_library
+from tapegen.frontend.lower_sequences import make_list
 from tapegen.frontend.lower_shapes import known_shape
 from tapegen.frontend.lower_state import Series, known_value
 from tapegen.frontend.lower_values import operand, run_list_of, static, struct_of, type_of
@@ -140,7 +141,7 @@ def _array(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
         return _asarray(cx, args, kwargs, hint)
     value, *rest = args
     if isinstance(value, Series):
-        value = _list(cx, [value], {}, None)
+        value = make_list(cx, [value], {}, None)
     if isinstance(value, Leaf) and isinstance(value.type, Array) and not rest and not kwargs:
         return call_library(cx, np.copy, [value], {}, hint)
     if run_list_of(cx, value) is not None and (len(rest) == 1 or kwargs.keys() == {"dtype"}):

@@ -1,0 +1,158 @@
+"""Builtins that make series and containers: ranges, lists, tuples, dicts, their copies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tapegen.errors import NotDifferentiable
+from tapegen.frontend import builtin_texts
+from tapegen.frontend.lower_attr import attribute
+from tapegen.frontend.lower_builtins import Args, Hint, Kwargs, written_out
+from tapegen.frontend.lower_call import call_value, handles
+from tapegen.frontend.lower_capture import special_method
+from tapegen.frontend.lower_context import Context
+from tapegen.frontend.lower_emit import fold
+from tapegen.frontend.lower_expr import spread
+from tapegen.frontend.lower_iter import applied, enumerated, known_length, range_series, reversed_, series_of, zipped
+from tapegen.frontend.lower_list import length
+from tapegen.frontend.lower_shapes import extent
+from tapegen.frontend.lower_state import Series
+from tapegen.frontend.lower_values import operand, static, struct_of
+from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, dict_of, list_of, tuple_of
+from tapegen.ir import ops
+from tapegen.ir.nodes import Call, Const
+from tapegen.ir.types import INT, Array
+
+# ---- series --------------------------------------------------------------------------------------------------------
+
+
+@handles(range)
+def _range(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    return range_series(cx, args)
+
+
+@handles(enumerate)
+def _enumerate(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    start = args[1] if len(args) > 1 else kwargs.get("start", StaticValue(0))
+    return enumerated(cx, args[0], start)
+
+
+@handles(zip)
+def _zip(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    return zipped(cx, args, bool(static(cx, kwargs.get("strict", StaticValue(False)), "'strict'")))
+
+
+@handles(reversed)
+def _reversed(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    return reversed_(cx, args[0])
+
+
+@handles(map)
+def _map(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    func, *values = args
+    return applied(cx, func, values)
+
+
+@handles(len)
+def _len(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    (value,) = args
+    if isinstance(value, Leaf) and isinstance(value.type, Array):
+        array = operand(cx, value)
+        assert isinstance(array.type, Array)
+        if not array.type.rank:
+            cx.raise_(TypeError, "len() of unsized object")
+        return extent(cx, array, 0)
+    found = length(cx, value)
+    if found is not None:
+        return found
+    if isinstance(value, Series) and value.bounds is not None and value.iterator is None:
+        if isinstance(value.length, int):
+            return StaticValue(value.length)
+        start, stop, _ = value.bounds
+        if start == Const(0) and isinstance(stop, Call) and stop.func in (ops.dim, len):
+            return Leaf(value.length)
+        return Leaf(Call(len, (Call(range, value.bounds, (), INT),), (), INT))  # bounds may cross
+    content = struct_of(cx, value)
+    if content is not None:
+        special = special_method(cx, content.cls, "__len__")
+        if content.kind == "object" and special is not None:
+            return call_value(cx, StaticValue(special), args, {}, hint)
+        return StaticValue(len(content.children))
+    known = fold(cx, len, args)
+    if known is not UNKNOWN:
+        return StaticValue(known)
+    cx.raise_(TypeError, "object of this type has no len()")
+
+
+# ---- containers ----------------------------------------------------------------------------------------------------
+
+
+def _items_of(cx: Context, value: Any) -> tuple[Any, ...] | None:
+    """The items of something that is iterated, if their number is known and they are not made in a loop."""
+    if isinstance(value, Series):
+        if isinstance(value.length, int) and (value.unroll or value.length <= 16):
+            value = series_of(cx, value)
+            return tuple(value.item(StaticValue(k)) for k in range(value.length))
+        return None
+    if struct_of(cx, value) is not None or isinstance(value, StaticValue):
+        return spread(cx, value)
+    return None
+
+
+@handles(list)
+def make_list(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    if not args:
+        return cx.new_cell(list_of(()))
+    items = _items_of(cx, args[0])
+    return written_out(cx, builtin_texts.copied, args) if items is None else cx.new_cell(list_of(items))
+
+
+@handles(tuple)
+def _tuple(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    if not args:
+        return tuple_of(())
+    items = _items_of(cx, args[0])
+    if items is None:
+        series = series_of(cx, args[0])
+        items = tuple(series.item(StaticValue(k)) for k in range(known_length(cx, series)))
+    return tuple_of(items)
+
+
+@handles(dict)
+def _dict(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    items: list[tuple[Any, Any]] = []
+    if args:
+        items.extend(pairs_of(cx, args[0]))
+    return cx.new_cell(dict_of([*items, *kwargs.items()]))
+
+
+def pairs_of(cx: Context, value: Any) -> Iterator[tuple[Any, Any]]:
+    """The keys and values that a dict is made of."""
+    content = struct_of(cx, value)
+    if content is not None and content.kind == "dict":
+        yield from zip(content.keys, content.children, strict=True)
+        return
+    pairs = _items_of(cx, value)
+    if pairs is None:
+        raise cx.refusal(
+            NotDifferentiable, "the number of keys of this dict is not known here.", "Use a list or an array."
+        )
+    for pair in pairs:
+        key, item = spread(cx, pair)
+        yield static(cx, key, "a key of a dict"), item
+
+
+@handles(sorted)
+def _sorted(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    known = known_value(args[0])
+    items = StaticValue(sorted(known)) if isinstance(known, set | frozenset) and "key" not in kwargs else args[0]
+    made = call_value(cx, StaticValue(list), [items], {})
+    call_value(cx, attribute(cx, made, "sort"), [], kwargs)
+    return made
+
+
+@handles(ops.new_list)
+def _repeated(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    count, *items = args
+    return written_out(cx, builtin_texts.repeated, [count, tuple_of(items)])
