@@ -292,7 +292,7 @@ def store_place(cx: Context, place: Place, value: Any, *, accumulate: bool = Fal
         _store(cx, base, index, value, accumulate=accumulate)
         return
     if isinstance(base, Ref):
-        content = cx.state.cells[base.cell].content
+        content = struct_of(cx, base) or cx.state.cells[base.cell].content
         if isinstance(content, Struct) and content.kind == "dict":
             cx.set_cell(base, content.with_child(static(cx, _as_key(index), "a key of a dict"), value))
             return

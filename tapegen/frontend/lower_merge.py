@@ -270,8 +270,8 @@ class Merge:
     def contents(self, sides: Sequence[tuple[Struct, State]]) -> Any:
         """The template for the contents of one container on several paths."""
         first = sides[0][0]
-        if any(content.keys != first.keys for content, _ in sides):
-            return Struct("poison", (), (), dict)
+        if any(content.keys != first.keys or content.kind == "poison" for content, _ in sides):
+            return Struct("poison", (), (), first.cls)
         children = []
         for k, key in enumerate(first.keys):
             pairs = [(content.children[k], state) for content, state in sides]

@@ -123,8 +123,8 @@ def _delete(cx: Context, target: gast.AST) -> None:
 
 def _set_attribute(cx: Context, owner: Any, name: str, value: Any) -> None:
     if isinstance(owner, Ref):
-        content = cx.state.cells[owner.cell].content
-        if isinstance(content, Struct) and content.kind == "object":
+        content = struct_of(cx, owner)
+        if content is not None and content.kind == "object":
             if _set_by_class(cx, owner, content.cls, name, value):
                 return
             cx.set_cell(owner, content.with_child(name, named(cx, cx.frame, name, value)))

@@ -189,10 +189,24 @@ def struct_of(cx: Context, value: Any) -> Struct | None:
     """The contents of a container whose layout is known, else None."""
     if isinstance(value, Ref):
         content = cx.state.cells[value.cell].content
-        return content if isinstance(content, Struct) else None
+        if isinstance(content, Struct):
+            _check_keys(cx, content)
+            return content
+        return None
     if isinstance(value, Captured):
         return expand(cx, value)
     return value if isinstance(value, Struct) else None
+
+
+def _check_keys(cx: Context, content: Struct) -> None:
+    """Refuse a dict or object whose keys depend on the path that was taken."""
+    if content.kind == "poison":
+        what = "keys of this dict" if content.cls is dict else f"attributes of this '{content.cls.__name__}'"
+        raise cx.refusal(
+            BadArgument,
+            f"the {what} are not the same on all paths to this place.",
+            "Set all of them on every path, with None or 0.0 for what is missing.",
+        )
 
 
 def run_list_of(cx: Context, value: Any) -> RunList | None:
@@ -237,6 +251,7 @@ def export(cx: Context, value: Any) -> Any:
         content = cx.state.cells[value.cell].content
         if isinstance(content, RunList):
             return Leaf(expr_of(cx, value))
+        _check_keys(cx, content)
         value = content
     if isinstance(value, Struct):
         return dataclasses.replace(value, children=tuple(export(cx, child) for child in value.children))
