@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tapegen.errors import BadArgument, NotDifferentiable, TapegenError
+from tapegen import check_grads, differentiable
+from tapegen.errors import AliasError, BadArgument, NotDifferentiable, TapegenError
 from tests.lowering import agree, lower
 
 X = np.array([0.5, -1.5, 2.0, 0.25])
@@ -223,3 +224,46 @@ def test_it_is_refused_at_its_place(func: Any, kind: type[TapegenError], reason:
 def test_an_argument_that_is_a_container_of_its_own_kind() -> None:
     with pytest.raises(BadArgument, match="'Doubling' is a dict with a '__getitem__' of its own"):
         lower(lambda x, d: x[0] * d["a"], X, Doubling(a=3.0))
+
+
+# ---- results that share memory with an argument ----------------------------------------------------------------------
+
+
+def conjugate_of_a_real_array(x):
+    y = x.conj()
+    y[0] = 9.0
+    z = np.conj(x)
+    z[1] = 4.0
+    return x[0] * x[1] * x[0].conj()
+
+
+def test_a_real_array_is_its_own_conjugate() -> None:
+    agree(conjugate_of_a_real_array, X)
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda x: np.einsum("ij->ji", x),
+        lambda x: np.diff(x, n=0),
+        lambda x: np.linalg.matrix_power(x, 1),
+        lambda x: np.float64(x),
+    ],
+)
+def test_a_result_that_may_be_the_argument_is_not_written(view: Any) -> None:
+    def through(x):
+        y = view(x)
+        y[0, 1] = 9.0
+        return x[0, 1] * x[1, 0]
+
+    with pytest.raises(AliasError, match="may share memory"):
+        differentiable(through, backend="python", cache=False).grad(X.reshape(2, 2))
+
+
+def test_a_product_is_new_memory() -> None:
+    def product(x):
+        y = np.einsum("ij,jk->ik", x, x)
+        y[0, 0] = 3.0
+        return (y * x).sum()
+
+    check_grads(product, X.reshape(2, 2))

@@ -14,6 +14,7 @@ from tapegen.ir.nodes import (
     Assign,
     Block,
     Call,
+    Const,
     Effect,
     Expr,
     For,
@@ -52,8 +53,27 @@ _UNFOLLOWED = frozenset(
         np.linalg.matrix_transpose,
         np.asfortranarray,
         np.unstack,
+        np.float64,
+        np.float32,
+        np.complex128,
+        np.complex64,
     }
 )
+
+
+def _is_unfollowed(call: Call) -> bool:
+    """Whether a call gives an argument back, or a view of it, that no view of the cotangent follows."""
+    func, args = call.func, call.args
+    if is_one_of(func, _UNFOLLOWED):
+        return True
+    if func is np.einsum:  # of one operand it may turn the axes alone
+        return sum(isinstance(arg.type, Array) for arg in args) == 1
+    if func is np.diff or func is np.linalg.matrix_power:
+        given = dict(zip(("a", "n"), args, strict=False)) | dict(call.kwargs)
+        wanted = given.get("n", Const(1))
+        return not isinstance(wanted, Const) or wanted.value == (0 if func is np.diff else 1)
+    return False
+
 
 # views that NumPy replaces by a copy when the strides, the dtype or the layout ask for it
 _MAYBE_COPIES = frozenset(
@@ -136,7 +156,7 @@ def _move(value: Expr) -> Move:
                 return Move(_vars(out), exact=True)
             if is_one_of(func, ops.VIEW_CALLS):
                 return Move(_vars(args[0]), exact=True, fresh=_may_copy(value))
-            if is_one_of(func, _UNFOLLOWED) or not _makes_fresh(func):
+            if _is_unfollowed(value) or not _makes_fresh(func):
                 return Move(tuple(var for arg in args for var in _vars(arg)), fresh=True)
     return Move()
 

@@ -24,10 +24,10 @@ THROUGH_FUNCTIONS: dict[str, Any] = {
     name: getattr(np, name)
     for name in (
         "sum mean std var prod min max argmin argmax argsort argpartition cumsum cumprod any all trace squeeze clip "
-        "round conjugate diagonal dot repeat take nonzero ptp searchsorted copy ravel swapaxes choose put"
+        "round diagonal dot repeat take nonzero ptp searchsorted copy ravel swapaxes choose put"
     ).split()
     if hasattr(np, name)
-} | {"conj": np.conjugate}
+}
 
 
 PARTS = {"real": ops.real_part, "imag": ops.imaginary_part}
@@ -168,6 +168,15 @@ def _plain_class(type_: Array | Scalar) -> type:
     return complex if is_complex(type_) else float if is_floating(type_) else bool if type_.dtype == "bool" else int
 
 
+def _conjugated(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+    return emit_call(cx, np.conjugate, args, hint=hint) if is_complex(args[0].type) else args[0]  # the very array
+
+
+method("array", "conj", takes=(0, 0))(_conjugated)
+method("array", "conjugate", takes=(0, 0))(_conjugated)
+
+
+@method("number", "conj", takes=(0, 0))
 @method("number", "conjugate", takes=(0, 0))
 def _conjugate(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     type_ = type_of(args[0])

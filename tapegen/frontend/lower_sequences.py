@@ -17,7 +17,7 @@ from tapegen.frontend.lower_expr import spread
 from tapegen.frontend.lower_iter import applied, enumerated, known_length, range_series, reversed_, series_of, zipped
 from tapegen.frontend.lower_list import length
 from tapegen.frontend.lower_shapes import extent
-from tapegen.frontend.lower_state import Series
+from tapegen.frontend.lower_state import Series, known_value
 from tapegen.frontend.lower_values import operand, static, struct_of
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, dict_of, list_of, tuple_of
 from tapegen.ir import ops
