@@ -34,14 +34,16 @@ def chain(x: Any, sin: Callable[[Any], Any], total: Callable[[Any], Any]) -> Any
     return total(y)
 
 
-def best(function: Callable[[], Any], repeat: int = 30) -> float:
-    """Seconds of the quickest of several runs."""
-    function()
-    found = float("inf")
-    for _ in range(repeat):
-        start = time.perf_counter()
+def least(functions: dict[str, Callable[[], Any]], rounds: int = 100) -> dict[str, float]:
+    """Seconds of the processor in the quickest run of each; they take turns, so that all meet the same machine."""
+    found = dict.fromkeys(functions, float("inf"))
+    for function in functions.values():
         function()
-        found = min(found, time.perf_counter() - start)
+    for _ in range(rounds):
+        for name, function in functions.items():
+            start = time.process_time()
+            function()
+            found[name] = min(found[name], time.process_time() - start)
     return found
 
 
@@ -119,25 +121,26 @@ def torch_step() -> Callable[[], Any]:
 
 def main() -> None:
     """Print the tables."""
+    chains: dict[str, Callable[[], Any]] = {"tape": tape_chain}
+    steps = {"tape": tape_step()}
+    if importlib.util.find_spec("torch") is not None:
+        chains["torch"] = torch_chain
+        steps["torch"] = torch_step()
+    if importlib.util.find_spec("autograd") is not None:
+        chains["autograd"] = autograd_chain
+    for run in chains.values():
+        np.testing.assert_allclose(run(), tape_chain(), rtol=1e-12)
+    chains["NumPy alone, forward"] = lambda: chain(START, np.sin, np.sum)
     print(f"{'per operation':<24}{'microseconds':>14}")
-    print(f"{'NumPy alone, forward':<24}{best(lambda: chain(START, np.sin, np.sum)) / OPERATIONS * 1e6:>14.2f}")
-    want = tape_chain()
-    for name, module, run in (
-        ("tape", "tapegen", tape_chain),
-        ("torch", "torch", torch_chain),
-        ("autograd", "autograd", autograd_chain),
-    ):
-        if importlib.util.find_spec(module) is not None:
-            np.testing.assert_allclose(run(), want, rtol=1e-12)
-            print(f"{name:<24}{best(run) / OPERATIONS * 1e6:>14.2f}")
+    for name, seconds in least(chains).items():
+        print(f"{name:<24}{seconds / OPERATIONS * 1e6:>14.2f}")
     print(f"\n{'training step':<24}{'milliseconds':>14}")
-    for name, module, make in (("tape", "tapegen", tape_step), ("torch", "torch", torch_step)):
-        if importlib.util.find_spec(module) is not None:
-            print(f"{name:<24}{best(make()) * 1e3:>14.2f}")
+    for name, seconds in least(steps, 300).items():
+        print(f"{name:<24}{seconds * 1e3:>14.2f}")
     large = np.ones(100_000)
     tensor = tg.constant(large)
-    plain, wrapped = best(lambda: np.sin(large) * 2.0, 200), best(lambda: np.sin(tensor) * 2.0, 200)
-    print(f"\nwithout a tape, on 1e5 elements: {wrapped / plain:.3f} of NumPy's time")
+    found = least({"plain": lambda: np.sin(large) * 2.0, "wrapped": lambda: np.sin(tensor) * 2.0}, 300)
+    print(f"\nwithout a tape, on 1e5 elements: {found['wrapped'] / found['plain']:.3f} of NumPy's time")
 
 
 if __name__ == "__main__":

@@ -348,9 +348,14 @@ def _pruned(plan: FlatPlan, args: tuple[Any, ...], ids: tuple[Any, ...], everyth
     return tuple(kept)
 
 
+_LASTING = frozenset({int, bool, float, str, type(None)})
+
+
 def _options(kwargs: dict[str, Any]) -> dict[str, Any]:
     """Keywords as they are now."""
-    return {name: _kept(value, 0, True) for name, value in kwargs.items()} if kwargs else kwargs
+    if not kwargs:
+        return kwargs
+    return {name: value if type(value) in _LASTING else _kept(value, 0, True) for name, value in kwargs.items()}
 
 
 def _takes(operation: Operation, kwargs: dict[str, Any]) -> bool:

@@ -41,8 +41,10 @@ class Following(abc.ABC):
 
     def note(self, call: Call) -> None:
         """Follow a call (of the machinery; see `state.Recorder`)."""
-        _refuse_objects(call)
-        record = made(call, self.tracked, self._keeps_everything) if call.out.dtype.kind in "fc" else None
+        kind = call.out.dtype.kind
+        if kind == "O":
+            _refuse_objects(call)
+        record = made(call, self.tracked, self._keeps_everything) if kind in "fc" else None
         self._take(call, record, call.out_ids)
 
     def note_wide(self, call: Call) -> None:

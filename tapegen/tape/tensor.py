@@ -163,19 +163,19 @@ class Traced(ArrayMethods):
                     return unary(operation, inputs[0])
                 if len(inputs) == 2 and ufunc.nout == 1:
                     return binary(operation, inputs[0], inputs[1])
-        from tapegen.tape import dispatch
+        import tapegen.tape.dispatch as dispatch  # quicker than from ... import ...
 
         return dispatch.ufunc(ufunc, method, inputs, kwargs)
 
     def __array_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        from tapegen.tape import dispatch
+        import tapegen.tape.dispatch as dispatch  # quicker than from ... import ...
 
         return dispatch.function(func, args, kwargs)
 
     def __getitem__(self, index: Any) -> Tensor:
-        from tapegen.tape import syntax
+        import tapegen.tape.syntax as syntax
 
         return syntax.getitem(self, index)
 
