@@ -381,6 +381,10 @@ VARIANTS: dict[Callable, list] = {
         call("...ij,jk", values(2, 2, 3), values(3, 2)),
         call("a...,...b->...ab", values(2, 3), values(2, 3, 2)),
         call("...ij->...", values(2, 2, 3)),
+        call("ii->i", values(3, 3)),
+        call("ii", values(3, 3)),
+        call("iji,j,ii->j", values(2, 3, 2), values(3), values(2, 2, seed=1)),
+        call("iii...->i...", values(2, 2, 2, 3)),
     ],
     np.linalg.solve: [
         call(STACKED[0], values(3, 2)),

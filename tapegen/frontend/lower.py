@@ -27,6 +27,7 @@ from tapegen.frontend import (  # noqa: F401  (register what they lower)
     lower_library,
     lower_list_arrays,
     lower_loops,
+    lower_numpy_forms,
     lower_sequences,
     lower_sets,
     lower_solvers,

@@ -39,6 +39,7 @@ from tapegen.ir import ops
 from tapegen.ir.names import TEMPORARY
 from tapegen.ir.nodes import Call, Load, Var
 from tapegen.ir.types import Array, Scalar, Type, is_complex, is_floating
+from tapegen.rules import forms
 
 
 @dataclass(slots=True)
@@ -132,6 +133,37 @@ def _index_values(cx: Context, node: gast.AST) -> list[Any]:
     return [value]
 
 
+def _joined(cx: Context, maker: Any, index: list[Any]) -> Any:
+    """`np.r_[...]` and `np.c_[...]`: slices are ranges."""
+    parts: list[Any] = []
+    numbers: list[Any] = []
+    for part in index:
+        if isinstance(part, SliceValue):
+            step = None if part.step is None else known_value(part.step)
+            if isinstance(step, complex):
+                bounds = (StaticValue(0) if part.lo is None else part.lo, part.hi, StaticValue(int(abs(step))))
+                part = cx.call(cx, StaticValue(np.linspace), bounds, {})
+            else:
+                bounds = (part.lo or StaticValue(0), part.hi, part.step or StaticValue(1))
+                part = cx.call(cx, StaticValue(np.arange), bounds, {})
+        type_ = type_of(part)
+        if not isinstance(type_, Array | Scalar):
+            raise cx.refusal(
+                NotDifferentiable,
+                f"np.{_JOINERS[maker][0]} gets {describe(cx, part)}.",
+                "Use np.concatenate or np.stack.",
+            )
+        parts.append(part)
+        is_weak = isinstance(type_, Scalar) and type_.python
+        numbers.append(_WEAK[type_.dtype] if is_weak else type_.dtype)
+    dtype = StaticValue(np.result_type(*numbers).type)
+    return cx.call(cx, StaticValue(_JOINERS[maker][1]), (tuple_of(parts), dtype), {})
+
+
+_JOINERS: dict[Any, tuple[str, Any]] = {np.r_: ("r_", forms.in_rows), np.c_: ("c_", forms.in_columns)}
+_WEAK: dict[str, Any] = {"bool": False, "int64": 0, "float64": 0.0, "complex128": 0j}  # numbers of Python
+
+
 # ---- reading -------------------------------------------------------------------------------------------------------
 
 
@@ -142,6 +174,8 @@ def load_place(cx: Context, place: Place, hint: str | None = None) -> Any:
         return split(cx, (base, *index), lambda owner, *parts: load_place(cx, Place(owner, list(parts)), hint), hint)
     if place.is_array:
         return _load(cx, base, index, hint)
+    if isinstance(base, StaticValue) and (base.value is np.r_ or base.value is np.c_):
+        return _joined(cx, base.value, index)
     if isinstance(base, Captured):
         found = _captured_item(cx, base, index)
         if found is not None:

@@ -221,9 +221,13 @@ def correlate(a, v, mode="valid"):
 def einsum(subscripts, *operands, out_bar):
     """The sum over the result and all other operands, with the axes summed over alone spread out again."""
     subscripts = einsum_named(subscripts, ranks_of(operands))
+    units = ()
+    for k, axis in einsum_repeated(subscripts):
+        units = (*units, np.eye(np.shape(operands[k])[axis], dtype=operands[k].dtype))
+    subscripts = einsum_with_units(subscripts)
     bars = ()
     for k, operand in enumerate(operands):
-        terms = (out_bar,) + operands[:k] + operands[k + 1 :]
+        terms = (out_bar,) + operands[:k] + operands[k + 1 :] + units
         bar = np.einsum(einsum_pullback(subscripts, k), *terms)
         missing = einsum_lonely_axes(subscripts, k)
         if missing:
@@ -263,6 +267,28 @@ def einsum_named(subscripts, ranks):
     if not arrow:
         result = "..." + "".join(sorted(c for c in set(inputs) - {",", "."} if inputs.count(c) == 1))
     return f"{','.join(named)}->{result.replace('...', letters)}"
+
+
+@compile_time
+def einsum_repeated(subscripts):
+    """Operand and axis of each letter that stands at the operand before: a diagonal is taken."""
+    terms = subscripts.partition("->")[0].split(",")
+    return tuple((k, axis) for k, term in enumerate(terms) for axis, c in enumerate(term) if c in term[:axis])
+
+
+@compile_time
+def einsum_with_units(subscripts):
+    """The diagonal of a matrix is the sum of its product with the unit matrix: `ii->i` is `ij,ij->i`."""
+    inputs, arrow, result = subscripts.partition("->")
+    if not arrow:
+        result = "".join(sorted(letter for letter in set(inputs) - {","} if inputs.count(letter) == 1))
+    terms = inputs.split(",")
+    units = []
+    for k, axis in einsum_repeated(subscripts):
+        letter = next(letter for letter in string.ascii_letters if letter not in "".join([*terms, *units, result]))
+        units.append(terms[k][axis] + letter)
+        terms[k] = terms[k][:axis] + letter + terms[k][axis + 1 :]
+    return f"{','.join([*terms, *units])}->{result}"
 
 
 def einsum_terms(subscripts):

@@ -202,7 +202,7 @@ def pad_edge(mode):
     require(
         mode in edges,
         f"np.pad(mode={mode!r}) has no rule.",
-        "Join the parts with np.concatenate; modes with a rule are constant, edge, reflect, symmetric, wrap.",
+        "Join the parts with np.concatenate; in a decorated function every mode but 'empty' has a derivative.",
     )
     return edges[mode]
 

@@ -1,0 +1,91 @@
+"""Calls of NumPy's functions in forms that are written out: keywords and subscripts that no rule speaks of."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from tapegen.frontend.lower_builtins import Args, Hint, Kwargs
+from tapegen.frontend.lower_call import handles
+from tapegen.frontend.lower_context import Context
+from tapegen.frontend.lower_emit import emit_call
+from tapegen.frontend.lower_numpy import call_library
+from tapegen.frontend.lower_state import known_value
+from tapegen.frontend.lower_values import type_of
+from tapegen.frontend.structure import Leaf, StaticValue
+from tapegen.ir import ops
+from tapegen.ir.nodes import Call, Const
+from tapegen.ir.types import BOOL, INT, Array, is_floating
+from tapegen.rules import forms, products
+
+_PADDED = frozenset({"mean", "median", "maximum", "minimum", "linear_ramp"})
+
+
+@handles(np.pad)
+def _pad(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    mode = args[2] if len(args) > 2 else kwargs.get("mode", StaticValue("constant"))
+    type_ = type_of(args[0]) if args else None
+    if known_value(mode) in _PADDED and type_ is not None and is_floating(type_):
+        return cx.call(cx, StaticValue(forms.padded), tuple(args), kwargs)
+    return call_library(cx, np.pad, args, kwargs, hint)
+
+
+@handles(np.diff)
+def _diff(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    if len(args) > 3 or "prepend" in kwargs or "append" in kwargs:
+        given = [value if type_of(value) is not None else emit_call(cx, np.array, (value,)) for value in args[3:]]
+        return cx.call(cx, StaticValue(forms.differences), (*args[:3], *given), kwargs)
+    return call_library(cx, np.diff, args, kwargs, hint)
+
+
+def _about(func: Any, text: Any) -> None:
+    @handles(func)
+    def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+        named = dict(zip(("a", "axis"), args, strict=False)) | kwargs
+        if "mean" in kwargs and len(args) <= 2 and named.keys() <= {"a", "axis", "ddof", "keepdims", "mean"}:
+            return cx.call(cx, StaticValue(text), (), named)
+        return call_library(cx, func, args, kwargs, hint)
+
+
+_about(np.var, forms.var_about)
+_about(np.std, forms.std_about)
+
+
+@handles(np.einsum)
+def _einsum(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    """A letter that stands twice at one operand means its diagonal."""
+    subscripts, operands = known_value(args[0]), args[1:]
+    ranks = [getattr(type_of(operand), "rank", None) for operand in operands]
+    if not isinstance(subscripts, str) or None in ranks or len(ranks) != subscripts.count(",") + 1:
+        return call_library(cx, np.einsum, args, kwargs, hint)
+    named: str = products.einsum_named(subscripts, tuple(ranks))  # type: ignore[no-untyped-call]
+    inputs, arrow, result = named.partition("->")
+    terms = inputs.split(",")
+    if all(len(set(term)) == len(term) for term in terms):
+        return call_library(cx, np.einsum, args, kwargs, hint)
+    if not arrow:
+        result = "".join(sorted(letter for letter in set(inputs) - {","} if inputs.count(letter) == 1))
+    taken = []
+    for k, operand in enumerate(operands):
+        while len(set(terms[k])) < len(terms[k]):
+            terms[k], operand = _diagonal(cx, terms[k], operand)
+        taken.append(operand)
+    return call_library(cx, np.einsum, [StaticValue(f"{','.join(terms)}->{result}"), *taken], kwargs, hint)
+
+
+def _diagonal(cx: Context, term: str, operand: Leaf) -> tuple[str, Any]:
+    """Take the diagonal of the first letter that stands twice; it comes last."""
+    letter = next(letter for letter in term if term.count(letter) > 1)
+    first = term.index(letter)
+    second = term.index(letter, first + 1)
+    assert isinstance(operand.type, Array)
+    sizes = [Call(ops.dim, (operand.expr, Const(axis)), (), INT) for axis in (first, second)]
+    text = "np.einsum: axes with the same letter differ in size"
+    cx.raise_if(Call(operator.ne, tuple(sizes), (), BOOL), ValueError, text)
+    axes = [StaticValue(0), StaticValue(first), StaticValue(second)]
+    return (
+        "".join(other for k, other in enumerate(term) if k not in (first, second)) + letter,
+        call_library(cx, np.copy, [call_library(cx, np.diagonal, [operand, *axes], {})], {}),
+    )

@@ -1,0 +1,105 @@
+"""Forms of NumPy's functions that their rules leave out, as Python that is written out in their place."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tapegen.rules.helpers import axes_tuple, open_range, require, slice_axis
+from tapegen.rules.shapes import pad_after, pad_before
+
+
+def padded(array, pad_width, mode, stat_length=None, end_values=0):
+    """`np.pad` by what an array has at its ends: means, extremes, medians, or straight lines to other values."""
+    for axis in axes_tuple(None, np.ndim(array)):
+        n = np.shape(array)[axis]
+        before, after = pad_before(pad_width, axis), pad_after(pad_width, axis)
+        if mode == "linear_ramp":
+            first, last = slice_axis(array, axis, 0, 1), slice_axis(array, axis, n - 1, n)
+            front = ramp(first, before, axis, pad_before(end_values, axis))
+            back = np.flip(ramp(last, after, axis, pad_after(end_values, axis)), axis)
+        else:
+            some, others = n, n
+            if stat_length is not None:
+                some, others = min(pad_before(stat_length, axis), n), min(pad_after(stat_length, axis), n)
+            front = spread(end_value(slice_axis(array, axis, 0, some), axis, mode), before, axis)
+            back = spread(end_value(slice_axis(array, axis, n - others, n), axis, mode), after, axis)
+        array = np.concatenate((front, array, back), axis=axis)
+    return array
+
+
+def spread(edge, count, axis):
+    """A row of an array, as often as that."""
+    shape = (1,) * axis + (count,) + (1,) * (np.ndim(edge) - axis - 1)
+    return edge * np.ones(shape, dtype=edge.dtype)
+
+
+def ramp(edge, count, axis, end):
+    """A straight line from a value, which is its first element, to what comes at the edge."""
+    return np.astype(open_range(count, axis, np.ndim(edge)) * ((edge - end) / max(count, 1)) + end, edge.dtype)
+
+
+def end_value(part, axis, mode):
+    """What a part of an array is padded with."""
+    if mode == "mean":
+        return np.mean(part, axis=axis, keepdims=True)
+    if mode == "median":
+        return np.median(part, axis=axis, keepdims=True)
+    if mode == "maximum":
+        return np.max(part, axis=axis, keepdims=True)
+    return np.min(part, axis=axis, keepdims=True)
+
+
+def differences(a, n=1, axis=-1, prepend=None, append=None):
+    """`np.diff` of an array with more values at its ends; one number stands for a row of them."""
+    parts = (a,)
+    if prepend is not None:
+        parts = (beside(prepend, a, axis), *parts)
+    if append is not None:
+        parts = (*parts, beside(append, a, axis))
+    return np.diff(np.concatenate(parts, axis=axis), n, axis)
+
+
+def beside(value, a, axis):
+    """A number in the shape of one row of an array."""
+    if np.ndim(value) > 0:
+        return value
+    return np.broadcast_to(value, np.shape(slice_axis(a, axis, 0, 1)))
+
+
+def var_about(a, mean, axis=None, ddof=0, keepdims=False):
+    """`np.var(a, mean=...)`, whose mean has the axes of the array."""
+    squares = np.square(np.abs(a - mean))
+    count = np.size(a)
+    if axis is not None:
+        count = 1
+        for k in axes_tuple(axis, np.ndim(a)):
+            count = count * np.shape(a)[k]
+    return np.sum(squares, axis=axis, keepdims=keepdims) / max(count - ddof, 0)
+
+
+def std_about(a, mean, axis=None, ddof=0, keepdims=False):
+    """`np.std(a, mean=...)`; where all are equal its derivative is 0."""
+    spread = var_about(a, mean, axis, ddof, keepdims)
+    return np.where(spread == 0.0, 0.0, np.sqrt(np.where(spread == 0.0, 1.0, spread)))
+
+
+def in_rows(parts, dtype):
+    """`np.r_[...]`: numbers and arrays behind each other."""
+    made = ()
+    for part in parts:
+        made = (*made, np.array([part], dtype) if np.ndim(part) == 0 else part)
+    return np.concatenate(made)
+
+
+def in_columns(parts, dtype):
+    """`np.c_[...]`: vectors as columns, beside each other."""
+    made = ()
+    for part in parts:
+        require(np.ndim(part) <= 2, "np.c_ of arrays with more than two axes has no rule.", "Use np.concatenate.")
+        if np.ndim(part) == 0:
+            made = (*made, np.array([[part]], dtype))
+        elif np.ndim(part) == 1:
+            made = (*made, np.expand_dims(part, 1))
+        else:
+            made = (*made, part)
+    return np.concatenate(made, axis=1)

@@ -1,0 +1,120 @@
+"""Forms of NumPy's functions that are written out: keywords and subscripts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import tapegen as tg
+from tapegen.errors import NotDifferentiable
+
+A = np.arange(12.0).reshape(3, 4) ** 1.3 + 0.1 * np.sin(np.arange(12.0)).reshape(3, 4)
+V = np.array([0.3, -1.2, 0.7, 2.0])
+B = np.random.default_rng(0).normal(size=(3, 3, 3))
+
+
+def weighted(x):
+    """A number in which every element counts otherwise."""
+    row = np.ravel(x)
+    return np.sum(np.sin(np.arange(row.size) + 1.0) * row**2)
+
+
+def pad_by_means(a, v, b):
+    return weighted(np.pad(a, ((1, 2), (0, 3)), "mean")) + weighted(np.pad(v, 2, mode="mean", stat_length=2))
+
+
+def pad_by_extremes(a, v, b):
+    ends = np.pad(a, 2, "maximum", stat_length=((1, 2), (3, 9)))
+    return weighted(ends) + weighted(np.pad(a, (1, 0), "minimum")) + weighted(np.pad(a, 2, "median"))
+
+
+def pad_by_ramps(a, v, b):
+    ends = np.pad(a, ((2, 1), (0, 3)), "linear_ramp", end_values=((1.0, 2.0), (3.0, v[0])))
+    return weighted(ends) + weighted(np.pad(v, 3, "linear_ramp", end_values=v[1]))
+
+
+def diagonals_in_einsum(a, v, b):
+    first = np.einsum("ii", b[1]) * np.einsum("iji,j->", b, v[:3])
+    return first + weighted(np.einsum("iii->i", b)) + weighted(np.einsum("...ii->...i", b) + np.einsum("ijj->i", b))
+
+
+def products_with_diagonals(a, v, b):
+    return weighted(np.einsum("ijj,jk", b, a)) + weighted(np.einsum("ii,ij->j", b[0], a))
+
+
+def differences_with_ends(a, v, b):
+    rows = np.diff(a, axis=0, append=a[:2] * 2.0)
+    return weighted(np.diff(v, prepend=0.5)) + weighted(rows) + weighted(np.diff(a, 2, prepend=v[0], append=a[:, :1]))
+
+
+def rows_of_parts(a, v, b):
+    return weighted(np.r_[v, 1.0, v[0], a[0], 0:3, 0:1:4j, 3]) + weighted(np.r_[a, a * 2.0])
+
+
+def columns_of_parts(a, v, b):
+    return weighted(np.c_[v, v**2, a.T]) + weighted(np.c_[1.0, v[0]]) + weighted(np.c_[0:4, v])
+
+
+def moments_about_a_mean(a, v, b):
+    rows = np.std(a, axis=1, keepdims=True, ddof=1, mean=np.mean(a, axis=1, keepdims=True))
+    return np.std(a, mean=np.mean(a)) + weighted(np.var(a, axis=0, mean=v)) + weighted(rows)
+
+
+FORMS = [
+    *(pad_by_means, pad_by_extremes, pad_by_ramps, diagonals_in_einsum, products_with_diagonals),
+    *(differences_with_ends, rows_of_parts, columns_of_parts, moments_about_a_mean),
+]
+
+
+@pytest.mark.parametrize("function", FORMS, ids=lambda function: function.__name__)
+def test_value_and_derivatives(function: Callable) -> None:
+    value = tg.differentiable(function, backend="python", wrt=(0, 1, 2)).value_and_grad(A, V, B)[0]
+    assert value == function(A, V, B)
+    tg.check_grads(function, A, V, B, modes=("forward", "reverse"), backend="python")
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("function", FORMS, ids=lambda function: function.__name__)
+def test_compiled(function: Callable) -> None:
+    compiled = tg.differentiable(function, backend="numba", wrt=(0, 1, 2))
+    for got, expected in zip(compiled.grad(A, V, B), tg.grad(function, wrt=(0, 1, 2), backend="python")(A, V, B)):
+        np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda x: np.pad(x, 1, "mean"),
+        lambda x: np.pad(x, 1, "linear_ramp", end_values=2.0),
+        lambda x: np.einsum("ii->i", x[:, :3]),
+        lambda x: np.diff(x, prepend=x[:, :1]),
+        lambda x: np.r_[x, x],
+        lambda x: np.r_[x[0], 1.5],
+        lambda x: np.c_[x[0], x[1]],
+        lambda x: np.std(x, axis=0, mean=x[:1]),
+    ],
+)
+def test_single_precision_stays(form: Callable) -> None:
+    x = A.astype(np.float32)
+    got = tg.differentiable(form, backend="python").vjp(x)
+    assert got[0].dtype == form(x).dtype == np.float32
+    assert got[1](np.ones_like(got[0])).dtype == np.float32
+
+
+def test_axes_of_different_sizes_have_no_diagonal() -> None:
+    with pytest.raises(ValueError, match="'i' don't match"):
+        tg.grad(lambda a: np.einsum("ii", a), backend="python")(A)
+
+
+def test_what_stays_refused() -> None:
+    for function, reason in [
+        (lambda v: np.pad(v, 1, "empty"), "mode='empty'"),
+        (lambda v: np.r_["0,2", v, v], "np.r_ gets"),
+        (lambda v: np.sqrt(v, where=v > 0.0), "holds anything where 'where=' is false"),
+    ]:
+        with pytest.raises(NotDifferentiable, match=reason) as info:
+            tg.differentiable(function, backend="python").vjp(V)
+        assert info.value.span is not None
+        assert info.value.span.file == __file__
