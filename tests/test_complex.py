@@ -412,7 +412,6 @@ REFUSED: list[tuple[Callable, Any, type[TapegenError], str]] = [
     (as_float, C, NotDifferentiable, "drops its imaginary part"),
     (real_rule_only, Z, MissingRule, "for real numbers only"),
     (rounded, Z, MissingRule, "for real numbers only"),
-    (lambda z: np.abs(np.linalg.eigvals(z)).sum(), M, MissingRule, "the eigenvalues may be complex"),
 ]
 
 

@@ -39,6 +39,7 @@ for _area in (
     "products",
     "polynomials",
     "linalg",
+    "factorisations",
     "fourier",
     "complex_numbers",
     "special",

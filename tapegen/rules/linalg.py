@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from tapegen.rules.helpers import axes_tuple, keep_axis, kept_count, lanes, matrix_transpose, one_axis, require
-from tapegen.rules.registry import expands, fixed, pullback, refused
+from tapegen.rules.registry import expands, fixed, pullback
 
 # ---- example matrices for the automatic test -----------------------------------------------------------------------
 
@@ -75,33 +75,40 @@ def det_pushforward(a, *, out, a_dot):
     return out * np.sum(matrix_transpose(np.linalg.inv(a)) * a_dot, axis=(-2, -1))
 
 
-@pullback(np.linalg.slogdet, shapes=[regular])
-def slogdet(a, *, out_bar):
-    """The sign carries no derivative."""
+@pullback(np.linalg.slogdet, shapes=[regular], of_complex=True)
+def slogdet(a, *, out, out_bar):
+    """The sign of a real determinant carries no derivative; that of a complex one turns."""
+    bar = out_bar[1]
+    if np.iscomplexobj(a):
+        bar = bar + 1j * np.imag(out_bar[0] * out[0])
     if np.ndim(a) == 2:
-        return out_bar[1] * np.linalg.inv(a).T
-    return np.expand_dims(out_bar[1], (-2, -1)) * matrix_transpose(np.linalg.inv(a))
+        return bar * np.linalg.inv(a).T
+    return np.expand_dims(bar, (-2, -1)) * matrix_transpose(np.linalg.inv(a))
 
 
 @slogdet.pushforward
-def slogdet_pushforward(a, *, a_dot):
-    return None, np.sum(matrix_transpose(np.linalg.inv(a)) * a_dot, axis=(-2, -1))
+def slogdet_pushforward(a, *, out, a_dot):
+    slope = np.sum(matrix_transpose(np.linalg.inv(a)) * a_dot, axis=(-2, -1))
+    if np.iscomplexobj(a):
+        return out[0] * 1j * np.imag(slope), np.real(slope)
+    return None, slope
 
 
-@pullback(np.linalg.pinv, shapes=[full_rank])
+@pullback(np.linalg.pinv, shapes=[full_rank], of_complex=True)
 def pinv(a, *, out, out_bar):
     """Golub and Pereyra (1973), where the rank is constant nearby."""
-    out_t = matrix_transpose(out)
+    out_t = adjoint(out)
     bar_t = matrix_transpose(out_bar)
     rest_left = np.eye(np.shape(a)[-2], dtype=a.dtype) - a @ out
     rest_right = np.eye(np.shape(a)[-1], dtype=a.dtype) - out @ a
-    return -out_t @ out_bar @ out_t + rest_left @ bar_t @ out @ out_t + out_t @ out @ bar_t @ rest_right
+    direct = -out_t @ np.conj(out_bar) @ out_t
+    return np.conj(direct + rest_left @ bar_t @ out @ out_t + out_t @ out @ bar_t @ rest_right)
 
 
 @pinv.pushforward
 def pinv_pushforward(a, *, out, a_dot):
-    out_t = matrix_transpose(out)
-    dot_t = matrix_transpose(a_dot)
+    out_t = adjoint(out)
+    dot_t = adjoint(a_dot)
     rest_left = np.eye(np.shape(a)[-2], dtype=a.dtype) - a @ out
     rest_right = np.eye(np.shape(a)[-1], dtype=a.dtype) - out @ a
     return -out @ a_dot @ out + out @ out_t @ dot_t @ rest_left + rest_right @ dot_t @ out_t @ out
@@ -126,6 +133,11 @@ def power_of(a, n):
     if n % 2 == 0:
         return half @ half
     return half @ half @ a
+
+
+def adjoint(x):
+    """The conjugated transpose of each matrix."""
+    return np.conj(matrix_transpose(x))
 
 
 @expands(np.linalg.lstsq, shapes=[full_rank, (4,)])
@@ -163,7 +175,7 @@ def tensorinv(a, ind=2):
     return np.reshape(np.linalg.inv(np.reshape(a, (total, total))), columns + rows)
 
 
-@expands(np.linalg.cond, shapes=[regular])
+@expands(np.linalg.cond, shapes=[regular], of_complex=True)
 def cond(x, p=None):
     if p is None or p == 2:
         s = np.linalg.svdvals(x)
@@ -172,13 +184,6 @@ def cond(x, p=None):
         s = np.linalg.svdvals(x)
         return s[..., -1] / s[..., 0]
     return np.linalg.norm(x, p, axis=(-2, -1)) * np.linalg.norm(np.linalg.inv(x), p, axis=(-2, -1))
-
-
-refused(
-    *(np.linalg.eig, np.linalg.eigvals),
-    reason="the eigenvalues may be complex.",
-    advice="Use np.linalg.eigh or np.linalg.eigvalsh of a symmetric matrix.",
-)
 
 
 @expands(np.linalg.trace, shapes=[(2, 3, 4)], of_complex=True)
@@ -197,159 +202,6 @@ def multi_dot(arrays):
     for a in arrays[1:]:
         product = product @ a
     return product
-
-
-# ---- factorisations ------------------------------------------------------------------------------------------------
-
-
-@pullback(np.linalg.cholesky, shapes=[positive_definite])
-def cholesky(a, *, upper=False, out, out_bar):
-    """NumPy reads one triangle of `a` only, so only that triangle has a derivative."""
-    if upper:
-        return matrix_transpose(cholesky_bar(matrix_transpose(out), matrix_transpose(out_bar)))
-    return cholesky_bar(out, out_bar)
-
-
-def cholesky_bar(lower, lower_bar):
-    """Cotangent of the lower triangle of a matrix from that of its factor."""
-    inverse = np.linalg.inv(lower)
-    s = matrix_transpose(inverse) @ lower_half(matrix_transpose(lower) @ lower_bar) @ inverse
-    return lower_half(s + matrix_transpose(s))
-
-
-def lower_half(x):
-    """The lower triangle with half of the diagonal."""
-    return np.tril(x) - 0.5 * x * np.eye(np.shape(x)[-1], dtype=x.dtype)
-
-
-@cholesky.pushforward
-def cholesky_pushforward(a, *, upper=False, out, a_dot):
-    if upper:
-        return matrix_transpose(cholesky_dot(matrix_transpose(out), matrix_transpose(a_dot)))
-    return cholesky_dot(out, a_dot)
-
-
-def cholesky_dot(lower, a_dot):
-    """Tangent of a factor from the lower triangle of that of the matrix."""
-    inverse = np.linalg.inv(lower)
-    return lower @ lower_half(inverse @ symmetric_from(a_dot) @ matrix_transpose(inverse))
-
-
-def symmetric_from(x):
-    """The symmetric matrix with the lower triangle of `x`."""
-    return np.tril(x) + matrix_transpose(np.tril(x, -1))
-
-
-@pullback(np.linalg.eigh, shapes=[positive_definite])
-def eigh(a, UPLO="L", *, out, out_bar):
-    """NumPy reads one triangle only.  Eigenvectors of equal eigenvalues have no derivative (inf or NaN)."""
-    w, v = out
-    w_bar, v_bar = out_bar
-    gap = np.expand_dims(w, -2) - np.expand_dims(w, -1)
-    turn = matrix_transpose(v) @ v_bar
-    off_diagonal = (1.0 - np.eye(np.shape(w)[-1], dtype=w.dtype)) * turn
-    # 0 / 0 is 0: what is not turned may have equal eigenvalues
-    inner = np.where(off_diagonal == 0.0, 0.0, off_diagonal / np.where(off_diagonal == 0.0, 1.0, gap))
-    s = (v * np.expand_dims(w_bar, -2) + v @ inner) @ matrix_transpose(v)
-    if UPLO == "L" or UPLO == "l":
-        return lower_half(s + matrix_transpose(s))
-    return matrix_transpose(lower_half(s + matrix_transpose(s)))
-
-
-@eigh.pushforward
-def eigh_pushforward(a, UPLO="L", *, out, a_dot):
-    w, v = out
-    if UPLO == "L" or UPLO == "l":
-        s = symmetric_from(a_dot)
-    else:
-        s = symmetric_from(matrix_transpose(a_dot))
-    turn = matrix_transpose(v) @ s @ v
-    unit = np.eye(np.shape(w)[-1], dtype=w.dtype)
-    off_diagonal = (1.0 - unit) * turn
-    gap = np.expand_dims(w, -2) - np.expand_dims(w, -1)
-    inner = np.where(off_diagonal == 0.0, 0.0, off_diagonal / np.where(off_diagonal == 0.0, 1.0, gap))
-    return np.sum(unit * turn, axis=-1), v @ inner
-
-
-@expands(np.linalg.eigvalsh, shapes=[positive_definite])
-def eigvalsh(a, UPLO="L"):
-    w, _ = np.linalg.eigh(a, UPLO)
-    return w
-
-
-@pullback(np.linalg.qr, shapes=[full_rank])
-def qr(a, mode="reduced", *, out, out_bar):
-    """Of a matrix with at least as many rows as columns, of full rank."""
-    require(mode == "reduced", "np.linalg.qr has a rule for mode='reduced' only.", "Leave mode out.")
-    q, r = out
-    q_bar, r_bar = out_bar
-    m = r @ matrix_transpose(np.triu(r_bar)) - matrix_transpose(q_bar) @ q
-    symmetric = np.tril(m) + matrix_transpose(np.tril(m, -1))
-    return matrix_transpose(np.linalg.solve(r, matrix_transpose(q_bar + q @ symmetric)))
-
-
-@qr.pushforward
-def qr_pushforward(a, mode="reduced", *, out, a_dot):
-    q, r = out
-    slope = matrix_transpose(np.linalg.solve(matrix_transpose(r), matrix_transpose(a_dot)))
-    inner = matrix_transpose(q) @ slope
-    turn = np.tril(inner, -1) - matrix_transpose(np.tril(inner, -1))
-    return slope - q @ (inner - turn), (inner - turn) @ r
-
-
-@expands(np.linalg.svdvals, shapes=[full_rank])
-def svdvals(x):
-    return np.linalg.svd(x, compute_uv=False)
-
-
-@pullback(np.linalg.svd, shapes=[full_rank, fixed(False)])
-def svd(a, full_matrices=True, compute_uv=True, *, out, out_bar):
-    """Thin form (Townsend 2016).  Singular vectors of equal singular values have no derivative (inf or NaN)."""
-    if not compute_uv:
-        u, _, vh = np.linalg.svd(a, full_matrices=False)
-        return u * np.expand_dims(out_bar, -2) @ vh
-    require(not full_matrices, "np.linalg.svd has a rule for the thin form only.", "Pass full_matrices=False.")
-    u, s, vh = out
-    u_bar, s_bar, vh_bar = out_bar
-    ut = matrix_transpose(u)
-    v = matrix_transpose(vh)
-    v_bar = matrix_transpose(vh_bar)
-    row = np.expand_dims(s, -2)
-    column = np.expand_dims(s, -1)
-    unit = np.eye(np.shape(s)[-1], dtype=s.dtype)
-    gap = (row - column) * (row + column)
-    turn_u = (1.0 - unit) * (ut @ u_bar - matrix_transpose(u_bar) @ u)
-    turn_v = (1.0 - unit) * (vh @ v_bar - matrix_transpose(v_bar) @ v)
-    turn_u = np.where(turn_u == 0.0, 0.0, turn_u / np.where(turn_u == 0.0, 1.0, gap))
-    turn_v = np.where(turn_v == 0.0, 0.0, turn_v / np.where(turn_v == 0.0, 1.0, gap))
-    core = turn_u * row + column * turn_v + unit * np.expand_dims(s_bar, -1)
-    a_bar = u @ core @ vh
-    a_bar = a_bar + ((u_bar - u @ (ut @ u_bar)) / row) @ vh
-    return a_bar + u @ matrix_transpose((v_bar - v @ (vh @ v_bar)) / row)
-
-
-@svd.pushforward
-def svd_pushforward(a, full_matrices=True, compute_uv=True, *, out, a_dot):
-    if not compute_uv:
-        u, _, vh = np.linalg.svd(a, full_matrices=False)
-        return np.sum(u * (a_dot @ matrix_transpose(vh)), axis=-2)
-    u, s, vh = out
-    ut = matrix_transpose(u)
-    v = matrix_transpose(vh)
-    row = np.expand_dims(s, -2)
-    column = np.expand_dims(s, -1)
-    unit = np.eye(np.shape(s)[-1], dtype=s.dtype)
-    gap = (row - column) * (row + column)
-    inner = ut @ a_dot @ v
-    turn_u = (1.0 - unit) * (inner * row + column * matrix_transpose(inner))
-    turn_v = (1.0 - unit) * (column * inner + matrix_transpose(inner) * row)
-    turn_u = np.where(turn_u == 0.0, 0.0, turn_u / np.where(turn_u == 0.0, 1.0, gap))
-    turn_v = np.where(turn_v == 0.0, 0.0, turn_v / np.where(turn_v == 0.0, 1.0, gap))
-    left = a_dot @ v
-    right = matrix_transpose(a_dot) @ u
-    u_dot = u @ turn_u + (left - u @ (ut @ left)) / row
-    v_dot = v @ turn_v + (right - v @ (vh @ right)) / row
-    return u_dot, np.sum(unit * inner, axis=-1), matrix_transpose(v_dot)
 
 
 # ---- norms ---------------------------------------------------------------------------------------------------------

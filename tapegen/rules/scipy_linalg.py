@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 from scipy import linalg
 
+from tapegen.rules.factorisations import eigh as eigh_of_numpy
+from tapegen.rules.factorisations import eigh_pushforward as eigh_tangent_of_numpy
+from tapegen.rules.factorisations import qr as qr_of_numpy
+from tapegen.rules.factorisations import qr_pushforward as qr_tangent_of_numpy
+from tapegen.rules.factorisations import svd as svd_of_numpy
+from tapegen.rules.factorisations import svd_pushforward as svd_tangent_of_numpy
 from tapegen.rules.helpers import compile_time, matrix_transpose, require
-from tapegen.rules.linalg import eigh as eigh_of_numpy
-from tapegen.rules.linalg import eigh_pushforward as eigh_tangent_of_numpy
 from tapegen.rules.linalg import full_rank, positive_definite, regular
-from tapegen.rules.linalg import qr as qr_of_numpy
-from tapegen.rules.linalg import qr_pushforward as qr_tangent_of_numpy
-from tapegen.rules.linalg import svd as svd_of_numpy
-from tapegen.rules.linalg import svd_pushforward as svd_tangent_of_numpy
 from tapegen.rules.registry import expands, fixed, pullback, refused, text
 
 refused(
