@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tapegen as tg
-from tapegen.errors import NotDifferentiable
+from tapegen.errors import AliasError, NotDifferentiable
 
 A = np.arange(12.0).reshape(3, 4) ** 1.3 + 0.1 * np.sin(np.arange(12.0)).reshape(3, 4)
 V = np.array([0.3, -1.2, 0.7, 2.0])
@@ -106,6 +106,17 @@ def test_single_precision_stays(form: Callable) -> None:
 def test_axes_of_different_sizes_have_no_diagonal() -> None:
     with pytest.raises(ValueError, match="'i' don't match"):
         tg.grad(lambda a: np.einsum("ii", a), backend="python")(A)
+
+
+def test_a_diagonal_alone_is_a_view() -> None:
+    def cleared(a):
+        b = a * 2.0
+        np.einsum("ii->i", b)[:] = 0.0
+        return np.sum(b**2)
+
+    square = B[0]
+    with pytest.raises(AliasError, match="share memory"):
+        tg.grad(cleared, backend="python")(square)
 
 
 def test_what_stays_refused() -> None:

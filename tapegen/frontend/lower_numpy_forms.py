@@ -71,6 +71,8 @@ def _einsum(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     for k, operand in enumerate(operands):
         while len(set(terms[k])) < len(terms[k]):
             terms[k], operand = _diagonal(cx, terms[k], operand)
+        if len(terms) > 1 or len(result) < len(terms[k]):  # else it is a view
+            operand = call_library(cx, np.copy, [operand], {})
         taken.append(operand)
     return call_library(cx, np.einsum, [StaticValue(f"{','.join(terms)}->{result}"), *taken], kwargs, hint)
 
@@ -87,5 +89,5 @@ def _diagonal(cx: Context, term: str, operand: Leaf) -> tuple[str, Any]:
     axes = [StaticValue(0), StaticValue(first), StaticValue(second)]
     return (
         "".join(other for k, other in enumerate(term) if k not in (first, second)) + letter,
-        call_library(cx, np.copy, [call_library(cx, np.diagonal, [operand, *axes], {})], {}),
+        call_library(cx, np.diagonal, [operand, *axes], {}),
     )
