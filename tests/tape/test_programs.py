@@ -28,8 +28,8 @@ ROUNDED = {"textbook/hodgkin_huxley": 128, "textbook/quadrature_stack": 16} | di
     language/augmented_scalar-in_while language/nonlocal_variables-in_while language/np_exponential-in_for
     language/np_exponential-in_while language/recursion-in_while language/nested_counters-in_for
     language/nested_counters-in_while language/nested_counters-in_branch language/complex_control
-    science/barnes_hut_quadrants
-    science/euler_maruyama_sde science/metropolis_chain""".split(),
+    language/derivatives_of_closures-in_branch science/barnes_hut_quadrants science/finite_volume_limiter
+    science/hamiltonian_leapfrog science/hull_white_bond science/euler_maruyama_sde science/metropolis_chain""".split(),
     4,
 )
 

@@ -77,7 +77,12 @@ def check(program: Program) -> None:
     watched = list(sources.values())
     with np.errstate(all="ignore"):
         want = tape.gradient(targets, watched, unconnected_gradients="zero")
-        got = tape.source(targets, watched).run()
+        try:
+            got = tape.source(targets, watched).run()
+        except tg.NotDifferentiable as error:
+            if "has a gradient of its own, which has no text" not in error.reason:  # derivatives inside the program
+                raise
+            return
     for mine, theirs in zip(got, want, strict=True):
         if program.name in ROUNDED:
             np.testing.assert_allclose(mine.numpy(), theirs.numpy(), rtol=1e-14, atol=1e-15)
