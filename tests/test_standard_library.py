@@ -144,7 +144,53 @@ def distributions(x: Any) -> Any:
     return total + stats.gamma(a=2.0, scale=x[0]).logpdf(1.0) + stats.beta(2.0, 3.0).logpdf(x[3])
 
 
+def measured(func: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(func)
+    def inner(*args: Any, **kwargs: Any) -> Any:
+        return func(*args, **kwargs) * 1.0
+
+    return inner
+
+
+@measured
+def weighted(r: Any, weight: float = 1.0) -> Any:
+    return weight * r**2
+
+
+@functools.lru_cache
+def quartic(r: float) -> float:
+    return r**4
+
+
+def decorated(x: Any) -> Any:
+    return weighted(x[0], 2.0) + weighted(x[1], weight=3.0) + weighted(x).sum() + quartic(x[2])
+
+
+def warnings_aside(x: Any) -> Any:
+    parts = {"log": x[1:] - x[1], "bias": x * 2.0}
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.where(parts["log"] > 0, np.log(parts["log"]), 0.0)
+        if x[0] > 100:
+            return x[0]
+    return logs.sum() + sum(np.sum(part) for name, part in parts.items() if name.startswith("b"))
+
+
+def list_of_slices(x: Any) -> Any:
+    cube = np.multiply.outer(np.outer(x, x), x)
+    core, near = cube[1:-1, 1:-1, 1:-1], np.zeros((2, 2, 2))
+    for axis in range(3):
+        for part in (slice(None, -2), slice(2, None)):
+            index = [slice(1, -1)] * 3
+            index[axis] = part
+            np.add(near, cube[tuple(index)], out=near)
+    core += 0.1 * near
+    return (cube**2).sum()
+
+
 PROGRAMS = [
+    decorated,
+    warnings_aside,
+    list_of_slices,
     reduced,
     dataclasses_changed,
     copies,
@@ -197,7 +243,12 @@ def test_what_cannot_be_followed_is_refused_where_the_user_calls_it() -> None:
         seen.add(1)
         return x[0]
 
+    def raising(x: Any) -> Any:
+        with np.errstate(all="raise"):
+            return x[0] / x[1]
+
     for program, kind, reason in (
+        (raising, NotDifferentiable, "np.errstate raises"),
         (of_text, NotDifferentiable, r"'textwrap.dedent' cannot be followed"),
         (of_keys, NotDifferentiable, "'defaultdict' are not followed"),
         (of_values, UnsupportedSyntax, "set of computed values"),

@@ -218,6 +218,10 @@ def _call_static(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
         cx.raise_(TypeError, f"'{type(func).__name__}' object is not callable")
     if is_elementwise(func) and any(isinstance(arg, Leaf) and getattr(arg.type, "rank", 0) for arg in args):
         return call_value(cx, StaticValue(builtin_texts.elementwise), [StaticValue(func), *args], kwargs, hint)
+    if isinstance(func, FunctionType):
+        return inline_function(cx, func, args, kwargs)
+    if isinstance(func, functools._lru_cache_wrapper) and not _calls_itself(func.__wrapped__):
+        return call_value(cx, StaticValue(func.__wrapped__), args, kwargs, hint)
     try:
         function, first, more = unwrap(func)
     except NotDifferentiable as error:
@@ -230,6 +234,11 @@ def _call_static(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
     if function is not func and own_rule(function) is not None:
         return call_value(cx, StaticValue(function), [*given, *args], {**keywords, **kwargs}, hint)
     return inline_function(cx, function, [*given, *args], {**keywords, **kwargs})
+
+
+def _calls_itself(func: Any) -> bool:
+    """Whether a function names itself: without its cache, its calls would be too many."""
+    return not isinstance(func, FunctionType) or func.__name__ in func.__code__.co_names
 
 
 def _read_by(outer: Context, func: FunctionType, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Context:

@@ -337,6 +337,8 @@ def store_place(cx: Context, place: Place, value: Any, *, accumulate: bool = Fal
                 return
         if len(index) == 1 and is_int(index[0]):
             if isinstance(content, Struct) and known_value(index[0]) is UNKNOWN:
+                if not all(type_of(item) is not None for item in (*content.children, value)):
+                    static(cx, index[0], "the index into a list of other things than numbers and arrays")
                 widen_cell(cx, Widen(base.cell, [(content, cx.state), (list_of((value,)), cx.state)]))
             set_item(cx, base, index[0], value)
             return

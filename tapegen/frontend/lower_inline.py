@@ -55,7 +55,7 @@ def _lent_names(node: Any) -> frozenset[str]:
 
 def function_frame(cx: Context, func: FunctionType) -> Frame:
     """The frame of a call of a plain Python function."""
-    parsed = parse_function(func)
+    parsed = parse_function(func, decorated=True)  # what a decorator made is called as what it is
     cx.sources.setdefault(func)
     tree = parsed.tree
     boxed = parsed.locals & _lent_names(tree)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tapegen.errors import NotDifferentiable
+from tapegen.errors import NotDifferentiable, UnsupportedSyntax
 from tapegen.frontend import ufunc_texts
 from tapegen.frontend.lower_attr import attribute, shape_of
 from tapegen.frontend.lower_builtins import Args, Hint, Kwargs
@@ -23,6 +23,7 @@ from tapegen.frontend.lower_sequences import make_list
 from tapegen.frontend.lower_shapes import known_shape
 from tapegen.frontend.lower_state import Series, known_value
 from tapegen.frontend.lower_values import operand, run_list_of, static, struct_of, type_of
+from tapegen.frontend.rewriting import quiet
 from tapegen.frontend.structure import Leaf, StaticValue, tuple_of
 from tapegen.ir import ops
 from tapegen.ir.nodes import Call, Const
@@ -214,6 +215,23 @@ def _prod(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     for child in spread(cx, args[0]):
         total = call_value(cx, StaticValue(operator.mul), [total, child], {})
     return total
+
+
+@handles(np.errstate)
+def _errstate(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    for name, value in kwargs.items():
+        if static(cx, value, f"'{name}'") in ("raise", "call"):
+            raise cx.refusal(
+                NotDifferentiable, "this np.errstate raises where a number is not finite.", "Test with np.isfinite."
+            )
+    return StaticValue(np.errstate)
+
+
+@handles(quiet)
+def _quiet(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    if known_value(args[0]) is not np.errstate:
+        raise cx.refusal(UnsupportedSyntax, "this 'with' is not that of np.errstate.", "Put it around the call.")
+    return StaticValue(None)
 
 
 @handles(math.hypot)

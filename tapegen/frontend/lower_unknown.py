@@ -98,6 +98,8 @@ def _operation(
 
 def call_opaque(cx: Context, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """A call of anything else whose arguments are all known; None where it cannot be made before the program runs."""
+    if isinstance(getattr(func, "__self__", None), str | bytes | frozenset | range):  # it depends on nothing else
+        return call_before(cx, func, args, kwargs)
     module = getattr(func, "__module__", None) or type(getattr(func, "__self__", None)).__module__
     if not (args or kwargs) or str(module).partition(".")[0] in _OTHER_EACH_TIME:
         return None

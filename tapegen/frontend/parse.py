@@ -20,7 +20,7 @@ import gast
 from tapegen.errors import Span
 from tapegen.frontend import fence
 from tapegen.frontend.callables import is_elementwise, refusal, refuse_hidden, unwrap
-from tapegen.frontend.matching import without_match
+from tapegen.frontend.rewriting import rewritten_definition
 from tapegen.frontend.source import Located, locate
 from tapegen.frontend.syntax import bound_names, mangle, nodes_of, to_gast
 
@@ -152,8 +152,10 @@ def _read_global(func: FunctionType, name: str) -> Any:
         raise NameError(f"name '{name}' is not defined", name=name) from None
 
 
-def parse_function(func: FunctionType) -> Parsed:
+def parse_function(func: FunctionType, *, decorated: bool = False) -> Parsed:
     """Read, verify and check the source of a plain Python function (see `unwrap` for other callables).
+
+    With `decorated`, a function that a decorator has put in the place of another one is taken for what it is.
 
     Raises
     ------
@@ -168,7 +170,8 @@ def parse_function(func: FunctionType) -> Parsed:
     """
     if not isinstance(func, FunctionType):
         raise refusal(func)
-    refuse_hidden(func)
+    if not decorated:
+        refuse_hidden(func)
     tree = _tree(func)
     return Parsed(
         tree=tree.tree,
@@ -192,7 +195,7 @@ def _tree(func: FunctionType) -> _Tree:
     entry = _TREES.get(key)
     if entry is not None and entry[0]() is code:
         return entry[1]
-    located = without_match(locate(func))
+    located = rewritten_definition(locate(func))
     nodes = nodes_of(located.node)
     fence.check(located, nodes, code.co_freevars)
     text = _text(located)
@@ -214,7 +217,7 @@ def _signature(func: FunctionType) -> inspect.Signature:
     if hasattr(func, "__signature__"):
         func, original = FunctionType(func.__code__, {}, func.__name__, func.__defaults__, func.__closure__), func
         func.__kwdefaults__ = original.__kwdefaults__
-    return inspect.signature(func)
+    return inspect.signature(func, follow_wrapped=False)
 
 
 def _text(located: Located) -> str:

@@ -1,7 +1,6 @@
-"""`match` as the tests and assignments it stands for.
+"""Statements as the simpler ones that they stand for: `match` as tests, `with np.errstate(...)` as its body.
 
-Everything behind the frontend sees `if` and `elif`: what decides between them, what is live and how paths join is said
-there once.
+What decides between branches, what is live and how paths join is said once, for `if` and `elif`.
 """
 
 from __future__ import annotations
@@ -20,14 +19,24 @@ _ITSELF = frozenset({"bool", "bytearray", "bytes", "dict", "float", "frozenset",
 """Classes of which a pattern with one part (`float(x)`) means the object itself."""
 
 
-def without_match(located: Located) -> Located:
-    """A definition in which each `match` is written out."""
-    if not any(isinstance(node, ast.Match) for node in ast.walk(located.node)):
+def rewritten_definition(located: Located) -> Located:
+    """A definition in which these statements are written out."""
+    if not any(isinstance(node, ast.Match | ast.With) for node in ast.walk(located.node)):
         return located
     made = copy.deepcopy(located.node)
     used = {node.id for node in ast.walk(made) if isinstance(node, ast.Name)}
     _Rewriter(located, used).visit(made)
     return replace(located, node=made)
+
+
+def quiet(manager: Any) -> None:
+    """Stands in front of what `with np.errstate(...)` holds: warnings are no part of a value."""
+
+
+def _is_errstate(manager: ast.expr) -> bool:
+    """Whether this reads like a call of `np.errstate`; whether it is one is seen when it is evaluated."""
+    func = manager.func if isinstance(manager, ast.Call) else None
+    return (func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")) == "errstate"
 
 
 @dataclass(slots=True)
@@ -41,6 +50,15 @@ class _Pattern:
 class _Rewriter(ast.NodeTransformer):
     def __init__(self, located: Located, used: set[str]) -> None:
         self.located, self.used = located, used
+
+    def visit_With(self, node: ast.With) -> ast.With | list[ast.stmt]:
+        self.generic_visit(node)
+        managers = [item.context_expr for item in node.items if item.optional_vars is None]
+        if len(managers) < len(node.items) or not all(map(_is_errstate, managers)):
+            return node
+        calls = [_at(manager, ast.Call(_constant(manager, quiet), [manager], [])) for manager in managers]
+        checked = [_at(call, ast.Expr(call)) for call in calls]
+        return [*checked, *node.body]
 
     def visit_Match(self, node: ast.Match) -> list[ast.stmt]:
         self.generic_visit(node)
@@ -165,7 +183,7 @@ def _call(place: ast.pattern, func: Any, args: list[ast.expr]) -> ast.Call:
     return _at(place, ast.Call(_constant(place, func), args, []))
 
 
-def _constant(place: ast.pattern, value: Any) -> ast.Constant:
+def _constant(place: ast.AST, value: Any) -> ast.Constant:
     return _at(place, ast.Constant(value, None))
 
 
