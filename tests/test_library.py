@@ -162,6 +162,20 @@ def test_a_c_program_calls_every_function(portable: Path) -> None:
     assert message == "ValueError: u0 has an axis of size 1, which needs other code"
 
 
+STANDARDS = [("cc", name) for name in ("c89", "gnu89", "c99", "c11", "c17")] + [("c++", "c++98"), ("c++", "c++20")]
+
+
+@pytest.mark.parametrize(("compiler", "standard"), STANDARDS)
+def test_the_header_in_every_standard(portable: Path, compiler: str, standard: str) -> None:
+    if shutil.which(compiler) is None:
+        pytest.skip(f"needs {compiler}")
+    flags = ["-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-fsyntax-only"]
+    language = "c" if compiler == "cc" else "c++"
+    command = [compiler, f"-std={standard}", *flags, "-x", language, str(portable / "heat.h")]
+    made = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stderr
+
+
 @pytest.mark.skipif(shutil.which("c++") is None, reason="needs a C++ compiler")
 def test_a_cpp_program_does_too(portable: Path) -> None:
     run_program(portable, C_PROGRAM, "c++", "-std=c++17", suffix=".cpp")

@@ -42,7 +42,8 @@ def header(library: str, entries: Sequence[Entry], about: Sequence[str], abi: st
         "#endif",
         "",
         "enum {",
-        *(f"    {upper}_{name} = {number}, /* {text} */" for name, number, text in STATUS),
+        *(f"    {upper}_{name} = {number}, /* {text} */" for name, number, text in STATUS[:-1]),
+        *(f"    {upper}_{name} = {number} /* {text} */" for name, number, text in STATUS[-1:]),  # C89 wants no comma
         "};",
         "",
         "/* What a status means; never NULL. */",
