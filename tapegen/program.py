@@ -368,6 +368,16 @@ class Program:
                 return _place(source, line)
         return None, False
 
+    def loop_of_tape(self, error: BaseException, form: Form) -> Span | None:
+        """The loop whose tape does not fit into memory, if that is what an error says."""
+        for source in self.parts.sources.values():
+            line = error_line(source, error.__traceback__) if isinstance(error, MemoryError) else 0
+            if line:
+                target = source.text.splitlines()[line - 1].partition(" = ")[0].strip()
+                if target in {var.name for var in self.function(form).tapes}:  # made in front of its loop, or in it
+                    return next(filter(None, source.line_map[line:]), None)
+        return None
+
     def _build(self, key: str, form: Form, *, wide: bool) -> Callable[..., Any]:
         if self.options.backend == "python":
             return build_python(self.text(self.function(form)))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tapegen.backend.build import building
-from tapegen.errors import AliasError, BadArgument, PerformanceWarning, Span
+from tapegen.errors import AliasError, BadArgument, PerformanceWarning, Span, TapegenError, TapeMemoryError
 from tapegen.frontend.callables import calling, unwrap
 from tapegen.frontend.lower import Lowered, lower_function
 from tapegen.frontend.lower_own import own_rule
@@ -295,6 +295,9 @@ class Specialisation:
         except Raised as raised:
             error = raised.error
             _put_back(entry, states)
+            loop = program.loop_of_tape(error, form)
+            if loop is not None:  # plain Python is not asked: it would go through a loop that is too long
+                raise self._refusal(error, loop) from error
             self._reraise(error)
             _put_back(entry, states)
             if isinstance(error, OverflowError | RecursionError) and program.options.backend == "auto":
@@ -320,11 +323,17 @@ class Specialisation:
                 own.add_note(f"in {self.owner.function.__qualname__}, {line}")
             raise own from None
 
-    def _refusal(self, error: Exception) -> BadArgument:
-        """An error of generated code where plain Python has a value."""
+    def _refusal(self, error: Exception, loop: Span | None = None) -> TapegenError:
+        """An error of generated code where plain Python has a value, or of the tape of a loop."""
         span, backward = self.program.place(error)
         whole = self.program.lowered.function.origin
         name = self.owner.function.__qualname__
+        if isinstance(error, MemoryError):
+            return TapeMemoryError(
+                f"what the derivative of {name} records does not fit into memory: {error}.",
+                "Take shorter loops or smaller arrays, or use jvp, which records nothing.",
+                loop or span or whole,
+            )
         if not backward:
             return BadArgument(
                 f"the generated code of {name} cannot go on here: {error}.",

@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 import tracemalloc
+import types
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import pytest
 
 import tapegen as tg
 from tapegen import differentiable
-from tapegen.errors import BadArgument, PerformanceWarning
+from tapegen.errors import BadArgument, PerformanceWarning, TapeMemoryError
 from tapegen.rules import registry
 from tests.judged import both, raises_as_python, right
 from tests.sources import define
@@ -216,6 +217,33 @@ def test_memory_error(backend: str) -> None:
     with pytest.raises(MemoryError):
         derived.grad(3.0, 2**30)
     assert derived.grad(3.0, 1) == 6.0
+
+
+def test_a_tape_that_does_not_fit_into_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plain Python is not asked then: the loop may be one that takes days."""
+
+    def waves(x: float, n: int) -> float:
+        for _ in range(n):
+            x = math.sin(x) * x
+        return x
+
+    derived = differentiable(waves, backend="python")
+    derivatives = (derived.value_and_grad, derived.vjp)
+    for derivative in derivatives:
+        derivative(0.5, 3)
+
+    def empty(*args: Any, **kwargs: Any) -> Any:
+        raise MemoryError("no room")
+
+    full = types.SimpleNamespace(**{**vars(np), "empty": empty})
+    built = derived._specialise((0.5, 3), {}).program.parts.built
+    for form in ("joint", "record"):
+        monkeypatch.setitem(built[form].__globals__, "np", full)
+    for derivative in derivatives:
+        with pytest.raises(TapeMemoryError, match="waves records does not fit into memory: no room") as caught:
+            derivative(0.5, 2**60)  # plain Python would not come back
+        assert caught.value.span is not None
+        assert caught.value.span.line == waves.__code__.co_firstlineno + 1
 
 
 def test_calls_a_hundred_deep() -> None:
