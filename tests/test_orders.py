@@ -44,7 +44,15 @@ REFUSED_TWICE = {
     "language/view_or_copy-in_for",
     "language/view_or_copy-in_branch",
 }
-SCALAR = [p for p in ACCEPTED if p.is_scalar and is_double(p) and p.name not in ROUGH | REFUSED_TWICE]
+# By name: which programs return one number is known when all have run.
+SAMPLE = """
+language/alias-at_top language/branch_without_effect language/chained_comparison-in_branch language/deep_nesting
+language/empty_branches language/if_elif_else-in_branch language/list_order-in_for language/math_functions-in_for
+language/newaxis_ellipsis-at_top language/np_creation-in_branch language/np_products-in_while language/np_where-in_while
+language/popped_items-in_for language/recursive_closures-in_branch language/small_integers-in_branch
+language/unpacking-in_branch language/zip_enumerate_reversed-at_top science/hamiltonian_leapfrog
+textbook/bezier_arc_length textbook/fft_recursive textbook/lu_pivoting textbook/runge_kutta_4
+""".split()
 
 
 def check_second_order(program: Program) -> None:
@@ -77,8 +85,10 @@ def check_second_order(program: Program) -> None:
         np.testing.assert_allclose(have[path], part, rtol=0, atol=1e-6 * scale + 10 * doubt, err_msg=str(path))
 
 
-@each(SCALAR[::20])
+@each([program for program in ACCEPTED if program.name in SAMPLE])
 def test_sample_of_second_order(program: Program) -> None:
+    assert program.is_scalar
+    assert is_double(program)
     check_second_order(program)
 
 
@@ -90,9 +100,10 @@ def test_refused_at_second_order(program: Program) -> None:
 
 
 @pytest.mark.whole
-@each(SCALAR)
+@each([program for program in ACCEPTED if program.name not in ROUGH | REFUSED_TWICE])
 def test_second_order(program: Program) -> None:
-    check_second_order(program)
+    if program.is_scalar and is_double(program):
+        check_second_order(program)
 
 
 # ---- rules -----------------------------------------------------------------------------------------------------------
