@@ -219,12 +219,12 @@ class Program:
         return self._once("stages of the primal", lambda: compiler.primal(self.lowered.function, self.user_names))
 
     def stages(self, *, scalar: bool) -> compiler.Stages:
-        def make() -> compiler.Stages:
-            return compiler.differentiate(
-                self.lowered.function, self.wrt_vars(), self.active_results(scalar=scalar), self.user_names
-            )
+        active = self.active_results(scalar=scalar)
 
-        return self._once(f"stages {scalar}", make)
+        def make() -> compiler.Stages:
+            return compiler.differentiate(self.lowered.function, self.wrt_vars(), active, self.user_names)
+
+        return self._once(f"stages of {active}", make)  # those of a gradient and of a pullback are often the same
 
     @property
     def pushed(self) -> Function:
