@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -76,9 +77,20 @@ def test_tapes_with_lists(func: Callable[..., Any], arguments: tuple[Any, ...], 
         same(pullback(bar), pullback_(bar))
 
 
-def test_a_list_holds_copies_of_what_belongs_to_the_caller(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def lists(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Libraries of pairs of sweeps, each built once."""
+
+    @functools.cache
+    def built(func: Callable[..., Any]) -> Path:
+        return build(func, X, directory=tmp_path_factory.mktemp(func.__name__), modes=["split"], name="lists")
+
+    return built
+
+
+def test_a_list_holds_copies_of_what_belongs_to_the_caller(lists: Callable[..., Path]) -> None:
     x = X.copy()
-    module = load(build(collected, x, directory=tmp_path, modes=["split"]))
+    module = load(lists(collected))
     _, pullback = module.collected_vjp(x)
     expected = pullback(1.0)
     x[:] = np.nan
@@ -134,9 +146,8 @@ int main(void) {{
 
 
 @pytest.mark.parametrize("func", [shrinking, collected])
-def test_a_c_program_with_lists_on_its_tape(func: Callable[..., Any], tmp_path: Path) -> None:
-    build(func, X, directory=tmp_path, modes=["split"], name="lists")
-    run_program(tmp_path, PROGRAM.format(name=func.__name__), "cc", suffix=".c")
+def test_a_c_program_with_lists_on_its_tape(func: Callable[..., Any], lists: Callable[..., Path]) -> None:
+    run_program(lists(func).parent, PROGRAM.format(name=func.__name__), "cc", suffix=".c")
 
 
 # the n-th allocation fails, for every n; each block that was taken is given back
@@ -227,10 +238,9 @@ def relaxed(x):
 
 
 @pytest.mark.parametrize("func", [shrinking, collected, relaxed])
-def test_every_allocation_may_fail(func: Callable[..., Any], tmp_path: Path) -> None:
-    build(func, X, directory=tmp_path, modes=["split"], name="lists")
+def test_every_allocation_may_fail(func: Callable[..., Any], lists: Callable[..., Path]) -> None:
     text = NO_MEMORY.format(name=func.__name__)
-    (line,) = run_program(tmp_path, text, "cc", suffix=".c", valgrind=False)
+    (line,) = run_program(lists(func).parent, text, "cc", suffix=".c", valgrind=False)
     taken, records, pullbacks, lost = map(int, line.split())
     assert taken == 0
     assert records > 2 and pullbacks > 0
