@@ -23,11 +23,16 @@ from tapegen.rules import forms, products
 _PADDED = frozenset({"mean", "median", "maximum", "minimum", "linear_ramp"})
 
 
+def is_written_out(mode: Any) -> bool:
+    """Whether `np.pad` has no rule for a mode and is written out."""
+    return isinstance(mode, str) and mode in _PADDED
+
+
 @handles(np.pad)
 def _pad(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     mode = args[2] if len(args) > 2 else kwargs.get("mode", StaticValue("constant"))
     type_ = type_of(args[0]) if args else None
-    if known_value(mode) in _PADDED and type_ is not None and is_floating(type_):
+    if is_written_out(known_value(mode)) and type_ is not None and is_floating(type_):
         return cx.call(cx, StaticValue(forms.padded), tuple(args), kwargs)
     return call_library(cx, np.pad, args, kwargs, hint)
 

@@ -210,7 +210,7 @@ def _zeros(out: Any) -> Any:
 
 
 def _like(bar: Any, out: Any) -> Any:
-    return bar if isinstance(out, np.ndarray) else np.asarray(bar)[()]
+    return np.asarray(bar) if isinstance(out, np.ndarray) else np.asarray(bar)[()]
 
 
 def _tangent(leaf: Any, dot: Any) -> Any:

@@ -11,6 +11,7 @@ import numpy as np
 
 from tapegen.errors import NotDifferentiable
 from tapegen.frontend.lower_numpy import SECOND_NAMES
+from tapegen.frontend.lower_numpy_forms import is_written_out
 from tapegen.rules.reading import chosen
 from tapegen.rules.surgery import stop_gradient
 from tapegen.tape import syntax
@@ -181,6 +182,8 @@ def call(operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         operation = Named(operation, ())
     if tracked and operation.kind == "expands":
         return _expanded(operation, args, kwargs, values, bare, ids)
+    if tracked and operation.func is np.pad and is_written_out(values[2] if len(values) > 2 else bare.get("mode")):
+        operation = Named(operation, ())
     out = _QUICKER.get(operation.func, operation.func)(*values, **bare)
     if (
         tracked

@@ -29,6 +29,11 @@ FORMS: dict[str, Callable[[Any], Any]] = {
     "full_like": lambda v: np.full_like(v, v[0] ** 2) * v,
     "interp at": lambda v: np.interp(v, [0.0, 1.0, 2.0, 3.0], [1.0, 4.0, 9.0, 2.0]),
     "interp of": lambda v: np.interp([0.5, 1.5], [0.0, 1.0, 2.0, 3.0], v * v),
+    "pad by medians": lambda v: np.pad(v * v, 2, "median", stat_length=3),
+    "pad by the largest": lambda v: np.pad(v * v, (1, 2), mode="maximum"),
+    "pad by lines": lambda v: np.pad(v * v, 2, mode="linear_ramp", end_values=1.0),
+    "diff from": lambda v: np.diff(v * v, prepend=0.5),
+    "einsum of a diagonal": lambda v: np.einsum("ii,i->i", v[:, None] * v, v),
     "einsum in the best order": lambda v: np.einsum("i,j,ij->i", v, v, np.ones((4, 4)), optimize=True),
 }
 
