@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from tapegen.analysis.activity import active_operands, activity_of
-from tapegen.analysis.aliases import conflicts_of
+from tapegen.analysis.aliases import conflicts_of, refusal_of
 from tapegen.analysis.effects import effects_of
 from tapegen.analysis.places import components, moves
 from tapegen.analysis.scopes import scopes_of
@@ -354,12 +354,7 @@ def _refuse_conflicts(function: Function, facts: Facts) -> None:
     }
     for conflict in facts.effects.conflicts:
         if group_of[conflict.stored] in unsure:
-            raise AliasError(
-                f"'{conflict.stored.name}' and '{conflict.other.name}' may share memory here, the first is written and "
-                "the second is read afterwards",
-                f"Copy one of them first ({conflict.stored.name} = {conflict.stored.name}.copy()).",
-                conflict.statement.origin,
-            )
+            raise refusal_of(conflict)
 
 
 def _listed(variables: Iterable[Var]) -> str:

@@ -390,8 +390,9 @@ def an_attribute_on_one_path(x):
     ],
 )
 def test_it_is_refused_at_its_place(func: Any, reason: str) -> None:
-    with pytest.raises(TapegenError, match=reason) as refusal:
+    with pytest.raises(TapegenError) as refusal:
         lower(func, X)
+    assert reason in refusal.value.reason  # the text of the error quotes this file too
     assert refusal.value.span is not None
     assert refusal.value.advice
 

@@ -209,14 +209,15 @@ def text_of_an_object(x):
     [
         (lambda x: (x - Vector(x[1]))[0], NotDifferentiable, "to each element of the array"),
         (lambda x: Answers(x[0]).v, NotDifferentiable, "'__getattribute__' of its own"),
-        (lambda x: copy.copy(Copied(x[0])).v, NotDifferentiable, "'__copy__' of its own"),
+        (lambda x: copy.copy(Copied(x[0])).v, NotDifferentiable, "copies itself ('__copy__')"),
         (lambda x: x[0] * len(SEVEN), BadArgument, "'Seven' is a list with a '__len__' of its own"),
         (text_of_an_object, NotDifferentiable, "a key of a dict"),
     ],
 )
 def test_it_is_refused_at_its_place(func: Any, kind: type[TapegenError], reason: str) -> None:
-    with pytest.raises(kind, match=reason) as refusal:
+    with pytest.raises(kind) as refusal:
         lower(func, X)
+    assert reason in refusal.value.reason  # the text of the error quotes this file too
     assert refusal.value.span is not None
     assert refusal.value.advice
 

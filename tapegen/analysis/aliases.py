@@ -9,11 +9,13 @@ buffers permutes the pairs, so double buffering is clean.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from tapegen.analysis.places import Move, content_reads, moves, puts, written
+from tapegen.errors import AliasError
 from tapegen.ir.nodes import (
     Assign,
     Block,
@@ -40,6 +42,19 @@ class Conflict:
     statement: Stmt
     stored: Var
     other: Var
+
+
+def refusal_of(conflict: Conflict) -> AliasError:
+    """The error that refuses a conflict; a name that the user did not write is not mentioned."""
+    origin, stored = conflict.statement.origin, conflict.stored.name
+    said = origin is None or stored in re.findall(r"\w+", origin.text())
+    what, copy = (f"'{stored}'", f"{stored} = {stored}.copy()") if said else ("what is written here", "x.copy()")
+    return AliasError(
+        f"{what} and '{conflict.other.name}' may share memory here, the first is written and the second is read "
+        "afterwards.",
+        f"Copy one of them first ({copy}).",
+        origin,
+    )
 
 
 Pairs = dict[frozenset[Var], bool]  # two names that may share memory -> whether their relation is known statically

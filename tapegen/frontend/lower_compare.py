@@ -14,7 +14,7 @@ from tapegen.errors import UnsupportedSyntax
 from tapegen.frontend.lower_capture import class_member, special_method
 from tapegen.frontend.lower_choice import choose, quietly, refine, refined, split
 from tapegen.frontend.lower_context import Context
-from tapegen.frontend.lower_emit import emit_call, fold
+from tapegen.frontend.lower_emit import SIGNS, emit_call, fold
 from tapegen.frontend.lower_expr import evaluate, evaluate_all, evaluates
 from tapegen.frontend.lower_merged_types import Clash, converted, merged_type
 from tapegen.frontend.lower_operators import as_array, mixes_array, on_objects, type_name
@@ -113,7 +113,7 @@ def compare_values(cx: Context, func: Any, left: Any, right: Any, hint: str | No
         return StaticValue(func is operator.ne)  # a number is not equal to None, a string, a function ...
     cx.raise_(
         TypeError,
-        f"'{func.__name__}' not supported between instances of {type_name(cx, left)} and {type_name(cx, right)}",
+        f"'{SIGNS[func]}' not supported between instances of {type_name(cx, left)} and {type_name(cx, right)}",
     )
 
 

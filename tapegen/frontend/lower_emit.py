@@ -194,9 +194,38 @@ def call_type(cx: Context, func: Callable[..., Any], args: tuple[Any, ...], kwar
         shown = ", ".join(describe(cx, arg) for arg in args)
         raise cx.refusal(
             NotDifferentiable,
-            f"{callable_text(func)} cannot be applied to {shown}: {error.cause}.",
+            f"{_said(func)} cannot be applied to {shown}: {error.cause}.",
             "Check the arguments by running the plain function.",
         ) from error.cause
+
+
+SIGNS = {
+    operator.add: "+",
+    operator.sub: "-",
+    operator.mul: "*",
+    operator.truediv: "/",
+    operator.floordiv: "//",
+    operator.mod: "%",
+    operator.pow: "** or pow()",
+    operator.matmul: "@",
+    operator.lshift: "<<",
+    operator.rshift: ">>",
+    operator.and_: "&",
+    operator.or_: "|",
+    operator.xor: "^",
+    operator.lt: "<",
+    operator.le: "<=",
+    operator.gt: ">",
+    operator.ge: ">=",
+    operator.eq: "==",
+    operator.ne: "!=",
+}
+"""Operators as Python's own messages name them."""
+
+
+def _said(func: Callable[..., Any]) -> str:
+    """A function as the user has written it."""
+    return f"'{SIGNS[func]}'" if func in SIGNS else callable_text(func)
 
 
 def _check_precision(cx: Context, args: tuple[Any, ...], types: tuple[Any, ...], found: Any) -> None:

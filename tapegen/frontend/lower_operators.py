@@ -12,7 +12,7 @@ from tapegen.frontend import builtin_texts
 from tapegen.frontend.lower_capture import special_method
 from tapegen.frontend.lower_choice import split
 from tapegen.frontend.lower_context import Context, NeedsStatic
-from tapegen.frontend.lower_emit import emit_call, fold
+from tapegen.frontend.lower_emit import SIGNS, emit_call, fold
 from tapegen.frontend.lower_expr import evaluate, evaluates, pin
 from tapegen.frontend.lower_state import Captured, Choice, Ref, is_array, known_value
 from tapegen.frontend.lower_values import (
@@ -120,20 +120,8 @@ def binary(cx: Context, func: Any, left: Any, right: Any, hint: str | None = Non
         return emit_call(cx, func, (as_array(cx, left), as_array(cx, right)), hint=hint)
     if isinstance(left, StaticValue | Leaf) and isinstance(right, StaticValue | Leaf) and func is operator.mod:
         return Leaf(Call(ops.fstring, (Const("..."),), (), STATIC))  # text; only messages show it
-    sign = {name: symbol for symbol, name in _SIGNS.items()}.get(func, getattr(func, "__name__", "?"))
+    sign = SIGNS.get(func, getattr(func, "__name__", "?"))
     cx.raise_(TypeError, f"unsupported operand type(s) for {sign}: {type_name(cx, left)} and {type_name(cx, right)}")
-
-
-_SIGNS = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": operator.truediv,
-    "//": operator.floordiv,
-    "%": operator.mod,
-    "** or pow()": operator.pow,
-    "@": operator.matmul,
-}
 
 
 def type_name(cx: Context, value: Any) -> str:

@@ -103,6 +103,8 @@ def callable_text(func: object) -> str:
     if ops.is_draw(func):
         return func.__qualname__  # type: ignore[attr-defined]
     module = getattr(func, "__module__", None) or _module_of_ufunc(func)
+    if module == "tapegen.rules.surgery":
+        return f"tg.{name}"
     if module in ("numpy.linalg", "numpy.fft"):
         return f"np.{module.partition('.')[2]}.{name}"
     package, _, rest = module.partition(".")

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from tapegen.analysis.aliases import Conflict
+from tapegen.analysis.aliases import Conflict, refusal_of
 from tapegen.analysis.places import components, moves, viewed
 from tapegen.errors import AliasError
 from tapegen.ir import ops, rewrite
@@ -109,15 +109,10 @@ def mirror(
 def _refusal(conflict: Conflict | None, found: list[Var]) -> AliasError:
     if conflict is None:
         return AliasError(
-            f"'{found[0].name}' may share memory with the items of a list in a way that cannot be followed",
+            f"'{found[0].name}' may share memory with the items of a list in a way that cannot be followed.",
             "Put copies into the list (items.append(x.copy())).",
         )
-    return AliasError(
-        f"'{conflict.stored.name}' and '{conflict.other.name}' may share memory here, the first is written and the "
-        "second is read afterwards",
-        f"Copy one of them first ({conflict.stored.name} = {conflict.stored.name}.copy()).",
-        conflict.statement.origin,
-    )
+    return refusal_of(conflict)
 
 
 def _zeros(var: Var, *, beside: bool = False) -> Expr:
