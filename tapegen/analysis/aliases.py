@@ -47,8 +47,9 @@ class Conflict:
 def refusal_of(conflict: Conflict) -> AliasError:
     """The error that refuses a conflict; a name that the user did not write is not mentioned."""
     origin, stored = conflict.statement.origin, conflict.stored.name
-    said = origin is None or stored in re.findall(r"\w+", origin.text())
-    what, copy = (f"'{stored}'", f"{stored} = {stored}.copy()") if said else ("what is written here", "x.copy()")
+    written = {stored} if origin is None else set(re.findall(r"\w+", origin.text()))
+    names = [name for name in (stored, re.sub(r"_\d+$", "", stored)) if name in written]
+    what, copy = (f"'{names[0]}'", f"{names[0]} = {names[0]}.copy()") if names else ("what is written here", "x.copy()")
     return AliasError(
         f"{what} and '{conflict.other.name}' may share memory here, the first is written and the second is read "
         "afterwards.",

@@ -13,7 +13,7 @@ import numpy as np
 from tapegen.errors import AliasError, BadArgument, NotDifferentiable
 from tapegen.frontend.callables import unwrap
 from tapegen.frontend.lower_context import Builder, Context, PathEnds
-from tapegen.frontend.lower_finish import finish, resolved
+from tapegen.frontend.lower_finish import finish, resolved, surroundings
 from tapegen.frontend.lower_numpy import is_library
 from tapegen.frontend.lower_state import Bound, Closure
 from tapegen.frontend.lower_values import adopt, describe, export, flat_result
@@ -189,13 +189,7 @@ def _name_of(func: Any) -> str:
 
 def _closed_over(body: Any, values: Sequence[Expr], known: set[Var], supply: NameSupply) -> tuple[list[Var], list[Var]]:
     """What the program reads of the surrounding one: its new parameters, and what they are there."""
-    defined = {var for stmt in rewrite.statements(body) for var in rewrite.defines(stmt)} | known
-    others: dict[Var, Var] = {}
-    headers = [header for stmt in rewrite.statements(body) for header in rewrite.headers(stmt)]
-    for node in (*headers, *values):
-        for part in rewrite.subexpressions(node):
-            if isinstance(part, Var) and part not in defined and part not in others:
-                others[part] = Var(supply.fresh(part.name.partition("#")[0]), part.type)
+    others = {var: Var(supply.fresh(var.name.partition("#")[0]), var.type) for var in surroundings(body, values, known)}
     return list(others.values()), list(others)
 
 

@@ -243,6 +243,14 @@ def _swept(body: Block, live: set[Var]) -> Block:
     return tuple(out)
 
 
+def surroundings(body: Block, values: Sequence[Expr], own: Iterable[Var]) -> dict[Var, None]:
+    """What a program reads and does not define, `own` being its parameters: it comes from the program around it."""
+    defined = {*_defined(body), *own}
+    headers = [header for stmt in rewrite.statements(body) for header in rewrite.headers(stmt)]
+    parts = (part for node in (*headers, *values) for part in rewrite.subexpressions(node))
+    return {part: None for part in parts if isinstance(part, Var) and part not in defined}
+
+
 # ---- names ---------------------------------------------------------------------------------------------------------
 
 

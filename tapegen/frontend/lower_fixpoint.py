@@ -6,14 +6,13 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
 
-import gast
 import numpy as np
 
 from tapegen.errors import AliasError, CompileLimit, NotDifferentiable, TapegenError
 from tapegen.frontend.lower_context import Builder, Context, NeedsStatic, PathEnds
 from tapegen.frontend.lower_expr import enter, put_name
-from tapegen.frontend.lower_finish import finish, resolved
-from tapegen.frontend.lower_flow import run_body
+from tapegen.frontend.lower_finish import finish, resolved, surroundings
+from tapegen.frontend.lower_flow import body_of, run_body
 from tapegen.frontend.lower_forms import Again, Body, Form, Parameter, Path, Summary, is_parameter, plain_type
 from tapegen.frontend.lower_state import FLAGS, RESULT, Cell, Frame, is_number, known_value
 from tapegen.frontend.lower_values import adopt, const_expr, export, expr_of, flat_result
@@ -81,7 +80,7 @@ def lower_form(cx: Context, form: Form, frame: Frame, values: Mapping[str, Any])
             for name, value in values.items():
                 put_name(cx, name, adopt(cx, _parameter(cx, form, value, (name,), params)))
             try:
-                result = export(cx, run_body(cx, _body_of(node)))
+                result = export(cx, run_body(cx, body_of(node)))
             except PathEnds:
                 _refuse_changes(cx, frame, cells)
                 raise
@@ -122,10 +121,6 @@ def _refuse_changes(cx: Context, frame: Frame, cells: Mapping[int, Cell]) -> Non
             f"'{frame.name}' calls itself and changes a variable, list, dict or object of the function around it.",
             "Return what is new instead.",
         )
-
-
-def _body_of(node: Any) -> list[Any]:
-    return node.body if isinstance(node.body, list) else [gast.copy_location(gast.Return(node.body), node.body)]
 
 
 def _parameter(cx: Context, form: Form, value: Any, path: Path, params: list[Parameter]) -> Any:
@@ -229,7 +224,7 @@ def _stored(block: Block) -> Iterator[Var]:
 
 def _refuse_surroundings(cx: Context, frame: Frame, body: Body, old: Mapping[Var, Var]) -> None:
     """What is around a routine is passed to it, and it changes nothing that is passed."""
-    around = list(_surroundings(body))
+    around = list(surroundings(body.block, body.values, body.params))
     stored = [old.get(array, array) for array in _stored(body.block)]
     for var in around:
         if isinstance(var.type, Array) and any(cx.may_overlap(array, var) for array in stored):
@@ -260,22 +255,14 @@ def _refuse_surroundings(cx: Context, frame: Frame, body: Body, old: Mapping[Var
         )
 
 
-def _surroundings(body: Body) -> dict[Var, None]:
-    """What a body reads and does not define."""
-    defined = {var for stmt in rewrite.statements(body.block) for var in rewrite.defines(stmt)} | set(body.params)
-    headers = [header for stmt in rewrite.statements(body.block) for header in rewrite.headers(stmt)]
-    found: dict[Var, None] = {}
-    for node in (*headers, *body.values):
-        for part in rewrite.subexpressions(node):
-            if isinstance(part, Var) and part not in defined:
-                found.setdefault(part)
-    return found
-
-
 def _finish(forms: list[Form]) -> None:
     """Make what the bodies read of their surroundings parameters, also of those that only pass it on."""
     by_routine = {form.routine: form for form in forms}
-    free = {form: _surroundings(form.body) for form in forms if form.body is not None}
+    free = {
+        form: surroundings(form.body.block, form.body.values, form.body.params)
+        for form in forms
+        if form.body is not None
+    }
     changed = True
     while changed:
         changed = False

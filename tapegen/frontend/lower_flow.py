@@ -60,6 +60,11 @@ def compound(*kinds: type) -> Callable[[Handler], Handler]:
     return register
 
 
+def body_of(node: gast.FunctionDef | gast.Lambda) -> list[gast.stmt]:
+    """The statements of a function; a lambda returns its expression."""
+    return node.body if isinstance(node.body, list) else [gast.copy_location(gast.Return(node.body), node.body)]
+
+
 def run_body(cx: Context, body: Sequence[gast.stmt]) -> Any:
     """Run the body of a function; returns what it returns."""
     if not always_escapes(list(body)):

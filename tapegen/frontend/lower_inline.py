@@ -17,7 +17,7 @@ from tapegen.frontend import builtin_texts
 from tapegen.frontend.lower_capture import capture
 from tapegen.frontend.lower_context import MOST_INLINED, Context, NeedsStatic
 from tapegen.frontend.lower_expr import enter, put_name
-from tapegen.frontend.lower_flow import run_body
+from tapegen.frontend.lower_flow import body_of, run_body
 from tapegen.frontend.lower_forms import Again
 from tapegen.frontend.lower_live import Liveness, liveness_of
 from tapegen.frontend.lower_routine import call_routine
@@ -196,8 +196,7 @@ def _inline(cx: Context, frame: Frame, identity: Any, values: Mapping[str, Any])
         enter(cx, frame)
         for name, value in values.items():
             put_name(cx, name, value if isinstance(value, StaticValue) else named(cx, frame, name, value))
-        body = node.body if isinstance(node.body, list) else [gast.copy_location(gast.Return(node.body), node.body)]
-        result = run_body(cx, body)
+        result = run_body(cx, body_of(node))
     finally:
         cx.calls.pop()
         cx.frame, cx.node, cx.origin, cx.fixed_origin = outer_frame, outer_node, outer_origin, outer_fixed

@@ -7,7 +7,7 @@ A list is a sequence of known items until paths disagree about its length (an `a
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tapegen.errors import NotDifferentiable
@@ -224,17 +224,3 @@ def length(cx: Context, value: Any) -> Any:
     """`len(list)` of a run-time list, or None."""
     run_list = run_list_of(cx, value)
     return None if run_list is None else Leaf(Call(len, (run_list.columns[0],), (), INT))
-
-
-def repeated(cx: Context, count: Any, children: Sequence[Any], loop: Callable[[Expr, Callable[[], None]], None]) -> Ref:
-    """`[a, b] * count` with a count that is known at run time."""
-    merge = Merge(cx, cx.state.copy(), State({}, {}), fresh=True)
-    template = merge.template("item", [(child, cx.state) for child in children])
-    ref = cx.new_cell(make_run_list(cx, template))
-
-    def again() -> None:
-        for child in children:
-            append(cx, ref, child)
-
-    loop(expr_of(cx, count), again)
-    return ref
