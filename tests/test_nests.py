@@ -495,7 +495,7 @@ def test_memory_order() -> None:
     assert_same(program, (np.asfortranarray(a), b, x))
     assert_same(program, (R.random((6, 8))[::2, ::2], b, x))
     text = lowered_text("def f(a, b):\n    a += b\n    return a[0, 0]", *fortran[:2])
-    assert "    for j in range(a.shape[1]):\n        for i in range(a.shape[0]):" in text
+    assert "    for j in range(a_n1):\n        for i in range(a_n0):" in text
 
 
 def test_sizes_are_compared_once() -> None:

@@ -140,7 +140,8 @@ def test_checks_move_in_front_of_loops() -> None:
         return s
     """
     text = lowered_text(program, R.random((3, 3)), vector(3), vector(3), 3)
-    assert text.count("raise") == 5  # two axes of a, one of x, one of b; the index under a condition stays where it is
+    assert text.count("raise") == 2  # in front of all loops; the index under a condition stays where it is
+    assert text.split("raise")[0].count("|") >= 3  # two axes of a, one of x, one of b
     args = [(R.random((n, m)), vector(p), vector(q), k) for n, m, p, q, k in _sizes()]
     assert_same(program, *args)
 
