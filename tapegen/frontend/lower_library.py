@@ -188,6 +188,19 @@ def _number_or_array(cx: Context, value: Any) -> Any:
     return value if type_of(value) is not None else call_library(cx, np.array, [value], {})
 
 
+@handles(np.ix_)
+def _open_mesh(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    """Each sequence of positions along an axis of its own."""
+    arrays = [_number_or_array(cx, arg) for arg in args]
+    if not all(isinstance(type_ := type_of(a), Array) and type_.rank == 1 and "int" in type_.dtype for a in arrays):
+        return call_library(cx, np.ix_, args, kwargs, hint)
+    parts = []
+    for k, array in enumerate(arrays):
+        shape = tuple_of(StaticValue(-1 if axis == k else 1) for axis in range(len(arrays)))
+        parts.append(call_library(cx, np.reshape, [array, shape], {}))
+    return tuple_of(parts)
+
+
 @handles(np.squeeze)
 def _squeeze(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     value, *rest = args
