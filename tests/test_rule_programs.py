@@ -68,6 +68,7 @@ def _named(name: str) -> Callable:
 NOT_SMOOTH = {np.trim_zeros, np.float32, *ONE_SECTION}
 # The number of their results is that of different elements: no difference is taken across equal ones.
 COUNTING = {np.unique, np.unique_values, np.unique_counts, np.unique_inverse, np.unique_all, np.union1d}
+COUNTING |= {np.intersect1d, np.setdiff1d, np.setxor1d}
 # What numba gets no text for, with what the refusal says.
 UNCOMPILED: dict[Callable, str] = {
     np.arange: "np.arange with a dtype",

@@ -68,7 +68,7 @@ _SHAPES = frozenset({"shape", "new_shape", "newshape", "reps"})
 _KEPT = (
     _SEQUENCES
     | _STATIC_NAMES
-    | {"s", "shift", "pad_width", "multi_index", "dims", "operands", "axes", "block", "repeats"}
+    | {"s", "shift", "pad_width", "multi_index", "dims", "operands", "axes", "block", "repeats", "bins"}
 )
 
 

@@ -72,13 +72,18 @@ def _einsum(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
         return call_library(cx, np.einsum, args, kwargs, hint)
     if not arrow:
         result = "".join(sorted(letter for letter in set(inputs) - {","} if inputs.count(letter) == 1))
-    taken = []
+    taken: list[Any] = []
     for k, operand in enumerate(operands):
         while len(set(terms[k])) < len(terms[k]):
             terms[k], operand = _diagonal(cx, terms[k], operand)
         if len(terms) > 1 or len(result) < len(terms[k]):  # else it is a view
             operand = call_library(cx, np.copy, [operand], {})
         taken.append(operand)
+    if len(terms) == 1 and len(result) == len(terms[0]) and not kwargs:
+        if result == terms[0]:
+            return taken[0]
+        order = tuple(map(terms[0].index, result))
+        return call_library(cx, np.transpose, [*taken, StaticValue(order)], {}, hint)
     return call_library(cx, np.einsum, [StaticValue(f"{','.join(terms)}->{result}"), *taken], kwargs, hint)
 
 
