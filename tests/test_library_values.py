@@ -153,6 +153,32 @@ def test_kernels_equal_the_compiled_gradient_bit_for_bit(name: str, tmp_path: Pa
         np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12 * np.max(np.abs(b), initial=1.0))
 
 
+def near(found: Any, expected: Any, rtol: float) -> None:
+    for a, b in zip(leaves(found), leaves(expected), strict=True):
+        np.testing.assert_allclose(a, b, rtol=rtol, atol=rtol * np.max(np.abs(b), initial=1e-3))
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("name", KERNELS)
+def test_every_mode_of_every_kernel(name: str, tmp_path: Path) -> None:
+    """Against generated Python; products with the Hessian against differences of its gradient."""
+    kernel = importlib.import_module(f"benchmarks.kernels.{name}")
+    args, rng = kernel.small(), np.random.default_rng(0)
+    f = tg.differentiable(kernel.f, wrt=kernel.WRT, backend="python")
+    module = load(build(tg.differentiable(kernel.f, wrt=kernel.WRT), *args, directory=tmp_path))
+    along = tuple(rng.normal(size=np.shape(x))[()] if k in kernel.WRT else None for k, x in enumerate(args))
+    near(module.f(*args), f(*args), 1e-9)
+    near(module.f_value_and_grad(*args), f.value_and_grad(*args), 1e-9)
+    near(module.f_vjp(*args)[1](2.0), f.vjp(*args)[1](2.0), 1e-9)
+    near(module.f_jvp(args, along), f.jvp(args, along), 1e-9)
+
+    def moved(step: float) -> Any:
+        return f.grad(*(x if d is None else x + step * d for x, d in zip(args, along, strict=True)))
+
+    there, back = leaves(moved(1e-6)), leaves(moved(-1e-6))
+    near(module.f_hvp(args, along), tuple((a - b) / 2e-6 for a, b in zip(there, back, strict=True)), 1e-4)
+
+
 # ---- views of another shape -----------------------------------------------------------------------------------------
 
 
