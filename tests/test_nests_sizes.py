@@ -79,3 +79,24 @@ def test_a_size_is_read_once() -> None:
     text = text_of(several_sizes, x, x + 1.0)
     assert text.count("x.shape[0]") == 1
     assert run(several_sizes, x, x + 1.0) == several_sizes(x, x + 1.0)
+
+
+def for_its_size(x: Any, n: int) -> Any:
+    a = np.empty(3)
+    b = np.log(x[0])
+    for i in range(n):
+        a[i] = b * x[1]
+    if x[0] > 1.0:
+        a[0] = b
+    return x[0] * a.size
+
+
+def test_values_that_nobody_reads_are_not_computed_and_their_errors_stay() -> None:
+    x = np.array([2.0, 3.0])
+    text = text_of(for_its_size, x, 2)
+    assert "    b = " not in text and "a[" not in text
+    assert run(for_its_size, x, 2) == for_its_size(x, 2)
+    with pytest.raises(IndexError):
+        run(for_its_size, x, 4)
+    with pytest.raises(IndexError):
+        run(for_its_size, x[:1], 2)

@@ -17,7 +17,7 @@ arrays in between; what the program does, and which errors it raises, is what Nu
 * `lifetimes` - a name for each life of an array; `fuse`, `gather`, `accesses` - fewer loops and arrays
 * `filled` - zeros where they are first added to
 * `inner`, `waiting`, `remainders` - innermost loops as a processor likes them
-* `checks`, `sizes` - less for numba to look at
+* `unread`, `checks`, `sizes` - less for numba to look at
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ from tapegen.transform.nests.overflow import marked
 from tapegen.transform.nests.remainders import compared
 from tapegen.transform.nests.scalars import OPERATIONS, from_library
 from tapegen.transform.nests.sizes import named
+from tapegen.transform.nests.unread import without_unread
 from tapegen.transform.nests.writer import NoCompiledForm
 from tapegen.transform.nests.written_out import written_out
 
@@ -76,5 +77,5 @@ def scalarise(function: Function, *, boundscheck: bool = True, wide: bool = Fals
     """
     for func in numbers():
         OPERATIONS.setdefault(func, from_library)
-    nests = Nests(marked(written_out(function), wide=wide), boundscheck).run()
+    nests = without_unread(Nests(marked(written_out(function), wide=wide), boundscheck).run())
     return calling(named(together(compared(filled(fuse(apart(nests)))))))

@@ -1,0 +1,145 @@
+"""What compiled text computes for nobody: numbers that are not read, stores into new arrays of which only the size is.
+
+A program keeps what its user wrote, because it may raise an error there.  In loops and numbers every such error has a
+check of its own, and what is left may go.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections import Counter, defaultdict
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tapegen.ir import build, ops, rewrite
+from tapegen.ir.nodes import (
+    Assign,
+    Block,
+    Call,
+    Comment,
+    Const,
+    Function,
+    If,
+    Load,
+    Slice,
+    Stmt,
+    Store,
+    Tuple,
+    Var,
+    While,
+)
+from tapegen.ir.types import Array, Scalar, is_floating
+
+_NEW = (np.empty, np.zeros)
+_SILENT: frozenset[Any] = frozenset({abs, min, max, float, bool, ops.ifelse, ops.and_, ops.or_})
+
+
+def without_unread(function: Function) -> Function:
+    """The same program without them."""
+    return replace(function, body=_Unread(function).rest(function.body))
+
+
+class _Unread:
+    def __init__(self, function: Function) -> None:
+        self.defining: defaultdict[Var, list[Assign | Store]] = defaultdict(list)
+        self.contents: Counter[Var] = Counter()  # how often each name is read, but for sizes of arrays
+        self.sizes: Counter[Var] = Counter()
+        self.gone: set[Stmt] = set()
+        made_elsewhere = {*function.params, *function.tapes, *function.computed}
+        for stmt in rewrite.statements(function.body):
+            if isinstance(stmt, Assign | Store):
+                for var in rewrite.defines(stmt) or (stmt.array,):  # type: ignore[union-attr]
+                    self.defining[var].append(stmt)
+                    if isinstance(stmt, Assign) and not _is_new(stmt):
+                        made_elsewhere.add(var)
+            else:
+                made_elsewhere.update(rewrite.defines(stmt))
+            self._count(stmt, 1)
+        self.foreign = made_elsewhere
+        work = list(self.defining)
+        while work:
+            work += self._drop(work.pop())
+
+    def _drop(self, var: Var) -> list[Var]:
+        """Leave out what gives a name its value, if nobody reads it; the names that were read there."""
+        found: list[Var] = []
+        if self.contents[var]:
+            return found
+        for stmt in self.defining[var]:
+            if stmt not in self.gone and self._is_idle(stmt):
+                self.gone.add(stmt)
+                found += self._count(stmt, -1)
+        return found
+
+    def _is_idle(self, stmt: Assign | Store) -> bool:
+        if isinstance(stmt, Store):
+            return stmt.array not in self.foreign and all(map(_is_silent, (*stmt.index, stmt.value)))
+        (target, *others) = stmt.targets
+        if others or self.sizes[target]:
+            return False
+        return _is_new(stmt) or (isinstance(target.type, Scalar) and _is_silent(stmt.value))
+
+    def _count(self, stmt: Stmt, times: int) -> list[Var]:
+        """Count what a statement itself reads; the names."""
+        headers = (*stmt.index, stmt.value) if isinstance(stmt, Store) else rewrite.headers(stmt)
+        found: list[Var] = []
+        for header in headers:
+            for part in rewrite.subexpressions(header):
+                if isinstance(part, Call) and part.func in (ops.dim, np.size) and isinstance(part.args[0], Var):
+                    self.sizes[part.args[0]] += times
+                    self.contents[part.args[0]] -= times  # it is counted below as well
+                    found.append(part.args[0])
+                elif isinstance(part, Var):
+                    self.contents[part] += times
+                    found.append(part)
+        return found
+
+    def rest(self, block: Block) -> Block:
+        """A block without what has gone, and without blocks that hold nothing any more."""
+        out: list[Stmt] = []
+        for stmt in block:
+            if stmt in self.gone:
+                continue
+            inner = rewrite.blocks(stmt)
+            if inner:
+                kept = tuple(map(self.rest, inner))
+                silent = not isinstance(stmt, While) and all(map(_is_silent, rewrite.headers(stmt)))
+                if silent and not any(map(_acts, kept)):
+                    continue
+                if isinstance(stmt, If) and not _acts(kept[0]) and _acts(kept[1]):
+                    stmt = replace(stmt, test=build.not_(stmt.test), body=kept[1], orelse=())
+                else:
+                    stmt = rewrite.with_blocks(stmt, kept)
+            out.append(stmt)
+        return tuple(out)
+
+
+def _is_new(stmt: Assign) -> bool:
+    target, value = stmt.targets[0], stmt.value
+    return len(stmt.targets) == 1 and isinstance(target.type, Array) and isinstance(value, Call) and value.func in _NEW
+
+
+def _is_silent(expr: Any) -> bool:
+    """Whether evaluating numbers has no effect and raises nothing that has no check in front of it."""
+    return all(
+        _is_quiet(part) if isinstance(part, Call) else isinstance(part, Var | Const | Load | Slice | Tuple)
+        for part in rewrite.subexpressions(expr)
+    )
+
+
+def _is_quiet(call: Call) -> bool:
+    """Whether it is an operation on numbers, or asks for a size."""
+    if call.func in (ops.dim, np.size):
+        return True
+    if call.kwargs or not all(isinstance(arg.type, Scalar) for arg in call.args):
+        return False
+    module = getattr(call.func, "__module__", None)
+    known = call.func in _SILENT or isinstance(call.func, np.ufunc) or module == operator.add.__module__
+    return known or (module == math.__name__ and is_floating(call.type))
+
+
+def _acts(block: Block) -> bool:
+    return any(not isinstance(stmt, Comment) for stmt in block)
