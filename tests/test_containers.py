@@ -93,6 +93,10 @@ def length_of_a_range_without_trips(x, n):
     return x[0] * len(range(2, n))
 
 
+def lengths_of_ranges_with_steps(x, n):
+    return len(range(0, n, 2)), len(range(n, 0, -3)), len(range(1, n, 3)), len(range(n, -2, -1)), x[0]
+
+
 def sum_from_a_start(x):
     return sum(x, start=5.0) + sum((x[0], x[1]), 1.0)
 
@@ -251,6 +255,11 @@ def test_it_is_as_in_python(func: Any) -> None:
 @pytest.mark.parametrize("n", [1, 2, 5])
 def test_a_range_whose_bounds_cross_has_no_items(n: int) -> None:
     agree(length_of_a_range_without_trips, X, n)
+
+
+@pytest.mark.parametrize("n", [-3, 0, 1, 2, 3, 7])
+def test_the_length_of_a_range_with_steps(n: int) -> None:
+    agree(lengths_of_ranges_with_steps, X, n, lowered_for=(X, 5))
 
 
 @pytest.mark.parametrize("func", [lengths_that_must_be_equal, length_of_an_iterator])

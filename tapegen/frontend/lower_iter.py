@@ -30,7 +30,7 @@ from tapegen.frontend.lower_values import (
     type_of,
 )
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, tuple_of
-from tapegen.ir import ops
+from tapegen.ir import build, ops
 from tapegen.ir.nodes import Call, Const, Expr, Var
 from tapegen.ir.types import BOOL, INT, Array
 
@@ -131,8 +131,15 @@ def range_series(cx: Context, args: Sequence[Any]) -> Series:
 
 
 def _length(start: Expr, stop: Expr, step: Expr) -> Expr:
+    """The number of items of a range; with steps of 1 it is negative where the bounds cross."""
     if step == Const(1):
         return stop if start == Const(0) else Call(operator.sub, (stop, start), (), INT)
+    if isinstance(step, Const) and isinstance(step.value, int):
+        low, high = (start, stop) if step.value > 0 else (stop, start)
+        distance = high if low == Const(0) else Call(operator.sub, (high, low), (), INT)
+        width = abs(step.value)
+        rounded = build.int_add(distance, Const(width - 1))
+        return Call(max, (Call(operator.floordiv, (rounded, Const(width)), (), INT), Const(0)), (), INT)
     return Call(len, (Call(range, (start, stop, step), (), INT),), (), INT)
 
 
