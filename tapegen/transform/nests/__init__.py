@@ -15,7 +15,7 @@ arrays in between; what the program does, and which errors it raises, is what Nu
 * `views` - names for parts of arrays
 * `calling` - calls of the program's own functions
 * `lifetimes` - a name for each life of an array; `fuse`, `gather`, `accesses` - fewer loops and arrays
-* `filled` - zeros where they are first added to
+* `filled` - zeros where they are first added to; `held` - elements as numbers while a loop comes back to them
 * `inner`, `waiting`, `remainders` - innermost loops as a processor likes them
 * `unread`, `checks`, `sizes` - less for numba to look at
 """
@@ -39,6 +39,7 @@ from tapegen.transform.nests.checks import together
 from tapegen.transform.nests.driver import Nests
 from tapegen.transform.nests.filled import filled
 from tapegen.transform.nests.fuse import fuse
+from tapegen.transform.nests.held import held
 from tapegen.transform.nests.lifetimes import apart
 from tapegen.transform.nests.overflow import marked
 from tapegen.transform.nests.remainders import compared
@@ -78,4 +79,4 @@ def scalarise(function: Function, *, boundscheck: bool = True, wide: bool = Fals
     for func in numbers():
         OPERATIONS.setdefault(func, from_library)
     nests = without_unread(Nests(marked(written_out(function), wide=wide), boundscheck).run())
-    return calling(named(together(compared(filled(fuse(apart(nests)))))))
+    return calling(named(together(compared(held(filled(fuse(apart(nests))))))))

@@ -13,29 +13,25 @@ import itertools
 from collections import Counter
 from dataclasses import replace
 
-from tapegen.ir import ops, rewrite
-from tapegen.ir.names import BACKWARD, NameSupply
-from tapegen.ir.nodes import Assign, Block, Call, Comment, Const, Expr, For, Function, If, Load, Stmt, Store, Var, While
-from tapegen.transform.nests.accesses import Access, Memory, Nest, in_loops, same_trip
+from tapegen.ir import rewrite
+from tapegen.ir.nodes import Assign, Const, Expr, Function, Stmt, Var
+from tapegen.transform.nests.accesses import Access, Nest, in_loops, same_trip
 from tapegen.transform.nests.affine import Affine, plus
 from tapegen.transform.nests.bounds import Facts
-from tapegen.transform.nests.control import assigned_in, names_in, read_after_loops
+from tapegen.transform.nests.control import read_after_loops
 from tapegen.transform.nests.waiting import Meetings, deciding, factored, parted
+from tapegen.transform.nests.walking import Walk, touched
 
 
 def eased(function: Function) -> Function:
     """The same program with easier innermost loops."""
-    return replace(function, body=_Walk(function).block(function.body))
+    return replace(function, body=_Easing(function).block(function.body))
 
 
-class _Walk:
+class _Easing(Walk):
     def __init__(self, function: Function) -> None:
-        self.function = function
-        self.memory = Memory(function)
-        self.facts = Facts()
+        super().__init__(function)
         self.lasting = read_after_loops(function.body)
-        self.names = NameSupply(names_in(function))
-        self.backward = function.backward
         self.assigned: dict[Var, int] = {}
         self.read: Counter[Var] = Counter()  # in how many expressions
         for stmt in rewrite.statements(function.body):
@@ -48,46 +44,7 @@ class _Walk:
         """Names whose value must not change in its last place."""
         return deciding(self.function, self.memory)
 
-    def block(self, block: Block) -> Block:
-        out: list[Stmt] = []
-        for stmt in block:
-            match stmt:
-                case For() | While():
-                    out += self._loop(stmt, out)
-                case If():
-                    out.append(self._branches(stmt))
-                    self.facts.learn(stmt)
-                case _:
-                    self.backward |= isinstance(stmt, Comment) and stmt.text == BACKWARD
-                    out.append(stmt)
-                    self.facts.learn(stmt)
-        return tuple(out)
-
-    def _loop(self, stmt: For | While, before: list[Stmt]) -> list[Stmt]:
-        self.facts.forget(assigned_in(stmt))
-        outer, self.facts = self.facts, self.facts.copy()
-        nest = None
-        if isinstance(stmt, For):
-            self.facts.assume_counter(stmt)
-            nest = in_loops((stmt,), stmt.body)
-        if nest is None:
-            result = [rewrite.with_blocks(stmt, (self.block(stmt.body),))]
-        else:
-            result = self._eased(nest, before)
-        self.facts = outer
-        return result
-
-    def _branches(self, stmt: If) -> Stmt:
-        outer = self.facts
-        sides = []
-        for which, block in enumerate((stmt.body, stmt.orelse)):
-            self.facts = outer.copy()
-            self.facts.assume_test(stmt.test, which == 0)
-            sides.append(self.block(block))
-        self.facts = outer
-        return rewrite.with_blocks(stmt, tuple(sides))
-
-    def _eased(self, nest: Nest, before: list[Stmt]) -> list[Stmt]:
+    def innermost(self, nest: Nest, before: list[Stmt], outside: Facts) -> list[Stmt]:
         """What moves in front of a loop, and the loop."""
         lifted: list[Stmt] = []
         for stmt in nest.body:
@@ -109,21 +66,9 @@ class _Walk:
             return False
         writes = [access for access in nest.accesses if access.writes]
         return all(
-            _touched(load, before) and not any(self._may_meet(load.array, load.index, write) for write in writes)
+            touched(load, before) and not any(self.may_meet(load.array, load.index, write) for write in writes)
             for load in loads
         )
-
-    def _may_meet(self, array: Var, index: tuple, other: Access) -> bool:
-        if self.memory.group(array) != self.memory.group(other.array):
-            return False
-        return array != other.array or not self._apart(index, other.index)
-
-    def _apart(self, a: tuple[Expr, ...], b: tuple[Expr, ...]) -> bool:
-        """Whether some axis tells two elements apart, for all values that the numbers in their indices may have."""
-        if any(rewrite.loads(item) for item in (*a, *b)):
-            return False
-        gaps = (self.facts.form(x) - self.facts.form(y) for x, y in zip(a, b, strict=True))
-        return any(self.facts.nonnegative(gap - 1) or self.facts.nonnegative(-gap - 1) for gap in gaps)
 
     # ---- the order of trips ------------------------------------------------------------------------------------------
 
@@ -139,7 +84,7 @@ class _Walk:
         if nest.first_read & nest.assigned or any(meet(a, b) for a, b in pairs):
             if not self.backward:
                 return [nest.stmt]
-            meetings = Meetings(meet, lambda a, b: meet(a, b) or self._may_meet(a.array, a.index, b), self.memory.group)
+            meetings = Meetings(meet, lambda a, b: meet(a, b) or self.may_meet(a.array, a.index, b), self.memory.group)
             nest = factored(nest, self.memory, self.deciding)
             return parted(nest, meetings, self.deciding, self.names) or [nest.stmt]
         if loop.step == Const(1) or any(self.read[var] > count for var, count in _read_in(nest).items()):
@@ -161,35 +106,10 @@ class _Walk:
         first, last = (loop.start, loop.stop) if loop.step == Const(1) else (loop.stop, loop.start)
         first, last = (first, plus(last, -1)) if loop.step == Const(1) else (plus(first, 1), last)
         with self.facts.supposing(self.facts.form(last) - counter, counter - self.facts.form(first)):
-            return not self._apart(a.index, tuple(rewrite.substitute(item, elsewhere) for item in b.index))
+            return not self.apart(a.index, tuple(rewrite.substitute(item, elsewhere) for item in b.index))
 
 
 def _read_in(nest: Nest) -> dict[Var, int]:
     """In how many expressions the body of a nest reads what it assigns."""
     parts = [part for stmt in nest.body for part in rewrite.headers(stmt)]
     return {var: sum(var in rewrite.free_vars(part) for part in parts) for var in nest.assigned}
-
-
-def _mentioned(index: tuple[Expr, ...]) -> set[Var]:
-    return {var for item in index for var in rewrite.free_vars(item)}
-
-
-def _touched(load: Load, before: list[Stmt]) -> bool:
-    """Whether a block has read or stored the element already, so that it is within bounds."""
-    names = {load.array, *_mentioned(load.index)}  # type: ignore[arg-type]
-    for stmt in reversed(before):
-        if names & assigned_in(stmt):
-            return False
-        if isinstance(stmt, Store) and (stmt.array, stmt.index) == (load.array, load.index):
-            return True
-        if isinstance(stmt, Assign | Store) and load in _surely_read(stmt.value):
-            return True
-    return False
-
-
-def _surely_read(value: Expr) -> list[Load]:
-    calls = [part for part in rewrite.subexpressions(value) if isinstance(part, Call)]
-    return [] if any(call.func in _CONDITIONAL for call in calls) else rewrite.loads(value)
-
-
-_CONDITIONAL = frozenset({ops.ifelse, ops.and_, ops.or_})

@@ -1,0 +1,113 @@
+"""The walk over the loops of a program without array statements, with what is known about integers on the way."""
+
+from __future__ import annotations
+
+from tapegen.ir import ops, rewrite
+from tapegen.ir.names import BACKWARD, NameSupply
+from tapegen.ir.nodes import Assign, Block, Call, Comment, Expr, For, Function, If, Load, Stmt, Store, Var, While
+from tapegen.transform.nests.accesses import Access, Memory, Nest, in_loops
+from tapegen.transform.nests.bounds import Facts
+from tapegen.transform.nests.control import assigned_in, names_in
+
+
+class Walk:
+    """Rewrites the innermost loops of one function; what becomes of them is up to `innermost`."""
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.memory = Memory(function)
+        self.facts = Facts()
+        self.names = NameSupply(names_in(function))
+        self.backward = function.backward
+
+    def innermost(self, nest: Nest, before: list[Stmt], outside: Facts) -> list[Stmt]:
+        """What takes the place of a loop around assignments of numbers and elements.
+
+        Parameters
+        ----------
+        nest : Nest
+            The loop.
+        before : list of Stmt
+            What stands in front of it in its block.
+        outside : Facts
+            What is known in front of it; `self.facts` is what is known on a trip.
+        """
+        raise NotImplementedError
+
+    def block(self, block: Block) -> Block:
+        out: list[Stmt] = []
+        for stmt in block:
+            match stmt:
+                case For() | While():
+                    out += self._loop(stmt, out)
+                case If():
+                    out.append(self._branches(stmt))
+                    self.facts.learn(stmt)
+                case _:
+                    self.backward |= isinstance(stmt, Comment) and stmt.text == BACKWARD
+                    out.append(stmt)
+                    self.facts.learn(stmt)
+        return tuple(out)
+
+    def _loop(self, stmt: For | While, before: list[Stmt]) -> list[Stmt]:
+        self.facts.forget(assigned_in(stmt))
+        outer, self.facts = self.facts, self.facts.copy()
+        nest = None
+        if isinstance(stmt, For):
+            self.facts.assume_counter(stmt)
+            nest = in_loops((stmt,), stmt.body)
+        if nest is None:
+            result = [rewrite.with_blocks(stmt, (self.block(stmt.body),))]
+        else:
+            result = self.innermost(nest, before, outer)
+        self.facts = outer
+        return result
+
+    def _branches(self, stmt: If) -> Stmt:
+        outer = self.facts
+        sides = []
+        for which, block in enumerate((stmt.body, stmt.orelse)):
+            self.facts = outer.copy()
+            self.facts.assume_test(stmt.test, which == 0)
+            sides.append(self.block(block))
+        self.facts = outer
+        return rewrite.with_blocks(stmt, tuple(sides))
+
+    def may_meet(self, array: Var, index: tuple, other: Access) -> bool:
+        """Whether an element may be the one of an access, for all values that the numbers in both indices may have."""
+        if self.memory.group(array) != self.memory.group(other.array):
+            return False
+        return array != other.array or not self.apart(index, other.index)
+
+    def apart(self, a: tuple[Expr, ...], b: tuple[Expr, ...]) -> bool:
+        """Whether some axis tells two elements apart, for all values that the numbers in their indices may have."""
+        if any(rewrite.loads(item) for item in (*a, *b)):
+            return False
+        gaps = (self.facts.form(x) - self.facts.form(y) for x, y in zip(a, b, strict=True))
+        return any(self.facts.nonnegative(gap - 1) or self.facts.nonnegative(-gap - 1) for gap in gaps)
+
+
+def _mentioned(index: tuple[Expr, ...]) -> set[Var]:
+    return {var for item in index for var in rewrite.free_vars(item)}
+
+
+def touched(load: Load, before: list[Stmt]) -> bool:
+    """Whether a block has read or stored the element already, so that it is within bounds."""
+    names = {load.array, *_mentioned(load.index)}  # type: ignore[arg-type]
+    for stmt in reversed(before):
+        if names & assigned_in(stmt):
+            return False
+        if isinstance(stmt, Store) and (stmt.array, stmt.index) == (load.array, load.index):
+            return True
+        if isinstance(stmt, Assign | Store) and load in surely_read(stmt.value):
+            return True
+    return False
+
+
+def surely_read(value: Expr) -> list[Load]:
+    """The elements that an expression reads whatever its conditions are."""
+    calls = [part for part in rewrite.subexpressions(value) if isinstance(part, Call)]
+    return [] if any(call.func in _CONDITIONAL for call in calls) else rewrite.loads(value)
+
+
+_CONDITIONAL = frozenset({ops.ifelse, ops.and_, ops.or_})
