@@ -240,7 +240,9 @@ class Specialisation:
         given: dict[Var, Any] = {}
         for name, tangent in zip(program.wrt_names, tangents, strict=True):
             template = program.wrt_template(name)
-            for leaf, dot in argument_tangents(name, template, self.arguments[name], tangent):
+            # a program that stores into no argument stores into no tangent of one
+            found = argument_tangents(name, template, self.arguments[name], tangent, copied=bool(program.mutated))
+            for leaf, dot in found:
                 var = program.lowered.param_of(leaf)
                 if var is not None:
                     given.setdefault(var, dot)
@@ -252,9 +254,9 @@ class Specialisation:
         assert isinstance(last, Return)
         active = [k for k, is_active in enumerate(program.active_results(scalar=False)) if is_active]
         count = len(values) - len(active)
-        taken: list[Any] = []
+        theirs, taken = list(given.values()), list[Any]()
         for position, dot in zip(active, values[count:], strict=True):
-            taken.append(as_result(dot, last.values[position].type, taken))
+            taken.append(as_result(dot, last.values[position].type, [*theirs, *taken]))
         value = self._result(values[:count])
         return value, result_tangent(program.lowered.output, dict(zip(active, taken, strict=True)))
 

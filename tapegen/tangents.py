@@ -12,8 +12,10 @@ from tapegen.frontend.structure import Abstract, Leaf, Slot, StaticValue, Struct
 from tapegen.ir.types import Array, is_floating, python_class
 
 
-def argument_tangents(name: str, template: Abstract, value: Any, tangent: Any) -> Iterator[tuple[Leaf, Any]]:
-    """The floating leaves of an argument with their tangents, each a copy in the dtype and layout of the leaf.
+def argument_tangents(
+    name: str, template: Abstract, value: Any, tangent: Any, *, copied: bool = True
+) -> Iterator[tuple[Leaf, Any]]:
+    """The floating leaves of an argument with their tangents, in the dtype and layout of the leaf.
 
     Parameters
     ----------
@@ -23,6 +25,8 @@ def argument_tangents(name: str, template: Abstract, value: Any, tangent: Any) -
         Its abstract value.
     value, tangent : object
         The argument, and a tangent of the same structure; what is not floating has no tangent, whatever stands there.
+    copied : bool
+        Whether each tangent is a copy, also where it has the form of the leaf already.
 
     Raises
     ------
@@ -33,7 +37,7 @@ def argument_tangents(name: str, template: Abstract, value: Any, tangent: Any) -
         return
     if isinstance(template, Leaf):
         if is_floating(template.type):
-            yield template, _as_leaf(name, value, tangent)
+            yield template, _as_leaf(name, value, tangent, copied=copied)
         return
     values, tangents = children_of(value), children_of(tangent)
     if values is None or tangents is None or values.keys != tangents.keys:
@@ -42,10 +46,10 @@ def argument_tangents(name: str, template: Abstract, value: Any, tangent: Any) -
             "Give a tangent for every number and array in it, in the same structure.",
         )
     for key, child, part, dot in zip(values.keys, template.children, values.children, tangents.children, strict=True):
-        yield from argument_tangents(f"{name}.{key}", child, part, dot)
+        yield from argument_tangents(f"{name}.{key}", child, part, dot, copied=copied)
 
 
-def _as_leaf(name: str, value: Any, tangent: Any) -> Any:
+def _as_leaf(name: str, value: Any, tangent: Any, *, copied: bool) -> Any:
     given = np.asarray(tangent)
     kinds = "cfiub" if np.iscomplexobj(value) else "fiub"
     if given.dtype.kind not in kinds or given.shape != np.shape(value):
@@ -56,9 +60,17 @@ def _as_leaf(name: str, value: Any, tangent: Any) -> Any:
         )
     if isinstance(value, np.ndarray):
         made = np.empty_like(value)
+        if not copied and _is_alike(given, made):
+            return given
         made[...] = given
         return made
     return np.asarray(value).dtype.type(given[()])
+
+
+def _is_alike(given: np.ndarray, made: np.ndarray) -> bool:
+    """Whether compiled code takes an array for another one."""
+    same = type(given) is np.ndarray and given.dtype == made.dtype and given.strides == made.strides
+    return same and given.flags.aligned and given.flags.writeable
 
 
 def result_tangent(template: Any, found: dict[int, Any]) -> Any:

@@ -186,6 +186,22 @@ def test_tangents_are_copied_and_results_are_fresh() -> None:
     assert not np.may_share_memory(first, second)
 
 
+def test_results_share_no_memory_with_tangents() -> None:
+    def f(x: np.ndarray) -> Any:
+        y = x.reshape(-1)
+        z = np.conj(x)
+        z[0] = 2.0 * x[1]
+        return x, y, z
+
+    for v in (np.array([3.0, 4.0]), np.arange(4.0)[::2], np.arange(2)):
+        entry = v.copy()
+        _, tangents = tg.jvp(f, (np.array([1.0, 2.0]),), (v,), backend="python")
+        np.testing.assert_array_equal(v, entry)
+        for tangent, expected in zip(tangents, (v, v, [2.0 * v[1], v[1]]), strict=True):
+            np.testing.assert_array_equal(tangent, expected)
+            assert not np.may_share_memory(tangent, v)
+
+
 def test_keywords_and_constant_arguments() -> None:
     def f(x: float, n: int, *, scale: float = 2.0) -> float:
         return scale * x**n

@@ -263,6 +263,30 @@ def test_wrong_count_of_cotangents() -> None:
         tg.check_rule(product)
 
 
+def test_a_body_that_stores_into_what_it_is_given() -> None:
+    def square(x: Any) -> Any:
+        return x * x
+
+    @tg.pullback(square, wrt="x", shapes=[(3,)])
+    def pulled(x: Any, *, out_bar: Any) -> Any:
+        out_bar *= 2.0
+        return x * out_bar
+
+    @pulled.pushforward
+    def pushed(x: Any, *, x_dot: Any) -> Any:
+        first = x_dot[:1]
+        first[0] = 0.0
+        return 2.0 * x * x_dot
+
+    def f(x: Any) -> Any:
+        return np.sum(square(x) * x)
+
+    with pytest.raises(BadArgument, match="pulled stores into an array that it is given"):
+        tg.grad(f, backend="python")(np.ones(3))
+    with pytest.raises(BadArgument, match="pushed stores into an array that it is given"):
+        tg.jvp(f, (np.ones(3),), (np.ones(3),), backend="python")
+
+
 def test_wrong_shape_is_found_by_the_check() -> None:
     tg.pullback(scaled, shapes=[(3,)])(lambda x, *, out_bar: (x * out_bar)[1:])
     with pytest.raises(AssertionError, match=r"has shape \(2,\), not \(3,\)"):

@@ -13,15 +13,31 @@ from typing import Any
 import numpy as np
 
 from tapegen.analysis.activity import meets_complex
+from tapegen.analysis.effects import effects_of
 from tapegen.errors import BadArgument, MissingRule, Span, TapegenError
 from tapegen.frontend.builtin_texts import is_own
 from tapegen.frontend.lower_template import written_out
 from tapegen.frontend.structure import Abstract, Leaf, StaticValue, Struct, leaves_of
 from tapegen.ir import build, rewrite
 from tapegen.ir.names import NameSupply
-from tapegen.ir.nodes import Assign, Block, Call, Const, Effect, Expr, Load, Raise, Stmt, Store, Tuple, Var
+from tapegen.ir.nodes import (
+    Assign,
+    Block,
+    Call,
+    Const,
+    Effect,
+    Expr,
+    Function,
+    Load,
+    Raise,
+    Return,
+    Stmt,
+    Store,
+    Tuple,
+    Var,
+)
 from tapegen.ir.text import callable_text
-from tapegen.ir.types import Scalar
+from tapegen.ir.types import Array, Scalar
 from tapegen.rules.registry import Rule, positional_names, refusal_of, rule_of, signature_of, wrong_count
 
 _RAISES_INSTEAD = frozenset({operator.truediv, math.log, math.log2, math.log10, math.log1p, math.exp, math.atanh})
@@ -74,7 +90,24 @@ def inlined(
     """Write out the body of a rule for these operands; what is read once stands where it is read."""
     assert body is not None
     with refusing_at(origin):
-        return written_out(body, args, kwargs, names, _folded)
+        block, value = written_out(body, args, kwargs, names, _folded)
+        _refuse_stores(body, block, (*args, *kwargs.values()), origin)
+        return block, value
+
+
+def _refuse_stores(body: Callable[..., Any], block: Block, operands: tuple[Any, ...], origin: Span | None) -> None:
+    """Refuse a rule that stores into what it is given: the program, or its caller, goes on to read that."""
+    if not any(isinstance(stmt, Store) for stmt in rewrite.statements(block)):
+        return
+    given = {var for operand in operands if isinstance(operand, Var | Tuple) for var in rewrite.free_vars(operand)}
+    params = tuple(sorted((var for var in given if isinstance(var.type, Array)), key=lambda var: var.name))
+    stored = effects_of(Function(body.__name__, params, (*block, Return(())))).mutated_params
+    if stored:
+        raise BadArgument(
+            f"the rule {body.__name__} stores into an array that it is given.",
+            "Copy the array in the rule (x_dot = x_dot.copy()), and store into the copy.",
+            origin,
+        )
 
 
 @contextmanager
