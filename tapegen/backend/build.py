@@ -141,11 +141,7 @@ def build_numba(
     """
     if not compiles():
         raise BuildError(DISABLED, "Unset it.")
-    from tapegen.backend.located import (  # they take numba's arrays, which are large
-        FromStartCompiler,
-        LocatedCompiler,
-        OneTypeCompiler,
-    )
+    from tapegen.backend.located import compilers_for  # they take numba's arrays, which are large
 
     _keep_memory()
     special.provide()
@@ -156,8 +152,9 @@ def build_numba(
             namespace[name] = njit(**options)(namespace[name])
     elif boundscheck is not None or fastmath is not None:
         raise ValueError(f"the text of {source.entry} says itself how it is compiled: @{source.decorator}")
+    compilers = compilers_for(from_start=from_start, overlapping=source.overlapping)
     for name in source.functions:
-        _prepare(namespace[name], (OneTypeCompiler, FromStartCompiler) if from_start else (LocatedCompiler,))
+        _prepare(namespace[name], compilers)
     entry = namespace[source.entry]
     if kept and isinstance(entry, Dispatcher):
         entry._cache = KeptCode(source, from_start)  # type: ignore[attr-defined]

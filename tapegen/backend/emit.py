@@ -125,6 +125,7 @@ class _Module:
             namespace=self.names.objects,
             line_map=tuple(span for _, span in lines),
             decorator=self.decorator,
+            overlapping=any(each.shared for each in self.functions),
         )
 
     def _decorator_lines(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""A numba compiler whose errors name the line they come from, and that is told where no index is negative.
+"""A numba compiler whose errors name their line, and that is told where no index is negative and what is apart.
 
 numba records the line of an explicit `raise` only; an index out of bounds is reported without any.  Here every error
 that the code of a function itself raises carries its line, as it would in CPython.
@@ -15,6 +15,8 @@ out.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import CodeType
 from typing import Any
 
@@ -28,6 +30,7 @@ from numba.core.typed_passes import NativeLowering, NopythonRewrites, PreLowerSt
 from numba.core.untyped_passes import InlineClosureLikes, IRProcessing, ReconstructSSA
 
 from tapegen.backend.allocation import NewArrays
+from tapegen.backend.apart import Scopes, groups_of
 
 
 class _LocatedErrors(CPUCallConv):
@@ -50,11 +53,20 @@ class _LocatedErrors(CPUCallConv):
 class _LocatedContext(CPUContext):
     """The context of one function being lowered."""
 
-    lower: Lower
+    lower: _LocatedLower
 
     @property
     def call_conv(self) -> CPUCallConv:
         return _LocatedErrors(self, self.lower)
+
+    def unpack_value(self, builder: Any, ty: Any, ptr: Any, align: Any = None) -> Any:
+        value = super().unpack_value(builder, ty, ptr, align)
+        self.lower.accessed(value)
+        return value
+
+    def pack_value(self, builder: Any, ty: Any, value: Any, ptr: Any, align: Any = None) -> None:
+        super().pack_value(builder, ty, value, ptr, align)
+        self.lower.accessed(builder.block.instructions[-1])
 
 
 class _LocatedLower(Lower):
@@ -62,6 +74,9 @@ class _LocatedLower(Lower):
         super().init()
         self.context.__class__ = _LocatedContext  # a copy of the target's context, made for this function
         self.context.lower = self
+
+    def accessed(self, instruction: Any) -> None:
+        """Takes note of an instruction that may read or write an element of an array."""
 
 
 class _LowerFromStart(_LocatedLower):
@@ -72,6 +87,48 @@ class _LowerFromStart(_LocatedLower):
 
     def lower_setitem(self, target_var: Any, index_var: Any, value_var: Any, signature: Any) -> Any:
         return super().lower_setitem(target_var, index_var, value_var, _from_start(signature))
+
+
+class _LowerApart(_LowerFromStart):
+    """The same, and each access to an element says with which arrays it has nothing to do."""
+
+    element_of: str | None = None  # the array whose element is being read or written
+
+    def init(self) -> None:
+        super().init()
+        groups = groups_of(self.func_ir, self.fndesc.typemap)
+        self.scopes = Scopes(self.module, self.fndesc.mangled_name, groups)
+
+    def accessed(self, instruction: Any) -> None:
+        if self.element_of is not None:
+            self.scopes.mark(instruction, self.element_of)
+
+    def lower_getitem(self, resty: Any, expr: Any, value: Any, index: Any, signature: Any) -> Any:
+        with self._element(value, signature):
+            return super().lower_getitem(resty, expr, value, index, signature)
+
+    def lower_setitem(self, target_var: Any, index_var: Any, value_var: Any, signature: Any) -> Any:
+        with self._element(target_var, signature):
+            return super().lower_setitem(target_var, index_var, value_var, signature)
+
+    @contextmanager
+    def _element(self, array: Any, signature: Any) -> Iterator[None]:
+        self.element_of = array.name if _is_element(signature) else None
+        try:
+            yield
+        finally:
+            self.element_of = None
+
+
+def _is_element(signature: Any) -> bool:
+    """Whether an access is to one element of an array."""
+    array, index, *_ = signature.args
+    items: Any = index if isinstance(index, types.BaseTuple) else [index]
+    return isinstance(array, types.Array) and len(items) == array.ndim and all(_is_integer(item) for item in items)
+
+
+def _is_integer(type_: Any) -> bool:
+    return isinstance(type_, types.Integer)
 
 
 def _from_start(signature: Any) -> Any:
@@ -101,6 +158,15 @@ class _LoweringFromStart(NativeLowering):
     @property
     def lowering_class(self) -> type[Lower]:
         return _LowerFromStart
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _LoweringApart(_LoweringFromStart):
+    _name = "located_lowering_apart"
+
+    @property
+    def lowering_class(self) -> type[Lower]:
+        return _LowerApart
 
 
 class LocatedCompiler(CompilerBase):
@@ -142,3 +208,30 @@ class OneTypeCompiler(FromStartCompiler):
     """
 
     idle = FromStartCompiler.idle | {ReconstructSSA, PreLowerStripPhis}
+
+
+class ApartCompiler(FromStartCompiler):
+    """One that is told which arrays are apart: for functions whose arguments share no memory where one is written."""
+
+    lowering = _LoweringApart
+
+
+class OneTypeApartCompiler(ApartCompiler):
+    """Both."""
+
+    idle = OneTypeCompiler.idle
+
+
+def compilers_for(*, from_start: bool, overlapping: bool) -> tuple[type[LocatedCompiler], ...]:
+    """The compilers for a text, the next one for what one of them does not take.
+
+    Parameters
+    ----------
+    from_start : bool
+        Whether all its indices count from the start of their axis (see `build.build_numba`).
+    overlapping : bool
+        Whether its arguments may share memory where one of them is written.
+    """
+    if not from_start:
+        return (LocatedCompiler,)
+    return (OneTypeCompiler, FromStartCompiler) if overlapping else (OneTypeApartCompiler, ApartCompiler)

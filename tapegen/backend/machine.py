@@ -89,7 +89,9 @@ class KeptCode(NullCache):
         given = [f"{k}={v}" for k, v in sorted(os.environ.items()) if k.startswith(("NUMBA_OPT", "NUMBA_CPU", "LLVM"))]
         names = [f"{name}: {value!r}" for name, value in sorted(self.source.namespace.items())]
         types_ = [f"{arg!s} {arg.key!r}" for arg in args]
-        parts = (self.source.text, self.source.entry, self.from_start, *types_, *target_context.codegen().magic_tuple())
+        source = self.source
+        texts = (source.text, source.entry, source.overlapping, self.from_start)
+        parts = (*texts, *types_, *target_context.codegen().magic_tuple())
         return key_of("machine", *map(str, parts), "\n".join(settings), "\n".join(given), "\n".join(names))
 
 

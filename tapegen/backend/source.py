@@ -27,6 +27,8 @@ class PythonSource:
         For each line of the text the place in the user's source that it comes from.
     decorator : str or None
         What stands after the `@` of each function.
+    overlapping : bool
+        Whether arguments of which one is written may share memory.
     """
 
     text: str
@@ -35,6 +37,7 @@ class PythonSource:
     namespace: Mapping[str, object] = field(default_factory=dict)
     line_map: tuple[Span | None, ...] = ()
     decorator: str | None = None
+    overlapping: bool = False
 
     @property
     def digest(self) -> str:

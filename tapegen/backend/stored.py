@@ -97,6 +97,7 @@ class Place:
             "entry": source.entry,
             "functions": source.functions,
             "decorator": source.decorator,
+            "overlapping": source.overlapping,
             "names": names,
             "spans": coded,
             "lines": lines,
@@ -116,6 +117,7 @@ class Place:
             namespace,
             tuple(None if k is None else spans[k] for k in content["lines"]),
             content["decorator"],
+            content["overlapping"],
         )
         seeds, kept = (tuple(Var(name, _type_in(t)) for name, t in content[field]) for field in ("seeds", "kept"))
         return Derived(source, seeds, kept)
