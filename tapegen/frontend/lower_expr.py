@@ -214,21 +214,26 @@ def enter(cx: Context, frame: Frame) -> None:
 
 @evaluates(gast.Tuple)
 def _tuple(cx: Context, node: gast.Tuple, hint: str | None) -> Any:
-    return tuple_of(elements(cx, node.elts))
+    return tuple_of(elements(cx, node.elts, _of_items(cx, hint)))
+
+
+def _of_items(cx: Context, hint: str | None) -> str | None:
+    """What the items of a display are called: those of a written-out call are no results of the program."""
+    return hint if len(cx.calls) <= 1 else None
 
 
 @evaluates(gast.List)
 def _list(cx: Context, node: gast.List, hint: str | None) -> Any:
-    return cx.new_cell(list_of(elements(cx, node.elts)))
+    return cx.new_cell(list_of(elements(cx, node.elts, _of_items(cx, hint))))
 
 
-def elements(cx: Context, nodes: Sequence[gast.AST]) -> list[Any]:
+def elements(cx: Context, nodes: Sequence[gast.AST], hint: str | None = None) -> list[Any]:
     """Values of the items of a display or of positional arguments, starred ones spread out."""
     values: list[Any] = []
     for node in nodes:
         starred = isinstance(node, gast.Starred)
         seen, place = cx.effects, len(cx.builder.items)
-        value = evaluate(cx, node.value if starred else node)
+        value = evaluate(cx, node.value if starred else node, None if starred else hint)
         if cx.effects != seen:
             pin(cx, values, place)
         if starred:
