@@ -12,9 +12,11 @@ from tapegen.ir import build, ops, rewrite
 from tapegen.ir.nodes import (
     Assign,
     Block,
+    Break,
     Call,
     Comment,
     Const,
+    Continue,
     Effect,
     For,
     If,
@@ -136,10 +138,12 @@ class Moves:
         stmt = stmts[k]
         assert isinstance(stmt, If)
         tested = rewrite.free_vars(stmt.test)
+        escapes = any(isinstance(part[-1], Break | Continue) for part in rewrite.blocks(stmt) if part)
         for i, here in enumerate(stmt.body):
             if (
                 not isinstance(here, Assign)
-                or any(target in tested or not self.is_temporary(target) for target in here.targets)
+                or any(target in tested for target in here.targets)
+                or not (all(map(self.is_temporary, here.targets)) or (escapes and _is_move(here)))
                 or any(isinstance(target.type, Array | ListOf) for target in here.targets)
                 or not self._is_first(stmt.body, i)
             ):
@@ -184,10 +188,8 @@ class Moves:
         last = self._last_read(stmts, k, target)
         if last is None:
             return False
-        if isinstance(value, Var):
-            for j in range(k + 1, last + 1):
-                if value in rewrite.assigns(stmts[j]) and not (j == last and isinstance(stmts[j], Assign)):
-                    return False
+        if isinstance(value, Var) and self._touched_after(stmts[k + 1 : last + 1], value, target) is None:
+            return False
         for j in range(k + 1, last + 1):
             if target in rewrite.reads(stmts[j]):
                 (stmts[j],) = rewrite.substitute_block((stmts[j],), {target: value})
@@ -295,9 +297,11 @@ class Moves:
             if self.assigns[value] == 1:
                 start = self._definition(stmts, k, value)
                 mergeable = start is not None and self._mergeable(stmts, start, k, value, target)
+            elif (start := self._join(stmts, k, value)) is not None:
+                mergeable = self._joinable(stmts, start, k, value, target)
             else:
-                start = self._join(stmts, k, value)
-                mergeable = start is not None and self._joinable(stmts, start, k, value, target)
+                start = self._guest(stmts, k, value, target)
+                mergeable = start is not None
             if start is None or not mergeable:
                 continue
             for j in range(start, k):
@@ -312,6 +316,9 @@ class Moves:
             else:
                 targets, items = tuple(t for t, _ in rest), tuple(v for _, v in rest)
                 stmts[k] = Assign(targets, items[0] if len(items) == 1 else Tuple(items), stmt.origin)
+            match stmts[start]:
+                case Assign((into,), start_value) if into == start_value:
+                    del stmts[start]
             self.assigns[value] -= 1
             return True
         return False
@@ -338,26 +345,50 @@ class Moves:
     def _joinable(self, stmts: list[Stmt], start: int, k: int, value: Var, target: Var) -> bool:
         if sum(self._count(stmt, value) for stmt in stmts[start:]) != self.reads[value]:
             return False
-        if self._touched_after(stmts[start : start + 1], value, target) is None:
+        lasts = target not in rewrite.assigns(stmts[start])  # then `x_1 = x` may stand anywhere
+        if self._touched_after(stmts[start : start + 1], value, target, lasts) is None:
             return False
-        return not any(self._touches(stmt, target) for stmt in stmts[start + 1 : k]) and not (
-            any(self._count(stmt, value) for stmt in stmts[k + 1 :])
-            and any(target in rewrite.assigns(stmt) for stmt in stmts[k + 1 :])
-        )
+        between = any(self._touches(stmt, target) for stmt in stmts[start + 1 : k])
+        return not between and self._outlives(stmts, k, value, target)
 
-    def _touched_after(self, block: Iterable[Stmt], value: Var, target: Var, assigned: bool = False) -> bool | None:
-        """Whether a block may have assigned `value` at its end; None where `target` is read or assigned after that."""
+    # x_1 = e
+    # for ...: x_1 = f(x_1)
+    # x = x_1: assign x in the loop
+
+    def _guest(self, stmts: list[Stmt], k: int, value: Var, target: Var) -> int | None:
+        """Where the life of `value` starts that ends in `stmts[k]`, if nobody needs `target` meanwhile."""
+        for j in range(k - 1, -1, -1):
+            here = stmts[j]
+            if isinstance(here, Assign) and here.targets == (value,):
+                made = sum(rewrite.defines(inner).count(value) for inner in rewrite.statements(stmts[j + 1 : k]))
+                read = sum(self._count(stmt, value) for stmt in stmts[j + 1 :])
+                whole = made == self.assigns[value] - 1 and read == self.reads[value]
+                return j if whole and self._outlives(stmts, k, value, target) else None
+            if self._touches(here, target):
+                return None
+        return None
+
+    def _touched_after(
+        self, block: Iterable[Stmt], value: Var, target: Var, lasts: bool = False, assigned: bool = False
+    ) -> bool | None:
+        """Whether a block may have assigned `value` at its end; None where `target` is read or assigned after that.
+
+        Where `target` `lasts`, a `value` that is the same does not count.
+        """
         for stmt in block:
             inner = rewrite.blocks(stmt)
+            if lasts and isinstance(stmt, Assign) and stmt.targets == (value,) and stmt.value == target:
+                continue
             if not inner or isinstance(stmt, For | While):
                 here = value in rewrite.assigns(stmt)
-                if (assigned and self._touches(stmt, target)) or (here and (inner or target in rewrite.defines(stmt))):
+                again = assigned or (here and bool(inner))  # the next trip comes after this one
+                if (again and self._touches(stmt, target)) or (here and target in rewrite.defines(stmt)):
                     return None
                 assigned |= here
                 continue
             if assigned and any(target in rewrite.free_vars(header) for header in rewrite.headers(stmt)):
                 return None
-            ends = [self._touched_after(part, value, target, assigned) for part in inner]
+            ends = [self._touched_after(part, value, target, lasts, assigned) for part in inner]
             if None in ends:
                 return None
             assigned = any(ends)
@@ -376,10 +407,19 @@ class Moves:
             return False
         if any(self._touches(stmt, target) for stmt in stmts[start + 1 : k]):
             return False
-        # after the move nothing may give the target another value while the old name is still read
+        return self._outlives(stmts, k, value, target)
+
+    @staticmethod
+    def _outlives(stmts: list[Stmt], k: int, value: Var, target: Var) -> bool:
+        """Whether after a move nothing gives the target another value while the old name is still read."""
         rest = stmts[k + 1 :]
         again = any(target in rewrite.assigns(stmt) for stmt in rest)
         return not (again and any(value in rewrite.reads(stmt) for stmt in rest))
+
+
+def _is_move(stmt: Assign) -> bool:
+    values = stmt.value.items if isinstance(stmt.value, Tuple) else (stmt.value,)
+    return all(isinstance(value, Var) for value in values)
 
 
 def _without(block: Block, k: int) -> Block:
