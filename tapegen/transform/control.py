@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from tapegen.analysis.activity import active_operands
 from tapegen.analysis.scopes import Scope
 from tapegen.ir import build, rewrite
-from tapegen.ir.nodes import Assign, Block, Call, Comment, Const, Effect, Expr, For, If, Stmt, Store, Var, While
+from tapegen.ir.nodes import (
+    Assign,
+    Block,
+    Break,
+    Call,
+    Comment,
+    Const,
+    Continue,
+    Effect,
+    Expr,
+    For,
+    If,
+    Stmt,
+    Store,
+    Tuple,
+    Var,
+    While,
+)
 from tapegen.ir.types import BOOL, INT, Scalar, is_floating
 from tapegen.transform.select import Selection
 
@@ -33,17 +52,18 @@ class ControlFlow:
 
     def branches(self, stmt: If) -> None:
         """Undo an If: the same test, and each branch upside down."""
-        around, defined = self._touched(stmt)
+        parts = self._after_both(stmt)
+        around, defined = self._touched(stmt, parts)
         if not around and not defined:
             return
         self.reverser.flush(stmt)
         for var in (*around, *defined):
             self.reverser.settle(var)
         state = {var: self.reverser.cotangents[var].named for var in defined}
-        body = self.reverser.nested(stmt.body, around)
+        body = self.reverser.nested(parts[0], around)
         for var, named in state.items():
             self.reverser.cotangents[var].named = named
-        orelse = self.reverser.nested(stmt.orelse, around)
+        orelse = self.reverser.nested(parts[1], around)
         scopes = (self.scopes.body[stmt], self.scopes.orelse[stmt])
         body, orelse = (block if _does_something(block) else () for block in (body, orelse))
         if not body and not orelse:
@@ -54,6 +74,18 @@ class ControlFlow:
         undo = If(test, body, orelse, stmt.origin)
         self.scopes_of[undo] = scopes
         self.reverser.emit(undo)
+
+    def _after_both(self, stmt: If) -> tuple[Block, Block]:
+        """Undo the moves that end both branches, as where one of them leaves a loop; what is left of the branches."""
+        (body, first), (orelse, second) = map(_without_last_moves, (stmt.body, stmt.orelse))
+        shared = _shared_moves(first, second)
+        changed = frozenset().union(*map(rewrite.assigns, (*body, *orelse)))
+        read = frozenset().union(*map(rewrite.reads, shared))
+        by_reference = self.reverser.shadowed.union(self.reverser.mirrors)
+        if not shared or not read.isdisjoint(changed) or not by_reference.isdisjoint(_mentioned((shared,))):
+            return stmt.body, stmt.orelse
+        self.reverser.block(shared)
+        return (*body, *_without(first, shared)), (*orelse, *_without(second, shared))
 
     def _test(self, stmt: If) -> Expr:
         """The test of an If, under a name of its own: it may be better to record the answer than what it is made of."""
@@ -124,7 +156,7 @@ class ControlFlow:
 
     def _loop_body(self, stmt: For | While, trip: Block) -> Block | None:
         """A trip upside down; None where no derivative passes through it."""
-        around, _ = self._touched(stmt)
+        around, _ = self._touched(stmt, (trip,))
         if not around:
             return None
         self.reverser.flush(stmt)
@@ -135,8 +167,8 @@ class ControlFlow:
 
     # ---- what they touch ---------------------------------------------------------------------------------------------
 
-    def _touched(self, stmt: For | While | If) -> tuple[list[Var], list[Var]]:
-        """Active Vars that reversing a nested statement reads or adds to, in order of the program.
+    def _touched(self, stmt: For | While | If, blocks: tuple[Block, ...]) -> tuple[list[Var], list[Var]]:
+        """Active Vars that reversing the blocks of a nested statement reads or adds to, in order of the program.
 
         The first list has those that live on around the statement, the second those that it defines (joins, and
         values read after it) and that hold a contribution.
@@ -147,7 +179,7 @@ class ControlFlow:
         around: dict[Var, None] = {}
         defined: dict[Var, None] = {}
         joined = self._joined(stmt)
-        for var in _mentioned(stmt):
+        for var in _mentioned(blocks):
             if var not in self.reverser.active or not is_floating(var.type):
                 continue
             if var in joined or any(id(scope) in inside for scope in self.scopes.owner[var].chain()):
@@ -200,13 +232,64 @@ def _reversed_range(stmt: For, start: Expr, stop: Expr, step: int, body: Block) 
     return For(stmt.target, last, build.int_add(start, Const(-sign)), Const(-step), body, stmt.origin)
 
 
+def _without_last_moves(block: Block) -> tuple[Block, Block]:
+    """A block, and the moves of values to other names that it ends in (an escape may follow)."""
+    end = len(block) - bool(block and isinstance(block[-1], Break | Continue))
+    start = end
+    while start and _is_move(block[start - 1]):
+        start -= 1
+    return (*block[:start], *block[end:]), block[start:end]
+
+
+def _is_move(stmt: Stmt) -> bool:
+    pairs = _pairs(stmt)
+    return bool(pairs) and all(isinstance(value, Var | Const) for _, value in pairs)
+
+
+def _pairs(stmt: Stmt) -> list[tuple[Var, Expr]]:
+    """What a statement assigns to what."""
+    if not isinstance(stmt, Assign):
+        return []
+    if isinstance(stmt.value, Tuple) and len(stmt.value.items) == len(stmt.targets):
+        return list(zip(stmt.targets, stmt.value.items, strict=True))
+    return [(target, stmt.value) for target in stmt.targets]
+
+
+def _shared_moves(first: Block, second: Block) -> Block:
+    """The moves that two runs of moves have in common, whatever else the runs move."""
+    runs = [[pair for stmt in run for pair in _pairs(stmt)] for run in (first, second)]
+    if runs[0] == runs[1] and list(map(len, map(_pairs, first))) == list(map(len, map(_pairs, second))):
+        return first
+    targets = Counter(target for run in runs for target, _ in run)
+    values = {value for run in runs for _, value in run}
+    alone = [
+        (target, value)
+        for target, value in runs[0]
+        if (target, value) in runs[1] and targets[target] == 2 and target not in values and value not in targets
+    ]
+    if not alone:
+        return ()
+    return (Assign(tuple(target for target, _ in alone), Tuple(tuple(value for _, value in alone)), first[-1].origin),)
+
+
+def _without(run: Block, moved: Block) -> Block:
+    """What a run moves besides."""
+    gone = {target for stmt in moved for target, _ in _pairs(stmt)}
+    left: list[Stmt] = []
+    for stmt in run:
+        pairs = [(target, value) for target, value in _pairs(stmt) if target not in gone]
+        if pairs:
+            left.append(Assign(tuple(t for t, _ in pairs), Tuple(tuple(v for _, v in pairs)), stmt.origin))
+    return tuple(left)
+
+
 def _does_something(block: Block) -> bool:
     return any(not isinstance(stmt, Comment) for stmt in block)
 
 
-def _mentioned(stmt: Stmt) -> Iterable[Var]:
-    """Vars through which derivatives flow inside a nested statement, in order of the program."""
-    for inner in rewrite.statements((stmt,)):
+def _mentioned(blocks: tuple[Block, ...]) -> Iterable[Var]:
+    """Vars through which derivatives flow inside blocks, in order of the program."""
+    for inner in itertools.chain.from_iterable(map(rewrite.statements, blocks)):
         match inner:
             case Assign(targets, value):
                 yield from targets

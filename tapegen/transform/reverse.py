@@ -156,7 +156,7 @@ class _Reverser(Cotangents):
         *body, last = self.function.body
         assert isinstance(last, Return)
         seeds = self._seed(last)
-        self._block(tuple(body))
+        self.block(tuple(body))
         gradients = tuple(self._gradient(param) for param in self.wrt)
         for param in self.function.params:
             if param in self.mirrors and param not in self.wrt:
@@ -217,7 +217,7 @@ class _Reverser(Cotangents):
 
     # ---- blocks ------------------------------------------------------------------------------------------------------
 
-    def _block(self, block: Block) -> None:
+    def block(self, block: Block) -> None:
         """Reverse a block into `self.out`."""
         for stmt in reversed(block):
             start = len(self.out)
@@ -230,7 +230,7 @@ class _Reverser(Cotangents):
     def nested(self, block: Block, touched: Iterable[Var]) -> Block:
         """Reverse a nested block into a block of its own; `touched` cotangents are settled at its end."""
         outer_out, self.out = self.out, []
-        self._block(block)
+        self.block(block)
         for var in touched:
             cot = self.cotangents[var]
             if cot.pending or not cot.named:

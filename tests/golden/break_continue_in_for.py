@@ -8,73 +8,51 @@ def in_for_value_and_grad(a, x, s_bar=1.0):
 
     useful results:  s  (seed: s_bar)
     varying inputs:  a, x
-    recorded:        trips, test, test_1
+    recorded:        trips, test
     """
     # ---- forward sweep ---------------------------------------------------
     s = 0.0
     trips_1 = 0
     trips_tape = np.empty(64, np.int64)
     test_tape = np.empty(64, np.bool_)
-    test_1_tape = np.empty(64, np.bool_)
     top = 0
     for i in range(a.shape[0]):
         trips_1 += 1
-        s_1 = s
         trips = 0
         for j in range(a.shape[0]):
             trips += 1
             if j != i:
-                test_1 = a[j] < -0.7
+                test = a[j] < -0.7
                 top += 1
-                if top > test_1_tape.shape[0]:
-                    test_1_tape = np.concatenate(
-                        (test_1_tape, np.empty_like(test_1_tape))
-                    )
-                test_1_tape[top - 1] = test_1
-                if test_1:
+                if top > test_tape.shape[0]:
+                    test_tape = np.concatenate((test_tape, np.empty_like(test_tape)))
+                test_tape[top - 1] = test
+                if test:
                     break
                 else:
-                    s_1 += a[i] * a[j] * x
-        test = s_1 < -5.0
+                    s += a[i] * a[j] * x
         if trips_1 > trips_tape.shape[0]:
             trips_tape = np.concatenate((trips_tape, np.empty_like(trips_tape)))
-            test_tape = np.concatenate((test_tape, np.empty_like(test_tape)))
         trips_tape[trips_1 - 1] = trips
-        test_tape[trips_1 - 1] = test
-        if test:
-            s = s_1
+        if s < -5.0:
             break
-        else:
-            s = s_1
     # ---- backward sweep --------------------------------------------------
     a_bar = np.zeros_like(a)
     x_bar = 0.0
     for trip_1 in range(trips_1 - 1, -1, -1):
         i = trip_1
-        s_1_bar = 0.0
-        if test_tape[trip_1]:
-            # for i in range(len(a)):
-            s_bar_1 = s_bar
-            s_bar = 0.0
-            s_1_bar += s_bar_1
-        else:
-            # for i in range(len(a)):
-            s_bar_2 = s_bar
-            s_bar = 0.0
-            s_1_bar += s_bar_2
+        # for i in range(len(a)):
         for trip in range(trips_tape[trip_1] - 1, -1, -1):
             j = trip
             if not j == i:
-                test_1 = test_1_tape[top - 1]
+                test = test_tape[top - 1]
                 top -= 1
-                if not test_1:
+                if not test:
                     t = a[i]
                     t_1 = a[j]
                     # s += a[i] * a[j] * x
-                    t_2_bar = x * s_1_bar
+                    t_2_bar = x * s_bar
                     a_bar[j] += t * t_2_bar
                     a_bar[i] += t_1 * t_2_bar
-                    x_bar += t * t_1 * s_1_bar
-        # for j in range(len(a)):
-        s_bar += s_1_bar
+                    x_bar += t * t_1 * s_bar
     return s, a_bar, x_bar

@@ -3,41 +3,29 @@
 import numpy as np
 
 
-def in_for_pullback(a, test_1_tape, test_tape, top, trips_1, trips_tape, x, s_bar):
+def in_for_pullback(a, test_tape, top, trips_1, trips_tape, x, s_bar):
     """Cotangents of the inputs of in_for.
 
     useful results:  s  (seed: s_bar)
     varying inputs:  a, x
-    recorded:        trips, test, test_1
+    recorded:        trips, test
     """
     a_bar = np.zeros_like(a)
     x_bar = 0.0
     for trip_1 in range(trips_1 - 1, -1, -1):
         i = trip_1
-        s_1_bar = 0.0
-        if test_tape[trip_1]:
-            # for i in range(len(a)):
-            s_bar_1 = s_bar
-            s_bar = 0.0
-            s_1_bar += s_bar_1
-        else:
-            # for i in range(len(a)):
-            s_bar_2 = s_bar
-            s_bar = 0.0
-            s_1_bar += s_bar_2
+        # for i in range(len(a)):
         for trip in range(trips_tape[trip_1] - 1, -1, -1):
             j = trip
             if not j == i:
-                test_1 = test_1_tape[top - 1]
+                test = test_tape[top - 1]
                 top -= 1
-                if not test_1:
+                if not test:
                     t = a[i]
                     t_1 = a[j]
                     # s += a[i] * a[j] * x
-                    t_2_bar = x * s_1_bar
+                    t_2_bar = x * s_bar
                     a_bar[j] += t * t_2_bar
                     a_bar[i] += t_1 * t_2_bar
-                    x_bar += t * t_1 * s_1_bar
-        # for j in range(len(a)):
-        s_bar += s_1_bar
+                    x_bar += t * t_1 * s_bar
     return a_bar, x_bar

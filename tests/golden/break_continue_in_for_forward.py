@@ -8,41 +8,31 @@ def in_for_record(a, x):
 
     useful results:  s  (seed: s_bar)
     varying inputs:  a, x
-    recorded:        trips, test, test_1
+    recorded:        trips, test
     """
     s = 0.0
     trips_1 = 0
     trips_tape = np.empty(64, np.int64)
     test_tape = np.empty(64, np.bool_)
-    test_1_tape = np.empty(64, np.bool_)
     top = 0
     for i in range(a.shape[0]):
         trips_1 += 1
-        s_1 = s
         trips = 0
         for j in range(a.shape[0]):
             trips += 1
             if j != i:
-                test_1 = a[j] < -0.7
+                test = a[j] < -0.7
                 top += 1
-                if top > test_1_tape.shape[0]:
-                    test_1_tape = np.concatenate(
-                        (test_1_tape, np.empty_like(test_1_tape))
-                    )
-                test_1_tape[top - 1] = test_1
-                if test_1:
+                if top > test_tape.shape[0]:
+                    test_tape = np.concatenate((test_tape, np.empty_like(test_tape)))
+                test_tape[top - 1] = test
+                if test:
                     break
                 else:
-                    s_1 += a[i] * a[j] * x
-        test = s_1 < -5.0
+                    s += a[i] * a[j] * x
         if trips_1 > trips_tape.shape[0]:
             trips_tape = np.concatenate((trips_tape, np.empty_like(trips_tape)))
-            test_tape = np.concatenate((test_tape, np.empty_like(test_tape)))
         trips_tape[trips_1 - 1] = trips
-        test_tape[trips_1 - 1] = test
-        if test:
-            s = s_1
+        if s < -5.0:
             break
-        else:
-            s = s_1
-    return s, a.copy(), test_1_tape, test_tape, top, trips_1, trips_tape, x
+    return s, a.copy(), test_tape, top, trips_1, trips_tape, x

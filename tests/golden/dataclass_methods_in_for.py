@@ -26,19 +26,17 @@ def in_for_value_and_grad(spring_stiffness, spring_rest, x, result_1_bar=1.0):
     # d = x - self.rest
     d_bar = 2.0 * d * (0.5 * spring_stiffness * result_1_bar)
     spring_stiffness_bar = 0.5 * t_6 * result_1_bar
-    x_1_bar = d_bar.copy()
+    x_bar = d_bar.copy()
     spring_rest_bar = -d_bar
     v_bar = np.zeros_like(v)
     for trip in range(3, -1, -1):
         # v = v + 0.1 * spring.force(x)
-        v_1_bar = v_bar + 0.1 * x_1_bar
+        v_1_bar = v_bar + 0.1 * x_bar
         # return -self.stiffness * (x - self.rest)
         result_bar = 0.1 * v_1_bar
         t_1_bar = -spring_stiffness * result_bar
         spring_rest_bar -= t_1_bar
         spring_stiffness_bar -= np.sum(t_1_tape[trip] * result_bar)
-        x_1_bar = x_1_bar + t_1_bar
+        x_bar = x_bar + t_1_bar
         v_bar = v_1_bar.copy()
-    # v = np.zeros(2)
-    x_bar = x_1_bar
     return result_1, spring_stiffness_bar, spring_rest_bar, x_bar

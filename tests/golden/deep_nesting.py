@@ -29,13 +29,9 @@ def f_value_and_grad(a, x, result_bar=1.0):
         x_1_tape[i] = x_1
         if i != 1:
             k = 0
-            x_2 = x_1
-            total_1 = total
             trips_2 = 0
             while k < 3:
                 trips_2 += 1
-                x_3 = x_2
-                total_2 = total_1
                 for j in range(2):
                     test_3 = a[j] > 0.5
                     top_3 += 1
@@ -45,8 +41,6 @@ def f_value_and_grad(a, x, result_bar=1.0):
                         )
                     test_3_tape[top_3 - 1] = test_3
                     if test_3:
-                        x_4 = x_3
-                        total_3 = total_2
                         trips_1 = 0
                         for m in range(3):
                             trips_1 += 1
@@ -55,48 +49,37 @@ def f_value_and_grad(a, x, result_bar=1.0):
                                 x_4_tape = np.concatenate(
                                     (x_4_tape, np.empty_like(x_4_tape))
                                 )
-                            x_4_tape[top_2 - 1] = x_4
+                            x_4_tape[top_2 - 1] = x_1
                             if m == 2 and i == 2:
                                 break
                             elif m == 1:
-                                x_4 *= 1.05
+                                x_1 *= 1.05
                             else:
-                                total_4 = total_3 + a[(i + j + m) % 4] * x_4
-                                x_5 = x_4
+                                total += a[(i + j + m) % 4] * x_1
                                 trips = 0
-                                while total_4 > 4.0:
+                                while total > 4.0:
                                     trips += 1
-                                    total_4 /= 2.0
+                                    total /= 2.0
                                     if k == 2:
-                                        x_5 += 0.01 * total_4
+                                        x_1 += 0.01 * total
                                 top += 1
                                 if top > trips_tape.shape[0]:
                                     trips_tape = np.concatenate(
                                         (trips_tape, np.empty_like(trips_tape))
                                     )
                                 trips_tape[top - 1] = trips
-                                x_4 = x_5
-                                total_3 = total_4
                         top_1 += 1
                         if top_1 > trips_1_tape.shape[0]:
                             trips_1_tape = np.concatenate(
                                 (trips_1_tape, np.empty_like(trips_1_tape))
                             )
                         trips_1_tape[top_1 - 1] = trips_1
-                        x_3 = x_4
-                        total_2 = total_3
                     else:
-                        total_2 -= a[j] * a[k]
-                x_2 = x_3
-                total_1 = total_2
+                        total -= a[j] * a[k]
                 k += 1
             trips_2_tape[i] = trips_2
-            x_8 = x_2
-            total = total_1
         else:
-            x_8 = x_1
             total *= x_1
-        x_1 = x_8
     result = total * x_1
     # ---- backward sweep --------------------------------------------------
     x_1_bar = total * result_bar
@@ -117,16 +100,14 @@ def f_value_and_grad(a, x, result_bar=1.0):
             for trip_2 in range(trips_2_tape[i] - 1, -1, -1):
                 k = trip_2
                 # while k < 3:
-                x_3_bar = x_2_bar
-                total_2_bar = total_1_bar
                 for j in range(1, -1, -1):
                     test_3 = test_3_tape[top_3 - 1]
                     top_3 -= 1
                     # for j in range(2):
-                    total_2_bar_1 = total_2_bar
-                    x_3_bar_1 = x_3_bar
-                    x_3_bar = 0.0
-                    total_2_bar = 0.0
+                    total_2_bar_1 = total_1_bar
+                    x_3_bar_1 = x_2_bar
+                    x_2_bar = 0.0
+                    total_1_bar = 0.0
                     if test_3:
                         trips_1 = trips_1_tape[top_1 - 1]
                         top_1 -= 1
@@ -145,31 +126,26 @@ def f_value_and_grad(a, x, result_bar=1.0):
                                     trips = trips_tape[top - 1]
                                     top -= 1
                                     # for m in range(3):
-                                    total_4_bar = total_3_bar
                                     for trip in range(trips - 1, -1, -1):
                                         # while total > 4.0:
-                                        total_5_bar = total_4_bar
+                                        total_5_bar = total_3_bar
                                         if k == 2:
                                             # x = x + 0.01 * total
                                             total_5_bar += 0.01 * x_4_bar
-                                        total_4_bar = 0.5 * total_5_bar
+                                        total_3_bar = 0.5 * total_5_bar
                                     # total += a[(i + j + m) % 4] * x
-                                    a_bar[(i + j + m) % 4] += x_4 * total_4_bar
-                                    x_4_bar += a[(i + j + m) % 4] * total_4_bar
-                                    total_3_bar = total_4_bar
+                                    a_bar[(i + j + m) % 4] += x_4 * total_3_bar
+                                    x_4_bar += a[(i + j + m) % 4] * total_3_bar
                         # for m in range(3):
-                        x_3_bar += x_4_bar
-                        total_2_bar += total_3_bar
+                        x_2_bar += x_4_bar
+                        total_1_bar += total_3_bar
                     else:
                         # total -= a[j] * a[k]
                         t_5_bar = -total_2_bar_1
                         a_bar[k] += a[j] * t_5_bar
                         a_bar[j] += a[k] * t_5_bar
-                        x_3_bar += x_3_bar_1
-                        total_2_bar += total_2_bar_1
-                # for j in range(2):
-                x_2_bar = x_3_bar
-                total_1_bar = total_2_bar
+                        x_2_bar += x_3_bar_1
+                        total_1_bar += total_2_bar_1
             # while k < 3:
             x_1_bar += x_2_bar
             total_bar += total_1_bar

@@ -13,11 +13,10 @@ def f_value_and_grad(a, one, x, result_bar=1.0):
     """
     # ---- forward sweep ---------------------------------------------------
     t = a * x
-    s = np.sum(t) + np.sum(one)
+    s_1 = np.sum(t) + np.sum(one)
     s_1_tape = np.empty(1)
     for k in range(a.shape[0]):
-        s += a[k]
-    s_1 = s
+        s_1 += a[k]
     for k_1 in range(1):
         s_1_tape[k_1] = s_1
         s_1 *= one[k_1]
@@ -34,19 +33,19 @@ def f_value_and_grad(a, one, x, result_bar=1.0):
         a * np.broadcast_to(result_bar, t_10.shape), axis=1, keepdims=True
     )
     # b += 2.0
-    s_1_bar = x * result_bar
+    s_bar = x * result_bar
     for k_1 in range(0, -1, -1):
         s_1 = s_1_tape[k_1]
         # for v in one:
-        one_bar[k_1] += s_1 * s_1_bar
-        s_1_bar = one[k_1] * s_1_bar
+        one_bar[k_1] += s_1 * s_bar
+        s_bar = one[k_1] * s_bar
     # for v in one:
     a_bar = np.sum(one[:, None] * np.broadcast_to(result_bar, t_10.shape), axis=0)
     for k in range(a.shape[0] - 1, -1, -1):
         # for v in a:
-        a_bar[k] += s_1_bar
+        a_bar[k] += s_bar
     # s = np.sum(a * x) + np.sum(one)
-    one_bar += s_1_bar
-    a_bar += x * np.broadcast_to(s_1_bar, t.shape)
-    x_bar = s_2 * result_bar + np.sum(a * s_1_bar)
+    one_bar += s_bar
+    a_bar += x * np.broadcast_to(s_bar, t.shape)
+    x_bar = s_2 * result_bar + np.sum(a * s_bar)
     return result, a_bar, one_bar, x_bar

@@ -13,14 +13,10 @@ def in_for_value_and_grad(a, m, s_bar=1.0):
     # ---- forward sweep ---------------------------------------------------
     s = 0.0
     for i in range(2):
-        s_1 = s
         for k in range(m.shape[0]):
             t = m[k]
-            s_2 = s_1
             for k_1 in range(t.shape[0]):
-                s_2 += t[k_1] * a[i] + i
-            s_1 = s_2
-        s = s_1
+                s += t[k_1] * a[i] + i
     # ---- backward sweep --------------------------------------------------
     m_bar = np.zeros_like(m)
     a_bar = np.zeros_like(a)

@@ -18,30 +18,27 @@ def in_for_value_and_grad(x, y, total_bar=1.0):
     for k in range(5):
         total_tape[k] = total
         if k == 0:
-            x_2 = x_1
             total += x_1
         elif k < 3:
-            x_2 = x_1
             total = total * y + k * x_1
         else:
-            x_2 = x_1 * 0.9
-            x_4_tape[k] = x_2
-            total -= x_2 * y
-        x_1 = x_2
+            x_1 *= 0.9
+            x_4_tape[k] = x_1
+            total -= x_1 * y
     value = total
     # ---- backward sweep --------------------------------------------------
-    x_1_bar = 0.0
+    x_bar = 0.0
     y_bar = 0.0
     for k in range(4, -1, -1):
         total = total_tape[k]
         # for k in range(5):
-        x_1_bar_1 = x_1_bar
+        x_1_bar_1 = x_bar
         total_bar_1 = total_bar
-        x_1_bar = 0.0
+        x_bar = 0.0
         total_bar = 0.0
         if k == 0:
             # if k == 0:
-            x_1_bar += total_bar_1 + x_1_bar_1
+            x_bar += total_bar_1 + x_1_bar_1
             total_bar += total_bar_1
         else:
             # if k == 0:
@@ -49,14 +46,12 @@ def in_for_value_and_grad(x, y, total_bar=1.0):
                 # elif k < 3:
                 total_bar += y * total_bar_1
                 y_bar += total * total_bar_1
-                x_1_bar += x_1_bar_1 + k * total_bar_1
+                x_bar += x_1_bar_1 + k * total_bar_1
             else:
                 x_4 = x_4_tape[k]
                 # total -= x * y
                 t_2_bar = -total_bar_1
                 total_bar += total_bar_1
                 y_bar += x_4 * t_2_bar
-                x_1_bar += 0.9 * (x_1_bar_1 + y * t_2_bar)
-    # total = 0.0
-    x_bar = x_1_bar
+                x_bar += 0.9 * (x_1_bar_1 + y * t_2_bar)
     return value, x_bar, y_bar

@@ -47,15 +47,12 @@ def in_while_value_and_grad(x, limit, x_1_bar=1.0):
     # ---- backward sweep --------------------------------------------------
     for trip_1 in range(trips_1 - 1, -1, -1):
         # while n < 4:
-        x_2_bar = x_1_bar
         for trip in range(trips_tape[trip_1] - 1, -1, -1):
             test = test_tape[top - 1]
             top -= 1
             if not test:
                 # x = x * 1.5
-                x_2_bar = 1.5 * x_2_bar
-        # while k < n:
-        x_1_bar = x_2_bar
+                x_1_bar = 1.5 * x_1_bar
     # while n < 4:
     x_bar = x_1_bar
     return x_1, x_bar

@@ -29,17 +29,15 @@ def in_while_value_and_grad(x, y, result_bar=1.0):
         x_1 -= 0.4 * (t - y) / t_3
     result = x_1 * y
     # ---- backward sweep --------------------------------------------------
-    x_1_bar = y * result_bar
+    x_bar = y * result_bar
     y_bar = x_1 * result_bar
     for trip in range(trips - 1, -1, -1):
         t = t_tape[trip]
         t_3 = t_3_tape[trip]
         t_4 = 0.4 * (t - y) / t_3
         # x = x - 0.4 * (math.sin(x) - y) / math.cos(x)
-        t_4_bar = -x_1_bar
+        t_4_bar = -x_bar
         t_1_bar = 0.4 * (t_4_bar / t_3)
-        x_1_bar = x_1_bar - t * (-t_4 / t_3 * t_4_bar) + t_3 * t_1_bar
+        x_bar = x_bar - t * (-t_4 / t_3 * t_4_bar) + t_3 * t_1_bar
         y_bar -= t_1_bar
-    # while math.fabs(math.sin(x) - y) > 0.3:
-    x_bar = x_1_bar
     return result, x_bar, y_bar

@@ -24,17 +24,15 @@ def in_while_value_and_grad(a, b, result_bar=1.0):
         n += 1
     result = np.sum(a_1)
     # ---- backward sweep --------------------------------------------------
-    a_1_bar = np.full_like(a_1, result_bar)
+    a_bar = np.full_like(a_1, result_bar)
     b_bar = np.zeros_like(b)
     for trip in range(trips - 1, -1, -1):
         a_1 = a_1_tape[trip]
         t = a_1 * b
         # a = np.clip(a * b, 0.25, 0.95) + np.abs(a - b)
-        t_2_bar = np.sign(a_1 - b) * a_1_bar
+        t_2_bar = np.sign(a_1 - b) * a_bar
         b_bar -= t_2_bar
-        t_bar = ((t >= 0.25) & (t <= 0.95)) * a_1_bar
+        t_bar = ((t >= 0.25) & (t <= 0.95)) * a_bar
         b_bar += a_1 * t_bar
-        a_1_bar = t_2_bar + b * t_bar
-    # while n < 3:
-    a_bar = a_1_bar
+        a_bar = t_2_bar + b * t_bar
     return result, a_bar, b_bar

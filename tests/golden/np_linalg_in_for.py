@@ -23,12 +23,10 @@ def in_for_value_and_grad(m, b, result_bar=1.0):
     result = np.linalg.norm(b_1)
     # ---- backward sweep --------------------------------------------------
     m_bar = np.zeros_like(m)
-    b_1_bar = b_1 * (result_bar / (result + (result == 0.0)))
+    b_bar_1 = b_1 * (result_bar / (result + (result == 0.0)))
     for i in range(2, -1, -1):
         # b = np.linalg.solve(m + 3.0 * np.eye(3), b) + b
-        b_bar = np.linalg.solve(t_2_tape[i].T, b_1_bar)
+        b_bar = np.linalg.solve(t_2_tape[i].T, b_bar_1)
         m_bar -= np.outer(b_bar, t_3_tape[i])
-        b_1_bar = b_1_bar + b_bar
-    # for i in range(3):
-    b_bar_1 = b_1_bar
+        b_bar_1 = b_bar_1 + b_bar
     return result, m_bar, b_bar_1

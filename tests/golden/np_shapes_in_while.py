@@ -36,13 +36,11 @@ def in_while_value_and_grad(m, result_bar=1.0):
     result = np.sum(m_1[0] * m_1[1])
     # ---- backward sweep --------------------------------------------------
     # return np.sum(m[0] * m[1])
-    m_1_bar = np.zeros_like(m_1)
-    m_1_bar[1] += m_1[0] * result_bar
-    m_1_bar[0] += m_1[1] * result_bar
+    m_bar = np.zeros_like(m_1)
+    m_bar[1] += m_1[0] * result_bar
+    m_bar[0] += m_1[1] * result_bar
     for trip in range(trips - 1, -1, -1):
         # m = np.swapaxes(m, 0, 1) * 1.3
-        t_bar = sum_to(1.3 * m_1_bar, np.empty((t_n0_tape[trip], t_n1_tape[trip])))
-        m_1_bar = np.copy(np.swapaxes(t_bar, 0, 1))
-    # while n > 4:
-    m_bar = m_1_bar
+        t_bar = sum_to(1.3 * m_bar, np.empty((t_n0_tape[trip], t_n1_tape[trip])))
+        m_bar = np.copy(np.swapaxes(t_bar, 0, 1))
     return result, m_bar

@@ -25,14 +25,12 @@ def in_for_value_and_grad(x, y, s_bar=1.0):
         x_1_1_tape[i] = x_1
     # ---- backward sweep --------------------------------------------------
     y_bar = 0.0
-    x_1_bar = 0.0
+    x_bar = 0.0
     for i in range(2, -1, -1):
         x_1 = x_1_tape[i]
         # s += x * y**i
-        s_bar = (1.0 - x_1_1_tape[i] * x_1_1_tape[i]) * x_1_bar + s_bar
+        s_bar = (1.0 - x_1_1_tape[i] * x_1_1_tape[i]) * x_bar + s_bar
         part = x_1 * s_bar
         y_bar += part * (i * y ** (i - (i != 0))) if part != 0.0 else 0.0
-        x_1_bar = t_tape[i] * s_bar
-    # s = np.float64(0.0)
-    x_bar = x_1_bar
+        x_bar = t_tape[i] * s_bar
     return s, x_bar, y_bar

@@ -14,13 +14,11 @@ def in_for_value_and_grad(a, s_bar=1.0):
     s = 1.0
     trips_tape = np.empty(3, np.int64)
     for i in range(3):
-        s_1 = s
         trips = 0
         for j in range(i, 8, i + 1):
             trips += 1
-            s_1 += a[j] * a[i]
+            s += a[j] * a[i]
         trips_tape[i] = trips
-        s = s_1
     # ---- backward sweep --------------------------------------------------
     a_bar = np.zeros_like(a)
     for i in range(2, -1, -1):

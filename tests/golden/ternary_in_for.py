@@ -27,10 +27,9 @@ def in_for_value_and_grad(x, y, s_bar=1.0):
     for i in range(5, -1, -1):
         s = s_tape[i]
         # s += x * i if i % 2 == 0 else -y * s
-        s_bar_1 = s_bar
         if i % 2 == 0:
-            x_bar += i * s_bar_1
+            x_bar += i * s_bar
         else:
-            y_bar -= s * s_bar_1
-            s_bar -= y * s_bar_1
+            y_bar -= s * s_bar
+            s_bar -= y * s_bar
     return value, x_bar, y_bar

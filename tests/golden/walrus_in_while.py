@@ -21,13 +21,11 @@ def in_while_value_and_grad(x, y, result_bar=1.0):
         if trips > x_1_tape.shape[0]:
             x_1_tape = np.concatenate((x_1_tape, np.empty_like(x_1_tape)))
         x_1_tape[trips - 1] = x_1
-        r_1 = x_1 * x_1 - y
+        r = x_1 * x_1 - y
         r_bound = True
-        if r_1 > 0.01:
-            r = r_1
-            x_1 -= 0.3 * r_1
+        if r > 0.01:
+            x_1 -= 0.3 * r
         else:
-            r = r_1
             break
     if not r_bound:
         raise UnboundLocalError(
@@ -35,7 +33,7 @@ def in_while_value_and_grad(x, y, result_bar=1.0):
         )
     result = x_1 + r
     # ---- backward sweep --------------------------------------------------
-    x_1_bar = result_bar
+    x_bar = result_bar
     y_bar = 0.0
     r_bar = result_bar
     for trip in range(trips - 1, -1, -1):
@@ -44,14 +42,12 @@ def in_while_value_and_grad(x, y, result_bar=1.0):
         r_1_bar = 0.0
         if r_1 > 0.01:
             # while (r := x * x - y) > 0.01:
-            r_1_bar += r_bar - 0.3 * x_1_bar
+            r_1_bar += r_bar - 0.3 * x_bar
             r_bar = 0.0
         else:
             # while (r := x * x - y) > 0.01:
             r_1_bar += r_bar
             r_bar = 0.0
-        x_1_bar += 2.0 * x_1 * r_1_bar
+        x_bar += 2.0 * x_1 * r_1_bar
         y_bar -= r_1_bar
-    # while (r := x * x - y) > 0.01:
-    x_bar = x_1_bar
     return result, x_bar, y_bar

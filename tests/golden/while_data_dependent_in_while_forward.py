@@ -18,16 +18,14 @@ def in_while_record(x, tol):
         trips_1 += 1
         n = 1
         term = x_1
-        x_2 = x_1
         trips = 0
         while abs(term) > 0.05:
             trips += 1
             term = term * 0.5 / n
             n += 1
-            x_2 += term
+            x_1 += term
         if trips_1 > trips_tape.shape[0]:
             trips_tape = np.concatenate((trips_tape, np.empty_like(trips_tape)))
         trips_tape[trips_1 - 1] = trips
-        x_1 = x_2
         outer += 1
     return x_1, trips_1, trips_tape

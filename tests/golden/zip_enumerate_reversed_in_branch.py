@@ -16,14 +16,13 @@ def in_branch_value_and_grad(a, b, s_2_bar=1.0):
     top = 0
     if s > 0.0:
         t = b[1:]
-        s_1 = s
+        s_2 = s
         for k in range(min(a.shape[0], t.shape[0])):
             top += 1
             if top > s_1_tape.shape[0]:
                 s_1_tape = np.concatenate((s_1_tape, np.empty_like(s_1_tape)))
-            s_1_tape[top - 1] = s_1
-            s_1 = s_1 * t[k] + k * a[k]
-        s_2 = s_1
+            s_1_tape[top - 1] = s_2
+            s_2 = s_2 * t[k] + k * a[k]
     else:
         s_2 = s
     # ---- backward sweep --------------------------------------------------
