@@ -9,6 +9,9 @@ from tapegen.backend.source import PythonSource
 from tests import strict
 from tests.test_programs import ACCEPTED, Program, assert_gradient, assert_same, check_compiled, each
 
+# Some programs are expected to run uncompiled, which `check_compiled` looks at.
+pytestmark = pytest.mark.filterwarnings("ignore::tapegen.errors.PerformanceWarning")
+
 
 def _run(body: str, *args: object) -> object:
     text = f"import math\n\nimport numpy as np\nfrom numba import njit\n\n\n@njit\ndef f(a, i):\n    {body}\n"
