@@ -68,8 +68,11 @@ class _Unread:
         found: list[Var] = []
         if self.contents[var]:
             return found
-        for stmt in self.defining[var]:
-            if stmt not in self.gone and self._is_idle(stmt):
+        stores = {stmt for stmt in self.defining[var] if isinstance(stmt, Store)}
+        for stmt in sorted(self.defining[var], key=lambda stmt: isinstance(stmt, Assign)):
+            # what is stored into must be there
+            needed = isinstance(stmt, Assign) and not self.gone.issuperset(stores)
+            if stmt not in self.gone and not needed and self._is_idle(stmt):
                 self.gone.add(stmt)
                 found += self._count(stmt, -1)
         return found

@@ -1,0 +1,49 @@
+"""What compiled text leaves out because nobody reads it, and what must stay."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tapegen as tg
+
+A = np.array([0.5, -1.5, 2.0])
+
+
+def makes_an_array_of_a_list(x, a):
+    items = []
+    for i in range(len(a)):
+        items.append(x * a[i])
+    made = np.array(items)  # noqa: F841  (that is the point)
+    return x * x + a[0]
+
+
+def looks_at_sizes(x, a):
+    filled = np.empty(len(a))
+    for i in range(len(a)):
+        filled[i] = a[i] * x
+    return x * x * filled.size
+
+
+def raises_in_what_nobody_reads(x, a):
+    filled = np.empty(len(a))
+    for i in range(len(a) + 1):
+        filled[i] = a[i] * x
+    return x * x
+
+
+@pytest.mark.parametrize(
+    ("func", "value", "slope"), [(makes_an_array_of_a_list, 9.5, 6.0), (looks_at_sizes, 27.0, 18.0)]
+)
+def test_values_stay(func, value, slope):
+    assert tg.value_and_grad(func, backend="numba")(3.0, A) == (value, slope)
+
+
+def test_only_the_size_of_an_array_is_kept():
+    text = str(tg.differentiable(looks_at_sizes).inspect(3.0, A).compiled)
+    assert "filled[" not in text
+
+
+def test_errors_stay():
+    with pytest.raises(IndexError, match="index 3 is out of bounds for axis 0 with size 3"):
+        tg.grad(raises_in_what_nobody_reads, backend="numba")(3.0, A)
