@@ -256,7 +256,6 @@ SYNTAX = {
     "try": "try:\n        y = x * x\n    except ValueError:\n        y = x",
     "with": "with open('x') as file:\n        y = x",
     "yield": "y = yield x",
-    "match": "match x:\n        case 1.0:\n            y = x\n        case _:\n            y = x * x",
     "set": "y = {x, x * x}",
     "class": "class C:\n        pass\n    y = x",
 }

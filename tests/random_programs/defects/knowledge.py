@@ -147,7 +147,7 @@ READABLE = (
         "a name is replaced where it means another value",
         Moves,
         "_propagate",
-        ("if value in rewrite.assigns(stmts[j]) and", "if False and"),
+        ("if isinstance(value, Var) and self._touched_after", "if False and self._touched_after"),
     ),
     edit(
         "two values get one name",
