@@ -4,7 +4,7 @@ All contact with numba is here and in `located.py`.  What its code does differen
 text it gets must therefore avoid (numba 0.68):
 
 * `np.add.at`, `a[...] += e` on a 0-d array (`a[()] += e` works), `[]` that nothing is appended to: not compiled at all;
-* `x.T.reshape(n)` and other reshapes of arrays that are not contiguous: NotImplementedError when run;
+* `x.T.reshape(n)` and other reshapes of arrays that are not contiguous: refused by numba only when run;
 * with `error_model="numpy"`: `1 // 0` and `1 % 0` are 0 and `1.0 / 0.0` is inf; with either model `2 ** -1` is 0 and
   integers wrap around;
 * `np.zeros_like(x.T)`, `x.copy()` of an array in Fortran order: C order;

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import abc
+
 from tapegen.ir import ops, rewrite
 from tapegen.ir.names import BACKWARD, NameSupply
 from tapegen.ir.nodes import Assign, Block, Call, Comment, Expr, For, Function, If, Load, Stmt, Store, Var, While
@@ -10,7 +12,7 @@ from tapegen.transform.nests.bounds import Facts
 from tapegen.transform.nests.control import assigned_in, names_in
 
 
-class Walk:
+class Walk(abc.ABC):
     """Rewrites the innermost loops of one function; what becomes of them is up to `innermost`."""
 
     def __init__(self, function: Function) -> None:
@@ -20,6 +22,7 @@ class Walk:
         self.names = NameSupply(names_in(function))
         self.backward = function.backward
 
+    @abc.abstractmethod
     def innermost(self, nest: Nest, before: list[Stmt], outside: Facts) -> list[Stmt]:
         """What takes the place of a loop around assignments of numbers and elements.
 
@@ -32,7 +35,6 @@ class Walk:
         outside : Facts
             What is known in front of it; `self.facts` is what is known on a trip.
         """
-        raise NotImplementedError
 
     def block(self, block: Block) -> Block:
         out: list[Stmt] = []
