@@ -10,13 +10,14 @@ import platform
 import subprocess
 import sys
 import traceback
+from types import TracebackType
 from typing import Any
 
 import numpy as np
 import pytest
 from numba import njit
 
-from tapegen.backend.build import build_numba, build_python, decorator_text, user_location
+from tapegen.backend.build import build_numba, build_python, decorator_text, error_line
 from tapegen.backend.emit import emit
 from tapegen.backend.source import PythonSource
 from tapegen.errors import CompileLimit, Span
@@ -59,6 +60,11 @@ BUILDS = [
 ]
 
 
+def place(source: PythonSource, found: TracebackType | None) -> Span | None:
+    """The place in the user's source behind an error."""
+    return source.origin(error_line(source, found))
+
+
 @pytest.mark.parametrize("build", BUILDS)
 def test_values_and_errors_with_their_place(build: Any) -> None:
     run, source = build()
@@ -67,10 +73,10 @@ def test_values_and_errors_with_their_place(build: Any) -> None:
     assert values.tolist() == [1.0, -1.0, 6.0]
     with pytest.raises(ValueError, match="negative") as raised:
         run(values, 1)
-    assert user_location(source, raised.value.__traceback__) == span(4)
+    assert place(source, raised.value.__traceback__) == span(4)
     with pytest.raises(IndexError) as out_of_bounds:
         run(values, 3)
-    assert user_location(source, out_of_bounds.value.__traceback__) == span(11)
+    assert place(source, out_of_bounds.value.__traceback__) == span(11)
     shown = "".join(traceback.format_exception(out_of_bounds.value))
     assert "x = a[i]" in shown
     assert source.file_name in shown
@@ -80,8 +86,8 @@ def test_values_and_errors_with_their_place(build: Any) -> None:
 def test_an_error_elsewhere_has_no_place() -> None:
     with pytest.raises(ZeroDivisionError) as caught:
         1 / 0  # noqa: B018
-    assert user_location(march(), caught.value.__traceback__) is None
-    assert user_location(march(), None) is None
+    assert place(march(), caught.value.__traceback__) is None
+    assert place(march(), None) is None
 
 
 def test_lines_can_be_shown() -> None:
@@ -151,7 +157,7 @@ def test_an_error_inside_code_of_numba_s_own_has_no_place() -> None:
     source = emit(Function("f", (m, a), (Return((solved,), span(2)),)), decorator=decorator_text())
     with pytest.raises(np.linalg.LinAlgError) as caught:
         build_numba(source)(np.zeros((2, 2)), np.ones(2))
-    assert user_location(source, caught.value.__traceback__) is None
+    assert place(source, caught.value.__traceback__) is None
 
 
 def test_text_beyond_python_s_parser_is_refused() -> None:

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from llvmlite.ir import IRBuilder, LoadInstr, Module, StoreInstr
+from llvmlite.ir import LoadInstr, Module, StoreInstr
 from numba.core import ir, types
 
 _MOST = 64
@@ -167,9 +167,3 @@ class Scopes:
             own, others = found
             instruction.set_metadata("alias.scope", own)
             instruction.set_metadata("noalias", others)
-
-
-def last_instruction(builder: IRBuilder) -> Any:
-    """What has just been written."""
-    instructions = builder.block.instructions
-    return instructions[-1] if instructions else None

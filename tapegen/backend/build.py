@@ -189,18 +189,6 @@ def error_line(source: PythonSource, traceback: TracebackType | None) -> int:
     return found
 
 
-def user_location(source: PythonSource, traceback: TracebackType | None) -> Span | None:
-    """The place in the user's source behind an error raised by the built text, compiled or not.
-
-    Returns
-    -------
-    Span or None
-        None if the text is not in the traceback, or the line has no origin (an error inside a compiled function of
-        numba's own is not located).
-    """
-    return source.origin(error_line(source, traceback))
-
-
 _MODULE = "<dynamic>"
 """What numba calls the module of functions that no module holds; it finds one that calls itself under no other name."""
 

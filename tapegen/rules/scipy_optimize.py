@@ -167,6 +167,12 @@ def number_found(run, kind, func, args, start, options, fprime=None):
     return x, success
 
 
+def between(find, f, a, b, args, xtol, rtol, maxiter, full_output, disp):
+    require(not full_output and disp is True, "full_output= and disp= have no rule here.", "Leave them out.")
+    options = (stop_gradient(b), xtol, rtol, maxiter)
+    return float(number_found(find, "root", f, as_args(args), a, options)[0])
+
+
 def find_by_brentq(function, slope, start, options):
     end, xtol, rtol, maxiter = options
     return optimize.brentq(function, start, end, xtol=xtol, rtol=rtol, maxiter=maxiter), True
@@ -174,9 +180,7 @@ def find_by_brentq(function, slope, start, options):
 
 @expands(optimize.brentq, written=True)
 def brentq(f, a, b, args=(), xtol=2e-12, rtol=_RTOL, maxiter=100, full_output=False, disp=True):
-    require(not full_output and disp is True, "these options of brentq have no rule.", "Leave them out.")
-    options = (stop_gradient(b), xtol, rtol, maxiter)
-    return float(number_found(find_by_brentq, "root", f, as_args(args), a, options)[0])
+    return between(find_by_brentq, f, a, b, args, xtol, rtol, maxiter, full_output, disp)
 
 
 def find_by_bisect(function, slope, start, options):
@@ -186,9 +190,7 @@ def find_by_bisect(function, slope, start, options):
 
 @expands(optimize.bisect, written=True)
 def bisect(f, a, b, args=(), xtol=2e-12, rtol=_RTOL, maxiter=100, full_output=False, disp=True):
-    require(not full_output and disp is True, "these options of bisect have no rule.", "Leave them out.")
-    options = (stop_gradient(b), xtol, rtol, maxiter)
-    return float(number_found(find_by_bisect, "root", f, as_args(args), a, options)[0])
+    return between(find_by_bisect, f, a, b, args, xtol, rtol, maxiter, full_output, disp)
 
 
 def find_by_newton(function, slope, start, options):
