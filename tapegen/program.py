@@ -77,6 +77,7 @@ class Program:
     abstracts: dict[str, Abstract]
     options: Options
     parts: Parts = field(default_factory=Parts)
+    last_used: float = 0.0
 
     def holds(self, arguments: dict[str, Any]) -> bool:
         """Whether what was taken as constant (captured scalars, static integers) still has the same value."""

@@ -2,6 +2,9 @@
 
 Each is lowered, since its values may be others.  Where the program that comes out is the one of an earlier
 closure of the same code, so are its derivatives.
+
+A captured float is a constant of the program, until it is found to have changed, in the same function or from one
+closure to the next: then it is an argument, so that a schedule or a loop over settings compiles twice, not each time.
 """
 
 from __future__ import annotations
@@ -13,6 +16,8 @@ from inspect import CO_NESTED
 from types import CodeType, FunctionType
 from typing import Any
 
+from tapegen.errors import TapegenError
+from tapegen.frontend.lower import Lowered
 from tapegen.frontend.structure import same_static
 from tapegen.ir.digest import Places, digest_text
 from tapegen.ir.nodes import Function
@@ -80,6 +85,51 @@ def share_parts(program: Program, key: Any) -> None:
         _KNOWN.popitem(last=False)
 
 
+_CHANGED = object()
+_FLOATS: OrderedDict[Any, dict[Any, Any]] = OrderedDict()
+"""Captured floats by the code and the types that they were read for: the last value, or that there are several."""
+
+
+def with_changing_floats(code: CodeType, key: Any, lower: Callable[[frozenset[Any]], Lowered]) -> Lowered:
+    """Lower a function; captured floats that have changed since last time are arguments of the program.
+
+    Parameters
+    ----------
+    code : code
+        Of the function.
+    key : hashable
+        The types of its arguments, the options and the rules that there are.
+    lower : callable
+        Lowers it with the given floats as arguments.
+    """
+    known = _FLOATS.pop((code, key), {})
+    while len(_FLOATS) >= _MOST:
+        _FLOATS.popitem(last=False)
+    _FLOATS[code, key] = known
+    changing = frozenset(variable for variable, value in known.items() if value is _CHANGED)
+    lowered = _lowered_if_possible(lower, changing)
+    if lowered is None:
+        lowered = lower(frozenset())
+        found = frozenset[Any]()
+    else:
+        read = lowered.floats.items()
+        found = frozenset(var for var, now in read if var in known and not same_static(known[var], now))
+    known.update(lowered.floats)
+    if not found:
+        return lowered
+    again = _lowered_if_possible(lower, changing | found)
+    known.update(dict.fromkeys(found, _CHANGED) if again is not None else {})
+    return lowered if again is None else again
+
+
+def _lowered_if_possible(lower: Callable[[frozenset[Any]], Lowered], changing: frozenset[Any]) -> Lowered | None:
+    """None where one of the floats must be known."""
+    try:
+        return lower(changing)
+    except TapegenError:
+        return None
+
+
 def _constant(value: Any) -> Any:
     return _Text(value.__code__) if isinstance(value, FunctionType) and rule_of(value) is None else value
 
@@ -96,4 +146,4 @@ def _all(same: Callable[[Any, Any], bool], first: tuple[Any, ...], second: tuple
     return len(first) == len(second) and all(map(same, first, second))
 
 
-__all__ = ["share_parts"]
+__all__ = ["share_parts", "with_changing_floats"]

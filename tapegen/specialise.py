@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,9 +31,10 @@ from tapegen.generators import States, put_back, states_of
 from tapegen.inspection import Inspection
 from tapegen.ir.nodes import Return, Var
 from tapegen.ir.types import Array, Scalar, python_class
+from tapegen.kept import Kept
 from tapegen.program import Form, Program, Raised, frames_of_tapegen
 from tapegen.rules.registry import generation
-from tapegen.shared import share_parts
+from tapegen.shared import share_parts, with_changing_floats
 from tapegen.tangents import argument_tangents, as_result, result_tangent
 
 if TYPE_CHECKING:
@@ -62,8 +65,8 @@ class Specialiser:
         self.function, self.bound_args, self.bound_kwargs = unwrap(func)
         self.signature = inspect.signature(self.function)
         self._made_of = self._changeable()
-        self._programs: dict[Any, list[Program]] = {} if home is None else home._programs
-        self._at_a_glance: dict[Any, list[Program]] = {}  # by what is quickly seen and hashed
+        self._programs: Kept = Kept() if home is None else home._programs
+        self._at_a_glance = Kept()  # by what is quickly seen and hashed
         self._plain = self._plain_names()
         self.uncompiled: set[tuple[str, Span | None]] = set()  # what was said to have no compiled form
 
@@ -110,26 +113,28 @@ class Specialiser:
         if self._plain is not None and not kwargs and len(args) == len(self._plain):
             glance = _glance(args)
             arguments = dict(zip(self._plain, args, strict=True))
-            for program in self._at_a_glance.get((glance, generation()), ()) if glance is not None else ():
+            for program in self._at_a_glance.of((glance, generation())) if glance is not None else ():
                 if (program.options is options or program.options == options) and program.holds(arguments):
+                    program.last_used = monotonic()
                     return Specialisation(program, self, arguments, args, kwargs)
         with building:
             found = self._looked_up(args, kwargs, options)
             if glance is not None:
-                self._at_a_glance.setdefault((glance, generation()), []).append(found.program)
+                self._at_a_glance.add((glance, generation()), found.program)
         return found
 
     def _looked_up(self, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options) -> Specialisation:
         arguments = self.bind(args, kwargs)
         abstracts = {name: abstract_of(value, name) for name, value in arguments.items()}
         key = (tuple(_key(abstract) for abstract in abstracts.values()), options, generation())
-        for program in self._programs.get(key, ()):
+        for program in self._programs.of(key):
             if program.holds(arguments):
+                program.last_used = monotonic()
                 return Specialisation(program, self, arguments, args, kwargs)
-        lowered = self.lower(abstracts)
+        lowered = with_changing_floats(self.function.__code__, key, functools.partial(self.lower, abstracts))
         program = Program(lowered, self._home, abstracts, options)
         share_parts(program, key)
-        self._programs.setdefault(key, []).append(program)
+        self._programs.add(key, program)
         return Specialisation(program, self, arguments, args, kwargs)
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -139,8 +144,8 @@ class Specialiser:
         bound.apply_defaults()
         return dict(bound.arguments)
 
-    def lower(self, abstracts: dict[str, Abstract]) -> Lowered:
-        """The function for abstract values of all its parameters."""
+    def lower(self, abstracts: dict[str, Abstract], changing: frozenset[Any] = frozenset()) -> Lowered:
+        """The function for abstract values of all its parameters, with these captured floats as arguments."""
         positional: list[Abstract] = []
         keyword: dict[str, Abstract] = {}
         for name, parameter in self.signature.parameters.items():
@@ -157,7 +162,7 @@ class Specialiser:
                 positional.append(abstract)
         ruled = next((func for func in (self.python, self.function) if own_rule(func) is not None), None)
         function = self.function if ruled is None else calling(ruled)
-        return lower_function(function, tuple(positional), keyword)
+        return lower_function(function, tuple(positional), keyword, changing=changing)
 
 
 def _glance(args: tuple[Any, ...]) -> tuple[Any, ...] | None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tapegen import differentiable, grad, partials
+from tapegen import differentiable, grad, kept, partials
 from tapegen.rules import registry
 
 X = np.array([0.5, -1.5, 2.0])
@@ -100,3 +100,108 @@ def test_the_machine_code_is_the_same() -> None:
     built = [made.__self__._specialise((X,), {}).program.parts.built["joint"] for made in (first, second)]
     assert built[0] is built[1]
     assert len(built[0].signatures) == 1
+
+
+def programs(function: Any) -> int:
+    return len(function._specialiser._programs)
+
+
+SPEED = 1.0
+
+
+def test_a_float_outside_that_changes_becomes_an_argument(monkeypatch: pytest.MonkeyPatch) -> None:
+    scale = 1.0
+
+    def slowed(x: Any, drag: float = 0.5) -> Any:
+        return scale * x - drag * x * x
+
+    function = differentiable(lambda x: np.sum(SPEED * slowed(x)), backend="python")
+    for n in range(6):
+        monkeypatch.setitem(globals(), "SPEED", 0.5 * n)
+        scale = np.float64(n) if n == 4 else n + 0.25
+        monkeypatch.setattr(slowed, "__defaults__", (0.1 * n,))
+        np.testing.assert_allclose(function.grad(X), 0.5 * n * (scale - 0.2 * n * X), rtol=1e-14)
+    assert programs(function) == 3  # all constant, all arguments, and `scale` a number of NumPy
+    text = str(function.inspect(X).primal)
+    assert "SPEED" in text
+    assert "drag" in text
+
+
+def test_a_float_outside_that_stays_is_a_constant() -> None:
+    stiffness, power = 1.0, 2
+
+    def loss(x: Any) -> Any:
+        return np.sum(0.5 * stiffness * x**power)
+
+    function = differentiable(loss, backend="python")
+    for power in (2, 3):
+        np.testing.assert_allclose(function.grad(X), 0.5 * power * X ** (power - 1), rtol=1e-14)
+        assert "stiffness" not in str(function.inspect(X).primal)
+
+
+def test_closures_made_in_a_loop_share_one_program() -> None:
+    def penalised(weight: float) -> Any:
+        return differentiable(lambda x: np.sum(x * x) * weight, backend="python")
+
+    made = []
+    for weight in (0.5, 1.0, 2.0, 0.5):
+        function = penalised(weight)
+        np.testing.assert_array_equal(function.grad(X), 2.0 * weight * X)
+        made.append(function._specialise((X,), {}).program.parts)
+    assert made[0] is not made[1]
+    assert made[1] is made[2] is made[3]
+
+
+def test_a_float_that_must_be_known_stays_a_constant() -> None:
+    bias: Any = 0.5
+
+    def at(x: Any) -> Any:
+        return x[{0.5: 0, 1.5: 1, 2.5: 2}[bias]] ** 2 * bias
+
+    function = differentiable(at, backend="python")
+    for k, bias in enumerate((0.5, 1.5, 2.5)):
+        np.testing.assert_array_equal(function.grad(X), 2.0 * bias * X * (np.arange(3) == k))
+    assert programs(function) == 3
+
+
+@pytest.mark.parametrize("kind", ["globals", "arguments", "lengths"])
+def test_programs_for_constants_that_change_each_time_are_given_up(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "MOST_PROGRAMS", 5)
+    power = 1
+
+    def loss(x: Any, n: Any = 1) -> Any:
+        return x**power if kind == "globals" else x ** len(n) if kind == "lengths" else x * len([0.0][:n])
+
+    function = differentiable(loss, backend="python")
+    first = weakref.ref(function._specialise((2.0,), {"n": [1.0]} if kind == "lengths" else {}).program)
+    for power in range(1, 20):
+        if kind == "globals":
+            assert function.grad(2.0) == power * 2.0 ** (power - 1)
+        elif kind == "lengths":
+            assert function.grad(2.0, [1.0] * power) == power * 2.0 ** (power - 1)
+        else:
+            assert function.grad(2.0, -power) == 0.0
+        assert function.grad(3.0, *([[1.0]] if kind == "lengths" else [1] if kind == "arguments" else [])) == (
+            power * 3.0 ** (power - 1) if kind == "globals" else 1.0
+        )  # used each time
+    gc.collect()
+    assert programs(function) <= 5
+    assert len(function._specialiser._at_a_glance) <= 5
+    assert (first() is not None) == (kind != "globals")
+
+
+def test_methods_of_many_objects_keep_no_more_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "MOST_PROGRAMS", 4)
+
+    class Model:
+        def __init__(self, degree: int) -> None:
+            self.degree = degree
+
+        @differentiable(backend="python")
+        def value(self, x: float) -> float:
+            return x**self.degree
+
+    for degree in range(1, 12):
+        model = Model(degree)
+        assert model.value.grad(2.0) == degree * 2.0 ** (degree - 1)
+        assert programs(model.value) <= 4

@@ -130,6 +130,8 @@ class Lowered:
         What the user's text calls the modules it uses (`{"numpy": "np"}`).
     digest : str
         A short hash of the text of the function.
+    floats : dict
+        Captured floats that were taken as constant, by where the text reads them.
     """
 
     function: Function
@@ -142,6 +144,7 @@ class Lowered:
     user_names: frozenset[str]
     modules: dict[str, str]
     digest: str
+    floats: dict[Any, Any]
     _by_leaf: dict[Var, Var] = field(default_factory=dict)
 
     def param_of(self, leaf: Leaf) -> Var | None:
@@ -198,6 +201,7 @@ def lower_function(
     kwargs: Mapping[str, Abstract] | None = None,
     *,
     name: str | None = None,
+    changing: frozenset[Any] = frozenset(),
 ) -> Lowered:
     """Lower a plain Python function for the given arguments.
 
@@ -209,6 +213,8 @@ def lower_function(
         Abstract arguments as they are passed.
     name : str, optional
         Name of the program; the function's own name by default.
+    changing : frozenset
+        Captured floats (see `Lowered.floats`) that are arguments of the program.
 
     Raises
     ------
@@ -219,7 +225,7 @@ def lower_function(
     recursion = Recursion()
     leaves = [leaf for arg in (*args, *(kwargs or {}).values()) for leaf in leaves_of(arg) if isinstance(leaf, Leaf)]
     while True:
-        run = _Run(func, args, dict(kwargs or {}), fixed, recursion)
+        run = _Run(func, args, dict(kwargs or {}), fixed, recursion, changing)
         try:
             with deep():
                 return run.lower(name)
@@ -257,9 +263,11 @@ class _Run:
         kwargs: dict[str, Abstract],
         fixed: dict[Expr, Any],
         recursion: Recursion,
+        changing: frozenset[Any],
     ) -> None:
         self.func, self.args, self.kwargs, self.fixed = func, args, kwargs, fixed
         self.cx = new_context(recursion)
+        self.cx.changing = changing
         self.params: list[Param] = []
         self.statics: list[Static] = []
         self.made: dict[Var, Var] = {}  # parameter while lowering -> Var of the abstract argument
@@ -308,6 +316,7 @@ class _Run:
             user_names,
             self._modules(parsed),
             parsed.text_hash[:12],
+            cx.floats,
             by_leaf,
         )
 

@@ -19,7 +19,7 @@ from tapegen.frontend.parse import MISSING
 from tapegen.frontend.structure import Leaf, StaticValue, Struct, children_of, leaf_type, snapshot, tuple_of
 from tapegen.ir.names import identifier
 from tapegen.ir.protocols import is_opaque, recorder_of
-from tapegen.ir.types import STATIC, Array, RandomGenerator, is_floating
+from tapegen.ir.types import STATIC, Array, RandomGenerator, Scalar, is_floating
 
 # ---- values of globals and closures --------------------------------------------------------------------------------
 
@@ -32,7 +32,16 @@ _FIXED_MODULES = frozenset(
 )
 
 
-def capture(cx: Context, value: Any, getter: Callable[[], Any], name: str, path: Any, *, inside: bool = False) -> Any:
+def capture(
+    cx: Context,
+    value: Any,
+    getter: Callable[[], Any],
+    name: str,
+    path: Any,
+    *,
+    inside: bool = False,
+    variable: Any = None,
+) -> Any:
     """The value of a global, a closure variable or a part of one.
 
     Parameters
@@ -49,6 +58,8 @@ def capture(cx: Context, value: Any, getter: Callable[[], Any], name: str, path:
         Where it is, the same for each read of it.
     inside : bool
         Whether it is a part of an object: its floats then are arguments of the program; others are guarded constants.
+    variable : hashable, optional
+        What the text reads, the same for all closures of one code: a float is an argument once it has changed.
     """
     if recorder_of((value,), {}) is not None:
         raise cx.refusal(
@@ -60,7 +71,9 @@ def capture(cx: Context, value: Any, getter: Callable[[], Any], name: str, path:
         type_, is_container = leaf_type(value, name), children_of(value) is not None
     except BadArgument as error:
         raise cx.refusal(type(error), error.reason, error.advice) from None
-    if isinstance(type_, Array | RandomGenerator) or (inside and type_ is not None and is_floating(type_)):
+    is_float = isinstance(type_, Scalar) and is_floating(type_)
+    is_argument = isinstance(type_, Array | RandomGenerator) or (is_float and (inside or variable in cx.changing))
+    if type_ is not None and is_argument:
         if path not in cx.hidden:
             cx.hidden[path] = (cx.new_var(identifier(name), type_), getter)
         return Leaf(cx.hidden[path][0])
@@ -68,6 +81,8 @@ def capture(cx: Context, value: Any, getter: Callable[[], Any], name: str, path:
         watch(cx, (path, "class"), lambda: type(getter()))
         return Captured(value, getter, name, path)
     watch(cx, path, getter)
+    if is_float and variable is not None:
+        cx.floats[variable] = value
     return StaticValue(value)
 
 

@@ -121,6 +121,8 @@ class Context:
         self.merges: set[Var] = set()
         self.guards: dict[Any, tuple[Callable[[], Any], Any]] = {}
         self.hidden: dict[Any, tuple[Var, Callable[[], Any]]] = {}
+        self.floats: dict[Any, Any] = {}  # captured floats that were taken as constant, by where the text reads them
+        self.changing: frozenset[Any] = frozenset()  # of these, the ones that are arguments, since they have changed
         self.sources: dict[Any, None] = {}
         self.modules: dict[str, str] = {}
         self.calls: list[tuple[Any, tuple[Any, ...]]] = []

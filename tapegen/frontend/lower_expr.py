@@ -126,9 +126,10 @@ def look_up_name(cx: Context, name: str) -> Any:
     if value is MISSING:
         watch(cx, ("missing", id(frame.parsed.func), name), lambda: frame.parsed.resolve(name) is MISSING)
         cx.raise_(NameError, f"name '{name}' is not defined")
-    cell = frame.parsed.cell(name)
-    path = ("cell", id(cell)) if cell is not None else ("global", id(frame.parsed.func.__globals__), name)
-    return capture(cx, value, frame.parsed.getter(name), name, path)
+    cell, func = frame.parsed.cell(name), frame.parsed.func
+    path = ("cell", id(cell)) if cell is not None else ("global", id(func.__globals__), name)
+    variable = path if cell is None else ("cell", func.__code__, name)
+    return capture(cx, value, frame.parsed.getter(name), name, path, variable=variable)
 
 
 def _local(cx: Context, frame: Frame, name: str) -> Any:

@@ -109,7 +109,8 @@ def bind(
         def getter() -> Any:
             return inspect.signature(func).parameters[name].default
 
-        return capture(cx, parameter.default, getter, name, ("default", id(func), name))
+        variable = ("default", func.__code__, name)
+        return capture(cx, parameter.default, getter, name, ("default", id(func), name), variable=variable)
 
     parameters = signature.parameters.values()
     return bind_parameters(
