@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import operator
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -134,13 +135,20 @@ def mul(a: Expr, b: Expr) -> Expr:
     match a, b:
         case Const(x), Const(y) if isinstance(x, int | float) and isinstance(y, int | float):
             return Const(x * y)
-        case Const(), Call(operator.mul, (left, right)):
-            return Call(operator.mul, (mul(a, left), right), (), b.type)
+        case Const(x), Call(operator.mul, (left, right)) if _is_exact(x) or (
+            isinstance(left, Const) and _is_exact(left.value)
+        ):
+            return mul(mul(a, left), right)
         case _, Call(operator.neg, (inner,)):
             return neg(mul(a, inner))
         case Call(operator.neg, (inner,)), _:
             return neg(mul(inner, b))
     return Call(operator.mul, (a, b), (), broadcast_type(a.type, b.type))
+
+
+def _is_exact(number: object) -> bool:
+    """Whether products with a number are not rounded, so that they may be put together in any order: `2.0`, `-0.5`."""
+    return isinstance(number, int | float) and abs(math.frexp(number)[0]) == 0.5
 
 
 def strong_mul(cotangent: Expr, partial: Expr) -> Expr:

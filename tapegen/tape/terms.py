@@ -46,6 +46,8 @@ def strongly(bar: Any, part: Any) -> Any:
 def divided(bar: Any, part: Any, strong: bool) -> Any:
     """`bar / part`, but 0 where `bar` is 0 if the quotient may fail to be finite."""
     if not isinstance(part, Tensor | np.ndarray | np.generic):
+        if part:
+            return bar * (1.0 / part)  # as in generated text, where the quotient of two numbers is a number
         part = np.float64(part) if bar.dtype == np.float64 else bar.dtype.type(part)
     if not strong:
         return bar / part
