@@ -18,9 +18,10 @@ import pytest
 
 import tapegen as tg
 from examples.heat import march
-from tapegen.aot import MODES, build, default_name
+from tapegen.aot import build, default_name
 from tapegen.cli import main
 from tapegen.errors import BadArgument, BuildError, NameConflict
+from tapegen.written import MODES
 from tests.libraries import load, narrow, run_program, same
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")

@@ -85,11 +85,14 @@ def same(have: Any, want: Any) -> None:
 @pytest.mark.parametrize("form", ["compiled", "readable"])
 def test_written_functions_equal_the_decorator(tmp_path: Path, kernel: ModuleType, form: str) -> None:
     flags = ["--readable"] if form == "readable" else []
-    write(tmp_path, KERNEL, "FILE::march", "--args", TYPES, "--wrt", "u0,k", "--mode", "grad,split,jvp,hvp", *flags)
+    write(
+        tmp_path, KERNEL, "FILE::march", "--args", TYPES, "--wrt", "u0,k", "--mode", "value,grad,split,jvp,hvp", *flags
+    )
     written = load(tmp_path / "written.py")
     backend = "python" if form == "readable" else "numba"
     march = tg.differentiable(kernel.march, wrt=(0, 1), backend=backend)
     value, gradient = march.value_and_grad(*ARGS)
+    assert written.march(*ARGS) == value
     same(written.march_value_and_grad(*ARGS), (value, *gradient))
     assert written.march_value_and_grad(*ARGS, 2.0)[2] == 2.0 * gradient[1]
     energy, *kept = written.march_record(*ARGS)
@@ -226,6 +229,37 @@ def test_what_must_be_known_is_a_value_in_the_signature(tmp_path: Path, capsys: 
     assert "n is 2." in text
     assert "flag is True." in text
     assert load(tmp_path / "written.py").power_value_and_grad(5.0) == (15.0, 3.0)
+
+
+DEFAULTS = """
+import numpy as np
+
+def scaled(x, base, k=2, n=3, on=True, top=np.inf, *, shift=-0.5):
+    y = k * np.sum(x ** n) + shift
+    return min(y, top) if n > 2 else base * y
+
+def between(x, k=2.0, n=3.5, shift=1, huge=2**70):
+    return x * k * n + shift + huge
+"""
+
+
+@pytest.mark.parametrize("form", [pytest.param("compiled", marks=pytest.mark.compiled), "readable"])
+def test_numbers_have_the_defaults_of_the_function(tmp_path: Path, form: str) -> None:
+    flags = ["--readable"] if form == "readable" else []
+    types = "f8[:], f8, f8, i8, True, f8, shift=f8"
+    write(tmp_path, DEFAULTS, "FILE::scaled", "--args", types, "--mode", "grad,jvp", *flags, name="defaults.py")
+    text = (tmp_path / "written.py").read_text(encoding="utf-8")
+    assert "def scaled_value_and_grad(x, base, k=2.0, n=3, top=np.inf, shift=-0.5, result_bar=1.0):" in text
+    assert "def scaled_jvp(x, base, k, n, top, shift, x_dot):" in text  # a tangent has no default
+    written = load(tmp_path / "written.py")
+    x = np.array([1.0, 2.0])
+    same(written.scaled_value_and_grad(x, 7.0), (17.5, np.array([6.0, 24.0])))
+    same(written.scaled_value_and_grad(x, 7.0, 1, 2), (31.5, np.array([14.0, 28.0])))
+
+
+def test_defaults_of_other_types_are_none(tmp_path: Path) -> None:
+    text = write(tmp_path, DEFAULTS, "FILE::between", "--args", "f8, f8, i8, f8, f8", "--readable", name="between.py")
+    assert "def between_value_and_grad(x, k, n, shift, huge, result_bar=1.0):" in text
 
 
 def test_an_axis_of_size_one_has_a_signature_of_its_own(tmp_path: Path) -> None:

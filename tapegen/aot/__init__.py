@@ -35,11 +35,7 @@ from tapegen.ir.nodes import Call, Effect, Expr, Function, Return, Var
 from tapegen.ir.rewrite import statements
 from tapegen.ir.types import Array, ListOf, Scalar, is_complex
 from tapegen.program import Program
-from tapegen.written import Derived, Form, Wanted, name_of, printable
-
-MODES = ("value", "grad", "split", "jvp", "hvp")
-"""What a library may hold of a function."""
-
+from tapegen.written import MODES, Derived, Form, Wanted, name_of, printable
 
 _MODULES = frozenset(("numpy", *sys.stdlib_module_names, *keyword.kwlist))
 """What no module beside others can be called."""

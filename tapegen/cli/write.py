@@ -14,7 +14,7 @@ from tapegen.backend.files import publish
 from tapegen.cli.signature import signature_of
 from tapegen.cli.target import check_arguments, load_functions
 from tapegen.errors import BadArgument
-from tapegen.written import GENERATED, Wanted, module_text, name_of, printable
+from tapegen.written import GENERATED, MODES, Wanted, module_text, name_of, printable
 
 EXAMPLES = """\
 examples:
@@ -41,7 +41,7 @@ def add_parser(commands: argparse._SubParsersAction) -> None:
         help='argument types ("f8[:], f8, n=3"); repeat it for more versions of one function, or for more functions',
     )
     parser.add_argument("--wrt", help="arguments to differentiate with respect to (names or positions)")
-    parser.add_argument("--mode", default="grad", help="some of grad,split,jvp,hvp (default: grad)")
+    parser.add_argument("--mode", default="grad", help=f"some of {','.join(MODES)} (default: grad)")
     parser.add_argument("--readable", action="store_true", help="plain NumPy code instead of loops for numba")
     parser.add_argument("-o", "--output", metavar="FILE", help="the file to write (default: print)")
     parser.add_argument("--check", action="store_true", help="write nothing; compare the file with what it should hold")
