@@ -11,6 +11,8 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+import pytest
+import scipy
 
 
 def load(path: Path) -> ModuleType:
@@ -37,6 +39,21 @@ def same(a: Any, b: Any) -> None:
         np.testing.assert_array_equal(a, b, strict=True)
     else:
         assert a == b and type(a) is type(b)
+
+
+def openblas() -> str:
+    """The library in the wheel of scipy, with CBLAS and LAPACK."""
+    found = sorted(Path(scipy.__file__).parent.with_name("scipy.libs").glob("libscipy_openblas-*.so"))
+    if not found:
+        pytest.skip("scipy has no OpenBLAS of its own here")
+    return f"cblas:{found[0]}"
+
+
+def tangent_of(value: Any, rng: np.random.Generator) -> Any:
+    """Random numbers in the structure of an argument."""
+    if isinstance(value, dict):
+        return {key: tangent_of(part, rng) for key, part in value.items()}
+    return rng.normal(size=np.shape(value)) if np.ndim(value) else float(rng.normal())
 
 
 def run_program(

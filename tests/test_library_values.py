@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-import importlib
-import importlib.util
 import math
-import pkgutil
 import shutil
 import subprocess
 from collections import namedtuple
@@ -15,16 +12,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import benchmarks.kernels
 import tapegen as tg
 from tapegen.aot import build
 from tapegen.backend.library import entries
 from tapegen.errors import BuildError
-from tests.libraries import leaves, load, narrow, network, same, weighted
+from tests.libraries import leaves, load, narrow, network, openblas, same, weighted
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 
@@ -133,52 +128,6 @@ def test_single_precision(tmp_path: Path) -> None:
     same(module.narrow_value_and_grad(x), f.value_and_grad(x))
 
 
-# ---- kernels -------------------------------------------------------------------------------------------------------
-
-
-KERNELS = [info.name for info in pkgutil.iter_modules(benchmarks.kernels.__path__) if not info.name.startswith("_")]
-QUICK = ("cholesky", "black_scholes")
-PRODUCTS = ("mlp", "logreg", "trisolv", "gramschmidt", "lstm")  # their own loops add in another order than BLAS
-
-
-@pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.compiled) for n in KERNELS])
-def test_kernels_equal_the_compiled_gradient_bit_for_bit(name: str, tmp_path: Path) -> None:
-    kernel = importlib.import_module(f"benchmarks.kernels.{name}")
-    f = tg.differentiable(kernel.f, wrt=kernel.WRT)
-    module = load(build(f, *kernel.small(), directory=tmp_path, modes=["grad"], cpu="native"))
-    found, expected = module.f_value_and_grad(*kernel.small()), f.value_and_grad(*kernel.small())
-    if name not in PRODUCTS:
-        same(found, expected)
-    for a, b in zip(leaves(found), leaves(expected), strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12 * np.max(np.abs(b), initial=1.0))
-
-
-def near(found: Any, expected: Any, rtol: float) -> None:
-    for a, b in zip(leaves(found), leaves(expected), strict=True):
-        np.testing.assert_allclose(a, b, rtol=rtol, atol=rtol * np.max(np.abs(b), initial=1e-3))
-
-
-@pytest.mark.whole
-@pytest.mark.parametrize("name", KERNELS)
-def test_every_mode_of_every_kernel(name: str, tmp_path: Path) -> None:
-    """Against generated Python; products with the Hessian against differences of its gradient."""
-    kernel = importlib.import_module(f"benchmarks.kernels.{name}")
-    args, rng = kernel.small(), np.random.default_rng(0)
-    f = tg.differentiable(kernel.f, wrt=kernel.WRT, backend="python")
-    module = load(build(tg.differentiable(kernel.f, wrt=kernel.WRT), *args, directory=tmp_path))
-    along = tuple(rng.normal(size=np.shape(x))[()] if k in kernel.WRT else None for k, x in enumerate(args))
-    near(module.f(*args), f(*args), 1e-9)
-    near(module.f_value_and_grad(*args), f.value_and_grad(*args), 1e-9)
-    near(module.f_vjp(*args)[1](2.0), f.vjp(*args)[1](2.0), 1e-9)
-    near(module.f_jvp(args, along), f.jvp(args, along), 1e-9)
-
-    def moved(step: float) -> Any:
-        return f.grad(*(x if d is None else x + step * d for x, d in zip(args, along, strict=True)))
-
-    there, back = leaves(moved(1e-6)), leaves(moved(-1e-6))
-    near(module.f_hvp(args, along), tuple((a - b) / 2e-6 for a, b in zip(there, back, strict=True)), 1e-4)
-
-
 # ---- views of another shape -----------------------------------------------------------------------------------------
 
 
@@ -225,14 +174,6 @@ def factorised(a, b):
     lam, _ = np.linalg.eigh(s)
     whole = np.linalg.cholesky(s) @ np.linalg.inv(s) + q @ r + u @ v
     return np.sum(np.linalg.solve(whole, b)) + np.linalg.det(s) + np.sum(w * lam) + b @ s @ b
-
-
-def openblas() -> str:
-    """The library in the wheel of scipy, with CBLAS and LAPACK."""
-    found = sorted(Path(scipy.__file__).parent.with_name("scipy.libs").glob("libscipy_openblas-*.so"))
-    if not found:
-        pytest.skip("scipy has no OpenBLAS of its own here")
-    return f"cblas:{found[0]}"
 
 
 @pytest.mark.parametrize(
