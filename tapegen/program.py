@@ -428,8 +428,8 @@ def _place(source: PythonSource, line: int) -> tuple[Span | None, bool]:
     """The user's place behind a line, and whether it belongs to the backward sweep."""
     before = source.text.splitlines()[:line]
     backward = source.entry.endswith("_pullback") or any(BACKWARD in text for text in before)
-    while backward and source.origin(line) is None and BACKWARD not in before[line - 1]:
-        line -= 1  # the user's statement stands as a comment on the lines that belong to it
+    while backward and line > 1 and source.origin(line) is None and BACKWARD not in before[line - 1]:
+        line -= 1  # the user's statement stands as a comment on the lines that belong to it; helpers have none
     return source.origin(line), backward
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 from collections.abc import Callable
@@ -30,7 +31,7 @@ def program_of(rule: Rule, args: tuple, kwargs: dict[str, Any]) -> tuple[Callabl
 
     def text(value: Any) -> str:
         if id(value) in constant and isinstance(value, float) and math.isfinite(value):
-            return repr(value)
+            return repr(float(value))
         infinite = isinstance(value, float) and math.isinf(value)  # the name of a norm
         if id(value) not in constant and _is_floating(value) and not infinite:
             values.append(value)
@@ -48,6 +49,15 @@ def program_of(rule: Rule, args: tuple, kwargs: dict[str, Any]) -> tuple[Callabl
     shown = [*map(text, args), *(f"{name}={text(value)}" for name, value in kwargs.items())]
     parameters = ", ".join(f"x{k}" for k in range(len(values)))
     call = f"func({', '.join(shown)})"
-    body = f"{call}\n    return {shown[0]}" if rule.func in WRITES else f"return {call}"
+    written = shown[0].partition("=")[2] or shown[0]
+    body = f"{call}\n    return {written}" if rule.func in WRITES else f"return {call}"
     source = f"def program({parameters}):\n    {body}\n"
-    return function_from_text(source, captured), tuple(values)
+    if len(captured) > 1:
+        return function_from_text(source, captured), tuple(values)
+    return _without_constants(rule.func, source), tuple(values)
+
+
+@functools.cache
+def _without_constants(func: Callable[..., Any], source: str) -> Callable[..., Any]:
+    """One function for calls that differ in the shapes of their arrays: its programs are derived once."""
+    return function_from_text(source, {"func": func})

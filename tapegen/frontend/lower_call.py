@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
+import itertools
 from collections.abc import Callable, Mapping, Sequence, Set
 from types import FunctionType, MethodType
 from typing import Any
@@ -149,6 +151,16 @@ def _class_name(cx: Context, value: Any) -> str:
     return "float" if isinstance(value, Leaf) else type(value).__name__
 
 
+@functools.cache
+def _needed_names(func: Any) -> tuple[str, ...]:
+    """The arguments without a default that a function takes by position or by name."""
+    try:
+        parameters = inspect.signature(func).parameters.values()
+    except (TypeError, ValueError):  # compiled, without a signature
+        return ()
+    return tuple(p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD and p.default is p.empty)
+
+
 def _call_static(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     if isinstance(func, Closure):
         return inline_closure(cx, func, args, kwargs)
@@ -170,7 +182,8 @@ def _call_static(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
         return marked_call(cx, func, mark, args, kwargs)
     handler = _handler_of(func)
     if handler is not None:
-        made = handler(cx, args, kwargs, hint)
+        by_name = tuple(itertools.takewhile(kwargs.__contains__, _needed_names(func)[len(args) :])) if kwargs else ()
+        made = handler(cx, [*args, *map(kwargs.pop, by_name)], kwargs, hint)
         return iterator(cx, made) if isinstance(made, Series) and func is not range else made
     if is_compile_time(func):
         return _run_now(cx, func, args, kwargs)

@@ -164,7 +164,7 @@ def _emit_tuple(
 def _only_part(cx: Context, func: Any, args: tuple[Any, ...], call: Call) -> Any:
     """The result of a function that gives a list or tuple of one array: the argument, or a copy of it."""
     if func is np.meshgrid:
-        return tuple_of((emit_call(cx, np.copy, args[:1]),))
+        return tuple_of((emit_call(cx, np.copy, (emit_call(cx, np.ravel, args[:1]),)),))
     if func not in _GIVE_LISTS and func is not np.broadcast_arrays:
         raise cx.refusal(
             NotDifferentiable,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tapegen.rules.helpers import other_axes
+from tapegen.rules.helpers import other_axes, unflat
 from tapegen.rules.registry import expands, fixed, linear, pullback
 
 
@@ -18,8 +18,13 @@ def astype(x, dtype, *, out_bar):
     return out_bar  # in the type of its argument by the compiler
 
 
-@linear(np.array, np.asarray, np.asanyarray, in_="a", shapes=[(3, 4)], of_complex=True)
-def array(a, dtype=None, *, copy=None, order="K", ndmin=0, out_bar):
+@linear(np.array, in_="object", shapes=[(3, 4)], of_complex=True)
+def array(object, dtype=None, *, copy=True, order="K", ndmin=0, out_bar):
+    return items_like(out_bar, object)
+
+
+@linear(np.asarray, np.asanyarray, in_="a", shapes=[(3, 4)], of_complex=True)
+def asarray(a, dtype=None, *, copy=None, order="K", out_bar):
     return items_like(out_bar, a)
 
 
@@ -43,7 +48,7 @@ def full_like(a, fill_value, dtype=None, *, out_bar):
     return out_bar  # un-broadcasting is the compiler's
 
 
-@linear(np.linspace, in_=("start", "stop"), shapes=[(), ()], of_complex=True)
+@linear(np.linspace, in_=("start", "stop"), shapes=[(), ()], of_complex=True, broadcasts=True)
 def linspace(start, stop, num=50, endpoint=True, *, out_bar):
     weight = np.linspace(0.0, 1.0, num, endpoint=endpoint, dtype=out_bar.dtype)
     return np.tensordot(1.0 - weight, out_bar, 1), np.tensordot(weight, out_bar, 1)
@@ -78,7 +83,7 @@ def arange_pushforward(start, stop=None, step=1, dtype=None, *, out, start_dot, 
 @linear(np.meshgrid, in_="xi", shapes=[(3,), (4,)], of_complex=True)
 def meshgrid(*xi, indexing="xy", out_bar):
     bars = ()
-    for k, _ in enumerate(xi):
+    for k, x in enumerate(xi):
         axis = 1 - k if indexing == "xy" and k < 2 and len(xi) > 1 else k
-        bars = bars + (np.sum(out_bar[k], axis=other_axes((axis,), len(xi))),)
+        bars = bars + (unflat(np.sum(out_bar[k], axis=other_axes((axis,), len(xi))), x),)
     return bars

@@ -62,7 +62,7 @@ def fmod(x, y, *, out):
     return 1.0, (out - x) / y
 
 
-@pullback(np.divmod, builtins.divmod, wrt=("x", "y"), shapes=[fixed(7.5), fixed(2.0)])
+@pullback(np.divmod, builtins.divmod, wrt=("x", "y"), shapes=[fixed(7.5), fixed(2.0)], broadcasts=True)
 def divmod_(x, y, *, out, out_bar):
     """The quotient is piecewise constant."""
     return out_bar[1], -out[0] * out_bar[1]
@@ -112,7 +112,7 @@ def positive(x):
 
 
 @partials(np.real_if_close, builtins.float, np.float64, np.float32, domain=[(-2.0, 2.0)])
-def as_real(x):
+def as_real(a):
     return 1.0
 
 
@@ -139,7 +139,7 @@ def copysign(x, y):
     return np.sign(x) * np.copysign(1.0, y), None
 
 
-@linear(np.ldexp, math.ldexp, in_="x", shapes=[(), fixed(3)])
+@linear(np.ldexp, math.ldexp, in_="x", shapes=[(), fixed(3)], broadcasts=True)
 def ldexp(x, i, *, out_bar):
     return np.ldexp(out_bar, i)
 

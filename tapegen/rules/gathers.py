@@ -7,6 +7,8 @@ import numpy as np
 from tapegen.rules.helpers import axes_tuple, flat, require
 from tapegen.rules.registry import expands, fixed
 
+LIKE = "Pass the choices as a list."
+
 # ---- chosen ----------------------------------------------------------------------------------------------------------
 
 
@@ -28,6 +30,7 @@ def choose(a, choices, *, mode="raise"):
     if isinstance(choices, tuple | list):
         choices = np.stack(np.broadcast_arrays(*choices, a)[:-1])
         a = np.broadcast_to(a, np.shape(choices)[1:])
+    require(np.ndim(a) == np.ndim(choices) - 1, "np.choose has a rule for indices of the rank of each choice.", LIKE)
     return np.take_along_axis(choices, np.expand_dims(a, 0), axis=0)[0]
 
 

@@ -46,8 +46,8 @@ def require(condition: bool, reason: str, advice: str = "") -> None:
 
 @compile_time
 def axes_tuple(axis: int | tuple[int, ...] | None, rank: int) -> tuple[int, ...]:
-    """The axes meant by `axis`, counted from 0; None means all."""
-    if axis is None:
+    """The axes meant by `axis`, counted from 0; None means all.  NumPy lets a number have an axis 0 that is none."""
+    if axis is None or rank == 0:
         return tuple(range(rank))
     return tuple(k % rank for k in (axis if isinstance(axis, tuple | list) else (axis,)))
 
@@ -151,7 +151,7 @@ def open_range(size: Any, axis: int, rank: int) -> Any:
 
 def expand_like(out_bar: Any, x: Any, axis: Any, keepdims: bool) -> Any:
     """The result of a reduction, or its cotangent, spread over the shape of what was reduced."""
-    if axis is not None and not keepdims:
+    if axis is not None and not keepdims and np.ndim(x) > 0:
         out_bar = np.expand_dims(out_bar, axis)
     return np.broadcast_to(out_bar, np.shape(x))
 
@@ -188,10 +188,10 @@ def count_along(x: Any, axis: Any) -> Any:
     """How many elements of `x` each element of a reduction over `axis` comes from."""
     if axis is None:
         return np.size(x)
-    if not isinstance(axis, tuple):
+    if not isinstance(axis, tuple) and np.ndim(x) > 0:
         return np.shape(x)[axis]
     count = 1
-    for k in axis:
+    for k in axes_tuple(axis, np.ndim(x)):
         count = count * np.shape(x)[k]
     return count
 
@@ -204,7 +204,7 @@ def lanes(x: Any, axis: Any) -> Any:
     front = np.moveaxis(x, axes, axes_tuple(None, len(axes)))
     if len(axes) == 1:
         return front
-    return np.reshape(np.copy(front), (-1,) + np.shape(front)[len(axes) :])
+    return np.reshape(np.copy(front), (count_along(x, axes),) + np.shape(front)[len(axes) :])
 
 
 def from_lanes(rows: Any, x: Any, axis: Any) -> Any:

@@ -12,7 +12,7 @@ from tapegen.rules.registry import expands, fixed, linear
 def take(a, indices, axis=None, *, mode="raise", out_bar):
     """Repeated indices add up."""
     indices = indices_in_range(a, indices, axis, mode)
-    if axis is None:
+    if axis is None or np.ndim(a) == 0:
         flat_bar = np.zeros(np.size(a), dtype=a.dtype)
         np.add.at(flat_bar, indices, out_bar)
         return unflat(flat_bar, a)
@@ -34,7 +34,7 @@ def indices_in_range(a, indices, axis, mode):
     """What `np.take` makes of indices that are too large or negative."""
     if mode == "raise":
         return indices
-    n = np.size(a) if axis is None else np.shape(a)[axis]
+    n = np.size(a) if axis is None or np.ndim(a) == 0 else np.shape(a)[axis]
     if mode == "wrap":
         return np.mod(indices, n)
     return np.minimum(np.maximum(indices, 0), n - 1)
@@ -60,6 +60,7 @@ def take_along_axis(arr, indices, axis=-1, *, out_bar):
     in_=("choicelist", "default"),
     shapes=[fixed([np.arange(4) < 2, np.arange(4) < 3]), [(4,), (4,)]],
     of_complex=True,
+    broadcasts=True,
 )
 def select(condlist, choicelist, default=0, *, out_bar):
     """The first condition that holds takes its choice."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tapegen.rules.helpers import keep_axis, kept_count, kept_sum, lanes, one_axis
+from tapegen.rules.helpers import keep_axis, kept_count, kept_sum, lanes, one_axis, require
 from tapegen.rules.order_statistics import at_quantiles
 from tapegen.rules.registry import expands
 
@@ -82,6 +82,7 @@ def nanstd(a, axis=None, dtype=None, *, ddof=0, keepdims=False):
 
 @expands(np.nanquantile, shapes=[some_missing(5), lambda rng: 0.3])
 def nanquantile(a, q, axis=None, *, method="linear", keepdims=False):
+    require(np.ndim(q) < 2, "quantiles have no rule for a q of more than one axis.", "Pass q.ravel(), and reshape.")
     rows = np.sort(lanes(a, axis), axis=0)  # NaN comes last
     count = np.sum(np.logical_not(np.isnan(rows)), axis=0, dtype=np.result_type(a))
     return keep_axis(at_quantiles(rows, q, count, method), one_axis(axis, np.ndim(a), np.ndim(q), keepdims), False)

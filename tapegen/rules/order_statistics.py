@@ -48,6 +48,7 @@ def median(a, axis=None, *, keepdims=False):
 @expands(np.quantile, shapes=[(5,), fixed(0.3)])
 def quantile(a, q, axis=None, *, method="linear", keepdims=False):
     """Also with respect to q: the slope of the line between the neighbours."""
+    require(np.ndim(q) < 2, "quantiles have no rule for a q of more than one axis.", "Pass q.ravel(), and reshape.")
     rows = np.sort(lanes(a, axis), axis=0)
     n = np.shape(rows)[0]
     found = at_quantiles(rows, q, n, method)

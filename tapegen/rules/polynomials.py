@@ -12,6 +12,8 @@ from tapegen.rules.registry import expands, fixed, refused
 def polyval(p, x):
     """Horner's scheme."""
     p = np.asarray(p)
+    require(np.ndim(p) <= 1, "np.polyval of several polynomials at once has no rule.", "Evaluate them one by one.")
+    p = flat(p)
     y = np.zeros_like(x)
     for k in range(np.size(p)):
         y = y * x + p[k]
@@ -78,6 +80,9 @@ def polydiv(u, v):
     """Long division; how many leading zeros the remainder loses is piecewise constant."""
     u = np.asarray(u)
     v = np.asarray(v)
+    require(np.ndim(u) <= 1 and np.ndim(v) <= 1, "np.polydiv has a rule for vectors only.", "Divide them one by one.")
+    u = flat(u)
+    v = flat(v)
     n = np.size(v)
     count = np.size(u) - n + 1
     q = np.zeros(max(count, 1), dtype=np.result_type(u, v))

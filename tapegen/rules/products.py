@@ -11,6 +11,7 @@ from tapegen.rules.helpers import (
     axes_tuple,
     compile_time,
     even_axes,
+    flat,
     inverse_permutation,
     matrix_transpose,
     odd_axes,
@@ -195,6 +196,13 @@ def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
 @pullback(np.convolve, wrt=("a", "v"), shapes=[(5,), (3,)], of_complex=True)
 def convolve(a, v, mode="full", *, out_bar):
     """The cotangent of the full convolution, of which the other modes are the middle, correlated with the partner."""
+    if np.ndim(a) == 0 or np.ndim(v) == 0:
+        return convolve_bars(flat(a), flat(v), mode, out_bar)
+    return convolve_bars(a, v, mode, out_bar)
+
+
+def convolve_bars(a, v, mode, out_bar):
+    """Cotangents of two vectors."""
     if mode == "full":
         full_bar = out_bar
     else:
@@ -211,13 +219,13 @@ def convolve_pushforward(a, v, mode="full", *, a_dot, v_dot):
 
 @expands(np.correlate, shapes=[(5,), (3,)], of_complex=True)
 def correlate(a, v, mode="valid"):
-    return np.convolve(a, np.conj(v[::-1]), mode)
+    return np.convolve(a, np.conj(flat(v)[::-1]), mode)
 
 
 # ---- einsum --------------------------------------------------------------------------------------------------------
 
 
-@pullback(np.einsum, wrt="operands", shapes=[fixed("ij,jk->ik"), (2, 3), (3, 4)], of_complex=True)
+@pullback(np.einsum, wrt="operands", shapes=[fixed("ij,jk->ik"), (2, 3), (3, 4)], of_complex=True, broadcasts=True)
 def einsum(subscripts, *operands, out_bar):
     """The sum over the result and all other operands, with the axes summed over alone spread out again."""
     subscripts = einsum_named(subscripts, ranks_of(operands))

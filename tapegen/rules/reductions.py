@@ -51,18 +51,15 @@ def degrees_of_freedom(a, axis, ddof, correction):
 @pullback(np.var, shapes=[(3, 4)], of_complex=True)
 def var(a, axis=None, dtype=None, *, ddof=0, correction=None, keepdims=False, out_bar):
     centred = np.conj(a - kept_mean(a, axis))
-    scale = 2.0 / degrees_of_freedom(a, axis, ddof, correction)
-    return scale * centred * keep_axis(out_bar, axis, keepdims)
+    scale = 2.0 * out_bar / degrees_of_freedom(a, axis, ddof, correction)
+    return centred * keep_axis(scale, axis, keepdims)
 
 
 @var.pushforward
 def var_pushforward(a, axis=None, dtype=None, *, ddof=0, correction=None, keepdims=False, a_dot):
     centred = np.conj(a - kept_mean(a, axis))
-    return (
-        2.0
-        / degrees_of_freedom(a, axis, ddof, correction)
-        * np.sum(np.real(centred * a_dot), axis=axis, keepdims=keepdims)
-    )
+    total = np.sum(np.real(centred * a_dot), axis=axis, keepdims=keepdims)
+    return 2.0 * total / degrees_of_freedom(a, axis, ddof, correction)
 
 
 @pullback(np.std, shapes=[(3, 4)], of_complex=True)
@@ -103,6 +100,8 @@ def prod_pushforward(a, axis=None, dtype=None, *, keepdims=False, a_dot):
 
 def prod_slope(a, axis):
     """Derivative of the product by each of its factors."""
+    if np.ndim(a) == 0:
+        return np.ones_like(a)
     if isinstance(axis, tuple):
         return from_lanes(product_of_others(lanes(a, axis), 0), a, axis)
     if axis is None:

@@ -60,6 +60,10 @@ class Rule:
         For "linear" rules: keywords that only add a part which does not depend on `wrt`; tangents leave them out.
     written : bool
         For "expands" rules: the primal too is the formula, written out where the function is called.
+    broadcasts : bool
+        For "linear" and "pullback" rules: whether a cotangent may be longer than its argument along axes of size 1,
+        because the function spreads its arguments over each other.  The compiler sums it; so it does for functions of
+        users.  Cotangents of more axes than their arguments have are always summed.
     of_complex : bool
         Whether the rule holds where an operand or the result is complex (docs/complex.md); others refuse them.
     """
@@ -76,6 +80,7 @@ class Rule:
     written: bool = False
     of_complex: bool = False
     poles: bool = False
+    broadcasts: bool = False
 
     def reads(self, name: str) -> bool:
         """Whether the body declares the keyword `name` ("out" or "out_bar")."""
@@ -171,7 +176,7 @@ def _register(rule: Rule) -> None:
     """Enter a rule, after a look at what can be seen without running it."""
     global _generation
     name = getattr(rule.func, "__name__", repr(rule.func))
-    rule = replace(rule, func=plain(rule.func))
+    rule = replace(rule, func=plain(rule.func), broadcasts=rule.broadcasts or _is_own(plain(rule.func)))
     if not callable(rule.func):
         raise TypeError(f"a derivative rule belongs to a function, and {name} cannot be called")
     try:
@@ -311,12 +316,13 @@ def linear(
     shapes: Sequence[Any] | None = None,
     constant: tuple[str, ...] = (),
     of_complex: bool = False,
+    broadcasts: bool = False,
 ) -> Callable[[Body], Body]:
     """Register the transpose of a function that is linear in the arguments named by `in_`, jointly.
 
     Forward mode is the function itself without the keywords named by `constant`, which add a part that does not depend
-    on these arguments.  With `of_complex` the function is linear in complex numbers (or in their parts, as `np.conj`),
-    and the body is its transpose.
+    on these arguments.  With `broadcasts` the function spreads its arguments over each other.  With `of_complex` it is
+    linear in complex numbers (or in their parts, as `np.conj`), and the body is its transpose.
 
     Examples
     --------
@@ -328,7 +334,8 @@ def linear(
 
     def register(body: Body) -> Body:
         for func in funcs:
-            _register(Rule(func, "linear", body, wrt=wrt, shapes=shapes, constant=constant, of_complex=of_complex))
+            rule = Rule(func, "linear", body, wrt, shapes=shapes, constant=constant, of_complex=of_complex)
+            _register(replace(rule, broadcasts=broadcasts))
         return body
 
     return register
@@ -340,10 +347,12 @@ def pullback(
     shapes: Sequence[Any] | None = None,
     nonfinite: bool = False,
     of_complex: bool = False,
+    broadcasts: bool = False,
 ) -> Callable[[Callable[..., Any]], Any]:
     """Register a pullback.  `wrt` defaults to the first parameter of the body.
 
-    With `of_complex` it holds for complex numbers: cotangents are not conjugated (docs/complex.md).
+    With `of_complex` it holds for complex numbers: cotangents are not conjugated (docs/complex.md).  With `broadcasts`
+    the function spreads its arguments over each other.
 
     The returned function has an attribute `pushforward` that registers the tangent of the same function.
 
@@ -360,16 +369,17 @@ def pullback(
     def register(body: Callable[..., Any]) -> Callable[..., Any]:
         first = next(iter(signature_of(body).parameters))
         names = (first,) if wrt is None else (wrt,) if isinstance(wrt, str) else wrt
+        rules = [Rule(f, "pullback", body, names, nonfinite, None, shapes, of_complex=of_complex) for f in funcs]
+        rules = [replace(rule, broadcasts=broadcasts) for rule in rules]
 
         def pushforward(tangent: Callable[..., Any]) -> Callable[..., Any]:
-            for func in funcs:
-                rule = Rule(func, "pullback", body, names, nonfinite, None, shapes, tangent, of_complex=of_complex)
-                _check_pushforward(rule)
-                _register(rule)
+            for rule in rules:
+                _check_pushforward(replace(rule, pushforward=tangent))
+                _register(replace(rule, pushforward=tangent))
             return tangent
 
-        for func in funcs:
-            _register(Rule(func, "pullback", body, names, nonfinite, None, shapes, of_complex=of_complex))
+        for rule in rules:
+            _register(rule)
         body.pushforward = pushforward  # type: ignore[attr-defined]
         return body
 

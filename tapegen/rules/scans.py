@@ -22,7 +22,7 @@ def cumsum(a, axis=None, dtype=None, *, out_bar):
 @pullback(np.cumprod, shapes=[(3, 4)], of_complex=True)
 def cumprod(a, axis=None, dtype=None, *, out_bar):
     """Two recurrences, so that zeros are exact: the product of what came before times what follows."""
-    if axis is None:
+    if axis is None or np.ndim(a) == 0:
         return unflat(cumprod_rows_bar(flat(a), out_bar), a)
     if axis % np.ndim(a) == 0:
         return cumprod_rows_bar(a, out_bar)
@@ -42,7 +42,7 @@ def cumprod_rows_bar(rows, out_bar):
 
 @cumprod.pushforward
 def cumprod_pushforward(a, axis=None, dtype=None, *, a_dot):
-    if axis is None:
+    if axis is None or np.ndim(a) == 0:
         return cumprod_rows_dot(flat(a), flat(a_dot))
     if axis % np.ndim(a) == 0:
         return cumprod_rows_dot(a, a_dot)
@@ -64,7 +64,7 @@ def cumulative_sum(x, *, axis=None, dtype=None, include_initial=False):
     axis = scanned_axis(axis, np.ndim(x))
     sums = np.cumsum(x, axis=axis, dtype=dtype)
     if include_initial:
-        return np.concatenate((np.zeros_like(slice_axis(sums, axis, 0, 1)), sums), axis=axis)
+        return np.concatenate((np.zeros(one_along(sums, axis), dtype=sums.dtype), sums), axis=axis)
     return sums
 
 
@@ -73,14 +73,21 @@ def cumulative_prod(x, *, axis=None, dtype=None, include_initial=False):
     axis = scanned_axis(axis, np.ndim(x))
     products = np.cumprod(x, axis=axis, dtype=dtype)
     if include_initial:
-        return np.concatenate((np.ones_like(slice_axis(products, axis, 0, 1)), products), axis=axis)
+        return np.concatenate((np.ones(one_along(products, axis), dtype=products.dtype), products), axis=axis)
     return products
 
 
+def one_along(x, axis):
+    """The shape of an array with one element along an axis."""
+    return np.shape(x)[:axis] + (1,) + np.shape(x)[axis + 1 :]
+
+
 def scanned_axis(axis, rank):
-    """The axis that a scan of the array API runs along."""
+    """The axis that a scan of the array API runs along; a number becomes a vector."""
     if axis is None:
-        require(rank == 1, "this scan needs an axis for arrays of more than one.", "Pass axis=.")
+        require(rank <= 1, "this scan needs an axis for arrays of more than one.", "Pass axis=.")
+        return 0
+    if rank == 0:
         return 0
     return axis % rank
 
@@ -97,8 +104,9 @@ def diff_bar(out_bar, a, n, axis):
     """Cotangent of the argument of the n-th difference."""
     if n == 0:
         return out_bar
-    size = np.shape(out_bar)[axis] + 1
-    bar = np.zeros_like(slice_axis(a, axis, 0, size))
+    bar = np.zeros_like(a)
+    if n > 1:
+        bar = np.zeros_like(slice_axis(a, axis, 0, max(np.shape(a)[axis] - (n - 1), 0)))
     upper = slice_axis(bar, axis, 1, None)
     lower = slice_axis(bar, axis, 0, -1)
     upper += out_bar

@@ -216,7 +216,7 @@ def yv(v, z):
     return 0.5 * (special.yv(v - 1.0, z) - special.yv(v + 1.0, z))
 
 
-@pullback(special.yn, wrt="x", shapes=[fixed(2), positive])
+@pullback(special.yn, wrt="x", shapes=[fixed(2), positive], broadcasts=True)
 def yn(n, x, *, out_bar):
     return 0.5 * (special.yn(n - 1, x) - special.yn(n + 1, x)) * out_bar
 

@@ -42,7 +42,7 @@ def logit(x):
     return 1.0 / (x * (1.0 - x))
 
 
-@pullback(special.logsumexp, wrt=("a", "b"), shapes=[(3, 4)])
+@pullback(special.logsumexp, wrt=("a", "b"), shapes=[(3, 4)], broadcasts=True)
 def logsumexp(a, axis=None, b=None, keepdims=False, return_sign=False, *, out, out_bar):
     require(not return_sign, "logsumexp(return_sign=True) has no rule.", "Leave return_sign out.")
     top = keep_axis(np.where(np.isfinite(out), out, 0.0), axis, keepdims)
@@ -269,7 +269,7 @@ def expi(x):
     return np.exp(x) / x
 
 
-@pullback(special.expn, wrt="x", shapes=[fixed(2), positive])
+@pullback(special.expn, wrt="x", shapes=[fixed(2), positive], broadcasts=True)
 def expn(n, x, *, out_bar):
     return -expn_below(n, x) * out_bar
 

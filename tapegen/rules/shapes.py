@@ -141,7 +141,7 @@ def roll(a, shift, axis=None, *, out_bar):
 
 @linear(np.repeat, in_="a", shapes=[(3, 4), fixed(2)], of_complex=True)
 def repeat(a, repeats, axis=None, *, out_bar):
-    if axis is None:
+    if axis is None or np.ndim(a) == 0:
         return unflat(repeat_bar(out_bar, flat(a), repeats, 0), a)
     return repeat_bar(out_bar, a, repeats, axis % np.ndim(a))
 

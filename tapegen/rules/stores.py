@@ -41,11 +41,15 @@ def fill_diagonal(a, val, wrap=False):
 
 @expands(np.place, shapes=[(2, 3), MASK, (2,)], written=True, of_complex=True)
 def place(arr, mask, vals):
+    if np.ndim(mask) != np.ndim(arr):
+        mask = np.reshape(mask, np.shape(arr))
     arr[mask] = again(vals, np.count_nonzero(mask))
 
 
 @expands(np.putmask, shapes=[(2, 3), MASK, (2, 3)], written=True, of_complex=True)
 def putmask(a, mask, values):
+    if np.ndim(mask) != np.ndim(a):
+        mask = np.reshape(mask, np.shape(a))
     if np.ndim(values) == 0:
         a[mask] = values
     else:
@@ -56,6 +60,7 @@ def putmask(a, mask, values):
 @expands(np.put, shapes=[(2, 3), fixed(np.array([4, -6])), (2,)], written=True, of_complex=True)
 def put(a, ind, v, mode="raise"):
     require(mode == "raise", "np.put has a rule for mode='raise' only.", "Bring the indices into range first.")
+    require(np.ndim(a) > 0, "np.put needs an array with an axis.", "Assign the number.")
     ind = flat(np.asarray(ind))
     size = np.size(a)
     rest = np.where(ind < -size, size, np.where(ind < 0, ind + size, ind))  # the first axis finds what is outside

@@ -59,6 +59,12 @@ _BROADCASTS = frozenset(
 _BATCHED = frozenset({operator.matmul, np.matmul, np.linalg.solve, np.linalg.inv})
 
 
+def _count_of_arrays(operands: Iterable[Expr]) -> int:
+    """How many operands have axes, those in tuples too."""
+    parts = (_count_of_arrays(x.items) if isinstance(x, Tuple) else build.rank_of(x.type) > 0 for x in operands)
+    return sum(parts)
+
+
 class Adjoints:
     """Contributions of one forward statement to the cotangents of its operands."""
 
@@ -160,7 +166,7 @@ class Adjoints:
         self.reverser.emit_block(block)
         for (arg, _), term in zip(wanted, terms, strict=True):
             owned = True if term in given_away and len(wanted) == 1 else None
-            self.reverser.contribute(arg, self._fitted(call, term, arg, targets[0]), owned=owned)
+            self.reverser.contribute(arg, self._fitted(call, rule, term, arg, targets[0]), owned=owned)
 
     def _routine(
         self, stmt: Assign, targets: tuple[Var, ...], call: Call, routine: Routine, totals: tuple[Expr | None, ...]
@@ -341,13 +347,15 @@ class Adjoints:
         dtype = term.type.dtype  # type: ignore[union-attr]
         return Call(ops.sum_to, (term, like), (), Array(dtype, like.type.rank, "A"))
 
-    def _fitted(self, call: Call, term: Expr, arg: Var, target: Var) -> Expr:
+    def _fitted(self, call: Call, rule: Rule, term: Expr, arg: Var, target: Var) -> Expr:
         """The cotangent that a transpose gives, summed where the argument was broadcast."""
         rank = build.rank_of(arg.type)
         if call.func in _BROADCASTS:
             return self.unbroadcast(term, arg, target)
         if build.rank_of(term.type) != rank or (call.func in _BATCHED and max(rank, build.rank_of(target.type)) > 2):
             return self._sum_to(term, arg) if rank else Call(np.sum, (term,), (), arg.type)
+        if rank and rule.broadcasts and _count_of_arrays((*call.args, *(value for _, value in call.kwargs))) > 1:
+            return self._sum_to(term, arg)
         return term
 
     def last_written(self, stmt: Store, bar: Var, index: tuple[Index, ...], part: Expr) -> Expr:

@@ -87,7 +87,7 @@ def at_top_value_and_grad(m, result_bar=1.0):
     tmp_1_bar = tmp * result_bar
     tmp_bar = tmp_1 * result_bar
     m_bar = (
-        2.0 / (m.size - 0) * (m - np.mean(m)) * result_bar
+        (m - np.mean(m)) * (2.0 * result_bar / (m.size - 0))
         + (m - np.mean(m)) * (result_bar / ((m.size - 0) * (tmp_32 + (tmp_32 == 0.0))))
         + np.where(hit, tmp_29_bar / np.sum(hit, dtype=np.float64), 0.0)
         + np.where(hit_1, tmp_28_bar / np.sum(hit_1, dtype=np.float64), 0.0)
@@ -112,10 +112,8 @@ def at_top_value_and_grad(m, result_bar=1.0):
         * np.expand_dims(
             tmp_13_bar / ((m.shape[1] - 1) * (tmp_13 + (tmp_13 == 0.0))), 1
         )
-        + 2.0
-        / (m.shape[1] - 0)
-        * (m - np.mean(m, axis=1, keepdims=True))
-        * np.expand_dims(tmp_12_bar, 1)
+        + (m - np.mean(m, axis=1, keepdims=True))
+        * np.expand_dims(2.0 * tmp_12_bar / (m.shape[1] - 0), 1)
         + np.where(
             hit_3, t_bar / np.sum(hit_3, axis=1, keepdims=True, dtype=np.float64), 0.0
         )

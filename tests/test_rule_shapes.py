@@ -1,0 +1,177 @@
+"""Every rule with arrays of other shapes than its calls have: empty, of size 1, numbers, views (rule_variants).
+
+What NumPy accepts is checked as any call is: the rule, its program in both modes, the text for numba.  What NumPy
+refuses must be refused.  The ordinary run takes one variant of every fourth rule, `-m whole` all of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import functools
+import re
+import warnings
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import signal
+
+from tapegen import check_grads, differentiable
+from tapegen.api import Differentiable
+from tapegen.errors import TapegenError
+from tapegen.rules import Rule
+from tapegen.testing import Case, check_rule
+from tapegen.transform.nests import NoCompiledForm
+from tests.rule_programs import WRITES, program_of
+from tests.rule_variants import arrays, variants
+from tests.test_rule_programs import (
+    COUNTING,
+    NOT_SMOOTH,
+    NUMPY,
+    SCIPY,
+    UNCOMPILED,
+    all_cases,
+    check_text,
+    leaves,
+    loops,
+    named,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # NumPy warns of means of nothing, and so do programs
+
+OUTSIDE = r"out of bounds|zero-size array|empty"
+REFUSED: dict[Callable, str] = {
+    **dict.fromkeys((np.median, np.nanmedian), OUTSIDE),
+    **dict.fromkeys((np.quantile, np.percentile, np.nanquantile, np.nanpercentile), f"{OUTSIDE}|more than one axis"),
+    **dict.fromkeys((np.take, np.compress, np.resize), OUTSIDE),
+    **dict.fromkeys((np.histogram, np.histogram2d, np.histogramdd, np.histogram_bin_edges), OUTSIDE),
+    np.extract: OUTSIDE,
+    np.linalg.norm: OUTSIDE,
+    **dict.fromkeys((np.linalg.eigh, np.linalg.eigvalsh, np.linalg.eig, np.linalg.eigvals), "reshape|empty"),
+    np.linalg.qr: "must be square",
+    np.choose: "of the rank of each choice",
+    np.insert: "shape mismatch",
+    np.trim_zeros: "for vectors only",
+}
+"""What is refused, though NumPy accepts it, with what the refusal says: nothing of it is computed wrongly."""
+
+REFUSED_IN = {
+    "scipy.linalg": "stack of matrices|is out of bounds|same number of dimensions|must be square",
+    "scipy.ndimage": "empty axes|no derivative with respect to 'constant_values'",
+    "scipy.integrate": "'initial=' of",
+}
+"""The same of all functions of a package."""
+
+CRASHES = {signal.convolve2d, signal.correlate2d}
+"""scipy divides integers by zero where one of the arrays has no elements, which ends the process."""
+
+
+def plain(rule: Rule, case: Case) -> Any:
+    """What the function itself gives."""
+    args, kwargs = copy.deepcopy(case)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("error", DeprecationWarning)
+        with np.errstate(all="ignore"):
+            out = rule.func(*args, **kwargs)
+    return args[0] if rule.func in WRITES else out
+
+
+def is_finite(value: Any) -> bool:
+    return all(np.all(np.isfinite(leaf)) for leaf in leaves(value) if np.asarray(leaf).dtype.kind in "fc")
+
+
+@functools.cache
+def derived(function: Callable, count: int) -> Differentiable:
+    return differentiable(function, backend="python", wrt=tuple(range(count)))
+
+
+@contextlib.contextmanager
+def known_refusals(rule: Rule) -> Iterator[None]:
+    try:
+        yield
+    except (TapegenError, IndexError, ValueError) as error:  # rules that run by themselves name no place
+        packages = (reason for package, reason in REFUSED_IN.items() if named(rule).startswith(package))
+        known = REFUSED.get(rule.func) or next(packages, None)
+        if known is None or not re.search(known, str(error)):
+            raise
+
+
+def check_variant(rule: Rule, case: Case) -> None:
+    function, values = program_of(rule, *case)
+    if not values or (rule.func in CRASHES and any(array.size == 0 for array in arrays(case))):
+        return
+    program = derived(function, len(values))
+    try:
+        expected = plain(rule, case)
+    except DeprecationWarning:
+        return
+    except Exception as error:
+        with pytest.raises((type(error), TapegenError)):
+            program.vjp(*copy.deepcopy(values))
+        return
+    with known_refusals(rule):
+        check_accepted(rule, case, expected, program, values)
+
+
+def check_accepted(rule: Rule, case: Case, expected: Any, program: Differentiable, values: tuple) -> None:
+    value, pullback = program.vjp(*copy.deepcopy(values))
+    for got, want in zip(leaves(value), leaves(expected), strict=True):
+        assert np.shape(got) == np.shape(want)
+        np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-12)
+    for bar, argument in zip(pullback(value), values, strict=True):
+        assert np.shape(bar) == np.shape(argument)
+    if not is_finite(expected):
+        return
+    if rule.func not in NOT_SMOOTH | COUNTING:
+        check_rule(rule.func, cases=[case])
+        check_grads(program, *values, wrt=tuple(range(len(values))), modes=("forward", "reverse"))
+    if rule.func not in UNCOMPILED:
+        with contextlib.suppress(NoCompiledForm):  # of these ranks; it runs as Python
+            check_text(rule, [case], loops)
+
+
+def shown(value: Any) -> str:
+    """An argument as far as its type and shape go."""
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype}{value.shape}{value.strides}"
+    if isinstance(value, tuple | list):
+        return f"[{', '.join(map(shown, value))}]"
+    return repr(value)
+
+
+def all_variants(rule: Rule) -> dict[str, Case]:
+    """The variants of all calls of a rule, each once."""
+    found: dict[str, Case] = {}
+    for case in all_cases(rule):
+        for _, (args, kwargs) in variants(case):
+            text = f"{shown(args)} {shown(list(kwargs.items()))}"
+            found.setdefault(text, (args, kwargs))
+    return found
+
+
+RULES = [rule for rule in NUMPY + SCIPY if all_variants(rule)]
+
+
+def test_every_rule_of_arrays_has_variants() -> None:
+    assert len(RULES) > 300
+
+
+@pytest.mark.parametrize("rule", RULES[::4], ids=named)
+def test_one_variant(rule: Rule) -> None:
+    found = list(all_variants(rule).values())
+    check_variant(rule, found[zlib.crc32(named(rule).encode()) % len(found)])
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("rule", RULES, ids=named)
+def test_all_variants(rule: Rule) -> None:
+    for text, case in all_variants(rule).items():
+        try:
+            check_variant(rule, case)
+        except Exception as error:
+            error.add_note(f"{named(rule)} of {text}")
+            raise
