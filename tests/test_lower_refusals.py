@@ -165,7 +165,7 @@ def name_of_a_growing_list(x):
 
 def row_of_a_growing_list(x):
     rows = []
-    for v in x:
+    for v in x[x > 0.0]:
         row = [v, 1.0]
         rows.append(row)
         row[0] = 9.0 * x[0]
@@ -175,7 +175,7 @@ def row_of_a_growing_list(x):
 def first_row_of_a_growing_list(x):
     row = [x[0], x[1]]
     rows = [row]
-    for v in x:
+    for v in x[x > 0.0]:
         rows.append([v, v])
     row[0] = 7.0 * x[0]
     return rows[0][0]
@@ -236,8 +236,8 @@ REFUSED: list[tuple[Any, tuple, type[TapegenError], str, str]] = [
     (source_of_a_loop, (X,), NotDifferentiable, "'last' may be this list", "first[0]"),
     (choice_that_grows, (X,), NotDifferentiable, "'chosen' may be a list that has another name", "chosen[0]"),
     (name_of_a_growing_list, (X,), NotDifferentiable, "'last' may be a list that has another name", "last.append("),
-    (row_of_a_growing_list, (X,), NotDifferentiable, "changes an item of a growing list", "row[0]"),
-    (first_row_of_a_growing_list, (X,), NotDifferentiable, "changes an item of a growing list", "row[0]"),
+    (row_of_a_growing_list, (X,), NotDifferentiable, "changes an item of a list that grows", "row[0]"),
+    (first_row_of_a_growing_list, (X,), NotDifferentiable, "changes an item of a list that grows", "row[0]"),
     (identity_of_a_choice, (X,), UnsupportedSyntax, "'is' between values", "chosen is first"),
     (item_of_two_types, (X,), BadArgument, "'chosen_0' is a Python number on one path", "sum(chosen)"),
     (item_of_two_types_in_a_loop, (X,), BadArgument, "float32", "items[0]"),

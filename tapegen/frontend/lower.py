@@ -36,11 +36,11 @@ from tapegen.frontend import (  # noqa: F401  (register what they lower)
 )
 from tapegen.frontend.callables import refusal
 from tapegen.frontend.lower_call import call_value
-from tapegen.frontend.lower_context import Context, NeedsStatic, PathEnds
+from tapegen.frontend.lower_context import Again, Context, NeedsStatic, PathEnds
 from tapegen.frontend.lower_expr import enter, put_name
 from tapegen.frontend.lower_finish import Finished, finish, resolved
 from tapegen.frontend.lower_flow import run_body
-from tapegen.frontend.lower_forms import Again, Recursion, Routines
+from tapegen.frontend.lower_forms import Recursion, Routines
 from tapegen.frontend.lower_inline import bind, function_frame, inline_function
 from tapegen.frontend.lower_state import Ref
 from tapegen.frontend.lower_values import adopt, export, flat_result
@@ -267,7 +267,7 @@ class _Run:
     ) -> None:
         self.func, self.args, self.kwargs, self.fixed = func, args, kwargs, fixed
         self.cx = new_context(recursion)
-        self.cx.changing = changing
+        self.cx.changing, self.cx.written_out = changing, recursion.written_out
         self.params: list[Param] = []
         self.statics: list[Static] = []
         self.made: dict[Var, Var] = {}  # parameter while lowering -> Var of the abstract argument

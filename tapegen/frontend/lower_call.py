@@ -21,11 +21,10 @@ from tapegen.frontend.lower_capture import bound_value, capture, is_method, spec
 from tapegen.frontend.lower_choice import split
 from tapegen.frontend.lower_class import construct
 from tapegen.frontend.lower_comp import ARRAY_MAKERS, consume, rows_as_arrays
-from tapegen.frontend.lower_context import Context, NeedsStatic, PathEnds
+from tapegen.frontend.lower_context import Again, Context, NeedsStatic, PathEnds
 from tapegen.frontend.lower_derivative import Pullback, derivative_call, marked_call, pullback_call
 from tapegen.frontend.lower_emit import arg_type, emit_call
 from tapegen.frontend.lower_expr import elements, evaluate, evaluates
-from tapegen.frontend.lower_forms import Again
 from tapegen.frontend.lower_inline import function_frame, inline_closure, inline_function
 from tapegen.frontend.lower_iter import iterator
 from tapegen.frontend.lower_library_objects import call_of_library_object

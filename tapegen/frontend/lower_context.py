@@ -74,6 +74,10 @@ class NotWhole(Exception):
     """The expression needs statements of its own."""
 
 
+class Again(Exception):
+    """Something was learned of a recursive function or of a loop; the program is lowered once more."""
+
+
 class PathEnds(Exception):
     """No statement after this one runs: an exception is raised here."""
 
@@ -91,6 +95,13 @@ def _not_set(*_: Any) -> NoReturn:
 
 MOST_INLINED = 4000
 """Calls that one program may inline."""
+
+
+OF_GROWING_LIST = "this changes an item of a list that grows while the program runs."
+APART = (
+    "Keep the numbers in arrays, one for each attribute (position[i] = ...), or put a changed copy in the place: "
+    "items[i] = ..."
+)
 
 
 class Context:
@@ -111,6 +122,8 @@ class Context:
         self.heads: list[Head] = []
         self.merged_cells: dict[int, Cell] = {}
         self.copied: dict[int, str] = {}  # containers of which there is a copy that would not see a change, and why
+        self.made_by: dict[int, Any] = {}  # containers in a growing list: the loop that makes it grow
+        self.written_out: dict[Any, TapegenError] | None = None  # loops that must not make lists grow, and why
         self.substitution: dict[Var, Expr] = {}
         self.titles: dict[Var, str] = {}  # results of one call among several: the names that the user gives them
         self.definitions: dict[Var, Expr] = {}
@@ -241,20 +254,29 @@ class Context:
 
     def check_change(self, ref: Ref) -> None:
         """Refuse a change of a container that another name would have to see and cannot."""
-        frozen = self.state.cells[ref.cell].frozen
-        if frozen:
-            raise self.refusal(NotDifferentiable, frozen, "Build a new list, dict or object and return it.")
-        if ref.cell in self.copied:
-            raise self.refusal(NotDifferentiable, self.copied[ref.cell], "Put a copy there: list(...) or dict(...).")
+        reason = self.state.cells[ref.cell].frozen
+        advice = "Build a new list, dict or object and return it."
+        if not reason and ref.cell in self.copied:
+            reason, advice = self.copied[ref.cell], "Put a copy there: list(...) or dict(...)."
+        if reason:
+            advice = APART if reason == OF_GROWING_LIST else advice
+            self.list_refused(self.made_by.get(ref.cell), self.refusal(NotDifferentiable, reason, advice))
 
-    def copy_made(self, value: Any, reason: str) -> None:
+    def copy_made(self, value: Any, reason: str, loop: Any = None) -> None:
         """Note that the containers in a value live on as copies, so that they must not be changed any more."""
         if isinstance(value, Ref):
-            self.copied[value.cell] = reason
+            self.copied[value.cell], self.made_by[value.cell] = reason, loop
             value = self.state.cells[value.cell].content if value.cell in self.state.cells else None
         if isinstance(value, Struct):
             for child in value.children:
-                self.copy_made(child, reason)
+                self.copy_made(child, reason, loop)
+
+    def list_refused(self, loop: Any, refusal: TapegenError) -> NoReturn:
+        """A growing list cannot hold this: without one, if the trips of the loop that makes it grow can be counted."""
+        if loop is None or self.written_out is None or loop in self.written_out:
+            raise refusal
+        self.written_out[loop] = refusal
+        raise Again
 
     # ---- variables ---------------------------------------------------------------------------------------------------
 

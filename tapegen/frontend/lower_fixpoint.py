@@ -9,11 +9,11 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tapegen.errors import AliasError, CompileLimit, NotDifferentiable, TapegenError
-from tapegen.frontend.lower_context import Builder, Context, NeedsStatic, PathEnds
+from tapegen.frontend.lower_context import Again, Builder, Context, NeedsStatic, PathEnds
 from tapegen.frontend.lower_expr import enter, put_name
 from tapegen.frontend.lower_finish import finish, resolved, surroundings
 from tapegen.frontend.lower_flow import body_of, run_body
-from tapegen.frontend.lower_forms import Again, Body, Form, Parameter, Path, Summary, is_parameter, plain_type
+from tapegen.frontend.lower_forms import Body, Form, Parameter, Path, Summary, is_parameter, plain_type
 from tapegen.frontend.lower_state import FLAGS, RESULT, Cell, Frame, is_number, known_value
 from tapegen.frontend.lower_values import adopt, const_expr, export, expr_of, flat_result
 from tapegen.frontend.structure import Leaf, StaticValue, Struct

@@ -23,13 +23,9 @@ MOST = 24
 Path = tuple[Any, ...]
 
 
-class Again(Exception):
-    """Something was learned of a recursive function; the program is lowered once more."""
-
-
 @dataclass(slots=True)
 class Recursion:
-    """What is known of the recursive functions of a program, from one attempt to lower it to the next.
+    """What is known of the functions and loops of a program, from one attempt to lower it to the next.
 
     Attributes
     ----------
@@ -39,11 +35,14 @@ class Recursion:
         Functions that cannot be, with the reason.
     fixed : dict
         Their parameters that must be known when compiling.
+    written_out : dict
+        Loops whose trips are written one after the other, since no growing list can hold what they make, and why not.
     """
 
     called: set[Any] = field(default_factory=set)
     refused: dict[Any, TapegenError] = field(default_factory=dict)
     fixed: dict[Any, set[Path]] = field(default_factory=dict)
+    written_out: dict[Any, TapegenError] = field(default_factory=dict)
 
 
 @dataclass(eq=False, slots=True)

@@ -15,10 +15,9 @@ import numpy as np
 from tapegen.errors import CompileLimit, NotDifferentiable, SourceUnavailable, TapegenError, UnsupportedSyntax
 from tapegen.frontend import builtin_texts
 from tapegen.frontend.lower_capture import capture
-from tapegen.frontend.lower_context import MOST_INLINED, Context, NeedsStatic
+from tapegen.frontend.lower_context import MOST_INLINED, Again, Context, NeedsStatic
 from tapegen.frontend.lower_expr import enter, put_name
 from tapegen.frontend.lower_flow import body_of, run_body
-from tapegen.frontend.lower_forms import Again
 from tapegen.frontend.lower_live import Liveness, liveness_of
 from tapegen.frontend.lower_routine import call_routine
 from tapegen.frontend.lower_shapes import known_shape

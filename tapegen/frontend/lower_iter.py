@@ -162,7 +162,14 @@ def mapped(series: Sequence[Series], combine: Callable[..., Any]) -> Series:
         exprs = [*unknown, *map(Const, known)]
         size = exprs[0] if len(set(exprs)) == 1 else Call(min, tuple(exprs), (), INT)
     lists = frozenset[int]().union(*(one.lists for one in series))
-    return Series(size, lambda k: combine(k, *(one.item(k) for one in series)), unroll and not unknown, lists=lists)
+    counts = [one.length if isinstance(one.length, int) else one.known for one in ending]
+    return Series(
+        size,
+        lambda k: combine(k, *(one.item(k) for one in series)),
+        unroll and not unknown,
+        known=UNKNOWN if UNKNOWN in counts else min(counts),
+        lists=lists,
+    )
 
 
 def zipped(cx: Context, values: Sequence[Any], strict: bool = False) -> Series:

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from tapegen.errors import NotDifferentiable
-from tapegen.frontend.lower_context import Context
+from tapegen.frontend.lower_context import OF_GROWING_LIST, Context
 from tapegen.frontend.lower_merge import Merge
 from tapegen.frontend.lower_merged_types import converted
-from tapegen.frontend.lower_state import Cell, Poison, Ref, RunList, State, known_value
+from tapegen.frontend.lower_state import Cell, Choice, Poison, Ref, RunList, State, known_value
 from tapegen.frontend.lower_values import describe, expr_of, operand, run_list_of, static, struct_of
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct
 from tapegen.ir import ops
@@ -23,7 +23,6 @@ from tapegen.ir.nodes import Call, Const, Expr, Var
 from tapegen.ir.types import INT, ListOf, Scalar
 
 Sides = Sequence[tuple[Any, State]]
-_ITEM = "this changes an item of a growing list."
 
 
 class Widen(Exception):
@@ -43,8 +42,8 @@ def needs_widening(sides: Sides) -> bool:
     return contents[0].kind == "list" and any(content.keys != contents[0].keys for content in contents)
 
 
-def widen_cell(cx: Context, widen: Widen) -> None:
-    """Turn the list into a run-time list, here."""
+def widen_cell(cx: Context, widen: Widen, loop: Any = None) -> None:
+    """Turn the list into a run-time list, here; `loop` is the `for` that makes it grow."""
     content = cx.state.cells[widen.cell].content
     if isinstance(content, RunList):
         raise cx.refusal(
@@ -63,10 +62,16 @@ def widen_cell(cx: Context, widen: Widen) -> None:
         else:
             items.extend((child, state) for child in side.children)
     template = merge.template("item", items)
-    cx.state.cells[widen.cell] = Cell(make_run_list(cx, template, content.children))
+    try:
+        made = make_run_list(cx, template, content.children, loop=loop)
+    except NotDifferentiable as error:  # what is one of two kinds is so in each trip as well
+        cx.list_refused(None if isinstance(template, Choice) else loop, error)
+    cx.state.cells[widen.cell] = Cell(made)
 
 
-def make_run_list(cx: Context, template: Any, children: Sequence[Any] = (), hint: str = "items") -> RunList:
+def make_run_list(
+    cx: Context, template: Any, children: Sequence[Any] = (), hint: str = "items", loop: Any = None
+) -> RunList:
     """A new run-time list whose items look like `template`."""
     if isinstance(template, Poison):
         raise cx.refusal(NotDifferentiable, f"the items of a list differ: {template.reason}", template.advice)
@@ -75,12 +80,12 @@ def make_run_list(cx: Context, template: Any, children: Sequence[Any] = (), hint
         raise cx.refusal(NotDifferentiable, "a list that grows must hold numbers or arrays.", "Use a dict or a tuple.")
     columns = []
     for child in children:
-        cx.copy_made(child, _ITEM)
+        cx.copy_made(child, OF_GROWING_LIST, loop)
     for k, leaf in enumerate(leaves):
         items = [list(_leaves(cx, child))[k] for child in children]
         exprs = tuple(cx.atom(converted(expr_of(cx, item), leaf.type)) for item in items)
         columns.append(cx.assign(hint, Call(ops.new_list, exprs, (), ListOf(leaf.type))))
-    return RunList(_template(cx, template), tuple(columns))
+    return RunList(_template(cx, template), tuple(columns), loop)
 
 
 def _leaves(cx: Context, value: Any) -> list[Leaf]:
@@ -124,11 +129,12 @@ def append(cx: Context, ref: Ref, value: Any) -> None:
 
 
 def _columns(cx: Context, run_list: RunList, value: Any) -> list[Expr]:
-    cx.copy_made(value, _ITEM)
+    cx.copy_made(value, OF_GROWING_LIST, run_list.loop)
     wanted = _leaves(cx, run_list.item)
     given = _leaves(cx, value)
     if len(wanted) != len(given):
-        raise cx.refusal(NotDifferentiable, "the items of a list differ in kind.", "Append items of one kind.")
+        differ = cx.refusal(NotDifferentiable, "the items of a list differ in kind.", "Append items of one kind.")
+        cx.list_refused(run_list.loop, differ)
     exprs = [expr_of(cx, leaf) for leaf in given]
     for leaf, expr in zip(wanted, exprs, strict=True):
         merged = Merge(cx, cx.state, cx.state, fresh=True).template("item", [(leaf, cx.state), (Leaf(expr), cx.state)])
@@ -199,7 +205,11 @@ def _item_of(cx: Context, run_list: RunList, leaves: Sequence[Leaf]) -> Any:
             return next(rest)
         if isinstance(template, Struct):
             made = dataclasses.replace(template, children=tuple(build(child) for child in template.children))
-            return made if made.kind == "tuple" else cx.new_cell(made, _ITEM)
+            if made.kind == "tuple":
+                return made
+            ref = cx.new_cell(made, OF_GROWING_LIST)
+            cx.made_by[ref.cell] = run_list.loop
+            return ref
         return template
 
     return build(run_list.item)

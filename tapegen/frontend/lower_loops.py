@@ -7,7 +7,7 @@ what it assumed (`x = 0` that becomes a float, a list that grows), it is read ag
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import gast
@@ -34,7 +34,7 @@ from tapegen.frontend.lower_nest import rewritten
 from tapegen.frontend.lower_state import BREAK, CONTINUE, RESULT, RETURN, TRUE, Cell, Head, Key, Maybe, Series, State
 from tapegen.frontend.lower_stmt import assign_target
 from tapegen.frontend.lower_values import expr_of, not_
-from tapegen.frontend.structure import Leaf, StaticValue, Struct
+from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct
 from tapegen.ir.nodes import Break, Const, Expr, Var
 from tapegen.ir.types import BOOL, INT, Array
 
@@ -75,6 +75,9 @@ def _run(cx: Context, loop: _Loop, series: Series | None) -> None:
     if series is not None and series.unroll:
         _Unrolled(cx, loop, series).run()
         return
+    if series is not None and (refusal := (cx.written_out or {}).get(loop.stmt)) is not None:
+        _Unrolled(cx, loop, _counted(series, refusal)).run()
+        return
     mark, state = len(cx.builder.items), cx.state.copy()
     if here not in cx.unrolled:
         try:
@@ -83,13 +86,19 @@ def _run(cx: Context, loop: _Loop, series: Series | None) -> None:
         except NeedsStatic as need:
             if cx.int_sources(need.expr).isdisjoint(loop.own):
                 raise
-            if series is not None and not isinstance(series.length, int):
-                raise NeedsStatic(series.length, need.refusal) from None
+            series = None if series is None else _counted(series, need.refusal)
             loop.refusal = need.refusal
         del cx.builder.items[mark:]
         cx.state = state
         cx.unrolled.add(here)
     _Unrolled(cx, loop, series).run()
+
+
+def _counted(series: Series, refusal: TapegenError) -> Series:
+    """The series, with a length that is known."""
+    if not isinstance(series.length, int) and series.known is UNKNOWN:
+        raise NeedsStatic(series.length, refusal) from None
+    return series if isinstance(series.length, int) else replace(series, length=int(series.known))
 
 
 @dataclass(eq=False, slots=True)
@@ -137,7 +146,7 @@ class _Loop:
                 found, other, agreed = self._compare(entry, templates, head)
             except Widen as widen:
                 cx.state = entry
-                widen_cell(cx, widen)
+                widen_cell(cx, widen, None if series is None else self.stmt)
                 entry = cx.state
                 merge = Merge(cx, entry.copy(), entry, fresh=True)
                 templates = {

@@ -32,10 +32,14 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class RunList:
-    """A list that grows at run time: one run-time list for each leaf of its items, which all look like `item`."""
+    """A list that grows at run time: one run-time list for each leaf of its items, which all look like `item`.
+
+    `loop` is the `for` that makes it grow, if one does.
+    """
 
     item: Any
     columns: tuple[Var, ...]
+    loop: Any = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
