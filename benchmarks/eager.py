@@ -1,4 +1,4 @@
-"""The tape next to torch eager and HIPS autograd, where they are installed: `python -m benchmarks.eager`.
+"""The tape next to torch eager, HIPS autograd and TensorFlow eager, where installed: `python -m benchmarks.eager`.
 
 Per recorded operation, forward and backward, on arrays of 10 elements; and a training step of a 784-256-10 network at
 batch 64 on one core.
@@ -14,6 +14,10 @@ from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
+os.environ.setdefault("TF_NUM_INTEROP_THREADS", "1")
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 
 import numpy as np
 
@@ -70,6 +74,16 @@ def autograd_chain() -> Any:
     return autograd.grad(lambda x: chain(x, anp.sin, anp.sum))(START)
 
 
+def tensorflow_chain() -> Any:
+    import tensorflow as tf
+
+    x = tf.constant(START)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = chain(x, tf.sin, tf.reduce_sum)
+    return tape.gradient(y, x).numpy()
+
+
 # ---- a network -------------------------------------------------------------------------------------------------------
 
 RNG = np.random.default_rng(0)
@@ -119,6 +133,24 @@ def torch_step() -> Callable[[], Any]:
     return step
 
 
+def tensorflow_step() -> Callable[[], Any]:
+    import tensorflow as tf
+
+    variables = [tf.Variable(w) for w in WEIGHTS]
+    images, digits = tf.constant(IMAGES), tf.constant(DIGITS)
+
+    def step() -> Any:
+        with tf.GradientTape() as tape:
+            w1, b1, w2, b2 = variables
+            logits = tf.nn.relu(images @ w1 + b1) @ w2 + b2
+            loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(digits, logits))
+        for variable, gradient in zip(variables, tape.gradient(loss, variables), strict=True):
+            variable.assign_sub(0.01 * gradient)
+        return loss
+
+    return step
+
+
 def main() -> None:
     """Print the tables."""
     chains: dict[str, Callable[[], Any]] = {"tape": tape_chain}
@@ -128,6 +160,9 @@ def main() -> None:
         steps["torch"] = torch_step()
     if importlib.util.find_spec("autograd") is not None:
         chains["autograd"] = autograd_chain
+    if importlib.util.find_spec("tensorflow") is not None:
+        chains["tensorflow"] = tensorflow_chain
+        steps["tensorflow"] = tensorflow_step()
     for run in chains.values():
         np.testing.assert_allclose(run(), tape_chain(), rtol=1e-12)
     chains["NumPy alone, forward"] = lambda: chain(START, np.sin, np.sum)
