@@ -6,6 +6,8 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from tapegen.errors import BadArgument
 from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_merged_types import converted
@@ -13,7 +15,7 @@ from tapegen.frontend.lower_state import known_value
 from tapegen.frontend.lower_values import describe
 from tapegen.frontend.structure import UNKNOWN, Leaf, Slot, StaticValue, Struct
 from tapegen.ir import build
-from tapegen.ir.nodes import Expr
+from tapegen.ir.nodes import Expr, Tuple
 from tapegen.ir.types import Array, Scalar, is_complex, is_floating
 
 
@@ -66,6 +68,8 @@ def tangent_of(cx: Context, like: Expr, value: Any) -> Any:
     found = value.type if isinstance(value, Leaf) else None
     if is_complex(found) and not is_complex(type_):
         found = None
+    if isinstance(found, Scalar) and isinstance(type_, Array) and type_.rank == 0 and found.dtype == type_.dtype:
+        return Leaf(cx.assign("tangent", build.call(np.full, Tuple(()), value.expr, type_=type_)))
     if isinstance(found, Array) and isinstance(type_, Array) and found.rank == type_.rank and is_floating(found):
         given = cx.resolve(value.expr)
         return Leaf(

@@ -80,7 +80,7 @@ def var_about(a, mean, axis=None, ddof=0, keepdims=False):
 def std_about(a, mean, axis=None, ddof=0, keepdims=False):
     """`np.std(a, mean=...)`; where all are equal its derivative is 0."""
     spread = var_about(a, mean, axis, ddof, keepdims)
-    return np.where(spread == 0.0, 0.0, np.sqrt(np.where(spread == 0.0, 1.0, spread)))
+    return np.sqrt(np.where(spread == 0.0, 1.0, spread)) * (spread != 0.0)
 
 
 def in_rows(parts, dtype):

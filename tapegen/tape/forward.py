@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from tapegen.tape import compiled, nest
 from tapegen.tape.arguments import UnconnectedGradients, is_zero_wanted, operands, warn_not_floating
 from tapegen.tape.closure import Closure
 from tapegen.tape.gradient_tape import GradientTape
+from tapegen.tape.leaving import raise_refusal_behind
 from tapegen.tape.operation import Operation
 from tapegen.tape.places import user_span
 from tapegen.tape.record import Record, WideRecord
@@ -79,9 +81,10 @@ class ForwardAccumulator(Following):
         self._recording = True
         return self
 
-    def __exit__(self, *details: object) -> None:
+    def __exit__(self, _: Any, error: BaseException | None, trace: TracebackType | None) -> None:
         STATE.active = [recorder for recorder in STATE.active if recorder is not self]
         self._recording = False
+        raise_refusal_behind(error, trace)
 
     def read(self, variable: Variable) -> None:
         """Variables vary only if they are primals."""

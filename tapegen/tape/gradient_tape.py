@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -23,6 +24,7 @@ from tapegen.tape.arguments import (
     warn_not_floating,
 )
 from tapegen.tape.explain import Trail, explanation
+from tapegen.tape.leaving import raise_refusal_behind
 from tapegen.tape.operation import Operation
 from tapegen.tape.places import user_place
 from tapegen.tape.record import Record, plainly_made
@@ -83,9 +85,10 @@ class GradientTape(Following):
         self._start()
         return self
 
-    def __exit__(self, *details: object) -> None:
+    def __exit__(self, _: Any, error: BaseException | None, trace: TracebackType | None) -> None:
         if self._recording:
             self._stop()
+        raise_refusal_behind(error, trace)
 
     def _start(self, place: int | None = None) -> None:
         """Record from now on, before the recorders from a place on, or as the last."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from types import FrameType
+from types import FrameType, TracebackType
 
 import numpy as np
 import scipy
@@ -36,6 +36,20 @@ def scipy_function() -> str:
         found = frame.f_code.co_name
         frame = frame.f_back
     return found
+
+
+def lines_behind(trace: TracebackType | None) -> tuple[set[tuple[str, int]], tuple[str, int] | None]:
+    """The lines of the user that call scipy on the way to an error, and the innermost line of the user."""
+    calling = set()
+    place = None
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        if not file.startswith((*_OURS, _LIBRARIES)):
+            place = (file, trace.tb_lineno)
+        elif file.startswith(_SCIPY) and place is not None:
+            calling.add(place)
+        trace = trace.tb_next
+    return calling, place
 
 
 def _outside(*places: str) -> FrameType | None:

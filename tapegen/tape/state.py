@@ -78,6 +78,8 @@ class Recorder(Protocol):
 class _State(threading.local):
     def __init__(self) -> None:
         self.active: list[Recorder] = []
+        self.refused: tuple[tuple[str, int] | None, str, str] | None = None
+        """Where a tensor was refused to leave last, why, and what to do instead."""
 
 
 STATE = _State()

@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tapegen.errors import BadArgument, NotDifferentiable
+from tapegen.tape.leaving import refuse
 from tapegen.tape.methods import ArrayMethods
 from tapegen.tape.operation import Operation, operation_of
-from tapegen.tape.places import scipy_function, user_span
+from tapegen.tape.places import user_span
 from tapegen.tape.state import STATE, Call, cut, flat_ids, fresh_id, is_tracked
 
 _new = object.__new__
@@ -61,6 +62,11 @@ class Traced(ArrayMethods):
         """Bytes of all elements."""
         return self._value.nbytes
 
+    @property
+    def device(self) -> str:
+        """Where the elements are, as arrays say it: always `cpu`."""
+        return "cpu"
+
     def numpy(self) -> Any:
         """The value, outside of all recording: a read-only array, or a NumPy number where there are no axes."""
         value = self._value
@@ -90,20 +96,7 @@ class Traced(ArrayMethods):
         """The value for code that does not record."""
         value, number = self._operand()
         if is_tracked(number):
-            function = scipy_function()
-            converted = f"'{function}' of scipy converts" if function else "this converts"
-            way = (
-                "call it in a function decorated with @tg.differentiable, which is recorded as one operation"
-                if function
-                else "write it with NumPy functions of tensors (np.stack for arrays of tensors, x = np.where(...) or "
-                "np.concatenate for assignments to elements)"
-            )
-            raise NotDifferentiable(
-                f"{converted} a tensor that is being recorded to {form}, which leaves the tape: the gradient would "
-                "lack what follows.",
-                f"Use .numpy() if no gradient shall pass here; else {way}.",
-                user_span(),
-            )
+            raise refuse(form)
         return value
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:

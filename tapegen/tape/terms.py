@@ -64,10 +64,8 @@ def fit(term: Any, like: Any) -> Any:
     """A contribution in the shape and the dtype of what it belongs to."""
     shape = like.shape
     if term.shape != shape:
-        if isinstance(term, Tensor):
-            term = dispatch.call(_SUM_TO, (term, like), {})
-        else:
-            term = ops.sum_to(term, like)
+        if term.ndim >= len(shape):  # else a tangent that is the same along an axis
+            term = dispatch.call(_SUM_TO, (term, like), {}) if isinstance(term, Tensor) else ops.sum_to(term, like)
         if term.shape != shape:
             term = np.broadcast_to(term, shape)
     if term.dtype != like.dtype:

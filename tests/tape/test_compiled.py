@@ -6,7 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+import scipy.integrate
 import scipy.linalg
+import scipy.optimize
 
 import tapegen as tg
 from tapegen import nn
@@ -257,3 +259,64 @@ def test_functions_of_scipy_say_how_they_are_recorded() -> None:
     with tg.GradientTape() as tape:
         y = solved(x)
     assert tape.gradient(y, x).numpy().tolist() == [0.5, 0.25]
+
+
+SOLVERS: dict[str, Any] = {
+    "brentq": lambda a: scipy.optimize.brentq(lambda r: r * r - a, 0.0, 5.0),
+    "bisect": lambda a: scipy.optimize.bisect(lambda r, a: r * r - a, 0.0, 5.0, args=(a,)),
+    "root": lambda a: scipy.optimize.root(lambda r: r * r - a, np.array([1.0])).x,
+    "fsolve": lambda a: scipy.optimize.fsolve(lambda r: r * r - a, np.array([1.0])),
+    "fixed_point": lambda a: scipy.optimize.fixed_point(lambda r: (r + a / r) / 2.0, np.array([1.0])),
+    "minimize": lambda a: scipy.optimize.minimize(lambda r: np.sum((r - a) ** 2), np.array([1.0])).x,
+    "solve_ivp": lambda a: scipy.integrate.solve_ivp(lambda t, y: -a * y, (0.0, 1.0), np.array([1.0])).y,
+    "quad": lambda a: scipy.integrate.quad(lambda r: a * r, 0.0, 1.0)[0],
+}
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_solvers_of_scipy_are_refused_with_advice(name: str) -> None:
+    a = tg.Variable(2.0)
+    with pytest.raises(tg.NotDifferentiable, match=f"'{name}' of scipy converts a tensor") as caught, tg.GradientTape():
+        SOLVERS[name](a)
+    assert caught.value.span is not None and caught.value.span.file == __file__
+    assert "decorated with @tg.differentiable" in caught.value.advice
+    with pytest.raises(tg.NotDifferentiable), tg.ForwardAccumulator(a, 1.0):
+        SOLVERS[name](a)
+
+
+def test_solvers_of_scipy_are_recorded_as_one_operation() -> None:
+    @tg.differentiable(backend="python")
+    def root(a: Any) -> Any:
+        return scipy.optimize.brentq(lambda r: r * r - a, 0.0, 5.0)
+
+    a = tg.Variable(4.0)
+    with tg.GradientTape() as tape:
+        r = root(a)
+    np.testing.assert_allclose(tape.gradient(r, a).numpy(), 0.25, rtol=1e-12)
+
+
+def test_other_errors_of_scipy_pass_through() -> None:
+    a = tg.Variable(2.0)
+
+    def singular() -> None:
+        with pytest.raises(tg.NotDifferentiable):
+            float(a)
+        scipy.linalg.inv(np.zeros((2, 2)))
+
+    with pytest.raises(np.linalg.LinAlgError), tg.GradientTape():
+        singular()
+    with pytest.raises(ValueError, match="different signs"), tg.GradientTape():
+        scipy.optimize.brentq(lambda r: r * r + 1.0, 0.0, 5.0)
+
+
+def test_a_value_without_axes_has_a_second_derivative() -> None:
+    @tg.differentiable(backend="python")
+    def half(x: Any) -> Any:
+        return np.where(x > 0.0, x * x * x, 0.0)
+
+    x = tg.Variable(2.0)
+    with tg.GradientTape() as outer:
+        with tg.GradientTape() as inner:
+            y = half(x)
+        g = inner.gradient(y, x)
+    assert g.numpy() == 12.0 and outer.gradient(g, x).numpy() == 12.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -275,3 +276,43 @@ def test_a_tape_that_pauses_keeps_its_place() -> None:
             y = x**3
         slope = accumulator.jvp(y)
     assert tape.gradient(slope, x).numpy() == 12.0
+
+
+@pytest.mark.parametrize("shape", [(1,), (1, 1), (2, 1), (3,)])
+def test_tangents_of_numbers_beside_arrays(shape: tuple[int, ...]) -> None:
+    x, others = tg.Variable(2.0), np.full(shape, 3.0)
+    with tg.ForwardAccumulator(x, 1.0) as acc:
+        y = others - x
+        z = np.maximum(others * x, 0.0)
+    np.testing.assert_array_equal(acc.jvp(y).numpy(), np.full(shape, -1.0))
+    np.testing.assert_array_equal(acc.jvp(z).numpy(), others)
+
+
+@pytest.mark.parametrize("options", [{}, {"ddof": 1}, {"keepdims": True}])
+def test_second_order_of_deviations_from_a_given_mean(options: dict[str, Any]) -> None:
+    @tg.differentiable(backend="python")
+    def spread(v: Any) -> Any:
+        return np.sum(np.std(v**2, mean=np.mean(v**2, keepdims=True), **options))
+
+    start = np.array([1.0, 2.5, -0.3, 0.7])
+    v = tg.Variable(start)
+    with tg.GradientTape() as outer:
+        with tg.GradientTape() as inner:
+            y = spread.python(v)
+        g = inner.gradient(y, v)
+    np.testing.assert_allclose(outer.jacobian(g, v).numpy(), tg.hessian(spread)(start), rtol=1e-12)
+
+
+@pytest.mark.parametrize("mode", ["mean", "median", "maximum", "minimum", "linear_ramp", "reflect", "wrap", "edge"])
+def test_second_order_of_padding(mode: Any) -> None:
+    @tg.differentiable(backend="python")
+    def padded(v: Any) -> Any:
+        return np.sum(np.pad(v**2, (1, 2), mode) ** 2)
+
+    start = np.array([1.0, 2.5, -0.3, 0.7])
+    v = tg.Variable(start)
+    with tg.GradientTape() as outer:
+        with tg.GradientTape() as inner:
+            y = padded.python(v)
+        g = inner.gradient(y, v)
+    np.testing.assert_allclose(outer.jacobian(g, v).numpy(), tg.hessian(padded)(start), rtol=1e-12, atol=1e-12)

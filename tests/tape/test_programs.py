@@ -56,10 +56,6 @@ def recorded(program: Program) -> tuple[tg.GradientTape, dict[tuple, tg.Tensor],
         if "no tensors" in str(error):  # derivatives inside the program
             return None
         raise
-    except ValueError as error:
-        if isinstance(error.__cause__, tg.NotDifferentiable):  # NumPy wraps what a conversion raises
-            return None
-        raise
     return tape, sources, value
 
 
