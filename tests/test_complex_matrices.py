@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
+from scipy import linalg
 
 import tapegen as tg
-from tapegen.errors import NotDifferentiable
+from tapegen.errors import BadArgument
 
 RNG = np.random.default_rng(2)
 
@@ -116,6 +118,57 @@ def test_second_order(function: Callable) -> None:
     tg.check_grads(function, A, modes=("forward", "reverse"), order=2, backend="python")
 
 
-def test_eigenvalues_of_real_matrices_are_refused() -> None:
-    with pytest.raises(NotDifferentiable, match="eigenvalues of a real matrix may be complex"):
-        tg.grad(lambda x: np.sum(np.abs(np.linalg.eigvals(x))), backend="python")(A.real)
+OSCILLATING = np.array([[0.3, -1.2, 0.1], [1.4, 0.2, 0.3], [-0.2, 0.1, 2.0]])
+GROWING = np.array([[0.3, 0.2, 0.1], [1.4, 1.2, 0.3], [-0.2, 0.1, 2.0]])
+
+
+def of_values_and_vectors(a: Any) -> Any:
+    w, v = np.linalg.eig(a)
+    return np.sum(np.abs(w) ** 3) + np.sum(np.real(w) * np.arange(3.0)) + np.sum(np.abs(v) ** 4)
+
+
+def fastest(a: Any) -> Any:
+    return np.max(np.real(np.linalg.eigvals(a)))
+
+
+@pytest.mark.parametrize("a", [OSCILLATING, GROWING], ids=["complex", "real"])
+@pytest.mark.parametrize("function", [of_values_and_vectors, fastest])
+def test_eigenvalues_of_real_matrices(function: Callable, a: np.ndarray) -> None:
+    tg.check_grads(function, a, modes=("forward", "reverse"), order=2, backend="python")
+    assert tg.differentiable(function, backend="python")(a) == function(a)
+
+
+def test_eigenvalues_of_real_matrices_are_complex_in_any_case() -> None:
+    call = tg.differentiable(lambda a: np.linalg.eig(a), backend="python")
+    assert [part.dtype for part in call.vjp(GROWING)[0]] == [np.complex128, np.complex128]
+    assert [part.dtype for part in call.vjp(GROWING.astype(np.float32))[0]] == [np.complex64, np.complex64]
+
+
+@pytest.mark.parametrize("p", [np.array([1.0, -3.0, 3.5, -2.5]), np.array([2.0, 1.0, -3.0])], ids=["complex", "real"])
+def test_roots(p: np.ndarray) -> None:
+    def spread(p: Any) -> Any:
+        return np.sum(np.abs(np.roots(p)) ** 2 + np.real(np.roots([1.0, p[1], p[2]]))[0])
+
+    tg.check_grads(spread, p, modes=("forward", "reverse"), order=2, backend="python")
+
+
+def schur(a: Any) -> Any:
+    t, z = linalg.schur(a)
+    return np.sum(t * t * np.arange(9.0).reshape(3, 3)) + np.sum(z**3)
+
+
+def complex_schur(a: Any) -> Any:
+    t, z = linalg.schur(a, output="complex")
+    return np.sum(np.abs(t) ** 2 * np.arange(9.0).reshape(3, 3)) + np.sum(np.abs(z) ** 4)
+
+
+@pytest.mark.parametrize(
+    ("function", "a"), [(schur, GROWING), (complex_schur, OSCILLATING), (complex_schur, A)], ids=["real", "pair", "any"]
+)
+def test_schur(function: Callable, a: np.ndarray) -> None:
+    tg.check_grads(function, a, modes=("forward", "reverse"), order=2, backend="python")
+
+
+def test_the_real_schur_form_of_complex_eigenvalues_is_refused() -> None:
+    with pytest.raises(BadArgument, match="a real form with blocks is not unique; pass output='complex'"):
+        tg.grad(schur, backend="python")(OSCILLATING)

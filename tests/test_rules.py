@@ -236,10 +236,10 @@ def called(func: Callable, tree: ast.FunctionDef) -> Iterator[tuple[str, object]
         yield text, target
 
 
-STRUCTURAL = {isinstance, len, enumerate, range, max, min, np.add.at}
+STRUCTURAL = {isinstance, len, enumerate, range, max, min, np.add.at, ValueError}
 ALLOWED = (
     ast.FunctionDef, ast.arguments, ast.arg, ast.Return, ast.Assign, ast.AugAssign, ast.If, ast.For, ast.Expr, ast.expr,
-    ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop, ast.keyword,
+    ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop, ast.keyword, ast.Raise,
 )  # fmt: skip
 REFUSED = (ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.SetComp, ast.NamedExpr, ast.Await, ast.Yield)
 

@@ -39,6 +39,7 @@ UNCOMPILED = frozenset(
         *("scipy.optimize.minimize_scalar", "scipy.integrate.quad", "scipy.integrate.quad_vec"),
         *("scipy.integrate.odeint", "scipy.integrate.solve_ivp"),
         *("scipy.linalg.sqrtm", "scipy.linalg.logm", "scipy.linalg.solve_sylvester", "scipy.linalg.eigh_tridiagonal"),
+        "scipy.linalg.schur",
     }
 )
 """Functions that numba gets no text for, however they are called: their programs run as Python."""
@@ -72,7 +73,7 @@ def table() -> str:
         importlib.import_module(module)
     areas: dict[str, list[Rule]] = {}
     for rule in all_rules():
-        if not hasattr(rule.func, "type_like"):  # what rules of solvers are made of
+        if not _is_inner(rule):
             areas.setdefault(_area(rule), []).append(rule)
     lines = [
         "# Rules",
@@ -116,6 +117,12 @@ def _draws() -> list[str]:
     others = sorted({func.__name__ for func in ops.DRAWS} - rows.keys() - draws.NOT_FOLLOWED - {"seed"})
     listed = textwrap.wrap("Held as a whole, their parameters without derivatives: " + _listed(others) + ".", 118)
     return [*lines, "", *listed, "", *textwrap.wrap("Refused: " + _listed(sorted(draws.NOT_FOLLOWED)) + ".", 118)]
+
+
+def _is_inner(rule: Rule) -> bool:
+    """Whether a rule is of what other rules are made of: nobody calls it by its name."""
+    module = getattr(rule.func, "__module__", None) or ""
+    return hasattr(rule.func, "type_like") or (module.startswith("tapegen.rules.") and rule.func not in SURGERY)
 
 
 def _listed(names: Iterable[str]) -> str:

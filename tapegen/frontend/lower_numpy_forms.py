@@ -17,8 +17,8 @@ from tapegen.frontend.lower_values import type_of
 from tapegen.frontend.structure import Leaf, StaticValue
 from tapegen.ir import ops
 from tapegen.ir.nodes import Call, Const
-from tapegen.ir.types import BOOL, INT, Array, is_floating
-from tapegen.rules import forms, products
+from tapegen.ir.types import BOOL, INT, Array, is_complex, is_floating
+from tapegen.rules import factorisations, forms, polynomials, products
 
 _PADDED = frozenset({"mean", "median", "maximum", "minimum", "linear_ramp"})
 
@@ -56,6 +56,22 @@ def _about(func: Any, text: Any) -> None:
 
 _about(np.var, forms.var_about)
 _about(np.std, forms.std_about)
+
+
+def _complex_in_any_case(func: Any, always: Any) -> None:
+    @handles(func)
+    def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+        if len(args) != 1 or kwargs:
+            return call_library(cx, func, args, kwargs, hint)
+        value = args[0] if type_of(args[0]) is not None else emit_call(cx, np.array, (args[0],))
+        type_ = type_of(value)
+        is_real = type_ is not None and is_floating(type_) and not is_complex(type_)
+        return call_library(cx, always if is_real else func, [value], {}, hint)
+
+
+_complex_in_any_case(np.linalg.eig, factorisations.eig_of_real)
+_complex_in_any_case(np.linalg.eigvals, factorisations.eigvals_of_real)
+_complex_in_any_case(np.roots, polynomials.roots_of_any)
 
 
 @handles(np.einsum)

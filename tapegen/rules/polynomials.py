@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tapegen.rules.helpers import flat, require
-from tapegen.rules.registry import expands, fixed, refused
+from tapegen.rules.registry import expands, fixed, pullback, refused
 
 
 @expands(np.polyval, shapes=[(4,), (3,)], of_complex=True)
@@ -120,8 +120,24 @@ def vander(x, N=None, increasing=False):
     return np.expand_dims(x, 1) ** powers
 
 
-refused(
-    *(np.roots, np.sort_complex),
-    reason="its result is complex.",
-    advice="Find real roots with a loop (Newton, bisection), which is differentiated; sort with np.sort.",
+def roots_of_any(p):
+    """`np.roots`, complex in any case, so that the type of the result is known."""
+    return np.roots(p).astype(np.result_type(p, np.complex64))
+
+
+@pullback(
+    np.roots, roots_of_any, shapes=[fixed(np.array([1.0 + 0.2j, -3.0 + 0j, 3.5 - 0.4j, -2.5 + 0j]))], of_complex=True
 )
+def roots(p, *, out, out_bar):
+    """Where a polynomial is zero it stays zero; roots that are equal have no derivative (inf or NaN)."""
+    p = np.asarray(p)
+    slope = np.polyval(np.polyder(p), out)
+    return -(out_bar / slope) @ np.expand_dims(out, 1) ** np.arange(np.size(p), dtype=np.real(out).dtype)[::-1]
+
+
+@roots.pushforward
+def roots_pushforward(p, *, out, p_dot):
+    return -np.polyval(p_dot, out) / np.polyval(np.polyder(np.asarray(p)), out)
+
+
+refused(np.sort_complex, reason="it orders complex numbers.", advice="Sort their parts with np.sort.")

@@ -12,11 +12,10 @@ from tapegen.rules.factorisations import qr_pushforward as qr_tangent_of_numpy
 from tapegen.rules.factorisations import svd as svd_of_numpy
 from tapegen.rules.factorisations import svd_pushforward as svd_tangent_of_numpy
 from tapegen.rules.helpers import compile_time, matrix_transpose, require
-from tapegen.rules.linalg import full_rank, positive_definite, regular
+from tapegen.rules.linalg import adjoint, full_rank, positive_definite, regular
 from tapegen.rules.registry import expands, fixed, pullback, refused, text
 
 refused(
-    linalg.schur,
     linalg.hessenberg,
     reason="the factors are not unique, and LAPACK chooses among them by no rule that has a derivative.",
     advice="Use eigh, svd, qr or solve.",
@@ -24,6 +23,11 @@ refused(
 refused(linalg.rsf2csf, reason="its factors are complex.", advice="Use eigh, svd, qr or solve.")
 refused(linalg.funm, reason="it calls a function of matrices.", advice="Use expm, logm or sqrtm.")
 refused(linalg.qr_multiply, reason="it multiplies by a factor that it does not form.", advice="Use qr and @.")
+
+
+def with_real_eigenvalues(rng):
+    """A real matrix that is not symmetric, whose eigenvalues are real and differ."""
+    return np.diag([1.0, 2.2, 3.7]) + rng.uniform(-0.3, 0.3, (3, 3))
 
 
 @compile_time
@@ -263,6 +267,60 @@ def order_of(pivots):
         order[place] = order[k]
         order[k] = other
     return order
+
+
+@pullback(linalg.schur, shapes=[with_real_eigenvalues], of_complex=True)
+def schur(a, output="real", lwork=None, overwrite_a=False, sort=None, check_finite=True, *, out, out_bar):
+    """Triangular factors of eigenvalues that differ; phases of complex vectors are held as they are."""
+    one_matrix(np.ndim(a))
+    require(not overwrite_a, "overwrite_a=True writes into an argument.", "Leave it out.")
+    require(sort is None, "scipy.linalg.schur(sort=) has no rule.", "Leave sort out.")
+    t, z = out
+    refuse_blocks(t)
+    t_bar = np.triu(np.conj(out_bar[0]))
+    upper = adjoint(t)
+    pull = upper @ t_bar - t_bar @ upper + adjoint(z) @ np.conj(out_bar[1])
+    return np.conj(z @ (t_bar + turn_pulled(t, pull - adjoint(pull))) @ adjoint(z))
+
+
+@schur.pushforward
+def schur_pushforward(a, output="real", lwork=None, overwrite_a=False, sort=None, check_finite=True, *, out, a_dot):
+    one_matrix(np.ndim(a))
+    t, z = out
+    refuse_blocks(t)
+    slope = adjoint(z) @ a_dot @ z
+    lower = turn_pushed(t, slope)
+    turn = lower - adjoint(lower)
+    return np.triu(slope + t @ turn - turn @ t), z @ turn
+
+
+def refuse_blocks(t):
+    """The real form has blocks where eigenvalues are complex: their shape is LAPACK's choice."""
+    if np.any(np.tril(t, -1) != 0.0):
+        raise ValueError("scipy.linalg.schur: a real form with blocks is not unique; pass output='complex'")
+
+
+def turn_pushed(t, slope):
+    """The strictly lower x for which `x @ t - t @ x` has the elements of slope below the diagonal, column by column."""
+    n = np.shape(t)[0]
+    x = np.zeros_like(slope)
+    for j in range(n - 1):
+        for i in range(n - 1, j, -1):
+            known = slope[i, j] - np.sum(x[i, :j] * t[:j, j]) + np.sum(t[i, i + 1 :] * x[i + 1 :, j])
+            x[i, j] = known / (t[j, j] - t[i, i])
+    return x
+
+
+def turn_pulled(t, pull):
+    """The transpose of `turn_pushed`, from the diagonal to the corner."""
+    n = np.shape(t)[0]
+    y = np.zeros_like(pull)
+    for j in range(n - 2, -1, -1):
+        for i in range(j + 1, n):
+            known = pull[i, j] - np.sum(y[i, j + 1 : i] * np.conj(t[j, j + 1 : i]))
+            known = known + np.sum(np.conj(t[j + 1 : i, i]) * y[j + 1 : i, j])
+            y[i, j] = known / np.conj(t[j, j] - t[i, i])
+    return y
 
 
 @pullback(linalg.eigh)

@@ -15,7 +15,7 @@ from tapegen.transform.nests.affine import minus, plus, times
 from tapegen.transform.nests.bounds import UNIT, Extent, Extents
 from tapegen.transform.nests.broadcasting import fit
 from tapegen.transform.nests.elements import lazy, loaded, scalar, stored_once
-from tapegen.transform.nests.tables import LAZY, arguments, handles
+from tapegen.transform.nests.tables import LAZY, SCALAR, arguments, handles
 from tapegen.transform.nests.writer import Indices, Lazy, Writer
 
 
@@ -199,6 +199,13 @@ def _same(w: Writer, call: Call) -> Lazy:
 def _astype(w: Writer, call: Call) -> Lazy:
     assert isinstance(call.type, Array)
     return as_dtype(lazy(w, call.args[0]), call.type.dtype)
+
+
+@handles(SCALAR, np.astype)
+def _astype_number(w: Writer, call: Call) -> Expr:
+    """Of an array without axes."""
+    assert isinstance(call.type, Scalar)
+    return scalars.convert(lazy(w, call.args[0]).at(()), call.type.dtype)
 
 
 def as_dtype(x: Lazy, dtype: str) -> Lazy:
