@@ -130,14 +130,24 @@ def roots_of_any(p):
 )
 def roots(p, *, out, out_bar):
     """Where a polynomial is zero it stays zero; roots that are equal have no derivative (inf or NaN)."""
-    p = np.asarray(p)
-    slope = np.polyval(np.polyder(p), out)
-    return -(out_bar / slope) @ np.expand_dims(out, 1) ** np.arange(np.size(p), dtype=np.real(out).dtype)[::-1]
+    powers = powers_of(out, np.size(p))
+    return -(out_bar / slope_at(powers, np.asarray(p), out)) @ powers
 
 
 @roots.pushforward
 def roots_pushforward(p, *, out, p_dot):
-    return -np.polyval(p_dot, out) / np.polyval(np.polyder(np.asarray(p)), out)
+    powers = powers_of(out, np.size(p))
+    return -(powers @ np.asarray(p_dot)) / slope_at(powers, np.asarray(p), out)
+
+
+def powers_of(out, count):
+    """What the coefficients are multiplied by, for each root."""
+    return np.expand_dims(out, 1) ** np.arange(count, dtype=np.real(out).dtype)[::-1]
+
+
+def slope_at(powers, p, out):
+    """The derivative of the polynomial at its roots."""
+    return powers[:, 1:] @ (p[:-1] * np.arange(np.size(p) - 1, 0, -1, dtype=np.real(out).dtype))
 
 
 refused(np.sort_complex, reason="it orders complex numbers.", advice="Sort their parts with np.sort.")
