@@ -4,7 +4,7 @@ from tapegen.nn.functions import elu, log_softmax, relu, sigmoid, softmax, softp
 from tapegen.nn.layers import BatchNormalization, Dense, Sequential, set_seed
 from tapegen.nn.losses import mean_squared_error, sparse_softmax_cross_entropy
 from tapegen.nn.module import Module
-from tapegen.nn.optimizers import SGD, Adam
+from tapegen.nn.optimizers import SGD, Adam, RMSprop
 
 __all__ = [
     "SGD",
@@ -12,6 +12,7 @@ __all__ = [
     "BatchNormalization",
     "Dense",
     "Module",
+    "RMSprop",
     "Sequential",
     "elu",
     "log_softmax",

@@ -68,17 +68,22 @@ class SGD(_Optimizer):
     learning_rate : float
     momentum : float
         The part of the velocity that is kept in each step.
+    nesterov : bool
+        Whether a step goes as far as the velocity will be after it.
     """
 
-    def __init__(self, learning_rate: float = 0.01, momentum: float = 0.0) -> None:
+    def __init__(self, learning_rate: float = 0.01, momentum: float = 0.0, nesterov: bool = False) -> None:
         super().__init__(learning_rate)
         self.momentum = momentum
+        self.nesterov = nesterov
 
     def _step(self, gradient: np.ndarray, state: dict[str, Any]) -> np.ndarray:
         step = self.learning_rate * gradient
         if self.momentum:
             step = step + self.momentum * state.get("velocity", 0.0)
             state["velocity"] = step
+            if self.nesterov:
+                step = self.learning_rate * gradient + self.momentum * step
         return step
 
 
@@ -107,3 +112,32 @@ class Adam(_Optimizer):
         state.update(first=first, second=second, count=count)
         rate = self.learning_rate * (1 - self.beta_2**count) ** 0.5 / (1 - self.beta_1**count)
         return rate * first / (np.sqrt(second) + self.epsilon)
+
+
+class RMSprop(_Optimizer):
+    """Steps by the gradient, divided by the root of the moving mean of its square.
+
+    Parameters
+    ----------
+    learning_rate : float
+    rho : float
+        How much of the mean is kept in each step.
+    momentum : float
+        The part of a step that is kept for the next one.
+    epsilon : float
+        Added to the mean.
+    """
+
+    def __init__(
+        self, learning_rate: float = 0.001, rho: float = 0.9, momentum: float = 0.0, epsilon: float = 1e-7
+    ) -> None:
+        super().__init__(learning_rate)
+        self.rho, self.momentum, self.epsilon = rho, momentum, epsilon
+
+    def _step(self, gradient: np.ndarray, state: dict[str, Any]) -> np.ndarray:
+        square = self.rho * state.get("square", 0.0) + (1 - self.rho) * gradient**2
+        step = self.learning_rate * gradient / np.sqrt(square + self.epsilon)
+        if self.momentum:
+            step = step + self.momentum * state.get("step", 0.0)
+        state.update(square=square, step=step)
+        return step

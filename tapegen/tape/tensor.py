@@ -26,6 +26,7 @@ class Traced(ArrayMethods):
     __array_priority__ = 100.0
     __hash__ = None  # type: ignore[assignment]
     printed_as: ClassVar[str] = "tg"
+    shape_type: ClassVar[type[tuple[int, ...]]] = tuple
 
     _value: Any
     _id: int
@@ -35,7 +36,7 @@ class Traced(ArrayMethods):
     @property
     def shape(self) -> tuple[int, ...]:
         """Extents of the axes."""
-        return self._value.shape
+        return self.shape_type(self._value.shape)
 
     @property
     def dtype(self) -> np.dtype:

@@ -114,6 +114,7 @@ from tapegen.tf.module import Module
 from tapegen.tf.registered import AdjustContrastv2, RegisterGradient, no_gradient
 from tapegen.tf.scattered import scatter_nd, sequence_mask, tensor_scatter_nd_add, tensor_scatter_nd_update
 from tapegen.tf.values import (
+    TensorShape,
     Variable,
     absent,
     constant,
@@ -128,6 +129,7 @@ from tapegen.tf.values import (
 )
 
 Traced.printed_as = "tf"
+Traced.shape_type = TensorShape
 
 float16, float32, float64 = np.float16, np.float32, np.float64
 int8, int16, int32, int64 = np.int8, np.int16, np.int32, np.int64
@@ -169,6 +171,7 @@ __all__ = [
     "Module",
     "RegisterGradient",
     "Tensor",
+    "TensorShape",
     "TensorSpec",
     "UnconnectedGradients",
     "Variable",

@@ -5,14 +5,20 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 import numpy as np
+import scipy.linalg
 
-from tapegen.tape import global_norm
+from tapegen.tape import dispatch, global_norm
 from tapegen.tf.functions import einsum, matmul, norm, tensordot
 from tapegen.tf.values import absent, convert_to_tensor, eye, of_one
 
 inv, det = of_one(np.linalg.inv), of_one(np.linalg.det)
 pinv, eigvalsh, slogdet = of_one(np.linalg.pinv), of_one(np.linalg.eigvalsh), of_one(np.linalg.slogdet)
 eigh, qr, matrix_transpose = of_one(np.linalg.eigh), of_one(np.linalg.qr), of_one(np.matrix_transpose)
+
+
+def expm(input: Any, name: str | None = None) -> Any:
+    """The exponential of a matrix."""
+    return dispatch.function(scipy.linalg.expm, (convert_to_tensor(input),), {})
 
 
 def logdet(matrix: Any) -> Any:
@@ -122,6 +128,7 @@ __all__ = [
     "eigh",
     "eigvalsh",
     "einsum",
+    "expm",
     "eye",
     "global_norm",
     "inv",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,6 +22,27 @@ def dtype_of(value: Any, dtype: Any) -> Any:
     if isinstance(value, list | tuple) and holds_traced(value):
         return None
     return {"f": np.float32, "i": np.int32}.get(np.asarray(value).dtype.kind)
+
+
+class TensorShape(tuple[int, ...]):
+    """Extents of axes, with TensorFlow's names for what can be asked of them."""
+
+    __slots__ = ()
+
+    def as_list(self) -> list[int]:
+        """The extents."""
+        return list(self)
+
+    @property
+    def rank(self) -> int:
+        """The number of axes."""
+        return len(self)
+
+    ndims = rank
+
+    def num_elements(self) -> int:
+        """The number of elements."""
+        return math.prod(self)
 
 
 class Variable(tape.Variable):

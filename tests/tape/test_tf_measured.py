@@ -230,3 +230,45 @@ def test_keras_losses() -> None:
         losses.MeanAbsoluteError()([0.0, 1.0], [0.3, -0.2]),
     ]
     np.testing.assert_allclose(found, [0.8262471, 0.974077, 0.75], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "reached"),
+    [
+        (tf.keras.optimizers.SGD(0.01, momentum=0.9, nesterov=True), [0.7705585, -1.1337291, 0.1936275]),
+        (tf.keras.optimizers.RMSprop(0.01), [0.9105434, -1.9098474, 0.4120054]),
+        (
+            tf.keras.optimizers.RMSprop(0.01, rho=0.8, momentum=0.5, epsilon=1e-3),
+            [0.8957112, -1.8950353, 0.3970240],
+        ),
+    ],
+)
+def test_keras_optimizers(optimizer: Any, reached: list[float]) -> None:
+    v = tf.Variable([1.0, -2.0, 0.5])
+    for _ in range(4):
+        with tf.GradientTape() as tape:
+            y = tf.reduce_sum(v**2 * [1.0, 2.0, 3.0])
+        optimizer.apply_gradients([(tape.gradient(y, v), v)])
+    np.testing.assert_allclose(v.numpy(), reached, rtol=1e-6)
+
+
+def test_exponential_of_a_matrix() -> None:
+    x = tf.Variable([[0.5, 1.0], [-0.3, 0.2]])
+    with tf.GradientTape() as tape:
+        y = tf.linalg.expm(x)
+        total = tf.reduce_sum(y * [[1.0, 2.0], [3.0, 4.0]])
+    assert y.dtype == tf.float32
+    np.testing.assert_allclose(y.numpy(), [[1.4298342, 1.3543404], [-0.4063021, 1.0235323]], rtol=1e-6)
+    np.testing.assert_allclose(
+        tape.gradient(total, x).numpy(), [[2.005662, 1.648073], [7.5983801, 5.0080752]], rtol=1e-6
+    )
+
+
+def test_shapes() -> None:
+    x = tf.Variable([[1.0, 2.0, 3.0]])
+    assert x.shape == (1, 3) and x.shape.as_list() == [1, 3] and str(x.shape) == "(1, 3)"
+    assert (x.shape.rank, x.shape.ndims, x.shape.num_elements(), tf.constant(1.0).shape.as_list()) == (2, 2, 3, [])
+    with tf.GradientTape() as tape:
+        y = np.broadcast_to(tf.reshape(x, (3,)), (2, *x.shape.as_list()))
+        z = np.sum(np.reshape(y, (2, *x.shape)) * np.ones(x.shape))
+    assert tape.gradient(z, x).numpy().tolist() == [[2.0, 2.0, 2.0]]

@@ -2,7 +2,7 @@
 
 from typing import NoReturn
 
-from tapegen.nn import SGD, Adam
+from tapegen.nn import SGD, Adam, RMSprop
 from tapegen.tf.values import absent
 
 
@@ -10,4 +10,4 @@ def __getattr__(name: str) -> NoReturn:
     raise absent("tapegen.tf.keras.optimizers", name)
 
 
-__all__ = ["SGD", "Adam"]
+__all__ = ["SGD", "Adam", "RMSprop"]
