@@ -36,10 +36,6 @@ def collected(*xs):
     return np.sum(xs[0] * xs[1])
 
 
-def of_complex(x, z):
-    return np.sum(x) * z[0].real
-
-
 def told(x):
     if x[0] > 1.0:
         print("large")
@@ -57,8 +53,6 @@ def test_what_no_library_can_be_built_of(tmp_path: Path) -> None:
     same(module.collected_grad(x, x + 1), (x + 1, x))
     with pytest.raises(BuildError, match="no Hessian product by arguments that a function collects"):
         build(collected, x, x, directory=tmp_path / "out", modes=["hvp"])
-    with pytest.raises(BuildError, match="complex"):
-        build(of_complex, x, np.ones(1, complex), directory=tmp_path / "out", modes=["grad"])
     with pytest.raises(BuildError, match=r"(?s)print writes by way of Python.*print\(\"large\"\)"):
         build(told, x, directory=tmp_path / "out")
     with pytest.raises(BuildError, match=r"np\.lexsort has no compiled form"):

@@ -33,7 +33,7 @@ from tapegen.frontend.structure import Slot, leaves_of
 from tapegen.ir.depth import deep
 from tapegen.ir.nodes import Call, Effect, Expr, Function, Return, Var
 from tapegen.ir.rewrite import statements
-from tapegen.ir.types import Array, ListOf, Scalar, is_complex
+from tapegen.ir.types import Array, ListOf, Scalar
 from tapegen.program import Program
 from tapegen.written import MODES, Derived, Form, Wanted, name_of, printable
 
@@ -100,14 +100,12 @@ def default_name(text: str) -> str:
 def default_modes(function: Differentiable, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[str, ...]:
     """Everything that the function has: a gradient needs one number as the value.
 
-    A tape holds no lists of lists and no complex numbers.
+    A tape holds no lists of lists.
     """
     program = function._specialise(tuple(args), dict(kwargs)).program
     kept = [var.type for var in program.stages(scalar=False).kept]
     lists = [type_ for type_ in kept if isinstance(type_, ListOf)]
     left_out = set() if all(isinstance(type_.item, Scalar | Array) for type_ in lists) else {"split"}
-    if any(map(is_complex, kept)):
-        left_out |= {"split"}
     try:
         program.active_results(scalar=True)
     except BadArgument:
@@ -146,19 +144,6 @@ def build_library(
     for each in wanted:
         library.add(each)
     return library.write(Path(directory), products)
-
-
-def _refuse_complex(derived: Derived, function: Function) -> None:
-    """Refuse what a C function would have to take or return as complex numbers."""
-    last = function.body[-1]
-    returned = last.values if isinstance(last, Return) else ()
-    if any(is_complex(value.type) for value in (*function.params, *returned)):
-        raise BuildError(
-            f"{printable(derived.owner.function.__qualname__)} takes, returns or records complex numbers, which "
-            "functions of a library do not.",
-            "Take and return real and imaginary parts, and leave out the mode 'split'.",
-            derived.program.lowered.function.origin,
-        )
 
 
 def _refuse_print(functions: Iterable[Function]) -> None:
@@ -205,7 +190,6 @@ class _Library:
         hessian: tuple[int, ...] = ()
         recorded: dict[Var, str] = {}
         for role, form, function in zip(_roles(wanted.modes), derived.forms, derived.checked(), strict=True):
-            _refuse_complex(derived, form.function)
             _refuse_print([form.function, *form.program.routines(form.function, compiled=True).values()])
             interface = _Interface(base, role, derived, form, function, recorded)
             entry = interface.entry(self._compiled(base, derived, form, function))
@@ -461,8 +445,8 @@ class _Interface:
 
 def _of_its_dtype(value: Expr) -> Expr:
     """A result as the C function reads it: numba computes some numbers of single precision in double."""
-    if isinstance(value.type, Scalar) and value.type.dtype == "float32":
-        return Call(np.float32, (value,), (), value.type)
+    if isinstance(value.type, Scalar) and value.type.dtype in ("float32", "complex64"):
+        return Call(getattr(np, value.type.dtype), (value,), (), value.type)
     return value
 
 

@@ -54,14 +54,21 @@ class _Number:
 
     def __init__(self, name: str, dtype: str, *, tangent: bool = False) -> None:
         self.name, self.dtype, self.tangent = name, np.dtype(dtype), tangent
-        self.type = np.ctypeslib.as_ctypes_type(self.dtype)
+        parts = np.empty(0, self.dtype).real.dtype
+        self.type = np.ctypeslib.as_ctypes_type(parts)
 
     def given(self, value: Any) -> list[Any]:
         """What the C function gets for a value."""
         if value is None and self.tangent:
             value = 0
-        if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
+        kinds: tuple[type, ...] = (int, float, np.integer, np.floating)
+        if self.dtype.kind == "c":
+            kinds += (complex, np.complexfloating)
+        if isinstance(value, bool | np.bool_) or not isinstance(value, kinds):
             raise TypeError(f"{self.name} must be a number, not {type(value).__name__}")
+        if self.dtype.kind == "c":
+            pair = complex(value)  # type: ignore[call-overload]
+            return [(self.type * 2)(pair.real, pair.imag)]
         if self.dtype.kind != "f":
             if not isinstance(value, int | np.integer):
                 raise TypeError(f"{self.name} must be an integer, not {type(value).__name__}")
@@ -84,6 +91,8 @@ class _Array:
         """The array, if it is as the library was built for; its shape goes into `shapes`."""
         if self.like is not None:  # anything of the right shape
             shape = shapes[self.like]
+            if self.dtype.kind != "c" and np.iscomplexobj(value):
+                raise TypeError(f"{self.name} must be real")
             value = np.array(np.zeros(shape) if value is None else value, self.dtype, order=self.order)
             if value.shape != shape:
                 raise ValueError(f"{self.name} must have the shape {shape}, not {value.shape}")

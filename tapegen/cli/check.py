@@ -141,6 +141,8 @@ def _arguments(function: Differentiable, text: str, options: argparse.Namespace,
     def fill(shape: tuple[int, ...], dtype: type) -> np.ndarray:
         if issubclass(dtype, np.floating):
             return rng.uniform(low, 1.8, shape).astype(dtype)
+        if issubclass(dtype, np.complexfloating):
+            return (rng.uniform(low, 1.8, shape) + 1j * rng.uniform(low, 1.8, shape)).astype(dtype)
         if dtype is np.bool_:
             return rng.integers(0, 2, shape).astype(dtype)
         return rng.integers(1, options.size, shape).astype(dtype)  # indices into every axis
@@ -169,7 +171,7 @@ def _names(function: Differentiable, arguments: dict[str, Any], wrt: str | None)
 
 
 def _is_floating(leaf: Any) -> bool:
-    return np.asarray(leaf).dtype.kind == "f"
+    return np.asarray(leaf).dtype.kind in "fc"
 
 
 def _positional(function: Differentiable, arguments: dict[str, Any]) -> tuple[Callable[..., Any], dict[str, Any]]:
@@ -203,5 +205,5 @@ def _has_value(call: Callable[..., Any], args: tuple[Any, ...]) -> bool:
 
 def _numbers(value: Any) -> Iterator[Any]:
     for leaf in flatten(value):
-        if np.asarray(leaf).dtype.kind in "fiu":
+        if np.asarray(leaf).dtype.kind in "fciu":
             yield leaf

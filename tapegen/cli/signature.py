@@ -14,7 +14,9 @@ from tapegen.errors import BadArgument
 from tapegen.written import printable
 
 _DTYPES = {"f8": np.float64, "f4": np.float32, "i8": np.int64, "i4": np.int32, "b1": np.bool_}
+_DTYPES |= {"c16": np.complex128, "c8": np.complex64}
 _SCALARS: dict[str, Any] = {"f8": 1.5, "f4": np.float32(1.5), "i8": 3, "i4": np.int32(3), "b1": True}
+_SCALARS |= {"c16": 1.5 + 0.5j, "c8": np.complex64(1.5 + 0.5j)}
 _SIZE = 4
 _MOST_AXES = 32
 _MOST_ITEMS = 2**28
@@ -117,7 +119,7 @@ class _Reader:
         if self.fill is None or name == "b1":
             return _SCALARS[name]
         value = self.fill((), _DTYPES[name])[()]
-        return value.item() if name in ("f8", "i8") else value
+        return value.item() if name in ("f8", "i8", "c16") else value
 
     def _array(self, dtype: type, axes: list[str]) -> np.ndarray:
         shape = tuple(1 if axis == "1" else self.size for axis in axes)
@@ -163,5 +165,5 @@ def _axis(axis: ast.expr, node: ast.expr) -> str:
 def _refusal(node: ast.expr) -> BadArgument:
     return BadArgument(
         f"'{printable(ast.unparse(node))}' is not a type.",
-        "Types are f8, f4, i8, i4, b1, with [:] for each axis ([::1] where it is dense), and Python literals.",
+        "Types are f8, f4, i8, i4, b1, c16, c8, with [:] for each axis ([::1] where it is dense), and Python literals.",
     )

@@ -21,7 +21,10 @@ C_TYPES = {
     "uint16": "uint16_t",
     "uint8": "uint8_t",
     "bool": "uint8_t",
+    "complex128": "double",
+    "complex64": "float",
 }
+"""What the C functions call a number; a complex one is a pair of these, at an address."""
 
 STATUS = (
     ("OK", 0, "no error"),

@@ -1,8 +1,9 @@
 """The C functions of a library: what a caller in C sees, around the native functions of the generated text.
 
 An array is an address and its sizes (`u`, `u_n0`, `u_n1`), with strides counted in items (`u_s0`) where it need not be
-contiguous.  Results go where the caller says: a cotangent has the sizes of its argument; the sizes of another
-array that is a result stand in `value_shape`, on entry those of the caller's memory, on return those of the result.
+contiguous.  A complex number is the address of its two parts.  Results go where the caller says: a cotangent has the
+sizes of its argument; the sizes of another array that is a result stand in `value_shape`, on entry those of the
+caller's memory, on return those of the result.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 
 from tapegen.backend.library.entries import C_TYPES, STATUS, Entry, Parameter, Result
 from tapegen.backend.library.objects import Errors
-from tapegen.ir.types import Array, ListOf, Scalar, Type
+from tapegen.ir.types import Array, ListOf, Scalar, Type, is_complex
 
 # ---- the header ----------------------------------------------------------------------------------------------------
 
@@ -90,7 +91,9 @@ def _signature(entry: Entry) -> list[str]:
 def _parameter(parameter: Parameter) -> list[str]:
     type_ = parameter.type
     if isinstance(type_, Scalar):
-        return [f"{C_TYPES[type_.dtype]} {parameter.name}"]
+        return [
+            f"{f'const {C_TYPES[type_.dtype]} *' if is_complex(type_) else f'{C_TYPES[type_.dtype]} '}{parameter.name}"
+        ]
     assert isinstance(type_, Array)
     found = [f"{'' if parameter.written else 'const '}{C_TYPES[type_.dtype]} *{parameter.name}"]
     if parameter.like is None:
@@ -198,7 +201,12 @@ def _member(type_: Type) -> str:
     if isinstance(type_, ListOf):
         return "struct tg_list"
     assert isinstance(type_, Scalar)
-    return C_TYPES[type_.dtype]
+    return _item(type_)
+
+
+def _item(type_: Scalar | Array) -> str:
+    """The type of one number in memory."""
+    return f"struct tg_{type_.dtype}" if is_complex(type_) else C_TYPES[type_.dtype]
 
 
 def _function(entry: Entry) -> str:
@@ -250,7 +258,8 @@ def _constant(name: str, value: np.ndarray) -> list[str]:
 
 def _native_parameter(type_: Type, name: str) -> list[str]:
     if isinstance(type_, Scalar):
-        return [f"{C_TYPES[type_.dtype]} {name}"]
+        parts = ("_re", "_im") if is_complex(type_) else ("",)
+        return [f"{C_TYPES[type_.dtype]} {name}{part}" for part in parts]
     if isinstance(type_, ListOf):
         return [f"void *{name}_owner", f"void *{name}_parent"]
     assert isinstance(type_, Array)
@@ -303,7 +312,7 @@ def _body(entry: Entry, struct: str) -> Iterator[str]:
             yield f"        tg_copy((char *){result.name}, {_described(f'result.r{k}', result.type)});"
         else:
             yield f"    if ({result.name} != NULL)"
-            yield f"        *{result.name} = result.r{k};"
+            yield f"        memcpy({result.name}, &result.r{k}, sizeof result.r{k});"
     if entry.kind == "record":
         yield "    *tape = made;"
     yield "}"
@@ -331,6 +340,7 @@ def _checks(entry: Entry) -> Iterator[str]:
     for parameter in entry.given:
         type_ = parameter.type
         if not isinstance(type_, Array):
+            wrong += [f"{parameter.name} == NULL"] if is_complex(type_) else []
             continue
         sizes = _sizes(entry, parameter)
         if parameter.like is None:
@@ -381,12 +391,13 @@ def _span(entry: Entry, parameter: Parameter) -> str:
     rank = type_.rank
     shape = f"(int64_t[]){{{', '.join(sizes)}}}" if rank else "NULL"
     steps = f"(int64_t[]){{{', '.join(strides)}}}" if rank else "NULL"
-    return f"(const char *){parameter.name}, sizeof *{parameter.name}, {rank}, {shape}, {steps}"
+    return f"(const char *){parameter.name}, sizeof({_item(type_)}), {rank}, {shape}, {steps}"
 
 
 def _room(k: int, result: Result) -> str:
     """The memory that a result goes to, as a vector of bytes; empty where it is not wanted."""
-    size = f"result.r{k}.items * result.r{k}.item_size" if isinstance(result.type, Array) else f"sizeof *{result.name}"
+    is_array = isinstance(result.type, Array)
+    size = f"result.r{k}.items * result.r{k}.item_size" if is_array else f"sizeof result.r{k}"
     bytes_ = f"{result.name} == NULL ? 0 : (int64_t)({size})"
     return f"(const char *){result.name}, 1, 1, (int64_t[]){{{bytes_}}}, (int64_t[]){{1}}"
 
@@ -409,16 +420,18 @@ def _argument(entry: Entry, k: int, parameter: Parameter) -> list[str]:
     if entry.kind == "pullback" and k < entry.count:
         kept = f"tape->k{k}"
         if isinstance(type_, Scalar):
-            return [kept]
+            return [f"{kept}.re", f"{kept}.im"] if is_complex(type_) else [kept]
         if isinstance(type_, ListOf):
             return [f"copies[{[place for place, _ in _lists(entry)].index(k)}].owner", "NULL"]
         assert isinstance(type_, Array)
         axes = [f"{kept}.{what}[{axis}]" for what in ("shape", "strides") for axis in range(type_.rank)]
         return ["NULL", "NULL", f"{kept}.items", f"{kept}.item_size", f"{kept}.data", *axes]
     if isinstance(type_, Scalar):
-        return [parameter.name if parameter.value is None else _number(parameter.value, type_)]
+        if parameter.value is not None:
+            return _number(parameter.value, type_)
+        return [f"{parameter.name}[0]", f"{parameter.name}[1]"] if is_complex(type_) else [parameter.name]
     assert isinstance(type_, Array)
-    c_type = C_TYPES[type_.dtype]
+    c_type = _item(type_)
     value = parameter.value
     if isinstance(value, np.ndarray):
         where = f"(void *){entry.symbol}_v{k}" if value.size else "NULL"
@@ -429,18 +442,25 @@ def _argument(entry: Entry, k: int, parameter: Parameter) -> list[str]:
     return ["NULL", "NULL", " * ".join(sizes) or "1", f"sizeof({c_type})", f"(void *){parameter.name}", *sizes, *steps]
 
 
-def _number(value: object, type_: Scalar) -> str:
+def _number(value: object, type_: Scalar) -> list[str]:
+    """A constant, as arguments of a native function."""
+    if is_complex(type_):
+        pair = complex(value)  # type: ignore[call-overload]
+        return [_float(pair.real), _float(pair.imag)]
     if type_.dtype.startswith("float"):
-        number = float(value)  # type: ignore[arg-type]
-        if number != number:
-            return '__builtin_nan("")'
-        if number in (float("inf"), float("-inf")):
-            return "-__builtin_inf()" if number < 0 else "__builtin_inf()"
-        return number.hex()
+        return [_float(float(value))]  # type: ignore[arg-type]
     number = int(value)  # type: ignore[call-overload]
     if number == -(2**63):
-        return "INT64_MIN"
-    return f"{number}{'u' if type_.dtype.startswith('u') else ''}ll"
+        return ["INT64_MIN"]
+    return [f"{number}{'u' if type_.dtype.startswith('u') else ''}ll"]
+
+
+def _float(number: float) -> str:
+    if number != number:
+        return '__builtin_nan("")'
+    if number in (float("inf"), float("-inf")):
+        return "-__builtin_inf()" if number < 0 else "__builtin_inf()"
+    return number.hex()
 
 
 def _described(expr: str, type_: Array) -> str:
@@ -478,7 +498,7 @@ def _rank_of_items(type_: ListOf) -> int:
 
 def _offset_of_items(type_: ListOf) -> int:
     """Where the items begin: behind two numbers and a mark, as C aligns them."""
-    size = np.dtype(type_.item.dtype).itemsize if isinstance(type_.item, Scalar) else 8
+    size = np.dtype(type_.item.dtype).alignment if isinstance(type_.item, Scalar) else 8
     return -(-17 // size) * size
 
 

@@ -26,6 +26,14 @@ struct tg_block {
     size_t kept; /* references between calls, of an item of a list on a tape */
 };
 
+struct tg_complex128 {
+    double re, im;
+};
+
+struct tg_complex64 {
+    float re, im;
+};
+
 static _Thread_local struct tg_block *tg_live;
 
 static void tg_list(struct tg_block *block) {
