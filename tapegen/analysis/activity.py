@@ -7,7 +7,7 @@ an array and its views share one answer.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 
@@ -20,10 +20,11 @@ from tapegen.rules.registry import rule_of
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """Facts of `activity_of`."""
+    """Facts of `activity_of`; `sources`: for each floating value what flows into it in one step."""
 
     varied: frozenset[Var]
     useful: frozenset[Var]
+    sources: Mapping[Var, set[Var]]
 
     @property
     def active(self) -> frozenset[Var]:
@@ -42,16 +43,17 @@ def activity_of(function: Function, wrt: Iterable[Var], results: Iterable[Var]) 
     results : iterable of Var
         Results that are differentiated.
     """
-    flows: dict[Var, set[Var]] = defaultdict(set)  # value -> what it flows into
+    onward: dict[Var, set[Var]] = defaultdict(set)
     back: dict[Var, set[Var]] = defaultdict(set)
     for source, sink in chain(_flows(function.body), _shared(function)):
         if is_floating(source.type) and is_floating(sink.type):
-            flows[source].add(sink)
+            onward[source].add(sink)
             back[sink].add(source)
-    return Activity(frozenset(_closure(wrt, flows)), frozenset(_closure(results, back)))
+    return Activity(frozenset(closure(wrt, onward)), frozenset(closure(results, back)), back)
 
 
-def _closure(start: Iterable[Var], edges: dict[Var, set[Var]]) -> set[Var]:
+def closure(start: Iterable[Var], edges: Mapping[Var, set[Var]]) -> set[Var]:
+    """What can be reached along edges, with the start."""
     seen = set(start)
     work = list(seen)
     while work:

@@ -154,15 +154,15 @@ class ForwardAccumulator(Following):
         return dot if is_tracked(dot._id) else dot._value
 
     def _along_partials(self, record: Record, args: tuple[Any, ...], out: Any, dots: list[Any]) -> Any:
-        parts, strong = record.local_derivatives(args, out)
+        parts, _ = record.local_derivatives(args, out, wild=True)
         total = None
         for (place, _, _, _, _), dot in zip(record.inputs, dots, strict=True):
             part = parts[place]
             if part is not None:
                 if record.plan.inverse[place]:
-                    term = divided(dot, part, strong)
+                    term = divided(dot, part, strong=True)
                 else:
-                    term = strongly(dot, part) if strong else part * dot
+                    term = strongly(dot, part)
                 total = term if total is None else total + term
         return total
 

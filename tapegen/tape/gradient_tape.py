@@ -431,6 +431,7 @@ def sweep(records: list[Record], tracked: set[int], bars: dict[int, Any], wanted
         held = bars.get(number)
         bars[number] = term if held is None else held + term
 
+    wild = any(record.plan is None or record.plan.nonfinite for record in records)
     for record in reversed(records):
         out_ids = record.out_ids
         if len(out_ids) == 1:
@@ -439,10 +440,10 @@ def sweep(records: list[Record], tracked: set[int], bars: dict[int, Any], wanted
             if bar is None:
                 continue
             if type(record) is Record and not recorded:
-                record.pull_plainly(bar, bars)
+                record.pull_plainly(bar, bars, wild)
             else:
-                record.pull([bar], contribute, recorded)
+                record.pull([bar], contribute, recorded, wild)
         else:
             several = [bars.get(number) if number in wanted else bars.pop(number, None) for number in out_ids]
             if any(bar is not None for bar in several):
-                record.pull(several, contribute, recorded)
+                record.pull(several, contribute, recorded, wild)

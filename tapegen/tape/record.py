@@ -70,7 +70,7 @@ class Record:
 
     # ---- backwards ---------------------------------------------------------------------------------------------------
 
-    def pull_plainly(self, bar: Any, bars: dict[int, Any]) -> None:
+    def pull_plainly(self, bar: Any, bars: dict[int, Any], wild: bool) -> None:
         """Add the contributions to `bars`, all of them arrays: the quick way of `pull`."""
         plan = self.plan
         args = self.args
@@ -80,10 +80,10 @@ class Record:
             parts = plan.body(*args, **self.kwargs, out_bar=bar, **extra)
         elif plan.constant:
             parts = plan.numbers
-        elif plan.is_finite:
+        elif plan.is_finite and not wild:
             parts = self._partials(plan, args, self.out)
         else:
-            parts, strong = self.local_derivatives(args, self.out)
+            parts, strong = self.local_derivatives(args, self.out, wild)
         for place, position, fixed, inverse in plan.steps:
             term = parts[place]
             if term is None:
@@ -102,8 +102,11 @@ class Record:
             held = bars.get(number)
             bars[number] = term if held is None else held + term
 
-    def pull(self, bars: list[Any], contribute: Contribute, recorded: bool) -> None:
-        """Give each tracked argument its contribution from the cotangents of the results (None: no cotangent)."""
+    def pull(self, bars: list[Any], contribute: Contribute, recorded: bool, wild: bool) -> None:
+        """Give each tracked argument its contribution from the cotangents of the results (None: no cotangent).
+
+        `wild`: whether kept values may be infinite or NaN, as the results of what has a pole are.
+        """
         plan = self.plan
         args, out = self.args, self.out
         if recorded:
@@ -115,7 +118,7 @@ class Record:
                 if plan.reads_out:
                     out = again(out, self.out_ids if len(self.out_ids) > 1 else self.out_ids[0])
         if plan.elementwise:
-            self._pull_partials(args, out, bars[0], contribute)
+            self._pull_partials(args, out, bars[0], contribute, wild)
             return
         if recorded and self.operation.kind == "linear":
             self._pull_linear(bars, contribute)
@@ -124,9 +127,9 @@ class Record:
             if term is not None:
                 contribute(number, fit(term, like))
 
-    def _pull_partials(self, args: Any, out: Any, bar: Any, contribute: Contribute) -> None:
+    def _pull_partials(self, args: Any, out: Any, bar: Any, contribute: Contribute, wild: bool) -> None:
         numbers = self.plan.numbers
-        parts, strong = self.local_derivatives(args, out)
+        parts, strong = self.local_derivatives(args, out, wild)
         for place, _, _, number, like in self.inputs:
             part = parts[place]
             if part is None:
@@ -140,10 +143,10 @@ class Record:
                 term = strongly(bar, part) if strong else part * bar
             contribute(number, fit(term, like))
 
-    def local_derivatives(self, args: Any, out: Any) -> tuple[tuple[Any, ...], bool]:
+    def local_derivatives(self, args: Any, out: Any, wild: bool) -> tuple[tuple[Any, ...], bool]:
         """The partial derivatives of an element-wise call, and whether they may fail to be finite."""
         plan = self.plan
-        strong = plan.nonfinite and not is_polynomial(plan.operation, args)
+        strong = wild or (plan.nonfinite and not is_polynomial(plan.operation, args))
         strong = strong or (plan.poles and is_complex(args))
         if plan.constant:
             return plan.numbers, strong
@@ -263,13 +266,13 @@ class WideRecord(Record):
         """The tracked tensors."""
         return self._inputs
 
-    def pull(self, bars: list[Any], contribute: Contribute, recorded: bool) -> None:
+    def pull(self, bars: list[Any], contribute: Contribute, recorded: bool, wild: bool) -> None:
         """See `Record.pull`."""
         if isinstance(self._operation, Closure):
             self._pull_closure(self._operation.pull(*bars), contribute, recorded)
             return
         try:
-            super().pull(bars, contribute, recorded)
+            super().pull(bars, contribute, recorded, wild)
         except TapegenError as error:
             if error.span is None and self.place is not None:
                 error.span = Span.of_line(*self.place)

@@ -33,14 +33,12 @@ def is_polynomial(operation: Operation, args: tuple[Any, ...]) -> bool:
 
 def strongly(bar: Any, part: Any) -> Any:
     """`bar * part`, but 0 where `bar` is 0 even if `part` is not finite."""
-    if isinstance(bar, Tensor) or isinstance(part, Tensor):
-        return dispatch.call(_STRONG, (bar, part), {})
     term = bar * part
-    # NaN somewhere makes the sum of squares NaN, which is quicker found
-    square = term.dot(term) if term.ndim == 1 else np.vdot(term, term)
-    if square != square:
-        return ops.strong_mul(bar, part)
-    return term
+    if not _has_nan(term):
+        return term
+    if isinstance(term, Tensor):
+        return dispatch.call(_STRONG, (bar, part), {})
+    return ops.strong_mul(bar, part)
 
 
 def divided(bar: Any, part: Any, strong: bool) -> Any:
@@ -49,15 +47,19 @@ def divided(bar: Any, part: Any, strong: bool) -> Any:
         if part:
             return bar * (1.0 / part)  # as in generated text, where the quotient of two numbers is a number
         part = np.float64(part) if bar.dtype == np.float64 else bar.dtype.type(part)
-    if not strong:
-        return bar / part
-    if isinstance(bar, Tensor) or isinstance(part, Tensor):
-        return dispatch.call(_STRONG, (bar, 1.0 / part), {})
     term = bar / part
-    square = term.dot(term) if term.ndim == 1 else np.vdot(term, term)
-    if square != square:
-        return np.where(bar == 0.0, bar, term)
-    return term
+    if not strong or not _has_nan(term):
+        return term
+    if isinstance(term, Tensor):
+        return dispatch.call(_STRONG, (bar, 1.0 / part), {})
+    return np.where(bar == 0.0, bar, term)
+
+
+def _has_nan(term: Any) -> bool:
+    value = term._value if isinstance(term, Tensor) else term
+    # NaN somewhere makes the sum of squares NaN, which is quicker found
+    square = value.dot(value) if value.ndim == 1 else np.vdot(value, value)
+    return bool(square != square)
 
 
 def fit(term: Any, like: Any) -> Any:

@@ -36,10 +36,11 @@ from tapegen.transform.applied import (
     bind_arguments,
     cotangents_of,
     expression_of,
+    guards,
+    has_pole,
     inlined,
     local_partials,
     needed,
-    needs_strong_zero,
     never_raising,
     refuse_other_active,
     rule_for,
@@ -103,9 +104,10 @@ class Adjoints:
         block, wanted = local_partials(call, rule, target, stmt, self._is_active, self.reverser.names)
         if not wanted:
             return
-        guarded = needs_strong_zero(call, rule)
+        pole = has_pole(call, rule)
+        guarded = guards(target, call, pole, block, [partial for _, partial in wanted], self.reverser.facts)
         number = build.without_broadcast(total)
-        several = len(wanted) > 1 or guarded
+        several = len(wanted) > 1 or pole or any(guarded)
         if isinstance(target.type, Array) and isinstance(number.type, Scalar):
             # one number for all elements stays a number where the partial has the shape of the result
             number = self.reverser.bind_number(number) if several else number
@@ -116,12 +118,12 @@ class Adjoints:
         block, factors = self._primal_reads(stmt, target, block, [partial for _, partial in wanted])
         scope = self.reverser.scopes.at[stmt]
         terms: list[Expr] = []
-        for (_, local), partial in zip(wanted, factors, strict=True):
+        for (_, local), partial, is_guarded in zip(wanted, factors, guarded, strict=True):
             factor = number if self._spans(local, target) else cotangent
             partial = self.known.looked_up(partial, scope)
-            if guarded:
+            if pole or is_guarded:
                 partial = rewrite.map_expr(partial, never_raising)
-            terms.append(build.strong_mul(factor, partial) if guarded else build.mul(partial, factor))
+            terms.append(build.strong_mul(factor, partial) if is_guarded else build.mul(partial, factor))
         self.reverser.emit_block(block)
         for (arg, _), term in zip(wanted, terms, strict=True):
             self.reverser.contribute(arg, self.unbroadcast(term, arg, target))

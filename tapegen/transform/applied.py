@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -39,6 +39,7 @@ from tapegen.ir.nodes import (
 from tapegen.ir.text import callable_text
 from tapegen.ir.types import Array, Scalar
 from tapegen.rules.registry import Rule, positional_names, refusal_of, rule_of, signature_of, wrong_count
+from tapegen.transform.facts import Facts
 
 _RAISES_INSTEAD = frozenset({operator.truediv, math.log, math.log2, math.log10, math.log1p, math.exp, math.atanh})
 """Functions of Python floats that raise where a partial derivative would not be finite."""
@@ -162,12 +163,27 @@ def cotangents_of(rule: Rule, value: Abstract, stmt: Stmt) -> list[Abstract]:
     return found
 
 
-def needs_strong_zero(call: Call, rule: Rule) -> bool:
+def has_pole(call: Call, rule: Rule) -> bool:
     """Whether a partial derivative of this call can fail to be finite where the call itself does not raise."""
     python = all(isinstance(arg.type, Scalar) and arg.type.python for arg in call.args)
     raises = python and call.func in _RAISES_INSTEAD
     nonfinite = rule.nonfinite or (rule.poles and meets_complex(call))
     return nonfinite and not raises and not _is_polynomial(call)
+
+
+def guards(target: Var, call: Call, pole: bool, block: Block, partials: Iterable[Expr], facts: Facts) -> list[bool]:
+    """For each partial derivative of `target = call` whether a zero cotangent must win over it.
+
+    It must where the derivative can fail to be finite: at a pole of the function, unless the bounds of its operands
+    keep it away from there, or because an operand is not finite in a result that the program sets aside.  The partial
+    derivatives may read what `block` computes.
+    """
+    if pole and not facts.ranges.has_finite_partials(call):
+        return [True for _ in partials]
+    if target not in facts.set_aside:
+        return [False for _ in partials]
+    made = frozenset().union(*map(rewrite.reads, block))
+    return [any(map(facts.ranges.is_wild, made | rewrite.free_vars(partial))) for partial in partials]
 
 
 def refuse_other_active(

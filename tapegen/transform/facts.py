@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from tapegen.analysis.activity import Activity, activity_of
 from tapegen.analysis.effects import Effects, effects_of
 from tapegen.analysis.finality import Finality, final_loads
+from tapegen.analysis.ranges import Ranges, ranges_of
 from tapegen.analysis.scopes import Scope, Scopes, scopes_of
+from tapegen.analysis.set_aside import set_aside
 from tapegen.analysis.shapes import Shapes, shapes_of
 from tapegen.ir import rewrite
 from tapegen.ir.nodes import Function, Index, Load, Stmt, Var
@@ -24,6 +26,8 @@ class Facts:
     effects: Effects
     finality: Finality
     shapes: Shapes
+    ranges: Ranges
+    set_aside: frozenset[Var]
 
     def is_final(self, stmt: Stmt, array: Var, index: tuple[Index, ...]) -> bool:
         """Whether the backward sweep may read `array[index]` instead of the value it had at `stmt`.
@@ -57,10 +61,13 @@ class Facts:
 def facts_of(function: Function, wrt: Iterable[Var], results: Iterable[Var]) -> Facts:
     """Analyse a lowered program for the derivative of `results` with respect to `wrt`."""
     scopes, effects = scopes_of(function), effects_of(function)
+    activity = activity_of(function, wrt, results)
     return Facts(
-        activity_of(function, wrt, results),
+        activity,
         scopes,
         effects,
         final_loads(function, effects),
         shapes_of(function, scopes),
+        ranges_of(function),
+        set_aside(function, scopes, activity.sources),
     )

@@ -36,9 +36,10 @@ from tapegen.rules.registry import Rule, signature_of
 from tapegen.transform.applied import (
     bind_arguments,
     expression_of,
+    guards,
+    has_pole,
     inlined,
     local_partials,
-    needs_strong_zero,
     never_raising,
     refuse_other_active,
     rule_for,
@@ -81,6 +82,7 @@ class _Pusher:
         self.function, self.wrt, self.active_results = function, wrt, active_results
         self.active = facts.activity.active
         self.effects, self.scopes, self.shapes = facts.effects, facts.scopes, facts.shapes
+        self.facts = facts
         self.names = names
         self.dots: dict[Var, Var] = {}
         self.out: list[Stmt] = []
@@ -297,13 +299,14 @@ class _Pusher:
     def _partials(self, stmt: Assign, target: Var, call: Call, rule: Rule) -> None:
         block, wanted = local_partials(call, rule, target, stmt, self.is_active, self.names)
         self.out.extend(block)
-        guarded = needs_strong_zero(call, rule)
+        pole = has_pole(call, rule)
+        guarded = guards(target, call, pole, block, [partial for _, partial in wanted], self.facts)
         terms: list[Expr] = []
-        for arg, partial in wanted:
-            if guarded:
+        for (arg, partial), is_guarded in zip(wanted, guarded, strict=True):
+            if pole or is_guarded:
                 partial = rewrite.map_expr(partial, never_raising)
             dot = self.dot(arg)
-            terms.append(build.strong_mul(dot, partial) if guarded else build.mul(partial, dot))
+            terms.append(build.strong_mul(dot, partial) if is_guarded else build.mul(partial, dot))
         if not terms:
             self._define(stmt, target, build.zero_like(target))
             return

@@ -37,7 +37,7 @@ def lambda_vjp(v, k, result_1_bar):
         # v if np.sum(v * v) < 1e-2 else 0.7 * shrink(v * k)
         t_2_bar, k_bar_1 = lambda_vjp(v * k, k, 0.7 * result_bar)
         v_bar += k * t_2_bar
-        k_bar += k_bar_1 + np.sum(v * t_2_bar)
+        k_bar += k_bar_1 + np.sum(np.where(t_2_bar == 0.0, 0.0, t_2_bar * v))
     return v_bar, k_bar
 
 

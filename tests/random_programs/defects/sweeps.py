@@ -155,9 +155,9 @@ CALLS = (
         "a zero cotangent times an infinite partial",
         Adjoints,
         "_partials",
-        ("build.strong_mul(factor, partial) if guarded", "build.mul(partial, factor) if guarded"),
+        ("build.strong_mul(factor, partial) if is_guarded", "build.mul(partial, factor) if is_guarded"),
     ),
-    edit("a partial that raises", Adjoints, "_partials", ("if guarded:", "if False:")),
+    edit("a partial that raises", Adjoints, "_partials", ("if pole or is_guarded:", "if False:")),
     edit("a formula without derivative", Adjoints, "_add", ("self.reverser.contribute(", "(lambda *args: None)(")),
     edit("= for += on an item of a list", Adjoints, "_item", ("build.add(held, totals[0])", "totals[0]")),
     edit(

@@ -1,0 +1,126 @@
+"""Values that a program sets aside: their cotangents can be zero where what they were computed from is not finite.
+
+`np.where(x > 0.0, x * np.log(x), 0.0)` computes the product everywhere and uses it only where `x` is positive.  At zero
+its cotangent is 0, and the partial derivative with respect to the first factor is minus infinity.  Found here are the
+results of such calls, so that the derivative lets the zero win (docs/conventions.md) there and nowhere else.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+import operator
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from tapegen.analysis.activity import active_operands, closure
+from tapegen.analysis.scopes import Scope, Scopes
+from tapegen.ir import ops, rewrite
+from tapegen.ir.nodes import (
+    Assign,
+    Call,
+    Function,
+    If,
+    Load,
+    Return,
+    Slice,
+    Stmt,
+    Store,
+    Var,
+)
+from tapegen.ir.types import Array, Scalar
+
+_CHOOSING = frozenset({np.where, ops.ifelse, np.select, np.choose, np.maximum, np.minimum, np.fmax, np.fmin, np.clip})
+_CHOOSING |= {builtins.max, builtins.min, np.max, np.min, np.amax, np.amin, np.take, np.diag, np.triu, np.tril, np.sort}
+_HANDED_ON = frozenset(
+    {
+        *(operator.add, operator.sub, operator.mul, operator.neg, operator.pos, operator.matmul),
+        *(np.add, np.subtract, np.multiply, np.negative, np.positive, np.matmul, np.dot, np.vdot, np.inner, np.outer),
+        *(builtins.sum, np.sum, np.mean, np.copy, np.reshape, np.ravel, np.transpose, np.asarray, np.array),
+        *(np.ascontiguousarray, np.concatenate, np.stack, np.broadcast_to, builtins.float, ops.primal_as),
+        *(np.sqrt, np.log, np.log2, np.log10, np.log1p, np.sin, np.cos, np.tan, np.sinh, np.cosh, np.square, np.cbrt),
+        *(math.sqrt, math.log, math.sin, math.cos, math.tan, np.abs, builtins.abs, math.fabs, np.linalg.norm),
+    }
+)
+"""Functions whose result is infinite or NaN where an operand is, so that they set nothing aside."""
+
+_DIVISIONS = (operator.truediv, np.divide)
+
+
+def set_aside(function: Function, scopes: Scopes, sources: Mapping[Var, set[Var]]) -> frozenset[Var]:
+    """Find the values of a lowered program whose cotangents may be zero although they are computed.
+
+    Parameters
+    ----------
+    function : Function
+        The program.
+    scopes : Scopes
+        Its scopes.
+    sources : mapping
+        For each value what flows into it (`Activity.sources`).
+    """
+    inside = rewrite.statements(function.body)
+    found = closure({var for stmt in inside for var in _dropped(stmt, scopes)}, sources)
+    # an array is not computed to be divided by because one of its elements is
+    elements = {target for stmt in inside for target in _element_read(stmt)}
+    direct = {sink: into for sink, into in sources.items() if sink not in elements}
+    return frozenset(found | closure({var for stmt in inside for var in _made_finite(stmt)}, direct))
+
+
+def _dropped(stmt: Stmt, scopes: Scopes) -> Iterator[Var]:
+    """Values of which a statement chooses a part."""
+    for part in _parts(stmt):
+        if isinstance(part, Load) and _is_part(part.index):
+            yield part.array
+        elif isinstance(part, Call) and (part.func in _CHOOSING or "where" in dict(part.kwargs)):
+            yield from active_operands(part)
+    if isinstance(stmt, Store) and not stmt.accumulate and (_in_branch(scopes.at[stmt]) or _is_part(stmt.index)):
+        yield stmt.array
+    elif isinstance(stmt, Return) and (
+        len(stmt.values) > 1 or any(isinstance(value.type, Array) for value in stmt.values)
+    ):
+        yield from (value for value in stmt.values if isinstance(value, Var))  # whoever pulls back may give zeros
+    if isinstance(stmt, Assign | Store):
+        for var in active_operands(stmt.value):
+            if var in scopes.owner and _branches(scopes.at[stmt], scopes.owner[var]):
+                yield var
+
+
+def _made_finite(stmt: Stmt) -> Iterator[Var]:
+    """Values whose infinity a statement may make finite: `np.exp(-inf)` is 0, and so is its derivative."""
+    for part in _parts(stmt):
+        if isinstance(part, Call) and part.func not in _HANDED_ON | _CHOOSING:
+            yield from active_operands(part.args[1] if part.func in _DIVISIONS else part)
+
+
+def _element_read(stmt: Stmt) -> Iterator[Var]:
+    if isinstance(stmt, Assign) and isinstance(stmt.value, Load) and isinstance(stmt.value.type, Scalar):
+        yield from stmt.targets
+
+
+def _parts(stmt: Stmt) -> Iterator[Any]:
+    for header in rewrite.headers(stmt):
+        yield from rewrite.subexpressions(header)
+
+
+def _is_part(index: tuple[Any, ...]) -> bool:
+    """Whether an index names some elements only, and not one row or element after another as a loop does."""
+    return not any(map(rewrite.free_vars, index)) or any(
+        not isinstance(item, Slice) and isinstance(item.type, Array) for item in index
+    )
+
+
+def _in_branch(scope: Scope) -> bool:
+    return any(isinstance(around.header, If) for around in scope.chain())
+
+
+def _branches(scope: Scope, owner: Scope) -> bool:
+    """Whether a value of `owner` is used in a branch within it."""
+    for around in scope.chain():
+        if around is owner:
+            return False
+        if isinstance(around.header, If):
+            return True
+    return False
