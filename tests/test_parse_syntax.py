@@ -43,7 +43,7 @@ REFUSED = [
         TRY,
         "Test for the case beforehand",
     ),
-    ("try:\n    y = x\nfinally:\n    y = 0", "try", TRY, "catch the exception outside"),
+    ("try:\n    y = x\nfinally:\n    y = 0", "try", TRY, "behind the call"),
     (
         "try:\n    y = x\nexcept* ValueError:\n    y = 0",
         "try",

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tapegen.errors import NotDifferentiable, Span
+from tapegen.frontend.advice import OF_FUNCTIONS
 from tapegen.frontend.generated import function_from_text
 from tapegen.ir.protocols import mark_of
 from tapegen.rules.registry import all_rules, rule_of
@@ -184,6 +185,8 @@ def refusal(func: Any) -> NotDifferentiable:
         )
     if callable(func):
         known = sorted({rule.func.__name__ for rule in all_rules() if hasattr(rule.func, "__name__")})
+        if name in OF_FUNCTIONS:
+            return NotDifferentiable(f"'{name}' cannot be followed.", OF_FUNCTIONS[name])
         near = difflib.get_close_matches(str(name), known, n=8, cutoff=0.5)
         names = f"Names nearest to it: {', '.join(near)}." if near else "'python -m tapegen rules' lists them."
         return NotDifferentiable(

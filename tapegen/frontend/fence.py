@@ -6,6 +6,7 @@ import ast
 from collections.abc import Collection, Iterator
 
 from tapegen.errors import NotDifferentiable, TapegenError, UnsupportedSyntax
+from tapegen.frontend.advice import TRY_ADVICE, of_try
 from tapegen.frontend.source import Located
 
 _STATEMENTS = {
@@ -32,9 +33,11 @@ _PASSED = _ALLOWED - _CHECKED
 _ASYNC = "'async' code runs in pieces that have no reverse order."
 _ASYNC_ADVICE = "Await what is needed outside, and differentiate a plain function."
 _GENERATOR = "'yield' makes the function a generator, which has no value to differentiate."
-_GENERATOR_ADVICE = "Collect the values in a list or an array and return it."
+_GENERATOR_ADVICE = (
+    "Collect the values in a list, items.append(value) in the place of 'yield value', and return it: "
+    "loops and sums over the list stay as they are."
+)
 _TRY = "'try' cannot be reversed: an exception leaves a statement half done."
-_TRY_ADVICE = "Test for the case beforehand with 'if', or catch the exception outside of the differentiated function."
 _WITH_ADVICE = "Put the 'with' around the call of the differentiated function."
 _NEW_SYNTAX_ADVICE = "Write it with assignments, loops, branches and calls."
 
@@ -46,8 +49,8 @@ _REFUSED = {
     "Await": (_ASYNC, _ASYNC_ADVICE),
     "Yield": (_GENERATOR, _GENERATOR_ADVICE),
     "YieldFrom": (_GENERATOR, _GENERATOR_ADVICE),
-    "Try": (_TRY, _TRY_ADVICE),
-    "TryStar": (_TRY, _TRY_ADVICE),
+    "Try": (_TRY, TRY_ADVICE),
+    "TryStar": (_TRY, TRY_ADVICE),
     "With": ("'with' runs code of the context manager that is not part of the function.", _WITH_ADVICE),
     "ClassDef": (
         "a class defined inside the function would be a new one at every call.",
@@ -86,6 +89,8 @@ def _refusals(located: Located, nodes: list[ast.AST], outer: Collection[str]) ->
             accepted = False
             kind = type(node).__name__
             reason, advice = _REFUSED.get(kind, (f"the syntax '{kind}' is not supported.", _NEW_SYNTAX_ADVICE))
+            if isinstance(node, ast.Try | ast.TryStar):
+                advice = of_try(node)
             yield UnsupportedSyntax(reason, advice, located.span(node if hasattr(node, "lineno") else located.node))
     if any(isinstance(node, ast.Global | ast.Nonlocal) for node in nodes):
         for node in nodes:
@@ -100,7 +105,7 @@ def _complaint(node: ast.AST, root: ast.AST) -> tuple[ast.AST, str, str] | None:
             return (
                 first,
                 f"the decorator of the inner function '{node.name}' may return any other function.",
-                "Define the decorated function at module level.",
+                "Leave the decorator out (a cache changes no value), or define the decorated function at module level.",
             )
         case ast.comprehension(is_async=1):
             return node.target, _ASYNC, _ASYNC_ADVICE

@@ -129,6 +129,12 @@ def _class_attribute(cx: Context, owner: Any, cls: type, name: str, after: type 
         return Bound(StaticValue(found.__func__), (StaticValue(cls),))
     if is_method(found) or found is object.__init__:
         return Bound(StaticValue(found), (owner,))
+    if name == "__dict__":
+        raise cx.refusal(
+            NotDifferentiable,
+            "the '__dict__' of an object is not followed.",
+            "Set the attributes by name: 'for name, value in given.items(): setattr(self, name, value)'.",
+        )
     if hasattr(type(found), "__get__") or (callable(found) and not isinstance(found, type)):
         raise cx.refusal(
             NotDifferentiable, f"'{cls.__name__}.{name}' is not a plain method.", "Write it as a function."

@@ -24,6 +24,7 @@ from tapegen.frontend.lower_inline import inline_function
 from tapegen.frontend.lower_iter import series_of
 from tapegen.frontend.lower_numpy import call_library
 from tapegen.frontend.lower_operators import binary
+from tapegen.frontend.lower_set_attr import set_attribute
 from tapegen.frontend.lower_state import Bound, Captured, Closure, Ref, Series, SliceValue, Super, known_value
 from tapegen.frontend.lower_text import text_of
 from tapegen.frontend.lower_values import as_bool, describe, operand, static, struct_of, truth, type_of
@@ -299,6 +300,13 @@ def _getattr(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     if default and not _has(cx, owner, static(cx, name, "the name")):
         return default[0]
     return attribute(cx, owner, static(cx, name, "the name"), hint)
+
+
+@handles(setattr)
+def _set_by_name(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    owner, name, value = args
+    set_attribute(cx, owner, static(cx, name, "the name"), value)
+    return StaticValue(None)
 
 
 @handles(hasattr)

@@ -8,6 +8,7 @@ from types import FunctionType
 from typing import Any
 
 from tapegen.errors import NotDifferentiable
+from tapegen.frontend.advice import OF_CLASSES
 from tapegen.frontend.lower_capture import bound_value, class_member, is_method, special_method
 from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_inline import bind_parameters
@@ -17,6 +18,8 @@ from tapegen.frontend.structure import StaticValue, Struct, abstract_of, tuple_o
 
 def construct(cx: Context, cls: type, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """`cls(...)`: named tuples, dataclasses and simple classes."""
+    if f"{cls.__module__}.{cls.__qualname__}" in OF_CLASSES:
+        raise _not_followed(cx, cls)
     _check_made_plainly(cx, cls)
     if issubclass(cls, tuple) and hasattr(cls, "_fields"):
         defaults = getattr(cls, "_field_defaults", {})
@@ -56,6 +59,7 @@ def _check_made_plainly(cx: Context, cls: type) -> None:
 
 def _not_followed(cx: Context, cls: type) -> NotDifferentiable:
     advice = "Use tuples, lists, dicts whose keys are known, and classes written in Python."
+    advice = OF_CLASSES.get(f"{cls.__module__}.{cls.__qualname__}", advice)
     return NotDifferentiable(f"objects of the class '{cls.__name__}' are not followed.", advice, cx.span())
 
 

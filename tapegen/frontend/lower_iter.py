@@ -221,7 +221,9 @@ def known_length(cx: Context, series: Series) -> int:
     if series.known is not UNKNOWN:
         return int(series.known)
     refusal = cx.refusal(
-        NotDifferentiable, "the number of these items must be known before the program runs.", "Use an array or a list."
+        NotDifferentiable,
+        "the number of these items must be known before the program runs.",
+        "Loop over indices (for i in range(len(items)): for j in range(i)), or over arrays or lists of numbers.",
     )
     raise NeedsStatic(series.length, refusal)
 

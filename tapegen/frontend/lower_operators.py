@@ -101,6 +101,12 @@ def binary(cx: Context, func: Any, left: Any, right: Any, hint: str | None = Non
     """`left op right`."""
     if isinstance(left, Choice) or isinstance(right, Choice):
         return split(cx, (left, right), lambda a, b: binary(cx, func, a, b, hint), hint)
+    if any(isinstance(value, Leaf) and isinstance(value.expr, Var) and value.type == STATIC for value in (left, right)):
+        raise cx.refusal(
+            NotDifferentiable,
+            "text that grows on the way is not followed.",
+            "Put it together after the call, or print its parts.",
+        )
     if type_of(left) is not None and type_of(right) is not None:
         if func is operator.pow:
             _check_power(cx, left, right)
@@ -118,10 +124,19 @@ def binary(cx: Context, func: Any, left: Any, right: Any, hint: str | None = Non
         return found
     if mixes_array(left, right) or mixes_array(right, left):
         return emit_call(cx, func, (as_array(cx, left), as_array(cx, right)), hint=hint)
-    if isinstance(left, StaticValue | Leaf) and isinstance(right, StaticValue | Leaf) and func is operator.mod:
+    texts = _is_text(left), _is_text(right)
+    if (func is operator.add and all(texts)) or (
+        isinstance(left, StaticValue | Leaf) and isinstance(right, StaticValue | Leaf) and func is operator.mod
+    ):
         return Leaf(Call(ops.fstring, (Const("..."),), (), STATIC))  # text; only messages show it
     sign = SIGNS.get(func, getattr(func, "__name__", "?"))
     cx.raise_(TypeError, f"unsupported operand type(s) for {sign}: {type_name(cx, left)} and {type_name(cx, right)}")
+
+
+def _is_text(value: Any) -> bool:
+    if isinstance(value, StaticValue):
+        return isinstance(value.value, str)
+    return isinstance(value, Leaf) and isinstance(value.expr, Call) and value.expr.func in (ops.fstring, format)
 
 
 def type_name(cx: Context, value: Any) -> str:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import operator
-from types import FunctionType, MemberDescriptorType, ModuleType
+from types import ModuleType
 from typing import Any
 
 import gast
@@ -13,7 +12,7 @@ import numpy as np
 
 from tapegen.errors import NotDifferentiable, UnsupportedSyntax
 from tapegen.frontend import builtin_texts
-from tapegen.frontend.lower_capture import capture, class_member
+from tapegen.frontend.lower_capture import capture
 from tapegen.frontend.lower_compare import condition
 from tapegen.frontend.lower_context import Builder, Context, NotWhole, OpenIf, PathEnds
 from tapegen.frontend.lower_emit import emit_call
@@ -22,9 +21,10 @@ from tapegen.frontend.lower_index import Place, load_place, place_of, store_plac
 from tapegen.frontend.lower_list import append, item, length
 from tapegen.frontend.lower_merge import ABSENT
 from tapegen.frontend.lower_operators import BINARY, binary, in_place_operator
-from tapegen.frontend.lower_state import Box, Captured, Ref, RunList, SliceValue, known_value
+from tapegen.frontend.lower_set_attr import set_attribute
+from tapegen.frontend.lower_state import Box, Ref, RunList, SliceValue, known_value
 from tapegen.frontend.lower_text import text_of
-from tapegen.frontend.lower_values import definite, describe, expr_of, named, not_, operand, struct_of, type_of
+from tapegen.frontend.lower_values import definite, expr_of, not_, operand, struct_of, type_of
 from tapegen.frontend.parse import Parsed
 from tapegen.frontend.structure import Leaf, StaticValue, Struct, list_of
 from tapegen.ir import ops
@@ -95,7 +95,7 @@ def assign_target(cx: Context, target: gast.AST, value: Any) -> None:
                 store_place(cx, place_of(cx, target), value)
         case gast.Attribute():
             with cx.at(target):
-                _set_attribute(cx, evaluate(cx, target.value), target.attr, value)
+                set_attribute(cx, evaluate(cx, target.value), target.attr, value)
         case gast.Starred():
             assign_target(cx, target.value, value)
         case _:
@@ -119,46 +119,6 @@ def _delete(cx: Context, target: gast.AST) -> None:
         cx.set_cell(cx.state.vars[(frame, target.id)], Struct("object", (target.id,), (ABSENT,), Box))
     else:
         del cx.state.vars[(frame, target.id)]
-
-
-def _set_attribute(cx: Context, owner: Any, name: str, value: Any) -> None:
-    if isinstance(owner, Ref):
-        content = struct_of(cx, owner)
-        if content is not None and content.kind == "object":
-            if _set_by_class(cx, owner, content.cls, name, value):
-                return
-            cx.set_cell(owner, content.with_child(name, named(cx, cx.frame, name, value)))
-            return
-    if isinstance(owner, Captured):
-        raise cx.refusal(
-            NotDifferentiable,
-            f"this writes '{owner.name}.{name}', which is not part of the result.",
-            "Return the new value, and assign it outside.",
-        )
-    raise cx.refusal(
-        NotDifferentiable, f"the attribute '{name}' of {describe(cx, owner)} cannot be set here.", "Build a new value."
-    )
-
-
-def _set_by_class(cx: Context, owner: Any, cls: type, name: str, value: Any) -> bool:
-    """What the class of an object does when an attribute is set; False where it leaves that to Python."""
-    if isinstance(class_member(cx, cls, "__setattr__"), FunctionType):
-        if dataclasses.is_dataclass(cls) and cls.__dataclass_params__.frozen:  # type: ignore[attr-defined]
-            cx.raise_(dataclasses.FrozenInstanceError, f"cannot assign to field '{name}'")
-        raise cx.refusal(
-            NotDifferentiable, f"'{cls.__name__}' decides itself how attributes are set.", "Build a new value."
-        )
-    found = class_member(cx, cls, name)
-    if isinstance(found, property):
-        if found.fset is None:
-            cx.raise_(AttributeError, f"property '{name}' of '{cls.__name__}' object has no setter")
-        cx.call(cx, StaticValue(found.fset), [owner, value], {})
-        return True
-    if hasattr(type(found), "__set__") and not isinstance(found, MemberDescriptorType):
-        raise cx.refusal(
-            NotDifferentiable, f"'{cls.__name__}.{name}' decides itself how it is set.", "Build a new value."
-        )
-    return False
 
 
 def _unpack(cx: Context, targets: list[gast.AST], value: Any) -> None:
@@ -247,7 +207,7 @@ def _augmented(cx: Context, stmt: gast.AugAssign) -> None:
         old = evaluate(cx, gast.copy_location(read, target))
         new = _combine(cx, func, old, evaluate(cx, stmt.value), target.attr)
         if new is not None:
-            _set_attribute(cx, owner, target.attr, new)
+            set_attribute(cx, owner, target.attr, new)
     else:
         assert isinstance(target, gast.Subscript)
         with cx.at(target):

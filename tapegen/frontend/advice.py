@@ -1,0 +1,59 @@
+"""What to write instead of what programs do not follow, by the commonest uses of it."""
+
+from __future__ import annotations
+
+import ast
+
+_COUNTED = "Use a dict with a default: d[key] = d.get(key, 0.0) + value, or fill it for all keys beforehand."
+_ORDERED = "Keep a list, and take its least item with min(items) or sorted(items); or decide on the order outside."
+_FLAGS = "Use an array of flags: seen = np.zeros(n, dtype=bool), seen[i] = True, if seen[i]."
+
+OF_CLASSES = {
+    "collections.deque": (
+        "Use a list: append(x) and pop(); items[-n:] is the window of deque(maxlen=n), and an index that counts up, "
+        "first += 1, takes the place of popleft()."
+    ),
+    "collections.defaultdict": (
+        "Use a dict: d[key] = d.get(key, 0.0) + value, or d = {key: [] for key in keys} beforehand."
+    ),
+    "collections.Counter": _COUNTED,
+}
+"""Classes of the standard library that are not followed."""
+
+OF_FUNCTIONS = {
+    "iter": "Loop with 'for', or count an index: items[k].",
+    "next": "Loop with 'for' and leave it by 'break', or count an index: items[k].",
+    "heappush": _ORDERED,
+    "heappop": _ORDERED,
+    "heapify": _ORDERED,
+    "set.add": _FLAGS,
+    "set.update": _FLAGS,
+    "set.remove": _FLAGS,
+    "set.discard": _FLAGS,
+}
+"""Functions and methods written in C that have no derivative rule."""
+
+TRY_ADVICE = "Test for the case beforehand with 'if', or catch the exception outside of the differentiated function."
+_BY_EXCEPTION = {
+    "KeyError": "Ask beforehand: 'if key in table', or table.get(key, default).",
+    "IndexError": "Ask beforehand: 'if k < len(items)'.",
+    "AttributeError": "Ask beforehand: getattr(owner, name, default) or hasattr.",
+    "ImportError": "Import at the top of the module.",
+    "ModuleNotFoundError": "Import at the top of the module.",
+    "ZeroDivisionError": "Ask beforehand: 'if b != 0.0'.",
+    "LinAlgError": (
+        "Leave 'try' out: the exception reaches the caller as it does in plain Python. "
+        "Catch it around the call of the differentiated function."
+    ),
+}
+
+
+def of_try(node: ast.Try | ast.TryStar) -> str:
+    """What to write instead of a `try`."""
+    if not node.handlers:
+        return "Leave 'try' out, and put what 'finally' holds behind the call of the differentiated function."
+    types = [handler.type for handler in node.handlers]
+    named = {part for type_ in types for part in (type_.elts if isinstance(type_, ast.Tuple) else [type_])}
+    names = {part.attr if isinstance(part, ast.Attribute) else getattr(part, "id", "") for part in named}
+    advice = {_BY_EXCEPTION.get(name, TRY_ADVICE) for name in names}
+    return advice.pop() if len(advice) == 1 else TRY_ADVICE
