@@ -108,6 +108,7 @@ class _Pusher:
             (),
             self.function.origin,
             self.function.globals,
+            alike=tuple(pair for pair in zip(self.wrt, tangents, strict=True) if isinstance(pair[0].type, Array)),
         )
 
     def _flattened(self) -> frozenset[str]:

@@ -87,6 +87,7 @@ class Nests(Writer):
 
     def run(self) -> Function:
         """The function in terms of loops."""
+        self._make_alike()
         self.block_of(self.function.body)
         if self.broken:  # what was found in a trial does not hold where it was relied on
             assert self.trials != "none"
@@ -96,6 +97,15 @@ class Nests(Writer):
             if any(var in rewrite.reads(stmt) for stmt in body):
                 raise refusal
         return replace(self.function, body=body)
+
+    def _make_alike(self) -> None:
+        """Compare the shapes of tangents with those of their arguments, which then have the same sizes everywhere."""
+        for param, tangent in self.function.alike:
+            for own, other in zip(self.sizes(param), self.sizes(tangent), strict=True):
+                if not other.is_unit:
+                    wrong = Call(operator.ne, (other.size, own.size), (), BOOL)
+                    self.check(wrong, ValueError, "a tangent does not have the shape of its argument")
+            self.facts.set_shape(tangent, self.facts.extents(param))
 
     # ---- statements --------------------------------------------------------------------------------------------------
 
