@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 from tapegen import differentiable
+from tapegen.backend.build import build_python
+from tapegen.backend.emit import emit
+from tapegen.transform.nests import scalarise
 from tests.nests_reader import assert_same, lowered_text
 
 R = np.random.default_rng(5)
@@ -111,10 +114,92 @@ def test_shifted_additions_are_one_loop_each() -> None:
     assert text.index("np.zeros") < text.index("for k in range(n)")
 
 
+TWICE = """
+def f(u, v, p, q, n):
+    for k in range(n):
+        t = np.empty(u.shape[0] - 2)
+        t[:] = 0.25*u[1:-1]
+        r = np.empty(u.shape[0] - 2)
+        r[:] = 0.5*p[1:-1]
+        v[2:] += t
+        q[2:] += r
+        v[1:-1] += -2.0*t
+        q[1:-1] += -2.0*r
+        v[:-2] += t
+        q[:-2] += r
+    return u*1.0
+"""
+
+COUNTED = """
+def f(x, y, n):
+    s = 0.0
+    for i in range(n):
+        x[i] = 2.0*x[i]
+    for j in range(n):
+        y[j] = y[j] + 1.0
+    k = 0
+    for i in range(n):
+        for i in range(3):
+            x[i] = x[i] + y[i]
+        y[i] = 0.5*y[i]
+    for j in range(n):
+        x[j] = x[j]*y[j]
+    for i in range(2):
+        y[i] = y[i]*3.0
+    s = s + i
+    for j in range(2):
+        y[j] = y[j] - x[j]
+    for i in range(1):
+        x[i] = x[i]*0.5
+    return s*i
+"""
+
+
+PASSING = """
+def f(x, y):
+    for i in range(x.shape[0]):
+        x[i] = 2.0*x[i]
+    for i in range(y.shape[0]):
+        y[i] = y[i] + 1.0
+    for i in range(x.shape[0]):
+        x[i] = x[i]*x[i]
+    return x.shape[0]
+"""
+
+
+def test_shifted_additions_of_two_arrays_in_turn_are_one_loop_for_each() -> None:
+    text = lowered_text(TWICE, *vectors(4, 9), 2)
+    assert text.count("for ") == 1 + 3 + 1  # trips; what is made, and the two sums; the copy that is returned
+    assert text.count("+= ") == 2
+
+
+def test_loops_that_count_by_the_same_name_pass_each_other() -> None:
+    text = lowered_text(PASSING, *vectors(1, 9), *vectors(1, 4))
+    assert text.count("for ") == 2
+
+
+def test_a_tangent_shares_the_loops_of_its_argument() -> None:
+    def f(x: np.ndarray, y: np.ndarray) -> float:
+        z = x.copy()
+        z[1:] = 2.0 * x[1:]
+        return np.sum(z * x) + y[0]
+
+    x, y = np.array([1.0, 2.0, 3.0]), np.ones(3)
+    source = emit(scalarise(differentiable(f, wrt=(0, 1)).inspect(x, y)._texts.pushed))
+    assert source.text.count("for ") == 2
+    pushed = build_python(source)
+    np.testing.assert_allclose(pushed(x, y, y, 2.0 * y), (28.0, 24.0))
+    with pytest.raises(ValueError, match="a tangent does not have the shape of its argument"):
+        pushed(x, y, y, np.ones(4))
+
+
 @pytest.mark.compiled
 def test_numbers_stay() -> None:
     assert_same(CHAIN, *(vectors(2, n) for n in (0, 1, 7) if n != 1), (np.ones(3), np.ones(4)))
     assert_same(ORDER, *(vectors(2, n) for n in (2, 3, 8)))
+    assert_same(TWICE, *((*vectors(4, n), k) for n in (2, 3, 4, 9) for k in (0, 1, 3)))
+    assert_same(PASSING, *((*vectors(1, n), *vectors(1, m)) for n, m in ((5, 7), (0, 3), (4, 0))))
+    assert_same(COUNTED, *((*vectors(2, 7), n) for n in (0, 1, 2, 3, 7)))
     assert_same(LIVES, *((*vectors(1, 4), n) for n in range(6)))
     assert_same(COLUMNS, (R.random((4, 3)), *vectors(1, 4)), (R.random((4, 0)), *vectors(1, 4)))
     sizes = ((9, 5, 8), (3, 2, 4), (2, 4, 3), (4, 1, 5), (5, 3, 3))

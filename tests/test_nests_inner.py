@@ -129,12 +129,17 @@ def test_what_lasts_stands_in_front() -> None:
     assert_same_text(LASTS, args, (R.random((1, 1)), R.random(1), 1))
 
 
+def _depth(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
 def test_what_varies_stays() -> None:
     args = (R.random((5, 5)), R.random(12), 5)
     lines = lowered_text(VARIES, *args).splitlines()
     for name in "tuwy":
         (where,) = [k for k, line in enumerate(lines) if line.strip().startswith(f"{name} = ")]
-        assert lines[where - 1].strip().startswith(("for k in", "if ", "raise")), name
+        around = [line for line in lines[:where] if _depth(line) < _depth(lines[where])]
+        assert around[-1].strip().startswith("for k in"), name
     assert_same_text(VARIES, args, (R.random((1, 1)), R.random(12), 1))
 
 

@@ -27,6 +27,7 @@ from tapegen.ir.nodes import (
 )
 from tapegen.ir.types import Array, ListOf, Scalar
 from tapegen.transform.nests.affine import linear
+from tapegen.transform.nests.control import read_after_loops
 from tapegen.transform.nests.sharing import sources
 
 Effects = tuple[frozenset[Var], frozenset[Var], frozenset[Var]]
@@ -165,6 +166,7 @@ class Memory:
     """Which names may share memory, anywhere in a function."""
 
     def __init__(self, function: Function) -> None:
+        self._function = function
         self._leader: dict[Var, Var] = {}
         self._shared: set[Var] = set()
         self._effects: dict[Stmt, Effects] = {}
@@ -206,8 +208,23 @@ class Memory:
     def effects(self, stmt: Stmt) -> Effects:
         """What a statement reads, assigns and stores into."""
         if stmt not in self._effects:
-            self._effects[stmt] = _effects(stmt)
+            reads, assigns, writes = _effects(stmt)
+            own = {loop.target for loop in rewrite.statements((stmt,)) if isinstance(loop, For)} - self._counting
+            self._effects[stmt] = (reads - own, assigns - own, writes)
         return self._effects[stmt]
+
+    @cached_property
+    def _counting(self) -> set[Var]:
+        """Counters whose values matter outside of a loop that counts by them."""
+        found = read_after_loops(self._function.body)
+        work: list[tuple[Stmt, frozenset[Var]]] = [(stmt, frozenset()) for stmt in self._function.body]
+        while work:
+            stmt, around = work.pop()
+            if isinstance(stmt, For):
+                found |= around & {stmt.target}  # counted anew while it counts
+                around |= {stmt.target}
+            work += [(inner, around) for block in rewrite.blocks(stmt) for inner in block]
+        return found
 
     def _join(self, a: Var, b: Var) -> None:
         a, b = self.group(a), self.group(b)

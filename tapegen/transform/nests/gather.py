@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from tapegen.transform.nests.fuse import Item
 
 
+_LOOK_BACK = 24  # how many statements an addition may pass on its way to another
+
+
 @dataclass(frozen=True)
 class _Scatter:
     """`target[counters + shift] += value`, where the value is linear in elements `source[counters]`."""
@@ -38,7 +41,7 @@ class _Scatter:
 
 def gathered(items: list[Item], memory: Memory, facts: Facts) -> list[Item]:
     """The same statements, with runs of scattered additions as one gathering nest each."""
-    items = _substituted(items, memory)
+    items = _together(_substituted(items, memory), memory)
     facts = facts.copy()
     start = 0
     while start < len(items):
@@ -48,6 +51,25 @@ def gathered(items: list[Item], memory: Memory, facts: Facts) -> list[Item]:
         facts.learn(items[start].stmt)
         start += 1 if done else max(1, len(run))
     return items
+
+
+def _together(items: list[Item], memory: Memory) -> list[Item]:
+    """The items with additions of the same arrays next to each other: those of another sweep stand between them."""
+    out: list[Item] = []
+    last: dict[tuple[Var, Var], Item] = {}  # of the additions of one array to another
+    for item in items:
+        place = len(out)
+        if item.nest is not None and (scatter := _scatter(item.nest)) is not None:
+            arrays = (scatter.target, scatter.source)
+            for k in range(place - 1, max(-1, place - 1 - _LOOK_BACK), -1):
+                if out[k] is last.get(arrays):
+                    place = k + 1
+                    break
+                if not independent(out[k].stmt, item.stmt, memory):
+                    break
+            last[arrays] = item
+        out.insert(place, item)
+    return out
 
 
 def _run_at(items: list[Item], start: int, facts: Facts) -> list[_Scatter]:
