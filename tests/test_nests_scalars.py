@@ -60,6 +60,45 @@ def _beyond_floats(x: float, y: float, which: int) -> bool:
     return (which == 4 and x < 0 and y == 0.5) or (which == 5 and y < 0)
 
 
+SUMS_OF_SQUARES = """
+def f(x, y, n):
+    total = 0.0
+    for k in range(n):
+        r = x*x + y*y
+        total += math.sqrt(r)
+        s = r + 0.5
+        total += math.log(s) + 1.0/s
+    return total
+"""
+
+SIGNS_THAT_CHANGE = """
+def f(x, y, n):
+    total = 0.0
+    r = x*x
+    for k in range(n):
+        total += math.sqrt(r)
+        r = r - y
+    s = y*y
+    if n == 2:
+        s = x
+    total += math.sqrt(s)
+    return total
+"""
+
+
+def test_roots_of_what_is_never_negative_need_no_checks() -> None:
+    text = lowered_text(SUMS_OF_SQUARES, 1.0, 2.0, 3)
+    assert "raise" not in text
+    assert_same(SUMS_OF_SQUARES, (1.0, 2.0, 3), (-1.0, -2.0, 2), (0.0, 0.0, 1), (float("nan"), 1.0, 1), (1.0, 1.0, 0))
+
+
+def test_signs_end_where_names_get_other_numbers() -> None:
+    text = lowered_text(SIGNS_THAT_CHANGE, 2.0, 1.0, 3)
+    assert text.count("math domain error") == 2
+    calls = ((2.0, 1.0, 3), (1.0, 1.0, 3), (1.0, 1.0, 4), (-1.0, 0.1, 2), (-1.0, -0.1, 1), (-1.0, 1.0, 0))
+    assert_same(SIGNS_THAT_CHANGE, *calls)
+
+
 def test_integers_raise() -> None:
     text = """
     def f(i, j):

@@ -72,6 +72,8 @@ class Facts:
         What a mask selects: how many elements, and where; by its element at an index.
     passed : set
         Conditions of errors that have been looked at and do not hold.
+    signs : dict
+        Floating Vars that are not negative (see `domains.sign_of`).
     """
 
     forms: dict[Var, Affine] = field(default_factory=dict)
@@ -82,6 +84,7 @@ class Facts:
     broadcasts: dict[tuple[str, tuple[Affine, ...]], Any] = field(default_factory=dict)
     selected: dict[tuple[str, Expr], Any] = field(default_factory=dict)
     passed: frozenset[Expr] = frozenset()
+    signs: dict[Var, str] = field(default_factory=dict)
     mentioned: set[Var] = field(default_factory=set)
     _asking: list[Affine] = field(default_factory=list)
     _answers: dict[Affine, bool] = field(default_factory=dict)
@@ -96,6 +99,7 @@ class Facts:
             dict(self.broadcasts),
             dict(self.selected),
             self.passed,
+            dict(self.signs),
             set(self.mentioned),
         )
 
@@ -113,6 +117,7 @@ class Facts:
             {key: found for key, found in self.broadcasts.items() if other.broadcasts.get(key) == found},
             {key: found for key, found in self.selected.items() if other.selected.get(key) == found},
             self.passed & other.passed,
+            {var: sign for var, sign in self.signs.items() if other.signs.get(var) == sign},
             self.mentioned | other.mentioned,
         )
 
@@ -140,7 +145,14 @@ class Facts:
         }
         self.selected = {key: found for key, found in self.selected.items() if gone.isdisjoint(free_vars(key[1]))}
         self.passed = frozenset(test for test in self.passed if gone.isdisjoint(free_vars(test)))
+        self.signs = {var: sign for var, sign in self.signs.items() if var not in gone}
         self.mentioned -= gone
+
+    def set_sign(self, var: Var, sign: str) -> None:
+        """Remember the sign of a number that has just been assigned."""
+        if sign:
+            self.signs[var] = sign
+            self.mentioned.add(var)
 
     def define(self, var: Var, value: Expr) -> None:
         """Remember an integer definition; a long one keeps its name, or a chain of them would grow without bound."""

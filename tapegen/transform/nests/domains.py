@@ -5,19 +5,29 @@ from __future__ import annotations
 import builtins
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from tapegen.ir import ops
-from tapegen.ir.nodes import Call, Const, Expr
+from tapegen.ir.nodes import Call, Const, Expr, Var
 from tapegen.ir.types import BOOL, FLOAT
 
 
-def sign_of(x: Expr) -> str:
-    """What is known whatever the variables are: "+" for positive (or NaN), "0+" for not negative, "" for nothing."""
+def sign_of(x: Expr, signs: Mapping[Var, str]) -> str:
+    """What is known of a number: "+" for positive (or NaN), "0+" for not negative, "" for nothing.
+
+    Parameters
+    ----------
+    x : Expr
+        The number.
+    signs : mapping of Var to str
+        The same of variables; whatever those are of which it says nothing.
+    """
     match x:
+        case Var():
+            return signs.get(x, "")
         case Const(int() | float() as value):
             return "+" if value > 0 else "0+" if value == 0 else ""
         case Call(operator.mul, (a, b)) if a == b:
@@ -25,20 +35,20 @@ def sign_of(x: Expr) -> str:
         case Call(operator.pow, (_, Const(int() as n))) if n % 2 == 0:
             return "0+"
         case Call(operator.add, (a, b)):
-            signs = {sign_of(a), sign_of(b)}
-            return "" if "" in signs else "+" if "+" in signs else "0+"
+            found = {sign_of(a, signs), sign_of(b, signs)}
+            return "" if "" in found else "+" if "+" in found else "0+"
         case Call(operator.mul | operator.truediv, (a, b)):
-            return "0+" if sign_of(a) and sign_of(b) else ""
+            return "0+" if sign_of(a, signs) and sign_of(b, signs) else ""
         case Call(builtins.abs | np.abs | math.exp | np.exp | math.fabs | np.cosh):
             return "0+"
         case Call(math.sqrt | np.sqrt, (a,)):
-            return sign_of(a) or "0+"
+            return sign_of(a, signs) or "0+"
     return ""
 
 
-def is_inside(func: Any, x: Expr) -> bool:
-    """Whether an argument lies in the domain whatever its variables are."""
-    sign = sign_of(x)
+def is_inside(func: Any, x: Expr, signs: Mapping[Var, str]) -> bool:
+    """Whether an argument lies in the domain; see `sign_of`."""
+    sign = sign_of(x, signs)
     return (func is math.sqrt and sign != "") or (func in (math.log, math.log2, math.log10) and sign == "+")
 
 

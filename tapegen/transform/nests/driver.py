@@ -49,6 +49,7 @@ from tapegen.transform.nests.control import (
     without_unused,
     written_names,
 )
+from tapegen.transform.nests.domains import sign_of
 from tapegen.transform.nests.elements import lazy, loaded, opaque, operand, scalar
 from tapegen.transform.nests.elements import number as element
 from tapegen.transform.nests.loops import allocate, fill, stored
@@ -158,7 +159,9 @@ class Nests(Writer):
             self.facts.shift(target, step.constant)
             self.forget_views({target})
         else:
+            sign = sign_of(number, self.facts.signs) if _is_real(target) else ""
             self.forget([target])
+            self.facts.set_sign(target, sign)
         self.emit(Assign((target,), number, self.origin))
         if step is not None and not step.is_constant:
             self.facts.define(target, value)
@@ -459,6 +462,10 @@ class Nests(Writer):
             if var == target or (var in self.views and target in self.views[var][1]):
                 return True
         return False
+
+
+def _is_real(var: Var) -> bool:
+    return isinstance(var.type, Scalar) and var.type.dtype in ("float64", "float32")
 
 
 def _is_array(expr: Expr) -> TypeGuard[Var]:

@@ -151,7 +151,7 @@ def nonzero(w: Writer, x: Expr, message: str) -> Expr:
         form = w.facts.form(x)
         if w.facts.nonnegative(form - 1) or w.facts.nonnegative(-form - 1):
             return x
-    elif sign_of(x) == "+":
+    elif sign_of(x, w.facts.signs) == "+":
         return x
     x = w.let(x)
     if x not in w.facts.nonzero:
@@ -433,7 +433,7 @@ def _math(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
         top = _math(w, math.log, args[:1], FLOAT)
         bottom = nonzero(w, _math(w, math.log, args[1:], FLOAT), "division by zero")
         return Call(operator.truediv, (top, bottom), (), FLOAT)
-    if func in DOMAINS and not is_inside(func, args[0]):
+    if func in DOMAINS and not is_inside(func, args[0], w.facts.signs):
         args = tuple(w.let(arg) for arg in args)
         w.check(DOMAINS[func](*args), ValueError, "math domain error")
     result = Call(NUMPY_FOR.get(func, func), args, (), FLOAT)
