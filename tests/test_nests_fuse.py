@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import math
+
 import numpy as np
 import pytest
 
@@ -9,7 +12,7 @@ from tapegen import differentiable
 from tapegen.backend.build import build_python
 from tapegen.backend.emit import emit
 from tapegen.transform.nests import scalarise
-from tests.nests_reader import assert_same, lowered_text
+from tests.nests_reader import assert_same, compiled, lowered_text, python_function
 
 R = np.random.default_rng(5)
 
@@ -204,6 +207,79 @@ def test_numbers_stay() -> None:
     assert_same(COLUMNS, (R.random((4, 3)), *vectors(1, 4)), (R.random((4, 0)), *vectors(1, 4)))
     sizes = ((9, 5, 8), (3, 2, 4), (2, 4, 3), (4, 1, 5), (5, 3, 3))
     assert_same(STENCIL, *((*vectors(2, n), R.random((a, b)), k) for n, a, b in sizes for k in (0, 1, 3)))
+
+
+ERRORS = """
+def f(x, y, n):
+    s = 0.0
+    for i in range(x.shape[0]):
+        s = s + math.sqrt(float(x[i]))
+    for i in range(x.shape[0]):
+        y[i] = 2.0*y[i]
+    for i in range(x.shape[0]):
+        s = s + math.log(float(y[i]) + 1.0) + 1/n
+    for i in range(x.shape[0]):
+        x[i] = x[i] + 1.0
+    return s
+"""
+
+
+@pytest.mark.compiled
+def test_errors_leave_behind_what_they_left() -> None:
+    text = lowered_text(ERRORS, *vectors(2, 4), 1)
+    assert text.count("for ") == 4
+    bad = np.array([1.0, 2.0, -3.0])
+    calls = [(*vectors(2, 3), 2), (bad, np.ones(3), 1), (np.ones(3), bad, 1), (bad, bad, 0), (np.ones(3), bad, 0)]
+    assert_same(ERRORS, *calls)
+    func = compiled(ERRORS, calls[0])
+    for args in calls[1:]:
+        mine, theirs = copy.deepcopy(args), copy.deepcopy(args)
+        with pytest.raises((ValueError, ZeroDivisionError)):
+            func(*mine)
+        with pytest.raises((ValueError, ZeroDivisionError)):
+            python_function(ERRORS)(*theirs)
+        for a, b in zip(mine, theirs, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_what_one_loop_looks_at_and_adds_up_needs_no_tape() -> None:
+    def f(x: np.ndarray, y: np.ndarray, c: float) -> float:
+        total = 0.0
+        for i in range(x.size):
+            r = math.sqrt(x[i]) * c
+            s = math.exp(r) * y[i]
+            total += s * s
+        return total
+
+    x, y = R.random(5) + 0.5, R.random(5)
+    found = differentiable(f, wrt=(0, 1, 2))
+    text = found.inspect(x, y, 0.5).compiled
+    assert text.count("for i in") == 1
+    assert "tape = np.empty" not in text
+    value, (x_bar, y_bar, c_bar) = found.value_and_grad(x, y, 0.5)
+    square = np.exp(np.sqrt(x)) * y * y
+    np.testing.assert_allclose(value, np.sum(square))
+    np.testing.assert_allclose(x_bar, 0.5 * square / np.sqrt(x))
+    np.testing.assert_allclose(y_bar, 2.0 * square / y)
+    np.testing.assert_allclose(c_bar, np.sum(2.0 * np.sqrt(x) * square))
+    with pytest.raises(ValueError, match="math domain error"):
+        found.value_and_grad(-x, y, 0.5)
+
+
+def test_a_last_number_of_a_loop_is_of_its_last_trip() -> None:
+    def f(x: np.ndarray, c: float) -> float:
+        total = 0.0
+        last = 0.0
+        for i in range(x.size):
+            last = math.sqrt(x[i]) * c
+            total += last * last
+        return total * last
+
+    x = np.array([1.0, 4.0, 9.0])
+    value, (x_bar, c_bar) = differentiable(f, wrt=(0, 1)).value_and_grad(x, 2.0)
+    np.testing.assert_allclose(value, 56.0 * 6.0)
+    np.testing.assert_allclose(x_bar, [24.0, 24.0, 24.0 + 56.0 / 3.0])
+    np.testing.assert_allclose(c_bar, 3.0 * 56.0 * 6.0 / 2.0)
 
 
 @pytest.mark.compiled

@@ -56,6 +56,8 @@ class Nest:
         Elements that are read or written.
     first_read, assigned : frozenset of Var
         Numbers that are read before the body assigns them (counters aside), and those it assigns.
+    checks : bool
+        Whether a trip may raise an error.
     """
 
     loops: tuple[For, ...]
@@ -63,6 +65,7 @@ class Nest:
     accesses: tuple[Access, ...]
     first_read: frozenset[Var]
     assigned: frozenset[Var]
+    checks: bool = False
 
     @property
     def counters(self) -> tuple[Var, ...]:
@@ -101,7 +104,8 @@ def nest_of(stmt: Stmt) -> Nest | None:
 
 
 def in_loops(loops: tuple[For, ...], body: tuple[Stmt, ...]) -> Nest | None:
-    """Statements in loops as a nest, if they do no more than assign numbers and elements."""
+    """Statements in loops as a nest, if they do no more than assign numbers and elements, and raise errors."""
+    checks = False
     accesses: list[Access] = []
     first: set[Var] = set()
     assigned: set[Var] = set()
@@ -112,6 +116,8 @@ def in_loops(loops: tuple[For, ...], body: tuple[Stmt, ...]) -> Nest | None:
             case Store(array, index, value) if isinstance(value.type, Scalar) and all(map(_is_number, index)):
                 parts = (*index, value)  # type: ignore[arg-type]
                 accesses.append(Access(array, index, True))  # type: ignore[arg-type]
+            case If(test, (Raise(_, message),), ()) if all(isinstance(part, Const) for part in message):
+                parts, checks = (test,), True
             case Comment():
                 continue
             case _:
@@ -126,7 +132,7 @@ def in_loops(loops: tuple[For, ...], body: tuple[Stmt, ...]) -> Nest | None:
     counters = {loop.target for loop in loops}
     if assigned & counters:
         return None
-    return Nest(loops, body, tuple(accesses), frozenset(first - counters), frozenset(assigned))
+    return Nest(loops, body, tuple(accesses), frozenset(first - counters), frozenset(assigned), checks)
 
 
 def _is_number(item: object) -> bool:

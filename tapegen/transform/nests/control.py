@@ -74,6 +74,27 @@ def read_after_loops(block: Block) -> set[Var]:
     return found
 
 
+def read_elsewhere(block: Block) -> set[Var]:
+    """Names that are read somewhere without having been assigned before, in the same block or one around it."""
+    found: set[Var] = set()
+
+    def visit(block: Block, known: set[Var]) -> None:
+        for stmt in block:
+            assigned = rewrite.assigns(stmt)
+            before = known - assigned if isinstance(stmt, While) else known
+            found.update(var for part in rewrite.headers(stmt) for var in rewrite.free_vars(part) if var not in before)
+            for each in rewrite.blocks(stmt):
+                inner = known - assigned if isinstance(stmt, For | While) else set(known)
+                visit(each, inner | ({stmt.target} if isinstance(stmt, For) else set()))
+            if rewrite.blocks(stmt):
+                known -= assigned
+            else:
+                known |= assigned
+
+    visit(block, set())
+    return found
+
+
 def leaves(block: Block) -> bool:
     """Whether a Break or Continue of the loop itself stands in its body."""
     for stmt in block:

@@ -168,7 +168,8 @@ class _Fusion:
         assert item.nest is not None
         for k in range(len(out) - 1, max(-1, len(out) - 1 - _LOOK_BACK), -1):
             earlier = out[k]
-            if earlier.nest is not None and self._joins(earlier.nest, item.nest):
+            ordered = self._keeps_errors(earlier, item)
+            if ordered and earlier.nest is not None and self._joins(earlier.nest, item.nest):
                 comments = earlier.comments
                 if item.backward and not earlier.backward and not any(map(_is_both, comments)):
                     comments = [Comment(BOTH), *comments]
@@ -178,9 +179,25 @@ class _Fusion:
             if earlier.nest is None and not earlier.is_plain:
                 break
             other = earlier.stmt if earlier.nest is None else earlier.nest.stmt
-            if not independent(other, item.stmt, self.memory):
+            if not ordered or not independent(other, item.stmt, self.memory):
                 break
         out.append(item)
+
+    def _keeps_errors(self, earlier: Item, item: Item) -> bool:
+        """Whether an error is the same, and leaves the same behind, where trips of a nest come before those of another.
+
+        The backward sweep looks at what the forward sweep has looked at, and finds nothing any more.
+        """
+        first, second = earlier.nest, item.nest
+        if first is None or second is None or not (first.checks or second.checks):
+            return True
+        if first.checks and second.checks and (earlier.backward or not item.backward):
+            return False
+        return not (first.checks and self._is_seen(second)) and not (second.checks and self._is_seen(first))
+
+    def _is_seen(self, nest: Nest) -> bool:
+        """Whether a nest stores into arrays that may outlive an error."""
+        return any(access.writes and self.memory.own(access.array) is None for access in nest.accesses)
 
     def _joins(self, first: Nest, second: Nest) -> bool:
         if len(first.loops) != len(second.loops):
@@ -246,7 +263,8 @@ def raised(items: list[Item], memory: Memory) -> list[Item]:
             reads = any(rewrite.loads(part) for part in rewrite.headers(item.stmt))
             for k in range(len(out) - 1, -1, -1):
                 earlier = out[k]
-                passable = earlier.nest is not None or earlier.is_plain or (earlier.is_check and not reads)
+                passable = earlier.is_plain or (earlier.is_check and not reads)
+                passable |= earlier.nest is not None and not (item.is_check and earlier.nest.checks)
                 if not passable or not independent(earlier.stmt, item.stmt, memory):
                     break
                 if earlier.nest is not None:

@@ -65,11 +65,15 @@ def _together(items: list[Item], memory: Memory) -> list[Item]:
                 if out[k] is last.get(arrays):
                     place = k + 1
                     break
-                if not independent(out[k].stmt, item.stmt, memory):
+                if _raises(out[k]) or not independent(out[k].stmt, item.stmt, memory):
                     break
             last[arrays] = item
         out.insert(place, item)
     return out
+
+
+def _raises(item: Item) -> bool:
+    return item.nest is not None and item.nest.checks
 
 
 def _run_at(items: list[Item], start: int, facts: Facts) -> list[_Scatter]:

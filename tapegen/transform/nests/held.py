@@ -34,6 +34,8 @@ class _Holding(Walk):
     def innermost(self, nest: Nest, before: list[Stmt], outside: Facts) -> list[Stmt]:
         """The loop with numbers for elements, between the statements that read and store these."""
         (loop,) = nest.loops
+        if nest.checks:  # where it raises, elements must have been stored
+            return [nest.stmt]
         numbers = {element: self._number(element[0]) for element in self._elements(nest)}
         if not numbers:
             return [nest.stmt]

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections import Counter
+import operator
 from dataclasses import replace
 
 from tapegen.ir import rewrite
-from tapegen.ir.nodes import Assign, Const, Expr, Function, Stmt, Var
+from tapegen.ir.nodes import Assign, Call, Const, Expr, For, Function, Stmt, Var
+from tapegen.ir.types import Scalar
 from tapegen.transform.nests.accesses import Access, Nest, in_loops, same_trip
 from tapegen.transform.nests.affine import Affine, plus
 from tapegen.transform.nests.bounds import Facts
-from tapegen.transform.nests.control import read_after_loops
+from tapegen.transform.nests.control import read_after_loops, read_elsewhere
 from tapegen.transform.nests.waiting import Meetings, deciding, factored, parted
 from tapegen.transform.nests.walking import Walk, touched
 
@@ -32,10 +33,9 @@ class _Easing(Walk):
     def __init__(self, function: Function) -> None:
         super().__init__(function)
         self.lasting = read_after_loops(function.body)
+        self.leaving = read_elsewhere(function.body)
         self.assigned: dict[Var, int] = {}
-        self.read: Counter[Var] = Counter()  # in how many expressions
         for stmt in rewrite.statements(function.body):
-            self.read.update(var for part in rewrite.headers(stmt) for var in rewrite.free_vars(part))
             for var in rewrite.defines(stmt):
                 self.assigned[var] = self.assigned.get(var, 0) + 1
 
@@ -46,6 +46,8 @@ class _Easing(Walk):
 
     def innermost(self, nest: Nest, before: list[Stmt], outside: Facts) -> list[Stmt]:
         """What moves in front of a loop, and the loop."""
+        if nest.checks:
+            return [_reversed(nest.stmt) if self._adds_in_any_order(nest) else nest.stmt]
         lifted: list[Stmt] = []
         for stmt in nest.body:
             if isinstance(stmt, Assign) and self._lasts(stmt, nest, [*before, *lifted]):
@@ -79,6 +81,8 @@ class _Easing(Walk):
             return [nest.stmt]
         if loop.step == Const(1) and not self.backward:
             return [nest.stmt]
+        if self._adds_in_any_order(nest):
+            return [_reversed(nest.stmt)]
         meet = functools.partial(self._meet_elsewhere, nest)
         pairs = itertools.combinations_with_replacement(nest.accesses, 2)
         if nest.first_read & nest.assigned or any(meet(a, b) for a, b in pairs):
@@ -87,9 +91,24 @@ class _Easing(Walk):
             meetings = Meetings(meet, lambda a, b: meet(a, b) or self.may_meet(a.array, a.index, b), self.memory.group)
             nest = factored(nest, self.memory, self.deciding)
             return parted(nest, meetings, self.deciding, self.names) or [nest.stmt]
-        if loop.step == Const(1) or any(self.read[var] > count for var, count in _read_in(nest).items()):
+        if loop.step == Const(1) or nest.assigned & self.leaving:
             return [nest.stmt]  # what is read after the loop is of the last trip
-        return [replace(nest.stmt, start=plus(loop.stop, 1), stop=plus(loop.start, 1), step=Const(1))]
+        return [_reversed(nest.stmt)]
+
+    def _adds_in_any_order(self, nest: Nest) -> bool:
+        """Whether the trips of a backward sweep that counts down hand on nothing but sums.
+
+        What such a loop looks at to raise an error, the forward sweep has looked at before.
+        """
+        (loop,) = nest.loops
+        if not self.backward or loop.step != Const(-1) or loop.target in self.lasting:
+            return False
+        left = nest.assigned & (nest.first_read | self.leaving)
+        if left - _sums(nest) or (left and left & self.deciding):
+            return False
+        meet = functools.partial(self._meet_elsewhere, nest)
+        pairs = itertools.combinations_with_replacement(nest.accesses, 2)
+        return not any(meet(a, b) for a, b in pairs)
 
     def _meet_elsewhere(self, nest: Nest, a: Access, b: Access) -> bool:
         """Whether an element that one access writes may be that of the other one on another trip."""
@@ -109,7 +128,19 @@ class _Easing(Walk):
             return not self.apart(a.index, tuple(rewrite.substitute(item, elsewhere) for item in b.index))
 
 
-def _read_in(nest: Nest) -> dict[Var, int]:
-    """In how many expressions the body of a nest reads what it assigns."""
-    parts = [part for stmt in nest.body for part in rewrite.headers(stmt)]
-    return {var: sum(var in rewrite.free_vars(part) for part in parts) for var in nest.assigned}
+def _reversed(loop: For) -> For:
+    return replace(loop, start=plus(loop.stop, 1), stop=plus(loop.start, 1), step=Const(1))
+
+
+def _sums(nest: Nest) -> set[Var]:
+    """Numbers that a loop only adds to."""
+    found: set[Var] = set()
+    for stmt in nest.body:
+        match stmt:
+            case Assign((target,), Call(operator.add | operator.sub, (first, value))) if first == target:
+                others = (part for each in nest.body if each is not stmt for part in rewrite.headers(each))
+                assigned = sum(target in rewrite.defines(each) for each in nest.body)
+                read = any(target in rewrite.free_vars(part) for part in (value, *others))
+                if assigned == 1 and not read and target.type == Scalar("float64", target.type.python):  # type: ignore[union-attr]
+                    found.add(target)
+    return found
