@@ -224,6 +224,38 @@ def f(x, y, n):
 """
 
 
+BETWEEN = """
+def f(x, r, k):
+    a = np.copy(x)
+    s = 0.0
+    u = r[k]
+    for i in range(x.shape[0]):
+        a[i] = 2.0*a[i]
+    r[k] = 0.5
+    t = 1.5
+    for i in range(a.shape[0]):
+        s += a[i]*t
+    r[k] += s
+    b = np.empty((a.shape[0], 3))
+    for i in range(b.shape[0]):
+        x[i] = x[i]*a[i]
+    v = r[k]
+    for i in range(b.shape[0]):
+        a[i] = a[i]*u*v
+    r[k] = v*u
+    for i in range(x.shape[0]):
+        x[i] = x[i] + a[i]*r[k]
+    return s
+"""
+
+
+@pytest.mark.compiled
+def test_sizes_of_copies_are_known_and_elements_are_no_hindrance() -> None:
+    text = lowered_text(BETWEEN, *vectors(2, 4), 2)
+    assert text.count("for ") == 3  # up to where `v` is read; up to where `r[k]` is read again
+    assert_same(BETWEEN, *((*vectors(2, 4), k) for k in range(-5, 6)))
+
+
 @pytest.mark.compiled
 def test_errors_leave_behind_what_they_left() -> None:
     text = lowered_text(ERRORS, *vectors(2, 4), 1)

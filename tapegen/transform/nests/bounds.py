@@ -280,13 +280,28 @@ class Facts:
                 self.assume(counter - self.form(loop.stop) - 1)
 
     def learn(self, stmt: Stmt) -> None:
-        """Remember what holds after a statement: integers that it defines, checks that have passed."""
+        """Remember what holds after a statement: integers and sizes that it defines, checks that have passed."""
         self.forget(assigns(stmt))
         match stmt:
             case Assign((target,), value) if is_int(target) and is_int(value):
                 self.define(target, value)
+            case Assign((target,), Call() as call) if isinstance(target.type, Array):
+                extents = self._of_new(call)
+                if extents:
+                    self.set_shape(target, extents)
             case If(test, (*_, Raise()), ()):
                 self.assume_test(test, False)
+
+    def _of_new(self, call: Call) -> Extents:
+        """The extents of a new array, nothing where they are not known."""
+        match call:
+            case Call(np.copy, (Var() as other,)) | Call(np.empty | np.zeros, (Call(ops.shape, (Var() as other,)), *_)):
+                return self.extents(other)
+            case Call(np.empty | np.zeros, (Tuple(sizes), *_)):
+                return tuple(Extent(size, self.form(size)) for size in sizes)
+            case Call(np.empty | np.zeros, (size, *_)) if is_int(size):
+                return (Extent(size, self.form(size)),)
+        return ()
 
     def _mention(self, form: Affine) -> None:
         for atom in form.atoms:

@@ -13,11 +13,11 @@ import numpy as np
 
 from tapegen.ir import ops, rewrite
 from tapegen.ir.names import NameSupply
-from tapegen.ir.nodes import Assign, Block, Call, Const, Expr, For, Function, If, Load, Stmt, Store, Tuple, Var
+from tapegen.ir.nodes import Assign, Block, Call, Const, Expr, For, Function, If, Load, Stmt, Store, Var
 from tapegen.ir.types import INT, Array
 from tapegen.transform.nests.accesses import Memory
 from tapegen.transform.nests.affine import Affine, plus
-from tapegen.transform.nests.bounds import Extent, Facts, dim
+from tapegen.transform.nests.bounds import Facts, dim
 from tapegen.transform.nests.control import assigned_in, leaves, names_in
 
 
@@ -46,9 +46,8 @@ class _Filling:
                     stmt = replace(stmt, body=self._starting(stmt, array))
             out += [*before, self._inside(stmt)]
             self.facts.learn(out[-1])
-            if isinstance(stmt, Assign) and (sizes := self._zeros(stmt)):
+            if isinstance(stmt, Assign) and self._is_new(stmt):
                 untouched[stmt.targets[0]] = len(out) - 1
-                self.facts.set_shape(stmt.targets[0], tuple(Extent(size, self.facts.form(size)) for size in sizes))
         return tuple(out)
 
     def _inside(self, stmt: Stmt) -> Stmt:
@@ -64,19 +63,12 @@ class _Filling:
         self.facts = outer
         return rewrite.with_blocks(stmt, tuple(sides)) if sides else stmt
 
-    def _zeros(self, stmt: Assign) -> tuple[Expr, ...]:
-        """The sizes of a new array of zeros, none if it is something else or has several names."""
+    def _is_new(self, stmt: Assign) -> bool:
+        """Whether a statement makes an array of zeros that has no other name."""
         target, *_ = stmt.targets
         if not isinstance(target.type, Array) or self.memory.own(target) is not stmt or target.type.dtype != "float64":
-            return ()
-        match stmt.value:
-            case Call(np.zeros, (Call(ops.shape, (Var() as other,)), *_)):
-                return tuple(dim(other, axis) for axis in range(target.type.rank))
-            case Call(np.zeros, (Tuple(items), *_)):
-                return tuple(items)
-            case Call(np.zeros, (size, *_)) if target.type.rank == 1:
-                return (size,)
-        return ()
+            return False
+        return isinstance(stmt.value, Call) and stmt.value.func is np.zeros and target in self.facts.shapes
 
     # ---- the loop that comes first -----------------------------------------------------------------------------------
 

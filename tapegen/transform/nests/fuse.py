@@ -71,8 +71,20 @@ class Item:
         """Whether it only makes a name for a value that has no other effect."""
         if not isinstance(self.stmt, Assign) or len(self.stmt.targets) != 1:
             return False
-        calls = (part.func for part in rewrite.subexpressions(self.stmt.value) if isinstance(part, Call))
-        return not any(isinstance(func, Routine) or func in _EFFECTS or ops.changes(func) for func in calls)
+        return not _has_effects(self.stmt.value)
+
+    @property
+    def is_element(self) -> bool:
+        """Whether it only stores a number into an array."""
+        if not isinstance(self.stmt, Store) or not isinstance(self.stmt.value.type, Scalar):
+            return False
+        parts = rewrite.headers(self.stmt)
+        return all(isinstance(part.type, Scalar) and not _has_effects(part) for part in parts[1:])
+
+
+def _has_effects(expr: Expr) -> bool:
+    calls = (part.func for part in rewrite.subexpressions(expr) if isinstance(part, Call))
+    return any(isinstance(func, Routine) or func in _EFFECTS or ops.changes(func) for func in calls)
 
 
 _EFFECTS: frozenset[Any] = frozenset({ops.append, ops.set_item, print})
@@ -176,7 +188,7 @@ class _Fusion:
                 nest = _joined(earlier.nest, item.nest, item.comments)
                 out[k] = replace(earlier, comments=comments, nest=nest)
                 return
-            if earlier.nest is None and not earlier.is_plain:
+            if earlier.nest is None and not earlier.is_plain and (item.nest.checks or not earlier.is_element):
                 break
             other = earlier.stmt if earlier.nest is None else earlier.nest.stmt
             if not ordered or not independent(other, item.stmt, self.memory):
@@ -265,6 +277,7 @@ def raised(items: list[Item], memory: Memory) -> list[Item]:
                 earlier = out[k]
                 passable = earlier.is_plain or (earlier.is_check and not reads)
                 passable |= earlier.nest is not None and not (item.is_check and earlier.nest.checks)
+                passable |= item.is_plain and earlier.is_element
                 if not passable or not independent(earlier.stmt, item.stmt, memory):
                     break
                 if earlier.nest is not None:
