@@ -297,6 +297,8 @@ ARRANGEMENTS = [
     "np.eye(3), np.zeros_like(a), np.ones_like(x)*x, np.arange(4)*x",
     "np.array([[1.0, x[1]], [x[2], 4]]), np.linspace(0.0, x[0], 5)",
     "np.arange(0.0, 1.0, 0.3), np.full_like(a, 2.0), np.identity(2)",
+    "np.arange(1, x.size + 1, dtype=float)*x, np.arange(4, dtype=np.float64), np.arange(0, 7, 2, dtype='f8')",
+    "np.arange(x.size, dtype=int)*x, np.arange(0.5, 2.0, 0.25, dtype=float), np.arange(6, 0, -4, dtype=float)",
     "np.copy(a), np.copy(a.T), np.array(x), np.asarray(x)*2.0",
     "np.atleast_2d(x)*1.0, np.take(x, np.array([0, 2])), a.copy()",
     "np.tensordot(a, b, axes=(1, 1)), np.einsum('ij,jk->ik', a, a)",

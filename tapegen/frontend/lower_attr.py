@@ -112,6 +112,12 @@ def _class_attribute(cx: Context, owner: Any, cls: type, name: str, after: type 
     asked = special_method(cx, cls, "__getattr__") if found is MISSING and after is None else None
     if asked is not None:
         return call_value(cx, StaticValue(asked), [owner, StaticValue(name)], {})
+    if found is MISSING and (stands_for := getattr(cls, "__tapegen_inside__", None)) is not None:
+        raise cx.refusal(
+            NotDifferentiable,
+            f"the attribute '{name}' of {stands_for} is not followed.",
+            "Write it with calls of the object, or with functions that have a rule.",
+        )
     if found is MISSING:
         kind = cls.__name__ if after is None else "super"
         cx.raise_(AttributeError, f"'{kind}' object has no attribute '{name}'")

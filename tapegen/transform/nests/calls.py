@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tapegen.ir.nodes import Assign, Call, Const, Effect, Expr, Load, Slice, Var
-from tapegen.ir.types import Array, Scalar, Type, is_complex
+from tapegen.ir.types import FLOAT, Array, Scalar, Type, is_complex, is_floating
 from tapegen.rules.surgery import SURGERY
 from tapegen.transform.nests.affine import minus
 from tapegen.transform.nests.arrange import new_extents, static
@@ -57,11 +57,15 @@ def _copy(w: Writer, call: Call, target: Var) -> None:
 @handles(FILL, np.arange)
 def _arange(w: Writer, call: Call, target: Var) -> None:
     assert isinstance(target.type, Array)
-    if target.type.dtype not in ("int64", "float64") or call.kwargs:
+    whole = not any(isinstance(arg.type, Scalar) and is_floating(arg.type) for arg in call.args)
+    if target.type.dtype != "float64" and not (target.type.dtype == "int64" and whole):
         raise w.unsupported("np.arange with a dtype")
+    if any(name != "dtype" for name, _ in call.kwargs) or len(call.args) > 3:
+        raise w.unsupported("np.arange of this form")
     args = tuple(w.let(scalar(w, arg)) for arg in call.args)
-    w.call_new(target, Call(np.arange, args, (), target.type))
-    if target.type.dtype == "int64" and len(args) < 3:
+    given = args if target.type.dtype == "int64" else tuple(Call(float, (arg,), (), FLOAT) for arg in args)
+    w.call_new(target, Call(np.arange, given, (), target.type))
+    if whole and len(args) < 3:
         start, stop = (Const(0), args[0]) if len(args) == 1 else args
         w.facts.set_shape(target, (w.extent(minus(stop, start)),))
 
