@@ -22,7 +22,7 @@ SOLVERS = (
     *(optimize.minimize, optimize.minimize_scalar, integrate.quad, integrate.quad_vec),
     *(integrate.odeint, integrate.solve_ivp, interpolate.CubicSpline, interpolate.interp1d),
     *(interpolate.RegularGridInterpolator, interpolate.PPoly.__call__, interpolate.interp1d.__call__),
-    interpolate.RegularGridInterpolator.__call__,
+    *(interpolate.RegularGridInterpolator.__call__, interpolate.PPoly.integrate),
 )
 """What calls functions or makes them."""
 

@@ -159,6 +159,12 @@ def splines_from_outside(p, q):
     return SPLINE(t).sum() + np.sum(COLUMNS(t, 1) ** 2) + CLOSED(t + 5.0).sum()
 
 
+def integrals_of_splines(p, q):
+    x, y, t = points(p, q)
+    made = interpolate.CubicSpline(x, np.stack([y, y * y], 1), bc_type="natural").integrate(t[0], t[2] + 5.0)
+    return np.sum(made**2) + interpolate.CubicSpline(x, y).integrate(t[1], t[0]) + SPLINE.integrate(0.2, t[2])
+
+
 def lines(p, q):
     x, y, t = points(p, q)
     beyond = interpolate.interp1d(x, y, fill_value="extrapolate")(t[0] + 5.0)
@@ -197,6 +203,7 @@ SOLVERS = [
 ]
 CURVES = [
     *(cubic_spline, cubic_spline_with_ends, cubic_splines_of_few_points, splines_from_outside),
+    integrals_of_splines,
     *(lines, steps, lines_from_outside, grids, grids_from_outside),
 ]
 P, Q = 1.3, np.array([0.7, 1.1])
@@ -301,6 +308,14 @@ def refused_kind(p):
     return interpolate.interp1d(X, Y * p, kind="quadratic")(0.5)
 
 
+def refused_slope(p):
+    return interpolate.CubicSpline(X, Y * p).derivative()(0.5)
+
+
+def refused_object(p):
+    return np.poly1d([p, 1.0])(0.5)
+
+
 def refused_draws(p):
     rng = np.random.default_rng(0)
     return integrate.quad(lambda x: p * x * rng.normal(), 0.0, 1.0)[0]
@@ -314,6 +329,8 @@ def refused_draws(p):
         (refused_weight, "options of quad"),
         (refused_result, "returns what a solver of scipy returns"),
         (refused_kind, "kind='quadratic' has no rule"),
+        (refused_slope, "derivative has no rule"),
+        (refused_object, "an object with coefficients inside"),
         (refused_draws, "draws random numbers"),
     ],
     ids=lambda value: value.__name__ if callable(value) else None,

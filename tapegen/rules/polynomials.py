@@ -150,4 +150,9 @@ def slope_at(powers, p, out):
     return powers[:, 1:] @ (p[:-1] * np.arange(np.size(p) - 1, 0, -1, dtype=np.real(out).dtype))
 
 
+refused(
+    np.poly1d,
+    reason="its result is an object with coefficients inside.",
+    advice="Keep the coefficients in an array: np.polyval(p, x), np.polyder, np.polyint, np.polymul.",
+)
 refused(np.sort_complex, reason="it orders complex numbers.", advice="Sort their parts with np.sort.")

@@ -51,6 +51,44 @@ class Cubic:
             extrapolate = self.extrapolate
         return polynomials_at(self.c, self.x, x, nu, extrapolate, self.axis)
 
+    def integrate(self, a, b, extrapolate=None):
+        if extrapolate is None:
+            extrapolate = self.extrapolate
+        return integral_between(self.c, self.x, a, b, extrapolate)
+
+    def derivative(self, nu=1):
+        require(False, "CubicSpline.derivative has no rule.", "Call the spline with the order: spline(x, 1).")
+
+    def antiderivative(self, nu=1):
+        require(False, "CubicSpline.antiderivative has no rule.", "Call spline.integrate(a, b).")
+
+    def roots(self, discontinuity=True, extrapolate=None):
+        require(False, "CubicSpline.roots has no rule.", "Use scipy.optimize.brentq of the spline.")
+
+    def solve(self, y=0.0, discontinuity=True, extrapolate=None):
+        require(False, "CubicSpline.solve has no rule.", "Use scipy.optimize.brentq of the spline.")
+
+
+@expands(interpolate.PPoly.integrate, written=True)
+def integral_of_polynomials(self, a, b, extrapolate=None):
+    require(isinstance(self, interpolate.PPoly), "curves of this kind have no rule.", "Use a CubicSpline.")
+    if extrapolate is None:
+        extrapolate = self.extrapolate
+    return integral_between(getattr(self, _C), getattr(self, _X), a, b, extrapolate)
+
+
+def integral_between(c, x, a, b, extrapolate):
+    """The integral of the polynomials of the intervals from a to b."""
+    require(extrapolate != "periodic", "integrals of periodic curves have no rule.", "Use scipy.integrate.quad.")
+    order = np.shape(c)[0]
+    c = c / along(np.arange(order, 0, -1), np.ndim(c))
+    whole = np.zeros(np.shape(c)[1:])
+    for j in range(order):
+        whole += c[j] * along(np.diff(x), np.ndim(whole)) ** (order - j)
+    before = np.concatenate((np.zeros((1,) + np.shape(whole)[1:]), np.cumsum(whole, axis=0)[:-1]))
+    c = np.concatenate((c, np.expand_dims(before, 0)))
+    return polynomials_at(c, x, b, 0, extrapolate, 0) - polynomials_at(c, x, a, 0, extrapolate, 0)
+
 
 @expands(interpolate.PPoly.__call__, written=True)
 def call_of_polynomials(self, x, nu=0, extrapolate=None):

@@ -34,9 +34,9 @@ def static(w: Writer, expr: Any, what: str) -> Any:
 
 
 def axes_of(w: Writer, axis: Any, rank: int) -> tuple[int, ...]:
-    """The axes an `axis=` argument means, counted from 0; None means all."""
+    """The axes an `axis=` argument means, counted from 0; None means all.  Numbers have an axis 0 that is none."""
     value = static(w, axis, "an axis")
-    if value is None:
+    if value is None or rank == 0:
         return tuple(range(rank))
     return tuple(k % rank for k in (value if isinstance(value, tuple | list) else (value,)))
 

@@ -433,6 +433,8 @@ def _scan(w: Writer, call: Call, target: Var) -> None:
     dtype = target.type.dtype
     func = operator.add if call.func is np.cumsum else operator.mul
     type_ = Scalar(dtype, False)
+    if x.rank == 0:
+        raise w.unsupported(call.func, "of a number")
     if axis is None and x.rank != 1:
         w.assign_array(target, Call(call.func, (flattened(w, array),), (), call.type))
         return
