@@ -7,9 +7,9 @@ import inspect
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import FrameType, FunctionType
-from typing import Any, Literal
+from typing import Any
 
 from tapegen.backend.extension import make_known
 from tapegen.backend.watch import watching
@@ -20,32 +20,8 @@ from tapegen.inspection import Inspection
 from tapegen.ir.protocols import marks, recorder_of
 from tapegen.native import native
 from tapegen.nested import PIPELINE
+from tapegen.options import Backend, Options, Wrt
 from tapegen.specialise import Specialisation, Specialiser
-
-Wrt = int | str | Sequence[int | str]
-Backend = Literal["auto", "numba", "python"]
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How a function is differentiated and compiled; see `differentiable`."""
-
-    wrt: Wrt = 0
-    has_aux: bool = False
-    backend: Backend = "auto"
-    boundscheck: bool = True
-    fastmath: bool = False
-    cache: bool = True
-    signatures: Sequence[str] = ()
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.wrt, int | str):
-            object.__setattr__(self, "wrt", tuple(self.wrt))
-        if isinstance(self.signatures, str):
-            raise BadArgument("signatures is one text.", 'Give a sequence of them: signatures=["f8[:], f8"].')
-        object.__setattr__(self, "signatures", tuple(self.signatures))
-        if self.backend not in ("auto", "numba", "python"):
-            raise BadArgument(f"backend={self.backend!r} is unknown.", 'Use "auto", "numba" or "python".')
 
 
 class Differentiable:

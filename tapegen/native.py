@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import itertools
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tapegen.backend.build import DISABLED, build_numba, compiles
 from tapegen.backend.extension import Implementation, alternatives, dispatcher, is_read_only, overlap
@@ -13,12 +13,10 @@ from tapegen.errors import BadArgument, BuildError, NotDifferentiable
 from tapegen.frontend.structure import Abstract, Leaf, Slot, StaticValue, Struct, abstract_of
 from tapegen.ir.nodes import Return, Var
 from tapegen.ir.types import Array
+from tapegen.options import Options
 from tapegen.program import Form, Program
 from tapegen.specialise import Specialiser
 from tapegen.transform.nests import NoCompiledForm
-
-if TYPE_CHECKING:
-    from tapegen.api import Options
 
 _MOST = 4
 """Programs for one signature: booleans and a single axis, which may have size 1, make several."""

@@ -10,13 +10,14 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from tapegen.api import Differentiable, Options, Wrt, differentiable, grad, jvp
+from tapegen.api import Differentiable, differentiable, grad, jvp
 from tapegen.errors import BadArgument
 from tapegen.frontend.lower_twins import refuse_unseeded
 from tapegen.frontend.structure import Slot, Struct, flatten, map_leaves, rebuild
 from tapegen.generators import drawing_again, put_back, states_of
 from tapegen.ir.protocols import Mode, marks
 from tapegen.nested import PIPELINE, mode_of_complex
+from tapegen.options import Options, Wrt
 from tapegen.program import Program
 from tapegen.specialise import Specialisation
 

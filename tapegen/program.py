@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from types import FrameType, FunctionType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -38,17 +39,24 @@ from tapegen.ir.depth import deep
 from tapegen.ir.names import BACKWARD
 from tapegen.ir.nodes import Block, Function, If, Raise, Return, Routine, Store, Var
 from tapegen.ir.types import Array, ListOf, Scalar, is_complex, is_floating
+from tapegen.options import Options
 from tapegen.transform.nests import NoCompiledForm, scalarise
 from tapegen.transform.real_powers import meets_complex_numbers, with_real_powers
-
-if TYPE_CHECKING:
-    from tapegen.api import Options
-    from tapegen.specialise import Specialiser
 
 _WIDE = 2**ARGUMENT_BITS
 
 Form = Literal["primal", "joint", "record", "pullback", "jvp"]
 """The programs of one specialisation: see `Stages` of the compiler; "jvp" carries tangents along."""
+
+
+class Owner(Protocol):
+    """The function that programs are made of."""
+
+    function: FunctionType
+    signature: inspect.Signature
+    uncompiled: set[tuple[str, Span | None]]
+
+    def free_names(self) -> list[str]: ...
 
 
 class Raised(Exception):
@@ -73,7 +81,7 @@ class Program:
     """What is derived and built for one specialisation; each part on first use."""
 
     lowered: Lowered
-    owner: Specialiser
+    owner: Owner
     abstracts: dict[str, Abstract]
     options: Options
     parts: Parts = field(default_factory=Parts)

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -32,14 +32,11 @@ from tapegen.inspection import Inspection
 from tapegen.ir.nodes import Return, Var
 from tapegen.ir.types import Array, Scalar, python_class
 from tapegen.kept import Kept
+from tapegen.options import Options
 from tapegen.program import Form, Program, Raised, frames_of_tapegen
 from tapegen.rules.registry import generation
 from tapegen.shared import share_parts, with_changing_floats
 from tapegen.tangents import argument_tangents, as_result, result_tangent
-
-if TYPE_CHECKING:
-    from tapegen.api import Options
-
 
 _SHARING_EFFORT = 10_000  # steps spent on finding out whether two arrays really share an element
 

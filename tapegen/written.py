@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from tapegen.api import Differentiable, Options, differentiable, grad
+from tapegen.api import Differentiable, differentiable, grad
 from tapegen.backend.build import decorator_text
 from tapegen.backend.emit import emit
 from tapegen.errors import BadArgument, BuildError
@@ -27,6 +27,7 @@ from tapegen.ir import ops
 from tapegen.ir.depth import deep
 from tapegen.ir.nodes import Assign, Call, Const, Expr, Function, If, Raise, Routine, Stmt, Var
 from tapegen.ir.types import BOOL, INT, STATIC, Array, Scalar, Type, is_floating
+from tapegen.options import Options
 from tapegen.program import Program
 from tapegen.specialise import Specialiser
 from tapegen.transform.nests import NoCompiledForm, scalarise

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from tapegen.api import Differentiable, Options
+from tapegen.api import Differentiable
 from tapegen.errors import MissingRule, Span, TapegenError
 from tapegen.frontend.generated import function_from_text
+from tapegen.options import Options
 from tapegen.rules.registry import refusal_of
 from tapegen.tape import compiled
 from tapegen.tape.closure import Closure

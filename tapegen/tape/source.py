@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from tapegen.api import Differentiable, Options
+from tapegen.api import Differentiable
 from tapegen.errors import BadArgument, NotDifferentiable
 from tapegen.frontend.generated import function_from_text
 from tapegen.inspection import Inspection
+from tapegen.options import Options
 from tapegen.tape import nest
 from tapegen.tape.closure import Closure
 from tapegen.tape.derived import Form, Uncovered, written

@@ -1,0 +1,34 @@
+"""What users decide about a function that they differentiate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from tapegen.errors import BadArgument
+
+Wrt = int | str | Sequence[int | str]
+Backend = Literal["auto", "numba", "python"]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a function is differentiated and compiled; see `differentiable`."""
+
+    wrt: Wrt = 0
+    has_aux: bool = False
+    backend: Backend = "auto"
+    boundscheck: bool = True
+    fastmath: bool = False
+    cache: bool = True
+    signatures: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.wrt, int | str):
+            object.__setattr__(self, "wrt", tuple(self.wrt))
+        if isinstance(self.signatures, str):
+            raise BadArgument("signatures is one text.", 'Give a sequence of them: signatures=["f8[:], f8"].')
+        object.__setattr__(self, "signatures", tuple(self.signatures))
+        if self.backend not in ("auto", "numba", "python"):
+            raise BadArgument(f"backend={self.backend!r} is unknown.", 'Use "auto", "numba" or "python".')
