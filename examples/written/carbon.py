@@ -131,6 +131,16 @@ def misfit_value_and_grad(
         store_tape[i] = store
         uptake = p_uptake * (air_1 - 280.0) - p_release * store
         season = 0.0
+        tmp_24 = t + h / 2
+        t_16 = h / 2
+        tmp_28 = emitted[i, 1]
+        season_2 = 0.0
+        tmp_50 = t + h / 2
+        t_18 = h / 2
+        season_4 = 0.0
+        tmp_75 = t + h
+        season_6 = 0.0
+        t_20 = h / 6
         for k in range(2):
             angle = 2.0 * 3.141592653589793 * (k + 1) * t
             if math.isinf(angle):
@@ -145,9 +155,6 @@ def misfit_value_and_grad(
         t_15 = emitted[i, 0] / 2.124 - uptake + season_1
         result[0] = t_15
         result[1] = uptake
-        tmp_24 = t + h / 2
-        t_16 = h / 2
-        tmp_28 = emitted[i, 1]
         for j in range(2):
             tmp_27[j] = state[j] + t_16 * result[j]
         if tmp_27.shape[0] != 2:
@@ -157,7 +164,6 @@ def misfit_value_and_grad(
         store_1 = tmp_27[1]
         store_1_tape[i] = store_1
         uptake_1 = p_uptake * (air_2 - 280.0) - p_release * store_1
-        season_2 = 0.0
         for k_1 in range(2):
             angle_1 = 2.0 * 3.141592653589793 * (k_1 + 1) * tmp_24
             if math.isinf(angle_1):
@@ -172,8 +178,6 @@ def misfit_value_and_grad(
         t_17 = tmp_28 / 2.124 - uptake_1 + season_3
         result_1[0] = t_17
         result_1[1] = uptake_1
-        tmp_50 = t + h / 2
-        t_18 = h / 2
         for j in range(2):
             tmp_53[j] = state[j] + t_18 * result_1[j]
         if tmp_53.shape[0] != 2:
@@ -183,7 +187,6 @@ def misfit_value_and_grad(
         store_2 = tmp_53[1]
         store_2_tape[i] = store_2
         uptake_2 = p_uptake * (air_3 - 280.0) - p_release * store_2
-        season_4 = 0.0
         for k_2 in range(2):
             angle_2 = 2.0 * 3.141592653589793 * (k_2 + 1) * tmp_50
             if math.isinf(angle_2):
@@ -198,7 +201,6 @@ def misfit_value_and_grad(
         t_19 = tmp_28 / 2.124 - uptake_2 + season_5
         result_2[0] = t_19
         result_2[1] = uptake_2
-        tmp_75 = t + h
         for j in range(2):
             tmp_77[j] = state[j] + h * result_2[j]
         if tmp_77.shape[0] != 2:
@@ -208,7 +210,6 @@ def misfit_value_and_grad(
         store_3 = tmp_77[1]
         store_3_tape[i] = store_3
         uptake_3 = p_uptake * (air_4 - 280.0) - p_release * store_3
-        season_6 = 0.0
         for k_3 in range(2):
             angle_3 = 2.0 * 3.141592653589793 * (k_3 + 1) * tmp_75
             if math.isinf(angle_3):
@@ -220,7 +221,6 @@ def misfit_value_and_grad(
             season_6 += p_season[k_3, 0] * tmp_86 + p_season[k_3, 1] * tmp_89
         season_6_tape[i] = season_6
         season_7 = season_6 * (1.0 + p_enrichment * (air_4 / 280.0 - 1.0))
-        t_20 = h / 6
         t_22 = emitted[i, 2] / 2.124 - uptake_3 + season_7
         t_21[0] = t_22
         t_21[1] = uptake_3
@@ -287,6 +287,10 @@ def misfit_value_and_grad(
         # state += h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
         t_23 = h / 6
         tmp_77_bar = np.zeros(2)
+        tmp_53_bar = np.zeros(2)
+        t_28 = h / 2
+        tmp_27_bar = np.zeros(2)
+        t_31 = h / 2
         for j in range(2):
             tmp_104_bar[j] = t_23 * state_bar[j]
         # return np.array([emitted / GIGATONNES - uptake + season, uptake])
@@ -309,7 +313,6 @@ def misfit_value_and_grad(
             0.0035714285714285713 * (p_enrichment * tmp_94_bar)
             + p_uptake * uptake_3_bar
         )
-        tmp_53_bar = np.zeros(2)
         # k4 = rate(t + h, state + h * k3, emitted[i, 2], p)
         for j in range(2):
             state_bar[j] += tmp_77_bar[j]
@@ -334,8 +337,6 @@ def misfit_value_and_grad(
             0.0035714285714285713 * (p_enrichment * tmp_70_bar)
             + p_uptake * uptake_2_bar
         )
-        t_28 = h / 2
-        tmp_27_bar = np.zeros(2)
         # k3 = rate(t + h / 2, state + h / 2 * k2, emitted[i, 1], p)
         for j in range(2):
             state_bar[j] += tmp_53_bar[j]
@@ -360,7 +361,6 @@ def misfit_value_and_grad(
             0.0035714285714285713 * (p_enrichment * tmp_44_bar)
             + p_uptake * uptake_1_bar
         )
-        t_31 = h / 2
         # k2 = rate(t + h / 2, state + h / 2 * k1, emitted[i, 1], p)
         for j in range(2):
             state_bar[j] += tmp_27_bar[j]
@@ -374,16 +374,6 @@ def misfit_value_and_grad(
         t_33 = result_bar[1]
         uptake_bar = t_33 - tmp_22_bar
         tmp_5_bar = -uptake_bar
-        for k in range(2):
-            # season += p["season"][k, 0] * math.cos(angle) + p["season"][k, 1] *
-            #     math.sin(angle)
-            p_season_bar[k, 1] += tmp_13_tape[i, k] * season_bar
-            p_season_bar[k, 0] += tmp_10_tape[i, k] * season_bar
-        # air, store = state
-        state_bar[1] += p_release * tmp_5_bar
-        state_bar[0] += (
-            0.0035714285714285713 * (p_enrichment * tmp_18_bar) + p_uptake * uptake_bar
-        )
         p_uptake_bar += (
             tmp_79 * uptake_3_bar
             + tmp_55 * uptake_2_bar
@@ -401,6 +391,16 @@ def misfit_value_and_grad(
             + tmp_69 * tmp_70_bar
             + tmp_43 * tmp_44_bar
             + tmp_17 * tmp_18_bar
+        )
+        for k in range(2):
+            # season += p["season"][k, 0] * math.cos(angle) + p["season"][k, 1] *
+            #     math.sin(angle)
+            p_season_bar[k, 1] += tmp_13_tape[i, k] * season_bar
+            p_season_bar[k, 0] += tmp_10_tape[i, k] * season_bar
+        # air, store = state
+        state_bar[1] += p_release * tmp_5_bar
+        state_bar[0] += (
+            0.0035714285714285713 * (p_enrichment * tmp_18_bar) + p_uptake * uptake_bar
         )
     # air[0] = p["start"]
     t_34 = state_bar[0]

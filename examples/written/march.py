@@ -157,26 +157,22 @@ def march_jvp(u0, k, cap, u0_dot, k_dot):
     cap = float(cap)
     k_dot = float(k_dot)
     u0_n0 = u0.shape[0]
+    if u0_dot.shape[0] != u0_n0:
+        raise ValueError("a tangent does not have the shape of its argument")
     u = np.empty(u0_n0)
-    u0_dot_n0 = u0_dot.shape[0]
-    u_dot = np.empty(u0_dot_n0)
+    u_dot = np.empty(u0_n0)
     energy_dot = 0.0
     energy = 0.0
     i = 1
     for j in range(u0_n0):
         u[j] = u0[j]
-    for j in range(u0_dot_n0):
         u_dot[j] = u0_dot[j]
     while i < u.size and energy < cap:
         t = i - 1
         t_1 = t + u0_n0 if t < 0 else t
         r = u[t_1] - u[i]
-        if (i > u0_dot_n0) | (u0_dot_n0 + i < 1):
-            raise IndexError("index is out of bounds")
         t_2 = i - 1
-        t_3 = t_2 + u0_dot_n0 if t_2 < 0 else t_2
-        if i >= u0_dot_n0:
-            raise IndexError("index is out of bounds")
+        t_3 = t_2 + u0_n0 if t_2 < 0 else t_2
         r_dot = u_dot[t_3] - u_dot[i]
         if r > 0.0:
             u[i] += k * r
@@ -207,9 +203,10 @@ def march_hvp(u0, k, cap, u0_dot, k_dot):
     cap = float(cap)
     k_dot = float(k_dot)
     u0_n0 = u0.shape[0]
+    if u0_dot.shape[0] != u0_n0:
+        raise ValueError("a tangent does not have the shape of its argument")
     u = np.empty(u0_n0)
-    u0_dot_n0 = u0_dot.shape[0]
-    u_dot = np.empty(u0_dot_n0)
+    u_dot = np.empty(u0_n0)
     energy = 0.0
     i = 1
     trips = 0
@@ -217,19 +214,14 @@ def march_hvp(u0, k, cap, u0_dot, k_dot):
     r_tape_dot = np.zeros(64)
     for j in range(u0_n0):
         u[j] = u0[j]
-    for j in range(u0_dot_n0):
         u_dot[j] = u0_dot[j]
     while i < u.size and energy < cap:
         trips += 1
         t = i - 1
         t_1 = t + u0_n0 if t < 0 else t
         r = u[t_1] - u[i]
-        if (i > u0_dot_n0) | (u0_dot_n0 + i < 1):
-            raise IndexError("index is out of bounds")
         t_3 = i - 1
-        t_4 = t_3 + u0_dot_n0 if t_3 < 0 else t_3
-        if i >= u0_dot_n0:
-            raise IndexError("index is out of bounds")
+        t_4 = t_3 + u0_n0 if t_3 < 0 else t_3
         r_dot = u_dot[t_4] - u_dot[i]
         if trips > r_tape.shape[0]:
             t_2 = np.empty(r_tape.shape[0])
@@ -264,7 +256,6 @@ def march_hvp(u0, k, cap, u0_dot, k_dot):
         (trips > r_tape.shape[0])
         | (trips > r_tape_dot.shape[0])
         | (trips > 0) & (trips >= u0_n0)
-        | (trips > 0) & (trips >= u0_dot_n0)
     ):
         raise IndexError("index is out of bounds")
     for trip in range(trips - 1, -1, -1):

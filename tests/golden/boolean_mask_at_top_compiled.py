@@ -48,13 +48,13 @@ def at_top_value_and_grad(a, x, result_bar=1.0):
             found[place_1] = i
             place_1 += 1
     t_3 = np.empty(count_1)
+    place_2 = 0
     for i in range(count_1):
         t_4 = found[i]
         if t_4 < -a_n0 or t_4 >= a_n0:
             raise IndexError("index is out of bounds")
         t_5 = t_4 + a_n0 if t_4 < 0 else t_4
         t_3[i] = a[t_5] * 3.0
-    place_2 = 0
     for i in range(a_n0):
         if t_2[i]:
             a[i] = t_3[place_2]
@@ -64,22 +64,22 @@ def at_top_value_and_grad(a, x, result_bar=1.0):
     t_6 = x * result_bar
     a_bar = np.empty(a_n0)
     t_8 = np.empty(count_1)
+    place_3 = 0
+    # ---- both sweeps in one loop -----------------------------------------
     for i in range(a_n0):
         t_7 += a[i]
+        # a[a < 0.5] *= 3.0
+        a_bar[i] = t_6
     for i in range(count):
         total += big[i] * big[i]
     result = total + t_7 * x
     # ---- backward sweep --------------------------------------------------
-    # a[a < 0.5] *= 3.0
-    for i in range(a_n0):
-        a_bar[i] = t_6
     for i in range(count_1):
         t_9 = found[i]
         if t_9 < -a_n0 or t_9 >= a_n0:
             raise IndexError("index is out of bounds")
         t_10 = t_9 + a_n0 if t_9 < 0 else t_9
         t_8[i] = 3.0 * a_bar[t_10]
-    place_3 = 0
     for i in range(a_n0):
         if t_2[i]:
             a_bar[i] = t_8[place_3]

@@ -20,56 +20,50 @@ def at_top_value_and_grad(x, y, result_bar=1.0):
     b[0, 0] = y
     b[0, 1] = x
     c = np.empty(3)
-    for i in range(2):
-        b[1, i] = a[i]
-    for i in range(3):
-        c[i] = x
-    c[1] = 0.0
     t_7 = np.ones(2)
     total = 0.0
     total_1 = 0.0
     total_2 = 0.0
     c_bar = np.empty(3)
+    b_bar = np.empty((2, 2))
+    a_bar = np.empty(3)
+    total_3 = 0.0
+    total_4 = 0.0
+    for i in range(2):
+        b[1, i] = a[i]
+        total_2 += t_7[i] * y
+    for i in range(3):
+        c[i] = x
+    c[1] = 0.0
+    # ---- both sweeps in one loop -----------------------------------------
     for i in range(3):
         total += a[i] * c[i]
+        # c[1] = 0.0
+        c_bar[i] = a[i] * result_bar
+        a_bar[i] = c[i] * result_bar
+    # ---- both sweeps in one loop -----------------------------------------
     for i in range(2):
         for j in range(2):
             total_1 += b[i, j] * b[i, j]
-    for i in range(2):
-        total_2 += t_7[i] * y
+            # b[1] = a[:2]
+            b_bar[i, j] = 2.0 * b[i, j] * result_bar
     result = total + total_1 + total_2
     # ---- backward sweep --------------------------------------------------
-    # c[1] = 0.0
-    for i in range(3):
-        c_bar[i] = a[i] * result_bar
     c_bar[1] = 0.0
-    # b[1] = a[:2]
-    b_bar = np.empty((2, 2))
-    t_1_bar = np.empty(2)
-    a_bar = np.empty(3)
     for i in range(2):
-        for j in range(2):
-            b_bar[i, j] = 2.0 * b[i, j] * result_bar
-    for i in range(2):
-        t_1_bar[i] = b_bar[1, i]
+        t_1_bar = b_bar[1, i]
         b_bar[1, i] = 0.0
+        a_bar[i] += t_1_bar
+        total_4 += t_7[i] * result_bar
     x_bar_1 = b_bar[0, 1]
-    for i in range(3):
-        a_bar[i] = c[i] * result_bar
-    for i in range(2):
-        a_bar[i] += t_1_bar[i]
     # b[0, 1] = x
     b_bar[0, 1] = 0.0
     # a[1] = x * y
     t_bar = a_bar[1]
     a_bar[1] = 0.0
     # a[0] = x
-    total_3 = 0.0
-    total_4 = 0.0
     for i in range(3):
         total_3 += c_bar[i]
     x_bar = total_3 + x_bar_1 + y * t_bar + a_bar[0]
-    for i in range(2):
-        total_4 += t_7[i] * result_bar
     y_bar = total_4 + b_bar[0, 0] + x * t_bar
     return result, x_bar, y_bar

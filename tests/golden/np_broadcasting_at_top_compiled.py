@@ -23,23 +23,31 @@ def at_top_value_and_grad(m, v, x, result_bar=1.0):
         raise IndexError("index is out of bounds")
     t = -v[0]
     hi = min(2, m_n1)
-    t_8 = np.empty((v_n0, v_n0))
     total = 0.0
     total_1 = 0.0
     a_bar = np.empty(m.shape)
     v_bar = np.zeros(v_n0)
     hi_1 = min(2, m_n1)
     total_2 = 0.0
+    t_2_bar = np.empty(m.shape)
+    t_1 = np.zeros(m_n1)
+    b_bar = np.empty((v_n0, v_n0))
+    t_2 = np.zeros(v_n0)
+    t_3 = np.empty((v_n0, 1))
     m_n0 = m.shape[0]
     for i in range(m_n0):
         for j in range(m_n1):
             a[i, j] = m[i, j] * v[j] + x
+            a[i, j] += v[j]
+    # ---- both sweeps in one loop -----------------------------------------
     for i in range(v_n0):
         for j in range(v_n0):
             b[i, j] = v[i] - v[j]
-    for i in range(m_n0):
-        for j in range(m_n1):
-            a[i, j] += v[j]
+            t_8 = b[i, j] * b[i, j] * x
+            total_1 += t_8
+            # b = v[:, None] - v
+            b_bar[i, j] = 2.0 * b[i, j] * (x * result_bar)
+            t_2[j] -= b_bar[i, j]
     a_kept = a.copy()
     for i in range(m_n0):
         for j in range(m_n1):
@@ -47,45 +55,27 @@ def at_top_value_and_grad(m, v, x, result_bar=1.0):
     for i in range(m_n0):
         for j in range(hi):
             a[i, j] += t
-    for i in range(v_n0):
-        for j in range(v_n0):
-            t_8[i, j] = b[i, j] * b[i, j] * x
+    # ---- both sweeps in one loop -----------------------------------------
     for i in range(m_n0):
         for j in range(m_n1):
             total += a[i, j] * a[i, j]
-    for i in range(v_n0):
-        for j in range(v_n0):
-            total_1 += t_8[i, j]
+            # a[:, :2] -= v[0]
+            a_bar[i, j] = 2.0 * a[i, j] * result_bar
+            # a *= x
+            t_2_bar[i, j] = a_bar[i, j]
     result = total + total_1
     # ---- backward sweep --------------------------------------------------
-    # a[:, :2] -= v[0]
-    for i in range(m_n0):
-        for j in range(m_n1):
-            a_bar[i, j] = 2.0 * a[i, j] * result_bar
     for i in range(m_n0):
         for j in range(hi_1):
             total_2 += a_bar[i, j]
     v_bar[0] -= total_2
-    # a *= x
-    t_2_bar = np.empty(m.shape)
-    t_1 = np.zeros(m_n1)
-    b_bar = np.empty((v_n0, v_n0))
-    t_2 = np.zeros(v_n0)
-    t_3 = np.empty((v_n0, 1))
     for i in range(m_n0):
         for j in range(m_n1):
-            t_2_bar[i, j] = a_bar[i, j]
             a_bar[i, j] = x * t_2_bar[i, j]
             # a += v
             t_1[j] += a_bar[i, j]
     for i in range(v_n0):
         v_bar[i] += t_1[i]
-    # b = v[:, None] - v
-    for i in range(v_n0):
-        for j in range(v_n0):
-            b_bar[i, j] = 2.0 * b[i, j] * (x * result_bar)
-            t_2[j] -= b_bar[i, j]
-    for i in range(v_n0):
         v_bar[i] += t_2[i]
     for i in range(v_n0):
         total_3 = 0.0
@@ -103,17 +93,13 @@ def at_top_value_and_grad(m, v, x, result_bar=1.0):
     for i in range(m_n0):
         for j in range(m_n1):
             t_4[j] += m[i, j] * a_bar[i, j]
+            m_bar[i, j] = v[j] * a_bar[i, j]
+            total_5 += a_kept[i, j] * t_2_bar[i, j]
+            total_6 += a_bar[i, j]
     for i in range(v_n0):
         v_bar[i] += t_4[i]
-    for i in range(m_n0):
-        for j in range(v_n0):
-            m_bar[i, j] = v[j] * a_bar[i, j]
     for i in range(v_n0):
         for j in range(v_n0):
             total_4 += b[i, j] * b[i, j] * result_bar
-    for i in range(m_n0):
-        for j in range(m_n1):
-            total_5 += a_kept[i, j] * t_2_bar[i, j]
-            total_6 += a_bar[i, j]
     x_bar = total_4 + total_5 + total_6
     return result, m_bar, v_bar, x_bar
