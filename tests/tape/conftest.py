@@ -1,12 +1,15 @@
-"""Tensors print as those of the module that a test file imports."""
+"""Tensors look like those of the module that a test file imports."""
 
 from __future__ import annotations
 
 import pytest
 
 from tapegen.tape.tensor import Traced
+from tapegen.tf import TensorShape
 
 
 @pytest.fixture(autouse=True)
-def _printed_as(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Traced, "printed_as", "tf" if hasattr(request.module, "tf") else "tg")
+def _looks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    is_tf = hasattr(request.module, "tf")
+    monkeypatch.setattr(Traced, "printed_as", "tf" if is_tf else "tg")
+    monkeypatch.setattr(Traced, "shape_type", TensorShape if is_tf else tuple)
