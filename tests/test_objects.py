@@ -261,6 +261,18 @@ def test_a_result_that_may_be_the_argument_is_not_written(view: Any) -> None:
         differentiable(through, backend="python", cache=False).grad(X.reshape(2, 2))
 
 
+def test_two_names_of_an_array_are_called_what_the_user_calls_them() -> None:
+    def through(array):
+        array = array * 2.0
+        turned = np.einsum("ij->ji", array)
+        turned = np.einsum("ij->ji", turned)
+        turned[0, 1] = 9.0
+        return array[0, 1] * array[1, 0]
+
+    with pytest.raises(AliasError, match="'turned' and 'array' may share memory"):
+        differentiable(through, backend="python", cache=False).grad(X.reshape(2, 2))
+
+
 def test_a_product_is_new_memory() -> None:
     def product(x):
         y = np.einsum("ij,jk->ik", x, x)

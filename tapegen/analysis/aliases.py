@@ -9,13 +9,14 @@ buffers permutes the pairs, so double buffering is clean.
 
 from __future__ import annotations
 
+import linecache
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from tapegen.analysis.places import Move, content_reads, moves, puts, written
-from tapegen.errors import AliasError
+from tapegen.errors import AliasError, Span
 from tapegen.ir.nodes import (
     Assign,
     Block,
@@ -51,11 +52,20 @@ def refusal_of(conflict: Conflict) -> AliasError:
     names = [name for name in (stored, re.sub(r"_\d+$", "", stored)) if name in written]
     what, copy = (f"'{names[0]}'", f"{names[0]} = {names[0]}.copy()") if names else ("what is written here", "x.copy()")
     return AliasError(
-        f"{what} and '{conflict.other.name}' may share memory here, the first is written and the second is read "
-        "afterwards.",
+        f"{what} and {_as_written(conflict.other, origin)} may share memory here, the first is written and the second "
+        "is read afterwards.",
         f"Copy one of them first ({copy}).",
         origin,
     )
+
+
+def _as_written(var: Var, origin: Span | None) -> str:
+    """An array as the user calls it: a second definition of `x` is `x_1` in programs."""
+    text = "" if origin is None else "".join(linecache.getlines(origin.file))
+    for name in (var.name, re.sub(r"_\d+$", "", var.name)):
+        if not text or re.search(rf"\b{re.escape(name)}\b", text):
+            return f"'{name}'"
+    return "another array"
 
 
 Pairs = dict[frozenset[Var], bool]  # two names that may share memory -> whether their relation is known statically
