@@ -2,7 +2,8 @@
 
 Every call of a rule goes through `check_rule`: value unchanged, differences, dot products, single precision, strided
 and read-only arguments, arguments untouched, cotangents that share no memory.  tests/test_rule_programs.py takes both
-modes to second order and the text for numba, tests/test_rule_axes.py axes that are counted from the end.  What differs
+modes to second order and the text for numba, tests/test_rule_axes.py axes that are counted from the end,
+tests/test_rule_shapes.py calls with other shapes.  What differs
 between rules is what they are called with.
 """
 
@@ -18,6 +19,7 @@ import numpy as np
 from tapegen.rules import Rule
 from tests.rule_cases import EXACT
 from tests.test_rule_programs import NUMPY, SCIPY, all_cases, named
+from tests.test_rule_shapes import CRASHES, all_variants, plain
 
 
 def arrays(value: Any) -> Iterator[np.ndarray]:
@@ -44,7 +46,21 @@ def axes(rule: Rule) -> list[Any]:
 
 
 def any_array(rule: Rule, test: Callable[[np.ndarray], bool]) -> bool:
-    return any(test(array) for call in given(rule) for array in arrays(tuple(call.values())))
+    """Whether a call has such an array, or a variant of a call that the function itself takes (`-m whole`)."""
+    cases = [*all_cases(rule), *all_variants(rule).values()]
+    return any(
+        any(map(test, arrays([*args, *kwargs.values()]))) and taken(rule, args, kwargs) for args, kwargs in cases
+    )
+
+
+def taken(rule: Rule, args: tuple, kwargs: dict[str, Any]) -> bool:
+    if rule.func in CRASHES:
+        return False
+    try:
+        plain(rule, (args, kwargs))
+    except Exception:  # whatever it says to arrays of such shapes
+        return False
+    return True
 
 
 WHAT: dict[str, tuple[Callable[[Rule], bool], Callable[[Rule], bool]]] = {

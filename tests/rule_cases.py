@@ -428,6 +428,21 @@ SIMPLEX = (stats.multinomial.logpmf, stats.dirichlet.logpdf)
 # ---- the functions in arbitrary precision ----------------------------------------------------------------------------
 
 EXACT: dict[Callable, Callable] = {
+    np.add: lambda x, y: x + y,
+    np.subtract: lambda x, y: x - y,
+    np.multiply: lambda x, y: x * y,
+    np.remainder: lambda x, y: x - y * mpmath.floor(x / y),
+    np.fmod: lambda x, y: x - y * mpmath.mpf(int(x / y)),
+    np.nextafter: lambda x, y: x,
+    np.negative: lambda x: -x,
+    **dict.fromkeys((np.positive, np.real_if_close, np.nan_to_num), lambda x: x),
+    **dict.fromkeys((np.fabs, np.absolute), mpmath.fabs),
+    np.copysign: lambda x, y: mpmath.fabs(x) * mpmath.sign(y),
+    np.heaviside: lambda x, at_zero: (1 + mpmath.sign(x)) / 2,
+    np.deg2rad: lambda x: x * mpmath.pi / 180,
+    np.rad2deg: lambda x: x * 180 / mpmath.pi,
+    np.clip: lambda x, low, high: min(max(x, low), high),
+    np.angle: mpmath.arg,
     np.exp: mpmath.exp,
     np.exp2: lambda x: mpmath.mpf(2) ** x,
     np.expm1: mpmath.expm1,

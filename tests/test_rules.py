@@ -15,10 +15,11 @@ import numpy as np
 import pytest
 import scipy.special as special
 
+import tapegen as tg
 from tapegen.errors import MissingRule, NotDifferentiable
 from tapegen.rules import all_rules, expands, fixed, linear, partials, pullback, registry, rule_of
 from tapegen.rules.helpers import is_compile_time
-from tapegen.rules.surgery import SURGERY
+from tapegen.rules.surgery import SURGERY, stop_gradient
 from tapegen.testing import check_rule
 from tests.rule_cases import (
     EXACT,
@@ -118,7 +119,7 @@ def test_partials_agree_with_50_digits(func: Callable) -> None:
                 order = tuple(int(k == j) for j in range(len(point)))
                 scale = mpmath.mpf(2) ** -60 * max(abs(mpmath.mpf(x)) for x in point)
                 expected = mpmath.diff(EXACT[func], tuple(mpmath.mpf(x) for x in point), order, h=scale)
-                error = abs((mpmath.mpf(float(partial)) - expected) / expected)
+                error = abs(mpmath.mpf(float(partial or 0.0)) - expected) / (abs(expected) or 1)
             assert error < 5e-14, f"partial {k} at {point}: {float(partial)!r}, not {mpmath.nstr(expected, 17)}"
 
 
@@ -377,6 +378,21 @@ def right_at_one_point(x):
     return 1.0 * x
 
 
+@wrong(partials(np.exp, domain=[(0.0, 1.0)]), "cotangent of x in exp")
+def wrong_without_axes(x, *, out):
+    return out if np.ndim(x) else 2.0 * out
+
+
+@wrong(partials(np.exp, domain=[(0.0, 1.0)]), "zero-size array")
+def fails_without_elements(x, *, out):
+    return out * (np.max(x) / np.max(x))
+
+
+@wrong(partials(np.exp, domain=[(0.0, 1.0)]), "float32 cotangent of x in exp")
+def wrong_in_single_precision(x, *, out):
+    return out * np.array(2.0, out.dtype) if np.result_type(x) == np.float32 else out
+
+
 @pytest.mark.parametrize(("register", "body", "message"), WRONG, ids=[body.__name__ for _, body, _ in WRONG])
 def test_wrong_rule_fails(fresh_registry: None, register: Callable, body: Callable, message: str) -> None:
     before = dict(registry._RULES)
@@ -384,6 +400,30 @@ def test_wrong_rule_fails(fresh_registry: None, register: Callable, body: Callab
     (func,) = [func for func, rule in registry._RULES.items() if before.get(func) is not rule]
     with pytest.raises((AssertionError, ValueError), match=message):
         check_rule(func)
+
+
+def test_a_rule_that_is_wrong_for_complex_numbers_alone_fails(fresh_registry: None) -> None:
+    @pullback(np.square, shapes=[(3,)], of_complex=True)
+    def square(x, *, out_bar):
+        return 2.0 * np.conj(x) * out_bar
+
+    check_rule(np.square)
+    with pytest.raises(AssertionError, match="cotangent of x in square"):
+        check_rule(np.square, cases=[call(values(3) + 0.5j)])
+
+
+def test_a_rule_that_is_wrong_in_the_second_order_alone_fails(fresh_registry: None) -> None:
+    def cubed(x):
+        return x * x * x
+
+    @partials(cubed, domain=[(0.5, 1.5)])
+    def slope(x):
+        return 3.0 * stop_gradient(x) * x
+
+    check_rule(cubed)
+    tg.check_grads(cubed, values(3), backend="python")
+    with pytest.raises(AssertionError, match="gradient with respect to 0"):
+        tg.check_grads(cubed, values(3), order=2, backend="python")
 
 
 def test_wrong_pushforward_fails(fresh_registry: None) -> None:
