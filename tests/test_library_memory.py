@@ -88,8 +88,8 @@ def grown(x):
 def test_every_allocation_of_factorisations_may_fail(counter: Path, tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     cases = {factorised: (rng.normal(size=(4, 4)), rng.normal(size=4)), grown: (X,)}
-    found = failures(counter, tmp_path, cases, blas=openblas())
-    assert found["factorised_value_and_grad"][0] > 20 and found["grown_vjp"][1] > 0
+    found = failures(counter, tmp_path, cases, ("value", "split"), openblas())
+    assert found["factorised_vjp"][0] > 20 and found["grown_vjp"][1] > 0
 
 
 @pytest.mark.compiled

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import math
+import pickle
 import shutil
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import tapegen as tg
 from tapegen.aot import build, build_library, loader
 from tapegen.backend.library.entries import STATUS, identifier
 from tapegen.backend.library.interface import comment
-from tapegen.backend.library.objects import FIRST_ERROR
+from tapegen.backend.library.objects import FIRST_ERROR, Errors, _numbered
 from tapegen.errors import BadArgument, BuildError
 from tapegen.written import Wanted
 from tests.libraries import load, narrow, same, weighted
@@ -148,6 +149,15 @@ def test_functions_as_arguments_are_part_of_the_library(tmp_path: Path) -> None:
     same(module.chosen_grad(np.ones(3), None), tg.grad(chosen)(np.ones(3), np.sin))
     with pytest.raises(ValueError, match="how is part of the library"):
         module.chosen_grad(np.ones(3), np.cos)
+
+
+@pytest.mark.parametrize("name", ["5f", "5f.13", "5f.13.27"])  # of code that LLVM has linked once, twice, three times
+def test_exceptions_become_numbers(name: str) -> None:
+    errors = Errors()
+    data = "".join(f"\\{byte:02X}" for byte in pickle.dumps((MemoryError, ("none left",), None)))
+    text = _numbered(f'@.const.pickledata.{name} = internal constant [9 x i8] c"{data}"', errors)
+    assert text.endswith('c"\\10\\00\\00\\00", align 4\n')
+    assert errors.items() == [(FIRST_ERROR, "MemoryError", "none left")]
 
 
 def test_the_module_knows_the_codes_of_the_library() -> None:

@@ -27,7 +27,7 @@ from tapegen.ir.types import Array, ListOf, RandomGenerator, Scalar, Type
 FIRST_ERROR = 16
 """Numbers below stand for what the interface itself finds wrong."""
 
-_PICKLED = re.compile(r'^(@"?\.const\.pickledata\.[0-9a-f]+(?:\.\d+)?"?) = internal constant \[\d+ x i8\] c"(.*)"(.*)$')
+_PICKLED = re.compile(r'^(@"?\.const\.pickledata\.[0-9a-f]+(?:\.\d+)*"?) = internal constant \[\d+ x i8\] c"(.*)"(.*)$')
 _ESCAPE = re.compile(rb"\\([0-9A-Fa-f]{2}|\\)")
 
 
