@@ -1,7 +1,8 @@
 """How long the first call of a gradient takes in a fresh process: `python -m benchmarks.first_call`.
 
 Cold is with an empty cache, warm with a full one.  What is measured begins after the imports and after the first call
-of a trivial function that numba has cached, whose time is numba's own.
+of a trivial function that numba has cached, whose time is numba's own.  Times are those of the process itself, so that
+others do not count.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from trivial import trivial
 kernel = importlib.import_module("benchmarks.kernels." + {name!r})
 gradient = tg.value_and_grad(kernel.f, wrt=kernel.WRT)
 args = kernel.args()
-start = time.perf_counter()
+start = time.process_time()
 trivial(np.ones(3))
-begin = time.perf_counter()
+begin = time.process_time()
 gradient(*args)
-first = time.perf_counter()
+first = time.process_time()
 gradient(*args)
-print(begin - start, (first - begin) - (time.perf_counter() - first))
+print(begin - start, (first - begin) - (time.process_time() - first))
 """
 TRIVIAL = "from numba import njit\n\n\n@njit(cache=True)\ndef trivial(x):\n    return x.sum()\n"
 KERNELS = ("newton", "lstm")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import re
 import shlex
 import shutil
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ import pytest
 import tapegen as tg
 from examples.heat import march
 from tapegen.aot import build, default_name
+from tapegen.backend.library.objects import processor
 from tapegen.cli import main
 from tapegen.errors import BadArgument, BuildError, NameConflict
 from tapegen.written import MODES
@@ -180,6 +183,47 @@ def test_the_header_in_every_standard(portable: Path, compiler: str, standard: s
 @pytest.mark.skipif(shutil.which("c++") is None, reason="needs a C++ compiler")
 def test_a_cpp_program_does_too(portable: Path) -> None:
     run_program(portable, C_PROGRAM, "c++", "-std=c++17", suffix=".cpp")
+
+
+FLOATS = """
+#include <fenv.h>
+#include <stdio.h>
+#include <xmmintrin.h>
+#include "heat.h"
+
+int main(void) { /* all but the marks of what has happened: as the library is loaded, and as the caller sets it */
+    double u0[4] = {3.0, 1.0, 2.0, 0.5}, u0_bar[4], energy, k_bar;
+    if ((_mm_getcsr() & ~0x3fu) != 0x1f80 || fegetround() != FE_TONEAREST)
+        return 1;
+    unsigned modes[] = {0x1f80, 0x9fc0, 0x5f80}; /* as it is; denormals are zero; round up */
+    for (int k = 0; k < 3; k++) {
+        _mm_setcsr(modes[k]);
+        if (heat_march_grad(u0, 4, 0.2, 10.0, &energy, u0_bar, &k_bar) != HEAT_OK)
+            return 2;
+        if ((_mm_getcsr() & ~0x3fu) != modes[k])
+            return 3;
+    }
+    return 0;
+}
+"""
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="asks a processor of that kind")
+def test_how_floats_are_rounded_stays_as_it_is(portable: Path) -> None:
+    """J 131."""
+    run_program(portable, FLOATS, "cc", suffix=".c", valgrind=False)
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="asks a processor of that kind")
+def test_a_machine_that_lacks_something_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """J 130: before anything runs."""
+    newer = replace(processor("x86-64-v2"), features=("sse3", "fma4", "xop"))  # what no processor of today has
+    monkeypatch.setattr("tapegen.aot.processor", lambda name: newer)
+    module = load(build(tg.differentiable(relax), np.ones(6), 3, 0.0, directory=tmp_path, modes=["value"]))
+    u = np.ones(6)
+    with pytest.raises(OSError, match="the library was built for another processor"):
+        module.relax(u, 3, 0.0)
+    np.testing.assert_array_equal(u, 1.0)
 
 
 def relax(u, steps, floor):
