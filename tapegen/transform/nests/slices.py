@@ -7,7 +7,7 @@ import operator
 
 from tapegen.ir import ops
 from tapegen.ir.nodes import Call, Const, Expr
-from tapegen.ir.types import BOOL, INT
+from tapegen.ir.types import BOOL, INT, Scalar
 from tapegen.transform.nests.affine import Affine, linear, minus, plus
 from tapegen.transform.nests.bounds import Extent, stable
 from tapegen.transform.nests.writer import Writer
@@ -96,6 +96,8 @@ def _ifelse(test: Expr, a: Expr, b: Expr) -> Call:
 def position(w: Writer, extent: Extent, index: Expr) -> Expr:
     """An integer index along an axis, counted from its start, checked where it is not proved."""
     form, size = w.facts.form(index), extent.form
+    if isinstance(index.type, Scalar) and index.type.dtype.startswith("uint"):
+        w.facts.assume(form)  # and numba would make a float of its sum with a size
     if w.facts.nonnegative(-form - 1):
         _require(w, size + form)
         return plus(index, extent.size)
