@@ -114,6 +114,28 @@ def test_places_that_cannot_be_written(folder: Path, capsys: pytest.CaptureFixtu
     assert (folder / "kernel.py").read_text() == KERNEL
 
 
+@pytest.mark.parametrize("kind", ["pipe", "/dev/full", "/dev/null"])
+def test_what_is_no_file_is_neither_read_nor_replaced(folder: Path, capsys: pytest.CaptureFixture, kind: str) -> None:
+    if kind == "pipe":
+        os.mkfifo(folder / kind)
+    before = os.lstat(kind)
+    for more in ((), ("--check",)):
+        assert "is no file" in refused(capsys, "write", "kernel.py::f", "--args", "f8[:]", "-o", kind, *more)
+    assert "no file" in refused(capsys, "explain", "kernel.py::f", "--args", "f8[:]", "--html", kind)
+    assert (os.lstat(kind).st_ino, os.lstat(kind).st_mode) == (before.st_ino, before.st_mode)
+
+
+@pytest.mark.parametrize("signatures", ["[3]", "[None]", "['f8[:]', b'f8']", "'f8'"])
+def test_signatures_of_the_decorator(folder: Path, capsys: pytest.CaptureFixture, signatures: str) -> None:
+    name = f"signatures_{abs(hash(signatures))}.py"
+    text = (
+        f"import tapegen as tg\n\n\n@tg.differentiable(signatures={signatures})\ndef f(x):\n    return (x * x).sum()\n"
+    )
+    (folder / name).write_text(text)
+    for command in ("write", "build", "check"):
+        refused(capsys, command, name)
+
+
 def test_sizes_that_do_not_fit_into_memory(folder: Path, capsys: pytest.CaptureFixture) -> None:
     said = refused(capsys, "explain", "kernel.py::f", "--args", "f8[:,:,:,:,:,:]")
     assert "Give a smaller --size." in said

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from pathlib import Path
@@ -22,8 +23,10 @@ def publish(path: Path, data: bytes, mode: int | None = None) -> None:
     Raises
     ------
     OSError
-        If it cannot be written.
+        If it cannot be written, or something else than a file is there (a device, a directory).
     """
+    if os.path.lexists(path) and not (path.is_file() or path.is_symlink()):
+        raise OSError(errno.EEXIST, "this is no file", str(path))
     handle, fresh = tempfile.mkstemp(prefix=f".{path.name[:32]}.", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:

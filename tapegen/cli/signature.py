@@ -70,6 +70,8 @@ def signature_of(text: str, fill: Fill | None = None, size: int = _SIZE) -> Sign
     BadArgument
         If the text is not such a signature.
     """
+    if not isinstance(text, str):
+        raise BadArgument(f"the signature {printable(repr(text))} is no text.", 'Write for example "f8[:], f8, n=3".')
     try:
         tree = ast.parse(f"_({text})", mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
