@@ -224,6 +224,24 @@ def f(x, y, n):
 """
 
 
+OVERLAP = """
+def f(y, n):
+    a = np.ones(4)
+    a[1:] += a[:-1]
+    b = np.zeros(n)
+    b[0] = y
+    for k in range(3):
+        b[2:] += 0.5*b[:-2]
+        b[:-1] += -b[1:]
+    return a, b
+"""
+
+
+@pytest.mark.compiled
+def test_what_is_added_to_an_array_is_read_before() -> None:
+    assert_same(OVERLAP, *((0.3, n) for n in (3, 2, 4, 7)))
+
+
 BETWEEN = """
 def f(x, r, k):
     a = np.copy(x)

@@ -159,8 +159,8 @@ def _inlined(items: list[Item], made: Item, array: Var, value: Expr, memory: Mem
             continue
         if k > start and used and nest is not None and _sizes(nest) == _sizes(made.nest):
             scatter = _scatter(nest)
-            if scatter is None or scatter.source != array:
-                return None
+            if scatter is None or scatter.source != array or scatter.target == source:
+                return None  # what is added to the source itself has been read before
             left -= used
             renamed = dict(zip(made.nest.counters, nest.counters, strict=True))
             element = rewrite.substitute(value, renamed)
