@@ -39,9 +39,7 @@ def march_value_and_grad(u0, k, cap, energy_bar=1.0):
         u[j] = u0[j]
     while i < u.size and energy < cap:
         trips += 1
-        t = i - 1
-        t_1 = t + u0_n0 if t < 0 else t
-        r = u[t_1] - u[i]
+        r = u[i - 1] - u[i]
         if trips > r_tape.shape[0]:
             r_tape = grown(r_tape)
         r_tape[trips - 1] = r
@@ -95,9 +93,7 @@ def march_record(u0, k, cap):
         u[j] = u0[j]
     while i < u.size and energy < cap:
         trips += 1
-        t = i - 1
-        t_1 = t + u0_n0 if t < 0 else t
-        r = u[t_1] - u[i]
+        r = u[i - 1] - u[i]
         if trips > r_tape.shape[0]:
             r_tape = grown(r_tape)
         r_tape[trips - 1] = r
@@ -168,12 +164,8 @@ def march_jvp(u0, k, cap, u0_dot, k_dot):
         u[j] = u0[j]
         u_dot[j] = u0_dot[j]
     while i < u.size and energy < cap:
-        t = i - 1
-        t_1 = t + u0_n0 if t < 0 else t
-        r = u[t_1] - u[i]
-        t_2 = i - 1
-        t_3 = t_2 + u0_n0 if t_2 < 0 else t_2
-        r_dot = u_dot[t_3] - u_dot[i]
+        r = u[i - 1] - u[i]
+        r_dot = u_dot[i - 1] - u_dot[i]
         if r > 0.0:
             u[i] += k * r
             u_dot[i] += r * k_dot + k * r_dot
@@ -217,12 +209,8 @@ def march_hvp(u0, k, cap, u0_dot, k_dot):
         u_dot[j] = u0_dot[j]
     while i < u.size and energy < cap:
         trips += 1
-        t = i - 1
-        t_1 = t + u0_n0 if t < 0 else t
-        r = u[t_1] - u[i]
-        t_3 = i - 1
-        t_4 = t_3 + u0_n0 if t_3 < 0 else t_3
-        r_dot = u_dot[t_4] - u_dot[i]
+        r = u[i - 1] - u[i]
+        r_dot = u_dot[i - 1] - u_dot[i]
         if trips > r_tape.shape[0]:
             t_2 = np.empty(r_tape.shape[0])
             r_tape_1 = np.empty(2 * r_tape.shape[0])

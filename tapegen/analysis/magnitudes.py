@@ -169,7 +169,7 @@ class _Sizes:
 
     def _step(self, value: Any, names: set[Var]) -> tuple[bool, float] | None:
         """Whether a value is one of the names plus something, and the size of that."""
-        if value in names:
+        if (value.array if isinstance(value, Load) else value) in names:  # a tape passes a number on as a name does
             return True, 0.0
         if names.isdisjoint(rewrite.free_vars(value)):
             return False, self.of(value)

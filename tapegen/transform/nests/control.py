@@ -215,15 +215,15 @@ def _without(block: Block, gone: set[Var]) -> Block:
 @contextmanager
 def loop_body(w: Nests, stmt: For | While, loop: Loop) -> Iterator[list[Stmt]]:
     """The state inside a loop: what the loop assigns is unknown but for what every trip preserves."""
-    lower = [var for var in loop.assigned if is_int(var) and _only_grows(stmt, var, w)]
+    counters = [fact for var in loop.assigned if is_int(var) for fact in _kept_bounds(w, stmt, loop, var)]
     shapes = _lasting_shapes(w, stmt, loop)
     w.forget(loop.assigned)
     outer, expected = w.facts, w.expected
     with _inside(w, loop, shapes):
         w.expected = {**expected, **shapes}
-        for var in lower:
+        for var, fact in counters:
             w.facts.mentioned.add(var)
-            w.facts.assume(Affine.atom(var))
+            w.facts.assume(fact)
         with w.block() as body:
             yield body
     w.facts, w.expected = outer, expected
@@ -249,21 +249,35 @@ def _inside(w: Nests, loop: Loop, shapes: dict[Var, Extents]) -> Iterator[None]:
         w.facts, w.views = facts, views
 
 
-def _only_grows(loop: For | While, var: Var, w: Nests) -> bool:
-    """Whether an integer starts non-negative and every assignment in a loop adds to it."""
-    if isinstance(loop, For) and var == loop.target:
-        return False
-    if not w.facts.nonnegative(w.facts.form(var)):
-        return False
-    for stmt in rewrite.statements(loop.body):
+def _kept_bounds(w: Nests, stmt: For | While, loop: Loop, var: Var) -> Iterator[tuple[Var, Affine]]:
+    """What stays at least zero in every trip, of an integer that every assignment in a loop moves the same way."""
+    start = w.facts.form(var)
+    steps = _steps(stmt, var)
+    if not steps:
+        return
+    up, down = min(steps) >= 0, max(steps) <= 0
+    if up and w.facts.nonnegative(start):
+        yield var, Affine.atom(var)
+    if (up or down) and not any(_mentions(atom, loop.assigned) for atom in start.atoms):
+        yield var, Affine.atom(var) - start if up else start - Affine.atom(var)
+
+
+def _steps(loop: For | While, var: Var) -> list[int]:
+    """What the assignments of a loop add to an integer; none if one does something else."""
+    found: list[int] = []
+    for stmt in rewrite.statements((loop,)):
         if isinstance(stmt, For) and stmt.target == var:
-            return False
+            return []
         if isinstance(stmt, Assign) and var in stmt.targets:
-            match stmt:
-                case Assign((_,), Call(operator.add, (a, Const(int() as step)))) if a == var and step >= 0:
-                    continue
-            return False
-    return True
+            value = stmt.value.args[0] if isinstance(stmt.value, Call) and stmt.value.func is ops.exact else stmt.value
+            match value:
+                case Call(operator.add, (a, Const(int() as step))) if a == var:
+                    found.append(step)
+                case Call(operator.sub, (a, Const(int() as step))) if a == var:
+                    found.append(-step)
+                case _:
+                    return []
+    return found
 
 
 def _lasting_shapes(w: Nests, stmt: For | While, loop: Loop) -> dict[Var, Extents]:
