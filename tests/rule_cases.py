@@ -251,7 +251,7 @@ VARIANTS: dict[Callable, list] = {
         call(values(2, 3, 4), -1, -2),
         call(values(2, 3), 1),
     ],
-    np.astype: [call(1.5 * np.ones(()), np.float32)],
+    np.astype: [call(np.array(1.5), np.float32)],
     np.convolve: [
         call(values(n), values(m, seed=1), mode)
         for n, m in ((5, 2), (2, 5), (4, 4))

@@ -16,6 +16,9 @@ from tapegen.rules import Rule
 WRITES = frozenset({np.copyto, np.fill_diagonal, np.place, np.put, np.put_along_axis, np.putmask})
 """Functions whose result is what they leave in their first argument."""
 
+BORDERS = frozenset({"cval"})
+"""Arguments by which a derivative is refused: what lies beyond an array."""
+
 
 def _is_floating(value: Any) -> bool:
     return isinstance(value, float | np.floating) or (isinstance(value, np.ndarray) and value.dtype.kind == "f")
@@ -27,7 +30,7 @@ def program_of(rule: Rule, args: tuple, kwargs: dict[str, Any]) -> tuple[Callabl
     captured: dict[str, Any] = {"func": rule.func}
     assert rule.body is not None
     bound = inspect.signature(rule.body).bind_partial(*args, **kwargs).arguments
-    constant = [id(value) for name, value in bound.items() if rule.wrt and name not in rule.wrt]
+    constant = [id(value) for name, value in bound.items() if (rule.wrt and name not in rule.wrt) or name in BORDERS]
 
     def text(value: Any) -> str:
         if id(value) in constant and isinstance(value, float) and math.isfinite(value):

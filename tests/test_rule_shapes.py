@@ -54,6 +54,7 @@ REFUSED: dict[Callable, str] = {
     np.linalg.qr: "must be square",
     np.choose: "of the rank of each choice",
     np.insert: "shape mismatch",
+    np.gradient: "of a number",
     np.trim_zeros: "for vectors only",
 }
 """What is refused, though NumPy accepts it, with what the refusal says: nothing of it is computed wrongly."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import linalg, ndimage, signal, stats
+from scipy import integrate, linalg, ndimage, signal, stats
 
 import tapegen as tg
 from tapegen.errors import NotDifferentiable
@@ -87,6 +87,17 @@ def test_recursive_filters(backend: str) -> None:
     derived = tg.differentiable(whole_filter, backend=backend)
     assert derived(x, 0.3) == pytest.approx(whole_filter(x, 0.3), rel=1e-14)
     tg.check_grads(whole_filter, x, 0.3, modes=("forward", "reverse"), backend=backend)
+
+
+def continued_filter(x: np.ndarray, held: np.ndarray) -> float:
+    y, rest = signal.lfilter([0.3, 0.2], [1.0, -0.5, 0.1], x, zi=held)
+    sums = integrate.cumulative_trapezoid(y, dx=0.5, initial=0)
+    return np.sum(sums**2) + rest @ rest
+
+
+def test_filters_that_go_on_and_sums_that_begin_with_zero() -> None:
+    x, held = np.array([0.4, -1.0, 0.7, 1.3, 0.2]), np.array([0.3, -0.2])
+    tg.check_grads(continued_filter, x, held, modes=("forward", "reverse"), backend="python")
 
 
 def ranked(x: np.ndarray) -> float:

@@ -22,7 +22,7 @@ from tapegen.frontend.lower_values import operand, run_list_of, static, struct_o
 from tapegen.frontend.structure import Leaf, StaticValue, Struct, tuple_of
 from tapegen.ir.text import callable_text
 from tapegen.ir.types import Array, is_floating
-from tapegen.rules.registry import rule_of
+from tapegen.rules.registry import rule_of, signature_of
 
 _PACKAGES = frozenset({"numpy", "math", "cmath", "scipy", "operator", "_operator"})
 _STATIC_NAMES = frozenset(
@@ -93,7 +93,9 @@ def call_library(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
     where = kwargs.pop("where", None)
     if where is not None and known_value(where) is True:
         where = None
-    initial = kwargs.pop("initial", None)
+    rule = rule_of(func)
+    own = rule is not None and rule.body is not None and "initial" in signature_of(rule.body).parameters
+    initial = None if own else kwargs.pop("initial", None)
     if where is not None and isinstance(func, np.ufunc):
         return _partly(cx, func, args, kwargs, where, hint)
     if where is not None or initial is not None:

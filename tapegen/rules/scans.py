@@ -144,6 +144,7 @@ def unwrap(p, discont=None, axis=-1, *, period=2.0 * math.pi):
 @expands(np.gradient, shapes=[(5,)], of_complex=True)
 def gradient(f, *varargs, axis=None, edge_order=1):
     """Second order inside; with respect to the spacing and to coordinates too."""
+    require(np.ndim(f) > 0, "np.gradient of a number has no rule.", "A number has no neighbours.")
     axes = axes_tuple(axis, np.ndim(f))
     slopes = ()
     for k, along in enumerate(axes):

@@ -266,6 +266,14 @@ def _roll(w: Writer, call: Call) -> Lazy:
     return x
 
 
+def axis_of(w: Writer, axis: Any, rank: int) -> int:
+    """The one axis an `axis=` argument means."""
+    if rank == 0:
+        raise w.unsupported("an axis of a number")
+    (found,) = axes_of(w, axis, rank)
+    return found
+
+
 def flattened(w: Writer, array: Expr) -> Var:
     """All elements of an array in a row, to be read and not stored into."""
     x = w.materialise(array)

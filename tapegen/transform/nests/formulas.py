@@ -13,7 +13,7 @@ from tapegen.ir.nodes import Call, Const, Expr, Slice
 from tapegen.ir.types import BOOL, INT, Array, Scalar
 from tapegen.transform.nests import scalars
 from tapegen.transform.nests.affine import minus, plus, times
-from tapegen.transform.nests.arrange import as_dtype, axes_of, cheap, flattened, new_extents, static, with_unit_axes
+from tapegen.transform.nests.arrange import as_dtype, axis_of, cheap, flattened, new_extents, static, with_unit_axes
 from tapegen.transform.nests.bounds import Extent, Extents
 from tapegen.transform.nests.broadcasting import fit
 from tapegen.transform.nests.elements import lazy, loaded, once, scalar
@@ -136,7 +136,7 @@ def _part(index: Expr, extent: Extent, func: Callable[..., Any]) -> Expr:
 def _diff(w: Writer, call: Call) -> Lazy:
     array, n, axis = arguments(w, call, "a", "n", "axis")
     x = lazy(w, array)
-    (k,) = axes_of(w, Const(-1) if axis is None else axis, x.rank)
+    k = axis_of(w, Const(-1) if axis is None else axis, x.rank)
     assert isinstance(call.type, Array)
     for _ in range(1 if n is None else static(w, n, "n")):
         x = _differences(w, x, k, call.type.dtype)
@@ -159,7 +159,7 @@ def _differences(w: Writer, x: Lazy, axis: int, dtype: str) -> Lazy:
 def _take(w: Writer, call: Call) -> Lazy:
     array, indices, axis = arguments(w, call, "a", "indices", "axis")
     x = lazy(w, flattened(w, array) if axis is None and array.type.rank != 1 else array)
-    (k,) = axes_of(w, Const(0) if axis is None else axis, x.rank)
+    k = axis_of(w, Const(0) if axis is None else axis, x.rank)
     return loaded(w, x, (*(Slice(),) * k, indices))
 
 

@@ -12,7 +12,7 @@ from tapegen.ir.nodes import Assign, Call, Const, Expr, If, Load, Store, Tuple, 
 from tapegen.ir.types import BOOL, FLOAT, INT, Array, ListOf, Scalar, Type
 from tapegen.transform.nests import scalars
 from tapegen.transform.nests.affine import minus, plus
-from tapegen.transform.nests.arrange import axes_of, flattened, new_extents, static, with_unit_axes
+from tapegen.transform.nests.arrange import axes_of, axis_of, flattened, new_extents, static, with_unit_axes
 from tapegen.transform.nests.bounds import Extents, dim
 from tapegen.transform.nests.broadcasting import broadcast, fit
 from tapegen.transform.nests.elements import lazy, scalar
@@ -77,7 +77,7 @@ def _concatenate(w: Writer, call: Call, target: Var) -> None:
         parts = [_in_a_row(w, expr, part) for expr, part in zip(sequence.items, parts, strict=True)]
         axis = None
     parts = [part if part.rank else with_unit_axes(part, (0,)) for part in parts]  # a number that np.ravel was given
-    (k,) = axes_of(w, Const(0) if axis is None else axis, parts[0].rank)
+    k = axis_of(w, Const(0) if axis is None else axis, parts[0].rank)
     join(w, parts, k, target)
 
 
@@ -345,7 +345,7 @@ def _take_along_axis(w: Writer, call: Call, target: Var) -> None:
     if axis == Const(None):
         raise w.unsupported("np.take_along_axis of a flattened array")
     x, which = lazy(w, array), lazy(w, indices)
-    (k,) = axes_of(w, Const(-1) if axis is None else axis, x.rank)
+    k = axis_of(w, Const(-1) if axis is None else axis, x.rank)
     extents = tuple(
         each if n == k else other for n, (each, other) in enumerate(zip(which.extents, x.extents, strict=True))
     )

@@ -16,7 +16,7 @@ from tapegen.ir.nodes import Assign, Call, Const, Expr, If, Load, Stmt, Store, V
 from tapegen.ir.types import BOOL, INT, Array, Scalar
 from tapegen.transform.nests import scalars
 from tapegen.transform.nests.affine import plus, times
-from tapegen.transform.nests.arrange import axes_of, flattened, static
+from tapegen.transform.nests.arrange import axes_of, axis_of, flattened, static
 from tapegen.transform.nests.bounds import UNIT, Extents
 from tapegen.transform.nests.broadcasting import fit, scaled, unless_one
 from tapegen.transform.nests.elements import lazy, product, scalar
@@ -383,7 +383,7 @@ def _position(w: Writer, call: Call) -> Expr:
 def _positions(w: Writer, call: Call, target: Var) -> None:
     array, axis, _, keepdims = arguments(w, call, "a", "axis", "out", "keepdims")
     x = lazy(w, array)
-    (along,) = axes_of(w, axis, x.rank)
+    along = axis_of(w, axis, x.rank)
     keep = bool(static(w, keepdims, "keepdims"))
     _check_empty(w, MAX, x, (along,))
     best, where = w.fresh("best", Scalar(x.dtype, False)), w.fresh("where", INT)
@@ -438,7 +438,7 @@ def _scan(w: Writer, call: Call, target: Var) -> None:
     if axis is None and x.rank != 1:
         w.assign_array(target, Call(call.func, (flattened(w, array),), (), call.type))
         return
-    (along,) = axes_of(w, axis, x.rank)
+    along = axis_of(w, axis, x.rank)
     if x.rank == 1:
         total = w.fresh("total", type_)
         index = counters_for(w, x.extents)
