@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -120,9 +122,20 @@ def test_what_is_no_file_is_neither_read_nor_replaced(folder: Path, capsys: pyte
         os.mkfifo(folder / kind)
     before = os.lstat(kind)
     for more in ((), ("--check",)):
-        assert "is no file" in refused(capsys, "write", "kernel.py::f", "--args", "f8[:]", "-o", kind, *more)
+        assert "cannot be read: this is no file." in refused(
+            capsys, "write", "kernel.py::f", "--args", "f8[:]", "-o", kind, *more
+        )
     assert "no file" in refused(capsys, "explain", "kernel.py::f", "--args", "f8[:]", "--html", kind)
     assert (os.lstat(kind).st_ino, os.lstat(kind).st_mode) == (before.st_ino, before.st_mode)
+
+
+@pytest.mark.parametrize(("output", "code", "said"), [("> /dev/full", 1, "OSError: [Errno 28]"), (">&-", 0, "")])
+def test_where_standard_output_goes(folder: Path, output: str, code: int, said: str) -> None:
+    command = f"'{sys.executable}' -m tapegen show kernel.py::f --args 'f8[:]' {output}"
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
+    done = subprocess.run(command, shell=True, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, len(done.stderr.splitlines())) == (code, code)
+    assert done.stderr.startswith(said)
 
 
 @pytest.mark.parametrize("signatures", ["[3]", "[None]", "['f8[:]', b'f8']", "'f8'"])

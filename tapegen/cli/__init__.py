@@ -23,13 +23,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     try:
         done: int = options.run(options)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # None where it is closed
+            sys.stdout.flush()
     except TapegenError as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 1
     except BrokenPipeError:  # `tapegen show ... | head`
         sys.stderr.close()
         return 0
+    except OSError as error:  # a full disk behind standard output
+        print(f"{type(error).__name__}: {printable(str(error))}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130  # as shells count it

@@ -99,7 +99,7 @@ def _old_text(path: Path) -> str | None:
     """What a file holds; None if there is none."""
     try:
         if path.exists() and not path.is_file():  # a device may have no end
-            raise BadArgument(f"{printable(str(path))} is no file.", "Give another name.")
+            raise OSError("this is no file")
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
         return None
