@@ -45,15 +45,20 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # NumPy warns of means of not
 OUTSIDE = r"out of bounds|zero-size array|empty"
 REFUSED: dict[Callable, str] = {
     **dict.fromkeys((np.median, np.nanmedian), OUTSIDE),
-    **dict.fromkeys((np.quantile, np.percentile, np.nanquantile, np.nanpercentile), f"{OUTSIDE}|more than one axis"),
-    **dict.fromkeys((np.take, np.compress, np.resize), OUTSIDE),
+    **dict.fromkeys(
+        (np.quantile, np.percentile, np.nanquantile, np.nanpercentile),
+        f"{OUTSIDE}|more than one axis|must be in the range",
+    ),
+    **dict.fromkeys((np.take, np.compress, np.resize, np.delete), OUTSIDE),
     **dict.fromkeys((np.histogram, np.histogram2d, np.histogramdd, np.histogram_bin_edges), OUTSIDE),
-    np.extract: OUTSIDE,
+    **dict.fromkeys((np.extract, np.fill_diagonal, np.put, np.putmask, np.place), f"{OUTSIDE}|array with an axis"),
+    np.put_along_axis: "broadcast together|more dimensions",
     np.linalg.norm: OUTSIDE,
     **dict.fromkeys((np.linalg.eigh, np.linalg.eigvalsh, np.linalg.eig, np.linalg.eigvals), "reshape|empty"),
     np.linalg.qr: "must be square",
-    np.choose: "of the rank of each choice",
-    np.insert: "shape mismatch",
+    np.choose: "of the rank of each choice|broadcast together",
+    np.take_along_axis: "broadcast together",
+    np.insert: "shape mismatch|zip",
     np.gradient: "of a number",
     np.trim_zeros: "for vectors only",
 }
@@ -68,6 +73,13 @@ REFUSED_IN = {
 
 CRASHES = {signal.convolve2d, signal.correlate2d}
 """scipy divides integers by zero where one of the arrays has no elements, which ends the process."""
+
+
+LENIENT = {np.place, np.putmask}
+"""Masks without elements mark none here, where NumPy wants the size of the array."""
+
+FORGETS = {np.nanquantile, np.nanpercentile}
+"""NumPy leaves the axis of q away where an array has no elements."""
 
 
 def plain(rule: Rule, case: Case) -> Any:
@@ -103,7 +115,7 @@ def known_refusals(rule: Rule) -> Iterator[None]:
 
 def check_variant(rule: Rule, case: Case) -> None:
     function, values = program_of(rule, *case)
-    if not values or (rule.func in CRASHES and any(array.size == 0 for array in arrays(case))):
+    if not values or (rule.func in CRASHES | FORGETS and any(array.size == 0 for array in arrays(case))):
         return
     program = derived(function, len(values))
     try:
@@ -111,6 +123,8 @@ def check_variant(rule: Rule, case: Case) -> None:
     except DeprecationWarning:
         return
     except Exception as error:
+        if rule.func in LENIENT:
+            return
         with pytest.raises((type(error), TapegenError)):
             program.vjp(*copy.deepcopy(values))
         return
@@ -126,6 +140,8 @@ def check_accepted(rule: Rule, case: Case, expected: Any, program: Differentiabl
     for bar, argument in zip(pullback(value), values, strict=True):
         assert np.shape(bar) == np.shape(argument)
     if not is_finite(expected):
+        return
+    if rule.func in WRITES and np.ndim(case[0][0]) == 0:  # differences need numbers, which cannot be written
         return
     if rule.func not in NOT_SMOOTH | COUNTING:
         check_rule(rule.func, cases=[case])

@@ -22,6 +22,9 @@ def copyto(dst, src, casting="same_kind", where=True):
         if where:
             dst[...] = src
     else:
+        require(
+            np.ndim(where) <= np.ndim(dst), "np.copyto has no rule for a where= of more axes.", "Drop its first axis."
+        )
         dst[...] = np.where(where, src, dst)
 
 
@@ -31,6 +34,8 @@ def fill_diagonal(a, val, wrap=False):
     require(np.ndim(a) > 1, "np.fill_diagonal needs an array of two axes or more.", "Assign the elements.")
     size = np.shape(a)[0]
     for n in np.shape(a)[1:]:
+        if np.ndim(a) > 2 and n != size:
+            raise ValueError("All dimensions of input must be of equal length")
         size = min(size, n)
     places = (np.arange(size),) * np.ndim(a)
     if np.ndim(val) == 0:

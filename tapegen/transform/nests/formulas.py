@@ -158,6 +158,8 @@ def _differences(w: Writer, x: Lazy, axis: int, dtype: str) -> Lazy:
 @handles(LAZY, np.take)
 def _take(w: Writer, call: Call) -> Lazy:
     array, indices, axis = arguments(w, call, "a", "indices", "axis")
+    if not isinstance(array.type, Array):
+        raise w.unsupported(call.func, "of a number")
     x = lazy(w, flattened(w, array) if axis is None and array.type.rank != 1 else array)
     k = axis_of(w, Const(0) if axis is None else axis, x.rank)
     return loaded(w, x, (*(Slice(),) * k, indices))
