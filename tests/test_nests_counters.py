@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tapegen import differentiable
-from tests.judged import raises_as_python, right
+from tests.judged import both, raises_as_python, right
 
 X = np.linspace(0.2, 1.3, 9)
 
@@ -74,6 +74,57 @@ def test_the_forward_sweep_checks_nothing(func: Callable[..., Any]) -> None:
 @pytest.mark.parametrize("func", KNOWN, ids=lambda func: func.__name__)
 def test_they_are_right(func: Callable[..., Any]) -> None:
     right(func, X, backend="numba")
+
+
+def from_a_name_that_changes(x: np.ndarray, n: int) -> Any:
+    s = 0.0
+    for r in range(n):
+        m = r + 2
+        i = m - 1
+        while i >= 0:
+            s += x[i] * x[m] * s + x[i] ** 2
+            i -= 1
+        m = m + 1
+        s += x[m - 3] * m
+    return s
+
+
+def from_the_length_of_a_list(x: np.ndarray, n: int) -> Any:
+    items, s = [], 0.0
+    for k in range(n):
+        items.append(x[k] * x[k])
+    i = len(items) - 1
+    while i >= 0:
+        s += items[i] * s + x[i] * i
+        i -= 1
+    items.append(s)
+    return s * len(items)
+
+
+def from_the_size_of_a_part(x: np.ndarray, n: int) -> Any:
+    s = 0.0
+    for r in range(n):
+        y = x[r:] * 1.5
+        i = y.size - 1
+        while i >= 1:
+            s += y[i] * y[i - 1] * np.sin(s)
+            i -= 1
+    return s
+
+
+@both
+@pytest.mark.parametrize(
+    "func",
+    [from_a_name_that_changes, from_the_length_of_a_list, from_the_size_of_a_part],
+    ids=lambda func: func.__name__,
+)
+def test_where_they_start(func: Callable[..., Any], backend: str) -> None:
+    right(func, X, 3, backend=backend)
+
+
+def test_what_is_known_from_the_trip_is_not_recorded() -> None:
+    text = str(differentiable(down).inspect(X).forward)
+    assert "recorded:        nothing" in text
 
 
 def back_and_forth(x: np.ndarray, n: int) -> Any:

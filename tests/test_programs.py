@@ -148,7 +148,7 @@ def assert_same(actual: Any, expected: Any, what: str, rtol: float = 0.0) -> Non
         assert np.shape(mine) == np.shape(leaf), f"{what} {path}: shape"
         if rtol and np.asarray(leaf).dtype.kind == "f":
             rtol = max(rtol, 8 * float(np.finfo(np.asarray(leaf).dtype).eps))
-            scale = float(np.max(np.abs(leaf), initial=0.0))
+            scale = float(np.max(np.abs(leaf), initial=0.0, where=np.isfinite(leaf)))
             np.testing.assert_allclose(mine, leaf, rtol=rtol, atol=rtol * scale, err_msg=f"{what} {path}")
         else:
             np.testing.assert_array_equal(mine, leaf, err_msg=f"{what} {path}")

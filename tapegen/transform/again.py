@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import builtins
 import operator
+
+import numpy as np
 
 from tapegen.analysis.activity import is_view
 from tapegen.analysis.scopes import Scope
@@ -13,6 +16,8 @@ from tapegen.ir.types import Array, ListOf, Scalar
 from tapegen.transform import costs
 from tapegen.transform.facts import Facts
 from tapegen.transform.reverse import Sweeps
+
+_OF_INTEGERS = frozenset({operator.add, operator.sub, operator.mul, operator.neg, ops.dim, np.size, builtins.len})
 
 
 class Again:
@@ -130,14 +135,25 @@ class Again:
         start = _assigned(outer[0], var)
         if step is None or start is None:
             return None
-        if isinstance(start, Var):
-            seen = self.scopes.owner_seen_from(start, self.scopes.at[outer[0]])
-            if self.scopes.is_merge(start) and start not in seen.carried:
-                return None  # the name means another value after the loop that changes it
-        elif not isinstance(start, Const):
+        if not self._lasts(start, self.scopes.at[outer[0]]):
             return None
         scaled: Expr = trip if step == 1 else Call(operator.mul, (Const(step), trip), (), var.type)
         return build.int_add(start, scaled)
+
+    def _lasts(self, start: Expr, scope: Scope) -> bool:
+        """Whether numbers and sizes of a scope can be read again where its loops are undone."""
+        for part in rewrite.subexpressions(start):
+            if not isinstance(part, Var | Const) and not (isinstance(part, Call) and part.func in _OF_INTEGERS):
+                return False
+        numbers, sized = rewrite.reads_by_kind(start)
+        for var in numbers:
+            if self.scopes.is_merge(var) and var not in self.scopes.owner_seen_from(var, scope).carried:
+                return False  # the name means another value after the loop that changes it
+        # a list is shorter again by then
+        return all(
+            isinstance(array.type, Array) and self.is_live(array, self.scopes.owner_seen_from(array, scope))
+            for array in sized
+        )
 
     def _snapshot(self, stmt: Assign, load: Load) -> Var | None:
         """A copy of the array taken before the loops that only read it."""
