@@ -18,6 +18,7 @@ def again(values, count):
 
 @expands(np.copyto, shapes=[(2, 3), (3,)], written=True, of_complex=True)
 def copyto(dst, src, casting="same_kind", where=True):
+    require(np.ndim(dst) > 0 or np.ndim(src) == 0, "np.copyto cannot put an array into a number.", "Pass an element.")
     if isinstance(where, bool):
         if where:
             dst[...] = src
