@@ -79,4 +79,5 @@ def scalarise(function: Function, *, boundscheck: bool = True, wide: bool = Fals
     for func in numbers():
         OPERATIONS.setdefault(func, from_library)
     nests = without_unread(Nests(marked(written_out(function), wide=wide), boundscheck).run())
-    return calling(named(together(compared(held(filled(fuse(apart(nests))))))))
+    fused = without_unread(fuse(apart(nests)))  # sizes of what was between the loops
+    return calling(named(together(compared(held(filled(fused))))))
