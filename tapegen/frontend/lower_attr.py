@@ -34,7 +34,7 @@ from tapegen.frontend.lower_library_objects import attribute_of_distribution
 from tapegen.frontend.lower_numpy import call_library
 from tapegen.frontend.lower_shapes import extent, known_size
 from tapegen.frontend.lower_state import Bound, Captured, Choice, Method, Ref, Super
-from tapegen.frontend.lower_values import describe, expr_of, operand, run_list_of, struct_of, type_of
+from tapegen.frontend.lower_values import describe, expr_of, operand, refuse_text, run_list_of, struct_of, type_of
 from tapegen.frontend.parse import MISSING
 from tapegen.frontend.structure import Leaf, StaticValue, Struct, children_of, tuple_of
 from tapegen.ir import ops
@@ -54,6 +54,7 @@ def attribute(cx: Context, owner: Any, name: str, hint: str | None = None) -> An
     """`owner.name`."""
     if isinstance(owner, Choice):
         return split(cx, (owner,), lambda part: attribute(cx, part, name, hint), hint)
+    refuse_text(cx, owner)
     if (found := attribute_of_distribution(cx, owner, name)) is not None:
         return found
     if isinstance(owner, StaticValue) and (type_of(owner) is None or isinstance(owner.value, enum.Enum)):

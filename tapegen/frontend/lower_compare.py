@@ -19,12 +19,22 @@ from tapegen.frontend.lower_expr import evaluate, evaluate_all, evaluates
 from tapegen.frontend.lower_merged_types import Clash, converted, merged_type
 from tapegen.frontend.lower_operators import as_array, mixes_array, on_objects, type_name
 from tapegen.frontend.lower_state import Choice, Ref, is_number, known_value
-from tapegen.frontend.lower_values import as_bool, describe, expr_of, not_, static, struct_of, truth, type_of
+from tapegen.frontend.lower_values import (
+    as_bool,
+    describe,
+    expr_of,
+    not_,
+    refuse_text,
+    static,
+    struct_of,
+    truth,
+    type_of,
+)
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, same_static, tuple_of
 from tapegen.ir import ops
 from tapegen.ir.names import TEMPORARY
 from tapegen.ir.nodes import Call, Const, Expr, Var
-from tapegen.ir.types import BOOL, Array, Scalar, is_floating
+from tapegen.ir.types import BOOL, Array, ListOf, Scalar, is_floating
 
 # ---- comparisons ---------------------------------------------------------------------------------------------------
 
@@ -78,6 +88,7 @@ def compare_values(cx: Context, func: Any, left: Any, right: Any, hint: str | No
     """`left < right` and its siblings."""
     if isinstance(left, Choice) or isinstance(right, Choice):
         return split(cx, (left, right), lambda a, b: compare_values(cx, func, a, b, hint), hint)
+    refuse_text(cx, left, right)
     if type_of(left) is not None and type_of(right) is not None:
         return emit_call(cx, func, (left, right), hint=hint)
     known = fold(cx, func, (left, right))
@@ -110,11 +121,27 @@ def compare_values(cx: Context, func: Any, left: Any, right: Any, hint: str | No
             return StaticValue(same_static(left.value, right.value) == (func is operator.eq))
         if a is not None and b is not None and a.kind == b.kind == "object":
             return _identity(cx, left, right, func is operator.eq)
+        _refuse_growing(cx, left, right)
         return StaticValue(func is operator.ne)  # a number is not equal to None, a string, a function ...
     cx.raise_(
         TypeError,
         f"'{SIGNS[func]}' not supported between instances of {type_name(cx, left)} and {type_name(cx, right)}",
     )
+
+
+def _refuse_growing(cx: Context, left: Any, right: Any) -> None:
+    """Refuse to compare a list that grows with what may be a list as well, and what only its identity tells apart."""
+    for value, other in ((left, right), (right, left)):
+        plain = isinstance(value, Leaf | StaticValue) or struct_of(cx, value) is not None
+        if plain and not isinstance(type_of(value), ListOf):
+            continue
+        if isinstance(other, StaticValue) and not isinstance(other.value, list):
+            continue  # None, a text, a number
+        raise cx.refusal(
+            UnsupportedSyntax,
+            f"{describe(cx, value)} is not compared with {describe(cx, other)}.",
+            "Compare item by item in a loop, or arrays made of the lists (np.array(items) == ...).",
+        )
 
 
 def _equal_contents(cx: Context, func: Any, a: Struct, b: Struct) -> Any:
@@ -196,6 +223,7 @@ def _contains(cx: Context, container: Any, item: Any) -> Any:
     known = fold(cx, operator.contains, (container, item))
     if known is not UNKNOWN:
         return StaticValue(known)
+    refuse_text(cx, container, item)
     content = struct_of(cx, container)
     special = special_method(cx, content.cls, "__contains__") if content is not None else None
     if content is not None and content.kind == "object" and special is not None:

@@ -31,7 +31,7 @@ from tapegen.ir import ops
 from tapegen.ir.names import TEMPORARY
 from tapegen.ir.nodes import Call, Const, Expr, Tuple, Var
 from tapegen.ir.text import type_text
-from tapegen.ir.types import BOOL, INT, Array, ListOf, Scalar, Type, is_floating
+from tapegen.ir.types import BOOL, INT, STATIC, Array, ListOf, Scalar, Type, is_floating
 
 # ---- expressions ---------------------------------------------------------------------------------------------------
 
@@ -289,11 +289,23 @@ def flat_result(cx: Context, result: Any) -> tuple[Any, list[Expr]]:
 # ---- truth ---------------------------------------------------------------------------------------------------------
 
 
+def refuse_text(cx: Context, *values: Any) -> None:
+    """Refuse to look into text that was made of the program's numbers: generated code has it in messages only."""
+    for value in values:
+        if isinstance(value, Leaf) and value.type == STATIC and not isinstance(value.expr, Const):
+            raise cx.refusal(
+                NotDifferentiable,
+                "text made of numbers of the program is only followed into messages.",
+                "Test the numbers themselves (x == 1.0 in the place of str(x) == '1.0').",
+            )
+
+
 def truth(cx: Context, value: Any) -> bool | Expr:
     """What `if value` tests: True or False when known, else a boolean expression."""
     known = known_value(value)
     if known is not UNKNOWN:
         return bool(known)
+    refuse_text(cx, value)
     if isinstance(value, Choice):
         return _either(cx, value.test, truth(cx, value.first), truth(cx, value.second))
     if isinstance(value, Leaf):
