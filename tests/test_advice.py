@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.interpolate import CubicSpline
 
 from tapegen import check_grads, differentiable
 from tapegen.errors import TapegenError
@@ -265,19 +264,7 @@ def not_tidied(x: Any) -> Any:
     return x.sum() ** 2
 
 
-def area_of_a_curve(x: Any) -> Any:
-    return CubicSpline(np.arange(4.0), x).integrate(0.0, 3.0)
-
-
-def area_by_points(x: Any) -> Any:
-    curve, step = CubicSpline(np.arange(4.0), x), 0.5
-    return sum(
-        step / 6.0 * (curve(t) + 4.0 * curve(t + step / 2.0) + curve(t + step)) for t in np.arange(0.0, 3.0, 0.5)
-    )
-
-
 CASES = [
-    (area_of_a_curve, "calls of the object", area_by_points),
     (window, "items[-n:]", window_of_a_list),
     (queue, "first += 1", queue_in_a_list),
     (totals, "d.get(key, 0.0) + value", totals_in_a_dict),

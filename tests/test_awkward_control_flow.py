@@ -341,7 +341,7 @@ def test_truth_of_an_array(backend: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "body", ["y = str(x[0]) + '1'\n    return x[0]", "return {x[0]: 1.0}[x[0]]", "return x[0] if id(x[0]) else x[1]"]
+    "body", ["return x[0] * len(str(x[0]) + '1')", "return {x[0]: 1.0}[x[0]]", "return x[0] if id(x[0]) else x[1]"]
 )
 def test_objects_made_of_active_numbers(body: str) -> None:
     func = define(f"def f(x):\n    {body}\n")

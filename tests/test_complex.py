@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import cmath
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tapegen as tg
-from tapegen.aot import build, default_modes
 from tapegen.errors import (
     AliasError,
     BadArgument,
-    BuildError,
     MissingRule,
     NotDifferentiable,
     NotFinite,
@@ -417,15 +414,6 @@ REFUSED: list[tuple[Callable, Any, type[TapegenError], str]] = [
 
 def of_real_arguments(x: np.ndarray) -> float:
     return np.sum(np.abs(np.exp(1j * x) * x + 1j) ** 2)
-
-
-def test_libraries_take_and_keep_no_complex_numbers(tmp_path: Path) -> None:
-    assert "grad" in default_modes(tg.differentiable(of_real_arguments), (X,), {})
-    assert "split" not in default_modes(tg.differentiable(of_real_arguments), (X,), {})
-    for function, value, mode in ((length_and_angle, Z, "grad"), (of_real_arguments, X, "split")):
-        with pytest.raises(BuildError, match="complex numbers") as caught:
-            build(function, value, directory=tmp_path, modes=(mode,))
-        assert caught.value.span is not None
 
 
 @pytest.mark.parametrize(

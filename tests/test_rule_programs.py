@@ -71,7 +71,6 @@ COUNTING = {np.unique, np.unique_values, np.unique_counts, np.unique_inverse, np
 COUNTING |= {np.intersect1d, np.setdiff1d, np.setxor1d}
 # What numba gets no text for, with what the refusal says.
 UNCOMPILED: dict[Callable, str] = {
-    np.arange: "np.arange with a dtype",
     np.apply_along_axis: "a view or a copy",
     **{_named(name): r"(scipy|np)\.[a-z]*\.[a-z_]* has no compiled form" for name in NEVER_COMPILED},
 }
