@@ -7,7 +7,7 @@ import pytest
 
 from tapegen import differentiable
 from tapegen.errors import TapegenError
-from tests.judged import right
+from tests.judged import raises_as_python, right
 from tests.sources import define
 
 X = np.array([1.0, 2.0])
@@ -54,3 +54,18 @@ KNOWN = ["str(x[0]) is not None", "isinstance(str(x[0]), str)", "[v for v in x] 
 @pytest.mark.parametrize("test", KNOWN)
 def test_known_whatever_the_numbers_are(test: str) -> None:
     right(define(f"def f(x):\n    return 3.0 * x[0] if {test} else x[0]\n"), X, backend="python")
+
+
+def says(x: np.ndarray) -> float:
+    print("a" + str(x[0]), f"{x[1]}" + str(x[0]), "p" + "q", str(x[0]) + "b" + f"{x[1]:.3f}")
+    if x[0] < 0.0:
+        raise ValueError("bad " + str(x[0]) + f" {x[1]}")
+    return x[0] * x[1]
+
+
+def test_text_that_is_put_together_is_that_of_python(capsys: pytest.CaptureFixture[str]) -> None:
+    says(X)
+    said = capsys.readouterr().out
+    differentiable(says, backend="python").value_and_grad(X)
+    assert capsys.readouterr().out == said
+    raises_as_python(says, -X, backend="python")

@@ -15,6 +15,7 @@ from tapegen.frontend.lower_context import Context, NeedsStatic
 from tapegen.frontend.lower_emit import SIGNS, emit_call, fold
 from tapegen.frontend.lower_expr import evaluate, evaluates, pin
 from tapegen.frontend.lower_state import Captured, Choice, Ref, is_array, known_value
+from tapegen.frontend.lower_text import text_of
 from tapegen.frontend.lower_values import (
     definite,
     describe,
@@ -30,7 +31,7 @@ from tapegen.frontend.lower_values import (
 )
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, list_of, tuple_of, with_items
 from tapegen.ir import ops
-from tapegen.ir.nodes import Call, Const, Var
+from tapegen.ir.nodes import Call, Const, Expr, Var
 from tapegen.ir.types import BOOL, STATIC, Array, Scalar, is_floating
 
 BINARY: dict[type, Any] = {
@@ -107,6 +108,8 @@ def binary(cx: Context, func: Any, left: Any, right: Any, hint: str | None = Non
             "text that grows on the way is not followed.",
             "Put it together after the call, or print its parts.",
         )
+    if func is operator.add and _is_text(left) and _is_text(right) and STATIC in (type_of(left), type_of(right)):
+        return Leaf(Call(ops.fstring, (*_parts(cx, left), *_parts(cx, right)), (), STATIC))
     if type_of(left) is not None and type_of(right) is not None:
         if func is operator.pow:
             _check_power(cx, left, right)
@@ -124,10 +127,7 @@ def binary(cx: Context, func: Any, left: Any, right: Any, hint: str | None = Non
         return found
     if mixes_array(left, right) or mixes_array(right, left):
         return emit_call(cx, func, (as_array(cx, left), as_array(cx, right)), hint=hint)
-    texts = _is_text(left), _is_text(right)
-    if (func is operator.add and all(texts)) or (
-        isinstance(left, StaticValue | Leaf) and isinstance(right, StaticValue | Leaf) and func is operator.mod
-    ):
+    if isinstance(left, StaticValue | Leaf) and isinstance(right, StaticValue | Leaf) and func is operator.mod:
         return Leaf(Call(ops.fstring, (Const("..."),), (), STATIC))  # text; only messages show it
     sign = SIGNS.get(func, getattr(func, "__name__", "?"))
     cx.raise_(TypeError, f"unsupported operand type(s) for {sign}: {type_name(cx, left)} and {type_name(cx, right)}")
@@ -137,6 +137,12 @@ def _is_text(value: Any) -> bool:
     if isinstance(value, StaticValue):
         return isinstance(value.value, str)
     return isinstance(value, Leaf) and isinstance(value.expr, Call) and value.expr.func in (ops.fstring, format)
+
+
+def _parts(cx: Context, text: Any) -> tuple[Expr, ...]:
+    if isinstance(text, Leaf) and isinstance(text.expr, Call) and text.expr.func is ops.fstring:
+        return text.expr.args  # of one text with what it is added to
+    return (text_of(cx, text),)
 
 
 def type_name(cx: Context, value: Any) -> str:
