@@ -30,7 +30,7 @@ def header(library: str, entries: Sequence[Entry], about: Sequence[str], abi: st
         *(f" * {comment(line)}".rstrip() for line in about),
         " *",
         " * Each function returns a status: 0, or a number that the function below explains.  A result that is not",
-        " * wanted may go to NULL.  Arrays that are written hold anything after an error.  Threads may call these",
+        " * wanted may go to NULL.  What is written holds anything after an error.  Threads may call these",
         " * functions at the same time; a tape serves one call at a time.",
         " */",
         f"#ifndef {upper}_H",
@@ -220,6 +220,8 @@ def _function(entry: Entry) -> str:
     native = [f"{struct} *result", "void **raised"]
     for k, parameter in enumerate(entry.parameters):
         native += _native_parameter(parameter.type, f"p{k}")
+    for k in entry.rooms:
+        native += _native_parameter(entry.results[k].type, f"room{k}")
     lines += _folded(f"extern int32_t {entry.symbol}(", native, ");")
     if entry.kind == "record":
         lines += [f"struct {entry.tape} {{", *(f"    {_member(r.type)} k{k};" for k, r in enumerate(entry.kept))]
@@ -278,6 +280,9 @@ def _body(entry: Entry, struct: str) -> Iterator[str]:
     yield "if (!tg_processor())"
     yield f"    return {_status('PROCESSOR')};"
     yield from _checks(entry)
+    for shared in _shared(entry, early=True):
+        yield f"if ({shared})"
+        yield f"    return {_status('ALIAS')};"
     if entry.results:
         yield f"{struct} result;"
         yield "memset(&result, 0, sizeof result);"
@@ -289,6 +294,8 @@ def _body(entry: Entry, struct: str) -> Iterator[str]:
     arguments = ["&result", "&raised"]
     for k, parameter in enumerate(entry.parameters):
         arguments += _argument(entry, k, parameter)
+    for k in entry.rooms:
+        arguments += _lent(entry, entry.results[k])
     yield from _folded(f"int32_t code = {entry.symbol}(", arguments, ");")
     yield "if (code != 0 && code != -2) {"
     if entry.kind == "pullback":
@@ -302,13 +309,15 @@ def _body(entry: Entry, struct: str) -> Iterator[str]:
     yield "int status = tg_noticed();"
     for k, result in enumerate(entry.returned):
         yield from _checked_result(entry, k, result)
-    yield from _apart(entry)
+    for shared in _shared(entry, early=False):
+        yield f"if (status == {_status('OK')} && {shared})"
+        yield f"    status = {_status('ALIAS')};"
     if entry.kind == "record":
         yield from _taped(entry)
     yield f"if (status == {_status('OK')}) {{"
     for k, result in enumerate(entry.returned):
         if isinstance(result.type, Array):
-            yield f"    if ({result.name} != NULL)"
+            yield f"    if ({_copied(entry, k, result)})"
             yield f"        tg_copy((char *){result.name}, {_described(f'result.r{k}', result.type)});"
         else:
             yield f"    if ({result.name} != NULL)"
@@ -363,14 +372,20 @@ def _checks(entry: Entry) -> Iterator[str]:
                 yield f"    return {_status('ALIAS')};"
 
 
-def _apart(entry: Entry) -> Iterator[str]:
-    """Results go to memory of their own: none of an argument, none of another result."""
+def _shared(entry: Entry, *, early: bool) -> Iterator[str]:
+    """What must not be: results go to memory of their own, none of an argument, none of another result.
+
+    Memory that the native function writes to is looked at before the call, the rest when all sizes are known.
+    """
     arrays = [_span(entry, parameter) for parameter in entry.given if isinstance(parameter.type, Array)]
-    rooms = [_room(k, result) for k, result in enumerate(entry.returned)]
+    rooms = [_room(entry, k, result) for k, result in enumerate(entry.returned)]
     for k, room in enumerate(rooms):
-        for other in [*arrays, *rooms[k + 1 :]]:
-            yield f"if (status == {_status('OK')} && tg_overlap({room}, {other}))"
-            yield f"    status = {_status('ALIAS')};"
+        for other in arrays:
+            if (k in entry.rooms) == early:
+                yield f"tg_overlap({room}, {other})"
+        for n in range(k + 1, len(rooms)):
+            if (k in entry.rooms and n in entry.rooms) == early:
+                yield f"tg_overlap({room}, {rooms[n]})"
 
 
 def _sizes(entry: Entry, parameter: Parameter) -> list[str]:
@@ -380,6 +395,11 @@ def _sizes(entry: Entry, parameter: Parameter) -> list[str]:
     if entry.kind == "pullback":
         return [f"tape->v{parameter.like}[{axis}]" for axis in axes]
     return [f"{parameter.like or parameter.name}_n{axis}" for axis in axes]
+
+
+def _sizes_of_room(entry: Entry, result: Result) -> list[str]:
+    """The sizes of a result that is like an argument, before the call."""
+    return _sizes(entry, next(parameter for parameter in entry.given if parameter.name == result.like))
 
 
 def _span(entry: Entry, parameter: Parameter) -> str:
@@ -394,10 +414,14 @@ def _span(entry: Entry, parameter: Parameter) -> str:
     return f"(const char *){parameter.name}, sizeof({_item(type_)}), {rank}, {shape}, {steps}"
 
 
-def _room(k: int, result: Result) -> str:
+def _room(entry: Entry, k: int, result: Result) -> str:
     """The memory that a result goes to, as a vector of bytes; empty where it is not wanted."""
-    is_array = isinstance(result.type, Array)
-    size = f"result.r{k}.items * result.r{k}.item_size" if is_array else f"sizeof result.r{k}"
+    if k in entry.rooms:
+        assert isinstance(result.type, Array)
+        size = " * ".join([*_sizes_of_room(entry, result), f"sizeof({_item(result.type)})"])
+    else:
+        is_array = isinstance(result.type, Array)
+        size = f"result.r{k}.items * result.r{k}.item_size" if is_array else f"sizeof result.r{k}"
     bytes_ = f"{result.name} == NULL ? 0 : (int64_t)({size})"
     return f"(const char *){result.name}, 1, 1, (int64_t[]){{{bytes_}}}, (int64_t[]){{1}}"
 
@@ -440,6 +464,21 @@ def _argument(entry: Entry, k: int, parameter: Parameter) -> list[str]:
     sizes = _sizes(entry, parameter)
     steps = [f"({stride}) * (int64_t)sizeof({c_type})" for stride in _strides(parameter.name, type_, sizes)]
     return ["NULL", "NULL", " * ".join(sizes) or "1", f"sizeof({c_type})", f"(void *){parameter.name}", *sizes, *steps]
+
+
+def _lent(entry: Entry, result: Result) -> list[str]:
+    """The memory of the caller for a result, as an array; without items where the result is not wanted."""
+    assert isinstance(result.type, Array)
+    sizes = [f"({result.name} == NULL ? 0 : {size})" for size in _sizes_of_room(entry, result)]
+    c_type = _item(result.type)
+    steps = [f"({stride}) * (int64_t)sizeof({c_type})" for stride in _strides(result.name, result.type, sizes)]
+    return ["NULL", "NULL", " * ".join(sizes), f"sizeof({c_type})", f"(void *){result.name}", *sizes, *steps]
+
+
+def _copied(entry: Entry, k: int, result: Result) -> str:
+    """Whether a result has yet to go to where the caller wants it."""
+    made_there = f" && result.r{k}.data != (char *){result.name}" if k in entry.rooms else ""
+    return f"{result.name} != NULL{made_there}"
 
 
 def _number(value: object, type_: Scalar) -> list[str]:
