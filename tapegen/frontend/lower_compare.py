@@ -61,7 +61,7 @@ def _chain(cx: Context, node: gast.Compare, k: int, left: Any) -> Any:
     """`a < b < c`: b is evaluated once, c only when `a < b`."""
     right = evaluate(cx, node.comparators[k])
     last = k == len(node.ops) - 1
-    if not last and isinstance(right, Leaf) and not isinstance(right.expr, Var | Const) and not _simple(right.expr):
+    if not last and isinstance(right, Leaf) and not isinstance(right.expr, (Var, Const)) and not _simple(right.expr):
         right = Leaf(cx.assign(TEMPORARY, right.expr), right.known)
     result = compare(cx, node.ops[k], left, right)
     if last:
@@ -76,9 +76,9 @@ def _simple(expr: Expr) -> bool:
 
 def compare(cx: Context, op: gast.cmpop, left: Any, right: Any, hint: str | None = None) -> Any:
     """One comparison."""
-    if isinstance(op, gast.Is | gast.IsNot):
+    if isinstance(op, (gast.Is, gast.IsNot)):
         return _identity(cx, left, right, isinstance(op, gast.Is))
-    if isinstance(op, gast.In | gast.NotIn):
+    if isinstance(op, (gast.In, gast.NotIn)):
         found = _contains(cx, right, left)
         return found if isinstance(op, gast.In) else _not(cx, found)
     return compare_values(cx, COMPARISONS[type(op)], left, right, hint)
@@ -132,7 +132,7 @@ def compare_values(cx: Context, func: Any, left: Any, right: Any, hint: str | No
 def _refuse_growing(cx: Context, left: Any, right: Any) -> None:
     """Refuse to compare a list that grows with what may be a list as well, and what only its identity tells apart."""
     for value, other in ((left, right), (right, left)):
-        plain = isinstance(value, Leaf | StaticValue) or struct_of(cx, value) is not None
+        plain = isinstance(value, (Leaf, StaticValue)) or struct_of(cx, value) is not None
         if plain and not isinstance(type_of(value), ListOf):
             continue
         if isinstance(other, StaticValue) and not isinstance(other.value, list):
@@ -199,7 +199,7 @@ def _is(cx: Context, left: Any, right: Any) -> bool:
         return left.value is right.value
     if isinstance(left, StaticValue) or isinstance(right, StaticValue):
         constant = left.value if isinstance(left, StaticValue) else right.value
-        if constant is None or isinstance(constant, bool | str | type):
+        if constant is None or isinstance(constant, (bool, str, type)):
             other = right if isinstance(left, StaticValue) else left
             if not (isinstance(constant, bool) and type_of(other) == BOOL):
                 return False
@@ -231,7 +231,7 @@ def _contains(cx: Context, container: Any, item: Any) -> Any:
     if (
         content is None
         and isinstance(container, StaticValue)
-        and isinstance(container.value, tuple | list | set | frozenset | range)
+        and isinstance(container.value, (tuple, list, set, frozenset, range))
     ):
         content = tuple_of(map(StaticValue, container.value))
     if content is not None and content.kind == "dict":

@@ -64,7 +64,7 @@ def series_of(cx: Context, value: Any) -> Series:
     if isinstance(value, StaticValue) and isinstance(value.value, range):
         bounds = (StaticValue(part) for part in (value.value.start, value.value.stop, value.value.step))
         return range_series(cx, tuple(bounds))
-    if isinstance(value, StaticValue) and isinstance(value.value, str | tuple | list | dict):
+    if isinstance(value, StaticValue) and isinstance(value.value, (str, tuple, list, dict)):
         return _of_items(tuple(map(StaticValue, value.value)))
     content = struct_of(cx, value)
     if content is not None and content.kind == "dict":

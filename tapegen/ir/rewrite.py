@@ -162,7 +162,7 @@ def whole_reads(node: Any) -> set[Var]:
     while work:
         part = work.pop()
         if isinstance(part, Var):
-            if isinstance(part.type, Array | ListOf):
+            if isinstance(part.type, (Array, ListOf)):
                 found.add(part)
         elif isinstance(part, Load):
             work.extend(part.index)
@@ -176,13 +176,13 @@ def whole_reads(node: Any) -> set[Var]:
 
 def headers(stmt: Stmt) -> tuple[Any, ...]:
     """The expressions and index items that a statement itself evaluates (nested blocks excluded)."""
-    if isinstance(stmt, Assign | Push):
+    if isinstance(stmt, (Assign, Push)):
         return (stmt.value,)
     if isinstance(stmt, Store):
         return (stmt.array, *stmt.index, stmt.value)
     if isinstance(stmt, For):
         return (stmt.start, stmt.stop, stmt.step)
-    if isinstance(stmt, If | While):
+    if isinstance(stmt, (If, While)):
         return (stmt.test,)
     if isinstance(stmt, Effect):
         return (stmt.call,)
@@ -221,7 +221,7 @@ def defines(stmt: Stmt) -> tuple[Var, ...]:
     """The Vars a statement itself assigns."""
     if isinstance(stmt, Assign):
         return stmt.targets
-    if isinstance(stmt, For | Pop):
+    if isinstance(stmt, (For, Pop)):
         return (stmt.target,)
     return ()
 

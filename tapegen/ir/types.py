@@ -77,7 +77,7 @@ def is_floating(type_: Type) -> bool:
         return is_floating(type_.item)
     if isinstance(type_, TupleOf):
         return any(is_floating(item) for item in type_.items)
-    return isinstance(type_, Scalar | Array) and type_.dtype in FLOATING
+    return isinstance(type_, (Scalar, Array)) and type_.dtype in FLOATING
 
 
 def is_complex(type_: Type | None) -> bool:
@@ -86,7 +86,7 @@ def is_complex(type_: Type | None) -> bool:
         return is_complex(type_.item)
     if isinstance(type_, TupleOf):
         return any(is_complex(item) for item in type_.items)
-    return isinstance(type_, Scalar | Array) and type_.dtype in COMPLEX
+    return isinstance(type_, (Scalar, Array)) and type_.dtype in COMPLEX
 
 
 def python_class(type_: Scalar) -> type:

@@ -481,7 +481,7 @@ def stable(form: Affine) -> bool:
 def _stable(part: object) -> bool:
     if isinstance(part, Call):
         return part.func in _PURE_INTEGER
-    return isinstance(part, Const | Var | Tuple) and not isinstance(part, Load)
+    return isinstance(part, (Const, Var, Tuple)) and not isinstance(part, Load)
 
 
 _PURE_INTEGER = frozenset(
