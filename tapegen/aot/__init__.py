@@ -24,7 +24,8 @@ from tapegen.backend.build import decorator_text
 from tapegen.backend.emit import emit
 from tapegen.backend.files import publish
 from tapegen.backend.library.entries import Entry, Parameter, Result, identifier
-from tapegen.backend.library.interface import header, implementation
+from tapegen.backend.library.header import header
+from tapegen.backend.library.interface import implementation
 from tapegen.backend.library.link import link
 from tapegen.backend.library.objects import Errors, NativeObject, Processor, native_object, processor
 from tapegen.backend.library.products import Products
