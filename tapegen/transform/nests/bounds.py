@@ -392,8 +392,9 @@ class Facts:
             return True
         if depth == 0 or form.is_constant:
             return False
-        # the terms that stand in the way come first: they need an inequality that cancels them
-        for atom, coefficient in sorted(form.terms, key=lambda term: term[1] > 0 and self._is_size(term[0])):
+        # the terms that stand in the way come first: they need an inequality that cancels them, and what bounds a
+        # negative one may cancel others with it
+        for atom, coefficient in sorted(form.terms, key=self._urgency):
             cases = _cases(atom, coefficient)
             if cases and all(
                 self._prove(form.without(atom).plus(self.form(case), coefficient), depth - 1) for case in cases
@@ -412,6 +413,10 @@ class Facts:
             if not (coefficient > 0 and self._is_size(atom)):
                 return False  # nothing removes this term
         return False
+
+    def _urgency(self, term: tuple[Expr, int]) -> int:
+        atom, coefficient = term
+        return 0 if coefficient < 0 else 1 + self._is_size(atom)
 
     def _about(self, atom: Expr) -> list[Affine]:
         """Inequalities in which an atom takes part."""
