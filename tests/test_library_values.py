@@ -238,6 +238,16 @@ def solved_rows(low, b):
     return np.sum(x * x)
 
 
+def turned(a):
+    return np.sum(a.T @ a)
+
+
+def test_results_of_any_order_are_made_in_memory_of_the_caller(tmp_path: Path) -> None:
+    a, direction = np.arange(6.0).reshape(3, 2), np.ones((3, 2))
+    module = load(build(turned, a, modes=["hvp"], directory=tmp_path))
+    np.testing.assert_allclose(module.turned_hvp((a,), (direction,)), 2.0 * direction @ np.ones((2, 2)))
+
+
 def test_results_are_made_in_memory_of_the_caller(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     low, b = np.tril(rng.normal(size=(5, 5))) + 4.0 * np.eye(5), rng.normal(size=5)

@@ -39,30 +39,33 @@ def with_rooms(function: Function, candidates: Iterable[int]) -> tuple[Function,
     last = function.body[-1]
     assert isinstance(last, Return)
     assigned = [target for stmt in statements(function.body) if isinstance(stmt, Assign) for target in stmt.targets]
-    made = {target: stmt for stmt in function.body if (target := _new_array(stmt)) and assigned.count(target) == 1}
+    found = [
+        (stmt.targets[0], stmt) for stmt in function.body if isinstance(stmt, Assign) and _is_new_array(stmt.value)
+    ]
+    made = {target: stmt for target, stmt in found if assigned.count(target) == 1}
     names = NameSupply(names_in(function))
     rooms: dict[Var, tuple[int, Var]] = {}
     for position in candidates:
         var = last.values[position]
         if isinstance(var, Var) and var in made and var not in rooms:
-            rooms[var] = position, Var(names.fresh(f"{var.name}_room"), var.type)
+            rooms[var] = position, Var(names.fresh(f"{var.name}_room"), made[var].value.type)
     placed: dict[Stmt, Stmt] = {made[var]: _in_room(made[var], var, room) for var, (_, room) in rooms.items()}
     body = tuple(placed.get(stmt, stmt) for stmt in function.body)
     params = (*function.params, *(room for _, room in rooms.values()))
     return replace(function, params=params, body=body), tuple(position for position, _ in rooms.values())
 
 
-def _new_array(stmt: Stmt) -> Var | None:
-    """What the statement makes: an array in the order of C."""
-    match stmt:
-        case Assign((target,), Call(np.empty | np.zeros, _, _, Array(rank=rank, layout="C"))) if rank > 0:
-            return target
-    return None
+def _is_new_array(value: Expr) -> bool:
+    """Whether an expression makes an array in the order of C."""
+    match value:
+        case Call(np.empty | np.zeros, _, _, Array(rank=rank, layout="C")):
+            return rank > 0
+    return False
 
 
-def _in_room(stmt: Stmt, target: Var, room: Var) -> Stmt:
+def _in_room(stmt: Assign, target: Var, room: Var) -> Stmt:
     """The statement that makes an array, where there may be a room for it."""
-    assert isinstance(stmt, Assign) and isinstance(stmt.value, Call)
+    assert isinstance(stmt.value, Call)
     taken: tuple[Stmt, ...] = (Assign(stmt.targets, room, stmt.origin),)
     if stmt.value.func is np.zeros:
         taken = (*taken, Store(target, (), Const(0.0), origin=stmt.origin))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from importlib.resources import files
 
 import numpy as np
@@ -373,7 +374,8 @@ def _lent(entry: Entry, result: Result) -> list[str]:
     assert isinstance(result.type, Array)
     sizes = [f"({result.name} == NULL ? 0 : {size})" for size in _sizes_of_room(entry, result)]
     c_type = _item(result.type)
-    steps = [f"({stride}) * (int64_t)sizeof({c_type})" for stride in _strides(result.name, result.type, sizes)]
+    strides = _strides(result.name, replace(result.type, layout="C"), sizes)
+    steps = [f"({stride}) * (int64_t)sizeof({c_type})" for stride in strides]
     return ["NULL", "NULL", " * ".join(sizes), f"sizeof({c_type})", f"(void *){result.name}", *sizes, *steps]
 
 
