@@ -94,7 +94,7 @@ def least(x: Any) -> Any:
     heap: list[Any] = []
     for v in x:
         heapq.heappush(heap, v * v)
-    return heapq.heappop(heap)
+    return heapq.heapreplace(heap, 1.0)
 
 
 def least_of_a_list(x: Any) -> Any:

@@ -61,7 +61,7 @@ REFUSED = [
     ("async def g():\n    return x", "async def", "'async' code runs in pieces", "Await what is needed outside"),
     ("y = sum(k + 1 async for k in x)", "k in x", "'async' code runs in pieces", "Await what is needed outside"),
     ("class A:\n    pass", "class A", "a class defined inside the function", "at module level"),
-    ("del x[0]", "x[0]", "'del' removes a part of a value", "pop()"),
+    ("del x[1:]", "x[1:]", "'del' removes a part of a value", "pop()"),
     ("del y, (z, x.y)", "(z, x.y)", "'del' removes a part of a value", "pop()"),
     ("@np.vectorize\ndef g(y):\n    return y", "np.vec", "decorator of the inner function 'g'", "at module level"),
     ("y = x[*z]", "*z", "'*' inside an index", "Write the index out"),

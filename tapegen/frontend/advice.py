@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 _COUNTED = "Use a dict with a default: d[key] = d.get(key, 0.0) + value, or fill it for all keys beforehand."
-_ORDERED = "Keep a list, and take its least item with min(items) or sorted(items); or decide on the order outside."
+_ORDERED = "Write heappush and heappop; or keep a list, and take its least item with min(items) or sorted(items)."
 _FLAGS = "Use an array of flags: seen = np.zeros(n, dtype=bool), seen[i] = True, if seen[i]."
 
 OF_CLASSES = {
@@ -23,9 +23,8 @@ OF_CLASSES = {
 OF_FUNCTIONS = {
     "iter": "Loop with 'for', or count an index: items[k].",
     "next": "Loop with 'for' and leave it by 'break', or count an index: items[k].",
-    "heappush": _ORDERED,
-    "heappop": _ORDERED,
-    "heapify": _ORDERED,
+    "heapreplace": _ORDERED,
+    "heappushpop": _ORDERED,
     "set.add": _FLAGS,
     "set.update": _FLAGS,
     "set.remove": _FLAGS,

@@ -355,3 +355,98 @@ def median(data: Any) -> Any:
     if len(ordered) % 2 == 1:
         return type(data[0])(ordered[middle])
     return type(data[0])((ordered[middle - 1] + ordered[middle]) / 2)
+
+
+def axis_by_step(start: Any, stop: Any, step: Any, real: bool) -> Any:
+    """One axis of `np.mgrid[start:stop:step]`."""
+    size = max(math.ceil((stop - start) / step), 0)
+    places = np.arange(float(size)) if real else np.arange(size)
+    return places * step + start
+
+
+def axis_of_size(start: Any, stop: Any, size: int) -> Any:
+    """One axis of `np.mgrid[start : stop : size * 1j]`."""
+    step = size if size == 1 else (stop - start) / float(size - 1)
+    return np.arange(float(size)) * step + start
+
+
+def dense_grid(axes: Any) -> Any:
+    """`np.mgrid` of several axes."""
+    return np.stack(np.meshgrid(*axes, indexing="ij"))
+
+
+def open_grid(axes: Any) -> Any:
+    """`np.ogrid` of several axes."""
+    count = len(axes)
+    return tuple([axes[k].reshape((1,) * k + (-1,) + (1,) * (count - k - 1)) for k in range(count)])
+
+
+def place_right(items: Any, x: Any, lo: Any = 0, hi: Any = None) -> Any:
+    """`bisect.bisect_right` of a list or array."""
+    hi = len(items) if hi is None else hi
+    while lo < hi:
+        middle = (lo + hi) // 2
+        if x < items[middle]:
+            hi = middle
+        else:
+            lo = middle + 1
+    return lo
+
+
+def place_left(items: Any, x: Any, lo: Any = 0, hi: Any = None) -> Any:
+    """`bisect.bisect_left` of a list or array."""
+    hi = len(items) if hi is None else hi
+    while lo < hi:
+        middle = (lo + hi) // 2
+        if items[middle] < x:
+            lo = middle + 1
+        else:
+            hi = middle
+    return lo
+
+
+def pushed_on_heap(heap: Any, item: Any) -> None:
+    """`heapq.heappush`."""
+    heap.append(item)
+    rise_in_heap(heap, 0, len(heap) - 1)
+
+
+def popped_from_heap(heap: Any) -> Any:
+    """`heapq.heappop`."""
+    last = heap.pop()
+    if len(heap) == 0:
+        return last
+    least = heap[0]
+    heap[0] = last
+    sink_in_heap(heap, 0)
+    return least
+
+
+def made_a_heap(items: Any) -> None:
+    """`heapq.heapify`."""
+    for place in range(len(items) // 2 - 1, -1, -1):
+        sink_in_heap(items, place)
+
+
+def rise_in_heap(heap: Any, start: Any, place: Any) -> None:
+    """Move an item towards the front of a heap, past what is greater."""
+    item = heap[place]
+    while place > start and item < heap[(place - 1) // 2]:
+        heap[place] = heap[(place - 1) // 2]
+        place = (place - 1) // 2
+    heap[place] = item
+
+
+def sink_in_heap(heap: Any, start: Any) -> None:
+    """Move an item to where nothing follows it in a heap, then back to its place, as `heapq` does."""
+    place = start
+    item = heap[place]
+    child = 2 * place + 1
+    while child < len(heap):
+        if child + 1 < len(heap) and not heap[child] < heap[child + 1]:
+            child = child + 1
+        heap[place] = heap[child]
+        place = child
+        child = 2 * place + 1
+    heap[place] = item
+    rise_in_heap(heap, start, place)

@@ -23,6 +23,7 @@ from tapegen.frontend import (  # noqa: F401  (register what they lower)
     lower_compare,
     lower_container_methods,
     lower_draws,
+    lower_grids,
     lower_itertools,
     lower_library,
     lower_list_arrays,

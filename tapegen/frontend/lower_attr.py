@@ -33,7 +33,7 @@ from tapegen.frontend.lower_expr import evaluate, evaluates
 from tapegen.frontend.lower_library_objects import attribute_of_distribution
 from tapegen.frontend.lower_numpy import call_library
 from tapegen.frontend.lower_shapes import extent, known_size
-from tapegen.frontend.lower_state import Bound, Captured, Choice, Method, Ref, Super
+from tapegen.frontend.lower_state import Bound, Captured, Choice, Method, Ref, Super, View
 from tapegen.frontend.lower_values import describe, expr_of, operand, refuse_text, run_list_of, struct_of, type_of
 from tapegen.frontend.parse import MISSING
 from tapegen.frontend.structure import Leaf, StaticValue, Struct, children_of, tuple_of
@@ -71,7 +71,7 @@ def attribute(cx: Context, owner: Any, name: str, hint: str | None = None) -> An
         return _number_attribute(cx, owner, name, hint)
     if run_list_of(cx, owner) is not None:
         return Bound(StaticValue(Method("list", name)), (owner,))
-    content = struct_of(cx, owner)
+    content = struct_of(cx, owner) if not isinstance(owner, View) else None
     if content is None:
         raise cx.refusal(
             NotDifferentiable, f"the attribute '{name}' of {describe(cx, owner)} is not supported.", "Leave it out."

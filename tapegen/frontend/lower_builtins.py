@@ -25,7 +25,7 @@ from tapegen.frontend.lower_iter import series_of
 from tapegen.frontend.lower_numpy import call_library
 from tapegen.frontend.lower_operators import binary
 from tapegen.frontend.lower_set_attr import set_attribute
-from tapegen.frontend.lower_state import Bound, Captured, Closure, Ref, Series, SliceValue, Super, known_value
+from tapegen.frontend.lower_state import Bound, Captured, Closure, Ref, Series, SliceValue, Super, View, known_value
 from tapegen.frontend.lower_text import text_of
 from tapegen.frontend.lower_values import as_bool, describe, operand, static, struct_of, truth, type_of
 from tapegen.frontend.parse import MISSING
@@ -137,7 +137,7 @@ def _extreme(func: Any, comparison: Any) -> None:
     def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
         if "default" in kwargs and len(args) == 1:
             rest = {name: value for name, value in kwargs.items() if name != "default"}
-            items = call_value(cx, StaticValue(list), args, {}) if isinstance(args[0], Series) else args[0]
+            items = call_value(cx, StaticValue(list), args, {}) if isinstance(args[0], Series | View) else args[0]
             given = [items, kwargs["default"], Bound(StaticValue(func), (), rest)]
             return written_out(cx, builtin_texts.unless_empty, given)
         kwargs = {name: value for name, value in kwargs.items() if known_value(value) is not None}  # key=None
@@ -167,7 +167,7 @@ def _extreme(func: Any, comparison: Any) -> None:
 def _indexable(cx: Context, items: Any) -> Any:
     """What has items as something with places for them."""
     content = struct_of(cx, items)
-    if isinstance(items, Series) or (content is not None and content.kind == "dict"):
+    if isinstance(items, Series | View) or (content is not None and content.kind == "dict"):
         return call_value(cx, StaticValue(list), [items], {})
     return items
 
@@ -265,6 +265,8 @@ def class_of(cx: Context, value: Any) -> type:
         return str if type_ == STATIC else list
     if isinstance(value, Captured):
         return type(value.value)
+    if isinstance(value, View):
+        return value.cls
     content = struct_of(cx, value)
     if content is not None:
         return content.cls

@@ -89,7 +89,7 @@ def has_method(kind: str, name: str) -> bool:
 @evaluates(gast.Call)
 def _call(cx: Context, node: gast.Call, hint: str | None) -> Any:
     func = evaluate(cx, node.func)
-    if len(node.args) == 1 and isinstance(node.args[0], (gast.ListComp, gast.GeneratorExp)):
+    if len(node.args) == 1 and isinstance(node.args[0], gast.ListComp | gast.GeneratorExp):
         return _consumed(cx, func, node, hint)
     args = elements(cx, node.args)
     return call_value(cx, func, args, _keywords(cx, node), hint)
@@ -139,7 +139,7 @@ def call_value(cx: Context, func: Any, args: Sequence[Any], kwargs: Mapping[str,
 def is_inlined(func: Any) -> bool:
     """Whether a call writes out Python code, which deals with arguments of two kinds itself."""
     return (
-        isinstance(func, StaticValue) and isinstance(func.value, (Closure, FunctionType)) and not is_library(func.value)
+        isinstance(func, StaticValue) and isinstance(func.value, Closure | FunctionType) and not is_library(func.value)
     )
 
 
@@ -183,7 +183,7 @@ def _call_static(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
     if handler is not None:
         by_name = tuple(itertools.takewhile(kwargs.__contains__, _needed_names(func)[len(args) :])) if kwargs else ()
         made = handler(cx, [*args, *map(kwargs.pop, by_name)], kwargs, hint)
-        return iterator(cx, made) if isinstance(made, Series) and func is not range else made
+        return iterator(cx, made) if isinstance(made, Series) and func not in (range, range.__getitem__) else made
     if is_compile_time(func):
         return _run_now(cx, func, args, kwargs)
     like = getattr(func, "type_like", None) if isinstance(func, FunctionType) else None

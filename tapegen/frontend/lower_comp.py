@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from typing import Any, TypeAlias
 
@@ -13,7 +14,7 @@ from tapegen.frontend.lower_context import Context, NotWhole
 from tapegen.frontend.lower_expr import Given, evaluates
 from tapegen.frontend.lower_flow import Region, run
 from tapegen.frontend.lower_iter import iterable
-from tapegen.frontend.lower_live import bound_in, liveness_of
+from tapegen.frontend.lower_live import Liveness, bound_in, liveness_of
 from tapegen.frontend.lower_state import Frame, Series
 from tapegen.frontend.structure import StaticValue, dict_of, list_of
 
@@ -53,7 +54,7 @@ def _as_function(node: Comprehension, consumer: Any) -> gast.FunctionDef:
     args = gast.arguments([], [], None, [], [], None, [])
     made = gast.FunctionDef("comprehension", args, [body, result], [], None, None, [])
     for inner in gast.walk(made):
-        if isinstance(inner, (gast.stmt, gast.expr)) and getattr(inner, "lineno", None) is None:
+        if isinstance(inner, gast.stmt | gast.expr) and getattr(inner, "lineno", None) is None:
             gast.copy_location(inner, node)
     return made
 
@@ -100,7 +101,7 @@ def comprehend(cx: Context, node: Comprehension, first: Series | None = None, co
         function,
         cx.frame.parsed,
         targets | {_MADE, _SOURCE},
-        liveness_of(function),
+        _liveness(function),
         cx.frame,
         cx.frame.name,
         is_comprehension=True,
@@ -119,8 +120,16 @@ def comprehend(cx: Context, node: Comprehension, first: Series | None = None, co
         made = cx.state.vars[(frame, _MADE)]
     finally:
         cx.frame, cx.fixed_origin = outer, fixed
-    cx.state.vars = {key: value for key, value in cx.state.vars.items() if key[0] is not frame}
+    if not any(isinstance(inner, gast.Lambda) for inner in gast.walk(node)):  # these read its variables when called
+        cx.state.vars = {key: value for key, value in cx.state.vars.items() if key[0] is not frame}
     return made
+
+
+def _liveness(function: gast.FunctionDef) -> Liveness:
+    """What may be read in a comprehension, and behind it: what a walrus inside it assigns."""
+    live = liveness_of(function)
+    assigned = {inner.target.id for inner in gast.walk(function) if isinstance(inner, gast.NamedExpr)}
+    return dataclasses.replace(live, captured=live.captured | assigned) if assigned else live
 
 
 _ROWS: dict[gast.AST, gast.ListComp] = {}

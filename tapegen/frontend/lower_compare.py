@@ -5,12 +5,14 @@ from __future__ import annotations
 import dataclasses
 import operator
 from collections.abc import Callable, Sequence
-from types import FunctionType
+from enum import Enum
+from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 import gast
+import numpy as np
 
-from tapegen.errors import UnsupportedSyntax
+from tapegen.errors import TapegenError, UnsupportedSyntax
 from tapegen.frontend.lower_capture import class_member, special_method
 from tapegen.frontend.lower_choice import choose, quietly, refine, refined, split
 from tapegen.frontend.lower_context import Context
@@ -18,23 +20,25 @@ from tapegen.frontend.lower_emit import SIGNS, emit_call, fold
 from tapegen.frontend.lower_expr import evaluate, evaluate_all, evaluates
 from tapegen.frontend.lower_merged_types import Clash, converted, merged_type
 from tapegen.frontend.lower_operators import as_array, mixes_array, on_objects, type_name
-from tapegen.frontend.lower_state import Choice, Ref, is_number, known_value
+from tapegen.frontend.lower_state import Choice, Closure, Ref, View, is_number, known_value
 from tapegen.frontend.lower_values import (
     as_bool,
     describe,
     expr_of,
+    keys_as_set,
     not_,
     refuse_text,
+    run_list_of,
     static,
     struct_of,
     truth,
     type_of,
 )
-from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, same_static, tuple_of
+from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, dict_of, list_of, same_static, tuple_of
 from tapegen.ir import ops
 from tapegen.ir.names import TEMPORARY
 from tapegen.ir.nodes import Call, Const, Expr, Var
-from tapegen.ir.types import BOOL, Array, ListOf, Scalar, is_floating
+from tapegen.ir.types import BOOL, Array, Scalar, is_floating
 
 # ---- comparisons ---------------------------------------------------------------------------------------------------
 
@@ -61,7 +65,7 @@ def _chain(cx: Context, node: gast.Compare, k: int, left: Any) -> Any:
     """`a < b < c`: b is evaluated once, c only when `a < b`."""
     right = evaluate(cx, node.comparators[k])
     last = k == len(node.ops) - 1
-    if not last and isinstance(right, Leaf) and not isinstance(right.expr, (Var, Const)) and not _simple(right.expr):
+    if not last and isinstance(right, Leaf) and not isinstance(right.expr, Var | Const) and not _simple(right.expr):
         right = Leaf(cx.assign(TEMPORARY, right.expr), right.known)
     result = compare(cx, node.ops[k], left, right)
     if last:
@@ -76,9 +80,9 @@ def _simple(expr: Expr) -> bool:
 
 def compare(cx: Context, op: gast.cmpop, left: Any, right: Any, hint: str | None = None) -> Any:
     """One comparison."""
-    if isinstance(op, (gast.Is, gast.IsNot)):
+    if isinstance(op, gast.Is | gast.IsNot):
         return _identity(cx, left, right, isinstance(op, gast.Is))
-    if isinstance(op, (gast.In, gast.NotIn)):
+    if isinstance(op, gast.In | gast.NotIn):
         found = _contains(cx, right, left)
         return found if isinstance(op, gast.In) else _not(cx, found)
     return compare_values(cx, COMPARISONS[type(op)], left, right, hint)
@@ -91,10 +95,13 @@ def compare_values(cx: Context, func: Any, left: Any, right: Any, hint: str | No
     refuse_text(cx, left, right)
     if type_of(left) is not None and type_of(right) is not None:
         return emit_call(cx, func, (left, right), hint=hint)
+    left, right = keys_as_set(cx, left), keys_as_set(cx, right)
     known = fold(cx, func, (left, right))
     if known is not UNKNOWN:
         return StaticValue(known)
-    a, b = struct_of(cx, left), struct_of(cx, right)
+    if isinstance(left, View) or isinstance(right, View):
+        raise _incomparable(cx, left, right, "Compare the dicts themselves, or lists made of what is in them.")
+    a, b = _items(cx, left), _items(cx, right)
     equality = func in (operator.eq, operator.ne)
     if a is not None and b is not None and _is_generated(cx, a.cls, "__eq__" if equality else f"__{func.__name__}__"):
         if equality and a.cls is not b.cls:
@@ -121,27 +128,48 @@ def compare_values(cx: Context, func: Any, left: Any, right: Any, hint: str | No
             return StaticValue(same_static(left.value, right.value) == (func is operator.eq))
         if a is not None and b is not None and a.kind == b.kind == "object":
             return _identity(cx, left, right, func is operator.eq)
-        _refuse_growing(cx, left, right)
-        return StaticValue(func is operator.ne)  # a number is not equal to None, a string, a function ...
+        if _is_plain(cx, left, right) and _is_plain(cx, right, left):
+            return StaticValue(func is operator.ne)  # a number is not equal to None, a string, a list ...
+        raise _incomparable(
+            cx, left, right, "Compare item by item in a loop, or arrays made of the lists (np.array(items) == ...)."
+        )
     cx.raise_(
         TypeError,
         f"'{SIGNS[func]}' not supported between instances of {type_name(cx, left)} and {type_name(cx, right)}",
     )
 
 
-def _refuse_growing(cx: Context, left: Any, right: Any) -> None:
-    """Refuse to compare a list that grows with what may be a list as well, and what only its identity tells apart."""
-    for value, other in ((left, right), (right, left)):
-        plain = isinstance(value, (Leaf, StaticValue)) or struct_of(cx, value) is not None
-        if plain and not isinstance(type_of(value), ListOf):
-            continue
-        if isinstance(other, StaticValue) and not isinstance(other.value, list):
-            continue  # None, a text, a number
-        raise cx.refusal(
-            UnsupportedSyntax,
-            f"{describe(cx, value)} is not compared with {describe(cx, other)}.",
-            "Compare item by item in a loop, or arrays made of the lists (np.array(items) == ...).",
-        )
+def _items(cx: Context, value: Any) -> Struct | None:
+    """The contents of a container, also of one that is known as a whole."""
+    if isinstance(value, StaticValue) and type(value.value) in (tuple, list, dict):
+        known = value.value
+        if isinstance(known, dict):
+            return dict_of((key, StaticValue(item)) for key, item in known.items())
+        items = map(StaticValue, known)
+        return tuple_of(items) if isinstance(known, tuple) else list_of(items)
+    return struct_of(cx, value)
+
+
+def _is_plain(cx: Context, value: Any, other: Any) -> bool:
+    """Whether a value is equal to nothing of another kind, and the other one is of another kind."""
+    if isinstance(value, StaticValue):
+        known = value.value
+        return known is None or isinstance(known, _PLAIN) or is_number(known)
+    if isinstance(value, Leaf):
+        return isinstance(value.type, Scalar | Array)
+    if run_list_of(cx, value) is not None:
+        return isinstance(other, StaticValue) and not isinstance(other.value, list)
+    content = struct_of(cx, value)
+    return content is not None and (
+        content.kind != "object" or class_member(cx, content.cls, "__eq__") is object.__eq__
+    )
+
+
+_PLAIN = (str, bytes, set, frozenset, range, type, FunctionType, BuiltinFunctionType, Closure, Enum, np.ufunc)
+
+
+def _incomparable(cx: Context, left: Any, right: Any, advice: str) -> TapegenError:
+    return cx.refusal(UnsupportedSyntax, f"{describe(cx, left)} is not compared with {describe(cx, right)}.", advice)
 
 
 def _equal_contents(cx: Context, func: Any, a: Struct, b: Struct) -> Any:
@@ -199,7 +227,7 @@ def _is(cx: Context, left: Any, right: Any) -> bool:
         return left.value is right.value
     if isinstance(left, StaticValue) or isinstance(right, StaticValue):
         constant = left.value if isinstance(left, StaticValue) else right.value
-        if constant is None or isinstance(constant, (bool, str, type)):
+        if constant is None or isinstance(constant, bool | str | type):
             other = right if isinstance(left, StaticValue) else left
             if not (isinstance(constant, bool) and type_of(other) == BOOL):
                 return False
@@ -231,7 +259,7 @@ def _contains(cx: Context, container: Any, item: Any) -> Any:
     if (
         content is None
         and isinstance(container, StaticValue)
-        and isinstance(container.value, (tuple, list, set, frozenset, range))
+        and isinstance(container.value, tuple | list | set | frozenset | range)
     ):
         content = tuple_of(map(StaticValue, container.value))
     if content is not None and content.kind == "dict":
@@ -242,8 +270,6 @@ def _contains(cx: Context, container: Any, item: Any) -> Any:
             result = both(cx, ops.or_, result, lambda child=child: compare(cx, gast.Eq(), child, item))  # type: ignore[misc]
         return result
     if isinstance(container, Leaf) and isinstance(container.type, Array):
-        import numpy as np
-
         return emit_call(cx, np.any, (emit_call(cx, operator.eq, (container, item)),))
     raise cx.refusal(
         UnsupportedSyntax, f"'in {describe(cx, container)}' is not supported.", "Write a loop, or np.any(a == x)."

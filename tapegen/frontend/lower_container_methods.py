@@ -11,9 +11,9 @@ from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_expr import spread
 from tapegen.frontend.lower_list import Widen, append, pop, widen_cell
 from tapegen.frontend.lower_sequences import pairs_of
-from tapegen.frontend.lower_state import Ref, known_value
+from tapegen.frontend.lower_state import Ref, View, known_value
 from tapegen.frontend.lower_values import describe, run_list_of, static, struct_of
-from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, dict_of, list_of, tuple_of, with_items
+from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, dict_of, list_of, with_items
 from tapegen.ir.types import Array
 
 
@@ -149,20 +149,17 @@ def _dict(cx: Context, owner: Any) -> Struct:
 
 @method("dict", "keys", takes=(0, 0))
 def _keys(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
-    return tuple_of(map(StaticValue, _dict(cx, args[0]).keys))
+    return View(args[0], "keys")
 
 
 @method("dict", "values", takes=(0, 0))
 def _values(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
-    return tuple_of(_dict(cx, args[0]).children)
+    return View(args[0], "values")
 
 
 @method("dict", "items", takes=(0, 0))
 def _items(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
-    content = _dict(cx, args[0])
-    return tuple_of(
-        tuple_of((StaticValue(key), child)) for key, child in zip(content.keys, content.children, strict=True)
-    )
+    return View(args[0], "items")
 
 
 @method("dict", "get", takes=(1, 2))

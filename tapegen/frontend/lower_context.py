@@ -123,7 +123,8 @@ class Context:
         self.merged_cells: dict[int, Cell] = {}
         self.copied: dict[int, str] = {}  # containers of which there is a copy that would not see a change, and why
         self.made_by: dict[int, Any] = {}  # containers in a growing list: the loop that makes it grow
-        self.written_out: dict[Any, TapegenError] | None = None  # loops that must not make lists grow, and why
+        self.unsettled: dict[int, Any] = {}  # containers whose keys differ from trip to trip: the loop
+        self.written_out: dict[Any, TapegenError] | None = None  # loops that stay no loops, and why
         self.substitution: dict[Var, Expr] = {}
         self.titles: dict[Var, str] = {}  # results of one call among several: the names that the user gives them
         self.definitions: dict[Var, Expr] = {}
@@ -174,7 +175,7 @@ class Context:
 
     def atom(self, expr: Expr, base: str = TEMPORARY) -> Expr:
         """The expression as an operand of a floating call: a Var, a Const, a Tuple of these, a shape."""
-        if isinstance(expr, (Var, Const)) or self.whole:
+        if isinstance(expr, Var | Const) or self.whole:
             return expr
         if isinstance(expr, Tuple):
             return Tuple(tuple(self.atom(item) for item in expr.items))
@@ -260,7 +261,7 @@ class Context:
             reason, advice = self.copied[ref.cell], "Put a copy there: list(...) or dict(...)."
         if reason:
             advice = APART if reason == OF_GROWING_LIST else advice
-            self.list_refused(self.made_by.get(ref.cell), self.refusal(NotDifferentiable, reason, advice))
+            self.loop_refused(self.made_by.get(ref.cell), self.refusal(NotDifferentiable, reason, advice))
 
     def copy_made(self, value: Any, reason: str, loop: Any = None) -> None:
         """Note that the containers in a value live on as copies, so that they must not be changed any more."""
@@ -271,8 +272,8 @@ class Context:
             for child in value.children:
                 self.copy_made(child, reason, loop)
 
-    def list_refused(self, loop: Any, refusal: TapegenError) -> NoReturn:
-        """A growing list cannot hold this: without one, if the trips of the loop that makes it grow can be counted."""
+    def loop_refused(self, loop: Any, refusal: TapegenError) -> NoReturn:
+        """A loop cannot do this: it is written out, if its trips can be counted."""
         if loop is None or self.written_out is None or loop in self.written_out:
             raise refusal
         self.written_out[loop] = refusal

@@ -136,7 +136,7 @@ def derivative_call(cx: Context, derivative: Derivative, args: list[Any], kwargs
     kind, wrt = derivative.mark.kind, derivative.wrt
     if kind == "jvp":
         return _jvp(cx, derivative.mark, [derivative.func, *args], kwargs)
-    several = not isinstance(wrt, (int, str))
+    several = not isinstance(wrt, int | str)
     places = [_place(cx, derivative.func, item, args) for item in (wrt if several else (wrt,))]
     program = lowered_apart(cx, derivative.mark.pipeline, derivative.func, args, kwargs, places)
     if kind == "vjp":
@@ -204,7 +204,7 @@ def pullback_call(cx: Context, pullback: Pullback, args: list[Any], kwargs: dict
         program = dataclasses.replace(program, given=tuple(_held(cx, expr) for expr in program.given))
     now = _twins(cx, program)
     _draw_as(cx, program, pullback.drawn)
-    gradient = _reversed(cx, program, active, seeds, not isinstance(pullback.wrt, (int, str)))[1]
+    gradient = _reversed(cx, program, active, seeds, not isinstance(pullback.wrt, int | str))[1]
     _draw_as(cx, program, now)
     return gradient
 

@@ -21,7 +21,7 @@ from tapegen.frontend.lower_expr import evaluate, evaluates
 from tapegen.frontend.lower_list import Widen, set_item, widen_cell
 from tapegen.frontend.lower_list import item as list_item
 from tapegen.frontend.lower_shapes import note_part
-from tapegen.frontend.lower_state import Captured, Choice, Ref, SliceValue, known_value
+from tapegen.frontend.lower_state import Captured, Choice, Ref, Series, SliceValue, View, known_value
 from tapegen.frontend.lower_values import (
     definite,
     describe,
@@ -77,7 +77,7 @@ def _is_mask(part: Any) -> bool:
 def _is_position(part: Any) -> bool:
     if isinstance(part, Leaf) and isinstance(part.type, Array):
         return part.type.dtype != "bool"
-    return isinstance(part, (Ref, Captured, Struct))
+    return isinstance(part, Ref | Captured | Struct)
 
 
 @evaluates(gast.Slice)
@@ -147,7 +147,7 @@ def _joined(cx: Context, maker: Any, index: list[Any]) -> Any:
                 bounds = (part.lo or StaticValue(0), part.hi, part.step or StaticValue(1))
                 part = cx.call(cx, StaticValue(np.arange), bounds, {})
         type_ = type_of(part)
-        if not isinstance(type_, (Array, Scalar)):
+        if not isinstance(type_, Array | Scalar):
             raise cx.refusal(
                 NotDifferentiable,
                 f"np.{_JOINERS[maker][0]} gets {describe(cx, part)}.",
@@ -176,6 +176,8 @@ def load_place(cx: Context, place: Place, hint: str | None = None) -> Any:
         return _load(cx, base, index, hint)
     if isinstance(base, StaticValue) and (base.value is np.r_ or base.value is np.c_):
         return _joined(cx, base.value, index)
+    if isinstance(base, StaticValue) and (base.value is np.mgrid or base.value is np.ogrid):
+        return cx.call(cx, base, index, {})
     if isinstance(base, Captured):
         found = _captured_item(cx, base, index)
         if found is not None:
@@ -195,6 +197,10 @@ def load_place(cx: Context, place: Place, hint: str | None = None) -> Any:
         )
     if isinstance(base, StaticValue):
         return _static_item(cx, base, index)
+    if isinstance(base, Series):
+        return cx.call(cx, StaticValue(range.__getitem__), [base, *index], {})
+    if isinstance(base, View):
+        cx.raise_(TypeError, f"'{base.cls.__name__}' object is not subscriptable")
     content = struct_of(cx, base)
     if content is None:
         if isinstance(base, Leaf) and isinstance(base.type, Scalar) and not base.type.python:

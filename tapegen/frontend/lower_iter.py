@@ -17,7 +17,7 @@ from tapegen.frontend.lower_expr import evaluate
 from tapegen.frontend.lower_index import Place, load_place
 from tapegen.frontend.lower_list import item, length
 from tapegen.frontend.lower_shapes import extent
-from tapegen.frontend.lower_state import Ref, Series, known_value
+from tapegen.frontend.lower_state import Ref, Series, View, known_value
 from tapegen.frontend.lower_values import (
     definite,
     describe,
@@ -64,9 +64,16 @@ def series_of(cx: Context, value: Any) -> Series:
     if isinstance(value, StaticValue) and isinstance(value.value, range):
         bounds = (StaticValue(part) for part in (value.value.start, value.value.stop, value.value.step))
         return range_series(cx, tuple(bounds))
-    if isinstance(value, StaticValue) and isinstance(value.value, (str, tuple, list, dict)):
+    if isinstance(value, StaticValue) and isinstance(value.value, str | tuple | list | dict):
         return _of_items(tuple(map(StaticValue, value.value)))
     content = struct_of(cx, value)
+    if isinstance(value, View) and isinstance(value.owner, Ref) and content is not None:
+        return Series(
+            len(content.children),
+            lambda k: struct_of(cx, value).children[known_value(k)],  # type: ignore[union-attr]
+            unroll=True,
+            lists=frozenset({value.owner.cell}),
+        )
     if content is not None and content.kind == "dict":
         keys = _of_items(tuple(map(StaticValue, content.keys)))
         return replace(keys, lists=frozenset({value.cell})) if isinstance(value, Ref) else keys
@@ -78,6 +85,12 @@ def series_of(cx: Context, value: Any) -> Series:
         return _of_items(content.children)
     if type_of(value) is not None:
         cx.raise_(TypeError, "a number is not iterable")
+    if isinstance(value, StaticValue) and isinstance(value.value, set | frozenset):
+        raise cx.refusal(
+            NotDifferentiable,
+            "the order of a set is not that of the next process, so a loop over it is not written out.",
+            "Loop over sorted(...) of it.",
+        )
     raise cx.refusal(NotDifferentiable, f"a loop over {describe(cx, value)} is not supported.", "Loop over a range.")
 
 

@@ -65,7 +65,7 @@ def widen_cell(cx: Context, widen: Widen, loop: Any = None) -> None:
     try:
         made = make_run_list(cx, template, content.children, loop=loop)
     except NotDifferentiable as error:  # what is one of two kinds is so in each trip as well
-        cx.list_refused(None if isinstance(template, Choice) else loop, error)
+        cx.loop_refused(None if isinstance(template, Choice) else loop, error)
     cx.state.cells[widen.cell] = Cell(made)
 
 
@@ -134,7 +134,7 @@ def _columns(cx: Context, run_list: RunList, value: Any) -> list[Expr]:
     given = _leaves(cx, value)
     if len(wanted) != len(given):
         differ = cx.refusal(NotDifferentiable, "the items of a list differ in kind.", "Append items of one kind.")
-        cx.list_refused(run_list.loop, differ)
+        cx.loop_refused(run_list.loop, differ)
     exprs = [expr_of(cx, leaf) for leaf in given]
     for leaf, expr in zip(wanted, exprs, strict=True):
         merged = Merge(cx, cx.state, cx.state, fresh=True).template("item", [(leaf, cx.state), (Leaf(expr), cx.state)])

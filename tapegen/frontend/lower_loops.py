@@ -261,6 +261,8 @@ class _Loop:
             if isinstance(key, int) and needs_widening(sides):
                 raise Widen(key, sides)
             template = self._template(merge, key, sides)
+            if isinstance(key, int) and getattr(template, "kind", "") == "poison" and self.series is not None:
+                cx.unsettled.setdefault(key, self.stmt)
             if key in templates and same_shape(cx, templates[key], template):
                 found[key] = templates[key]
                 continue

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
-from tapegen.frontend.lower_capture import expand
+from tapegen.frontend.lower_capture import capture, class_member, expand
 from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_merged_types import Clash, converted, merged_type
 from tapegen.frontend.lower_state import (
@@ -29,6 +29,7 @@ from tapegen.frontend.lower_state import (
     is_number,
 )
 from tapegen.frontend.lower_values import expr_of, type_of, zero_of
+from tapegen.frontend.parse import MISSING
 from tapegen.frontend.structure import UNKNOWN, Itself, Leaf, StaticValue, Struct, same_static
 from tapegen.ir import ops
 from tapegen.ir.nodes import Call, Const, Expr, Var
@@ -157,7 +158,7 @@ class Merge:
         if all(isinstance(value, StaticValue) for value in values):
             if all(same_static(value.value, first.value) for value in values):
                 return first
-        elif all(value is first for value in values) and not isinstance(first, (Struct, Ref)):
+        elif all(value is first for value in values) and not isinstance(first, Struct | Ref):
             return first
         if (
             all(isinstance(value, Ref) and value.cell == first.cell for value in values)
@@ -269,6 +270,7 @@ class Merge:
 
     def contents(self, sides: Sequence[tuple[Struct, State]]) -> Any:
         """The template for the contents of one container on several paths."""
+        sides = _completed(self.cx, sides)
         first = sides[0][0]
         if any(content.keys != first.keys or content.kind == "poison" for content, _ in sides):
             return Struct("poison", (), (), first.cls)
@@ -295,7 +297,7 @@ class Merge:
         elif isinstance(template, Leaf):
             if isinstance(template.expr, Var) and template.expr in self.new:
                 put(template.expr, self._converted(value, template.expr.type))
-        elif isinstance(template, (Struct, Ref)):
+        elif isinstance(template, Struct | Ref):
             wanted = self._content(template, self.state)
             given = ANYTHING if value is ANYTHING else self._content(value, state)
             if isinstance(template, Ref) and isinstance(value, Ref) and template.cell == value.cell:
@@ -303,6 +305,8 @@ class Merge:
             if isinstance(wanted, RunList):
                 self._fill_list(wanted, given, put)
                 return
+            if isinstance(given, Struct):
+                given = _with_names(self.cx, given, wanted.keys)
             for k, child in enumerate(wanted.children):
                 self.fill(child, ANYTHING if given is ANYTHING else given.children[k], state, put)
 
@@ -368,6 +372,30 @@ def _has_other_name(ref: Ref, base: str, state: State) -> bool:
         return isinstance(value, Struct) and any(holds(child) for child in value.children)
 
     return any(holds(value) for key, value in state.vars.items() if key[1] != base)
+
+
+def _completed(cx: Context, sides: Sequence[tuple[Struct, State]]) -> list[tuple[Struct, State]]:
+    """Objects with the attributes that any of them has, where the class says what these are in the others."""
+    names = tuple(dict.fromkeys(key for content, _ in sides for key in content.keys))
+    return [(_with_names(cx, content, names), state) for content, state in sides]
+
+
+def _with_names(cx: Context, content: Struct, names: tuple[Any, ...]) -> Struct:
+    """An object with attributes of these names, if it and its class have them all; else as it is."""
+    if content.kind != "object" or content.keys == names or not set(content.keys) <= set(names):
+        return content
+    children = dict(zip(content.keys, content.children, strict=True))
+    for name in names:
+        if name not in children:
+            found = class_member(cx, content.cls, name)
+            if found is MISSING or callable(found) or hasattr(type(found), "__get__"):
+                return content
+            children[name] = _of_class(cx, content.cls, name, found)
+    return dataclasses.replace(content, keys=names, children=tuple(children[name] for name in names))
+
+
+def _of_class(cx: Context, cls: type, name: str, found: Any) -> Any:
+    return capture(cx, found, lambda: getattr(cls, name), name, (id(cls), name))
 
 
 def same_shape(cx: Context, a: Any, b: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,13 +13,13 @@ from tapegen.frontend.lower_builtins import Args, Hint, Kwargs, written_out
 from tapegen.frontend.lower_call import call_value, handles
 from tapegen.frontend.lower_capture import special_method
 from tapegen.frontend.lower_context import Context
-from tapegen.frontend.lower_emit import fold
+from tapegen.frontend.lower_emit import emit_call, fold
 from tapegen.frontend.lower_expr import spread
 from tapegen.frontend.lower_iter import applied, enumerated, known_length, range_series, reversed_, series_of, zipped
 from tapegen.frontend.lower_list import length
 from tapegen.frontend.lower_shapes import extent
-from tapegen.frontend.lower_state import Series, known_value
-from tapegen.frontend.lower_values import operand, static, struct_of
+from tapegen.frontend.lower_state import Series, SliceValue, known_value
+from tapegen.frontend.lower_values import is_int, operand, static, struct_of
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, dict_of, list_of, tuple_of
 from tapegen.ir import ops
 from tapegen.ir.nodes import Call, Const
@@ -30,6 +31,38 @@ from tapegen.ir.types import INT, Array
 @handles(range)
 def _range(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return range_series(cx, args)
+
+
+@handles(range.__getitem__)
+def _part_of_range(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    """`range(...)[k]` and `range(...)[a:b:c]`."""
+    series, part = args if len(args) == 2 else (args[0], None)
+    if series.bounds is None or series.iterator is not None or part is None:
+        cx.raise_(TypeError, "this object is not subscriptable")
+    start, stop, step = (StaticValue(x.value) if isinstance(x, Const) else Leaf(x) for x in series.bounds)
+    stride = known_value(step)
+    if isinstance(part, SliceValue) and stride is not UNKNOWN:
+        first, last, every = (None if x is None else known_value(x) for x in (part.lo, part.hi, part.step))
+        bounds = (known_value(start), known_value(stop))
+        if UNKNOWN not in (first, last, every, *bounds):
+            return StaticValue(range(*bounds, stride)[first:last:every])
+        if (first, last, every) == (None, None, -1):
+            return reversed_(cx, series)
+        from_front = first is None or (first is not UNKNOWN and first >= 0)
+        to_end = last is None or (last is not UNKNOWN and last < 0 and abs(stride) == 1)
+        if from_front and to_end and (every is None or (every is not UNKNOWN and every > 0)):
+            low = emit_call(cx, operator.add, (start, StaticValue((first or 0) * stride))) if first else start
+            high = emit_call(cx, operator.add, (stop, StaticValue(last * stride))) if last else stop
+            return range_series(cx, (low, high, StaticValue(stride * (every or 1))))
+    if is_int(part) and isinstance(series.length, int) and known_value(part) is not UNKNOWN:
+        if not -series.length <= known_value(part) < series.length:
+            cx.raise_(IndexError, "range object index out of range")
+        return series.item(StaticValue(range(series.length)[known_value(part)]))
+    raise cx.refusal(
+        NotDifferentiable,
+        "this part of a range depends on values that are not known here.",
+        "Write the bounds into 'range' itself: range(first, last, step).",
+    )
 
 
 @handles(enumerate)
@@ -127,6 +160,13 @@ def _dict(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return cx.new_cell(dict_of([*items, *kwargs.items()]))
 
 
+@handles(dict.fromkeys)
+def _with_keys(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    keys, value = [*args, StaticValue(None)][:2]
+    known = [static(cx, key, "a key of a dict") for key in _items_of(cx, keys) or spread(cx, keys)]
+    return cx.new_cell(dict_of((key, value) for key in dict.fromkeys(known)))
+
+
 def pairs_of(cx: Context, value: Any) -> Iterator[tuple[Any, Any]]:
     """The keys and values that a dict is made of."""
     content = struct_of(cx, value)
@@ -146,7 +186,7 @@ def pairs_of(cx: Context, value: Any) -> Iterator[tuple[Any, Any]]:
 @handles(sorted)
 def _sorted(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     known = known_value(args[0])
-    items = StaticValue(sorted(known)) if isinstance(known, (set, frozenset)) and "key" not in kwargs else args[0]
+    items = StaticValue(sorted(known)) if isinstance(known, set | frozenset) and "key" not in kwargs else args[0]
     made = call_value(cx, StaticValue(list), [items], {})
     call_value(cx, attribute(cx, made, "sort"), [], kwargs)
     return made

@@ -51,6 +51,18 @@ class Closure:
     defaults: dict[str, Any]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class View:
+    """The keys, values or items of a dict, as they are whenever somebody looks."""
+
+    owner: Any
+    part: str
+
+    @property
+    def cls(self) -> type:
+        return type(getattr({}, self.part)())
+
+
 @dataclass(frozen=True, slots=True)
 class Method:
     """A method of arrays, numbers, lists, dicts or tuples; a table gives its meaning."""

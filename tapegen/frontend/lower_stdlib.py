@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import bisect
 import copy
 import dataclasses
 import functools
+import heapq
 import statistics
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +20,8 @@ from tapegen.frontend.lower_call import call_value, handles
 from tapegen.frontend.lower_capture import special_method
 from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_emit import emit_call
-from tapegen.frontend.lower_state import Bound, Ref, Series
+from tapegen.frontend.lower_index import Place, load_place
+from tapegen.frontend.lower_state import Bound, Ref, Series, SliceValue
 from tapegen.frontend.lower_values import run_list_of, static, struct_of
 from tapegen.frontend.structure import Leaf, StaticValue, Struct, dict_of, tuple_of
 from tapegen.ir.types import Array
@@ -31,6 +34,43 @@ def _reduce(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
         return cx.call(cx, StaticValue(builtin_texts.reduced), (func, items, *initial), {})
     items = call_value(cx, StaticValue(list), [items], {}) if isinstance(items, Series) else items
     return cx.call(cx, StaticValue(builtin_texts.reduced_from_first), (func, items), {})
+
+
+def _found_by_halves(func: Callable[..., Any], text: Callable[..., Any]) -> None:
+    @handles(func)
+    def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+        if kwargs.keys() - {"lo", "hi"}:
+            raise cx.refusal(
+                NotDifferentiable, "'key' of a search is not supported.", "Make a list of the keys beforehand."
+            )
+        return call_value(cx, StaticValue(text), args, kwargs)
+
+
+_found_by_halves(bisect.bisect_left, builtin_texts.place_left)
+_found_by_halves(bisect.bisect_right, builtin_texts.place_right)
+
+
+def _in_order(func: Callable[..., Any], *, reverse: bool) -> None:
+    @handles(func)
+    def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+        count, items = args
+        ordered = call_value(cx, StaticValue(sorted), [items], {**kwargs, "reverse": StaticValue(reverse)})
+        return load_place(cx, Place(ordered, [SliceValue(hi=count)]))
+
+
+_in_order(heapq.nsmallest, reverse=False)
+_in_order(heapq.nlargest, reverse=True)
+
+
+def _on_heap(func: Callable[..., Any], text: Callable[..., Any]) -> None:
+    @handles(func)
+    def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+        return call_value(cx, StaticValue(text), args, kwargs)
+
+
+_on_heap(heapq.heappush, builtin_texts.pushed_on_heap)
+_on_heap(heapq.heappop, builtin_texts.popped_from_heap)
+_on_heap(heapq.heapify, builtin_texts.made_a_heap)
 
 
 # ---- copies --------------------------------------------------------------------------------------------------------

@@ -22,11 +22,11 @@ from tapegen.frontend.lower_list import append, item, length
 from tapegen.frontend.lower_merge import ABSENT
 from tapegen.frontend.lower_operators import BINARY, binary, in_place_operator
 from tapegen.frontend.lower_set_attr import set_attribute
-from tapegen.frontend.lower_state import Box, Ref, RunList, SliceValue, known_value
+from tapegen.frontend.lower_state import Box, Method, Ref, RunList, SliceValue, known_value
 from tapegen.frontend.lower_text import text_of
-from tapegen.frontend.lower_values import definite, expr_of, not_, operand, struct_of, type_of
+from tapegen.frontend.lower_values import definite, describe, expr_of, not_, operand, struct_of, type_of
 from tapegen.frontend.parse import Parsed
-from tapegen.frontend.structure import Leaf, StaticValue, Struct, list_of
+from tapegen.frontend.structure import Leaf, StaticValue, Struct, list_of, tuple_of
 from tapegen.ir import ops
 from tapegen.ir.names import TEMPORARY
 from tapegen.ir.nodes import Call, Const, Expr, Raise, Var
@@ -107,10 +107,25 @@ def _imported(parsed: Parsed, stmt: gast.AST, name: str) -> Any:
 
 
 def _delete(cx: Context, target: gast.AST) -> None:
-    """`del name`: the name ends, its value does not."""
-    if isinstance(target, (gast.Tuple, gast.List)):
+    """`del name`: the name ends, its value does not.  `del items[k]` is `items.pop(k)`."""
+    if isinstance(target, gast.Tuple | gast.List):
         for item in target.elts:
             _delete(cx, item)
+        return
+    if isinstance(target, gast.Subscript):
+        place = place_of(cx, target)
+        if place.is_array:
+            cx.raise_(ValueError, "cannot delete array elements")
+        key = place.index[0] if len(place.index) == 1 else tuple_of(place.index)
+        content = struct_of(cx, place.base)
+        kind = "list" if content is None else content.kind
+        if kind not in ("list", "dict"):
+            raise cx.refusal(
+                UnsupportedSyntax,
+                f"'del' of a part of {describe(cx, place.base)} is not supported.",
+                "Build a new one.",
+            )
+        cx.call(cx, StaticValue(Method(kind, "pop")), [place.base, key], {})
         return
     assert isinstance(target, gast.Name)
     evaluate(cx, gast.copy_location(gast.Name(target.id, gast.Load(), None, None), target))  # raises if unbound
@@ -277,7 +292,7 @@ def _check_cast(cx: Context, func: Any, place: Place, value: Any) -> None:
 def _combine(cx: Context, func: Any, old: Any, value: Any, hint: str) -> Any:
     """The new value of `old op= value`, or None where `old` was changed in place."""
     if isinstance(old, Leaf) and isinstance(old.type, Array):
-        if not (isinstance(value, (Leaf, StaticValue)) and type_of(value) is not None):
+        if not (isinstance(value, Leaf | StaticValue) and type_of(value) is not None):
             value = emit_call(cx, np.array, (value,))
         if func is operator.matmul:
             raise cx.refusal(NotDifferentiable, "'@=' is not supported.", "Write a[:] = a @ b.")

@@ -23,10 +23,11 @@ from tapegen.frontend.lower_state import (
     Ref,
     RunList,
     Series,
+    View,
     is_number,
     known_value,
 )
-from tapegen.frontend.structure import UNKNOWN, Leaf, Slot, StaticValue, Struct
+from tapegen.frontend.structure import UNKNOWN, Leaf, Slot, StaticValue, Struct, tuple_of
 from tapegen.ir import ops
 from tapegen.ir.names import TEMPORARY
 from tapegen.ir.nodes import Call, Const, Expr, Tuple, Var
@@ -77,7 +78,7 @@ def const_expr(constant: Any) -> Expr:
 
 def plain_number(constant: Any) -> Any:
     """A member of an enumeration of numbers as its number; anything else as it is."""
-    if isinstance(constant, enum.Enum) and isinstance(constant, (int, float)):
+    if isinstance(constant, enum.Enum) and isinstance(constant, int | float):
         return int(constant) if isinstance(constant, int) else float(constant)
     return constant
 
@@ -125,6 +126,8 @@ def describe(cx: Context, value: Any) -> str:
             return "a value of one of two kinds"
         case Series():
             return "an iterator"
+        case View(part=part):
+            return f"a view of the {part} of a dict"
     return f"a {type(value).__name__}"
 
 
@@ -135,7 +138,7 @@ def operand(cx: Context, value: Any, base: str = TEMPORARY) -> Expr:
 def int_expr(cx: Context, value: Any) -> Expr:
     """An integer expression with what is known folded into it."""
     known = known_value(value)
-    if isinstance(value, StaticValue) and isinstance(known, (int, np.integer)):
+    if isinstance(value, StaticValue) and isinstance(known, int | np.integer):
         return Const(int(known))
     return expr_of(cx, value)
 
@@ -143,7 +146,7 @@ def int_expr(cx: Context, value: Any) -> Expr:
 def is_int(value: Any) -> bool:
     """Whether a value is an integer (not a bool), known or not."""
     if isinstance(value, StaticValue):
-        return isinstance(value.value, (int, np.integer)) and not isinstance(value.value, bool)
+        return isinstance(value.value, int | np.integer) and not isinstance(value.value, bool)
     return isinstance(value, Leaf) and isinstance(value.type, Scalar) and "int" in value.type.dtype
 
 
@@ -190,23 +193,45 @@ def struct_of(cx: Context, value: Any) -> Struct | None:
     if isinstance(value, Ref):
         content = cx.state.cells[value.cell].content
         if isinstance(content, Struct):
-            _check_keys(cx, content)
+            _check_keys(cx, value.cell, content)
             return content
         return None
     if isinstance(value, Captured):
         return expand(cx, value)
+    if isinstance(value, View):
+        return _seen(cx, value)
     return value if isinstance(value, Struct) else None
 
 
-def _check_keys(cx: Context, content: Struct) -> None:
+def keys_as_set(cx: Context, value: Any) -> Any:
+    """What the keys of a dict are where they are compared or put together: a set."""
+    if isinstance(value, View) and value.part == "keys":
+        return StaticValue({child.value for child in _seen(cx, value).children})
+    return value
+
+
+def _seen(cx: Context, view: View) -> Struct:
+    """What a view of a dict shows now."""
+    content = struct_of(cx, view.owner)
+    assert content is not None
+    keys = map(StaticValue, content.keys)
+    if view.part == "keys":
+        return tuple_of(keys)
+    if view.part == "values":
+        return tuple_of(content.children)
+    return tuple_of(tuple_of(pair) for pair in zip(keys, content.children, strict=True))
+
+
+def _check_keys(cx: Context, cell: int, content: Struct) -> None:
     """Refuse a dict or object whose keys depend on the path that was taken."""
     if content.kind == "poison":
         what = "keys of this dict" if content.cls is dict else f"attributes of this '{content.cls.__name__}'"
-        raise cx.refusal(
+        refusal = cx.refusal(
             BadArgument,
             f"the {what} are not the same on all paths to this place.",
             "Set all of them on every path, with None or 0.0 for what is missing.",
         )
+        cx.loop_refused(cx.unsettled.get(cell), refusal)
 
 
 def run_list_of(cx: Context, value: Any) -> RunList | None:
@@ -251,7 +276,7 @@ def export(cx: Context, value: Any) -> Any:
         content = cx.state.cells[value.cell].content
         if isinstance(content, RunList):
             return Leaf(expr_of(cx, value))
-        _check_keys(cx, content)
+        _check_keys(cx, value.cell, content)
         value = content
     if isinstance(value, Struct):
         return dataclasses.replace(value, children=tuple(export(cx, child) for child in value.children))
@@ -265,7 +290,7 @@ def flat_result(cx: Context, result: Any) -> tuple[Any, list[Expr]]:
     def slots(value: Any) -> Any:
         if isinstance(value, Leaf):
             expr = expr_of(cx, value)
-            exprs.append(expr if isinstance(expr, (Var, Const)) else cx.atom(expr, "result"))
+            exprs.append(expr if isinstance(expr, Var | Const) else cx.atom(expr, "result"))
             return Slot(len(exprs) - 1)
         if isinstance(value, Struct):
             inside = getattr(value.cls, "__tapegen_inside__", None)

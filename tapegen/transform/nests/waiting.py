@@ -95,7 +95,7 @@ def _contents(expr: Any) -> set[Var]:
 
 
 def _is_float(type_: Any) -> bool:
-    return isinstance(type_, (Scalar, Array)) and type_.dtype in ("float64", "float32")
+    return isinstance(type_, Scalar | Array) and type_.dtype in ("float64", "float32")
 
 
 _STEPS: frozenset[Any] = frozenset(

@@ -1,0 +1,281 @@
+"""What Python does with its containers: views of dicts, keys that come with a loop, heaps, names that outlive a list.
+
+Each function is compared with plain Python, bit for bit, and with extrapolated differences.
+"""
+
+from __future__ import annotations
+
+import bisect
+import heapq
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tapegen import differentiable
+from tapegen.errors import NotDifferentiable, UnsupportedSyntax
+from tests.oracle import numerical_gradient
+
+AT = 1.3
+
+
+class Tank:
+    level = 0.5
+
+    def __init__(self, area: Any) -> None:
+        self.area = area
+
+    def fill(self, flow: float) -> Any:
+        self.level += flow * self.area
+        return self.level
+
+
+# ---- views of dicts ------------------------------------------------------------------------------------------------
+
+
+def values_seen_later(x: Any) -> Any:
+    d = {"a": x, "b": 2.0 * x}
+    values, keys, items = d.values(), d.keys(), d.items()
+    d["a"] = 5.0 * x * x
+    d["c"] = x**3
+    held = [values, x]
+    return sum(values) + len(keys) * x + dict(items)["c"] * sum(held[0])
+
+
+def values_that_change_under_a_loop(x: Any) -> Any:
+    d = {"a": x, "b": 2.0 * x}
+    total = 0.0
+    for _, v in d.items():
+        d["b"] = 7.0 * x
+        total += v * x
+    for k in reversed(d.keys()):
+        total += d[k] * total
+    return total
+
+
+def views_in_calls(x: Any) -> Any:
+    d = {"a": x, "b": 2.0 * x}
+    a, b = d.values()
+    (_, v), *_ = d.items()
+    total = a * b + v + max(d.values()) + min(d.values(), default=1.0) + sum(map(abs, d.values()))
+    for (k, u), w in zip(d.items(), [1.0, 2.0]):
+        total += u * w * (k in d)
+    return total + np.prod(np.array([*d.values()])) + sorted(d.values(), key=lambda t: -t)[0]
+
+
+def keys_as_sets(x: Any) -> Any:
+    d, e = {"a": x, "b": 2.0 * x}, {"b": x, "a": 2.0 * x}
+    same = d.keys() == e.keys()
+    tuples = isinstance(d.items(), tuple)
+    return x * (2.0 if same else 1.0) + x * len(d.keys() - {"a"}) + (x if tuples else x * x)
+
+
+# ---- keys and attributes that come with a loop ---------------------------------------------------------------------
+
+
+def keys_of_a_loop(x: Any) -> Any:
+    d: dict[str, list[Any]] = {}
+    a = np.array([x, 2.0 * x, 3.0 * x])
+    for i in range(len(a)):
+        for k in ("u", "v"):
+            d.setdefault(k, []).append(a[i] * i)
+    return sum(sum(v) for v in d.values()) + d["u"][2] ** 2
+
+
+def memory(x: Any) -> Any:
+    known: dict[int, Any] = {}
+
+    def fib(n: int) -> Any:
+        if n in known:
+            return known[n]
+        known[n] = x if n < 2 else fib(n - 1) + fib(n - 2) * x
+        return known[n]
+
+    total = 0.0
+    for n in range(6):
+        total += fib(n)
+    return total
+
+
+def attribute_of_the_class(x: Any) -> Any:
+    tank, total = Tank(x), 0.0
+    for _ in range(4):
+        total += tank.fill(0.1) * x
+    other = Tank(x)
+    if x > 1.0:
+        other.level = x * x
+    steps = 0
+    while tank.level < 5.0:
+        tank.fill(x)
+        steps += 1
+    return total + tank.level * steps + other.level
+
+
+# ---- names and parts -----------------------------------------------------------------------------------------------
+
+
+def functions_of_a_comprehension(x: Any) -> Any:
+    late = [lambda: k * x for k in range(3)]  # noqa: B023
+    early = [lambda k=k: k * x for k in range(3)]
+    return sum(f() for f in late) + sum(f() for f in early)
+
+
+def walrus_in_a_comprehension(x: Any) -> Any:
+    powers = [y := x] + [y := y * x for _ in range(3)]
+    if any((last := k * x) > 2.0 for k in range(5)):
+        return sum(powers) * y + last
+    return x
+
+
+def deleted_parts(x: Any) -> Any:
+    d, items = {"a": x, "b": 2.0 * x, (0, 1): x * x}, [x, 2.0 * x, 3.0 * x]
+    del d["a"], items[0]
+    del d[0, 1], items[-1]
+    return sum(d.values()) * len(d) + items[0] * len(items)
+
+
+def parts_of_ranges(x: Any) -> Any:
+    a, total = np.ones(4) * x, 0.0
+    for i in range(len(a))[::-1]:
+        total = total * x + a[i] * i
+    for i in range(len(a))[1:-1]:
+        total = total * x + a[i] * i
+    for i in range(9, 0, -2)[1::2]:
+        total = total * x + i
+    return total + range(5)[-1] * x
+
+
+def dicts_from_keys(x: Any) -> Any:
+    d = dict.fromkeys(["a", "b", "a"], 0.0)
+    d["a"] += x
+    e = dict.fromkeys(d, x)
+    return sum(d.values()) + sum(e.values()) * x
+
+
+def grids(x: Any) -> Any:
+    a = np.ones((2, 3)) * x
+    rows, columns = np.mgrid[: a.shape[0], : a.shape[1]]
+    p, q = np.mgrid[0:1:3j, 0:x:4j]
+    u, v = np.ogrid[:3, 0.5:2.5:0.5]
+    return np.sum(rows * a + columns * a**2) + np.sum(p * x + q) + np.sum(u * x + v * x**2) + np.mgrid[1:x:5j].sum()
+
+
+# ---- heaps and places ----------------------------------------------------------------------------------------------
+
+
+def the_best_of_all(x: Any) -> Any:
+    top: list[Any] = []
+    for k in range(6):
+        heapq.heappush(top, (k - 2.2) ** 2 * x)
+        if len(top) > 3:
+            heapq.heappop(top)
+    return sum(top) + top[0] * x + sum(heapq.nsmallest(2, [x, 2.0 * x, x * x])) + heapq.nlargest(1, top)[0]
+
+
+def heap_in_place(x: Any) -> Any:
+    items = [5.0 * x, x, 3.0 * x, x * x, 2.0 * x]
+    heapq.heapify(items)
+    least = heapq.heappop(items)
+    return least * x + items[1] * items[2] + items[0]
+
+
+def shortest_ways(x: Any) -> Any:
+    weights = np.array([[0.0, 1.2, 9.0, 0.3], [1.1, 0.0, 2.0, 2.0], [1.0, 1.0, 0.0, 0.8], [9.0, 0.7, 0.6, 0.0]]) * x
+    dist = np.full(len(weights), np.inf)
+    dist[0] = 0.0
+    queue: list[tuple[Any, int]] = []
+    heapq.heappush(queue, (0.0, 0))
+    while queue:
+        d, u = heapq.heappop(queue)
+        if d > dist[u]:
+            continue
+        for v in range(len(weights)):
+            if d + weights[u, v] < dist[v]:
+                dist[v] = d + weights[u, v]
+                heapq.heappush(queue, (dist[v], v))
+    return dist.sum()
+
+
+def looked_up(x: Any) -> Any:
+    knots, values = [0.0, 0.5, 1.0, 2.0], np.array([x, 2.0 * x, x * x, 1.0])
+    k = bisect.bisect_right(knots, x) - 1
+    w = (x - knots[k]) / (knots[k + 1] - knots[k])
+    return (1.0 - w) * values[k] + w * values[k + 1] + bisect.bisect_left(values, 2.0, lo=1) * x
+
+
+FUNCTIONS: list[Callable[..., Any]] = [
+    *(values_seen_later, values_that_change_under_a_loop, views_in_calls, keys_as_sets),
+    *(keys_of_a_loop, memory, attribute_of_the_class, functions_of_a_comprehension, walrus_in_a_comprehension),
+    *(deleted_parts, parts_of_ranges, dicts_from_keys, grids),
+    *(the_best_of_all, heap_in_place, shortest_ways, looked_up),
+]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
+def test_values_and_gradients_are_those_of_plain_python(function: Callable[..., Any]) -> None:
+    value, gradient = differentiable(backend="python")(function).value_and_grad(AT)
+    assert value == function(AT)
+    estimate = numerical_gradient(function, (AT,))
+    assert abs(gradient - estimate.value[(0,)]) <= 1e-9 * abs(gradient) + 10.0 * estimate.error[(0,)]
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("function", [values_seen_later, shortest_ways], ids=lambda f: f.__name__)
+def test_compiled_code_does_the_same(function: Callable[..., Any]) -> None:
+    assert differentiable(function).value_and_grad(AT) == pytest.approx(
+        differentiable(backend="python")(function).value_and_grad(AT), rel=1e-14
+    )
+
+
+# ---- what is refused -----------------------------------------------------------------------------------------------
+
+
+def compared_values(x: Any) -> Any:
+    d = {"a": x}
+    return x if d.values() == d.values() else 2.0 * x
+
+
+def compared_methods(x: Any) -> Any:
+    tank = Tank(x)
+    return x if tank.fill == tank.fill else 2.0 * x
+
+
+def set_in_a_loop(x: Any) -> Any:
+    total = 0.0
+    for k in {3, 1, 2}:
+        total = total * x + k
+    return total
+
+
+def shuffled_constants(x: Any) -> Any:
+    order = [3.0, 1.0, 2.0]
+    bisect.insort(order, 2.5)
+    return order[2] * x
+
+
+@pytest.mark.parametrize(
+    ("function", "error", "reason", "advice"),
+    [
+        (compared_values, UnsupportedSyntax, "a view of the values of a dict is not compared", "the dicts themselves"),
+        (compared_methods, UnsupportedSyntax, "a function is not compared with a function", "Compare"),
+        (set_in_a_loop, NotDifferentiable, "the order of a set is not that of the next process", "sorted(...)"),
+        (shuffled_constants, NotDifferentiable, "'insort_right' is not written in Python", "Write it in Python"),
+    ],
+    ids=lambda item: getattr(item, "__name__", ""),
+)
+def test_what_would_be_guessed_is_refused(
+    function: Callable[..., Any], error: type[Exception], reason: str, advice: str
+) -> None:
+    with pytest.raises(error) as caught:
+        differentiable(backend="python")(function).grad(AT)
+    assert reason in str(caught.value)
+    assert advice in str(caught.value)
+
+
+def test_what_is_no_sequence_has_no_items() -> None:
+    def first(x: Any) -> Any:
+        return {"a": x}.values()[0]  # type: ignore[index]
+
+    with pytest.raises(TypeError, match="'dict_values' object is not subscriptable"):
+        differentiable(backend="python")(first).grad(AT)
