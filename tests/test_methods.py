@@ -49,6 +49,10 @@ np.minimum.accumulate(x, axis=0); np.subtract.accumulate(v); np.logaddexp.accumu
 np.multiply.outer(x, v); np.subtract.outer(v, x); np.maximum.outer(v, [0.2, -0.4]); np.add.reduceat(v, [0, 2])
 np.add.reduceat(x, [0, 2, 1], axis=1); np.multiply.reduceat(x, [0, 1], axis=1)
 np.maximum.reduceat(v, np.array([0, 1])); np.logical_and.reduce(x > 0.0, axis=1) * x[:, 0]
+np.hypot.reduceat(x, [0, 2, 1], axis=1); np.subtract.reduceat(v, [0, 2]); np.logical_or.accumulate(x, axis=1) * x
+np.logical_xor.reduce(v) * x; np.logical_and.reduceat(x, [0, 1]) * x; np.divide.accumulate(np.array([5, 2, 3])) * v
+np.hypot.reduce(x, axis=None); np.logaddexp.reduce(x, axis=(0, 1), keepdims=True)
+np.maximum.reduce(x, 1, None, None, True) + x; np.hypot.outer(v, v, dtype=np.float64)
 """
 
 KEYWORDS = """
@@ -108,6 +112,7 @@ def test_compiled(program: Callable) -> None:
         ("x.T.flat[0]", "may not be contiguous"),
         ("x.resize(3, 2)", "in place"),
         ("np.modf.at(x, [0])", "no derivative rule"),
+        ("np.hypot.reduce(x, initial=0.5)", "no derivative rule with these keywords"),
     ],
 )
 def test_refused_by_name(expression: str, reason: str) -> None:

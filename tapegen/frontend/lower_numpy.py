@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tapegen.errors import MissingRule, NotDifferentiable
+from tapegen.errors import MissingRule, NotDifferentiable, TapegenError
 from tapegen.frontend import ufunc_texts
 from tapegen.frontend.lower_capture import captured_shape
 from tapegen.frontend.lower_context import Context
@@ -198,7 +198,14 @@ _REDUCTIONS: dict[Any, Any] = {
     np.logical_or: np.any,
 }
 _SCANS: dict[Any, Any] = {np.add: np.cumsum, np.multiply: np.cumprod}
+_OF_DTYPE = {np.sum, np.prod, np.cumsum, np.cumprod}
 _IN_PLACE = {np.add: operator.add, np.subtract: operator.sub}
+_FOLDS = {
+    "reduce": ("array", "axis", "dtype", "out", "keepdims", "initial", "where"),
+    "accumulate": ("array", "axis", "dtype", "out"),
+    "reduceat": ("array", "indices", "axis", "dtype", "out"),
+}
+"""Parameters of the methods that apply a ufunc again and again."""
 
 
 def _ufunc_method(
@@ -214,36 +221,75 @@ def _ufunc_method(
                 value = emit_call(cx, operator.neg, (value,))
             store_place(cx, place, value, accumulate=True)
             return StaticValue(None)
-    table = {"reduce": _REDUCTIONS, "accumulate": _SCANS}.get(name, {})
-    if ufunc in table:
-        if len(args) == 1 and "axis" not in kwargs:
-            kwargs["axis"] = StaticValue(0)  # a ufunc reduces the first axis, its function all of them
-        return call_library(cx, table[ufunc], args, kwargs, hint)
-    if name == "outer" and len(args) == 2 and not kwargs:
+    if name in _FOLDS and ufunc.nin == 2 and ufunc.nout == 1:
+        return _folded(cx, ufunc, name, dict(zip(_FOLDS[name], args)) | kwargs, hint)
+    if name == "outer" and len(args) == 2:
         a, b = (_as_array(cx, arg) for arg in args)
         rank = getattr(type_of(b), "rank", 0)
         for _ in range(rank):
             a = emit_call(cx, np.expand_dims, (a, StaticValue(-1)))
-        return call_library(cx, ufunc, [a, b], {}, hint)
-    written: Any = {"accumulate": ufunc_texts.scanned, "reduce": ufunc_texts.folded}.get(name)
+        return call_library(cx, ufunc, [a, b], kwargs, hint)
+    if name != "at" or kwargs or ufunc.nout > 1:
+        raise _no_method(ufunc, name, cx)
+    written: Any = ufunc_texts.each_at if ufunc.nin == 2 else ufunc_texts.each_changed_at
+    return cx.call(cx, StaticValue(written), (StaticValue(ufunc), args[0], *(_as_array(cx, a) for a in args[1:])), {})
+
+
+def _folded(cx: Context, ufunc: np.ufunc, name: str, named: dict[str, Any], hint: str | None) -> Any:
+    """`reduce`, `accumulate` and `reduceat`: as the function that does the same, else written out."""
+    named.setdefault("axis", StaticValue(0))  # a ufunc reduces the first axis, its function all of them
+    array = named.pop("array")
+    table = {"reduce": _REDUCTIONS, "accumulate": _SCANS}.get(name, {})
+    if "dtype" in named and (ufunc not in table or table[ufunc] not in _OF_DTYPE):
+        array = _converted(cx, _as_array(cx, array), named.pop("dtype"))
+    if ufunc in table:
+        return call_library(cx, table[ufunc], [array], named, hint)
+    out = named.pop("out", None)
+    named = {key: value for key, value in named.items() if key != "where" or known_value(value) is not True}
+    named = {key: value for key, value in named.items() if key == "axis" or known_value(value) is not None}
+    if not named.keys() <= {"axis", "keepdims", "indices"}:
+        raise _no_method(ufunc, name, cx, " with these keywords")
     first: Any = StaticValue(ufunc)
-    if name == "reduceat" and ufunc in _REDUCTIONS:
-        first, written = StaticValue(_REDUCTIONS[ufunc]), ufunc_texts.reduced_between
-        args = [args[0], _as_array(cx, args[1]), *args[2:]]
-    elif name == "at":
-        written = ufunc_texts.each_at if ufunc.nin == 2 else ufunc_texts.each_changed_at
-        args = [args[0], *(_as_array(cx, arg) for arg in args[1:])]
-    if written is None or not kwargs.keys() <= {"axis", "keepdims"} or ufunc.nout > 1:
-        raise cx.refusal(
-            MissingRule,
-            f"np.{ufunc.__name__}.{name} has no derivative rule{' with these keywords' if written else ''}.",
-            "Write it as a loop, or with np.sum, np.cumsum.",
-        )
-    return cx.call(cx, StaticValue(written), (first, *args), kwargs)
+    written: Any = ufunc_texts.scanned if name == "accumulate" else ufunc_texts.folded
+    if name == "reduceat":
+        named["indices"] = _as_array(cx, named["indices"])
+        written = ufunc_texts.folded_between
+        if ufunc in _REDUCTIONS:
+            first, written = StaticValue(_REDUCTIONS[ufunc]), ufunc_texts.reduced_between
+    result = cx.call(cx, StaticValue(written), (first, _in_dtype_of(cx, ufunc, array)), named)
+    if out is None or known_value(out) is None:
+        return result
+    store_place(cx, Place(out, []), result)
+    return out
+
+
+def _no_method(ufunc: np.ufunc, name: str, cx: Context, form: str = "") -> TapegenError:
+    return cx.refusal(
+        MissingRule,
+        f"np.{ufunc.__name__}.{name} has no derivative rule{form}.",
+        "Write it as a loop, or with np.sum, np.cumsum.",
+    )
 
 
 def _as_array(cx: Context, value: Any) -> Any:
     return value if type_of(value) is not None else emit_call(cx, np.array, (value,))
+
+
+def _in_dtype_of(cx: Context, ufunc: np.ufunc, value: Any) -> Any:
+    """An array in the dtype in which a ufunc keeps what it has so far: truth values, floats for quotients of integers."""
+    array = _as_array(cx, value)
+    type_ = type_of(array)
+    if not isinstance(type_, Array):
+        return array
+    dtype = np.dtype(type_.dtype)
+    if ufunc in (np.add, np.multiply) and dtype.kind in "biu":
+        kept = np.result_type(dtype, np.uintp if dtype.kind == "u" else np.intp)
+    else:
+        try:
+            kept = ufunc.resolve_dtypes((None, dtype, None), reduction=True)[0]
+        except TypeError:  # a ufunc whose result cannot be its operand: NumPy refuses it
+            return array
+    return array if kept == dtype else call_library(cx, np.astype, [array, StaticValue(kept.type)], {})
 
 
 # ---- keywords: where, initial, dtype -------------------------------------------------------------------------------

@@ -6,14 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from tapegen.rules.helpers import axes_tuple, lanes
+
 
 def folded(ufunc: Any, a: Any, axis: Any = 0, keepdims: bool = False) -> Any:
     """`ufunc.reduce(a, axis)`: the function applied from the first row to the last."""
-    rows = np.moveaxis(a, axis, 0)
+    rows = lanes(a, axis)
     total = np.copy(rows[0])
     for k in range(1, np.shape(rows)[0]):
         total = ufunc(total, rows[k])
-    return np.expand_dims(total, axis) if keepdims else total
+    return np.expand_dims(total, axes_tuple(axis, np.ndim(a))) if keepdims else total
 
 
 def scanned(ufunc: Any, a: Any, axis: Any = 0) -> Any:
@@ -31,6 +33,8 @@ def reduced_between(reduction: Any, a: Any, indices: Any, axis: Any = 0) -> Any:
     out = np.zeros((count,) + np.shape(rows)[1:], dtype=a.dtype)
     for k in range(count):
         start = indices[k]
+        if start < 0:
+            raise IndexError("reduceat: an index is out of bounds")
         stop = np.shape(rows)[0]
         if k + 1 < count:
             stop = indices[k + 1]
@@ -38,6 +42,24 @@ def reduced_between(reduction: Any, a: Any, indices: Any, axis: Any = 0) -> Any:
             out[k] = reduction(rows[start:stop], axis=0)
         else:
             out[k] = rows[start]
+    return np.moveaxis(out, 0, axis)
+
+
+def folded_between(ufunc: Any, a: Any, indices: Any, axis: Any = 0) -> Any:
+    """`ufunc.reduceat(a, indices, axis)` of a function that has no reduction of its own."""
+    rows = np.moveaxis(a, axis, 0)
+    count = np.size(indices)
+    out = np.zeros((count,) + np.shape(rows)[1:], dtype=a.dtype)
+    for k in range(count):
+        start = indices[k]
+        if start < 0:
+            raise IndexError("reduceat: an index is out of bounds")
+        stop = np.shape(rows)[0]
+        if k + 1 < count:
+            stop = indices[k + 1]
+        out[k] = rows[start]
+        for j in range(start + 1, stop):
+            out[k] = ufunc(out[k], rows[j])
     return np.moveaxis(out, 0, axis)
 
 
