@@ -16,6 +16,8 @@ from tapegen.rules.surgery import stop_gradient
 
 @expands(integrate.trapezoid, shapes=[(5,), lambda rng: np.linspace(0.0, 2.0, 5) ** 2])
 def trapezoid(y, x=None, dx=1.0, axis=-1):
+    if x is not None and np.ndim(x) < np.ndim(y) and np.ndim(x) != 1:  # one number stands for all points
+        x = np.broadcast_to(x, np.shape(y))
     return np.trapezoid(y, x, dx, axis)
 
 

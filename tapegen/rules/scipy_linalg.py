@@ -31,9 +31,10 @@ def with_real_eigenvalues(rng):
 
 
 @compile_time
-def one_matrix(rank):
-    """Rules whose formulas are not those of stacks."""
-    require(rank == 2, "this function of a stack of matrices has no rule.", "Call it for one matrix at a time.")
+def one_matrix(rank, right=0):
+    """Rules whose formulas are not those of stacks, neither of matrices nor of right-hand sides."""
+    known = rank == 2 and right <= 2
+    require(known, "this function of a stack of matrices has no rule.", "Call it for one matrix at a time.")
 
 
 # ---- solving -------------------------------------------------------------------------------------------------------
@@ -67,7 +68,7 @@ def solve(a, b, lower=False, overwrite_a=False, overwrite_b=False, check_finite=
 
 @pullback(linalg.solve_triangular, wrt=("a", "b"), shapes=[regular, (3,)])
 def solve_triangular(a, b, trans=0, lower=False, unit_diagonal=False, *, out, out_bar):
-    one_matrix(np.ndim(a))
+    one_matrix(np.ndim(a), np.ndim(b))
     transposed = trans == 1 or trans == "T"
     b_bar = linalg.solve_triangular(a, out_bar, 0 if transposed else 1, lower, unit_diagonal)
     pair = outer_product(out, b_bar) if transposed else outer_product(b_bar, out)
@@ -76,7 +77,7 @@ def solve_triangular(a, b, trans=0, lower=False, unit_diagonal=False, *, out, ou
 
 @solve_triangular.pushforward
 def solve_triangular_pushforward(a, b, trans=0, lower=False, unit_diagonal=False, *, out, a_dot, b_dot):
-    one_matrix(np.ndim(a))
+    one_matrix(np.ndim(a), np.ndim(b))
     slope = part_read(a_dot, lower, unit_diagonal)
     if trans == 1 or trans == "T":
         slope = slope.T
@@ -85,7 +86,7 @@ def solve_triangular_pushforward(a, b, trans=0, lower=False, unit_diagonal=False
 
 @text(linalg.solve_triangular)
 def solve_triangular_text(a, b, trans=0, lower=False, unit_diagonal=False, overwrite_b=False, check_finite=True):
-    one_matrix(np.ndim(a))
+    one_matrix(np.ndim(a), np.ndim(b))
     matrix = part_read(a, lower, unit_diagonal)
     if unit_diagonal:
         matrix = matrix + np.eye(np.shape(a)[0])
@@ -124,6 +125,7 @@ def solve_banded(l_and_u, ab, b, overwrite_ab=False, overwrite_b=False, check_fi
 @pullback(linalg.solve_sylvester, wrt=("a", "b", "q"), shapes=[positive_definite, positive_definite, (3, 3)])
 def solve_sylvester(a, b, q, *, out, out_bar):
     one_matrix(np.ndim(q))
+    one_matrix(max(np.ndim(a), np.ndim(b)))
     q_bar = linalg.solve_sylvester(a.T, b.T, out_bar)
     return -q_bar @ out.T, -out.T @ q_bar, q_bar
 
@@ -131,6 +133,7 @@ def solve_sylvester(a, b, q, *, out, out_bar):
 @solve_sylvester.pushforward
 def solve_sylvester_pushforward(a, b, q, *, out, a_dot, b_dot, q_dot):
     one_matrix(np.ndim(q))
+    one_matrix(max(np.ndim(a), np.ndim(b)))
     return linalg.solve_sylvester(a, b, q_dot - a_dot @ out - out @ b_dot)
 
 
@@ -140,6 +143,8 @@ def solve_sylvester_pushforward(a, b, q, *, out, a_dot, b_dot, q_dot):
 @expands(linalg.cholesky, shapes=[positive_definite])
 def cholesky(a, lower=False, overwrite_a=False, check_finite=True):
     require(not overwrite_a, "overwrite_a=True writes into an argument.", "Leave it out.")
+    if np.ndim(a) == 0:
+        return np.reshape(np.sqrt(a), (1, 1))
     if lower:
         return np.linalg.cholesky(a)
     return matrix_transpose(np.linalg.cholesky(matrix_transpose(a)))
@@ -158,7 +163,7 @@ def cho_factor(a, lower=False, overwrite_a=False, check_finite=True):
 @expands(linalg.cho_solve, shapes=[lambda rng: (positive_definite(rng), True), (3,)], written=True)
 def cho_solve(c_and_lower, b, overwrite_b=False, check_finite=True):
     c, lower = c_and_lower
-    one_matrix(np.ndim(c))
+    one_matrix(np.ndim(c), np.ndim(b))
     if lower:
         return linalg.solve_triangular(c, linalg.solve_triangular(c, b, 0, True), 1, True)
     return linalg.solve_triangular(c, linalg.solve_triangular(c, b, 1, False), 0, False)
@@ -240,7 +245,10 @@ def lu_factor_text(a, overwrite_a=False, check_finite=True):
 @expands(linalg.lu_solve, shapes=[lambda rng: linalg.lu_factor(regular(rng)), (3,)], written=True)
 def lu_solve(lu_and_piv, b, trans=0, overwrite_b=False, check_finite=True):
     packed, pivots = lu_and_piv
-    one_matrix(np.ndim(packed))
+    one_matrix(np.ndim(packed), np.ndim(b))
+    one_matrix(1 + np.ndim(pivots))
+    if np.size(pivots) != np.shape(packed)[0]:
+        raise ValueError("scipy.linalg.lu_solve: there are not as many pivots as rows")
     if trans == 0:
         inner = linalg.solve_triangular(packed, swapped(b, pivots), 0, True, True)
         return linalg.solve_triangular(packed, inner, 0, False)
@@ -349,7 +357,7 @@ def eigh_text(a, *, lower=True, eigvals_only=False, check_finite=True):
 
 @pullback(linalg.eigh_tridiagonal, wrt=("d", "e"), shapes=[fixed(np.array([2.0, 3.0, 4.5])), (2,)])
 def eigh_tridiagonal(d, e, eigvals_only=False, *, out, out_bar):
-    one_matrix(1 + np.ndim(d))
+    one_matrix(1 + max(np.ndim(d), np.ndim(e)))
     matrix = np.diag(d)
     if eigvals_only:
         w, v = np.linalg.eigh(np.diag(d) + np.diag(e, -1))
@@ -361,7 +369,7 @@ def eigh_tridiagonal(d, e, eigvals_only=False, *, out, out_bar):
 
 @eigh_tridiagonal.pushforward
 def eigh_tridiagonal_pushforward(d, e, eigvals_only=False, *, out, d_dot, e_dot):
-    one_matrix(1 + np.ndim(d))
+    one_matrix(1 + max(np.ndim(d), np.ndim(e)))
     a_dot = np.diag(d_dot) + np.diag(e_dot, -1)
     if eigvals_only:
         w, v = np.linalg.eigh(np.diag(d) + np.diag(e, -1))
@@ -449,7 +457,7 @@ def expm_pushforward(A, *, A_dot):
 def expm_text(A):
     """Rational approximation of degree 13 (Higham 2005) of a part so small that it holds, squared again."""
     one_matrix(np.ndim(A))
-    norm = np.max(np.sum(np.abs(A), axis=0))
+    norm = np.max(np.append(np.sum(np.abs(A), axis=0), 0.0))  # of a matrix without elements as well
     halvings = 0
     while norm > 5.37 and halvings < 1100:
         norm = 0.5 * norm

@@ -16,7 +16,7 @@ inactive(linalg.invpascal)
 @expands(linalg.toeplitz, shapes=[(3,), (4,)])
 def toeplitz(c, r=None):
     one_matrix(1 + np.ndim(c))
-    row = c if r is None else r
+    row = c if r is None else np.atleast_1d(r)
     n, m = np.size(c), np.size(row)
     along = np.concatenate((c[::-1], row[1:]))
     return along[np.expand_dims(np.arange(n - 1, -1, -1), 1) + np.arange(m)]

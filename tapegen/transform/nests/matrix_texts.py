@@ -13,7 +13,10 @@ from tapegen.transform.nests.texts import Chosen, known, rank_of, written
 
 def matrices(a):
     """A stack of matrices along one axis."""
-    return np.reshape(np.copy(a), (-1,) + np.shape(a)[-2:])
+    count = 1
+    for k in axes_tuple(None, np.ndim(a) - 2):
+        count = count * np.shape(a)[k]
+    return np.reshape(np.copy(a), (count,) + np.shape(a)[-2:])
 
 
 def _stacked(func: Any, text: Any, *, options: bool = False) -> None:
