@@ -276,7 +276,7 @@ def _as_array(cx: Context, value: Any) -> Any:
 
 
 def _in_dtype_of(cx: Context, ufunc: np.ufunc, value: Any) -> Any:
-    """An array in the dtype in which a ufunc keeps what it has so far: truth values, floats for quotients of integers."""
+    """An array in the dtype in which a ufunc keeps what it has so far: truth values, floats as quotients."""
     array = _as_array(cx, value)
     type_ = type_of(array)
     if not isinstance(type_, Array):

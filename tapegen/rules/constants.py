@@ -60,3 +60,45 @@ refused(
     reason="it looks at constants alone.",
     advice="Call it before the function, and pass its result as an argument.",
 )
+
+# names that compute nothing which has a derivative
+refused(
+    *(np.array2string, np.array_repr, np.array_str, np.base_repr, np.binary_repr, np.typename, np.info),
+    *(np.format_float_positional, np.format_float_scientific),
+    reason="its result is text.",
+    advice="Make text after the function, of what it returns.",
+)
+refused(
+    *(np.fromfile, np.fromregex, np.genfromtxt, np.load, np.loadtxt, np.save, np.savetxt, np.savez),
+    np.savez_compressed,
+    reason="it reads or writes a file.",
+    advice="Read before the function, and pass the array as an argument; write what it returns.",
+)
+refused(
+    *(np.fromstring, np.fromiter, np.from_dlpack, np.frompyfunc, np.asmatrix, np.bmat, np.nested_iters),
+    *(np.require, np.asarray_chkfinite),
+    reason="it makes something of other objects than arrays, or other objects of arrays.",
+    advice="Call it before the function, and pass an array as an argument; inside use np.array or np.block.",
+)
+refused(
+    *(np.busday_count, np.busday_offset, np.is_busday, np.datetime_as_string, np.datetime_data, np.isnat),
+    reason="it is a function of dates.",
+    advice="Turn dates into numbers before the function, and pass these as an argument.",
+)
+refused(
+    *(np.packbits, np.unpackbits),
+    reason="it is a function of bits.",
+    advice="Call it before the function, and pass its result as an argument.",
+)
+refused(
+    *(np.can_cast, np.common_type, np.isdtype, np.issubdtype, np.min_scalar_type, np.mintypecode, np.promote_types),
+    *(np.isfortran, np.iterable, np.may_share_memory, np.shares_memory),
+    reason="it looks at types and memory, not at values.",
+    advice="Ask before the function, or for x.dtype and x.shape.",
+)
+refused(
+    *(np.get_printoptions, np.set_printoptions, np.printoptions, np.geterr, np.geterrcall, np.seterr, np.seterrcall),
+    *(np.getbufsize, np.setbufsize, np.get_include, np.show_config, np.show_runtime),
+    reason="it is about NumPy, not about values.",
+    advice="Call it outside of the function; with np.errstate(...) may stand inside.",
+)
