@@ -50,7 +50,7 @@ REFUSED: dict[Callable, str] = {
         f"{OUTSIDE}|more than one axis|must be in the range",
     ),
     **dict.fromkeys((np.take, np.compress, np.resize, np.delete), OUTSIDE),
-    **dict.fromkeys((np.histogram, np.histogram2d, np.histogramdd, np.histogram_bin_edges), OUTSIDE),
+    **dict.fromkeys((np.histogram, np.histogram2d, np.histogram_bin_edges), OUTSIDE),
     **dict.fromkeys((np.extract, np.fill_diagonal, np.put, np.putmask, np.place), f"{OUTSIDE}|array with an axis"),
     np.put_along_axis: "broadcast together|more dimensions",
     np.linalg.norm: OUTSIDE,
@@ -61,6 +61,12 @@ REFUSED: dict[Callable, str] = {
     np.insert: "shape mismatch|zip",
     np.gradient: "of a number",
     np.trim_zeros: "for vectors only",
+    np.piecewise: "of a number",
+    np.apply_along_axis: "cannot reshape array of size 0",
+    np.histogramdd: f"{OUTSIDE}|samples are the rows of a matrix",
+    np.einsum: "cannot reshape array|not aligned",  # the partner of what is spread: tests/test_rule_broadcasting.py
+    np.polymul: "cannot be empty",
+    np.polydiv: "for vectors only|cannot be applied",
 }
 """What is refused, though NumPy accepts it, with what the refusal says: nothing of it is computed wrongly."""
 
@@ -75,11 +81,12 @@ CRASHES = {signal.convolve2d, signal.correlate2d, linalg.solve_sylvester}
 """Where one of the arrays has no elements, scipy divides integers by zero, which ends the process, or reads memory that
 is none of theirs: its result differs from call to call."""
 
-LENIENT = {np.place, np.putmask}
-"""Masks without elements mark none here, where NumPy wants the size of the array."""
+LENIENT = {np.place, np.putmask, np.piecewise, np.apply_along_axis}
+"""Masks without elements mark none here, where NumPy wants the size of the array; those of one element mark all; of no
+vectors a function has no results."""
 
-FORGETS = {np.nanquantile, np.nanpercentile, linalg.fiedler}
-"""An axis is left away where an array has no elements: that of q, that of the rows."""
+FORGETS = {np.nanquantile, np.nanpercentile, linalg.fiedler, np.cov, np.corrcoef, np.bincount, np.histogram, np.polyval}
+"""Where an array has no elements, an axis is left away, another variable too, or weights are taken for integers."""
 
 
 def plain(rule: Rule, case: Case) -> Any:

@@ -10,12 +10,14 @@ from tapegen.rules.registry import expands, fixed, pullback, refused
 
 @expands(np.polyval, shapes=[(4,), (3,)], of_complex=True)
 def polyval(p, x):
-    """Horner's scheme."""
+    """Horner's scheme; the columns of a matrix are polynomials."""
     p = np.asarray(p)
-    require(np.ndim(p) <= 1, "np.polyval of several polynomials at once has no rule.", "Evaluate them one by one.")
-    p = flat(p)
+    if np.ndim(p) == 0:
+        p = flat(p)
     y = np.zeros_like(x)
-    for k in range(np.size(p)):
+    if np.ndim(p) > 1:
+        y = y + np.zeros(np.shape(p)[1:], dtype=p.dtype)
+    for k in range(np.shape(p)[0]):
         y = y * x + p[k]
     return y
 

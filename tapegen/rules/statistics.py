@@ -150,6 +150,7 @@ def histogramdd(sample, bins=10, range=None, density=None, weights=None):
     if isinstance(sample, tuple | list):
         columns = tuple(sample)
     else:
+        require(np.ndim(sample) == 2, "samples are the rows of a matrix.", "Pass a matrix, or a list of coordinates.")
         for k in axes_tuple(None, np.shape(sample)[1]):
             columns = columns + (sample[:, k],)
     edges = ()
