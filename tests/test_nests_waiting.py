@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tapegen as tg
+from tapegen import differentiable
 from tapegen.backend.build import build_python
 from tapegen.backend.emit import emit
 from tapegen.transform.nests import scalarise
@@ -331,4 +333,97 @@ def test_random_loops_give_the_same_numbers() -> None:
         ours = emitted(text, arguments[0], backward=True).text
         changed += ours != emitted(text, arguments[0], backward=False).text
         assert_close(text, *arguments)
+    assert changed >= DRAWN // 6
+
+
+# ---- tangents --------------------------------------------------------------------------------------------------------
+
+
+def logistic(x: float, r: float, steps: int) -> float:
+    for _ in range(steps):
+        x = r * x * (1.0 - x)
+    return x
+
+
+def test_tangents_are_products_with_one_factor() -> None:
+    derived = differentiable(logistic, wrt=(0, 1))
+    program = derived._specialise((0.3, 2.9, 50), {}).program
+    text = program.compiled_text(program.function("jvp")).text
+    assert "x_1_dot = (t_1 * r - t) * x_1_dot + t_1 * t_dot_rest" in text
+    assert "        x_1 = t * t_1\n" in text  # values are as they were
+
+
+def test_tangents_of_gradients_too() -> None:
+    gradient = tg.grad(logistic, (0, 1))
+    program = tg.differentiable(gradient, wrt=(0, 1))._specialise((0.3, 2.9, 50), {}).program
+    text = program.compiled_text(program.function("jvp")).text
+    assert ") * x_1_dot + " in text and ") * x_1_bar_dot + (" in text
+    assert "x_1_tape_dot = np.empty(" in text and "x_1_tape_dot[trip] = 0.0" not in text
+
+
+@pytest.mark.compiled
+def test_a_compiled_product_of_a_hessian() -> None:
+    args, directions = (0.3, 2.9, 50), (1.0, -0.5, None)
+    ours = tg.hvp(logistic, args, directions)
+    np.testing.assert_allclose(ours, tg.hvp(logistic, args, directions, backend="python"), rtol=1e-11)
+    value, tangent = tg.jvp(logistic, args, directions)
+    assert value == logistic(*args)
+    np.testing.assert_allclose(tangent, tg.jvp(logistic, args, directions, backend="python")[1], rtol=1e-11)
+
+
+def _drawn_tangents(seed: int) -> str:
+    """A loop that hands on numbers, and tangents beside them."""
+    draw = random.Random(seed)
+    values, dots = ["a", "b", "t"], ["a_dot", "b_dot", "t_dot", "s_dot"]
+
+    def value(depth: int = 2) -> str:
+        if depth == 0:
+            return draw.choice([*values, "x[j]", "0.5"])
+        a, b = value(depth - 1), value(depth - 1)
+        return draw.choice([f"({a} + {b})", f"({a} - {b})", f"({a})*({b})", f"-{a}", f"({a}) / 3.0", a])
+
+    def dot(depth: int = 2) -> str:
+        if depth == 0:
+            return draw.choice([*dots, "x_dot[j]"])
+        a, b, c = dot(depth - 1), dot(depth - 1), value(1)
+        product = draw.choice([f"({a})*({c})", f"({c})*({a})"])
+        strong = f"(({a})*({c}) if {a} != 0.0 else 0.0)"
+        return draw.choice([product, product, f"({a} + {b})", f"({a} - {b})", f"-({a})", f"({a}) / 3.0", strong])
+
+    def line() -> str:
+        kind = draw.random()
+        if kind < 0.6:
+            return f"{draw.choice(dots)} = {dot()}"
+        if kind < 0.9:
+            return f"{draw.choice(values)} = 0.5*{value()}"
+        return draw.choice(["x_dot[j] = a_dot", "y[j] += a", "x[j] = b"])
+
+    lines = [*(line() for _ in range(draw.randint(2, 6))), f"a_dot = {dot(3)}", *(line() for _ in range(2))]
+    return "\n".join(
+        [
+            "def f(x, y, x_dot, n):",
+            "    a, b, t = 0.5, -0.25, 0.75",
+            "    a_dot, b_dot, t_dot, s_dot = x_dot[0], x_dot[1], x_dot[2], x_dot[3]",
+            "    for j in range(n):",
+            *(f"        {each}" for each in lines),
+            "    return np.array([a, b, t]), y, a_dot + b_dot + t_dot + s_dot",
+        ]
+    )
+
+
+def test_random_tangents_are_the_same_numbers_and_values_exactly() -> None:
+    changed = 0
+    for seed in range(DRAWN):
+        text = _drawn_tangents(seed)
+        args = (0.3 * R.normal(size=9), 0.3 * R.normal(size=9), 0.3 * R.normal(size=9), 9)
+        function = read(text, args)
+        x, _, x_dot, _ = function.params
+        ours = emit(scalarise(replace(function, tangents=((x, x_dot),))))
+        changed += ours.text != emitted(text, args, backward=False).text
+        (values, y, tangent), (own_values, own_y, own_tangent) = (
+            Outcome(func, args).value for func in (build_python(ours), python_function(text))
+        )
+        np.testing.assert_array_equal(values, own_values, err_msg=text)
+        np.testing.assert_array_equal(y, own_y, err_msg=text)
+        np.testing.assert_allclose(tangent, own_tangent, rtol=1e-12, atol=1e-14, err_msg=text)
     assert changed >= DRAWN // 6

@@ -108,7 +108,7 @@ class _Pusher:
             (),
             self.function.origin,
             self.function.globals,
-            alike=tuple(pair for pair in zip(self.wrt, tangents, strict=True) if isinstance(pair[0].type, Array)),
+            tangents=tuple(zip(self.wrt, tangents, strict=True)),
         )
 
     def _flattened(self) -> frozenset[str]:

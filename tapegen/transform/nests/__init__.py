@@ -16,7 +16,7 @@ arrays in between; what the program does, and which errors it raises, is what Nu
 * `calling` - calls of the program's own functions
 * `lifetimes` - a name for each life of an array; `fuse`, `gather`, `accesses` - fewer loops and arrays
 * `filled` - zeros where they are first added to; `held` - elements as numbers while a loop comes back to them
-* `inner`, `waiting`, `remainders` - innermost loops as a processor likes them
+* `inner`, `waiting`, `deciding`, `remainders` - innermost loops as a processor likes them
 * `unread`, `checks`, `sizes` - less for numba to look at
 """
 

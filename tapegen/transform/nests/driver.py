@@ -101,7 +101,9 @@ class Nests(Writer):
 
     def _make_alike(self) -> None:
         """Compare the shapes of tangents with those of their arguments, which then have the same sizes everywhere."""
-        for param, tangent in self.function.alike:
+        for param, tangent in self.function.tangents:
+            if not isinstance(param.type, Array):
+                continue
             for own, other in zip(self.sizes(param), self.sizes(tangent), strict=True):
                 if not other.is_unit:
                     wrong = Call(operator.ne, (other.size, own.size), (), BOOL)

@@ -20,7 +20,8 @@ from tapegen.transform.nests.accesses import Access, Nest, in_loops, same_trip
 from tapegen.transform.nests.affine import Affine, plus
 from tapegen.transform.nests.bounds import Facts
 from tapegen.transform.nests.control import read_after_loops, read_elsewhere
-from tapegen.transform.nests.waiting import Meetings, deciding, factored, parted
+from tapegen.transform.nests.deciding import deciding, following
+from tapegen.transform.nests.waiting import Meetings, factored, parted
 from tapegen.transform.nests.walking import Walk, touched
 
 
@@ -43,6 +44,11 @@ class _Easing(Walk):
     def deciding(self) -> set[Var]:
         """Names whose value must not change in its last place."""
         return deciding(self.function, self.memory)
+
+    @functools.cached_property
+    def following(self) -> set[Var]:
+        """Names of tangents."""
+        return following(self.function, self.memory)
 
     def innermost(self, nest: Nest, before: list[Stmt], outside: Facts) -> list[Stmt]:
         """What moves in front of a loop, and the loop."""
@@ -79,6 +85,8 @@ class _Easing(Walk):
         (loop,) = nest.loops
         if loop.step not in (Const(1), Const(-1)) or loop.target in self.lasting:
             return [nest.stmt]
+        if self.function.tangents and nest.first_read & nest.assigned:
+            nest = factored(nest, self.memory, self.following - self.deciding, self.names, sums=True)
         if loop.step == Const(1) and not self.backward:
             return [nest.stmt]
         if self._adds_in_any_order(nest):
@@ -89,7 +97,7 @@ class _Easing(Walk):
             if not self.backward:
                 return [nest.stmt]
             meetings = Meetings(meet, lambda a, b: meet(a, b) or self.may_meet(a.array, a.index, b), self.memory.group)
-            nest = factored(nest, self.memory, self.deciding)
+            nest = factored(nest, self.memory, nest.assigned - self.deciding, self.names)
             return parted(nest, meetings, self.deciding, self.names) or [nest.stmt]
         if loop.step == Const(1) or nest.assigned & self.leaving:
             return [nest.stmt]  # what is read after the loop is of the last trip

@@ -1,18 +1,20 @@
-"""Loops of a backward sweep whose trips wait for each other: less to wait for.
+"""Loops of derivatives whose trips wait for each other: less to wait for.
 
-The adjoint of a recurrence is a recurrence, and a processor has time for everything else while it waits for the number
-that goes from trip to trip.  So that number is multiplied by one factor, which is worked out beside it (`factored`),
-and additions to elements that no trip waits for leave the loop for loops of their own, whose trips are apart
-(`parted`).  Both round otherwise than the text, which no number may notice that decides something (`deciding`): a
-primal value that is evaluated again must lead the way it led before.
+The derivative of a recurrence is a recurrence, and a processor has time for everything else while it waits for the
+number that goes from trip to trip.  So that number, a cotangent or a tangent, is multiplied by one factor, which is
+worked out beside it (`factored`).  In a backward sweep additions to elements that no trip waits for leave the loop for
+loops of their own, whose trips are apart (`parted`).  Both round otherwise than the text, which no number may notice
+that decides something (`deciding`): a primal value that is evaluated again must lead the way it led before.  Beside
+tangents (`following`) values stay what they are.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,17 +26,13 @@ from tapegen.ir.nodes import (
     Assign,
     Call,
     Const,
-    Effect,
     Expr,
     For,
-    Function,
     If,
     Load,
-    Routine,
     Stmt,
     Store,
     Var,
-    While,
 )
 from tapegen.ir.types import BOOL, INT, Array, Scalar
 from tapegen.transform.nests.accesses import Access, Memory, Nest, in_loops
@@ -43,72 +41,12 @@ from tapegen.transform.nests.affine import folded, linear, minus, plus
 _LARGEST = 60  # nodes of a factor
 _GAIN = 2  # operations less in a row that a factor is worth
 
-# ---- what decides ----------------------------------------------------------------------------------------------------
-
-
-def deciding(function: Function, memory: Memory) -> set[Var]:
-    """Names on whose value it may depend where a function goes and which elements it touches; groups for arrays."""
-    made_of: dict[Var, set[Var]] = {}
-    found: set[Var] = set()
-    for stmt in rewrite.statements(function.body):
-        match stmt:
-            case Assign(targets, value):
-                for target in targets:
-                    made_of.setdefault(memory.group(target), set()).update(_contents(value))
-                    if not _is_float(target.type):
-                        found |= _contents(value)
-            case Store(array, _, value):
-                made_of.setdefault(memory.group(array), set()).update(_contents(value))
-            case If(part) | While(part) | Effect(part):
-                found |= _contents(part)
-        for part in rewrite.headers(stmt):
-            found |= _decides(part)
-    work = {memory.group(var) for var in found}
-    found = set()
-    while work:
-        var = work.pop()
-        found.add(var)
-        work |= {memory.group(source) for source in made_of.get(var, ())} - found
-    return found
-
-
-def _decides(part: Any) -> set[Var]:
-    """What conditions, integers and steps in an expression depend on."""
-    found: set[Var] = set()
-    work = [part]
-    while work:
-        match node := work.pop():
-            case Call(ops.ifelse, (Call(operator.ne, (number, Const(0.0))), value, Const(0.0))):
-                work += [number, value]  # a product that is zero where the number is
-            case Call(func):
-                if isinstance(func, Routine) or func in _STEPS or not _is_float(node.type):
-                    found |= _contents(node)
-                else:
-                    work += rewrite.parts(node)
-            case _:
-                work += rewrite.parts(node)
-    return found
-
-
-def _contents(expr: Any) -> set[Var]:
-    return rewrite.reads_by_kind(expr)[0]
-
-
-def _is_float(type_: Any) -> bool:
-    return isinstance(type_, Scalar | Array) and type_.dtype in ("float64", "float32")
-
-
-_STEPS: frozenset[Any] = frozenset(
-    {operator.mod, operator.floordiv, np.mod, np.fmod, math.fmod, np.floor_divide, math.copysign, np.copysign}
-    | {np.sign, np.floor, np.ceil, np.rint, np.round, np.trunc, np.heaviside}
-)
-
 # ---- one factor ------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class _Multiple:
-    """`factor * carried`.
+    """`factor * carried`, or `factor * carried + rest`.
 
     Attributes
     ----------
@@ -117,16 +55,19 @@ class _Multiple:
     waits : int
         How many operations in a row stand between that number and this multiple of it.
     strong : bool
-        Whether it is zero where the number is, whatever the factor is.
+        Whether the product is zero where the number is, whatever the factor is.
+    rest : Expr or None
+        What is added to it.
     """
 
     factor: Expr
     waits: int
     strong: bool = False
+    rest: Expr | None = None
 
 
-def factored(nest: Nest, memory: Memory, decide: set[Var]) -> Nest:
-    """The nest with the numbers that its trips hand on as products of two.
+def factored(nest: Nest, memory: Memory, numbers: Set[Var], names: NameSupply, *, sums: bool = False) -> Nest:
+    """The nest with numbers that its trips hand on as products of two.
 
     Parameters
     ----------
@@ -134,20 +75,27 @@ def factored(nest: Nest, memory: Memory, decide: set[Var]) -> Nest:
         A single loop.
     memory : Memory
         Which names may share memory.
-    decide : set of Var
-        Names whose value must not change in its last place.
+    numbers : set of Var
+        Names whose value may change in its last place.
+    names : NameSupply
+        Where new names come from.
+    sums : bool
+        Whether something may be added to the product.
     """
     changing = _changing(nest)
     written = {memory.group(access.array) for access in nest.accesses if access.writes}
-    for carried in sorted((nest.first_read & nest.assigned) - decide, key=lambda var: var.name):
+    for carried in sorted(nest.first_read & nest.assigned & numbers, key=lambda var: var.name):
         if not _is_float64(carried):
             continue
         found: dict[Var, _Multiple] = {carried: _Multiple(Const(1.0), 0)}
-        for stmt in nest.body:
+        varying = set() if sums else changing
+        body: list[Stmt] = []
+        for k, stmt in enumerate(nest.body):
             if not isinstance(stmt, Assign):
+                body.append(stmt)
                 continue
             (target,) = stmt.targets
-            multiple = _multiple(stmt.value, found, changing)
+            multiple = _multiple(stmt.value, found, varying, sums=sums)
             if target == carried:
                 loads = () if multiple is None else rewrite.loads(multiple.factor)
                 if (
@@ -156,12 +104,31 @@ def factored(nest: Nest, memory: Memory, decide: set[Var]) -> Nest:
                     or any(memory.group(load.array) in written for load in loads)
                 ):
                     break
-                value = _product(multiple, carried)
-                nest = nest.with_body(replace(s, value=value) if s is stmt else s for s in nest.body)
+                nest = nest.with_body([*body, replace(stmt, value=_product(multiple, carried)), *nest.body[k + 1 :]])
                 break
             if multiple is not None and target not in changing:
+                if sums:
+                    multiple = _held(multiple, target, changing, body, names)
                 found[target] = multiple
+            body.append(stmt)
     return nest
+
+
+def _held(multiple: _Multiple, target: Var, changing: Set[Var], before: list[Stmt], names: NameSupply) -> _Multiple:
+    """The same with names for what means something else later in the trip."""
+
+    def name(part: Expr | None, what: str, *, lasts: bool) -> Expr | None:
+        if part is None or isinstance(part, Const) or lasts:
+            return part
+        var = Var(names.fresh(f"{target.name}_{what}"), Scalar("float64", False))
+        before.append(Assign((var,), part))
+        return var
+
+    fixed = not rewrite.loads(multiple.factor) and changing.isdisjoint(rewrite.free_vars(multiple.factor))
+    factor = name(multiple.factor, "factor", lasts=fixed)
+    assert factor is not None
+    alone = isinstance(multiple.rest, Var) and multiple.rest not in changing
+    return replace(multiple, factor=factor, rest=name(multiple.rest, "rest", lasts=alone))
 
 
 def _changing(nest: Nest) -> set[Var]:
@@ -176,7 +143,7 @@ def _is_float64(expr: Expr) -> bool:
 
 def _pays(multiple: _Multiple) -> bool:
     """Whether one product takes less time, and its factor is a sum of products."""
-    if multiple.waits < 1 + multiple.strong + _GAIN:
+    if multiple.waits < 1 + multiple.strong + (multiple.rest is not None) + _GAIN:
         return False
     parts = list(rewrite.subexpressions(multiple.factor))
     cheap = all(part.func in _CHEAP for part in parts if isinstance(part, Call))
@@ -190,7 +157,8 @@ _CHEAP: frozenset[Any] = frozenset(
 
 def _product(multiple: _Multiple, carried: Var) -> Expr:
     product = build.mul(multiple.factor, carried)
-    return _unless_zero(carried, product) if multiple.strong else product
+    product = _unless_zero(carried, product) if multiple.strong else product
+    return product if multiple.rest is None else build.add(product, multiple.rest)
 
 
 def _unless_zero(number: Expr, value: Expr) -> Expr:
@@ -199,43 +167,63 @@ def _unless_zero(number: Expr, value: Expr) -> Expr:
     return Call(ops.ifelse, (Call(operator.ne, (number, Const(0.0)), (), BOOL), value, Const(0.0)), (), value.type)
 
 
-def _multiple(value: Expr, found: Mapping[Var, _Multiple], changing: set[Var]) -> _Multiple | None:
+def _multiple(value: Expr, found: Mapping[Var, _Multiple], changing: Set[Var], *, sums: bool) -> _Multiple | None:
     """A value as a multiple of what is carried, if it is one and mentions nothing that changes within a trip."""
     match value:
         case Var():
             return found.get(value)
         case Call(operator.neg, (a,)):
-            inner = _multiple(a, found, changing)
-            return None if inner is None else replace(inner, factor=build.neg(inner.factor), waits=inner.waits + 1)
+            inner = _multiple(a, found, changing, sums=sums)
+            return None if inner is None else _scaled(inner, build.neg)
         case Call(operator.add | operator.sub, (a, b)):
-            left, right = _multiple(a, found, changing), _multiple(b, found, changing)
-            if left is None or right is None:
-                return None
-            join = build.add if value.func is operator.add else build.sub
-            waits = max(left.waits, right.waits) + 1
-            return _Multiple(join(left.factor, right.factor), waits, left.strong or right.strong)
+            return _sum(value.func, a, b, found, changing, sums=sums)
         case Call(operator.mul, (a, b)):
             for one, other in ((a, b), (b, a)):
-                inner = _multiple(one, found, changing)
+                inner = _multiple(one, found, changing, sums=sums)
                 if inner is not None and _fixed(other, found, changing):
-                    return replace(inner, factor=build.mul(other, inner.factor), waits=inner.waits + 1)
+                    return _scaled(inner, functools.partial(build.mul, other))
         case Call(operator.truediv, (a, b)):
-            inner = _multiple(a, found, changing)
+            inner = _multiple(a, found, changing, sums=sums)
             if inner is not None and _fixed(b, found, changing):
-                factor = Call(operator.truediv, (inner.factor, b), (), value.type)
-                return _Multiple(factor, inner.waits + _DIVISION, inner.strong)
+                return _scaled(inner, lambda part: Call(operator.truediv, (part, b), (), value.type), _DIVISION)
         case Call(ops.ifelse, (Call(operator.ne, (number, Const(0.0))), a, Const(0.0))):
-            test, inner = _multiple(number, found, changing), _multiple(a, found, changing)
-            if test is not None and inner is not None:
+            test, inner = (_multiple(part, found, changing, sums=sums) for part in (number, a))
+            if test is not None and inner is not None and test.rest is None and inner.rest is None:
                 waits = max(test.waits, inner.waits) + 1
                 return _Multiple(_unless_zero(test.factor, inner.factor), waits, strong=True)
+    return None
+
+
+def _scaled(multiple: _Multiple, scale: Callable[[Expr], Expr], waits: int = 1) -> _Multiple:
+    rest = None if multiple.rest is None else scale(multiple.rest)
+    return _Multiple(scale(multiple.factor), multiple.waits + waits, multiple.strong, rest)
+
+
+def _sum(
+    func: Any, a: Expr, b: Expr, found: Mapping[Var, _Multiple], changing: Set[Var], *, sums: bool
+) -> _Multiple | None:
+    """The sum or difference of two multiples, or of one and of what is none."""
+    join = build.add if func is operator.add else build.sub
+    left, right = (_multiple(part, found, changing, sums=sums) for part in (a, b))
+    if left is not None and right is not None:
+        waits = max(left.waits, right.waits) + 1
+        rest = left.rest if right.rest is None else join(left.rest or Const(0.0), right.rest)
+        return _Multiple(join(left.factor, right.factor), waits, left.strong or right.strong, rest)
+    if not sums:
+        return None
+    if left is not None and _fixed(b, found, changing):
+        return replace(left, waits=left.waits + 1, rest=join(left.rest or Const(0.0), b))
+    if right is not None and _fixed(a, found, changing):
+        rest = a if right.rest is None else join(a, right.rest)
+        factor = right.factor if func is operator.add else build.neg(right.factor)
+        return replace(right, factor=factor, waits=right.waits + 1, rest=rest)
     return None
 
 
 _DIVISION = 3  # a division takes as long as so many products
 
 
-def _fixed(value: Expr, found: Mapping[Var, _Multiple], changing: set[Var]) -> bool:
+def _fixed(value: Expr, found: Mapping[Var, _Multiple], changing: Set[Var]) -> bool:
     """Whether a value does not depend on what is carried, and is the same where it is read later on a trip."""
     return not any(var in found or var in changing for var in rewrite.free_vars(value))
 

@@ -1,0 +1,96 @@
+"""What the numbers of a program decide, and which of them belong to tangents: whose last place may change."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+from tapegen.ir import ops, rewrite
+from tapegen.ir.nodes import Assign, Call, Const, Effect, Function, If, Routine, Store, Var, While
+from tapegen.ir.types import Array, Scalar
+from tapegen.transform.nests.accesses import Memory
+
+
+def deciding(function: Function, memory: Memory) -> set[Var]:
+    """Names on whose value it may depend where a function goes and which elements it touches; groups for arrays."""
+    made_of = _made_of(function, memory)
+    found: set[Var] = set()
+    for stmt in rewrite.statements(function.body):
+        match stmt:
+            case Assign(targets, value):
+                if not all(_is_float(target.type) for target in targets):
+                    found |= _contents(value)
+            case If(part) | While(part) | Effect(part):
+                found |= _contents(part)
+        for part in rewrite.headers(stmt):
+            found |= _decides(part)
+    work = {memory.group(var) for var in found}
+    found = set()
+    while work:
+        var = work.pop()
+        found.add(var)
+        work |= made_of.get(var, set()) - found
+    return found
+
+
+def following(function: Function, memory: Memory) -> set[Var]:
+    """Names whose value depends on tangents that are given; groups for arrays."""
+    leads_to: dict[Var, set[Var]] = {}
+    for made, sources in _made_of(function, memory).items():
+        for source in sources:
+            leads_to.setdefault(source, set()).add(made)
+    work = {memory.group(tangent) for _, tangent in function.tangents}
+    found: set[Var] = set()
+    while work:
+        var = work.pop()
+        found.add(var)
+        work |= leads_to.get(var, set()) - found
+    return found
+
+
+def _made_of(function: Function, memory: Memory) -> dict[Var, set[Var]]:
+    """For each name the names whose values go into it; groups for arrays."""
+    found: dict[Var, set[Var]] = {}
+    for stmt in rewrite.statements(function.body):
+        match stmt:
+            case Assign(targets, value):
+                for target in targets:
+                    found.setdefault(memory.group(target), set()).update(map(memory.group, _contents(value)))
+            case Store(array, _, value):
+                found.setdefault(memory.group(array), set()).update(map(memory.group, _contents(value)))
+    return found
+
+
+def _decides(part: Any) -> set[Var]:
+    """What conditions, integers and steps in an expression depend on."""
+    found: set[Var] = set()
+    work = [part]
+    while work:
+        match node := work.pop():
+            case Call(ops.ifelse, (Call(operator.ne, (number, Const(0.0))), value, Const(0.0))):
+                work += [number, value]  # a product that is zero where the number is
+            case Call(func):
+                if isinstance(func, Routine) or func in _STEPS or not _is_float(node.type):
+                    found |= _contents(node)
+                else:
+                    work += rewrite.parts(node)
+            case _:
+                work += rewrite.parts(node)
+    return found
+
+
+def _contents(expr: Any) -> set[Var]:
+    return rewrite.reads_by_kind(expr)[0]
+
+
+def _is_float(type_: Any) -> bool:
+    return isinstance(type_, Scalar | Array) and type_.dtype in ("float64", "float32")
+
+
+_STEPS: frozenset[Any] = frozenset(
+    {operator.mod, operator.floordiv, np.mod, np.fmod, math.fmod, np.floor_divide, math.copysign, np.copysign}
+    | {np.sign, np.floor, np.ceil, np.rint, np.round, np.trunc, np.heaviside}
+)
