@@ -200,3 +200,26 @@ def test_a_program_without_results() -> None:
 
 def _halves(x: np.ndarray) -> None:
     x /= 2.0
+
+
+def rows_by_a_norm(a: np.ndarray) -> np.ndarray:
+    out = np.empty_like(a)
+    for k in range(a.shape[0]):
+        r = np.sqrt(np.sum(a[k] * a[k]))
+        out[k] = a[k] / r
+        for j in range(k + 1, a.shape[0]):
+            out[k] -= np.sum(out[k] * a[j]) * a[j]
+    return out
+
+
+def test_a_tangent_is_set_aside_with_its_value() -> None:
+    """Only the poles themselves are guarded: a product that is returned, sliced or stored over hides nothing."""
+    a = np.array([[1.0, 2.0], [0.5, -1.0]])
+    derived = differentiable(rows_by_a_norm, backend="python")
+    value, tangent = derived.jvp((a,), (np.ones_like(a),))
+    step = 1e-6
+    np.testing.assert_allclose(tangent, (rows_by_a_norm(a + step) - rows_by_a_norm(a - step)) / (2.0 * step), rtol=1e-8)
+    np.testing.assert_array_equal(value, rows_by_a_norm(a))
+    text = derived.inspect(a).tangent
+    assert text.count("== 0.0") + text.count("!= 0.0") == 3  # the square root, and both operands of the division
+    assert "out_dot = np.empty_like(out)" in text  # each element is stored beside that of the value

@@ -203,7 +203,7 @@ def march_hvp(u0, k, cap, u0_dot, k_dot):
     i = 1
     trips = 0
     r_tape = np.empty(64)
-    r_tape_dot = np.zeros(64)
+    r_tape_dot = np.empty(64)
     for j in range(u0_n0):
         u[j] = u0[j]
         u_dot[j] = u0_dot[j]

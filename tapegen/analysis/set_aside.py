@@ -10,7 +10,7 @@ from __future__ import annotations
 import builtins
 import math
 import operator
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from typing import Any
 
 import numpy as np
@@ -62,11 +62,36 @@ def set_aside(function: Function, scopes: Scopes, sources: Mapping[Var, set[Var]
         For each value what flows into it (`Activity.sources`).
     """
     inside = rewrite.statements(function.body)
-    found = closure({var for stmt in inside for var in _dropped(stmt, scopes)}, sources)
+    dropped = closure({var for stmt in inside for var in (*_chosen(stmt), *_dropped(stmt, scopes))}, sources)
+    return frozenset(dropped | _vanishing(function, sources, _HANDED_ON))
+
+
+def made_finite(function: Function, sources: Mapping[Var, set[Var]]) -> frozenset[Var]:
+    """Find the values whose infinity or NaN the program may end, so that tangents of its results do not know of it.
+
+    A tangent follows its value: it is stored over, sliced away and left in a branch that is not taken together with it.
+    So these are fewer than what the backward sweep finds set aside.  See `set_aside` for the arguments.
+    """
+    inside = rewrite.statements(function.body)
+    chosen = closure({var for stmt in inside for var in _chosen(stmt)}, sources)
+    # a product with a cotangent that is zero has a tangent that says so itself
+    return frozenset(chosen | _vanishing(function, sources, _HANDED_ON | {ops.strong_mul}))
+
+
+def _vanishing(function: Function, sources: Mapping[Var, set[Var]], handing_on: Set[Any]) -> set[Var]:
+    """Values whose infinity a call may make finite."""
+    inside = rewrite.statements(function.body)
     # an array is not computed to be divided by because one of its elements is
     elements = {target for stmt in inside for target in _element_read(stmt)}
     direct = {sink: into for sink, into in sources.items() if sink not in elements}
-    return frozenset(found | closure({var for stmt in inside for var in _made_finite(stmt)}, direct))
+    return closure({var for stmt in inside for var in _made_finite(stmt, handing_on)}, direct)
+
+
+def _chosen(stmt: Stmt) -> Iterator[Var]:
+    """Values among which a call chooses."""
+    for part in _parts(stmt):
+        if isinstance(part, Call) and (part.func in _CHOOSING or "where" in dict(part.kwargs)):
+            yield from active_operands(part)
 
 
 def _dropped(stmt: Stmt, scopes: Scopes) -> Iterator[Var]:
@@ -74,8 +99,6 @@ def _dropped(stmt: Stmt, scopes: Scopes) -> Iterator[Var]:
     for part in _parts(stmt):
         if isinstance(part, Load) and _is_part(part.index):
             yield part.array
-        elif isinstance(part, Call) and (part.func in _CHOOSING or "where" in dict(part.kwargs)):
-            yield from active_operands(part)
     if isinstance(stmt, Store) and not stmt.accumulate and (_in_branch(scopes.at[stmt]) or _is_part(stmt.index)):
         yield stmt.array
     elif isinstance(stmt, Return) and (
@@ -88,10 +111,10 @@ def _dropped(stmt: Stmt, scopes: Scopes) -> Iterator[Var]:
                 yield var
 
 
-def _made_finite(stmt: Stmt) -> Iterator[Var]:
+def _made_finite(stmt: Stmt, handing_on: Set[Any]) -> Iterator[Var]:
     """Values whose infinity a statement may make finite: `np.exp(-inf)` is 0, and so is its derivative."""
     for part in _parts(stmt):
-        if isinstance(part, Call) and part.func not in _HANDED_ON | _CHOOSING:
+        if isinstance(part, Call) and part.func not in handing_on | _CHOOSING:
             yield from active_operands(part.args[1] if part.func in _DIVISIONS else part)
 
 

@@ -105,7 +105,9 @@ class Adjoints:
         if not wanted:
             return
         pole = has_pole(call, rule)
-        guarded = guards(target, call, pole, block, [partial for _, partial in wanted], self.reverser.facts)
+        facts = self.reverser.facts
+        partials = [partial for _, partial in wanted]
+        guarded = guards(target, call, pole, block, partials, facts.ranges, facts.set_aside)
         number = build.without_broadcast(total)
         several = len(wanted) > 1 or pole or any(guarded)
         if isinstance(target.type, Array) and isinstance(number.type, Scalar):
@@ -115,7 +117,7 @@ class Adjoints:
         else:
             cotangent = number = self.reverser.bind(total, target) if several else total
         # only what this statement reads is looked up here: the cotangent may mention the same names at another time
-        block, factors = self._primal_reads(stmt, target, block, [partial for _, partial in wanted])
+        block, factors = self._primal_reads(stmt, target, block, partials)
         scope = self.reverser.scopes.at[stmt]
         terms: list[Expr] = []
         for (_, local), partial, is_guarded in zip(wanted, factors, guarded, strict=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -14,6 +14,7 @@ import numpy as np
 
 from tapegen.analysis.activity import meets_complex
 from tapegen.analysis.effects import effects_of
+from tapegen.analysis.ranges import Ranges
 from tapegen.errors import BadArgument, MissingRule, Span, TapegenError
 from tapegen.frontend.builtin_texts import is_own
 from tapegen.frontend.lower_template import written_out
@@ -39,7 +40,6 @@ from tapegen.ir.nodes import (
 from tapegen.ir.text import callable_text
 from tapegen.ir.types import Array, Scalar
 from tapegen.rules.registry import Rule, positional_names, refusal_of, rule_of, signature_of, wrong_count
-from tapegen.transform.facts import Facts
 
 _RAISES_INSTEAD = frozenset({operator.truediv, math.log, math.log2, math.log10, math.log1p, math.exp, math.atanh})
 """Functions of Python floats that raise where a partial derivative would not be finite."""
@@ -171,19 +171,21 @@ def has_pole(call: Call, rule: Rule) -> bool:
     return nonfinite and not raises and not _is_polynomial(call)
 
 
-def guards(target: Var, call: Call, pole: bool, block: Block, partials: Iterable[Expr], facts: Facts) -> list[bool]:
+def guards(
+    target: Var, call: Call, pole: bool, block: Block, partials: Iterable[Expr], ranges: Ranges, aside: Set[Var]
+) -> list[bool]:
     """For each partial derivative of `target = call` whether a zero cotangent must win over it.
 
     It must where the derivative can fail to be finite: at a pole of the function, unless the bounds of its operands
-    keep it away from there, or because an operand is not finite in a result that the program sets aside.  The partial
-    derivatives may read what `block` computes.
+    keep it away from there, or because an operand is not finite in a result that the program sets
+    aside (one of `aside`).  The partial derivatives may read what `block` computes.
     """
-    if pole and not facts.ranges.has_finite_partials(call):
+    if pole and not ranges.has_finite_partials(call):
         return [True for _ in partials]
-    if target not in facts.set_aside:
+    if target not in aside:
         return [False for _ in partials]
     made = frozenset().union(*map(rewrite.reads, block))
-    return [any(map(facts.ranges.is_wild, made | rewrite.free_vars(partial))) for partial in partials]
+    return [any(map(ranges.is_wild, made | rewrite.free_vars(partial))) for partial in partials]
 
 
 def refuse_other_active(

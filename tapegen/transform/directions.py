@@ -252,9 +252,9 @@ class _Widener:
         return any(not self.effects.written_by(part).isdisjoint(read) for part in rewrite.statements((stmt,)))
 
     def _is_creation(self, stmt: Assign) -> bool:
-        """Whether this makes a tangent that is zero, of the shape of a value."""
+        """Whether this makes room for the tangent of a value: zeros, or what is stored over."""
         match stmt.targets, stmt.value:
-            case (Var(type=Array()),), Call(np.zeros_like, (Var() as like,), ()):
+            case (Var(type=Array()),), Call(np.zeros_like | np.empty_like, (Var() as like,), ()):
                 return like not in self.carrying
         return False
 
@@ -388,7 +388,7 @@ class _Widener:
         assert isinstance(stmt, Assign)
         targets = tuple(self.tables[target] for target in stmt.targets)
         match stmt.value:
-            case Call(np.zeros_like, (Var() as like,)):
+            case Call(np.zeros_like | np.empty_like, (Var() as like,)):
                 assert isinstance(targets[0].type, Array)
                 return Assign(targets, self._zeros_beside(like, targets[0].type.dtype), stmt.origin)
             case Load(array, index):

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from tapegen.analysis.activity import active_operands, is_view
+from tapegen.analysis.set_aside import made_finite
 from tapegen.errors import AliasError, MissingRule
 from tapegen.frontend.structure import Struct
 from tapegen.ir import build, ops, rewrite
@@ -82,7 +83,8 @@ class _Pusher:
         self.function, self.wrt, self.active_results = function, wrt, active_results
         self.active = facts.activity.active
         self.effects, self.scopes, self.shapes = facts.effects, facts.scopes, facts.shapes
-        self.facts = facts
+        self.ranges = facts.ranges
+        self.finite = made_finite(function, facts.activity.sources)
         self.names = names
         self.dots: dict[Var, Var] = {}
         self.out: list[Stmt] = []
@@ -258,7 +260,7 @@ class _Pusher:
         if rule is None or rule.kind == "inactive":
             for target in targets:
                 if target in self.active:
-                    self._define(stmt, target, build.zero_like(target))
+                    self._define(stmt, target, _room(target, call))
         elif rule.kind == "partials":
             self._partials(stmt, targets[0], call, rule)
         elif rule.kind == "linear":
@@ -284,7 +286,7 @@ class _Pusher:
             shared = isinstance(expr, Var | Load) or (isinstance(expr, Call) and expr.func in ops.VIEW_CALLS)
             places = {target, *active_operands(stmt.value)}
             aliased = shared and any(self.effects.is_written(place) for place in places)
-            if aliased or (not _is_zeros(expr) and self.effects.roots(target) & self.flattened):
+            if aliased or (not _is_new(expr) and self.effects.roots(target) & self.flattened):
                 expr = build.copy(expr)
         self.emit(Assign((self.dot(target),), expr, stmt.origin))
 
@@ -301,7 +303,7 @@ class _Pusher:
         block, wanted = local_partials(call, rule, target, stmt, self.is_active, self.names)
         self.out.extend(block)
         pole = has_pole(call, rule)
-        guarded = guards(target, call, pole, block, [partial for _, partial in wanted], self.facts)
+        guarded = guards(target, call, pole, block, [partial for _, partial in wanted], self.ranges, self.finite)
         terms: list[Expr] = []
         for (arg, partial), is_guarded in zip(wanted, guarded, strict=True):
             if pole or is_guarded:
@@ -394,8 +396,16 @@ def _tangent_type(type_: Type) -> Type:
     return type_
 
 
-def _is_zeros(expr: Expr) -> bool:
-    return isinstance(expr, Call) and expr.func is np.zeros_like
+def _room(target: Var, call: Call) -> Expr:
+    """The tangent of a new array: zeros, or what is stored beside each value before anybody reads it."""
+    zero = build.zero_like(target)
+    if call.func not in (np.empty, np.empty_like):
+        return zero
+    return Call(np.empty_like, (target,), (), zero.type)
+
+
+def _is_new(expr: Expr) -> bool:
+    return isinstance(expr, Call) and expr.func in (np.zeros_like, np.empty_like)
 
 
 def _spread(total: Expr, target: Var) -> Expr:
