@@ -134,6 +134,34 @@ def test_right_rules_in_loops_tests_and_tuples(backend: str) -> None:
         assert tg.grad(of_numbers, backend=backend)(-2.0) == 1.0
 
 
+@numba.njit
+def discounted(x: np.ndarray) -> np.ndarray:
+    out = np.empty_like(x)
+    total = 0.0
+    for i in range(x.size):
+        total = 0.5 * total + x[i]
+        out[i] = total
+    return out
+
+
+@both
+def test_the_body_of_a_rule_may_call_its_own_function(backend: str) -> None:
+    @tg.linear(discounted, in_="x", shapes=[(4,)])
+    def backwards(x, *, out_bar):
+        return discounted(out_bar[::-1].copy())[::-1]
+
+    tg.check_rule(discounted)
+
+    def energy(x: np.ndarray) -> float:
+        return np.sum(discounted(x) ** 2)
+
+    matrix = np.array([[1.0, 0.0, 0.0], [0.5, 1.0, 0.0], [0.25, 0.5, 1.0]])
+    np.testing.assert_allclose(tg.grad(energy, backend=backend)(X), 2.0 * matrix.T @ matrix @ X)
+    np.testing.assert_allclose(
+        tg.hvp(energy, (X,), (np.ones(3),), backend=backend), 2.0 * matrix.T @ matrix.sum(axis=1)
+    )
+
+
 @both
 def test_globals_that_change(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
     tg.partials(scaled)(twice_as_steep)

@@ -257,6 +257,7 @@ def _read_by(outer: Context, func: FunctionType, args: Sequence[Any], kwargs: Ma
     """The context after a function has been lowered apart: what it has read of its globals."""
     cx = Context()
     cx.call = call_value
+    cx.read_for = outer.read_for | {func}
     cx.recursion, cx.routines = type(outer.recursion)(), type(outer.routines)()
     cx.frame = function_frame(cx, func)
     with contextlib.suppress(PathEnds, NeedsStatic, Again):

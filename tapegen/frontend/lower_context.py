@@ -138,6 +138,7 @@ class Context:
         self.floats: dict[Any, Any] = {}  # captured floats that were taken as constant, by where the text reads them
         self.changing: frozenset[Any] = frozenset()  # of these, the ones that are arguments, since they have changed
         self.sources: dict[Any, None] = {}
+        self.read_for: frozenset[Any] = frozenset()  # functions that are lowered for what they read of globals
         self.modules: dict[str, str] = {}
         self.calls: list[tuple[Any, tuple[Any, ...]]] = []
         self.inlined: Counter[Any] = Counter()

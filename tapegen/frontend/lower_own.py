@@ -116,7 +116,7 @@ def _note_text(
     probe: Probe,
 ) -> None:
     """What the text of a Python function has read of its globals, so that a program may write the text out."""
-    if not isinstance(func, FunctionType):
+    if not isinstance(func, FunctionType) or func in cx.read_for:  # the body of a rule may call its function
         return
     try:
         read = probe(func, args, kwargs)
