@@ -113,7 +113,7 @@ class Differentiable:
         return (gradient, value[1]) if self.options.has_aux else gradient
 
     @marks("vjp", PIPELINE)
-    def vjp(self, *args: Any, **kwargs: Any) -> tuple[Any, Callable[[Any], Any]]:
+    def vjp(self, *args: Any, **kwargs: Any) -> Any:
         """Value and pullback.
 
         Returns
@@ -123,12 +123,14 @@ class Differentiable:
         pullback : callable
             `pullback(value_bar)` takes cotangents in the structure of the value and returns those of `wrt`; it may be
             called any number of times.
+        aux : object
+            With `has_aux` alone: what else the function returns.  The value is then the objective, of any structure.
         """
-        _refuse_recorded("vjp", args, kwargs)
+        refuse_recorded("vjp", args, kwargs)
         return self._specialise(args, kwargs).vjp()
 
     @marks("jvp", PIPELINE)
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **kwargs: Any) -> tuple[Any, Any]:
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **kwargs: Any) -> Any:
         """Value, and its derivative along a direction.
 
         Parameters
@@ -143,16 +145,11 @@ class Differentiable:
         Returns
         -------
         value, tangent
-            The tangent has the structure and the dtypes of the value; None where there are no floats.
+            The tangent has the structure and the dtypes of the value; None where there are no floats.  With `has_aux`
+            these are of the objective, and what else the function returns follows.
         """
-        _refuse_recorded("jvp", (*primals, *tangents), kwargs)
-        if len(primals) != len(tangents):
-            raise BadArgument(
-                f"{len(primals)} arguments have {len(tangents)} tangents.", "Give None for a constant argument."
-            )
-        given = {k: tangent for k, tangent in enumerate(tangents) if tangent is not None}
-        if not given:
-            raise BadArgument("all tangents are None.", "Give a direction for one argument at least.")
+        refuse_recorded("jvp", (*primals, *tangents), kwargs)
+        given = directions(len(primals), tangents)
         return self._specialise(tuple(primals), kwargs, wrt=tuple(given)).jvp(given.values())
 
     def inspect(self, *args: Any, **kwargs: Any) -> Inspection:
@@ -320,28 +317,44 @@ def differentiable(
 @marks("grad", PIPELINE)
 def grad(func: Callable[..., Any], wrt: Wrt = 0, **options: Any) -> Callable[..., Any]:
     """A function that returns the gradient of `func`; see `differentiable` for the options."""
-    return _with(func, wrt, options).grad
+    return with_options(func, wrt, options).grad
 
 
 @marks("value_and_grad", PIPELINE)
 def value_and_grad(func: Callable[..., Any], wrt: Wrt = 0, **options: Any) -> Callable[..., Any]:
     """A function that returns `(value, gradient)` of `func`."""
-    return _with(func, wrt, options).value_and_grad
+    return with_options(func, wrt, options).value_and_grad
 
 
 @marks("vjp", PIPELINE)
-def vjp(func: Callable[..., Any], *args: Any, wrt: Wrt = 0, **options: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """Value of `func` at `args`, and its pullback."""
-    return _with(func, wrt, options).vjp(*args)
+def vjp(func: Callable[..., Any], *args: Any, wrt: Wrt = 0, **options: Any) -> Any:
+    """Value of `func` at `args`, and its pullback; see `Differentiable.vjp`."""
+    return with_options(func, wrt, options).vjp(*args)
 
 
 @marks("jvp", PIPELINE)
-def jvp(func: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], **options: Any) -> tuple[Any, Any]:
+def jvp(func: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], **options: Any) -> Any:
     """Value of `func` at `primals`, and its derivative along `tangents`; see `Differentiable.jvp`."""
-    return _with(func, 0, options).jvp(primals, tangents)
+    return with_options(func, 0, options).jvp(primals, tangents)
 
 
-def _refuse_recorded(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+def directions(count: int, tangents: Sequence[Any]) -> dict[int, Any]:
+    """The tangents that are given for some of `count` arguments, by position.
+
+    Raises
+    ------
+    BadArgument
+        There are more or fewer than arguments, or none is given.
+    """
+    if len(tangents) != count:
+        raise BadArgument(f"{count} arguments have {len(tangents)} tangents.", "Give None for a constant argument.")
+    given = {k: tangent for k, tangent in enumerate(tangents) if tangent is not None}
+    if not given:
+        raise BadArgument("all tangents are None.", "Give a direction for one argument at least.")
+    return given
+
+
+def refuse_recorded(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     if recorder_of(args, kwargs) is not None:
         raise BadArgument(
             f"{name} takes arrays and numbers, no tensors.",
@@ -349,7 +362,8 @@ def _refuse_recorded(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         )
 
 
-def _with(func: Callable[..., Any], wrt: Wrt, options: dict[str, Any]) -> Differentiable:
+def with_options(func: Callable[..., Any], wrt: Wrt, options: dict[str, Any]) -> Differentiable:
+    """Any function as a differentiable one with these options; one that is differentiable keeps its others."""
     if isinstance(func, Differentiable):
         return func.with_options(wrt=wrt, **options)
     return _of_function(func, wrt if isinstance(wrt, int | str) else tuple(wrt), tuple(sorted(options.items())))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
@@ -63,6 +63,7 @@ class _Pipeline:
         mode: Mode | None,
         *,
         holomorphic: bool,
+        kept: Sequence[int] = (),
     ) -> FunctionType:
         refuse_unseeded(function)
         last = function.body[-1]
@@ -86,7 +87,7 @@ class _Pipeline:
         else:
             single = [tuple(k == j for k in range(count)) for j in range(count) if active[j]]
             derived = [self.reverse(function, wrt, only, modules) for only in single]
-        return self._driver(_Driver(function, wrt, active, several).text(mode), [primal, *derived])
+        return self._driver(_Driver(function, wrt, active, several).text(mode, kept), [primal, *derived])
 
     def _built(self, function: Function, modules: Mapping[str, str]) -> FunctionType:
         routines = compiler.routines(function, frozenset())
@@ -148,7 +149,8 @@ def mode_of_complex(
 class _Driver:
     """The text of a function that makes Jacobians: one loop over the directions, around a derived program.
 
-    It returns, for each active result, its derivative with respect to each parameter of `wrt`.
+    It returns the results that are asked for, then for each active one its derivative with respect to each parameter of
+    `wrt`.
     """
 
     def __init__(
@@ -173,7 +175,7 @@ class _Driver:
         }
         self.lines: list[str] = []
 
-    def text(self, mode: Mode) -> str:
+    def text(self, mode: Mode, kept: Sequence[int]) -> str:
         params = ", ".join(param.name for param in self.function.params)
         self.lines = [f"def {self.function.name}_jacobian({params}):"]
         for name, entry in self.entry.items():
@@ -182,7 +184,8 @@ class _Driver:
             self._add(1, f"{entry} = twin({name})")
         self._add(1, f"{', '.join(self.results)} = function_0({params})")
         made = self._forward() if mode == "forward" else self._reverse()
-        self._add(1, f"return {', '.join(made[k, j] for k, _ in self.active for j in range(len(self.wrt)))}")
+        derivatives = [made[k, j] for k, _ in self.active for j in range(len(self.wrt))]
+        self._add(1, f"return {', '.join([*(self.results[k] for k in kept), *derivatives])}")
         return "".join(line + "\n" for line in self.lines)
 
     def _add(self, depth: int, line: str) -> None:

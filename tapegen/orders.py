@@ -10,11 +10,11 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from tapegen.api import Differentiable, differentiable, grad, jvp
+from tapegen.api import Differentiable, differentiable, directions, grad, jvp, refuse_recorded, with_options
 from tapegen.errors import BadArgument
 from tapegen.frontend.lower_twins import refuse_unseeded
-from tapegen.frontend.structure import Slot, Struct, flatten, map_leaves, rebuild
-from tapegen.generators import drawing_again, put_back, states_of
+from tapegen.frontend.structure import Slot, StaticValue, Struct, flatten, leaves_of, map_leaves, rebuild
+from tapegen.generators import put_back, states_of
 from tapegen.ir.protocols import Mode, marks
 from tapegen.nested import PIPELINE, mode_of_complex
 from tapegen.options import Options, Wrt
@@ -54,21 +54,30 @@ class Jacobian:
         program = call.program
         active = program.active_results(scalar=False)
         wrt = program.wrt_vars()
+        aux = self._aux(program)
+        kept = tuple(leaf.index for leaf in leaves_of(aux) if isinstance(leaf, Slot))
         asked = mode_of_complex(program.lowered.function, wrt, active, self.mode, holomorphic=self.holomorphic)
         mode = asked or self._cheaper(call, args, kwargs)
         runners = self._runners.setdefault(program, {})
         if mode not in runners:
             lowered = program.lowered
             make = functools.partial(PIPELINE.jacobian, holomorphic=self.holomorphic)
-            text = make(lowered.function, wrt, active, lowered.modules, mode)
+            text = make(lowered.function, wrt, active, lowered.modules, mode, kept=kept)
             options = self.options
             runners[mode] = differentiable(
                 text, backend=options.backend, boundscheck=options.boundscheck, fastmath=options.fastmath
             )
         blocks = runners[mode](*call.leaves())
         found = iter(blocks if isinstance(blocks, tuple) else (blocks,))
+        others = {k: next(found) for k in kept}
         rows = {k: [next(found) for _ in wrt] for k, is_active in enumerate(active) if is_active}
-        return _by_result(program.lowered.output, rows, lambda row: self._by_argument(program, row))
+        made = _by_result(program.objective, rows, lambda row: self._by_argument(program, row))
+        return (made, map_leaves(aux, lambda slot: others[slot.index])) if self.options.has_aux else made
+
+    def _aux(self, program: Program) -> Any:
+        """What the function returns besides what is differentiated."""
+        output = program.lowered.output
+        return output.children[1] if self.options.has_aux and program.objective is not output else StaticValue(None)
 
     def _by_argument(self, program: Program, row: list[Any]) -> Any:
         parts = [map_leaves(template, lambda slot: row[slot.index]) for template in program.gradient_templates]
@@ -85,7 +94,8 @@ class Jacobian:
             states = states_of(leaves)
             value = self.owner(*copy.deepcopy(args), **copy.deepcopy(kwargs))
             put_back(states)
-            outputs = sum(int(np.size(leaf)) for leaf in flatten(value) if np.asarray(leaf).dtype.kind in "fc")
+            objective = value[0] if self.options.has_aux else value
+            outputs = sum(int(np.size(leaf)) for leaf in flatten(objective) if np.asarray(leaf).dtype.kind in "fc")
             self._modes[key] = "forward" if 2 * inputs <= 3 * outputs else "reverse"
         return self._modes[key]
 
@@ -122,7 +132,8 @@ def jacobian(
     -------
     callable
         Takes the arguments of `func`.  Where the result has a number or array, it gives the structure of `wrt` with an
-        array for each number or array in it: the axes of the result, then those of the argument.
+        array for each number or array in it: the axes of the result, then those of the argument.  With `has_aux` that
+        is of the first of two results, and the second one follows as it is.
     """
     if mode not in (None, "forward", "reverse"):
         raise BadArgument(f"mode={mode!r} is unknown.", 'Use "forward", "reverse" or None.')
@@ -135,17 +146,24 @@ def _jacobian_of(
     func: Callable[..., Any], wrt: Wrt, mode: Mode | None, holomorphic: bool, options: tuple[tuple[str, Any], ...]
 ) -> Jacobian:
     owner = cast(Any, grad(func, wrt, **dict(options))).__self__
-    if owner.options.has_aux:
-        raise BadArgument("jacobian takes no has_aux.", "Differentiate the objective alone, or return it alone.")
     return Jacobian(owner, mode, holomorphic)
 
 
 def hessian(func: Callable[..., Any], wrt: Wrt = 0, **options: Any) -> Callable[..., Any]:
     """A function that returns the Hessian of `func`: forward mode over its gradient.
 
-    For several arguments, or structures, the result has the structure of `wrt` twice.
+    For several arguments, or structures, the result has the structure of `wrt` twice.  With `has_aux` it is followed by
+    what else the function returns.
     """
+    options = _own_options(func, options)
     return jacobian(grad(func, wrt, **options), wrt, "forward", **options)
+
+
+def _own_options(func: Callable[..., Any], options: dict[str, Any]) -> dict[str, Any]:
+    """Options of derivatives of the gradient: like the function, it returns something else besides."""
+    if isinstance(func, Differentiable) and func.options.has_aux:
+        return {"has_aux": True, **options}
+    return options
 
 
 def hvp(func: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], **options: Any) -> Any:
@@ -163,25 +181,33 @@ def hvp(func: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any
     Returns
     -------
     object
-        The derivative of the gradient along the direction; a tuple where there are several directions.
+        The derivative of the gradient along the direction; a tuple where there are several directions.  With `has_aux`
+        that, and what else the function returns.
     """
     wrt = tuple([k for k, tangent in enumerate(tangents) if tangent is not None])
+    options = _own_options(func, options)
     gradient = grad(func, wrt[0] if len(wrt) == 1 else wrt, **options)
-    return jvp(gradient, primals, tangents, **options)[1]
+    _, product, *aux = jvp(gradient, primals, tangents, **options)
+    return (product, *aux) if aux else product
 
 
-def linearize(func: Callable[..., Any], *primals: Any, **options: Any) -> tuple[Any, Callable[..., Any]]:
-    """Value of `func` at `primals`, and the linear function that takes tangents of them to that of the value."""
-    kept = copy.deepcopy(primals)
-    plain = differentiable(getattr(func, "python", func), **options)
-    call = plain._specialise(primals, {})
+@marks("linearize", PIPELINE)
+def linearize(func: Callable[..., Any], *primals: Any, **options: Any) -> Any:
+    """Value of `func` at `primals`, and the linear function that takes tangents of them to that of the value.
+
+    It is the derivative at the values of now, whatever happens to the arguments or to what else the function reads.
+    With `has_aux`, what else the function returns follows.
+    """
+    refuse_recorded("linearize", primals, {})
+    function = with_options(func, 0, options)
+    call = function._specialise(copy.deepcopy(primals), {})
     refuse_unseeded(call.program.lowered.function)
-    drawn = states_of(call.leaves())
-    value = plain(*primals)
+    held = call.kept(())
 
     def linear(*tangents: Any) -> Any:
         """The tangent of the value; None stands for no change of an argument."""
-        with drawing_again(drawn):
-            return jvp(func, copy.deepcopy(kept), tangents, **options)[1]
+        given = directions(len(primals), tangents)
+        return held.kept(tuple(given)).jvp(given.values())[1]
 
-    return value, linear
+    value, *aux = call.parts(function(*primals))
+    return value, linear, *aux

@@ -186,13 +186,8 @@ class Program:
         """Which returned values are differentiated; for a gradient there must be one, and it must be a number."""
         last = self.lowered.function.body[-1]
         assert isinstance(last, Return)
-        output = self.lowered.output
+        objective = self.objective
         if scalar:
-            objective = output
-            if self.options.has_aux:
-                if not isinstance(output, Struct) or output.kind != "tuple" or len(output.children) != 2:
-                    raise BadArgument("has_aux=True needs a function that returns (objective, aux).", "Return a pair.")
-                objective = output.children[0]
             if isinstance(objective, StaticValue) and isinstance(objective.value, float):
                 return tuple(False for _ in last.values)
             if isinstance(objective, Slot) and is_complex(last.values[objective.index].type):
@@ -208,7 +203,24 @@ class Program:
                     last.origin or self.lowered.function.origin,
                 )
             return tuple(k == objective.index for k in range(len(last.values)))
-        return tuple(is_floating(value.type) for value in last.values)
+        chosen = {leaf.index for leaf in leaves_of(objective) if isinstance(leaf, Slot)}
+        return tuple(k in chosen and is_floating(value.type) for k, value in enumerate(last.values))
+
+    @property
+    def objective(self) -> Abstract:
+        """What is differentiated of the value: all of it, or the first of two."""
+        output = self.lowered.output
+        if not self.options.has_aux:
+            return output
+        if not isinstance(output, Struct) or output.kind != "tuple" or len(output.children) != 2:
+            last = self.lowered.function.body[-1]
+            assert isinstance(last, Return)
+            raise BadArgument(
+                "has_aux=True needs a function that returns (objective, aux).",
+                "Return a pair.",
+                last.origin or self.lowered.function.origin,
+            )
+        return output.children[0]
 
     # ---- built parts -------------------------------------------------------------------------------------------------
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any
 
@@ -134,6 +135,19 @@ class Specialiser:
         self._programs.add(key, program)
         return Specialisation(program, self, arguments, args, kwargs)
 
+    def varied(self, program: Program, wrt: tuple[int, ...]) -> Program:
+        """A program for the same primal, differentiated by other arguments."""
+        options = replace(program.options, wrt=wrt)
+        key = (tuple(map(_key, program.abstracts.values())), options, generation())
+        with building:
+            for found in self._programs.of(key):
+                if found.lowered is program.lowered:
+                    return found
+            made = Program(program.lowered, program.owner, program.abstracts, options)
+            share_parts(made, key)
+            self._programs.add(key, made)
+        return made
+
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """The arguments of a call by the names of the parameters."""
         self._refresh()
@@ -197,6 +211,12 @@ class Specialisation:
     arguments: dict[str, Any]
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
+    held: list[Any] | None = None
+
+    def kept(self, wrt: tuple[int, ...]) -> Specialisation:
+        """This call with everything it reads as it is now, differentiated by other arguments."""
+        held = copy.deepcopy(self.leaves()) if self.held is None else self.held
+        return replace(self, program=self.owner.varied(self.program, wrt), held=held)
 
     # ---- calls -------------------------------------------------------------------------------------------------------
 
@@ -214,11 +234,12 @@ class Specialisation:
         count = len(values) - len(wrt)
         return self._result(values[:count]), self._gradient(wrt, values[count:])
 
-    def vjp(self) -> tuple[Any, Callable[[Any], Any]]:
+    def vjp(self) -> tuple[Any, ...]:
+        """Value and pullback, and with `has_aux` what else the function returns."""
         wrt, outline = self.program.wrt_vars(), self.program.outline("record")
         values = self._run("record", self.leaves())
         count = len(values) - len(outline.kept)
-        value = self._result(values[:count])
+        value, *aux = self.parts(self._result(values[:count]))
         # what the pullback reads must survive whatever the caller does with his arrays and with the value
         theirs = [leaf for leaf in (*self.leaves(), *values[:count]) if isinstance(leaf, np.ndarray)]
         kept = [_apart(item, theirs) for item in values[count:]]
@@ -234,10 +255,10 @@ class Specialisation:
                 raise self._refusal(raised.error) from raised.error
             return self._gradient(wrt, gradients)
 
-        return value, pullback
+        return value, pullback, *aux
 
-    def jvp(self, tangents: Iterable[Any]) -> tuple[Any, Any]:
-        """Value and tangent; `tangents` are those of the arguments of `wrt`, in order."""
+    def jvp(self, tangents: Iterable[Any]) -> tuple[Any, ...]:
+        """Value and tangent, and with `has_aux` what else there is; `tangents` are those of `wrt`, in order."""
         program = self.program
         given: dict[Var, Any] = {}
         for name, tangent in zip(program.wrt_names, tangents, strict=True):
@@ -259,8 +280,8 @@ class Specialisation:
         theirs, taken = list(given.values()), list[Any]()
         for position, dot in zip(active, values[count:], strict=True):
             taken.append(as_result(dot, last.values[position].type, [*theirs, *taken]))
-        value = self._result(values[:count])
-        return value, result_tangent(program.lowered.output, dict(zip(active, taken, strict=True)))
+        value, *aux = self.parts(self._result(values[:count]))
+        return value, result_tangent(program.objective, dict(zip(active, taken, strict=True))), *aux
 
     def inspect(self) -> Inspection:
         program = self.program
@@ -274,7 +295,7 @@ class Specialisation:
 
     def leaves(self) -> list[Any]:
         """The flat arguments of the generated functions."""
-        return self.program.lowered.leaves(self.arguments)
+        return self.program.lowered.leaves(self.arguments) if self.held is None else copy.deepcopy(self.held)
 
     def written(self) -> list[Any]:
         """The arguments that the program stores into."""
@@ -379,6 +400,10 @@ class Specialisation:
         typed = [_as_type(value, expr.type) for value, expr in zip(values, last.values, strict=True)]
         return typed[lowered.output.index] if isinstance(lowered.output, Slot) else lowered.restore(typed)
 
+    def parts(self, value: Any) -> tuple[Any, ...]:
+        """The value; with `has_aux` the objective, and what else the function returns."""
+        return (value,) if self.program.objective is self.program.lowered.output else tuple(value)
+
     def _gradient(self, wrt: tuple[Var, ...], values: Sequence[Any]) -> Any:
         typed = [_as_type(value, var.type) for value, var in zip(values, wrt, strict=True)]
         results = [
@@ -390,7 +415,7 @@ class Specialisation:
     def _seeds(self, value: Any, value_bar: Any, wanted: tuple[Var, ...]) -> list[Any]:
         """Cotangents of the active results, checked against the value."""
         seeds: list[Any] = []
-        for position, (leaf, bar) in enumerate(_matched(self.program.lowered.output, value, value_bar)):
+        for position, (leaf, bar) in enumerate(_matched(self.program.objective, value, value_bar)):
             if not _floats(leaf):
                 continue
             if np.shape(bar) != np.shape(leaf):

@@ -455,10 +455,11 @@ def check_grads(
         wrt = tuple(k for k, arg in enumerate(args) if any(_is_float(leaf) for leaf in flatten(arg)))
     elif isinstance(wrt, int | str):
         wrt = (wrt,)
+    chosen = {**options, "wrt": tuple(wrt), "has_aux": False}  # all of the value is checked
     if isinstance(func, api.Differentiable):
-        differentiable = func.with_options(wrt=tuple(wrt), **options)
+        differentiable = func.with_options(**chosen)
     else:
-        differentiable = api.differentiable(func, wrt=tuple(wrt), **options)
+        differentiable = api.differentiable(func, **chosen)
     if any(_is_single(leaf) for arg in args for leaf in flatten(arg)):
         rtol = max(rtol, _FLOAT32_TOLERANCE)
     rng = np.random.default_rng(seed)

@@ -189,7 +189,7 @@ def test_newton_with_jacobians_in_a_loop() -> None:
 
 
 @pytest.mark.parametrize(
-    "call", [lambda: tg.jacobian(layer, mode="sideways"), lambda: tg.jacobian(layer, has_aux=True)]
+    "call", [lambda: tg.jacobian(layer, mode="sideways"), lambda: tg.jacobian(layer, has_aux=True, **python)(X)]
 )
 def test_what_is_unknown_is_refused(call: Any) -> None:
     with pytest.raises(BadArgument):

@@ -247,6 +247,12 @@ def _vjp(
     return value_of(found), pull
 
 
+def _with_aux(both: tuple[Any, Any], pull: Callable[[Any], Any]) -> tuple[Any, Callable[[Any], Any], Any]:
+    """Objective, pullback and what else the function returns."""
+    value, aux = both
+    return value, pull, aux
+
+
 def _seed(bar: Any, shape: tuple[int, ...]) -> Any:
     """The cotangent of a result; ValueError if it has another shape."""
     if np.shape(bar) != shape:

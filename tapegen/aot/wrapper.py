@@ -274,13 +274,17 @@ class _Function:
         parts = [self._structure(t, lambda k: f"found[{first + k}]") for t in self.program.gradient_templates]
         return parts[0] if isinstance(self.program.options.wrt, int | str) else _tuple(parts)
 
+    def _aux(self) -> str:
+        """What follows in the text of results with `has_aux`."""
+        if not self.program.options.has_aux:
+            return ""
+        assert isinstance(self.program.lowered.output, Struct)
+        return ", " + self._structure(self.program.lowered.output.children[1], lambda k: f"found[{k}]")
+
     def _gradient(self, both: str, alone: str) -> Iterator[str]:
         gradient = self._cotangents(len(self.values))
         yield self._helper("value_and_grad", f"{self._output()}, {gradient}")
-        if self.program.options.has_aux:
-            assert isinstance(self.program.lowered.output, Struct)
-            gradient += ", " + self._structure(self.program.lowered.output.children[1], lambda k: f"found[{k}]")
-        yield self._helper("grad", gradient)
+        yield self._helper("grad", gradient + self._aux())
         call = self._call("grad")
         yield self._user(both, "The value and its gradient.", f"_value_and_grad_of_{self.name}({call})")
         yield self._user(alone, "The gradient.", f"_grad_of_{self.name}({call})")
@@ -290,9 +294,10 @@ class _Function:
             doc = "The value and its derivative along a direction."
             places = {k: len(self.values) + n for n, k in enumerate(self._active())}
             tangent = self._structure(
-                self.program.lowered.output, lambda k: f"found[{places[k]}]" if k in places else "None", "None"
+                self.program.objective, lambda k: f"found[{places[k]}]" if k in places else "None", "None"
             )
-            returned = f"{self._output()}, {tangent}"
+            value = self._structure(self.program.objective, lambda k: f"found[{k}]")
+            returned = f"{value}, {tangent}{self._aux()}"
         else:
             doc = "The product of the Hessian with a direction."
             half, order = len(self.wrapped.entries[role].returned) // 2, self.wrapped.hessian
@@ -305,13 +310,15 @@ class _Function:
 
     def _pair(self, name: str) -> Iterator[str]:
         places: dict[int, str] = {}
-        _seed_places(self.program.lowered.output, "value_bar", places)
+        _seed_places(self.program.objective, "value_bar", places)
         seeds = ", ".join(f"{k}: {places[k]}" for k in self._active())
         yield f"def _seeds_of_{self.name}(value_bar):\n    return {{{seeds}}}"
         yield self._helper("cotangents", self._cotangents(0))
         own = [f"_record_in_{self.name}", f"_pullback_in_{self.name}", repr(self.wrapped.entries["record"].tape)]
         own += [self._flat(), *(f"_{what}_of_{self.name}" for what in ("value", "seeds", "cotangents"))]
         call = "_vjp(\n" + "".join(f"        {each},\n" for each in own) + "    )"
+        if self.program.options.has_aux:
+            call = f"_with_aux(*{call})"
         yield self._user(name, "The value, and its pullback.", call)
 
     # ---- structures --------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from tapegen.frontend.lower_finish import finish, resolved, surroundings
 from tapegen.frontend.lower_numpy import is_library
 from tapegen.frontend.lower_state import Bound, Closure
 from tapegen.frontend.lower_values import adopt, describe, export, flat_result
-from tapegen.frontend.structure import Leaf, StaticValue, Struct
+from tapegen.frontend.structure import Leaf, Slot, StaticValue, Struct, leaves_of
 from tapegen.ir import rewrite
 from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import Assign, Block, Call, Const, Expr, Function, Return, Store, Var
@@ -50,6 +50,8 @@ class Program:
         What the parameters are in the surrounding program.
     output : object
         The structure of the result; its leaves are Slots.
+    objective : object
+        What is differentiated of it: all, or with `has_aux` the first of two.
     chosen : dict
         Place of each argument of `wrt` to its abstract value, whose leaves are the parameters while lowering.
     wrt : dict
@@ -61,6 +63,7 @@ class Program:
     function: Function
     given: tuple[Expr, ...]
     output: Any
+    objective: Any
     chosen: dict[int | str, Any]
     wrt: dict[Expr, Var]
     pipeline: Pipeline
@@ -70,6 +73,12 @@ class Program:
         last = self.function.body[-1]
         assert isinstance(last, Return)
         return last.values
+
+    @property
+    def active(self) -> tuple[bool, ...]:
+        """Which results have derivatives."""
+        chosen = {leaf.index for leaf in leaves_of(self.objective) if isinstance(leaf, Slot)}
+        return tuple(k in chosen and is_floating(value.type) for k, value in enumerate(self.values))
 
     @property
     def generators(self) -> tuple[Expr, ...]:
@@ -97,13 +106,13 @@ def _parameters(cx: Context, func: Any) -> list[str]:
 
 def lowered_apart(
     cx: Context,
-    pipeline: Pipeline,
-    func: Any,
+    derivative: Derivative,
     args: Sequence[Any],
     kwargs: dict[str, Any],
     places: Sequence[int | str],
 ) -> Program:
-    """Lower `func(*args, **kwargs)` into a program of its own; the leaves at `places` are its first parameters."""
+    """Lower a call of a function into a program of its own; the leaves at `places` are its first parameters."""
+    func = derivative.func
     given_args, given_kwargs = list(args), dict(kwargs)
     chosen: dict[int | str, Any] = {}
     params: dict[Var, Expr] = {}
@@ -148,9 +157,11 @@ def lowered_apart(
     first = tuple(done.names[var] for var in params)
     function = Function(name, (*first, *final), (*body, Return(values)), origin=cx.span())
     _check_stores(cx, function, (*params.values(), *others))
-    return Program(
-        function, (*params.values(), *others), output, chosen, {var: done.names[var] for var in params}, pipeline
-    )
+    if derivative.has_aux and not (isinstance(output, Struct) and output.kind == "tuple" and len(output.children) == 2):
+        raise cx.refusal(BadArgument, "has_aux=True needs a function that returns (objective, aux).", "Return two.")
+    objective = output.children[0] if derivative.has_aux else output
+    wrt: dict[Expr, Var] = {var: done.names[var] for var in params}
+    return Program(function, (*params.values(), *others), output, objective, chosen, wrt, derivative.mark.pipeline)
 
 
 def _fresh(cx: Context, value: Any, params: dict[Var, Expr]) -> Any:

@@ -22,7 +22,7 @@ from tapegen.frontend.lower_choice import split
 from tapegen.frontend.lower_class import construct
 from tapegen.frontend.lower_comp import ARRAY_MAKERS, consume, rows_as_arrays
 from tapegen.frontend.lower_context import Again, Context, NeedsStatic, PathEnds
-from tapegen.frontend.lower_derivative import Pullback, derivative_call, marked_call, pullback_call
+from tapegen.frontend.lower_derivative import Linear, Pullback, derivative_call, linear_call, marked_call, pullback_call
 from tapegen.frontend.lower_emit import arg_type, emit_call
 from tapegen.frontend.lower_expr import elements, evaluate, evaluates
 from tapegen.frontend.lower_inline import function_frame, inline_closure, inline_function
@@ -176,6 +176,8 @@ def _call_static(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
         return derivative_call(cx, func, args, kwargs)
     if isinstance(func, Pullback):
         return pullback_call(cx, func, args, kwargs)
+    if isinstance(func, Linear):
+        return linear_call(cx, func, args, kwargs)
     mark = mark_of(func)
     if mark is not None:
         return marked_call(cx, func, mark, args, kwargs)

@@ -7,7 +7,8 @@ place of the call, like any other Python function.  So derivatives nest to any d
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from types import MethodType
@@ -19,8 +20,8 @@ from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_restore import container, matched, restored, tangent_of
 from tapegen.frontend.lower_state import Bound, known_value
 from tapegen.frontend.lower_twins import draw_as, refuse_unseeded, twin
-from tapegen.frontend.lower_values import describe, export
-from tapegen.frontend.structure import UNKNOWN, Leaf, Slot, StaticValue, Struct, tuple_of
+from tapegen.frontend.lower_values import adopt, describe, export
+from tapegen.frontend.structure import UNKNOWN, Leaf, Slot, StaticValue, Struct, leaves_of, tuple_of
 from tapegen.ir import build, rewrite
 from tapegen.ir.nodes import Expr, Store, Var
 from tapegen.ir.protocols import Mark, is_opaque, mark_of
@@ -46,6 +47,25 @@ class Pullback:
     drawn: tuple[Expr, ...]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Linear:
+    """The second result of `tg.linearize`.
+
+    Attributes
+    ----------
+    program : Program
+        The program, whose arguments are as they were; of all arguments that have tangents.
+    count : int
+        How many arguments the function has.
+    drawn : tuple of Expr
+        Its generators as they were.
+    """
+
+    program: Program
+    count: int
+    drawn: tuple[Expr, ...]
+
+
 def is_objective(type_: Any) -> bool:
     """Whether a result of this type has a gradient: one real number."""
     if not is_floating(type_) or is_complex(type_) or isinstance(type_, ListOf):
@@ -65,20 +85,21 @@ def marked_call(cx: Context, func: Any, mark: Mark, args: list[Any], kwargs: dic
         owner: Any = func.__self__
         target, wrt, has_aux = StaticValue(owner.python), owner.options.wrt, owner.options.has_aux
         if mark.kind == "jvp":
-            args = [target, *args]
-            return _jvp(cx, mark, args, kwargs)
+            return _jvp(cx, Derivative(mark, target, wrt, has_aux), args, kwargs)
     else:
         if not args:
             raise cx.refusal(BadArgument, "the function to differentiate is missing.", "Pass it first.")
         target, *args = args
         kwargs = {name: value for name, value in kwargs.items() if name not in _BUILD_OPTIONS}
-        if mark.kind == "jvp":
-            return _jvp(cx, mark, [target, *args], kwargs)
-        if mark.kind == "jacobian":
-            return StaticValue(_jacobian_of(cx, mark, target, args, kwargs))
-        wrt = _static_wrt(cx, kwargs.pop("wrt", args.pop(0) if args and mark.kind != "vjp" else StaticValue(0)))
         aux = kwargs.pop("has_aux", None)
         has_aux = bool(known_value(aux)) if aux is not None else _own_aux(target)
+        if mark.kind == "jvp":
+            return _jvp(cx, Derivative(mark, target, 0, has_aux), args, kwargs)
+        if mark.kind == "linearize":
+            return _linearized(cx, Derivative(mark, target, 0, has_aux), args)
+        if mark.kind == "jacobian":
+            return StaticValue(_jacobian_of(cx, Derivative(mark, target, 0, has_aux), args, kwargs))
+        wrt = _static_wrt(cx, kwargs.pop("wrt", args.pop(0) if args and mark.kind != "vjp" else StaticValue(0)))
         if mark.kind != "vjp":
             if args or kwargs:
                 raise cx.refusal(
@@ -106,7 +127,7 @@ def bound_derivative(func: Any, first: tuple[Any, ...], name: str) -> StaticValu
     return StaticValue(Derivative(mark, target, options.wrt, options.has_aux, getattr(method, "mode", None)))
 
 
-def _jacobian_of(cx: Context, mark: Mark, target: Any, args: list[Any], kwargs: dict[str, Any]) -> Derivative:
+def _jacobian_of(cx: Context, derivative: Derivative, args: list[Any], kwargs: dict[str, Any]) -> Derivative:
     given = dict(zip(("wrt", "mode", "holomorphic"), args, strict=False)) | kwargs
     mode = known_value(given.get("mode", StaticValue(None)))
     if mode not in (None, "forward", "reverse"):
@@ -114,7 +135,8 @@ def _jacobian_of(cx: Context, mark: Mark, target: Any, args: list[Any], kwargs: 
     holomorphic = known_value(given.get("holomorphic", StaticValue(False)))
     if not isinstance(holomorphic, bool):
         raise cx.refusal(BadArgument, "holomorphic= of a Jacobian must be known.", "Write True or False.")
-    return Derivative(mark, target, _static_wrt(cx, given.get("wrt", StaticValue(0))), False, mode, holomorphic)
+    wrt = _static_wrt(cx, given.get("wrt", StaticValue(0)))
+    return dataclasses.replace(derivative, wrt=wrt, mode=mode, holomorphic=holomorphic)
 
 
 def _own_aux(target: Any) -> bool:
@@ -135,23 +157,20 @@ def derivative_call(cx: Context, derivative: Derivative, args: list[Any], kwargs
     """`tg.grad(f)(*args)` and its kin."""
     kind, wrt = derivative.mark.kind, derivative.wrt
     if kind == "jvp":
-        return _jvp(cx, derivative.mark, [derivative.func, *args], kwargs)
+        return _jvp(cx, derivative, args, kwargs)
     several = not isinstance(wrt, int | str)
     places = [_place(cx, derivative.func, item, args) for item in (wrt if several else (wrt,))]
-    program = lowered_apart(cx, derivative.mark.pipeline, derivative.func, args, kwargs, places)
+    program = lowered_apart(cx, derivative, args, kwargs, places)
     if kind == "vjp":
         refuse_unseeded(program.function)
         held = tuple(_held(cx, expr) for expr in program.given)
         drawn = _twins(cx, program)
         value = cx.call(cx, derivative.func, args, kwargs)
-        return tuple_of((value, StaticValue(Pullback(dataclasses.replace(program, given=held), wrt, drawn))))
+        pullback = StaticValue(Pullback(dataclasses.replace(program, given=held), wrt, drawn))
+        return _with_function(cx, derivative, value, pullback)
     if kind == "jacobian":
         return _jacobian(cx, program, derivative, several)
-    objective = program.output
-    if derivative.has_aux:
-        if not isinstance(objective, Struct) or len(objective.children) != 2:
-            raise cx.refusal(BadArgument, "has_aux=True needs a function that returns (objective, aux).", "Return two.")
-        objective = objective.children[0]
+    objective = program.objective
     if not isinstance(objective, Slot) or not is_objective(program.values[objective.index].type):
         if isinstance(objective, Slot) and is_complex(program.values[objective.index].type):
             raise cx.refusal(
@@ -177,10 +196,13 @@ def derivative_call(cx: Context, derivative: Derivative, args: list[Any], kwargs
 
 def _jacobian(cx: Context, program: Program, derivative: Derivative, several: bool) -> Any:
     wrt = tuple(program.wrt.values())
-    active = tuple(is_floating(value.type) for value in program.values)
-    make = partial(program.pipeline.jacobian, holomorphic=derivative.holomorphic)
+    active = program.active
+    aux = program.output.children[1] if derivative.has_aux else StaticValue(None)
+    kept = tuple(leaf.index for leaf in leaves_of(aux) if isinstance(leaf, Slot))
+    make = partial(program.pipeline.jacobian, holomorphic=derivative.holomorphic, kept=kept)
     text = make(program.function, wrt, active, cx.modules, derivative.mode)
     blocks = iter(_written_out(cx, text, [*map(Leaf, program.given)]))
+    others = {k: next(blocks) for k in kept}
     rows = {k: {var: next(blocks) for var in wrt} for k, is_active in enumerate(active) if is_active}
 
     def by_argument(k: int) -> Any:
@@ -189,7 +211,8 @@ def _jacobian(cx: Context, program: Program, derivative: Derivative, several: bo
         parts = [_gradient(cx, template, program, rows[k]) for template in program.chosen.values()]
         return tuple_of(parts) if several else parts[0]
 
-    return restored(cx, program.output, by_argument)
+    made = restored(cx, program.objective, by_argument)
+    return tuple_of((made, restored(cx, aux, others.get))) if derivative.has_aux else made
 
 
 def pullback_call(cx: Context, pullback: Pullback, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -197,16 +220,22 @@ def pullback_call(cx: Context, pullback: Pullback, args: list[Any], kwargs: dict
     if len(args) != 1 or kwargs:
         raise cx.refusal(BadArgument, "a pullback takes one argument, the cotangent of the value.", "Pass that.")
     program = pullback.program
-    active = tuple(is_floating(value.type) for value in program.values)
-    bars = dict(matched(cx, program.output, export(cx, args[0])))
+    active = program.active
+    bars = dict(matched(cx, program.objective, export(cx, args[0])))
     seeds = [tangent_of(cx, program.values[k], bars[k]) for k, is_active in enumerate(active) if is_active]
+    with _again(cx, program, pullback.drawn) as program:
+        return _reversed(cx, program, active, seeds, not isinstance(pullback.wrt, int | str))[1]
+
+
+@contextmanager
+def _again(cx: Context, program: Program, drawn: tuple[Expr, ...]) -> Iterator[Program]:
+    """A program whose arguments are kept, for one more run that draws what it drew."""
     if any(isinstance(stmt, Store) for stmt in rewrite.statements(program.function.body)):
         program = dataclasses.replace(program, given=tuple(_held(cx, expr) for expr in program.given))
     now = _twins(cx, program)
-    _draw_as(cx, program, pullback.drawn)
-    gradient = _reversed(cx, program, active, seeds, not isinstance(pullback.wrt, int | str))[1]
+    _draw_as(cx, program, drawn)
+    yield program
     _draw_as(cx, program, now)
-    return gradient
 
 
 def _twins(cx: Context, program: Program) -> tuple[Expr, ...]:
@@ -220,8 +249,8 @@ def _draw_as(cx: Context, program: Program, others: Sequence[Expr]) -> None:
         draw_as(cx, expr, other)
 
 
-def _jvp(cx: Context, mark: Mark, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    target, rest = args[0], args[1:]
+def _jvp(cx: Context, derivative: Derivative, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    rest = list(args)
     for name in ("primals", "tangents"):
         if name in kwargs:
             rest.append(kwargs.pop(name))
@@ -233,20 +262,75 @@ def _jvp(cx: Context, mark: Mark, args: list[Any], kwargs: dict[str, Any]) -> An
     ):
         raise cx.refusal(BadArgument, "primals and tangents differ in length.", "Pass two tuples of the same length.")
     given = list(primals.children)
-    places: list[int | str] = [k for k, part in enumerate(tangents.children) if known_value(part) is not None]
-    program = lowered_apart(cx, mark.pipeline, target, given, kwargs, places)
+    dots = {k: part for k, part in enumerate(tangents.children) if known_value(part) is not None}
+    program = lowered_apart(cx, derivative, given, kwargs, tuple(dots))
+    value, tangent = _pushed(cx, program, dots)
+    return _with_function(cx, derivative, value, tangent)
+
+
+def _pushed(cx: Context, program: Program, tangents: Mapping[int, Any]) -> tuple[Any, Any]:
+    """Value of a program, written out, and the tangent of its objective for those of arguments at some places."""
     dots: dict[Var, Any] = {}
-    for place in places:
-        for leaf, dot in matched(cx, program.chosen[place], tangents.children[place]):
+    for place, tangent in tangents.items():
+        for leaf, dot in matched(cx, program.chosen[place], tangent):
             dots[program.wrt[leaf]] = tangent_of(cx, program.wrt[leaf], dot)
-    active = tuple(is_floating(value.type) for value in program.values)
-    wrt = tuple(program.wrt.values())
+    active, wrt = program.active, tuple(dots)
     text = program.pipeline.forward(program.function, wrt, active, cx.modules)
     values = _written_out(cx, text, [*map(Leaf, program.given), *(dots[var] for var in wrt)])
     count = len(program.values)
     positions = [k for k, is_active in enumerate(active) if is_active]
-    tangent = dict(zip(positions, values[count:], strict=True))
-    return tuple_of((restored(cx, program.output, values.__getitem__), restored(cx, program.output, tangent.get)))
+    found = dict(zip(positions, values[count:], strict=True))
+    return restored(cx, program.output, values.__getitem__), restored(cx, program.objective, found.get)
+
+
+def _with_function(cx: Context, derivative: Derivative, value: Any, second: Any) -> Any:
+    """The value and what belongs to it; what else the function returns comes last."""
+    if not derivative.has_aux:
+        return tuple_of((value, second))
+    objective, aux = export(cx, value).children
+    return tuple_of((adopt(cx, objective), second, adopt(cx, aux)))
+
+
+def _linearized(cx: Context, derivative: Derivative, primals: list[Any]) -> Any:
+    places = [k for k, value in enumerate(primals) if _has_tangent(export(cx, value))]
+    program = lowered_apart(cx, derivative, primals, {}, places)
+    refuse_unseeded(program.function)
+    held = dataclasses.replace(program, given=tuple(_held(cx, expr) for expr in program.given))
+    linear = Linear(held, len(primals), _twins(cx, program))
+    value = cx.call(cx, derivative.func, primals, {})
+    return _with_function(cx, derivative, value, StaticValue(linear))
+
+
+def _has_tangent(value: Any) -> bool:
+    """Whether an argument can have one: floats, and no arrays of integers beside them."""
+    types = [leaf.type for leaf in leaves_of(value) if isinstance(leaf, Leaf)]
+    if any(isinstance(type_, Array | ListOf) and not is_floating(type_) for type_ in types):
+        return False
+    return any(map(is_floating, types)) or _holds_float(value)
+
+
+def _holds_float(value: Any) -> bool:
+    if isinstance(value, Struct):
+        return any(map(_holds_float, value.children))
+    return isinstance(value, StaticValue) and isinstance(value.value, float)
+
+
+def linear_call(cx: Context, linear: Linear, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """The tangent of the value for tangents of the arguments."""
+    if len(args) != linear.count or kwargs:
+        raise cx.refusal(
+            BadArgument,
+            f"{len(args)} tangents are given for {linear.count} arguments.",
+            "Pass None for a constant argument.",
+        )
+    tangents = {k: export(cx, value) for k, value in enumerate(args) if known_value(value) is not None}
+    for place in tangents:
+        if place not in linear.program.chosen:
+            raise cx.refusal(BadArgument, f"argument {place} has no floats, and no tangent.", "Pass None for it.")
+    if not tangents:
+        raise cx.refusal(BadArgument, "all tangents are None.", "Give a direction for one argument at least.")
+    with _again(cx, linear.program, linear.drawn) as program:
+        return _pushed(cx, program, tangents)[1]
 
 
 def _place(cx: Context, func: Any, item: Any, args: Sequence[Any]) -> int | str:

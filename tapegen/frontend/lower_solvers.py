@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tapegen.errors import NotDifferentiable
-from tapegen.frontend.lower_apart import lowered_apart
+from tapegen.frontend.lower_apart import Derivative, lowered_apart
 from tapegen.frontend.lower_builtins import Args, Hint, Kwargs
 from tapegen.frontend.lower_call import handles
 from tapegen.frontend.lower_context import Context
@@ -21,7 +21,7 @@ def _closed(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     func, *given = args
     mark = mark_of(solvers.jacobian)
     assert mark is not None
-    program = lowered_apart(cx, mark.pipeline, func, given, {}, range(len(given)))
+    program = lowered_apart(cx, Derivative(mark, func), given, {}, range(len(given)))
     if len(program.values) != 1 or not is_floating(program.values[0].type) or is_complex(program.values[0].type):
         raise cx.refusal(
             NotDifferentiable, "the function that a solver calls does not return floats.", "Return one array or number."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import FunctionType, MethodType
 from typing import Any, Literal, Protocol, TypeVar
@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol, TypeVar
 from tapegen.ir.nodes import Function, Var
 
 Func = TypeVar("Func", bound=Callable[..., Any])
-Kind = Literal["grad", "value_and_grad", "vjp", "jvp", "jacobian"]
+Kind = Literal["grad", "value_and_grad", "vjp", "jvp", "jacobian", "linearize"]
 Mode = Literal["forward", "reverse"]
 
 
@@ -39,8 +39,12 @@ class Pipeline(Protocol):
         mode: Mode | None,
         *,
         holomorphic: bool,
+        kept: Sequence[int] = (),
     ) -> FunctionType:
-        """Python text that takes the parameters; gives the derivative of each active result by each one of `wrt`."""
+        """Python text that takes the parameters; gives the results at `kept`, then the derivatives.
+
+        There is one for each active result by each one of `wrt`.
+        """
 
 
 @dataclass(frozen=True, slots=True)

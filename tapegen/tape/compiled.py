@@ -77,7 +77,7 @@ class Applied:
             for place, item in enumerate(args)
         )
         with drawing_again(self.drawn):
-            return list(nest.leaves(self.function.jvp(args, tangents, **kwargs)[1]))
+            return list(nest.leaves(self.function.with_options(has_aux=False).jvp(args, tangents, **kwargs)[1]))
 
     @property
     def wrt_by_name(self) -> bool:
@@ -171,7 +171,7 @@ def _pullback_of(
         passed = [*parameters[:count], *(f"{name}={name}" for name in names)]
         text = (
             f"def pullback_of({', '.join(parameters)}, value_bar):\n"
-            f"    value, pullback = vjp(function, {', '.join(passed)}, wrt={wrt!r})\n"
+            f"    value, pullback = vjp(function, {', '.join(passed)}, wrt={wrt!r}, has_aux=False)\n"
             "    return pullback(value_bar)\n"
         )
         made = function_from_text(text, {"vjp": vjp, "function": function})
