@@ -22,12 +22,13 @@ from tapegen.api import Differentiable, differentiable, grad
 from tapegen.backend.build import decorator_text
 from tapegen.backend.emit import emit
 from tapegen.errors import BadArgument, BuildError
+from tapegen.frontend.callables import first_result
 from tapegen.frontend.structure import StaticValue, Struct, abstract_of, children_of
 from tapegen.ir import ops
 from tapegen.ir.depth import deep
 from tapegen.ir.nodes import Assign, Call, Const, Expr, Function, If, Raise, Routine, Stmt, Var
 from tapegen.ir.types import BOOL, INT, STATIC, Array, Scalar, Type, is_floating
-from tapegen.options import Options
+from tapegen.options import Options, Wrt
 from tapegen.program import Program
 from tapegen.specialise import Specialiser
 from tapegen.transform.nests import NoCompiledForm, scalarise
@@ -215,7 +216,10 @@ class Derived:
     def _hessian_product(self) -> Form:
         """Forward mode over the gradient."""
         positions = tuple(self.owner.free_names().index(name) for name in self.program.wrt_names)
-        plain = grad(self.wanted.function.python, positions[0] if len(positions) == 1 else positions)
+        wrt: Wrt = positions[0] if len(positions) == 1 else positions
+        plain = grad(self.wanted.function.python, wrt, has_aux=self.options.has_aux)
+        if self.options.has_aux:
+            plain = first_result(plain)
         changed: dict[str, Any] = dataclasses.asdict(self.options) | {"wrt": positions, "has_aux": False}
         gradient = differentiable(plain, **changed)
         owner: Specialiser = gradient._specialiser

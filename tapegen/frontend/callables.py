@@ -76,7 +76,15 @@ def calling(func: Any) -> FunctionType:
     return _forwarding(name, list(inspect.signature(func).parameters.values()), f"{name}_", func)
 
 
-def _forwarding(name: str, parameters: list[inspect.Parameter], callee: str, func: Any) -> FunctionType:
+def first_result(func: Any) -> FunctionType:
+    """A plain function that calls `func`, with its signature, and returns the first of its results."""
+    function = unwrap(func)[0]
+    return _forwarding(
+        function.__name__, list(inspect.signature(function).parameters.values()), "both", function, "[0]"
+    )
+
+
+def _forwarding(name: str, parameters: list[inspect.Parameter], callee: str, func: Any, part: str = "") -> FunctionType:
     params: list[str] = []
     given: list[str] = []
     defaults: dict[str, Any] = {}
@@ -96,7 +104,7 @@ def _forwarding(name: str, parameters: list[inspect.Parameter], callee: str, fun
             k + 1 == len(parameters) or parameters[k + 1].kind is not kinds.POSITIONAL_ONLY
         ):
             params.append("/")
-    text = f"def {name}({', '.join(params)}):\n    return {callee}({', '.join(given)})\n"
+    text = f"def {name}({', '.join(params)}):\n    return {callee}({', '.join(given)}){part}\n"
     return function_from_text(text, {callee: func, **defaults})
 
 
