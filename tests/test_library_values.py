@@ -50,6 +50,21 @@ def test_structures_and_constants(tmp_path: Path) -> None:
     np.testing.assert_allclose(tangent, f.jvp((params, x), (params, None))[1], rtol=1e-13)
 
 
+def energy(x, k):
+    return k * x**3, (x * k, "energy")
+
+
+def test_an_objective_and_something_else(tmp_path: Path) -> None:
+    f = tg.differentiable(energy, has_aux=True)
+    module = load(build(f, 2.0, 3.0, directory=tmp_path))
+    aux = (6.0, "energy")
+    assert module.energy_grad(2.0, 3.0) == (36.0, aux)
+    assert module.energy_jvp((2.0, 3.0), (1.0, None)) == (24.0, 36.0, aux)
+    value, pullback, others = module.energy_vjp(2.0, 3.0)
+    assert (value, pullback(2.0), others) == (24.0, 72.0, aux)
+    assert module.energy_hvp((2.0, 3.0), (1.0, None)) == (36.0)
+
+
 def spread(p, n):
     grid = np.empty((n, 2))
     for i in range(n):
