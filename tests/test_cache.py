@@ -267,6 +267,22 @@ def test_size_is_bounded_and_the_least_used_goes_first(folder: Path) -> None:
     assert kept.load(keys[1]) is None
 
 
+def test_an_entry_that_is_being_read_stays_whole(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process makes room at the moment when the file is open and not yet read."""
+    kept = Store(folder, 100_000)
+    kept.save(KEY, b"x" * 60_000)
+    opened = os.fdopen
+
+    def pruned(*args: Any) -> Any:
+        file = opened(*args)
+        Store(folder, 100_000).save(OTHER, b"y" * 60_000)
+        assert not (folder / KEY).exists()
+        return file
+
+    monkeypatch.setattr(os, "fdopen", pruned)
+    assert kept.load(KEY) == b"x" * 60_000
+
+
 def test_an_entry_larger_than_the_limit(folder: Path) -> None:
     kept = Store(folder, 10)
     kept.save(KEY, b"x" * 1000)
@@ -345,3 +361,12 @@ def test_warnings_name_the_line_of_the_user(tmp_path: Path) -> None:
         warnings.simplefilter("always")
         store.save(KEY, b"")
     assert [each.filename for each in found] == [__file__]
+
+
+@pytest.mark.parametrize("name", ["numpy", "numba", "llvmlite", "scipy", "sys"])
+def test_versions_are_part_of_every_key(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    current = cache.base.__wrapped__
+    before = current()
+    assert current() == before
+    monkeypatch.setattr(f"{name}.version" if name == "sys" else f"{name}.__version__", "0.1 of another day")
+    assert current() != before

@@ -15,7 +15,7 @@ import pytest
 import tapegen as tg
 from tapegen.aot import build, build_library, loader
 from tapegen.backend.library.entries import STATUS, identifier
-from tapegen.backend.library.interface import comment
+from tapegen.backend.library.header import comment
 from tapegen.backend.library.objects import FIRST_ERROR, Errors, _numbered
 from tapegen.errors import BadArgument, BuildError
 from tapegen.written import Wanted

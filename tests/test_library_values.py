@@ -237,3 +237,61 @@ def test_libraries_that_do_not_fit(tmp_path: Path) -> None:
     subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "libwide.so", tmp_path / "wide.c"], check=True)
     with pytest.raises(BuildError, match="64 bits"):
         build(solved, np.eye(3), np.ones(3), directory=tmp_path / "out", blas=f"cblas:{tmp_path / 'libwide.so'}")
+
+
+def touched(x, k):
+    return x[1, 2] * x[0, 0] ** 2 * np.sum(k)
+
+
+def solved_rows(low, b):
+    x = np.zeros_like(b)
+    for i in range(b.size):
+        x[i] = b[i]
+        for j in range(i):
+            x[i] -= low[i, j] * x[j]
+        x[i] /= low[i, i]
+    return np.sum(x * x)
+
+
+def turned(a):
+    return np.sum(a.T @ a)
+
+
+def test_results_of_any_order_are_made_in_memory_of_the_caller(tmp_path: Path) -> None:
+    a, direction = np.arange(6.0).reshape(3, 2), np.ones((3, 2))
+    module = load(build(turned, a, modes=["hvp"], directory=tmp_path))
+    np.testing.assert_allclose(module.turned_hvp((a,), (direction,)), 2.0 * direction @ np.ones((2, 2)))
+
+
+def test_results_are_made_in_memory_of_the_caller(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    low, b = np.tril(rng.normal(size=(5, 5))) + 4.0 * np.eye(5), rng.normal(size=5)
+    for f, args in (
+        (tg.differentiable(touched, wrt=(0, 1)), (low, b)),
+        (tg.differentiable(solved_rows, wrt=(0, 1)), (low, b)),
+    ):
+        name = f.python.__name__
+        library = ctypes.CDLL(
+            str(
+                build(f, *args, modes=["grad"], cpu="native", directory=tmp_path, name=f"lib_{name}").with_name(
+                    f"liblib_{name}.so"
+                )
+            )
+        )
+        call = getattr(library, f"lib_{name}_{name}_grad")
+        value, low_bar, b_bar = ctypes.c_double(), np.full_like(low, np.nan), np.full_like(b, np.nan)
+
+        def run(value: Any, low_bar: Any, b_bar: Any, call: Any = call) -> int:
+            rooms = [None if room is None else ctypes.c_void_p(room.ctypes.data) for room in (low_bar, b_bar)]
+            given = [ctypes.c_void_p(low.ctypes.data), *map(ctypes.c_int64, low.shape), ctypes.c_void_p(b.ctypes.data)]
+            return int(call(*given, ctypes.c_int64(b.size), ctypes.byref(value), *rooms))
+
+        assert run(value, low_bar, b_bar) == 0
+        expected = f.value_and_grad(*args)
+        same((value.value, (low_bar, b_bar)), (float(expected[0]), expected[1]))
+        again = np.full_like(b, np.nan)
+        assert run(value, None, again) == 0
+        same(again, b_bar)
+        kept = low.copy(), b.copy()
+        assert run(value, low, again) == run(value, low_bar, b) == run(value, low_bar, low_bar[0]) == 5  # shared memory
+        same((low, b), kept)

@@ -518,6 +518,24 @@ def test_sizes_are_compared_once() -> None:
     assert text.count("could not be broadcast") == 2  # that v fits, and that w fits
 
 
+CLIPPED = """
+def f(c, a):
+    for i in range(a.shape[0]):
+        c[i, :i + 1] += a[:i + 1, 0]
+        t = np.zeros(min(i + 1, c.shape[1]))
+        t += 2.0
+        a[:i + 1, 1] += t*0.5
+    return c, a
+"""
+
+
+def test_clipped_slices_need_no_index_of_their_own() -> None:
+    """`c[i, :i + 1]` has one element where `a[:i + 1]` has one, or `c` would have one column, and its type say so."""
+    a = R.random((4, 2))
+    assert "* m" not in lowered_text(CLIPPED, a @ a.T, a)
+    assert_same(CLIPPED, *((R.random((4, columns)), a) for columns in (0, 2, 3, 4, 6)))
+
+
 def test_what_one_trip_shows_is_not_taken_for_every_trip() -> None:
     """An inner loop keeps the size of `b` from the second trip of the outer one on, but not in the first."""
     text = """

@@ -224,10 +224,19 @@ def test_multiprocessing(method: str, tmp_path: Path) -> None:
     assert "8.0" in third
 
 
-@pytest.mark.compiled
 def test_joblib() -> None:
     joblib = pytest.importorskip("joblib")
     found = joblib.Parallel(n_jobs=2)(joblib.delayed(energy.grad)(X, k) for k in (1.0, 2.0))
+    assert [float(gradient[1]) for gradient in found] == [5.0, 5.0]
+
+
+@pytest.mark.parametrize("scheduler", ["threads", "processes"])
+def test_dask(scheduler: str) -> None:
+    import dask
+
+    calls = [dask.delayed(energy.grad)(X, k) for k in (1.0, 3.0)]
+    found = dask.compute(*calls, scheduler=scheduler, num_workers=2)
+    same(found[1])
     assert [float(gradient[1]) for gradient in found] == [5.0, 5.0]
 
 
@@ -298,7 +307,7 @@ def together(count: int, call: Callable[[int], Any]) -> list[Any]:
     return results
 
 
-@pytest.mark.parametrize("backend", ["python", pytest.param("numba", marks=pytest.mark.compiled)])
+@pytest.mark.parametrize("backend", ["python", "numba"])
 def test_threads_that_call_first_together(monkeypatch: pytest.MonkeyPatch, backend: str) -> None:
     derived: list[int] = []
     differentiate = compiler.differentiate

@@ -162,7 +162,7 @@ class Finality:
 
     def _holds_whole(self, var: Var, load: Load, site: Site) -> bool:
         """Whether a store of `var` there neither converts nor broadcasts it."""
-        if not isinstance(load.array.type, Array) or not isinstance(var.type, Array | Scalar):
+        if not isinstance(load.array.type, Array) or not isinstance(var.type, (Array, Scalar)):
             return False
         if load.array.type.dtype != var.type.dtype:
             return False

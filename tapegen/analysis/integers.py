@@ -391,7 +391,7 @@ def _comparison(func: Callable[..., object], a: Linear, b: Linear) -> Atom | Or:
 
 def _always_latched(loop: Stmt, var: Var) -> bool:
     """Whether each path through a loop body that leads to a further trip assigns a name exactly once."""
-    assert isinstance(loop, For | While)
+    assert isinstance(loop, (For, While))
     ends = _ends(loop.body, var, {0})
     return ends["fall"] | ends["continue"] <= {1}
 

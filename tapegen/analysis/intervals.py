@@ -50,7 +50,7 @@ def join(found: Iterable[Range | None]) -> Range | None:
 
 def tiny(call: Call) -> float:
     """What a divisor must reach so that the square of its reciprocal is finite."""
-    single = isinstance(call.type, Array | Scalar) and call.type.dtype == "float32"
+    single = isinstance(call.type, (Array, Scalar)) and call.type.dtype == "float32"
     return 1e-12 if single else 1e-50
 
 
@@ -59,7 +59,7 @@ def is_away(x: Range, tiny: float) -> bool:
 
 
 def is_small(exponent: Expr) -> bool:
-    return isinstance(exponent, Const) and isinstance(exponent.value, int | float) and -2 <= exponent.value <= 2
+    return isinstance(exponent, Const) and isinstance(exponent.value, (int, float)) and -2 <= exponent.value <= 2
 
 
 def added(x: Range, y: Range) -> Range:
@@ -133,7 +133,7 @@ def _logarithm(call: Call, x: Range) -> Range:
 
 def _power(call: Call, x: Range) -> Range:
     exponent = call.args[1].value if isinstance(call.args[1], Const) else None
-    if not isinstance(exponent, int | float):
+    if not isinstance(exponent, (int, float)):
         return Range(worst=NAN)
     if exponent == 2:
         return square(x)

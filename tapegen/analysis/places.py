@@ -189,7 +189,7 @@ def _vars(expr: Expr) -> tuple[Var, ...]:
 
 def _makes_fresh(func: Callable[..., Any]) -> bool:
     """Whether a function is known to return new memory; a function of the user's may return its argument."""
-    if isinstance(func, np.ufunc | type | BuiltinFunctionType):
+    if isinstance(func, (np.ufunc, type, BuiltinFunctionType)):
         return True
     module = getattr(func, "__module__", None) or ""
     return module.split(".")[0] in _FRESH_MODULES or module == ops.__name__
@@ -321,4 +321,4 @@ def is_place(var: Var) -> bool:
 
 
 def is_place_type(type_: Any) -> bool:
-    return isinstance(type_, Array | ListOf)
+    return isinstance(type_, (Array, ListOf))

@@ -54,7 +54,7 @@ class Ranges:
     def __init__(self, function: Function) -> None:
         self._group_of = components(function)
         self._of: dict[Any, Range] = {}
-        inside = [stmt for stmt in rewrite.statements(function.body) if isinstance(stmt, Assign | Store | Effect)]
+        inside = [stmt for stmt in rewrite.statements(function.body) if isinstance(stmt, (Assign, Store, Effect))]
         self._given = {self._key(param) for param in function.params}
         self._assigned = {self._key(var) for stmt in inside for var in _changed(stmt)}
         self._stored = {self._key(stmt.array) for stmt in inside if isinstance(stmt, Store)}

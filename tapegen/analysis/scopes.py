@@ -20,7 +20,7 @@ class Scope:
 
     @property
     def is_loop(self) -> bool:
-        return isinstance(self.header, For | While)
+        return isinstance(self.header, (For, While))
 
     def chain(self) -> Iterator[Scope]:
         """This scope and the ones around it, innermost first."""

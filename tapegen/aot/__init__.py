@@ -17,13 +17,15 @@ from typing import Any
 import numpy as np
 
 from tapegen.analysis.effects import effects_of
+from tapegen.aot.rooms import with_rooms
 from tapegen.aot.wrapper import Wrapped, wrapper
 from tapegen.api import Differentiable, differentiable
 from tapegen.backend.build import decorator_text
 from tapegen.backend.emit import emit
 from tapegen.backend.files import publish
 from tapegen.backend.library.entries import Entry, Parameter, Result, identifier
-from tapegen.backend.library.interface import header, implementation
+from tapegen.backend.library.header import header
+from tapegen.backend.library.interface import implementation
 from tapegen.backend.library.link import link
 from tapegen.backend.library.objects import Errors, NativeObject, Processor, native_object, processor
 from tapegen.backend.library.products import Products
@@ -192,7 +194,7 @@ class _Library:
         for role, form, function in zip(_roles(wanted.modes), derived.forms, derived.checked(), strict=True):
             _refuse_print([form.function, *form.program.routines(form.function, compiled=True).values()])
             interface = _Interface(base, role, derived, form, function, recorded)
-            entry = interface.entry(self._compiled(base, derived, form, function))
+            entry = self._compiled(base, derived, form, function, interface.entry())
             if role == "record":
                 recorded = interface.names
             self.entries.append(entry)
@@ -224,14 +226,16 @@ class _Library:
                 return base
             refused.add(base)
 
-    def _compiled(self, base: str, derived: Derived, form: Form, function: Function) -> str:
-        """The symbol of the machine code."""
+    def _compiled(self, base: str, derived: Derived, form: Form, function: Function, entry: Entry) -> Entry:
+        """The C function with the machine code that it calls."""
         decorator = decorator_text(fastmath=derived.options.fastmath)
         last = function.body[-1]
         assert isinstance(last, Return)
         results = [value.type for value in last.values]
         returned = Return(tuple(map(_of_its_dtype, last.values)), last.origin)
-        function = replace(function, body=(*function.body[:-1], returned))
+        function = replace(function, body=(*function.body[:-1], returned), defaults=())
+        given = {parameter.name for parameter in entry.given}
+        function, rooms = with_rooms(function, [k for k, each in enumerate(entry.results) if each.like in given])
         with deep():
             modules, routines = form.program.lowered.modules, derived.routines
             source = emit(function, modules=modules, header="", decorator=decorator, routines=routines)
@@ -239,7 +243,7 @@ class _Library:
         symbol = f"tg_{content[:24]}"
         types = [param.type for param in function.params]
         self.objects.append(native_object(source, types, results, symbol, self.errors, self.target))
-        return symbol
+        return replace(entry, symbol=symbol, rooms=rooms)
 
     def write(self, directory: Path, products: Products) -> Path:
         """Make the files."""
@@ -336,8 +340,8 @@ class _Interface:
         self.names: dict[Var, str] = {}
         self.taken: set[str] = set()
 
-    def entry(self, symbol: str) -> Entry:
-        """The C function."""
+    def entry(self) -> Entry:
+        """The C function, but for the machine code that it calls."""
         last = self.function.body[-1]
         assert isinstance(last, Return)
         stages = self.program.stages(scalar=False) if self.role in ("record", "pullback") else None
@@ -353,7 +357,7 @@ class _Interface:
         results = tuple(self._results(last.values))
         marks = stages is not None and _writes_into(stages.pullback, stages.kept)
         return Entry(
-            *(f"{self.base}_{self.role}", _DOC[self.role], symbol, parameters, results),
+            *(f"{self.base}_{self.role}", _DOC[self.role], "", parameters, results),
             *(kind, count, f"{self.base}_tape", marks),
         )
 

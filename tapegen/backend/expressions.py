@@ -333,7 +333,7 @@ def _rank(type_: Type) -> int:
 
 
 def _is_named_array(expr: nodes.Expr) -> bool:
-    return isinstance(expr, nodes.Var | nodes.Load) and isinstance(expr.type, Array)
+    return isinstance(expr, (nodes.Var, nodes.Load)) and isinstance(expr.type, Array)
 
 
 _ATTRIBUTES: dict[Any, str] = {

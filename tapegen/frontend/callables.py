@@ -120,7 +120,7 @@ def is_native(func: Any) -> bool:
 
 def _inner(func: Any) -> tuple[tuple[Any, ...], Any] | None:
     """What an object forwards its calls to, and the arguments it puts in front."""
-    if isinstance(func, type | np.vectorize | np.ufunc | classmethod):
+    if isinstance(func, (type, np.vectorize, np.ufunc, classmethod)):
         return None
     if _of_package(func, _PACKAGE) and hasattr(func, "python"):
         return (), func.python

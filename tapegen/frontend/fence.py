@@ -89,12 +89,12 @@ def _refusals(located: Located, nodes: list[ast.AST], outer: Collection[str]) ->
             accepted = False
             kind = type(node).__name__
             reason, advice = _REFUSED.get(kind, (f"the syntax '{kind}' is not supported.", _NEW_SYNTAX_ADVICE))
-            if isinstance(node, ast.Try | ast.TryStar):
+            if isinstance(node, (ast.Try, ast.TryStar)):
                 advice = of_try(node)
             yield UnsupportedSyntax(reason, advice, located.span(node if hasattr(node, "lineno") else located.node))
-    if any(isinstance(node, ast.Global | ast.Nonlocal) for node in nodes):
+    if any(isinstance(node, (ast.Global, ast.Nonlocal)) for node in nodes):
         for node in nodes:
-            if isinstance(node, ast.FunctionDef | ast.Lambda):
+            if isinstance(node, (ast.FunctionDef, ast.Lambda)):
                 yield from _outer_names(node, located, outer)
 
 
@@ -131,7 +131,7 @@ def _complaint(node: ast.AST, root: ast.AST) -> tuple[ast.AST, str, str] | None:
 
 def _deleted(target: ast.AST) -> Iterator[ast.AST]:
     """What one target of `del` removes."""
-    if isinstance(target, ast.Tuple | ast.List):
+    if isinstance(target, (ast.Tuple, ast.List)):
         for item in target.elts:
             yield from _deleted(item)
     else:
@@ -147,15 +147,15 @@ def _outer_names(
     todo: list[ast.AST] = list(function.body) if isinstance(function.body, list) else []
     while todo:
         node = todo.pop()
-        if isinstance(node, ast.Global | ast.Nonlocal):
+        if isinstance(node, (ast.Global, ast.Nonlocal)):
             inside = isinstance(node, ast.Nonlocal) and function is not located.node
             declared.update((name, node) for name in node.names if not inside or name in outer)
         elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
             writes.append((node.id, node))
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             writes.append((node.name, node))
             continue
-        elif isinstance(node, ast.Import | ast.ImportFrom):
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
             writes.extend((alias.asname or alias.name.partition(".")[0], node) for alias in node.names)
         elif isinstance(node, ast.Lambda):
             continue

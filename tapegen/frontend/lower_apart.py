@@ -170,7 +170,7 @@ def _fresh(cx: Context, value: Any, params: dict[Var, Expr]) -> Any:
         return dataclasses.replace(
             value, children=tuple(_fresh(cx, child, params) for child in value.children), whole=None
         )
-    if isinstance(value, StaticValue) and isinstance(value.value, float | np.floating):
+    if isinstance(value, StaticValue) and isinstance(value.value, (float, np.floating)):
         expr: Expr = cx.assign("x", Const(value.value))
     elif isinstance(value, Leaf) and isinstance(value.type, Array) and not is_floating(value.type):
         raise cx.refusal(BadArgument, "integers have no gradient.", "Pass floats, or leave the argument out of wrt.")
@@ -233,7 +233,7 @@ def _written(body: Block) -> set[Var]:
         elif isinstance(stmt, Assign):
             fresh = isinstance(stmt.value, Call) and is_library(stmt.value.func) and stmt.value.func not in VIEW_CALLS
             arrays = (
-                () if fresh else [var for var in rewrite.free_vars(stmt.value) if isinstance(var.type, Array | ListOf)]
+                () if fresh else [var for var in rewrite.free_vars(stmt.value) if isinstance(var.type, (Array, ListOf))]
             )
             for target in stmt.targets:
                 sources.setdefault(target, set()).update(arrays)

@@ -51,15 +51,15 @@ def _index_item(cx: Context, part: Any) -> Any:
             return Slice(
                 *(None if bound is None else Const(int(bound)) for bound in (value.start, value.stop, value.step))
             )
-        if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
             return Const(int(value))
-        if isinstance(value, bool | np.bool_):
+        if isinstance(value, (bool, np.bool_)):
             raise cx.refusal(NotDifferentiable, "a single bool as an index is not supported.", "Use an if.")
     if is_int(part):
         return expr_of(cx, part)
     if isinstance(part, Leaf) and isinstance(part.type, Array) and not is_floating(part.type):
         return operand(cx, part)
-    if isinstance(part, Ref | Captured | Struct):
+    if isinstance(part, (Ref, Captured, Struct)):
         made = emit_call(cx, np.array, (part,))
         if isinstance(made, Leaf) and isinstance(made.type, Array) and not is_floating(made.type):
             return operand(cx, made)

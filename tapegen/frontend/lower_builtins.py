@@ -137,7 +137,7 @@ def _extreme(func: Any, comparison: Any) -> None:
     def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
         if "default" in kwargs and len(args) == 1:
             rest = {name: value for name, value in kwargs.items() if name != "default"}
-            items = call_value(cx, StaticValue(list), args, {}) if isinstance(args[0], Series | View) else args[0]
+            items = call_value(cx, StaticValue(list), args, {}) if isinstance(args[0], (Series, View)) else args[0]
             given = [items, kwargs["default"], Bound(StaticValue(func), (), rest)]
             return written_out(cx, builtin_texts.unless_empty, given)
         kwargs = {name: value for name, value in kwargs.items() if known_value(value) is not None}  # key=None
@@ -167,7 +167,7 @@ def _extreme(func: Any, comparison: Any) -> None:
 def _indexable(cx: Context, items: Any) -> Any:
     """What has items as something with places for them."""
     content = struct_of(cx, items)
-    if isinstance(items, Series | View) or (content is not None and content.kind == "dict"):
+    if isinstance(items, (Series, View)) or (content is not None and content.kind == "dict"):
         return call_value(cx, StaticValue(list), [items], {})
     return items
 

@@ -89,7 +89,7 @@ def has_method(kind: str, name: str) -> bool:
 @evaluates(gast.Call)
 def _call(cx: Context, node: gast.Call, hint: str | None) -> Any:
     func = evaluate(cx, node.func)
-    if len(node.args) == 1 and isinstance(node.args[0], gast.ListComp | gast.GeneratorExp):
+    if len(node.args) == 1 and isinstance(node.args[0], (gast.ListComp, gast.GeneratorExp)):
         return _consumed(cx, func, node, hint)
     args = elements(cx, node.args)
     return call_value(cx, func, args, _keywords(cx, node), hint)
@@ -139,7 +139,7 @@ def call_value(cx: Context, func: Any, args: Sequence[Any], kwargs: Mapping[str,
 def is_inlined(func: Any) -> bool:
     """Whether a call writes out Python code, which deals with arguments of two kinds itself."""
     return (
-        isinstance(func, StaticValue) and isinstance(func.value, Closure | FunctionType) and not is_library(func.value)
+        isinstance(func, StaticValue) and isinstance(func.value, (Closure, FunctionType)) and not is_library(func.value)
     )
 
 

@@ -72,7 +72,7 @@ def capture(
     except BadArgument as error:
         raise cx.refusal(type(error), error.reason, error.advice) from None
     is_float = isinstance(type_, Scalar) and is_floating(type_)
-    is_argument = isinstance(type_, Array | RandomGenerator) or (is_float and (inside or variable in cx.changing))
+    is_argument = isinstance(type_, (Array, RandomGenerator)) or (is_float and (inside or variable in cx.changing))
     if type_ is not None and is_argument:
         if path not in cx.hidden:
             cx.hidden[path] = (cx.new_var(identifier(name), type_), getter)

@@ -71,7 +71,7 @@ def refine(cx: Context, node: gast.AST, outcome: bool) -> None:
         case gast.BoolOp() if isinstance(node.op, gast.And) == outcome:
             for part in node.values:
                 refine(cx, part, outcome)
-        case gast.Compare() if len(node.ops) == 1 and isinstance(node.ops[0], gast.Is | gast.IsNot):
+        case gast.Compare() if len(node.ops) == 1 and isinstance(node.ops[0], (gast.Is, gast.IsNot)):
             other = node.comparators[0]
             if isinstance(node.left, gast.Name) and isinstance(other, gast.Constant) and other.value is None:
                 _refine_name(cx, node.left.id, isinstance(node.ops[0], gast.Is) == outcome)

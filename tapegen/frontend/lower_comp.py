@@ -54,7 +54,7 @@ def _as_function(node: Comprehension, consumer: Any) -> gast.FunctionDef:
     args = gast.arguments([], [], None, [], [], None, [])
     made = gast.FunctionDef("comprehension", args, [body, result], [], None, None, [])
     for inner in gast.walk(made):
-        if isinstance(inner, gast.stmt | gast.expr) and getattr(inner, "lineno", None) is None:
+        if isinstance(inner, (gast.stmt, gast.expr)) and getattr(inner, "lineno", None) is None:
             gast.copy_location(inner, node)
     return made
 

@@ -65,7 +65,7 @@ def _chain(cx: Context, node: gast.Compare, k: int, left: Any) -> Any:
     """`a < b < c`: b is evaluated once, c only when `a < b`."""
     right = evaluate(cx, node.comparators[k])
     last = k == len(node.ops) - 1
-    if not last and isinstance(right, Leaf) and not isinstance(right.expr, Var | Const) and not _simple(right.expr):
+    if not last and isinstance(right, Leaf) and not isinstance(right.expr, (Var, Const)) and not _simple(right.expr):
         right = Leaf(cx.assign(TEMPORARY, right.expr), right.known)
     result = compare(cx, node.ops[k], left, right)
     if last:
@@ -80,9 +80,9 @@ def _simple(expr: Expr) -> bool:
 
 def compare(cx: Context, op: gast.cmpop, left: Any, right: Any, hint: str | None = None) -> Any:
     """One comparison."""
-    if isinstance(op, gast.Is | gast.IsNot):
+    if isinstance(op, (gast.Is, gast.IsNot)):
         return _identity(cx, left, right, isinstance(op, gast.Is))
-    if isinstance(op, gast.In | gast.NotIn):
+    if isinstance(op, (gast.In, gast.NotIn)):
         found = _contains(cx, right, left)
         return found if isinstance(op, gast.In) else _not(cx, found)
     return compare_values(cx, COMPARISONS[type(op)], left, right, hint)
@@ -156,7 +156,7 @@ def _is_plain(cx: Context, value: Any, other: Any) -> bool:
         known = value.value
         return known is None or isinstance(known, _PLAIN) or is_number(known)
     if isinstance(value, Leaf):
-        return isinstance(value.type, Scalar | Array)
+        return isinstance(value.type, (Scalar, Array))
     if run_list_of(cx, value) is not None:
         return isinstance(other, StaticValue) and not isinstance(other.value, list)
     content = struct_of(cx, value)
@@ -227,7 +227,7 @@ def _is(cx: Context, left: Any, right: Any) -> bool:
         return left.value is right.value
     if isinstance(left, StaticValue) or isinstance(right, StaticValue):
         constant = left.value if isinstance(left, StaticValue) else right.value
-        if constant is None or isinstance(constant, bool | str | type):
+        if constant is None or isinstance(constant, (bool, str, type)):
             other = right if isinstance(left, StaticValue) else left
             if not (isinstance(constant, bool) and type_of(other) == BOOL):
                 return False
@@ -259,7 +259,7 @@ def _contains(cx: Context, container: Any, item: Any) -> Any:
     if (
         content is None
         and isinstance(container, StaticValue)
-        and isinstance(container.value, tuple | list | set | frozenset | range)
+        and isinstance(container.value, (tuple, list, set, frozenset, range))
     ):
         content = tuple_of(map(StaticValue, container.value))
     if content is not None and content.kind == "dict":

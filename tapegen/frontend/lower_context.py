@@ -176,7 +176,7 @@ class Context:
 
     def atom(self, expr: Expr, base: str = TEMPORARY) -> Expr:
         """The expression as an operand of a floating call: a Var, a Const, a Tuple of these, a shape."""
-        if isinstance(expr, Var | Const) or self.whole:
+        if isinstance(expr, (Var, Const)) or self.whole:
             return expr
         if isinstance(expr, Tuple):
             return Tuple(tuple(self.atom(item) for item in expr.items))

@@ -158,7 +158,7 @@ def derivative_call(cx: Context, derivative: Derivative, args: list[Any], kwargs
     kind, wrt = derivative.mark.kind, derivative.wrt
     if kind == "jvp":
         return _jvp(cx, derivative, args, kwargs)
-    several = not isinstance(wrt, int | str)
+    several = not isinstance(wrt, (int, str))
     places = [_place(cx, derivative.func, item, args) for item in (wrt if several else (wrt,))]
     program = lowered_apart(cx, derivative, args, kwargs, places)
     if kind == "vjp":

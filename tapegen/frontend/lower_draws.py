@@ -103,7 +103,7 @@ def _draw(func: Any, cx: Context, args: list[Any], kwargs: dict[str, Any], hint:
 
 def _parameter(cx: Context, value: Any) -> Any:
     """A parameter of a distribution; a sequence as an array."""
-    if isinstance(value, Struct | Ref | Captured) and type_of(value) is None and struct_of(cx, value) is not None:
+    if isinstance(value, (Struct, Ref, Captured)) and type_of(value) is None and struct_of(cx, value) is not None:
         return emit_call(cx, np.array, (value,))
     return value
 
@@ -131,7 +131,7 @@ def _type(cx: Context, func: Any, given: Mapping[str, Any]) -> Type:
     elif name in ("geometric", "logseries", "negative_binomial", "binomial") and "p" in given:
         known["p"] = given["p"]
     found = call_type(cx, func, (given["self"],), known)
-    if not isinstance(found, Array | Scalar):
+    if not isinstance(found, (Array, Scalar)):
         raise cx.refusal(NotDifferentiable, f"the result of '{name}' is no array.", "Call it outside.")
     size = given.get("size")
     if size is None or _is_none(size):

@@ -92,7 +92,7 @@ def emit_call(
             "Draw with the methods of the generator, and pass what they give.",
         )
     known = UNKNOWN if kwargs else fold(cx, func, args)
-    plain = not isinstance(known, float | complex) or cx.rules or func in (operator.neg, operator.pos)
+    plain = not isinstance(known, (float, complex)) or cx.rules or func in (operator.neg, operator.pos)
     if known is not UNKNOWN and all(isinstance(arg, StaticValue) for arg in args) and plain:
         return StaticValue(known)
     if type_ is None:

@@ -84,7 +84,7 @@ def evaluate_all(cx: Context, nodes: Sequence[gast.AST]) -> list[Any]:
 def pin(cx: Context, values: list[Any], place: int) -> None:
     """Name the expressions that were to be evaluated before statements that may change what they mean."""
     for k, value in enumerate(values):
-        if isinstance(value, Leaf) and not isinstance(value.expr, Var | Const):
+        if isinstance(value, Leaf) and not isinstance(value.expr, (Var, Const)):
             var = cx.new_var(TEMPORARY, value.type)
             cx.builder.items.insert(place, Assign((var,), value.expr, cx.origin))
             cx.definitions[var] = value.expr
@@ -249,7 +249,7 @@ def spread(cx: Context, value: Any) -> tuple[Any, ...]:
     content = struct_of(cx, value)
     if content is not None and content.kind != "object":
         return content.children if content.kind != "dict" else tuple(map(StaticValue, content.keys))
-    if isinstance(value, StaticValue) and isinstance(value.value, tuple | list | str | range | dict):
+    if isinstance(value, StaticValue) and isinstance(value.value, (tuple, list, str, range, dict)):
         return tuple(map(StaticValue, value.value))
     if isinstance(value, Series) or (isinstance(value, Leaf) and isinstance(value.type, Array) and value.type.rank):
         return tuple(cx.call(cx, StaticValue(tuple), (value,), {}).children)

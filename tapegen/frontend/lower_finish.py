@@ -219,7 +219,7 @@ def _is_move(value: Expr) -> bool:
     """Whether computing a value cannot be noticed."""
     if isinstance(value, Tuple):
         return all(map(_is_move, value.items))
-    if isinstance(value, Var | Const):
+    if isinstance(value, (Var, Const)):
         return True
     return isinstance(value, Call) and _is_integer_arithmetic(value)
 

@@ -148,11 +148,11 @@ def is_parameter(cx: Context, value: Any, path: Path, fixed: set[Path]) -> bool:
             raise NeedsStatic(expr_of(cx, value), refusal)
         return False
     if isinstance(value, Leaf):
-        if isinstance(value.type, ListOf | TupleOf):
+        if isinstance(value.type, (ListOf, TupleOf)):
             raise cx.refusal(
                 NotDifferentiable, "a list that grows is passed to a recursive function.", "Pass an array."
             )
-        return isinstance(value.type, Array | Scalar)
+        return isinstance(value.type, (Array, Scalar))
     if not isinstance(value, StaticValue):
         return False
     known = value.value

@@ -77,7 +77,7 @@ def _is_mask(part: Any) -> bool:
 def _is_position(part: Any) -> bool:
     if isinstance(part, Leaf) and isinstance(part.type, Array):
         return part.type.dtype != "bool"
-    return isinstance(part, Ref | Captured | Struct)
+    return isinstance(part, (Ref, Captured, Struct))
 
 
 @evaluates(gast.Slice)
@@ -147,7 +147,7 @@ def _joined(cx: Context, maker: Any, index: list[Any]) -> Any:
                 bounds = (part.lo or StaticValue(0), part.hi, part.step or StaticValue(1))
                 part = cx.call(cx, StaticValue(np.arange), bounds, {})
         type_ = type_of(part)
-        if not isinstance(type_, Array | Scalar):
+        if not isinstance(type_, (Array, Scalar)):
             raise cx.refusal(
                 NotDifferentiable,
                 f"np.{_JOINERS[maker][0]} gets {describe(cx, part)}.",

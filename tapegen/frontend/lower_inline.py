@@ -208,7 +208,7 @@ def _inline(cx: Context, frame: Frame, identity: Any, values: Mapping[str, Any])
 
 @functools.cache
 def _makes_functions(node: Any) -> bool:
-    return any(isinstance(inner, gast.FunctionDef | gast.Lambda) for inner in gast.walk(node) if inner is not node)
+    return any(isinstance(inner, (gast.FunctionDef, gast.Lambda)) for inner in gast.walk(node) if inner is not node)
 
 
 def _signature_of(cx: Context, values: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -64,7 +64,7 @@ def series_of(cx: Context, value: Any) -> Series:
     if isinstance(value, StaticValue) and isinstance(value.value, range):
         bounds = (StaticValue(part) for part in (value.value.start, value.value.stop, value.value.step))
         return range_series(cx, tuple(bounds))
-    if isinstance(value, StaticValue) and isinstance(value.value, str | tuple | list | dict):
+    if isinstance(value, StaticValue) and isinstance(value.value, (str, tuple, list, dict)):
         return _of_items(tuple(map(StaticValue, value.value)))
     content = struct_of(cx, value)
     if isinstance(value, View) and isinstance(value.owner, Ref) and content is not None:
@@ -85,7 +85,7 @@ def series_of(cx: Context, value: Any) -> Series:
         return _of_items(content.children)
     if type_of(value) is not None:
         cx.raise_(TypeError, "a number is not iterable")
-    if isinstance(value, StaticValue) and isinstance(value.value, set | frozenset):
+    if isinstance(value, StaticValue) and isinstance(value.value, (set, frozenset)):
         raise cx.refusal(
             NotDifferentiable,
             "the order of a set is not that of the next process, so a loop over it is not written out.",

@@ -96,7 +96,7 @@ def _of_types(func: Any) -> None:
         values = []
         for arg in args:
             type_ = type_of(arg)
-            if isinstance(arg, Leaf) and isinstance(type_, Array | Scalar):
+            if isinstance(arg, Leaf) and isinstance(type_, (Array, Scalar)):
                 values.append(np.dtype(type_.dtype))
             else:
                 values.append(static(cx, arg, "a dtype"))

@@ -71,7 +71,7 @@ class _Pass:
         for node in walk(body):
             if isinstance(node, gast.Name) and isinstance(node.ctx, gast.Load):
                 self.facts.loads[node.id] += 1
-            elif isinstance(node, gast.FunctionDef | gast.Lambda):
+            elif isinstance(node, (gast.FunctionDef, gast.Lambda)):
                 captured |= reads(node.body if isinstance(node.body, list) else [node.body]) - bound_names(node)
             elif isinstance(node, gast.Nonlocal):
                 captured.update(node.names)
@@ -176,7 +176,7 @@ def reads(nodes: Iterable[gast.AST]) -> Names:
         if isinstance(node, gast.Name):
             if isinstance(node.ctx, gast.Load):
                 found.add(node.id)
-        elif isinstance(node, gast.FunctionDef | gast.Lambda):
+        elif isinstance(node, (gast.FunctionDef, gast.Lambda)):
             inner = node.body if isinstance(node.body, list) else [node.body]
             found |= reads(inner) - bound_names(node)
             work.extend(node.args.defaults)
@@ -228,7 +228,7 @@ def _assigned(loop: gast.For | gast.While) -> Iterator[str]:
         node = work.pop()
         if isinstance(node, gast.FunctionDef):
             yield node.name
-        elif isinstance(node, gast.Import | gast.ImportFrom):
+        elif isinstance(node, (gast.Import, gast.ImportFrom)):
             yield from bound_by(node)
         elif isinstance(node, gast.Name) and isinstance(node.ctx, gast.Store):
             yield node.id
@@ -262,7 +262,7 @@ def has_escape(body: Iterable[gast.stmt], *, in_loop: bool = False) -> bool:
 def always_escapes(body: list[gast.stmt]) -> bool:
     """Whether no path falls through the end of a block."""
     for stmt in body:
-        if isinstance(stmt, gast.Return | gast.Break | gast.Continue | gast.Raise):
+        if isinstance(stmt, (gast.Return, gast.Break, gast.Continue, gast.Raise)):
             return True
         if isinstance(stmt, gast.If) and stmt.orelse and always_escapes(stmt.body) and always_escapes(stmt.orelse):
             return True

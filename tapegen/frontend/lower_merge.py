@@ -158,7 +158,7 @@ class Merge:
         if all(isinstance(value, StaticValue) for value in values):
             if all(same_static(value.value, first.value) for value in values):
                 return first
-        elif all(value is first for value in values) and not isinstance(first, Struct | Ref):
+        elif all(value is first for value in values) and not isinstance(first, (Struct, Ref)):
             return first
         if (
             all(isinstance(value, Ref) and value.cell == first.cell for value in values)
@@ -297,7 +297,7 @@ class Merge:
         elif isinstance(template, Leaf):
             if isinstance(template.expr, Var) and template.expr in self.new:
                 put(template.expr, self._converted(value, template.expr.type))
-        elif isinstance(template, Struct | Ref):
+        elif isinstance(template, (Struct, Ref)):
             wanted = self._content(template, self.state)
             given = ANYTHING if value is ANYTHING else self._content(value, state)
             if isinstance(template, Ref) and isinstance(value, Ref) and template.cell == value.cell:

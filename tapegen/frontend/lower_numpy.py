@@ -80,7 +80,7 @@ def is_library(func: Any) -> bool:
     module = getattr(func, "__module__", None) or type(owner).__module__
     if isinstance(owner, np.ufunc):
         return True
-    if isinstance(owner, np.random.Generator | np.random.RandomState):
+    if isinstance(owner, (np.random.Generator, np.random.RandomState)):
         return False
     return isinstance(module, str) and module.partition(".")[0] in _PACKAGES
 
@@ -181,7 +181,7 @@ def _prepared(cx: Context, func: Any, name: str, value: Any) -> Any:
 
 def _is_sequence(cx: Context, value: Any) -> bool:
     """Whether a value is a tuple or a list, of fixed length or growing."""
-    if not isinstance(value, Struct | Ref | Captured) or type_of(value) is not None:
+    if not isinstance(value, (Struct, Ref, Captured)) or type_of(value) is not None:
         return False
     content = struct_of(cx, value)
     return run_list_of(cx, value) is not None or (content is not None and content.kind in ("tuple", "list"))

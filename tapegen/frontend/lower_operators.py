@@ -129,7 +129,7 @@ def binary(cx: Context, func: Any, left: Any, right: Any, hint: str | None = Non
         return found
     if mixes_array(left, right) or mixes_array(right, left):
         return emit_call(cx, func, (as_array(cx, left), as_array(cx, right)), hint=hint)
-    if isinstance(left, StaticValue | Leaf) and isinstance(right, StaticValue | Leaf) and func is operator.mod:
+    if isinstance(left, (StaticValue, Leaf)) and isinstance(right, (StaticValue, Leaf)) and func is operator.mod:
         return Leaf(Call(ops.fstring, (Const("..."),), (), STATIC))  # text; only messages show it
     sign = SIGNS.get(func, getattr(func, "__name__", "?"))
     cx.raise_(TypeError, f"unsupported operand type(s) for {sign}: {type_name(cx, left)} and {type_name(cx, right)}")
@@ -178,7 +178,7 @@ def _check_power(cx: Context, base: Any, exponent: Any) -> None:
 
 
 def mixes_array(a: Any, b: Any) -> bool:
-    return isinstance(a, Leaf) and isinstance(a.type, Array) and isinstance(b, Struct | Ref | Captured)
+    return isinstance(a, Leaf) and isinstance(a.type, Array) and isinstance(b, (Struct, Ref, Captured))
 
 
 def as_array(cx: Context, value: Any) -> Any:

@@ -57,7 +57,7 @@ def call_own(
     named = {key: arg_type(cx, value, True) for key, value in kwargs.items()}
     type_ = call_type(cx, func, tuple(args), dict(kwargs))
     items = type_.items if isinstance(type_, TupleOf) else (type_,)
-    if not all(isinstance(item, Array | Scalar) for item in items):
+    if not all(isinstance(item, (Array, Scalar)) for item in items):
         raise cx.refusal(
             NotDifferentiable, f"{name} has a derivative rule, and its result is no number or array.", "Return floats."
         )
@@ -90,7 +90,7 @@ def _note_body(cx: Context, name: str, body: FunctionType) -> None:
                 f"the rule of {name} reads the array '{key}', which is no argument of it.",
                 f"Make '{key}' an argument of {name}.",
             )
-        if isinstance(value, int | float | str | tuple):
+        if isinstance(value, (int, float, str, tuple)):
             cx.guards.setdefault((id(body), key), (getter, value))
 
 

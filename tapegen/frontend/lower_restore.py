@@ -57,7 +57,7 @@ def tangent_of(cx: Context, like: Expr, value: Any) -> Any:
     type_ = like.type
     if isinstance(type_, Scalar):
         known = known_value(value)
-        if known is not UNKNOWN and isinstance(known, int | float):
+        if known is not UNKNOWN and isinstance(known, (int, float)):
             return StaticValue(complex(known) if is_complex(type_) else float(known))
         if known is not UNKNOWN and isinstance(known, complex) and is_complex(type_):
             return StaticValue(known)

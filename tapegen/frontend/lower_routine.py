@@ -44,7 +44,7 @@ def _exported(cx: Context, value: Any) -> Any:
             "a list that grows is passed to a function that calls itself as often as a value says.",
             "Pass an array.",
         )
-    return export(cx, value) if isinstance(value, Ref | Struct) else value
+    return export(cx, value) if isinstance(value, (Ref, Struct)) else value
 
 
 def _call(cx: Context, form: Form, values: Mapping[str, Any]) -> Any:

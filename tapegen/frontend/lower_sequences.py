@@ -186,7 +186,7 @@ def pairs_of(cx: Context, value: Any) -> Iterator[tuple[Any, Any]]:
 @handles(sorted)
 def _sorted(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     known = known_value(args[0])
-    items = StaticValue(sorted(known)) if isinstance(known, set | frozenset) and "key" not in kwargs else args[0]
+    items = StaticValue(sorted(known)) if isinstance(known, (set, frozenset)) and "key" not in kwargs else args[0]
     made = call_value(cx, StaticValue(list), [items], {})
     call_value(cx, attribute(cx, made, "sort"), [], kwargs)
     return made

@@ -35,7 +35,7 @@ def _conversion(func: type) -> None:
     @handles(func)
     def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
         items = args[0] if args else StaticValue(())
-        if isinstance(known_value(items), set | frozenset):
+        if isinstance(known_value(items), (set, frozenset)):
             return StaticValue(func(known_value(items)))
         return StaticValue(func(_known(cx, spread(cx, items))))
 

@@ -108,7 +108,7 @@ def _imported(parsed: Parsed, stmt: gast.AST, name: str) -> Any:
 
 def _delete(cx: Context, target: gast.AST) -> None:
     """`del name`: the name ends, its value does not.  `del items[k]` is `items.pop(k)`."""
-    if isinstance(target, gast.Tuple | gast.List):
+    if isinstance(target, (gast.Tuple, gast.List)):
         for item in target.elts:
             _delete(cx, item)
         return
@@ -292,7 +292,7 @@ def _check_cast(cx: Context, func: Any, place: Place, value: Any) -> None:
 def _combine(cx: Context, func: Any, old: Any, value: Any, hint: str) -> Any:
     """The new value of `old op= value`, or None where `old` was changed in place."""
     if isinstance(old, Leaf) and isinstance(old.type, Array):
-        if not (isinstance(value, Leaf | StaticValue) and type_of(value) is not None):
+        if not (isinstance(value, (Leaf, StaticValue)) and type_of(value) is not None):
             value = emit_call(cx, np.array, (value,))
         if func is operator.matmul:
             raise cx.refusal(NotDifferentiable, "'@=' is not supported.", "Write a[:] = a @ b.")

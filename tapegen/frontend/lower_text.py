@@ -58,7 +58,7 @@ def text_of(cx: Context, value: Any) -> Expr:
     """A value in a message or in print."""
     known = known_value(value)
     if known is not UNKNOWN and isinstance(value, StaticValue):
-        plain = known is None or isinstance(known, bool | int | float | str)
+        plain = known is None or isinstance(known, (bool, int, float, str))
         return Const(known if plain else str(known))
     content = struct_of(cx, value)
     if content is not None and content.kind in ("dict", "object"):

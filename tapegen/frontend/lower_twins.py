@@ -39,7 +39,7 @@ def refuse_unseeded(function: Function) -> None:
         If it makes a generator without a seed.
     """
     for stmt in rewrite.statements(function.body):
-        if isinstance(stmt, Assign | Effect) and _is_unseeded(stmt.value if isinstance(stmt, Assign) else stmt.call):
+        if isinstance(stmt, (Assign, Effect)) and _is_unseeded(stmt.value if isinstance(stmt, Assign) else stmt.call):
             raise NotDifferentiable(
                 "the function seeds a generator with what the system gives it, and this derivative runs it several "
                 "times: no two runs would draw the same.",

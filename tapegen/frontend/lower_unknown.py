@@ -86,7 +86,7 @@ def _operation(
     items = type_.items if isinstance(type_, TupleOf) else (type_,)
     types = [arg_type(cx, arg, True) for arg in args]
     named = {name: arg_type(cx, value, True) for name, value in kwargs.items()}
-    if not all(isinstance(item, Array | Scalar) for item in items) or not is_self_contained(func, tuple(types), named):
+    if not all(isinstance(item, (Array, Scalar)) for item in items) or not is_self_contained(func, tuple(types), named):
         raise cx.refusal(
             MissingRule,
             f"{callable_text(func)} has no derivative rule, and its result shares memory with its arguments, or has "
@@ -98,7 +98,7 @@ def _operation(
 
 def call_opaque(cx: Context, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """A call of anything else whose arguments are all known; None where it cannot be made before the program runs."""
-    if isinstance(getattr(func, "__self__", None), str | bytes | frozenset | range):  # it depends on nothing else
+    if isinstance(getattr(func, "__self__", None), (str, bytes, frozenset, range)):  # it depends on nothing else
         return call_before(cx, func, args, kwargs)
     module = getattr(func, "__module__", None) or type(getattr(func, "__self__", None)).__module__
     if not (args or kwargs) or str(module).partition(".")[0] in _OTHER_EACH_TIME:

@@ -78,7 +78,7 @@ def const_expr(constant: Any) -> Expr:
 
 def plain_number(constant: Any) -> Any:
     """A member of an enumeration of numbers as its number; anything else as it is."""
-    if isinstance(constant, enum.Enum) and isinstance(constant, int | float):
+    if isinstance(constant, enum.Enum) and isinstance(constant, (int, float)):
         return int(constant) if isinstance(constant, int) else float(constant)
     return constant
 
@@ -138,7 +138,7 @@ def operand(cx: Context, value: Any, base: str = TEMPORARY) -> Expr:
 def int_expr(cx: Context, value: Any) -> Expr:
     """An integer expression with what is known folded into it."""
     known = known_value(value)
-    if isinstance(value, StaticValue) and isinstance(known, int | np.integer):
+    if isinstance(value, StaticValue) and isinstance(known, (int, np.integer)):
         return Const(int(known))
     return expr_of(cx, value)
 
@@ -146,7 +146,7 @@ def int_expr(cx: Context, value: Any) -> Expr:
 def is_int(value: Any) -> bool:
     """Whether a value is an integer (not a bool), known or not."""
     if isinstance(value, StaticValue):
-        return isinstance(value.value, int | np.integer) and not isinstance(value.value, bool)
+        return isinstance(value.value, (int, np.integer)) and not isinstance(value.value, bool)
     return isinstance(value, Leaf) and isinstance(value.type, Scalar) and "int" in value.type.dtype
 
 
@@ -290,7 +290,7 @@ def flat_result(cx: Context, result: Any) -> tuple[Any, list[Expr]]:
     def slots(value: Any) -> Any:
         if isinstance(value, Leaf):
             expr = expr_of(cx, value)
-            exprs.append(expr if isinstance(expr, Var | Const) else cx.atom(expr, "result"))
+            exprs.append(expr if isinstance(expr, (Var, Const)) else cx.atom(expr, "result"))
             return Slot(len(exprs) - 1)
         if isinstance(value, Struct):
             inside = getattr(value.cls, "__tapegen_inside__", None)

@@ -87,7 +87,7 @@ class Parsed:
 
     def span(self, node: gast.AST) -> Span:
         """The place of a node: all of a simple statement or expression, the header of a compound statement."""
-        if isinstance(node, gast.For | gast.While | gast.If):
+        if isinstance(node, (gast.For, gast.While, gast.If)):
             return _header(node, self._located)
         if isinstance(node, gast.FunctionDef) and (
             node is not self.tree or not isinstance(self._located.node, ast.Lambda)

@@ -21,7 +21,7 @@ _ITSELF = frozenset({"bool", "bytearray", "bytes", "dict", "float", "frozenset",
 
 def rewritten_definition(located: Located) -> Located:
     """A definition in which these statements are written out."""
-    if not any(isinstance(node, ast.Match | ast.With) for node in ast.walk(located.node)):
+    if not any(isinstance(node, (ast.Match, ast.With)) for node in ast.walk(located.node)):
         return located
     made = copy.deepcopy(located.node)
     used = {node.id for node in ast.walk(made) if isinstance(node, ast.Name)}

@@ -212,9 +212,9 @@ def _imports(module: ast.Module) -> str:
     todo: list[ast.AST] = [module]
     while todo:
         node = todo.pop()
-        if isinstance(node, ast.Import | ast.ImportFrom):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
             names.update(alias.asname or alias.name.partition(".")[0] for alias in node.names if alias.name != "*")
-        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.expr):
+        elif not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.expr)):
             todo.extend(ast.iter_child_nodes(node))
     return f"import {', '.join(sorted(names))}\n" if names else ""
 

@@ -72,7 +72,7 @@ class StaticValue:
 
     def __hash__(self) -> int:
         value = self.value
-        if isinstance(value, slice | set):
+        if isinstance(value, (slice, set)):
             return hash((type(value), repr(value) if isinstance(value, slice) else frozenset(value)))
         try:
             return hash((type(value), value))
@@ -103,9 +103,9 @@ def same_static(a: Any, b: Any) -> bool:
         return len(a) == len(b) and all(map(same_static, a, b))
     if isinstance(a, slice):
         return same_static((a.start, a.stop, a.step), (b.start, b.stop, b.step))
-    if isinstance(a, set | frozenset):
+    if isinstance(a, (set, frozenset)):
         return len(a) == len(b) and _typed(a) == _typed(b)
-    if isinstance(a, float | complex):
+    if isinstance(a, (float, complex)):
         return repr(a) == repr(b)  # 0.0 and -0.0 differ, NaN is itself
     try:
         hash(a)
@@ -216,7 +216,7 @@ _STATIC = (
 
 def children_of(value: Any) -> Struct | None:
     """A container as a Struct whose children are the runtime values themselves; None for anything else."""
-    if isinstance(value, tuple | list | dict):
+    if isinstance(value, (tuple, list, dict)):
         kind = type(value)
         own = _own_methods(kind)
         if own:
@@ -233,7 +233,7 @@ def children_of(value: Any) -> Struct | None:
         names = tuple(item.name for item in dataclasses.fields(value) if hasattr(value, item.name))
         names += tuple(name for name in getattr(value, "__dict__", ()) if name not in names)
         return Struct("object", names, tuple(getattr(value, name) for name in names), type(value))
-    if isinstance(value, np.ndarray | np.generic):
+    if isinstance(value, (np.ndarray, np.generic)):
         return None
     cls: Any = type(value)
     slots = _slots_of(cls)
@@ -276,7 +276,7 @@ def callable_from_c(value: Any) -> bool:
         not hasattr(value, "__dict__")
         or hasattr(value, "__wrapped__")
         or hasattr(value, "func")
-        or (inspect.isroutine(value) and not isinstance(value, FunctionType | MethodType))  # Cython's have a __dict__
+        or (inspect.isroutine(value) and not isinstance(value, (FunctionType, MethodType)))  # Cython's have a __dict__
     )
 
 
@@ -302,12 +302,12 @@ def _abstract(value: Any, name: str, around: tuple[int, ...]) -> Abstract:
         return Leaf(Var(name, type_), sample=sample)
     if type(value).__module__.partition(".")[0] == "pandas":
         raise BadArgument(f"'{name}' is a pandas {type(value).__name__}.", f"Pass its values: {name}.to_numpy().")
-    if not isinstance(value, tuple | list | dict) and recorder_of((value,), {}) is not None:
+    if not isinstance(value, (tuple, list, dict)) and recorder_of((value,), {}) is not None:
         raise BadArgument(
             f"'{name}' is a tensor, as a default or in an object; only those among the arguments are recorded.",
             "Pass it as an argument of its own, or in a list, a tuple or a dict.",
         )
-    if isinstance(value, memoryview | bytearray):
+    if isinstance(value, (memoryview, bytearray)):
         raise BadArgument(f"'{name}' is a {type(value).__name__}.", f"Pass an array: np.asarray({name}).")
     struct = children_of(value)
     if struct is None:
@@ -335,7 +335,7 @@ def leaf_type(value: Any, name: str = "argument") -> Type | None:
     BadArgument
         A dtype or kind of array that is refused.
     """
-    if isinstance(value, bool | np.bool_):
+    if isinstance(value, (bool, np.bool_)):
         return None
     if isinstance(value, np.ndarray):
         return array_type(value, name)
@@ -413,7 +413,7 @@ def flatten(value: Any) -> list[Any]:
 
 def leaves_of(template: Any) -> Iterator[Leaf | Slot]:
     """The leaves of an abstract value, in order."""
-    if isinstance(template, Leaf | Slot):
+    if isinstance(template, (Leaf, Slot)):
         yield template
     elif isinstance(template, Struct):
         for child in template.children:
@@ -437,7 +437,7 @@ def unflatten(template: Any, leaves: Iterable[Any]) -> Any:
 
 def map_leaves(template: Any, make: Callable[[Any], Any]) -> Any:
     """Build the runtime structure of an abstract value; `make` gives what stands at each leaf."""
-    if isinstance(template, Leaf | Slot):
+    if isinstance(template, (Leaf, Slot)):
         return make(template)
     if isinstance(template, StaticValue):
         return template.value

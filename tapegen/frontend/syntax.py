@@ -105,7 +105,7 @@ def _convert(node: ast.AST, done: dict[int, gast.AST], class_name: str | None) -
 def _list_at_once(node: ast.AST, values: dict[str, Any]) -> None:
     """A generator expression that is used up where it stands is a list."""
     match node:
-        case ast.Assign(targets=targets) if all(isinstance(target, ast.Tuple | ast.List) for target in targets):
+        case ast.Assign(targets=targets) if all(isinstance(target, (ast.Tuple, ast.List)) for target in targets):
             values["value"] = _as_list(values["value"])
         case ast.Starred():
             values["value"] = _as_list(values["value"])
@@ -179,7 +179,7 @@ def bound_names(node: gast.FunctionDef | gast.Lambda) -> frozenset[str]:
             in_comprehension = True
         for name in getattr(item, "_fields", ()):
             value = getattr(item, name)
-            if isinstance(value, list | gast.AST):
+            if isinstance(value, (list, gast.AST)):
                 todo.append((value, in_comprehension))
     return frozenset(bound - lent)
 

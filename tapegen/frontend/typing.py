@@ -137,7 +137,7 @@ def is_self_contained(
                 value = func(*given, **named)
         except Exception:
             continue
-        results = list(_flat(value if isinstance(value, tuple | list) else (value,)))
+        results = list(_flat(value if isinstance(value, (tuple, list)) else (value,)))
         kinds.add(tuple((np.asarray(part).dtype.name, np.ndim(part)) for part in results))
         if any(isinstance(part, np.ndarray) and np.shares_memory(part, a) for part in results for a in arrays):
             return False
@@ -268,7 +268,7 @@ def _type_of(value: Any) -> Type:
         return Scalar("float64")
     if isinstance(value, complex):
         return Scalar("complex128")
-    if isinstance(value, tuple | list):
+    if isinstance(value, (tuple, list)):
         return TupleOf(tuple(_type_of(item) for item in value))
     if value is None or isinstance(value, str):
         return STATIC
@@ -282,7 +282,7 @@ def shape_items(shape: ArgType) -> tuple[ArgType, ...]:
     """The extents of a shape argument, one per axis."""
     if isinstance(shape, StaticValue):
         value = shape.value
-        return tuple(map(StaticValue, value)) if isinstance(value, tuple | list) else (shape,)
+        return tuple(map(StaticValue, value)) if isinstance(value, (tuple, list)) else (shape,)
     if isinstance(shape, tuple):
         return shape
     if isinstance(shape, TupleOf):
@@ -307,7 +307,7 @@ def _broadcast_to(array: ArgType, shape: ArgType, **other: ArgType) -> Type | No
     if other:
         return None
     items = shape_items(shape)
-    dtype = array.dtype if isinstance(array, Array | Scalar) else None
+    dtype = array.dtype if isinstance(array, (Array, Scalar)) else None
     if dtype is None:
         return None
     return Array(dtype, len(items), "A", units(items))

@@ -21,7 +21,7 @@ def call(func: Callable[..., Any], *args: Expr, type_: Type, **kwargs: Expr) -> 
 
 
 def is_const(expr: Expr, value: float) -> bool:
-    return isinstance(expr, Const) and isinstance(expr.value, int | float) and expr.value == value
+    return isinstance(expr, Const) and isinstance(expr.value, (int, float)) and expr.value == value
 
 
 @functools.cache
@@ -47,11 +47,11 @@ def rank_of(type_: Type) -> int:
 
 def neg(a: Expr) -> Expr:
     match a:
-        case Const(value) if isinstance(value, int | float):
+        case Const(value) if isinstance(value, (int, float)):
             return Const(-value)
         case Call(operator.neg, (inner,)):
             return inner
-        case Call(operator.mul, (Const(value), right)) if isinstance(value, int | float):
+        case Call(operator.mul, (Const(value), right)) if isinstance(value, (int, float)):
             return Call(operator.mul, (Const(-value), right), (), a.type)
         case Call(operator.mul, (left, right)) if isinstance(left, Call) and left.func is operator.neg:
             return Call(operator.mul, (left.args[0], right), (), a.type)
@@ -107,7 +107,7 @@ def add(a: Expr, b: Expr) -> Expr:
     match b:
         case Call(operator.neg, (inner,)):
             return Call(operator.sub, (a, inner), (), type_)
-        case Call(operator.mul, (Const(value), right)) if isinstance(value, int | float) and value < 0:
+        case Call(operator.mul, (Const(value), right)) if isinstance(value, (int, float)) and value < 0:
             return Call(operator.sub, (a, mul(Const(-value), right)), (), type_)
     return Call(operator.add, (a, b), (), type_)
 
@@ -133,7 +133,7 @@ def mul(a: Expr, b: Expr) -> Expr:
     if isinstance(a, Call) and a.func is operator.truediv and is_const(a.args[0], 1.0):
         return Call(operator.truediv, (b, a.args[1]), (), broadcast_type(a.type, b.type))
     match a, b:
-        case Const(x), Const(y) if isinstance(x, int | float) and isinstance(y, int | float):
+        case Const(x), Const(y) if isinstance(x, (int, float)) and isinstance(y, (int, float)):
             return Const(x * y)
         case Const(x), Call(operator.mul, (left, right)) if _is_exact(x) or (
             isinstance(left, Const) and _is_exact(left.value)
@@ -148,7 +148,7 @@ def mul(a: Expr, b: Expr) -> Expr:
 
 def _is_exact(number: object) -> bool:
     """Whether products with a number are not rounded, so that they may be put together in any order: `2.0`, `-0.5`."""
-    return isinstance(number, int | float) and abs(math.frexp(number)[0]) == 0.5
+    return isinstance(number, (int, float)) and abs(math.frexp(number)[0]) == 0.5
 
 
 def strong_mul(cotangent: Expr, partial: Expr) -> Expr:
@@ -198,7 +198,7 @@ def real_part(expr: Expr) -> Expr:
     if isinstance(expr, Call) and expr.func is np.broadcast_to:
         return broadcast_again(expr, real_part(expr.args[0]))
     type_ = expr.type
-    assert isinstance(type_, Array | Scalar)
+    assert isinstance(type_, (Array, Scalar))
     dtype = np.empty(0, type_.dtype).real.dtype.name
     part = Array(dtype, type_.rank, "A", type_.unit) if isinstance(type_, Array) else Scalar(dtype, type_.python)
     return Call(ops.real_part, (expr,), (), part)
@@ -259,7 +259,7 @@ def broadcast_again(expr: Expr, x: Expr) -> Expr:
     """`np.broadcast_to(x, shape)` where `expr` is such a call; else `x`."""
     if isinstance(expr, Call) and expr.func is np.broadcast_to:
         type_ = expr.type
-        if isinstance(type_, Array) and isinstance(x.type, Array | Scalar):
+        if isinstance(type_, Array) and isinstance(x.type, (Array, Scalar)):
             type_ = replace(type_, dtype=x.type.dtype)
         return Call(np.broadcast_to, (x, *expr.args[1:]), expr.kwargs, type_)
     return x

@@ -32,21 +32,25 @@ class Remembered:
         Its hash.
     below : tuple or None
         Itself and all parts of its parts (`rewrite.subexpressions`), where there are not too many.
+    linear : object
+        Its linear form (`affine.linear`), False where it is an atom.
     """
 
     occurring: tuple[Var, ...] | None = field(init=False, default=None, compare=False, repr=False)
     mentioned: frozenset[Var] | None = field(init=False, default=None, compare=False, repr=False)
     hashed: int | None = field(init=False, default=None, compare=False, repr=False)
     below: tuple[Any, ...] | None = field(init=False, default=None, compare=False, repr=False)
+    linear: Any = field(init=False, default=None, compare=False, repr=False)
 
 
 @node(eq=False)
 class RememberedBlocks:
-    """The same for a statement: the Vars that it reads and assigns, nested statements included."""
+    """The same for a statement: the Vars that it reads and assigns, nested statements included; and all of these."""
 
     occurring: tuple[Var, ...] | None = field(init=False, default=None, repr=False)
     mentioned: frozenset[Var] | None = field(init=False, default=None, repr=False)
     assigned: frozenset[Var] | None = field(init=False, default=None, repr=False)
+    nested: tuple[Stmt, ...] | None = field(init=False, default=None, repr=False)
 
 
 # ---- expressions ---------------------------------------------------------------------------------------------------
@@ -91,7 +95,7 @@ class Const:
         return _CONST_TYPES.get(type(self.value), STATIC)
 
     def __eq__(self, other: object) -> bool:  # 1 == 1.0 == True and 0.0 == -0.0, but the constants differ
-        if not isinstance(other, Const) or type(self.value) is not type(other.value):
+        if type(other) is not Const or type(self.value) is not type(other.value):
             return False
         if self.value is other.value:
             return True
@@ -117,6 +121,13 @@ class Call(Remembered):
     args: tuple[Expr, ...]
     kwargs: tuple[tuple[str, Expr], ...] = ()
     type: Type = FLOAT
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if type(other) is not Call or self.func != other.func:
+            return False
+        return self.args == other.args and self.kwargs == other.kwargs and self.type == other.type
 
     def __hash__(self) -> int:
         if self.hashed is None:

@@ -91,7 +91,7 @@ def refuses(target: Any, reason: str, advice: str) -> None:
 
 def refusal_by(target: object) -> tuple[str, str] | None:
     """The mark of a function or a class that cannot be followed, if it has one."""
-    found = getattr(target, "__tapegen_refusal__", None) if isinstance(target, FunctionType | type) else None
+    found = getattr(target, "__tapegen_refusal__", None) if isinstance(target, (FunctionType, type)) else None
     return found if isinstance(found, tuple) else None
 
 

@@ -77,19 +77,26 @@ _FEW = 64
 
 def subexpressions(node: Any) -> tuple[Any, ...]:
     """An expression and everything below it."""
-    if not isinstance(node, Remembered):
+    kind = type(node)
+    if kind is Var or kind is Const or not isinstance(node, Remembered):
         return (node,)
     if node.below is not None:
         return node.below
     found: list[Any] = []
     work: list[Any] = [node]
-    while work:
+    while work:  # trees may be deeper than Python's stack
         part = work.pop()
-        found.append(part)
-        if type(part) is Call and not part.kwargs:
-            work += part.args
+        kind = type(part)
+        if kind is Var or kind is Const:
+            found.append(part)
         elif isinstance(part, Remembered):
-            work += parts(part)
+            if part.below is not None:
+                found += part.below
+            else:
+                found.append(part)
+                work += parts(part)
+        else:
+            found.append(part)
     below = tuple(found)
     if len(below) <= _FEW:
         object.__setattr__(node, "below", below)
@@ -98,12 +105,15 @@ def subexpressions(node: Any) -> tuple[Any, ...]:
 
 def free_vars(node: Any) -> frozenset[Var]:
     """Every Var an expression or index item mentions."""
-    if isinstance(node, Remembered):
-        if node.mentioned is None:
-            object.__setattr__(node, "mentioned", frozenset(occurrences(node)))
-            assert node.mentioned is not None
-        return node.mentioned
-    return frozenset((node,)) if type(node) is Var else _NONE
+    kind = type(node)
+    if kind is Var:
+        return frozenset((node,))
+    if kind is Const or not isinstance(node, Remembered):
+        return _NONE
+    if node.mentioned is None:
+        object.__setattr__(node, "mentioned", frozenset(occurrences(node)))
+        assert node.mentioned is not None
+    return node.mentioned
 
 
 _NONE: frozenset[Var] = frozenset()
@@ -111,16 +121,20 @@ _NONE: frozenset[Var] = frozenset()
 
 def occurrences(node: Any) -> tuple[Var, ...]:
     """The Vars of an expression or index item, each as often as it stands there."""
-    if not isinstance(node, Remembered):
-        return (node,) if type(node) is Var else ()
+    kind = type(node)
+    if kind is Var:
+        return (node,)
+    if kind is Const or not isinstance(node, Remembered):
+        return ()
     if node.occurring is None:
         found: list[Var] = []
         work = list(parts(node))
         while work:  # trees may be deeper than Python's stack
             part = work.pop()
-            if type(part) is Var:
+            kind = type(part)
+            if kind is Var:
                 found.append(part)
-            elif isinstance(part, Remembered):
+            elif kind is not Const and isinstance(part, Remembered):
                 if part.occurring is not None:
                     found += part.occurring
                 else:
@@ -132,7 +146,7 @@ def occurrences(node: Any) -> tuple[Var, ...]:
 
 def loads(node: Any) -> list[Load]:
     """Every Load in an expression."""
-    return [part for part in subexpressions(node) if isinstance(part, Load)]
+    return [part for part in subexpressions(node) if type(part) is Load]
 
 
 def reads_by_kind(node: Any) -> tuple[set[Var], set[Var]]:
@@ -162,7 +176,7 @@ def whole_reads(node: Any) -> set[Var]:
     while work:
         part = work.pop()
         if isinstance(part, Var):
-            if isinstance(part.type, Array | ListOf):
+            if isinstance(part.type, (Array, ListOf)):
                 found.add(part)
         elif isinstance(part, Load):
             work.extend(part.index)
@@ -176,21 +190,21 @@ def whole_reads(node: Any) -> set[Var]:
 
 def headers(stmt: Stmt) -> tuple[Any, ...]:
     """The expressions and index items that a statement itself evaluates (nested blocks excluded)."""
-    if isinstance(stmt, Assign | Push):
-        return (stmt.value,)
-    if isinstance(stmt, Store):
-        return (stmt.array, *stmt.index, stmt.value)
-    if isinstance(stmt, For):
-        return (stmt.start, stmt.stop, stmt.step)
-    if isinstance(stmt, If | While):
-        return (stmt.test,)
-    if isinstance(stmt, Effect):
-        return (stmt.call,)
-    if isinstance(stmt, Return):
-        return stmt.values
-    if isinstance(stmt, Raise):
-        return stmt.message
-    return ()
+    found = _HEADERS.get(type(stmt))
+    return () if found is None else found(stmt)
+
+
+_HEADERS: dict[type, Callable[[Any], tuple[Any, ...]]] = {
+    Assign: lambda stmt: (stmt.value,),
+    Store: lambda stmt: (stmt.array, *stmt.index, stmt.value),
+    For: lambda stmt: (stmt.start, stmt.stop, stmt.step),
+    If: lambda stmt: (stmt.test,),
+    While: lambda stmt: (stmt.test,),
+    Effect: lambda stmt: (stmt.call,),
+    Push: lambda stmt: (stmt.value,),
+    Return: lambda stmt: stmt.values,
+    Raise: lambda stmt: stmt.message,
+}
 
 
 def blocks(stmt: Stmt) -> tuple[Block, ...]:
@@ -207,22 +221,27 @@ def statements(block: Iterable[Stmt]) -> list[Stmt]:
     """Every statement of a block, nested ones included, in order of the text."""
     found: list[Stmt] = []
     for stmt in block:
-        found.append(stmt)
         kind = type(stmt)
-        if kind is For or kind is While:
-            found += statements(stmt.body)  # type: ignore[union-attr]
-        elif kind is If:
-            found += statements(stmt.body)  # type: ignore[union-attr]
-            found += statements(stmt.orelse)  # type: ignore[union-attr]
+        if kind is For or kind is While or kind is If:
+            if stmt.nested is None:
+                inner = statements(stmt.body)  # type: ignore[union-attr]
+                if kind is If:
+                    inner += statements(stmt.orelse)  # type: ignore[union-attr]
+                object.__setattr__(stmt, "nested", (stmt, *inner))
+                assert stmt.nested is not None
+            found += stmt.nested
+        else:
+            found.append(stmt)
     return found
 
 
 def defines(stmt: Stmt) -> tuple[Var, ...]:
     """The Vars a statement itself assigns."""
-    if isinstance(stmt, Assign):
-        return stmt.targets
-    if isinstance(stmt, For | Pop):
-        return (stmt.target,)
+    kind = type(stmt)
+    if kind is Assign:
+        return stmt.targets  # type: ignore[union-attr]
+    if kind is For or kind is Pop:
+        return (stmt.target,)  # type: ignore[union-attr]
     return ()
 
 
@@ -353,7 +372,7 @@ def map_headers(stmt: Stmt, change: Callable[[Any], Any]) -> Stmt:
 
 def with_blocks(stmt: Stmt, new: tuple[Block, ...]) -> Stmt:
     """A statement with its nested blocks replaced, in the order of `blocks`; the same where they hold the same."""
-    if all(map(_same, new, blocks(stmt))):
+    if not new or all(map(_same, new, blocks(stmt))):
         return stmt
     if isinstance(stmt, If):
         return If(stmt.test, new[0], new[1], stmt.origin)

@@ -73,20 +73,20 @@ FLOATING = frozenset({"float64", "float32"}) | COMPLEX
 
 def is_floating(type_: Type) -> bool:
     """Whether values of this type can carry a derivative."""
+    if isinstance(type_, (Scalar, Array)):
+        return type_.dtype in FLOATING
     if isinstance(type_, ListOf):
         return is_floating(type_.item)
-    if isinstance(type_, TupleOf):
-        return any(is_floating(item) for item in type_.items)
-    return isinstance(type_, Scalar | Array) and type_.dtype in FLOATING
+    return isinstance(type_, TupleOf) and any(is_floating(item) for item in type_.items)
 
 
 def is_complex(type_: Type | None) -> bool:
     """Whether values of this type have an imaginary part."""
+    if isinstance(type_, (Scalar, Array)):
+        return type_.dtype in COMPLEX
     if isinstance(type_, ListOf):
         return is_complex(type_.item)
-    if isinstance(type_, TupleOf):
-        return any(is_complex(item) for item in type_.items)
-    return isinstance(type_, Scalar | Array) and type_.dtype in COMPLEX
+    return isinstance(type_, TupleOf) and any(is_complex(item) for item in type_.items)
 
 
 def python_class(type_: Scalar) -> type:

@@ -95,7 +95,7 @@ class _Checker:
         """Check a block; `scope` gains what it defines."""
         for k, stmt in enumerate(block):
             last = k == len(block) - 1
-            if isinstance(stmt, Break | Continue) and (not last or loop is None):
+            if isinstance(stmt, (Break, Continue)) and (not last or loop is None):
                 self.fail(4, "an escape that is not at the end of a block in a loop", stmt)
             if isinstance(stmt, Return) and (around or not last):
                 self.fail(1, "Return inside the program", stmt)
@@ -145,7 +145,7 @@ class _Checker:
             case _:
                 exprs = iter(rewrite.headers(stmt))
         for expr in exprs:
-            if _floats(expr) and not isinstance(expr, Var | Const | Tuple):
+            if _floats(expr) and not isinstance(expr, (Var, Const, Tuple)):
                 self.fail(5, f"{expr_text(expr)} has no name of its own", stmt)
             self.inside(expr, stmt)
 
@@ -173,7 +173,7 @@ class _Checker:
     def is_carried(self, name: str, places: list[_Where]) -> bool:
         """Once before a loop, then at the ends of paths through its body."""
         first, *rest = places
-        loops = [s for s in first.block[first.position + 1 :] if isinstance(s, For | While)]
+        loops = [s for s in first.block[first.position + 1 :] if isinstance(s, (For, While))]
         for loop in loops:
             if all(loop in where.enclosing and self.ends_path(where, loop) for where in rest):
                 return self.once_a_path(name, loop.body)
@@ -218,7 +218,7 @@ def _most_assigned(name: str, block: Block) -> int:
 
 
 def _only_moves(block: Block) -> bool:
-    return all(isinstance(stmt, Assign | Break | Continue) for stmt in block)
+    return all(isinstance(stmt, (Assign, Break, Continue)) for stmt in block)
 
 
 def _escapes(block: Block) -> bool:
@@ -226,7 +226,7 @@ def _escapes(block: Block) -> bool:
     if not block:
         return False
     last = block[-1]
-    if isinstance(last, Break | Continue):
+    if isinstance(last, (Break, Continue)):
         return True
     return isinstance(last, If) and (_escapes(last.body) or _escapes(last.orelse))
 
@@ -236,7 +236,7 @@ def _falls(block: Block) -> bool:
     if not block:
         return True
     last = block[-1]
-    if isinstance(last, Break | Continue | Raise):
+    if isinstance(last, (Break, Continue, Raise)):
         return False
     return not isinstance(last, If) or _falls(last.body) or _falls(last.orelse)
 
@@ -249,4 +249,4 @@ def _floats(expr: object) -> bool:
 def _is_atom(expr: object) -> bool:
     if isinstance(expr, Tuple):
         return all(_is_atom(item) or not _floats(item) for item in expr.items)
-    return isinstance(expr, Var | Const) or not _floats(expr)
+    return isinstance(expr, (Var, Const)) or not _floats(expr)

@@ -242,7 +242,7 @@ class Adjoints:
         assert isinstance(sequence, Var) and totals[0] is not None
         bar = self.reverser.settle(sequence)
         index = self.reverser.expression(stmt, call.args[1])
-        assert isinstance(target.type, Array | Scalar)
+        assert isinstance(target.type, (Array, Scalar))
         held = Call(ops.item, (bar, index), (), target.type)
         self.reverser.emit(Effect(Call(ops.set_item, (bar, index, build.add(held, totals[0])), ())))
 

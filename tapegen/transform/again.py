@@ -118,7 +118,7 @@ class Again:
     def from_trip(self, var: Var, owner: Scope) -> Expr | None:
         """A counter as a function of the trip being undone."""
         loop = owner.header
-        if not isinstance(loop, For | While):
+        if not isinstance(loop, (For, While)):
             return None
         if isinstance(loop, For) and var == loop.target:
             return self.sweeps.counters.get(loop, var)
@@ -143,7 +143,7 @@ class Again:
     def _lasts(self, start: Expr, scope: Scope) -> bool:
         """Whether numbers and sizes of a scope can be read again where its loops are undone."""
         for part in rewrite.subexpressions(start):
-            if not isinstance(part, Var | Const) and not (isinstance(part, Call) and part.func in _OF_INTEGERS):
+            if not isinstance(part, (Var, Const)) and not (isinstance(part, Call) and part.func in _OF_INTEGERS):
                 return False
         numbers, sized = rewrite.reads_by_kind(start)
         for var in numbers:

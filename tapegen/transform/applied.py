@@ -100,7 +100,7 @@ def _refuse_stores(body: Callable[..., Any], block: Block, operands: tuple[Any, 
     """Refuse a rule that stores into what it is given: the program, or its caller, goes on to read that."""
     if not any(isinstance(stmt, Store) for stmt in rewrite.statements(block)):
         return
-    given = {var for operand in operands if isinstance(operand, Var | Tuple) for var in rewrite.free_vars(operand)}
+    given = {var for operand in operands if isinstance(operand, (Var, Tuple)) for var in rewrite.free_vars(operand)}
     params = tuple(sorted((var for var in given if isinstance(var.type, Array)), key=lambda var: var.name))
     stored = effects_of(Function(body.__name__, params, (*block, Return(())))).mutated_params
     if stored:
@@ -269,7 +269,7 @@ def _is_polynomial(call: Call) -> bool:
     if call.func not in (operator.pow, np.power, math.pow) or not isinstance(call.args[1], Const):
         return False
     exponent = call.args[1].value
-    return isinstance(exponent, int | float) and (exponent >= 1 or exponent == 0)
+    return isinstance(exponent, (int, float)) and (exponent >= 1 or exponent == 0)
 
 
 def never_raising(node: Any) -> Any:
@@ -290,7 +290,7 @@ def needed(block: Block, exprs: list[Expr]) -> Block:
     kept: list[Stmt] = []
     for stmt in reversed(block):
         inner = list(rewrite.statements((stmt,)))
-        if not any(isinstance(part, Raise | Effect) for part in inner):
+        if not any(isinstance(part, (Raise, Effect)) for part in inner):
             changed = {var for part in inner for var in rewrite.defines(part)}
             # a store may write through a view of what is wanted
             if not changed & wanted and not any(isinstance(part, Store) for part in inner):

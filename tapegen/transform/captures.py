@@ -164,6 +164,6 @@ def _views(block: Block) -> dict[Var, Load | Call]:
         for stmt in rewrite.statements(block)
         if isinstance(stmt, Assign)
         and len(stmt.targets) == 1
-        and isinstance(stmt.value, Load | Call)
+        and isinstance(stmt.value, (Load, Call))
         and is_view(stmt.value)
     }

@@ -91,7 +91,7 @@ class ControlFlow:
         """The test of an If, under a name of its own: it may be better to record the answer than what it is made of."""
         test = self.reverser.expression(stmt, stmt.test)
         is_bool = isinstance(test.type, Scalar) and test.type.dtype == "bool"
-        is_flag = is_bool and not isinstance(test, Var | Const) and self.scopes.at[stmt].in_loop
+        is_flag = is_bool and not isinstance(test, (Var, Const)) and self.scopes.at[stmt].in_loop
         if not is_flag and not (isinstance(test, Var) and test in self.reverser.captures):
             return test
         if is_flag:
@@ -234,7 +234,7 @@ def _reversed_range(stmt: For, start: Expr, stop: Expr, step: int, body: Block) 
 
 def _without_last_moves(block: Block) -> tuple[Block, Block]:
     """A block, and the moves of values to other names that it ends in (an escape may follow)."""
-    end = len(block) - bool(block and isinstance(block[-1], Break | Continue))
+    end = len(block) - bool(block and isinstance(block[-1], (Break, Continue)))
     start = end
     while start and _is_move(block[start - 1]):
         start -= 1
@@ -243,7 +243,7 @@ def _without_last_moves(block: Block) -> tuple[Block, Block]:
 
 def _is_move(stmt: Stmt) -> bool:
     pairs = _pairs(stmt)
-    return bool(pairs) and all(isinstance(value, Var | Const) for _, value in pairs)
+    return bool(pairs) and all(isinstance(value, (Var, Const)) for _, value in pairs)
 
 
 def _pairs(stmt: Stmt) -> list[tuple[Var, Expr]]:

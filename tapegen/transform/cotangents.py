@@ -88,7 +88,7 @@ class Cotangents(Captures):
         """Add a term to the cotangent of a Var; `expr` has the shape of `var`."""
         if build.is_const(expr, 0.0):
             return
-        if isinstance(var.type, Array | Scalar):
+        if isinstance(var.type, (Array, Scalar)):
             expr = build.cast(expr, var.type.dtype)
         cot = self.cotangent(var)
         if cot.named and isinstance(var.type, Array):
@@ -235,7 +235,7 @@ class Cotangents(Captures):
 
     def bind(self, expr: Expr, like: Var) -> Var | Const:
         """Name an expression that is read more than once."""
-        if isinstance(expr, Var | Const):
+        if isinstance(expr, (Var, Const)):
             return expr
         name = self.cotangent(like).name
         self.emit(Assign((name,), expr))
@@ -243,7 +243,7 @@ class Cotangents(Captures):
 
     def bind_number(self, expr: Expr) -> Expr:
         """Name a number that is read more than once."""
-        if isinstance(expr, Var | Const):
+        if isinstance(expr, (Var, Const)):
             return expr
         name = Var(self.names.fresh("part"), expr.type)
         self.emit(Assign((name,), expr))

@@ -37,7 +37,7 @@ Groups = tuple[frozenset[Var], ...]
 def drop_dead(block: Block, live_out: Set[Var], keep: Set[Var], aliases: Aliases) -> Block:
     """Remove assignments whose value nobody reads, and stores into arrays nobody reads."""
     read = set(live_out).union(*map(_values_read, block))
-    live_roots = {aliases.root(var) for var in read if isinstance(var.type, Array | ListOf)}
+    live_roots = {aliases.root(var) for var in read if isinstance(var.type, (Array, ListOf))}
     return _keep_live(block, read, live_roots, aliases, keep)
 
 
@@ -68,7 +68,7 @@ def _keep_live(block: Block, read: set[Var], live_roots: set[Var], aliases: Alia
         match stmt:
             case Assign(targets, value):
                 stored = any(target in aliases.through and aliases.root(target) in live_roots for target in targets)
-                idle = isinstance(value, Var | Const) or keep.isdisjoint(targets)
+                idle = isinstance(value, (Var, Const)) or keep.isdisjoint(targets)
                 if not stored and idle and not any(target in read for target in targets) and is_pure(value):
                     continue
                 if len(targets) > 1 and isinstance(value, Tuple):
@@ -140,7 +140,7 @@ class _Read:
         for var in names:
             if var not in self.names:
                 self.names.add(var)
-                if isinstance(var.type, Array | ListOf):
+                if isinstance(var.type, (Array, ListOf)):
                     self.roots.add(self.aliases.root(var))
 
 
@@ -205,7 +205,7 @@ def _cleared(before: list[Stmt], stmt: Store, aliases: Aliases) -> int | None:
         here = before[k]
         if isinstance(here, Store) and here.array == stmt.array and here.index == stmt.index:
             return k if not here.accumulate and build.is_const(here.value, 0.0) else None
-        if rewrite.blocks(here) or isinstance(here, Effect | Raise) or not chosen.isdisjoint(rewrite.defines(here)):
+        if rewrite.blocks(here) or isinstance(here, (Effect, Raise)) or not chosen.isdisjoint(rewrite.defines(here)):
             return None
         if root in _roots_read(here, aliases):
             return None
@@ -258,7 +258,7 @@ class Aliases:
         self.foreign = {self.root(var) for group in shared for var in group}
 
     def _relate(self, target: Var, value: Expr) -> None:
-        if not isinstance(target.type, Array | ListOf):
+        if not isinstance(target.type, (Array, ListOf)):
             return
         self.assigned.add(target)
         if isinstance(value, Var):
@@ -282,7 +282,7 @@ class Aliases:
             self.parent[a] = b
 
     def stored(self, var: Var) -> bool:
-        return isinstance(var.type, Array | ListOf) and self.root(var) in self.stores
+        return isinstance(var.type, (Array, ListOf)) and self.root(var) in self.stores
 
     def is_local(self, array: Var) -> bool:
         """Whether the array is made in this sweep: nobody outside can see stores into it."""

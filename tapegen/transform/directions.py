@@ -173,11 +173,11 @@ class _Widener:
                         var for name, var in known.items() if not roots.isdisjoint(self.effects.by_name.get(name, ()))
                     )
         for stmt in rewrite.statements(self.function.body):
-            if isinstance(stmt, If | For | While | Effect) and any(
+            if isinstance(stmt, (If, For, While, Effect)) and any(
                 rewrite.free_vars(header) & found for header in rewrite.headers(stmt)
             ):
                 raise _NotCovered
-        if any(not isinstance(var.type, Array | Scalar) for var in found):
+        if any(not isinstance(var.type, (Array, Scalar)) for var in found):
             raise _NotCovered
         return frozenset(found)
 
@@ -241,7 +241,7 @@ class _Widener:
 
         The sizes that its tables are made by are read as well.
         """
-        if not isinstance(stmt, Assign | Store | Effect | If | For | While):
+        if not isinstance(stmt, (Assign, Store, Effect, If, For, While)):
             return True
         mentioned = set(run.mentioned())
         for inner in run.statements:
@@ -334,7 +334,7 @@ class _Widener:
     # ---- tables --------------------------------------------------------------------------------------------------
 
     def _table(self, var: Var) -> Var:
-        assert isinstance(var.type, Array | Scalar)
+        assert isinstance(var.type, (Array, Scalar))
         rank = var.type.rank if isinstance(var.type, Array) else 0
         layout = var.type.layout if isinstance(var.type, Array) and var not in self.wrt else "C"
         return Var(var.name, Array(var.type.dtype, rank + 1, layout))

@@ -46,7 +46,7 @@ def expand(block: Block, varied: Set[Var], names: NameSupply) -> Block:
                 kept.append(target)
                 continue
             expr = part.expr if isinstance(part, Leaf) else Const(part.value)
-            if not isinstance(expr, Var | Const):
+            if not isinstance(expr, (Var, Const)):
                 atom = Var(names.fresh(TEMPORARY), expr.type)
                 values.append(Assign((atom,), expr, stmt.origin))
                 expr = atom

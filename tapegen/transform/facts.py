@@ -35,7 +35,7 @@ class Facts:
         A written array that a loop carries under changing names is never final: its name means another place in
         every trip.
         """
-        if not isinstance(array.type, Array | ListOf):
+        if not isinstance(array.type, (Array, ListOf)):
             return True
         return not self._is_renamed(array, self.scopes.at[stmt]) and self.finality.is_final(stmt, array, index)
 
@@ -50,7 +50,7 @@ class Facts:
         for around in scope.chain():
             if not around.is_loop or around.header is None:
                 continue
-            carried = [var for var in around.carried if isinstance(var.type, Array | ListOf)]
+            carried = [var for var in around.carried if isinstance(var.type, (Array, ListOf))]
             if any(self.effects.roots(var) & roots for var in carried) and any(
                 self.effects.writes.get(inner, frozenset()) & roots for inner in rewrite.statements((around.header,))
             ):

@@ -197,7 +197,7 @@ class _Pusher:
     def _assign(self, stmt: Assign, targets: tuple[Var, ...], value: Expr) -> None:
         if isinstance(value, Tuple) and len(value.items) == len(targets):
             self._latch(stmt, targets, value.items)
-        elif len(targets) == 1 and isinstance(value, Var | Const):
+        elif len(targets) == 1 and isinstance(value, (Var, Const)):
             self._latch(stmt, targets, (value,))
         elif isinstance(value, Load):
             (target,) = targets
@@ -280,10 +280,10 @@ class _Pusher:
 
     def _define(self, stmt: Assign, target: Var, expr: Expr) -> None:
         """Assign the tangent of a result that is a place of its own, with its dtype."""
-        if isinstance(target.type, Array | Scalar):
+        if isinstance(target.type, (Array, Scalar)):
             expr = build.cast(expr, target.type.dtype)
-        if isinstance(target.type, Array) and not (isinstance(stmt.value, Load | Call) and is_view(stmt.value)):
-            shared = isinstance(expr, Var | Load) or (isinstance(expr, Call) and expr.func in ops.VIEW_CALLS)
+        if isinstance(target.type, Array) and not (isinstance(stmt.value, (Load, Call)) and is_view(stmt.value)):
+            shared = isinstance(expr, (Var, Load)) or (isinstance(expr, Call) and expr.func in ops.VIEW_CALLS)
             places = {target, *active_operands(stmt.value)}
             aliased = shared and any(self.effects.is_written(place) for place in places)
             if aliased or (not _is_new(expr) and self.effects.roots(target) & self.flattened):

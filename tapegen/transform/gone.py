@@ -117,7 +117,7 @@ class Gone:
         """The statement of a scope's own block after which a value of that scope is complete."""
         last = None
         complete: list[Stmt] = list(self.scopes.assigns.get(var, ()))
-        if isinstance(var.type, Array | ListOf):  # an array is complete after the last store into it
+        if isinstance(var.type, (Array, ListOf)):  # an array is complete after the last store into it
             roots = self.effects.roots(var)
             complete += [stmt for stmt in self._writers(roots) if self.scopes.at[stmt].within(scope)]
         for stmt in complete:

@@ -38,7 +38,7 @@ def hoist(function: Function, merges: Set[Var]) -> Block:
     merges : set of Var
         Its names with several values.
     """
-    if not any(isinstance(stmt, For | While) for stmt in rewrite.statements(function.body)):
+    if not any(isinstance(stmt, (For, While)) for stmt in rewrite.statements(function.body)):
         return function.body
     return _hoisted(function.body, effects_of(function), shapes_of(function, scopes_of(function)), merges)
 
@@ -49,7 +49,7 @@ def _hoisted(block: Block, effects: Effects, shapes: Shapes, merges: Set[Var]) -
         inner = rewrite.blocks(stmt)
         if inner:
             new = tuple(_hoisted(part, effects, shapes, merges) for part in inner)
-            if isinstance(stmt, For | While):
+            if isinstance(stmt, (For, While)):
                 moved, body = _invariant(stmt, new[0], effects, shapes, merges)
                 out.extend(moved)
                 new = (body,)
@@ -104,7 +104,7 @@ def _is_arithmetic(value: Expr, shapes: Shapes) -> bool:
     elementwise = value.func in _OPERATORS or (
         isinstance(value.func, np.ufunc) and rule is not None and rule.kind == "partials"
     )
-    if not elementwise or not all(isinstance(arg, Var | Const) for arg in value.args):
+    if not elementwise or not all(isinstance(arg, (Var, Const)) for arg in value.args):
         return False
     extents = {shapes.of(arg) for arg in value.args if isinstance(arg, Var) and isinstance(arg.type, Array)}
     return len(extents) == 1

@@ -204,7 +204,7 @@ class _Writer:
             return [Assign((mine,), rewrite.substitute(value, dict(self.of)))]
         if not move.sources:
             return [self._make(target)]
-        if not isinstance(value, Load | Call) or not all(source in self.of for source in move.sources):
+        if not isinstance(value, (Load, Call)) or not all(source in self.of for source in move.sources):
             raise _refusal(self.wanted[self.group_of[target]], [target])
         if isinstance(value, Call) and value.func in (ops.item, ops.pop, ops.ifelse):
             self.made.add(mine)

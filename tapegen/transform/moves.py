@@ -138,13 +138,13 @@ class Moves:
         stmt = stmts[k]
         assert isinstance(stmt, If)
         tested = rewrite.free_vars(stmt.test)
-        escapes = any(isinstance(part[-1], Break | Continue) for part in rewrite.blocks(stmt) if part)
+        escapes = any(isinstance(part[-1], (Break, Continue)) for part in rewrite.blocks(stmt) if part)
         for i, here in enumerate(stmt.body):
             if (
                 not isinstance(here, Assign)
                 or any(target in tested for target in here.targets)
                 or not (all(map(self.is_temporary, here.targets)) or (escapes and _is_move(here)))
-                or any(isinstance(target.type, Array | ListOf) for target in here.targets)
+                or any(isinstance(target.type, (Array, ListOf)) for target in here.targets)
                 or not self._is_first(stmt.body, i)
             ):
                 continue
@@ -163,7 +163,7 @@ class Moves:
         if not is_pure(stmt.value):
             return False
         read = rewrite.free_vars(stmt.value)
-        places = {self.aliases.root(var) for var in read if isinstance(var.type, Array | ListOf)}
+        places = {self.aliases.root(var) for var in read if isinstance(var.type, (Array, ListOf))}
         for before in block[:k]:
             if any(self._touches(before, target) for target in stmt.targets):
                 return False
@@ -181,9 +181,9 @@ class Moves:
         assert isinstance(stmt, Assign)
         (target,) = stmt.targets
         value = stmt.value
-        if not isinstance(value, Var | Const) or not self._single(target) or not self.is_temporary(target):
+        if not isinstance(value, (Var, Const)) or not self._single(target) or not self.is_temporary(target):
             return False
-        if isinstance(value, Const) and isinstance(target.type, Array | ListOf):
+        if isinstance(value, Const) and isinstance(target.type, (Array, ListOf)):
             return False
         last = self._last_read(stmts, k, target)
         if last is None:
@@ -224,10 +224,10 @@ class Moves:
             return False
         if isinstance(stmt.value, Call) and (stmt.value.func is ops.new_list or ops.changes(stmt.value.func)):
             return False
-        if self.aliases.stored(target) and not isinstance(stmt.value, Load | Var) and not self._is_value(target):
+        if self.aliases.stored(target) and not isinstance(stmt.value, (Load, Var)) and not self._is_value(target):
             return False
         inputs = rewrite.free_vars(stmt.value)
-        arrays = {self.aliases.root(var) for var in inputs if isinstance(var.type, Array | ListOf)}
+        arrays = {self.aliases.root(var) for var in inputs if isinstance(var.type, (Array, ListOf))}
         for j in range(k + 1, len(stmts)):
             here = stmts[j]
             if any(target in rewrite.free_vars(header) for header in rewrite.headers(here)):
@@ -252,7 +252,7 @@ class Moves:
         return False
 
     def _is_value(self, target: Var) -> bool:
-        return not isinstance(target.type, Array | ListOf)
+        return not isinstance(target.type, (Array, ListOf))
 
     def _nest_into(self, stmts: list[Stmt], k: int, j: int) -> bool:
         source, sink = stmts[k], stmts[j]
@@ -379,7 +379,7 @@ class Moves:
             inner = rewrite.blocks(stmt)
             if lasts and isinstance(stmt, Assign) and stmt.targets == (value,) and stmt.value == target:
                 continue
-            if not inner or isinstance(stmt, For | While):
+            if not inner or isinstance(stmt, (For, While)):
                 here = value in rewrite.assigns(stmt)
                 again = assigned or (here and bool(inner))  # the next trip comes after this one
                 if (again and self._touches(stmt, target)) or (here and target in rewrite.defines(stmt)):

@@ -177,7 +177,7 @@ class _Recorder:
     def _is_passing(self, var: Var) -> bool:
         """Whether a value is an intermediate result that the backward sweep reads once."""
         is_temporary = var.name not in self.user_names and _VERSION.sub("", var.name) not in self.user_names
-        return is_temporary and self.uses[var] == 1 and not self.everything and isinstance(var.type, Scalar | Array)
+        return is_temporary and self.uses[var] == 1 and not self.everything and isinstance(var.type, (Scalar, Array))
 
     def _weigh(self, keys: Iterable[Key]) -> None:
         """Choose which of the values that are not there for nothing are evaluated again."""

@@ -222,7 +222,7 @@ class _Reverser(Cotangents):
         for stmt in reversed(block):
             start = len(self.out)
             self._statement(stmt)
-            if len(self.out) > start and not isinstance(stmt, For | While | If):
+            if len(self.out) > start and not isinstance(stmt, (For, While, If)):
                 text = stmt.origin.text() if stmt.origin is not None else ""
                 if text:
                     self.out.insert(start, Comment(text, stmt.origin))
@@ -275,7 +275,7 @@ class _Reverser(Cotangents):
             return
         if isinstance(value, Tuple) and len(value.items) == len(targets):
             self._latch(targets, value.items)
-        elif len(targets) == 1 and isinstance(value, Var | Const):
+        elif len(targets) == 1 and isinstance(value, (Var, Const)):
             self._latch(targets, (value,))
         elif len(targets) == 1:
             self._value(stmt, targets[0], value)
@@ -292,7 +292,7 @@ class _Reverser(Cotangents):
         """Of a move, a view or an item the mirror is one of the source."""
         if isinstance(stmt.value, Call) and stmt.value.func is ops.primal_as:
             self._value(stmt, stmt.targets[0], stmt.value)
-        elif isinstance(stmt.value, Tuple | Var):
+        elif isinstance(stmt.value, (Tuple, Var)):
             items = stmt.value.items if isinstance(stmt.value, Tuple) else (stmt.value,)
             rest = [(t, item) for t, item in zip(stmt.targets, items, strict=True) if t not in self.mirrors]
             self._latch(tuple(t for t, _ in rest), tuple(item for _, item in rest))

@@ -116,7 +116,7 @@ def _selecting(loop: For, facts: Facts) -> _Branch | None:
     inner = list(rewrite.statements(loop.body))
     if len(carried) != 1 or not isinstance(carried[0].type, Scalar):
         return None
-    if any(isinstance(stmt, For | While | Break | Continue | Effect) for stmt in inner):
+    if any(isinstance(stmt, (For, While, Break, Continue, Effect)) for stmt in inner):
         return None
     (selected,) = carried
     latches = [stmt for stmt in inner if isinstance(stmt, Assign) and selected in stmt.targets]
@@ -142,14 +142,14 @@ def _selecting(loop: For, facts: Facts) -> _Branch | None:
 def _replacing(stmt: If, selected: Var, joined: Var) -> _Branch | None:
     """An If of which one side keeps the selected value and the other takes a candidate."""
     for wins, (taken, kept) in enumerate(((stmt.body, stmt.orelse), (stmt.orelse, stmt.body))):
-        if any(not isinstance(part, Assign | Raise) for part in (*taken, *kept)):
+        if any(not isinstance(part, (Assign, Raise)) for part in (*taken, *kept)):
             return None
         gives = [part.value for part in kept if isinstance(part, Assign) and part.targets == (joined,)]
         takes = [part.value for part in taken if isinstance(part, Assign) and part.targets == (joined,)]
         if (
             gives == [selected]
             and len(takes) == 1
-            and isinstance(takes[0], Var | Load | Const)
+            and isinstance(takes[0], (Var, Load, Const))
             and takes[0] != selected
         ):
             return _Branch(stmt, wins)
@@ -159,7 +159,7 @@ def _replacing(stmt: If, selected: Var, joined: Var) -> _Branch | None:
 def _writes_active(stmt: Stmt, active: Set[Var]) -> bool:
     if isinstance(stmt, Assign):
         return any(target in active for target in stmt.targets)
-    return not isinstance(stmt, If | Raise)
+    return not isinstance(stmt, (If, Raise))
 
 
 def _passes_on(stmt: Stmt, not_read: Set[Var], loop: For, scope: Scope, facts: Facts) -> bool:
@@ -184,4 +184,4 @@ def _passes_on(stmt: Stmt, not_read: Set[Var], loop: For, scope: Scope, facts: F
         return value.func in (operator.add, operator.sub, operator.neg) and all(
             isinstance(arg, Const) or isinstance(arg.type, Scalar) for arg in value.args
         )
-    return isinstance(value, Var | Const)
+    return isinstance(value, (Var, Const))

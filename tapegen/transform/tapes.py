@@ -154,7 +154,7 @@ class _Layout:
             value_shape = self._value_shape(var)
         if value_shape is None or isinstance(type_, ListOf):
             return Tape(var, Var(self.names.fresh(tape_name(var.name)), ListOf(type_)), None, (), None, False, scope)
-        assert isinstance(type_, Array | Scalar)
+        assert isinstance(type_, (Array, Scalar))
         rank = len(value_shape)
         if all(count is not None for count in counts):
             store = Var(self.names.fresh(tape_name(var.name)), Array(type_.dtype, len(loops) + rank, "C"))
@@ -244,7 +244,7 @@ class _Layout:
         for other in self.scopes.root.block:
             if other is stmt:
                 return True
-            if any(isinstance(inner, For | While) for inner in rewrite.statements((other,))):
+            if any(isinstance(inner, (For, While)) for inner in rewrite.statements((other,))):
                 return False  # the tapes are made before the first loop
         return False
 

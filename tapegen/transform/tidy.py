@@ -127,7 +127,7 @@ def _without_lonely_comments(block: Block, above: str | None = None) -> Block:
             if following is None or isinstance(following, Comment) or stmt.text == above:
                 continue
             above = stmt.text
-        elif isinstance(stmt, If | For | While):
+        elif isinstance(stmt, (If, For, While)):
             stmt = rewrite.with_blocks(
                 stmt, tuple(_without_lonely_comments(inner, above) for inner in rewrite.blocks(stmt))
             )
@@ -167,7 +167,7 @@ def surely_assigned(block: Block) -> set[Var]:
 def _collect(block: Block, assigned: set[Var], found: set[Var]) -> set[Var]:
     assigned = set(assigned)
     for stmt in block:
-        if isinstance(stmt, Raise | Comment):
+        if isinstance(stmt, (Raise, Comment)):
             continue
         for header in rewrite.headers(stmt):
             found |= rewrite.free_vars(header) - assigned

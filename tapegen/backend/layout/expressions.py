@@ -130,7 +130,7 @@ def _flatten(node: ast.expr) -> _Chain:
         item = work.pop()
         if not isinstance(item, Operand):
             chain.operators.append(item)
-        elif item.parentheses or not isinstance(item.node, ast.BinOp | ast.Compare | ast.BoolOp):
+        elif item.parentheses or not isinstance(item.node, (ast.BinOp, ast.Compare, ast.BoolOp)):
             chain.operands.append(item)
         else:
             inner = operands(item.node)

@@ -106,7 +106,7 @@ def operators(node: ast.BinOp | ast.Compare | ast.BoolOp) -> list[tuple[str, int
 def is_simple(operand: Operand) -> bool:
     """Whether `**` is written without spaces beside this operand."""
     node = operand.node
-    while isinstance(node, ast.UnaryOp | ast.Attribute):
+    while isinstance(node, (ast.UnaryOp, ast.Attribute)):
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             return False
         node = node.operand if isinstance(node, ast.UnaryOp) else node.value
@@ -120,7 +120,7 @@ def slice_parts(node: ast.Slice, part: Callable[[ast.expr], T]) -> list[T | str]
     def simple(bound: ast.expr | None) -> bool:
         while isinstance(bound, ast.UnaryOp) and not isinstance(bound.op, ast.Not):
             bound = bound.operand
-        return bound is None or isinstance(bound, ast.Constant | ast.Name)
+        return bound is None or isinstance(bound, (ast.Constant, ast.Name))
 
     lower, upper, step = node.lower, node.upper, node.step
     space = "" if simple(lower) and simple(upper) and simple(step) else " "

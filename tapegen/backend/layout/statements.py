@@ -82,7 +82,7 @@ def _assignment(target: ast.expr, operator: str, value: ast.expr) -> Doc:
         left = expression(target, None)
     if isinstance(value, ast.Tuple) and len(value.elts) > 1:
         return (left, operator, _optional_parentheses(_bare_tuple(value.elts, INSIDE), GroupId()))
-    if not isinstance(target, ast.Tuple | ast.Subscript) or isinstance(value, ast.UnaryOp) or not _best_fits(value):
+    if not isinstance(target, (ast.Tuple, ast.Subscript)) or isinstance(value, ast.UnaryOp) or not _best_fits(value):
         return (left, operator, _value(value))
     # a target with brackets of its own: break the value first, parenthesise it next, break the target last
     right = expression(value, None)
@@ -91,7 +91,7 @@ def _assignment(target: ast.expr, operator: str, value: ast.expr) -> Doc:
         (left, operator, "(", Group(block(right), expand=True), ")"),
         (Group(left, expand=True), operator, right),
     ]
-    if isinstance(value, ast.Call | ast.Subscript | ast.Attribute):
+    if isinstance(value, (ast.Call, ast.Subscript, ast.Attribute)):
         variants.insert(1, (left, operator, Group(right, expand=True)))
     return BestFit(tuple(variants))
 
@@ -103,7 +103,7 @@ def _bare_tuple(items: Sequence[ast.expr], level: Level) -> Doc:
 def _value(node: ast.expr) -> Doc:
     """An expression that ends a statement: in parentheses if it must break and has no better place to."""
     root = _root(node)
-    if root is None or isinstance(root, ast.Tuple | ast.List):
+    if root is None or isinstance(root, (ast.Tuple, ast.List)):
         return expression(node, None)
     id = GroupId()
     if _best_fits(node):
@@ -117,7 +117,7 @@ def _optional_parentheses(content: Doc, id: GroupId) -> Doc:
 
 def _root(node: ast.expr) -> ast.expr | None:
     """What a chain of calls, indexing and signs starts from; None if that stands in parentheses."""
-    while isinstance(node, ast.UnaryOp | ast.Call | ast.Attribute | ast.Subscript):
+    while isinstance(node, (ast.UnaryOp, ast.Call, ast.Attribute, ast.Subscript)):
         (operand,) = operands(node)
         if operand.parentheses:
             return None
@@ -127,7 +127,7 @@ def _root(node: ast.expr) -> ast.expr | None:
 
 def _best_fits(node: ast.expr) -> bool:
     """Whether parentheses are for the case only that nothing else makes the expression fit."""
-    return isinstance(_root(node), ast.Name | ast.Constant | ast.JoinedStr)
+    return isinstance(_root(node), (ast.Name, ast.Constant, ast.JoinedStr))
 
 
 def _can_omit_parentheses(node: ast.expr) -> bool:
@@ -147,7 +147,7 @@ def _ends_in_brackets(operand: Operand) -> bool:
         return False
     if isinstance(node, ast.Call):
         return operand.parentheses or bool(node.args or node.keywords)
-    return operand.parentheses or (isinstance(node, ast.Tuple | ast.List) and bool(node.elts))
+    return operand.parentheses or (isinstance(node, (ast.Tuple, ast.List)) and bool(node.elts))
 
 
 @dataclass(slots=True)
@@ -189,7 +189,7 @@ class _Scan:
                 self.starts_with_sign = self.starts_with_sign or self.first is None
         for part in operands(node):
             self.visit(part)
-        if isinstance(node, ast.Call | ast.Subscript | ast.Attribute):
+        if isinstance(node, (ast.Call, ast.Subscript, ast.Attribute)):
             self.brackets = self.brackets or not isinstance(node, ast.Attribute)
             self.last = operand
             if isinstance(node, ast.Attribute) and _has_brackets(operands(node)[0]):
@@ -203,4 +203,4 @@ class _Scan:
 
 
 def _has_brackets(operand: Operand) -> bool:
-    return operand.parentheses or isinstance(operand.node, ast.Call | ast.Subscript | ast.List | ast.Tuple)
+    return operand.parentheses or isinstance(operand.node, (ast.Call, ast.Subscript, ast.List, ast.Tuple))

@@ -107,6 +107,8 @@ class Entry:
         The type of the tape.
     marks : bool
         Whether the pullback writes into what the tape holds, and leaves it as it was only at its end.
+    rooms : tuple of int
+        The results for which the native function takes arrays of the caller, after its parameters.
     """
 
     name: str
@@ -118,6 +120,7 @@ class Entry:
     count: int = 0
     tape: str = ""
     marks: bool = False
+    rooms: tuple[int, ...] = ()
 
     @property
     def given(self) -> tuple[Parameter, ...]:

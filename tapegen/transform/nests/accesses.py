@@ -240,7 +240,7 @@ class Memory:
 
 
 def _is_place(var: Var) -> bool:
-    return isinstance(var.type, Array | ListOf)
+    return isinstance(var.type, (Array, ListOf))
 
 
 # ---- order -----------------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import operator
 
-from tapegen.ir.nodes import Call, Const, Expr, Var, node
+from tapegen.ir.nodes import Call, Const, Expr, node
 from tapegen.ir.types import INT, Scalar
 
 
@@ -53,14 +53,17 @@ class Affine:
         return self * -1
 
     def coefficient(self, atom: Expr) -> int:
-        return next((c for a, c in self.terms if a == atom), 0)
+        for own, coefficient in self.terms:
+            if own == atom:
+                return coefficient
+        return 0
 
     def without(self, atom: Expr) -> Affine:
-        return Affine(self.constant, tuple(term for term in self.terms if term[0] != atom))
+        return Affine(self.constant, tuple([term for term in self.terms if term[0] != atom]))
 
     @property
     def atoms(self) -> tuple[Expr, ...]:
-        return tuple(atom for atom, _ in self.terms)
+        return tuple([atom for atom, _ in self.terms])
 
     @property
     def is_constant(self) -> bool:
@@ -95,11 +98,17 @@ def _scaled(atom: Expr, coefficient: int) -> Expr:
 
 def linear(expr: Expr) -> Affine:
     """The linear form of an expression as it is written; what is not linear becomes an atom."""
-    if type(expr) is Var:
-        return Affine.atom(expr)
+    if type(expr) is not Call:
+        if type(expr) is Const and isinstance(expr.value, int) and not isinstance(expr.value, bool):
+            return Affine(expr.value)
+        return Affine(0, ((expr, 1),))
+    if expr.linear is None:
+        object.__setattr__(expr, "linear", _linear(expr) or False)
+    return expr.linear or Affine.atom(expr)  # an atom would be part of what it remembers
+
+
+def _linear(expr: Call) -> Affine | None:
     match expr:
-        case Const(int() as value) if not isinstance(value, bool):
-            return Affine(value)
         case Call(operator.add, (a, b)) if is_int(a) and is_int(b):
             return linear(a) + linear(b)
         case Call(operator.sub, (a, b)) if is_int(a) and is_int(b):
@@ -114,12 +123,13 @@ def linear(expr: Expr) -> Affine:
                 return right * left.constant
             if right.is_constant:
                 return left * right.constant
-    return Affine.atom(expr)
+    return None
 
 
 def is_int(expr: Expr) -> bool:
     """Whether an expression is a 64-bit integer."""
-    return isinstance(expr.type, Scalar) and expr.type.dtype == "int64"
+    type_ = expr.type
+    return type(type_) is Scalar and type_.dtype == "int64"
 
 
 def folded(expr: Expr) -> Expr:

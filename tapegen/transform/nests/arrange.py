@@ -38,7 +38,7 @@ def axes_of(w: Writer, axis: Any, rank: int) -> tuple[int, ...]:
     value = static(w, axis, "an axis")
     if value is None or rank == 0:
         return tuple(range(rank))
-    return tuple(k % rank for k in (value if isinstance(value, tuple | list) else (value,)))
+    return tuple(k % rank for k in (value if isinstance(value, (tuple, list)) else (value,)))
 
 
 def shape_extents(w: Writer, expr: Expr) -> Extents:
@@ -139,7 +139,7 @@ def _expand_dims(w: Writer, call: Call) -> Lazy:
     array, axis = arguments(w, call, "a", "axis")
     x = lazy(w, array)
     value = static(w, axis, "an axis")
-    count = len(value) if isinstance(value, tuple | list) else 1
+    count = len(value) if isinstance(value, (tuple, list)) else 1
     return with_unit_axes(x, axes_of(w, axis, x.rank + count))
 
 

@@ -312,15 +312,20 @@ class Facts:
     def form(self, expr: Expr) -> Affine:
         """The linear form of an integer expression with definitions filled in."""
         written = linear(expr)
+        if not written.terms:
+            return written
+        if written.constant == 0 and len(written.terms) == 1:
+            ((atom, coefficient),) = written.terms
+            return self._atom(atom) * coefficient
         result = Affine(written.constant)
         for atom, coefficient in written.terms:
             result = result.plus(self._atom(atom), coefficient)
         return result
 
     def _atom(self, atom: Expr) -> Affine:
+        if type(atom) is Var:
+            return self.forms.get(atom) or Affine.atom(atom)
         match atom:
-            case Var():
-                return self.forms.get(atom, Affine.atom(atom))
             case Call(builtins.len | np.size, (Var() as array,)) if isinstance(array.type, Array):
                 if atom.func is len or array.type.rank == 1:
                     return self._atom(dim(array, 0))
@@ -387,8 +392,9 @@ class Facts:
             return True
         if depth == 0 or form.is_constant:
             return False
-        # the terms that stand in the way come first: they need an inequality that cancels them
-        for atom, coefficient in sorted(form.terms, key=lambda term: term[1] > 0 and self._is_size(term[0])):
+        # the terms that stand in the way come first: they need an inequality that cancels them, and what bounds a
+        # negative one may cancel others with it
+        for atom, coefficient in sorted(form.terms, key=self._urgency):
             cases = _cases(atom, coefficient)
             if cases and all(
                 self._prove(form.without(atom).plus(self.form(case), coefficient), depth - 1) for case in cases
@@ -408,12 +414,18 @@ class Facts:
                 return False  # nothing removes this term
         return False
 
+    def _urgency(self, term: tuple[Expr, int]) -> int:
+        atom, coefficient = term
+        return 0 if coefficient < 0 else 1 + self._is_size(atom)
+
     def _about(self, atom: Expr) -> list[Affine]:
         """Inequalities in which an atom takes part."""
         return [*self.inequalities.get(atom, ()), *self._implied(atom)]
 
     def _implied(self, atom: Expr) -> list[Affine]:
         """Inequalities that the meaning of an atom implies."""
+        if type(atom) is Var:
+            return []
         own = Affine.atom(atom)
         match atom:
             case Call(ops.dim, (Var() as array, Const(int() as axis))) if array in self.shapes:
@@ -475,13 +487,14 @@ def _cases(atom: Expr, coefficient: int) -> tuple[Expr, ...]:
 
 def stable(form: Affine) -> bool:
     """Whether the value of a form depends on names alone, not on elements of arrays or on calls."""
-    return all(_stable(part) for atom in form.atoms for part in subexpressions(atom))
+    return all(type(atom) is Var or all(map(_stable, subexpressions(atom))) for atom, _ in form.terms)
 
 
 def _stable(part: object) -> bool:
-    if isinstance(part, Call):
-        return part.func in _PURE_INTEGER
-    return isinstance(part, Const | Var | Tuple) and not isinstance(part, Load)
+    kind = type(part)
+    if kind is Call:
+        return part.func in _PURE_INTEGER  # type: ignore[attr-defined]
+    return kind is Const or kind is Var or kind is Tuple
 
 
 _PURE_INTEGER = frozenset(
@@ -495,7 +508,7 @@ _PURE_INTEGER = frozenset(
 
 
 def _mentions(form: Affine, names: set[Var]) -> bool:
-    return any(not names.isdisjoint(free_vars(atom)) for atom in form.atoms)
+    return any(not names.isdisjoint(free_vars(atom)) for atom, _ in form.terms)
 
 
 def _extent_mentions(extent: Extent, names: set[Var]) -> bool:

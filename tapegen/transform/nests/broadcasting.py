@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import operator
 from collections.abc import Callable, Sequence
 
@@ -101,7 +102,7 @@ def _agree(w: Writer, extent: Extent, whole: Extent) -> Factor:
         return 1
     size, full = w.clamped(extent), w.clamped(whole)
     differs = Call(operator.ne, (size, full), (), BOOL)
-    if w.facts.is_never_one(extent.form):
+    if w.facts.is_never_one(extent.form) or _is_whole_or_never_one(w, extent, whole):
         w.check(differs, ValueError, MISMATCH)
         if w.facts.nonnegative(extent.form) and w.facts.nonnegative(whole.form):
             w.facts.assume_equal(extent.form, whole.form)
@@ -110,7 +111,18 @@ def _agree(w: Writer, extent: Extent, whole: Extent) -> Factor:
         several = Call(operator.ne, (size, Const(1)), (), BOOL)
         w.check(Call(ops.and_, (differs, several), (), BOOL), ValueError, MISMATCH)
         w.facts.remember("fits", (extent.form, whole.form), True)
+    if w.facts.nonnegative(extent.form - whole.form):
+        return 1  # where it has size 1, the whole has no index but 0
     return unless_one(w, extent)
+
+
+def _is_whole_or_never_one(w: Writer, extent: Extent, whole: Extent) -> bool:
+    """Whether a size that is clipped (`a[:n]`) is the one it is compared with, or the length of an axis, never 1."""
+    match extent.form.atoms:
+        case (Call(builtins.min, args) as clipped,) if extent.form == Affine.atom(clipped):
+            forms = [w.facts.form(arg) for arg in args]
+            return all(w.facts.equal(form, whole.form) or w.facts.is_never_one(form) for form in forms)
+    return False
 
 
 def unless_one(w: Writer, extent: Extent) -> Expr:

@@ -145,7 +145,7 @@ def _call(func: Any, *args: Expr, type_: Type, **kwargs: Expr) -> Call:
 
 
 def _dtype(type_: Type) -> str:
-    assert isinstance(type_, Array | Scalar)
+    assert isinstance(type_, (Array, Scalar))
     return type_.dtype
 
 

@@ -85,7 +85,7 @@ def _is_check(stmt: If) -> bool:
     match stmt:
         case If(test, (Raise(_, message),), ()) if all(isinstance(part, Const) for part in message):
             return all(
-                part.func in _PURE if isinstance(part, Call) else isinstance(part, Var | Const)
+                part.func in _PURE if isinstance(part, Call) else isinstance(part, (Var, Const))
                 for part in rewrite.subexpressions(test)
             )
     return False
@@ -93,9 +93,9 @@ def _is_check(stmt: If) -> bool:
 
 def _leaves(stmt: Stmt, *, inside: bool = False) -> bool:
     """Whether a statement may leave the block in which it stands, without an error."""
-    if isinstance(stmt, Break | Continue):
+    if isinstance(stmt, (Break, Continue)):
         return not inside
-    inside |= isinstance(stmt, For | While)
+    inside |= isinstance(stmt, (For, While))
     return any(_leaves(part, inside=inside) for block in rewrite.blocks(stmt) for part in block)
 
 

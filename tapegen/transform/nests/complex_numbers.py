@@ -46,7 +46,7 @@ def _power(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     x, y = args[:2]
     if len(args) == 3:
         raise w.unsupported("pow with a modulus")
-    if isinstance(y, Const) and isinstance(y.value, int | float) and y.value == int(y.value):
+    if isinstance(y, Const) and isinstance(y.value, (int, float)) and y.value == int(y.value):
         count = abs(int(y.value))
         if 0 < count <= _LONGEST_POWER:
             x = w.let(convert(x, type_.dtype))

@@ -55,7 +55,7 @@ def escapes(block: Block) -> bool:
     last = next((stmt for stmt in reversed(block) if not isinstance(stmt, Comment)), None)
     if isinstance(last, If):
         return bool(last.orelse) and escapes(last.body) and escapes(last.orelse)
-    return isinstance(last, Break | Continue | Raise | Return)
+    return isinstance(last, (Break, Continue, Raise, Return))
 
 
 def read_after_loops(block: Block) -> set[Var]:
@@ -84,7 +84,7 @@ def read_elsewhere(block: Block) -> set[Var]:
             before = known - assigned if isinstance(stmt, While) else known
             found.update(var for part in rewrite.headers(stmt) for var in rewrite.free_vars(part) if var not in before)
             for each in rewrite.blocks(stmt):
-                inner = known - assigned if isinstance(stmt, For | While) else set(known)
+                inner = known - assigned if isinstance(stmt, (For, While)) else set(known)
                 visit(each, inner | ({stmt.target} if isinstance(stmt, For) else set()))
             if rewrite.blocks(stmt):
                 known -= assigned
@@ -98,7 +98,7 @@ def read_elsewhere(block: Block) -> set[Var]:
 def leaves(block: Block) -> bool:
     """Whether a Break or Continue of the loop itself stands in its body."""
     for stmt in block:
-        if isinstance(stmt, Break | Continue):
+        if isinstance(stmt, (Break, Continue)):
             return True
         if isinstance(stmt, If) and (leaves(stmt.body) or leaves(stmt.orelse)):
             return True

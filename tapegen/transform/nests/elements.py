@@ -222,7 +222,7 @@ def lazy(w: Writer, expr: Any) -> Lazy:
 
 
 def _is_sign(expr: Expr) -> bool:
-    return isinstance(expr, Call) and expr.func is operator.neg and isinstance(expr.args[0], Const | Var)
+    return isinstance(expr, Call) and expr.func is operator.neg and isinstance(expr.args[0], (Const, Var))
 
 
 def elementwise(w: Writer, call: Call) -> Lazy:

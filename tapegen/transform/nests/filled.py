@@ -1,7 +1,8 @@
 """Zeros written where they are added to: a row at a time, or not at all.
 
 A new array of zeros goes twice through all of memory where a loop then adds to one row of it on each trip.  The trip
-may as well make the zeros of its row, which then are near; what is first added to a single element is stored instead.
+may as well make the zeros of its row, which then are near; what is first added to a single element, or by one loop to
+the elements at the start of the row, is stored instead.
 """
 
 from __future__ import annotations
@@ -95,7 +96,40 @@ class _Filling:
                         if array not in rewrite.free_vars(value):
                             return (*loop.body[:k], replace(stmt, accumulate=False), *loop.body[k + 1 :])
                 break
-        return (*self._zero(array, (loop.target,)), *loop.body)
+        return self._storing(loop, array) or (*self._zero(array, (loop.target,)), *loop.body)
+
+    def _storing(self, loop: For, array: Var) -> Block:
+        """The body of a loop in which an inner one stores the first part of the row; nothing if none does.
+
+        What the trip touches before that lies behind this part.
+        """
+        loops = [k for k, stmt in enumerate(loop.body) if isinstance(stmt, For) and array in rewrite.reads(stmt)]
+        if not loops:
+            return ()
+        k, before = loops[0], loop.body[: loops[0]]
+        inner = _storing_loop(loop.body[k], array, loop.target)
+        if inner is None or rewrite.free_vars(inner.stop) & assigned_in(*before) or rewrite.loads(inner.stop):
+            return ()
+        inside = self.facts.copy()
+        inside.assume_counter(loop)
+        at_start = inside.copy()
+        for stmt in before:
+            places = _places(stmt, array)
+            stop = inside.form(inner.stop)
+            if places is None or not all(inside.nonnegative(inside.form(place) - stop) for place in places):
+                return ()
+            inside.learn(stmt)
+        return (*self._behind(array, loop.target, inner.stop, at_start), *before, inner, *loop.body[k + 1 :])
+
+    def _behind(self, array: Var, row: Var, start: Expr, inside: Facts) -> Block:
+        """Zeros from some place of a row to its end."""
+        last = dim(array, 1)
+        if inside.nonnegative(inside.form(start) - inside.form(last)):
+            return ()
+        if not inside.nonnegative(inside.form(start)):
+            start = Call(max, (start, Const(0)), (), INT)
+        counter = Var(self.names.fresh("k"), INT)
+        return (For(counter, start, last, Const(1), (Store(array, (row, counter), Const(0.0)),)),)
 
     def _rows(self, array: Var, start: Expr) -> list[Stmt]:
         """Zeros in the rows that no trip comes to."""
@@ -114,6 +148,33 @@ class _Filling:
         for axis, counter in reversed(list(zip(axes, counters, strict=True))):
             body = (For(counter, Const(0), dim(array, axis), Const(1), body),)
         return body
+
+
+def _storing_loop(loop: Stmt, array: Var, row: Var) -> For | None:
+    """A loop that only adds to the elements of a row from the first one on, each on one trip, as one that stores."""
+    assert isinstance(loop, For)
+    if loop.start != Const(0) or loop.step != Const(1) or loop.target in assigned_in(*loop.body):
+        return None
+    touching = [stmt for stmt in loop.body if array in rewrite.reads(stmt)]
+    match touching:
+        case [Store(index=index, value=value, accumulate=True) as found] if index == (row, loop.target):
+            if found.array == array and array not in rewrite.free_vars(value):
+                stored = replace(found, accumulate=False)
+                return replace(loop, body=tuple(stored if stmt is found else stmt for stmt in loop.body))
+    return None
+
+
+def _places(stmt: Stmt, array: Var) -> list[Any] | None:
+    """Where a statement touches a row; None for one that does more than read elements of it and store one."""
+    if array not in rewrite.reads(stmt):
+        return []
+    if not isinstance(stmt, Assign | Store):
+        return None
+    parts = rewrite.headers(stmt)[1:] if isinstance(stmt, Store) else rewrite.headers(stmt)
+    found = [load.index for part in parts for load in rewrite.loads(part) if load.array == array]
+    if isinstance(stmt, Store) and stmt.array == array:
+        found.append(stmt.index)
+    return [index[1] for index in found] if all(len(index) == 2 for index in found) else None
 
 
 def _end(loop: For) -> Expr:

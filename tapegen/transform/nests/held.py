@@ -83,7 +83,7 @@ class _Holding(Walk):
 
 def _parts(nest: Nest) -> Iterator[Any]:
     for stmt in nest.body:
-        if isinstance(stmt, Assign | Store):
+        if isinstance(stmt, (Assign, Store)):
             yield stmt.value
 
 

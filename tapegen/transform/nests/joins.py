@@ -168,7 +168,7 @@ def _items(w: Writer, items: Var) -> Lazy:
     if isinstance(inner, Scalar):
         return Lazy((count,), inner.dtype, lambda index: Call(ops.item, (items, *index), (), inner), inner.python)
     number = inner.item if isinstance(inner, ListOf) else inner
-    if not isinstance(number, Scalar | Array) or (isinstance(inner, ListOf) and isinstance(number, Array)):
+    if not isinstance(number, (Scalar, Array)) or (isinstance(inner, ListOf) and isinstance(number, Array)):
         raise w.unsupported("np.array of lists of lists of lists")
     w.check(Call(operator.eq, (count.size, Const(0)), (), BOOL), ValueError, "an array of no rows has another shape")
     extents = tuple(w.extent(w.let(size, "n")) for size in _sizes(_row(w, items, Const(0), inner)))
@@ -241,7 +241,7 @@ def _lasting(w: Writer, mask: Lazy) -> Expr | None:
     with w.block() as needed:
         element = mask.at(tuple(Var(f"?{k}", INT) for k in range(mask.rank)))
     arrays = [var for var in rewrite.free_vars(element) if isinstance(var.type, Array)]
-    plain = all(isinstance(part, Var | Const | Load) for part in rewrite.subexpressions(element))
+    plain = all(isinstance(part, (Var, Const, Load)) for part in rewrite.subexpressions(element))
     return element if plain and not needed and not any(map(w.is_written, arrays)) else None
 
 

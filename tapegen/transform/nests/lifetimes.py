@@ -34,7 +34,7 @@ class _Lives:
 
     def block(self, block: Block, live: set[Var]) -> tuple[Block, set[Var]]:
         """The block, and the arrays that are read in it or after it before they are made; `live` are those after it."""
-        jumps = any(isinstance(stmt, Break | Continue) for stmt in rewrite.statements(block))
+        jumps = any(isinstance(stmt, (Break, Continue)) for stmt in rewrite.statements(block))
         escaping = live | (self.leaving[-1] if jumps and self.leaving else set())
         out: list[Stmt] = []  # in reverse
         end: dict[Var, int] = {}  # how much of it stands behind the next time that a name is made
@@ -101,7 +101,7 @@ def _is_idle(value: object) -> bool:
     """Whether nothing is lost where a value is not made."""
     if isinstance(value, Call):
         return value.func in (np.empty, np.zeros, np.copy, np.transpose, ops.transpose_view)
-    return isinstance(value, Var | Load)
+    return isinstance(value, (Var, Load))
 
 
 def _exposed(body: Block) -> set[Var]:

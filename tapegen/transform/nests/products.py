@@ -191,7 +191,7 @@ def _tensordot(w: Writer, call: Call, target: Var) -> None:
         left, right = tuple(range(x.rank - given, x.rank)), tuple(range(given))
     else:
         left, right = (
-            tuple(k % rank for k in (part if isinstance(part, tuple | list) else (part,)))
+            tuple(k % rank for k in (part if isinstance(part, (tuple, list)) else (part,)))
             for part, rank in zip(given, (x.rank, y.rank), strict=True)
         )
     x_letters = tuple(range(x.rank))

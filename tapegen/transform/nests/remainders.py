@@ -28,7 +28,7 @@ def _block(block: Block, least: Mapping[Var, int | None], names: NameSupply) -> 
     out: list[Stmt] = []
     known: dict[Expr, Var] = {}  # remainders that have names here
     for stmt in block:
-        if isinstance(stmt, Assign | Store):
+        if isinstance(stmt, (Assign, Store)):
             own = stmt.value if isinstance(stmt, Assign) and len(stmt.targets) == 1 else None
             for remainder in _remainders(stmt, least):
                 if remainder == own and remainder not in known:  # it has a name of its own
@@ -59,7 +59,7 @@ def _remainders(stmt: Assign | Store, least: Mapping[Var, int | None]) -> list[C
         for part in rewrite.subexpressions(header):
             match part:
                 case Call(operator.mod, (a, b)) if (
-                    is_int(a) and is_int(b) and is_int(part) and isinstance(b, Var | Call)
+                    is_int(a) and is_int(b) and is_int(part) and isinstance(b, (Var, Call))
                 ):
                     terms = linear(a).terms
                     if len(terms) == 1 and terms[0][1] == 1 and terms[0][0] in least and not rewrite.loads(b):

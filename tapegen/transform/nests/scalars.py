@@ -45,7 +45,7 @@ def convert(expr: Expr, dtype: str) -> Expr:
     """A number with another dtype."""
     if dtype_of(expr) == dtype:
         return expr
-    if isinstance(expr, Const) and isinstance(expr.value, int | float):
+    if isinstance(expr, Const) and isinstance(expr.value, (int, float)):
         if dtype == "float64":
             return Const(float(expr.value))
         if dtype == "int64":
@@ -122,7 +122,7 @@ def _sum_or_product(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar)
 
 def _negative(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     (x,) = args
-    if isinstance(x, Const) and isinstance(x.value, int | float) and not isinstance(x.value, bool):
+    if isinstance(x, Const) and isinstance(x.value, (int, float)) and not isinstance(x.value, bool):
         return Const(-x.value)
     if dtype_of(x) == "bool":
         x = convert(x, "int64")

@@ -146,11 +146,11 @@ def _is_gather(item: Expr | Slice) -> bool:
 
 
 def _is_place(var: Var) -> bool:
-    return isinstance(var.type, Array | ListOf)
+    return isinstance(var.type, (Array, ListOf))
 
 
 def _makes_fresh(func: Any) -> bool:
-    if isinstance(func, np.ufunc | type | BuiltinFunctionType):
+    if isinstance(func, (np.ufunc, type, BuiltinFunctionType)):
         return True
     module = getattr(func, "__module__", None) or ""
     return module.partition(".")[0] in _FRESH or module == ops.__name__

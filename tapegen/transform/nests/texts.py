@@ -341,7 +341,7 @@ def _parts(sections, ary, axis):
     n = np.shape(ary)[axis]
     found = ()
     start = 0
-    if isinstance(sections, tuple | list):
+    if isinstance(sections, (tuple, list)):
         for stop in sections:
             found = found + (slice_axis(ary, axis, start, stop),)
             start = stop

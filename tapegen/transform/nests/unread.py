@@ -50,7 +50,7 @@ class _Unread:
         self.gone: set[Stmt] = set()
         made_elsewhere = {*function.params, *function.tapes, *function.computed}
         for stmt in rewrite.statements(function.body):
-            if isinstance(stmt, Assign | Store):
+            if isinstance(stmt, (Assign, Store)):
                 for var in rewrite.defines(stmt) or (stmt.array,):  # type: ignore[union-attr]
                     self.defining[var].append(stmt)
                     if isinstance(stmt, Assign) and not _is_new(stmt):
@@ -128,7 +128,7 @@ def _is_new(stmt: Assign) -> bool:
 def _is_silent(expr: Any) -> bool:
     """Whether evaluating numbers has no effect and raises nothing that has no check in front of it."""
     return all(
-        _is_quiet(part) if isinstance(part, Call) else isinstance(part, Var | Const | Load | Slice | Tuple)
+        _is_quiet(part) if isinstance(part, Call) else isinstance(part, (Var, Const, Load, Slice, Tuple))
         for part in rewrite.subexpressions(expr)
     )
 

@@ -58,7 +58,7 @@ def atomic_index(w: Writer, load: Load) -> Load:
 
 def native_view(w: Writer, expr: Expr) -> Expr | None:
     """A view as numba takes it, or None."""
-    if isinstance(expr, Var | Load):
+    if isinstance(expr, (Var, Load)):
         return expr
     assert isinstance(expr, Call)
     inner = expr.args[0]
@@ -138,7 +138,7 @@ def reshaped(w: Writer, call: Call) -> tuple[Expr, Extents | None]:
         shape = Tuple(call.args[1:])
     if shape is None:
         raise w.unsupported("reshape of this form")
-    if isinstance(shape, Tuple | Const) and -1 in _known(shape):
+    if isinstance(shape, (Tuple, Const)) and -1 in _known(shape):
         value = shape if isinstance(shape, Tuple) else Const(static(w, shape, "a shape"))
         return Call(np.reshape, (base, scalar(w, value)), (), call.type), None
     extents = shape_extents(w, shape)

@@ -101,7 +101,7 @@ def touched(load: Load, before: list[Stmt]) -> bool:
             return False
         if isinstance(stmt, Store) and (stmt.array, stmt.index) == (load.array, load.index):
             return True
-        if isinstance(stmt, Assign | Store) and load in surely_read(stmt.value):
+        if isinstance(stmt, (Assign, Store)) and load in surely_read(stmt.value):
             return True
     return False
 

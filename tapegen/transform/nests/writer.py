@@ -179,7 +179,7 @@ class Writer(ABC):
 
     def let(self, expr: Expr, base: str = "t") -> Expr:
         """`expr` itself if it is an atom, else a new name for it."""
-        if isinstance(expr, Var | Const):
+        if isinstance(expr, (Var, Const)):
             return expr
         var = self.fresh(base, expr.type)
         self.emit(Assign((var,), expr, self.origin))

@@ -171,7 +171,7 @@ class _Out:
         return result
 
     def _named(self, expr: Expr, type_: Type) -> Expr:
-        if isinstance(expr, Var | Const):
+        if isinstance(expr, (Var, Const)):
             return expr
         var = Var(self.names.fresh(TEMPORARY), type_)
         self.before.append(Assign((var,), expr, self.stmt.origin))
@@ -192,7 +192,7 @@ def _value_of(call: Call, body: Callable[..., Any], names: NameSupply, stmt: Stm
         if isinstance(expr, Call) and expr.func is ops.shape and isinstance(expr.args[0].type, Array):
             array = atom(expr.args[0])
             return Tuple(tuple(Call(ops.dim, (array, Const(k)), (), INT) for k in range(expr.args[0].type.rank)))
-        if isinstance(expr, Var | Const):
+        if isinstance(expr, (Var, Const)):
             return expr
         var = Var(names.fresh(TEMPORARY), expr.type)
         arguments.append(Assign((var,), expr, stmt.origin))

@@ -165,7 +165,7 @@ READABLE = (
         "a statement that may raise is taken for dead",
         dead,
         "_keep_live",
-        ("idle = isinstance(value, Var | Const) or", "idle = True or"),
+        ("idle = isinstance(value, (Var, Const)) or", "idle = True or"),
     ),
     edit("a formula gives the value", tidy, "resolve_primal_as", ("return node.args[0] if", "return node.args[1] if")),
 )
