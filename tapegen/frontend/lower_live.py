@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import gast
 
-from tapegen.frontend.syntax import bound_names
+from tapegen.frontend.syntax import bound_names, children
 
 Names = frozenset[str]
 NONE: Names = frozenset()
@@ -164,7 +164,8 @@ def walk(nodes: Iterable[gast.AST]) -> Iterator[gast.AST]:
     while work:
         node = work.pop()
         yield node
-        work.extend(list(gast.iter_child_nodes(node))[::-1])
+        if type(node) is not gast.Name:
+            work.extend(children(node)[::-1])
 
 
 def reads(nodes: Iterable[gast.AST]) -> Names:
@@ -184,12 +185,12 @@ def reads(nodes: Iterable[gast.AST]) -> Names:
         elif isinstance(node, _COMPREHENSIONS):
             targets = frozenset[str]().union(*(bound_in(part.target) for part in node.generators))
             work.append(node.generators[0].iter)
-            rest = [child for child in gast.iter_child_nodes(node) if not isinstance(child, gast.comprehension)]
+            rest = [child for child in children(node) if not isinstance(child, gast.comprehension)]
             for k, part in enumerate(node.generators):
                 rest.extend([*part.ifs, *([part.iter] if k else [])])
             found |= reads(rest) - targets
         else:
-            work.extend(gast.iter_child_nodes(node))
+            work.extend(children(node))
     return frozenset(found)
 
 
@@ -235,7 +236,7 @@ def _assigned(loop: gast.For | gast.While) -> Iterator[str]:
         elif isinstance(node, _COMPREHENSIONS):
             yield from (inner.target.id for inner in walk([node]) if isinstance(inner, gast.NamedExpr))
         elif not isinstance(node, gast.Lambda):
-            work.extend(list(gast.iter_child_nodes(node))[::-1])
+            work.extend(children(node)[::-1])
 
 
 # ---- escapes -------------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from typing import Any
 
 from tapegen.errors import UnsupportedSyntax
 from tapegen.frontend.source import Located
+from tapegen.frontend.syntax import blocks_of
 
 _ITSELF = frozenset({"bool", "bytearray", "bytes", "dict", "float", "frozenset", "int", "list", "set", "str", "tuple"})
 """Classes of which a pattern with one part (`float(x)`) means the object itself."""
@@ -21,7 +22,7 @@ _ITSELF = frozenset({"bool", "bytearray", "bytes", "dict", "float", "frozenset",
 
 def rewritten_definition(located: Located) -> Located:
     """A definition in which these statements are written out."""
-    if not any(isinstance(node, (ast.Match, ast.With)) for node in ast.walk(located.node)):
+    if not any(isinstance(node, (ast.Match, ast.With)) for node in blocks_of(located.node)):
         return located
     made = copy.deepcopy(located.node)
     used = {node.id for node in ast.walk(made) if isinstance(node, ast.Name)}

@@ -27,6 +27,33 @@ _CONTEXTS: dict[type, gast.AST] = {ast.Load: gast.Load(), ast.Store: gast.Store(
 _PARAMETER = gast.Param()
 
 
+def children(node: ast.AST) -> list[Any]:
+    """The nodes right below a node, in order of the text; contexts (Load, Store) are left out."""
+    found: list[Any] = []
+    for name in node._fields:
+        value = getattr(node, name, None)
+        if isinstance(value, list):
+            found += [item for item in value if isinstance(item, ast.AST)]
+        elif isinstance(value, ast.AST) and name != "ctx":
+            found.append(value)
+    return found
+
+
+def blocks_of(root: ast.AST) -> Iterator[Any]:
+    """A definition and all statements below it.  Expressions hold none."""
+    todo = [root]
+    while todo:
+        node = todo.pop()
+        yield node
+        for name in node._fields:
+            value = getattr(node, name, None)
+            if isinstance(value, list):
+                todo += [item for item in value if isinstance(item, _BLOCKS)]
+
+
+_BLOCKS = (ast.stmt, ast.excepthandler, ast.match_case)
+
+
 def nodes_of(root: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> list[ast.AST]:
     """The nodes of a function that run when it is called, parents first; contexts (Load, Store) are left out.
 
@@ -186,5 +213,5 @@ def bound_names(node: gast.FunctionDef | gast.Lambda) -> frozenset[str]:
 
 def lent_names(node: gast.FunctionDef | gast.Lambda) -> frozenset[str]:
     """The names that functions inside this one declare `nonlocal`: those of its own variables that others assign."""
-    inner = [item for item in gast.walk(node) if isinstance(item, gast.Nonlocal)]
+    inner = [item for item in blocks_of(node) if isinstance(item, gast.Nonlocal)]
     return frozenset(name for item in inner for name in item.names)
