@@ -32,6 +32,8 @@ class Remembered:
         Its hash.
     below : tuple or None
         Itself and all parts of its parts (`rewrite.subexpressions`), where there are not too many.
+    called : frozenset or None
+        The functions that it calls (`rewrite.callees`).
     linear : object
         Its linear form (`affine.linear`), False where it is an atom.
     """
@@ -40,16 +42,18 @@ class Remembered:
     mentioned: frozenset[Var] | None = field(init=False, default=None, compare=False, repr=False)
     hashed: int | None = field(init=False, default=None, compare=False, repr=False)
     below: tuple[Any, ...] | None = field(init=False, default=None, compare=False, repr=False)
+    called: frozenset[Any] | None = field(init=False, default=None, compare=False, repr=False)
     linear: Any = field(init=False, default=None, compare=False, repr=False)
 
 
 @node(eq=False)
 class RememberedBlocks:
-    """The same for a statement: the Vars that it reads and assigns, nested statements included; and all of these."""
+    """The same for a statement: what it reads, assigns and calls, nested statements included; and all of these."""
 
     occurring: tuple[Var, ...] | None = field(init=False, default=None, repr=False)
     mentioned: frozenset[Var] | None = field(init=False, default=None, repr=False)
     assigned: frozenset[Var] | None = field(init=False, default=None, repr=False)
+    called: frozenset[Any] | None = field(init=False, default=None, repr=False)
     nested: tuple[Stmt, ...] | None = field(init=False, default=None, repr=False)
 
 

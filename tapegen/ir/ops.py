@@ -183,12 +183,13 @@ def draw_as(generator: Any, other: Any) -> None:
 
 MAKERS: frozenset[Any] = frozenset({np.random.default_rng, *GENERATORS.values(), *BIT_GENERATORS})
 """What makes a generator of a seed."""
-_CHANGING = DRAWS | MAKERS | {pop, twin, draw_as}
+CHANGING = DRAWS | MAKERS | {pop, twin, draw_as}
+"""What does more than give a value."""
 
 
 def changes(func: Any) -> bool:
     """Whether a call does more than give a value: it is made once, where it stands, and again nowhere."""
-    return isinstance(func, Hashable) and func in _CHANGING
+    return isinstance(func, Hashable) and func in CHANGING
 
 
 def is_draw(func: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -144,6 +144,25 @@ def occurrences(node: Any) -> tuple[Var, ...]:
     return node.occurring
 
 
+def callees(node: Any) -> frozenset[Any]:
+    """The functions that an expression or index item calls, but for those without a hash: no table knows them."""
+    kind = type(node)
+    if kind is Var or kind is Const or not isinstance(node, Remembered):
+        return _NONE
+    if node.called is None:
+        found = [part.func for part in subexpressions(node) if type(part) is Call]
+        object.__setattr__(node, "called", _hashed(found) if found else _NONE)
+        assert node.called is not None
+    return node.called
+
+
+def _hashed(functions: list[Any]) -> frozenset[Any]:
+    try:
+        return frozenset(functions)
+    except TypeError:
+        return frozenset([func for func in functions if isinstance(func, Hashable)])
+
+
 def loads(node: Any) -> list[Load]:
     """Every Load in an expression."""
     return [part for part in subexpressions(node) if type(part) is Load]
@@ -275,15 +294,30 @@ def assigns(stmt: Stmt) -> frozenset[Var]:
     return stmt.assigned
 
 
+def calls(stmt: Stmt) -> frozenset[Any]:
+    """The functions that a statement calls, nested statements included."""
+    if stmt.called is None:
+        inner = blocks(stmt)
+        found = _NONE.union(*map(callees, headers(stmt)), *(calls(s) for block in inner for s in block))
+        object.__setattr__(stmt, "called", found)
+        return found
+    return stmt.called
+
+
 def routines(block: Block) -> list[Routine]:
     """The routines that a block calls, each once, in order of the text."""
     found: dict[Routine, None] = {}
-    for stmt in statements(block):
+    for stmt in statements([stmt for stmt in block if calls_routine(stmt)]):
         for header in headers(stmt):
             for part in subexpressions(header):
                 if isinstance(part, Call) and isinstance(part.func, Routine):
                     found.setdefault(part.func)
     return list(found)
+
+
+def calls_routine(stmt: Stmt) -> bool:
+    """Whether a statement, or one in it, calls a routine."""
+    return Routine in map(type, calls(stmt))
 
 
 # ---- rewriting -------------------------------------------------------------------------------------------------------

@@ -108,7 +108,7 @@ def _may_raise(stmt: Stmt) -> bool:
 
 
 def is_pure(value: Expr) -> bool:
-    return not any(isinstance(part, Call) and ops.changes(part.func) for part in rewrite.subexpressions(value))
+    return rewrite.callees(value).isdisjoint(ops.CHANGING)
 
 
 # ---- in the order of time --------------------------------------------------------------------------------------------

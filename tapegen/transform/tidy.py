@@ -88,6 +88,8 @@ def _without_idle_copies(block: Block, aliases: Aliases) -> Block:
         return replace(node, args=tuple(map(_copied, node.args)))
 
     def change(stmt: Stmt) -> Stmt:
+        if np.copy not in rewrite.calls(stmt):
+            return stmt
         new = rewrite.map_headers(stmt, lambda header: rewrite.map_expr(header, plain))
         if isinstance(new, Store) and _is_copy(new.value):
             source = _copied(new.value)
@@ -143,13 +145,13 @@ def resolve_primal_as(block: Block) -> Block:
     def change(node: Expr) -> Expr:
         return node.args[0] if isinstance(node, Call) and node.func is ops.primal_as else node
 
-    return rewrite.map_block(
-        block,
-        lambda stmt: rewrite.with_blocks(
-            rewrite.map_headers(stmt, lambda header: rewrite.map_expr(header, change)),
-            tuple(resolve_primal_as(inner) for inner in rewrite.blocks(stmt)),
-        ),
-    )
+    def resolved(stmt: Stmt) -> Stmt:
+        if ops.primal_as not in rewrite.calls(stmt):
+            return stmt
+        new = rewrite.map_headers(stmt, lambda header: rewrite.map_expr(header, change))
+        return rewrite.with_blocks(new, tuple(resolve_primal_as(inner) for inner in rewrite.blocks(stmt)))
+
+    return rewrite.map_block(block, resolved)
 
 
 def reads_of(block: Iterable[Stmt]) -> set[Var]:

@@ -53,6 +53,9 @@ def _block(block: Block, left: Expr) -> Block:
 def _mapped(block: Block, change: Callable[[Any], Any]) -> Block:
     out = []
     for stmt in block:
+        if not rewrite.calls_routine(stmt):
+            out.append(stmt)
+            continue
         new = rewrite.map_headers(stmt, change)
         out.append(rewrite.with_blocks(new, tuple(_mapped(inner, change) for inner in rewrite.blocks(new))))
     return tuple(out)

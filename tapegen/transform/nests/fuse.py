@@ -83,11 +83,11 @@ class Item:
 
 
 def _has_effects(expr: Expr) -> bool:
-    calls = (part.func for part in rewrite.subexpressions(expr) if isinstance(part, Call))
-    return any(isinstance(func, Routine) or func in _EFFECTS or ops.changes(func) for func in calls)
+    called = rewrite.callees(expr)
+    return not called.isdisjoint(_EFFECTS) or Routine in map(type, called)
 
 
-_EFFECTS: frozenset[Any] = frozenset({ops.append, ops.set_item, print})
+_EFFECTS: frozenset[Any] = frozenset({ops.append, ops.set_item, print}) | ops.CHANGING
 
 
 class _Fusion:

@@ -20,6 +20,8 @@ from tapegen.transform.nests.control import assigned_in, names_in
 
 def compared(function: Function) -> Function:
     """The same program with a comparison in front of remainders of counters."""
+    if not any(operator.mod in rewrite.calls(stmt) for stmt in function.body):
+        return function
     return replace(function, body=_block(function.body, {}, NameSupply(names_in(function))))
 
 
@@ -56,7 +58,7 @@ def _remainders(stmt: Assign | Store, least: Mapping[Var, int | None]) -> list[C
     """The remainders of a counter plus a constant in a statement, by a number that is no constant."""
     found: list[Call] = []
     for header in rewrite.headers(stmt):
-        for part in rewrite.subexpressions(header):
+        for part in rewrite.subexpressions(header) if operator.mod in rewrite.callees(header) else ():
             match part:
                 case Call(operator.mod, (a, b)) if (
                     is_int(a) and is_int(b) and is_int(part) and isinstance(b, (Var, Call))

@@ -52,8 +52,13 @@ def _sizes(stmt: Stmt) -> list[Call]:
     found: list[Call] = []
     for inner in rewrite.statements((stmt,)):
         for header in rewrite.headers(inner):
+            if rewrite.callees(header).isdisjoint(_SIZES):
+                continue
             found += [part for part in reversed(rewrite.subexpressions(header)) if _is_size(part)]
     return found
+
+
+_SIZES: frozenset[Any] = frozenset({ops.dim, max})
 
 
 def _is_size(part: Any) -> bool:

@@ -34,6 +34,7 @@ from tapegen.ir.nodes import (
 from tapegen.ir.types import Array, Scalar, is_floating
 
 _NEW = (np.empty, np.zeros)
+_SIZES: frozenset[Any] = frozenset({ops.dim, np.size})
 _SILENT: frozenset[Any] = frozenset({abs, min, max, float, bool, ops.ifelse, ops.and_, ops.or_})
 
 
@@ -90,14 +91,15 @@ class _Unread:
         headers = (*stmt.index, stmt.value) if isinstance(stmt, Store) else rewrite.headers(stmt)
         found: list[Var] = []
         for header in headers:
+            found += rewrite.occurrences(header)
+            if rewrite.callees(header).isdisjoint(_SIZES):
+                continue
             for part in rewrite.subexpressions(header):
-                if isinstance(part, Call) and part.func in (ops.dim, np.size) and isinstance(part.args[0], Var):
+                if isinstance(part, Call) and part.func in _SIZES and isinstance(part.args[0], Var):
                     self.sizes[part.args[0]] += times
                     self.contents[part.args[0]] -= times  # it is counted below as well
-                    found.append(part.args[0])
-                elif isinstance(part, Var):
-                    self.contents[part] += times
-                    found.append(part)
+        for var in found:
+            self.contents[var] += times
         return found
 
     def rest(self, block: Block) -> Block:
@@ -135,7 +137,7 @@ def _is_silent(expr: Any) -> bool:
 
 def _is_quiet(call: Call) -> bool:
     """Whether it is an operation on numbers, or asks for a size."""
-    if call.func in (ops.dim, np.size):
+    if call.func in _SIZES:
         return True
     if call.kwargs or not all(isinstance(arg.type, Scalar) for arg in call.args):
         return False
