@@ -135,7 +135,9 @@ def is_inactive(call: Call) -> bool:
 
 def meets_complex(call: Call) -> bool:
     """Whether an operand or the result of a call is complex."""
-    return any(is_complex(part.type) for part in (call, *call.args, *(value for _, value in call.kwargs)))
+    if is_complex(call.type) or any(is_complex(arg.type) for arg in call.args):
+        return True
+    return bool(call.kwargs) and any(is_complex(value.type) for _, value in call.kwargs)
 
 
 def is_view(value: Expr) -> bool:

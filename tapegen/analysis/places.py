@@ -220,16 +220,16 @@ def components(function: Function) -> dict[Var, Var]:
     return {var: root(var) for var in above}
 
 
-def puts(stmt: Stmt) -> Iterator[tuple[Var, Var]]:
+def puts(stmt: Stmt) -> list[tuple[Var, Var]]:
     """The (list, array) pairs where a statement makes the array an item of the list."""
+    if not isinstance(stmt, (Assign, Effect)):
+        return []
     match stmt:
         case Effect(Call(ops.append | ops.set_item, (sequence, *_, item))):
-            for var in _vars(item):
-                yield sequence, var  # type: ignore[misc]
+            return [(sequence, var) for var in _vars(item)]  # type: ignore[misc]
         case Assign((sequence,), Call(ops.new_list, items)):
-            for item in items:
-                for var in _vars(item):
-                    yield sequence, var
+            return [(sequence, var) for item in items for var in _vars(item)]
+    return []
 
 
 # ---- reads and writes ------------------------------------------------------------------------------------------------
@@ -237,17 +237,17 @@ def puts(stmt: Stmt) -> Iterator[tuple[Var, Var]]:
 
 def written(stmt: Stmt) -> tuple[Var, ...]:
     """The names through which a statement writes."""
-    match stmt:
-        case Store(array):
-            return (array,)
-        case Assign(_, Call(func, args, kwargs)) | Effect(Call(func, args, kwargs)):
-            if is_one_of(func, _LIST_WRITERS):
-                return _vars(args[0])
-            out = tuple(var for name, value in kwargs if name == "out" for var in _vars(value))
-            if isinstance(stmt, Effect) and func is not print:  # np.copyto, np.fill_diagonal, rng.shuffle, ...
-                return (*out, *(var for arg in args for var in _vars(arg)))
-            return out
-    return ()
+    if isinstance(stmt, Store):
+        return (stmt.array,)
+    call = stmt.value if isinstance(stmt, Assign) else stmt.call if isinstance(stmt, Effect) else None
+    if not isinstance(call, Call):
+        return ()
+    if is_one_of(call.func, _LIST_WRITERS):
+        return _vars(call.args[0])
+    out = tuple([var for name, value in call.kwargs if name == "out" for var in _vars(value)])
+    if isinstance(stmt, Effect) and call.func is not print:  # np.copyto, np.fill_diagonal, rng.shuffle, ...
+        return (*out, *[var for arg in call.args for var in _vars(arg)])
+    return out
 
 
 def content_reads(stmt: Stmt) -> Iterator[Var]:

@@ -172,6 +172,8 @@ def reads_by_kind(node: Any) -> tuple[set[Var], set[Var]]:
     """Vars whose contents an expression reads, and Vars of which it reads the shape alone."""
     contents: set[Var] = set()
     shapes: set[Var] = set()
+    if callees(node).isdisjoint(_SHAPE_ONLY):
+        return set(free_vars(node)), shapes
     work = [node]
     while work:
         found = work.pop()

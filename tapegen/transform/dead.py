@@ -67,10 +67,11 @@ def _keep_live(block: Block, read: set[Var], live_roots: set[Var], aliases: Alia
     for stmt in block:
         match stmt:
             case Assign(targets, value):
-                stored = any(target in aliases.through and aliases.root(target) in live_roots for target in targets)
-                idle = isinstance(value, (Var, Const)) or keep.isdisjoint(targets)
-                if not stored and idle and not any(target in read for target in targets) and is_pure(value):
-                    continue
+                if read.isdisjoint(targets) and is_pure(value):
+                    stored = any(target in aliases.through and aliases.root(target) in live_roots for target in targets)
+                    idle = isinstance(value, (Var, Const)) or keep.isdisjoint(targets)
+                    if idle and not stored:
+                        continue
                 if len(targets) > 1 and isinstance(value, Tuple):
                     kept = [(t, v) for t, v in zip(targets, value.items, strict=True) if t in read or aliases.stored(t)]
                     if len(kept) == 1:

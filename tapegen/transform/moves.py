@@ -230,7 +230,7 @@ class Moves:
         arrays = {self.aliases.root(var) for var in inputs if isinstance(var.type, (Array, ListOf))}
         for j in range(k + 1, len(stmts)):
             here = stmts[j]
-            if any(target in rewrite.free_vars(header) for header in rewrite.headers(here)):
+            if target in rewrite.reads(here) and any(target in rewrite.free_vars(x) for x in rewrite.headers(here)):
                 if several and (
                     rewrite.blocks(here)
                     or self._count(here, target) != self.reads[target]

@@ -64,10 +64,14 @@ def read_after_loops(block: Block) -> set[Var]:
 
     def visit(block: Block, counting: frozenset[Var]) -> None:
         for stmt in block:
+            nested = rewrite.blocks(stmt)
+            if not nested:
+                found.update(rewrite.reads(stmt) - counting)
+                continue
             for part in rewrite.headers(stmt):
                 found.update(rewrite.free_vars(part) - counting)
             inner = counting | {stmt.target} if isinstance(stmt, For) else counting
-            for each in rewrite.blocks(stmt):
+            for each in nested:
                 visit(each, inner)
 
     visit(block, frozenset())
@@ -82,14 +86,17 @@ def read_elsewhere(block: Block) -> set[Var]:
         for stmt in block:
             assigned = rewrite.assigns(stmt)
             before = known - assigned if isinstance(stmt, While) else known
-            found.update(var for part in rewrite.headers(stmt) for var in rewrite.free_vars(part) if var not in before)
-            for each in rewrite.blocks(stmt):
+            nested = rewrite.blocks(stmt)
+            if not nested:
+                found.update(rewrite.reads(stmt) - before)
+                known |= assigned
+                continue
+            for part in rewrite.headers(stmt):
+                found.update(rewrite.free_vars(part) - before)
+            for each in nested:
                 inner = known - assigned if isinstance(stmt, (For, While)) else set(known)
                 visit(each, inner | ({stmt.target} if isinstance(stmt, For) else set()))
-            if rewrite.blocks(stmt):
-                known -= assigned
-            else:
-                known |= assigned
+            known -= assigned
 
     visit(block, set())
     return found
@@ -310,8 +317,7 @@ def _is_carried(w: Nests, loop: For | While, var: Var) -> bool:
     if not isinstance(var.type, Array) or var not in w.bound:
         return False
     for stmt in (If(loop.test, ()), *loop.body) if isinstance(loop, While) else loop.body:
-        inner = (stmt, *(part for block in rewrite.blocks(stmt) for part in rewrite.statements(block)))
-        if any(var in rewrite.free_vars(header) for part in inner for header in rewrite.headers(part)):
+        if var in rewrite.reads(stmt):
             return True
         if var in rewrite.defines(stmt):
             return False

@@ -56,12 +56,12 @@ def written_out(function: Function) -> Function:
     NoCompiledForm
         If a function whose rule is for real numbers meets complex ones: so may be what stands for it here.
     """
-    for stmt in rewrite.statements(function.body):
-        for call in _calls(stmt):
-            rule = rule_of(call.func) if meets_complex(call) else None
-            if rule is not None and not rule.of_complex:
-                raise NoCompiledForm(f"{callable_text(call.func)} of complex numbers", stmt.origin)
-    if not any(_body_of(part) for stmt in rewrite.statements(function.body) for part in _calls(stmt)):
+    calls = [(call, stmt) for stmt in rewrite.statements(function.body) for call in _calls(stmt)]
+    for call, stmt in calls:
+        rule = rule_of(call.func) if meets_complex(call) else None
+        if rule is not None and not rule.of_complex:
+            raise NoCompiledForm(f"{callable_text(call.func)} of complex numbers", stmt.origin)
+    if not any(_body_of(call) for call, _ in calls):
         return function
     used = {param.name for param in function.params} | {name for name, _ in function.globals} | {function.name}
     used |= {var.name for stmt in rewrite.statements(function.body) for var in rewrite.defines(stmt)}
@@ -73,7 +73,9 @@ def _body_of(call: Call) -> Callable[..., Any] | None:
     func: Any = call.func
     if func in TEXTS:
         return TEXTS[func](call)
-    if isinstance(func, Routine) or any(func in table for table in (OPERATIONS, SCALAR, LAZY, FILL, SEVERAL, REWRITE)):
+    if func in OPERATIONS or isinstance(func, Routine):
+        return None
+    if any(func in table for table in (SCALAR, LAZY, FILL, SEVERAL, REWRITE)):
         return None
     own = own_rule(func)
     return func if own is not None and isinstance(func, FunctionType) and own.kind != "expands" else text_of(func)
@@ -81,7 +83,7 @@ def _body_of(call: Call) -> Callable[..., Any] | None:
 
 def _calls(stmt: Stmt) -> Iterator[Call]:
     for header in rewrite.headers(stmt):
-        yield from (part for part in rewrite.subexpressions(header) if isinstance(part, Call))
+        yield from [part for part in rewrite.subexpressions(header) if type(part) is Call]
 
 
 def _block(block: Block, names: NameSupply) -> Block:
