@@ -149,3 +149,45 @@ def test_stores_through_index_arrays_of_several_axes(program: Callable[[Any], An
 @pytest.mark.parametrize("program", [assembled, scattered, written_twice])
 def test_stores_through_index_arrays_compiled(program: Callable[[Any], Any]) -> None:
     check_grads(program, X, backend="numba")
+
+
+# ---- sizes of what is taken out ------------------------------------------------------------------------------------
+
+
+def states_kept(x: Any, n: int) -> Any:
+    states = [x * 2.0]
+    for _ in range(n):
+        states.append(np.sin(states[-1]) * x)
+    total = 0.0
+    for k in range(n - 1, -1, -1):
+        total += np.sum(np.exp(states[k]) * states[k + 1])
+    return total
+
+
+def shorter_and_shorter(x: Any, n: int) -> Any:
+    parts = [x]
+    for k in range(n):
+        parts.append(np.sin(parts[-1][k:]) + 1.0)
+    total = 0.0
+    for k in range(n, -1, -1):
+        total += np.sum(np.exp(parts[k]) ** 2)
+    return total
+
+
+def in_a_list_of_lists(x: Any, n: int) -> Any:
+    inner = [x]
+    for _ in range(n):
+        outer = [inner, inner]
+        outer[n % 2].append(np.sin(inner[-1][1:]))
+    return sum(np.sum(part**2) for part in inner)
+
+
+def test_what_is_taken_out_has_the_size_that_was_put_in() -> None:
+    function = differentiable(states_kept)
+    assert "_n0_tape" not in function.inspect(X, 3).forward
+    assert "np.empty((max(n, 0), x.shape[0]))" in function.inspect(X, 3).forward
+
+
+@pytest.mark.parametrize("program", [states_kept, shorter_and_shorter, in_a_list_of_lists])
+def test_sizes_that_stay_and_sizes_that_change(program: Callable[..., Any]) -> None:
+    check_grads(differentiable(backend="python", wrt=0)(program), X, 2)

@@ -19,6 +19,7 @@ from tapegen.ir.nodes import (
     Block,
     Call,
     Const,
+    Effect,
     Expr,
     For,
     Function,
@@ -32,7 +33,7 @@ from tapegen.ir.nodes import (
     Var,
     While,
 )
-from tapegen.ir.types import Array, Scalar
+from tapegen.ir.types import Array, ListOf, Scalar
 from tapegen.rules.registry import rule_of
 
 Symbol = tuple[str, str, int]
@@ -131,6 +132,7 @@ def _plus(a: Extent, b: Extent, sign: int = 1) -> Extent:
 def shapes_of(function: Function, scopes: Scopes) -> Shapes:
     """Find the symbolic shapes of all arrays of a lowered function."""
     opaque: set[Var] = set()
+    lists = _Lists(function)
     while True:
         shapes = Shapes()
         for param in function.params:
@@ -144,16 +146,72 @@ def shapes_of(function: Function, scopes: Scopes) -> Shapes:
                     for k in range(param.type.rank)
                     if not param.type.is_unit(k) and not function.inner
                 }
-        pass_ = _Pass(shapes, scopes, opaque)
+        pass_ = _Pass(shapes, scopes, opaque, lists)
         pass_.block(function.body)
         if not pass_.clashes:
             return shapes
         opaque |= pass_.clashes
 
 
+class _Lists:
+    """Which names stand for the same list, as far as all that goes into it is seen."""
+
+    def __init__(self, function: Function) -> None:
+        self.parents: dict[Var, Var] = {}
+        self.unseen: set[Var] = {param for param in function.params if isinstance(param.type, ListOf)}
+        self._block(function.body)
+        self.unseen = {self._first(var) for var in self.unseen}
+
+    def group_of(self, sequence: Var) -> Var | None:
+        """One name for all that stand for the same list; None if something may go into it elsewhere."""
+        first = self._first(sequence)
+        return None if first in self.unseen else first
+
+    def _first(self, var: Var) -> Var:
+        while var in self.parents:
+            var = self.parents[var]
+        return var
+
+    def _block(self, block: Block) -> None:
+        for stmt in block:
+            match stmt:
+                case Assign(targets, value):
+                    values = value.items if isinstance(value, Tuple) else (value,) * len(targets)
+                    for target, item in zip(targets, values, strict=True):
+                        if isinstance(target.type, ListOf):
+                            self._bound(target, item)
+                        self._held(item)
+                case Effect(value):
+                    self._held(value)
+                case If(_, body, orelse):
+                    self._block(body)
+                    self._block(orelse)
+                case For(body=body) | While(body=body):
+                    self._block(body)
+
+    def _bound(self, target: Var, value: Expr) -> None:
+        match value:
+            case Var():
+                left, right = self._first(target), self._first(value)
+                if left != right:
+                    self.parents[left] = right
+            case Call(ops.new_list):
+                pass
+            case _:
+                self.unseen.add(target)
+
+    def _held(self, value: Expr) -> None:
+        """A list that goes into another one, or into a call, may get items there."""
+        if isinstance(value, Call):
+            own = value.func in (ops.append, ops.set_item, ops.pop, ops.item, len)
+            given = value.args[1:] if own else value.args
+            self.unseen.update(arg for arg in given if isinstance(arg, Var) and isinstance(arg.type, ListOf))
+
+
 class _Pass:
-    def __init__(self, shapes: Shapes, scopes: Scopes, opaque: set[Var]) -> None:
-        self.shapes, self.scopes, self.opaque = shapes, scopes, opaque
+    def __init__(self, shapes: Shapes, scopes: Scopes, opaque: set[Var], lists: _Lists) -> None:
+        self.shapes, self.scopes, self.opaque, self.lists = shapes, scopes, opaque, lists
+        self.items: dict[Var, Extents] = {}  # of each group of lists
         self.ints: dict[Var, Extent] = {}
         self.ranges: dict[Symbol, tuple[Extent | None, Extent | None]] = {}  # smallest and largest value of a counter
         self.clashes: set[Var] = set()
@@ -166,6 +224,11 @@ class _Pass:
                         self.assign(target, item)
                 case Assign((target,), value):
                     self.assign(target, value)
+                    if isinstance(value, Call) and value.func is ops.new_list:
+                        for item in value.args:
+                            self.put(target, item)
+                case Effect(Call(ops.append | ops.set_item, (Var() as sequence, *_, item))):
+                    self.put(sequence, item)
                 case Store(array, index) if isinstance(array.type, Array):
                     rank = self.region_rank(array, index)
                     if rank is not None:
@@ -179,6 +242,16 @@ class _Pass:
                     self.block(stmt.body)
                 case While():
                     self.block(stmt.body)
+
+    def put(self, sequence: Var, item: Expr) -> None:
+        """Note what goes into a list.  Only extents of parameters are the same whenever it is taken out again."""
+        group = self.lists.group_of(sequence)
+        if group is None or group in self.opaque or not isinstance(item.type, Array):
+            return
+        extents = self.shapes.of(item) if isinstance(item, Var) else None
+        lasting = extents is not None and all(kind == "param" for _, terms in extents for (kind, _, _), _ in terms)
+        if not lasting or extents is None or self.items.setdefault(group, extents) != extents:
+            self.clashes.add(group)
 
     def counted(self, loop: For) -> None:
         """Note the range of a loop counter."""
@@ -241,6 +314,10 @@ class _Pass:
             case Load(array, index, Array()):
                 return self.load(array, index, unknown)
             case Call(func, args, kwargs):
+                if func in (ops.item, ops.pop) and isinstance(args[0], Var):
+                    group = self.lists.group_of(args[0])
+                    known = group is not None and group not in self.opaque
+                    return self.items.get(group, unknown) if known else unknown  # type: ignore[arg-type]
                 if func in _LIKE and isinstance(args[0], Var):
                     return self.shapes.of(args[0]) if isinstance(args[0].type, Array) else unknown
                 if func in _SHAPED:
