@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from tapegen import differentiable
-from tapegen.errors import NotDifferentiable, UnsupportedSyntax
+from tapegen.errors import BadArgument, NotDifferentiable, UnsupportedSyntax
 from tests.oracle import numerical_gradient
 
 AT = 1.3
@@ -161,6 +161,12 @@ def grids(x: Any) -> Any:
     return np.sum(rows * a + columns * a**2) + np.sum(p * x + q) + np.sum(u * x + v * x**2) + np.mgrid[1:x:5j].sum()
 
 
+def all_singular_vectors(x: Any) -> Any:
+    a = np.array([[x, 1.0], [0.3, 2.0 * x]])
+    u, s, vh = np.linalg.svd(a)
+    return u[0, 0] * vh[1, 0] * s[0] + s[1] ** 2
+
+
 # ---- heaps and places ----------------------------------------------------------------------------------------------
 
 
@@ -207,7 +213,7 @@ def looked_up(x: Any) -> Any:
 FUNCTIONS: list[Callable[..., Any]] = [
     *(values_seen_later, values_that_change_under_a_loop, views_in_calls, keys_as_sets),
     *(keys_of_a_loop, memory, attribute_of_the_class, functions_of_a_comprehension, walrus_in_a_comprehension),
-    *(deleted_parts, parts_of_ranges, dicts_from_keys, grids),
+    *(deleted_parts, parts_of_ranges, dicts_from_keys, grids, all_singular_vectors),
     *(the_best_of_all, heap_in_place, shortest_ways, looked_up),
 ]
 
@@ -271,6 +277,17 @@ def test_what_would_be_guessed_is_refused(
         differentiable(backend="python")(function).grad(AT)
     assert reason in str(caught.value)
     assert advice in str(caught.value)
+
+
+def test_singular_vectors_that_nothing_determines_have_no_derivative() -> None:
+    def spread(x: Any) -> Any:
+        u, s, _ = np.linalg.svd(np.array([[x, 1.0], [0.3, 2.0 * x], [x, x]]))
+        return u[0, 0] * s[0]
+
+    function = differentiable(backend="python")(spread)
+    for derivative in (function.grad, lambda at: function.jvp((at,), (1.0,))):
+        with pytest.raises(BadArgument, match="full_matrices=False only"):
+            derivative(AT)
 
 
 def test_what_is_no_sequence_has_no_items() -> None:

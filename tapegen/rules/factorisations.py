@@ -198,13 +198,17 @@ def over_square_gaps(x, s):
     return np.where(turn == 0.0, 0.0, turn / np.where(turn == 0.0, 1.0, gap))
 
 
+OF_THE_THIN_FORM = "np.linalg.svd of a matrix that is not square has a rule for full_matrices=False only"
+
+
 @pullback(np.linalg.svd, shapes=[full_rank, fixed(False)], of_complex=True)
 def svd(a, full_matrices=True, compute_uv=True, *, out, out_bar):
     """Thin form (Townsend 2016).  Singular vectors of equal singular values have no derivative (inf or NaN)."""
     if not compute_uv:
         u, _, vh = np.linalg.svd(a, full_matrices=False)
         return np.conj(u * np.expand_dims(out_bar, -2) @ vh)
-    require(not full_matrices, "np.linalg.svd has a rule for the thin form only.", "Pass full_matrices=False.")
+    if full_matrices and np.shape(a)[-2] != np.shape(a)[-1]:
+        raise ValueError(OF_THE_THIN_FORM)
     u, s, vh = out
     u_bar = np.conj(out_bar[0])
     v_bar = matrix_transpose(out_bar[2])
@@ -228,6 +232,8 @@ def svd_pushforward(a, full_matrices=True, compute_uv=True, *, out, a_dot):
     if not compute_uv:
         u, _, vh = np.linalg.svd(a, full_matrices=False)
         return np.real(np.sum(np.conj(u) * (a_dot @ adjoint(vh)), axis=-2))
+    if full_matrices and np.shape(a)[-2] != np.shape(a)[-1]:
+        raise ValueError(OF_THE_THIN_FORM)
     u, s, vh = out
     ut = adjoint(u)
     v = adjoint(vh)
