@@ -16,7 +16,10 @@ from tapegen.backend.watch import watching
 from tapegen.errors import BadArgument
 from tapegen.frontend.callables import unwrap
 from tapegen.frontend.carried import Texts, keep_texts, texts_of
+from tapegen.frontend.generated import function_from_text
+from tapegen.frontend.structure import StaticValue
 from tapegen.inspection import Inspection
+from tapegen.ir.names import NameSupply
 from tapegen.ir.protocols import marks, recorder_of
 from tapegen.native import native
 from tapegen.nested import PIPELINE
@@ -327,8 +330,32 @@ def value_and_grad(func: Callable[..., Any], wrt: Wrt = 0, **options: Any) -> Ca
 
 
 @marks("vjp", PIPELINE)
-def vjp(func: Callable[..., Any], *args: Any, wrt: Wrt = 0, **options: Any) -> Any:
-    """Value of `func` at `args`, and its pullback; see `Differentiable.vjp`."""
+def vjp(func: Callable[..., Any], *args: Any, wrt: Wrt = 0, wrt_out: str | Sequence[str] = (), **options: Any) -> Any:
+    """Value of `func` at `args`, and its pullback.
+
+    Parameters
+    ----------
+    func : callable
+        A function of numbers, arrays and structures of them.
+    *args
+        Its arguments.
+    wrt : int, str or sequence of them
+        Arguments to differentiate with respect to: their values on entry.
+    wrt_out : str or sequence of str
+        Of a function that returns nothing: the arrays among its arguments that it writes its results into.  They are
+        the value then, and the pullback takes the cotangents of what they hold at the end.
+    **options
+        Options of `differentiable`.
+
+    Returns
+    -------
+    value, pullback
+        See `Differentiable.vjp`.
+    """
+    if wrt_out:
+        if not _returns_nothing(with_options(func, wrt, options), args):
+            raise BadArgument("wrt_out is for functions that return nothing.", "Return these arrays as well.")
+        func = _outcome(func, len(args), wrt_out if isinstance(wrt_out, str) else tuple(wrt_out))
     return with_options(func, wrt, options).vjp(*args)
 
 
@@ -336,6 +363,32 @@ def vjp(func: Callable[..., Any], *args: Any, wrt: Wrt = 0, **options: Any) -> A
 def jvp(func: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], **options: Any) -> Any:
     """Value of `func` at `primals`, and its derivative along `tangents`; see `Differentiable.jvp`."""
     return with_options(func, 0, options).jvp(primals, tangents)
+
+
+def _returns_nothing(function: Differentiable, args: tuple[Any, ...]) -> bool:
+    output = function._specialise(args, {}).program.lowered.output
+    return isinstance(output, StaticValue) and output.value is None
+
+
+@functools.lru_cache(maxsize=256)
+def _outcome(func: Callable[..., Any], count: int, names: str | tuple[str, ...]) -> FunctionType:
+    """A function of the first `count` parameters that calls this one, and returns some of them afterwards."""
+    kinds = {name: parameter.kind for name, parameter in inspect.signature(func).parameters.items()}
+    plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    given = [name for name, kind in kinds.items() if kind in plain][:count]
+    for name in (names,) if isinstance(names, str) else names:
+        if name not in given:
+            advice = f"Name some of {', '.join(given)}."
+            raise BadArgument(f"wrt_out names {name!r}, which is no argument of this call.", advice)
+    collected = [f"*{name}" for name, kind in kinds.items() if kind is inspect.Parameter.VAR_POSITIONAL]
+    arguments = ", ".join((*given, *collected))
+    returned = names if isinstance(names, str) else f"({', '.join(names)},)"
+    title = getattr(func, "__name__", "")
+    supply = NameSupply(kinds)
+    called = supply.fresh("function")
+    head = f"def {title if title.isidentifier() else supply.fresh('outcome')}({arguments}):"
+    text = f"{head}\n    {called}({arguments})\n    return {returned}\n"
+    return function_from_text(text, {called: func})
 
 
 def directions(count: int, tangents: Sequence[Any]) -> dict[int, Any]:

@@ -91,6 +91,9 @@ def marked_call(cx: Context, func: Any, mark: Mark, args: list[Any], kwargs: dic
             raise cx.refusal(BadArgument, "the function to differentiate is missing.", "Pass it first.")
         target, *args = args
         kwargs = {name: value for name, value in kwargs.items() if name not in _BUILD_OPTIONS}
+        if mark.kind == "vjp" and "wrt_out" in kwargs:
+            advice = "Pass a function of yours that calls this one and returns the arrays."
+            raise cx.refusal(BadArgument, "tg.vjp takes no wrt_out in a differentiated function.", advice)
         aux = kwargs.pop("has_aux", None)
         has_aux = bool(known_value(aux)) if aux is not None else _own_aux(target)
         if mark.kind == "jvp":
