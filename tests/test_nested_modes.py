@@ -256,3 +256,17 @@ def test_a_gradient_with_auxiliary_results_and_mutation_inside() -> None:
 @pytest.mark.parametrize("f", [cube, with_a_branch], ids=lambda f: f.__name__)
 def test_compiled_as_eager(f: Callable) -> None:
     np.testing.assert_allclose(tg.hessian(f)(X), tg.hessian(f, **python)(X), rtol=1e-12)
+
+
+def test_gradients_by_numbers_of_python_are_numbers_of_python() -> None:
+    def energy(k: Any, x: Any) -> Any:
+        return np.sum((k * x) ** 2)
+
+    def slope(k: Any, x: Any) -> Any:
+        return tg.grad(energy)(k, x)
+
+    x = np.arange(3.0)
+    for backend in ("python", "numba"):
+        found = tg.differentiable(slope, backend=backend)(2.0, x)
+        assert (type(found), found) == (float, slope(2.0, x))
+        assert (type(slope(2.0, x)), slope(2.0, x)) == (float, 20.0)

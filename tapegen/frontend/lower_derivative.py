@@ -23,6 +23,7 @@ from tapegen.frontend.lower_twins import draw_as, refuse_unseeded, twin
 from tapegen.frontend.lower_values import adopt, describe, export
 from tapegen.frontend.structure import UNKNOWN, Leaf, Slot, StaticValue, Struct, leaves_of, tuple_of
 from tapegen.ir import build, rewrite
+from tapegen.ir.names import bar_name
 from tapegen.ir.nodes import Expr, Store, Var
 from tapegen.ir.protocols import Mark, is_opaque, mark_of
 from tapegen.ir.types import Array, ListOf, Scalar, is_complex, is_floating
@@ -386,10 +387,27 @@ def _written_out(cx: Context, text: Any, args: list[Any]) -> list[Any]:
 
 def _gradient(cx: Context, template: Any, program: Program, found: dict[Var, Any]) -> Any:
     if isinstance(template, Leaf):
-        return found[program.wrt[template.expr]] if template.expr in program.wrt else StaticValue(None)
+        if template.expr not in program.wrt:
+            return StaticValue(None)
+        var = program.wrt[template.expr]
+        return _of_kind(cx, found[var], var)
     if isinstance(template, Struct):
         return container(cx, template, [_gradient(cx, child, program, found) for child in template.children])
     return StaticValue(None)
+
+
+def _of_kind(cx: Context, value: Any, var: Var) -> Any:
+    """A gradient by a number of Python is one, as the calls outside of differentiated functions return it.
+
+    Where the call is all there is to a function - `tg.grad(f)` that is differentiated again - its caller sees to that.
+    """
+    type_ = var.type
+    if not isinstance(type_, Scalar) or not type_.python or not isinstance(value, Leaf) or value.expr.type == type_:
+        return value
+    if cx.origin is not None and cx.origin.file.startswith("<tapegen "):
+        return value
+    made = cx.call(cx, StaticValue(complex if is_complex(type_) else float), [value], {})
+    return Leaf(cx.assign(bar_name(var.name), made.expr))
 
 
 def _held(cx: Context, expr: Expr) -> Expr:
