@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from types import FrameType, FunctionType
 from typing import Any, Literal, Protocol
@@ -43,7 +43,8 @@ from tapegen.options import Options
 from tapegen.transform.nests import NoCompiledForm, scalarise
 from tapegen.transform.real_powers import meets_complex_numbers, with_real_powers
 
-_WIDE = 2**ARGUMENT_BITS
+WIDE = 2**ARGUMENT_BITS
+"""Integers from here on need code of their own: what is computed from them may not fit into 64 bits."""
 
 Form = Literal["primal", "joint", "record", "pullback", "jvp"]
 """The programs of one specialisation: see `Stages` of the compiler; "jvp" carries tangents along."""
@@ -86,6 +87,8 @@ class Program:
     options: Options
     parts: Parts = field(default_factory=Parts)
     last_used: float = 0.0
+    restored: Callable[[Sequence[Any]], Any] | None = None  # see `repeated.value_of`
+    repeated: Any = None  # see `repeated.Repeated`
 
     def holds(self, arguments: dict[str, Any]) -> bool:
         """Whether what was taken as constant (captured scalars, static integers) still has the same value."""
@@ -343,7 +346,7 @@ class Program:
         wide = False
         if self.options.backend != "python":
             for value in arguments:
-                wide |= type(value) is int and not -_WIDE < value < _WIDE
+                wide |= type(value) is int and not -WIDE < value < WIDE
         key = f"{form} of large integers" if wide else form
         built = self.parts.built.get(key) or self._once(key, lambda: self._build(key, form, wide=wide))
         if form == "pullback" and not isinstance(built, FunctionType):

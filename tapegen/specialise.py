@@ -26,15 +26,15 @@ from tapegen.frontend.structure import (
     Struct,
     abstract_of,
     children_of,
-    map_leaves,
 )
 from tapegen.generators import States, put_back, states_of
 from tapegen.inspection import Inspection
 from tapegen.ir.nodes import Return, Var
-from tapegen.ir.types import Array, Scalar, python_class
+from tapegen.ir.types import Array
 from tapegen.kept import Kept
 from tapegen.options import Options
 from tapegen.program import Form, Program, Raised, frames_of_tapegen
+from tapegen.repeated import Repeated, as_type, gradient_of, value_of
 from tapegen.rules.registry import generation
 from tapegen.shared import share_parts, with_changing_floats
 from tapegen.tangents import argument_tangents, as_result, result_tangent
@@ -226,17 +226,24 @@ class Specialisation:
         return self._result(values)
 
     def value_and_grad(self) -> tuple[Any, Any]:
-        if self.program.never_returns:
+        program = self.program
+        known = program.repeated
+        found: tuple[Any, Any] | None = None if known is None else known.run(self.arguments)
+        if found is not None:
+            return found
+        if program.never_returns:
             self.value()  # raises what plain Python raises
-        wrt = self.program.wrt_vars()
-        seeds = [_seed_one(seed) for seed in self.program.outline("joint").seeds]
-        values = self._run("joint", self.leaves() + seeds)
-        count = len(values) - len(wrt)
-        return self._result(values[:count]), self._gradient(wrt, values[count:])
+        seeds = [_seed_one(seed) for seed in program.outline("joint").seeds]
+        leaves = self.leaves()
+        values = self._run("joint", leaves + seeds)
+        count = len(values) - len(program.wrt_vars())
+        if known is None:
+            program.repeated = Repeated.of(program, leaves, seeds)
+        return self._result(values[:count]), self._gradient(values[count:])
 
     def vjp(self) -> tuple[Any, ...]:
         """Value and pullback, and with `has_aux` what else the function returns."""
-        wrt, outline = self.program.wrt_vars(), self.program.outline("record")
+        outline = self.program.outline("record")
         values = self._run("record", self.leaves())
         count = len(values) - len(outline.kept)
         value, *aux = self.parts(self._result(values[:count]))
@@ -253,7 +260,7 @@ class Specialisation:
                 gradients = self.program.run("pullback", [*again, *seeds])
             except Raised as raised:
                 raise self._refusal(raised.error) from raised.error
-            return self._gradient(wrt, gradients)
+            return self._gradient(gradients)
 
         return value, pullback, *aux
 
@@ -393,24 +400,18 @@ class Specialisation:
 
     # ---- results -----------------------------------------------------------------------------------------------------
 
-    def _result(self, values: Iterable[Any]) -> Any:
-        lowered = self.program.lowered
-        last = lowered.function.body[-1]
-        assert isinstance(last, Return)
-        typed = [_as_type(value, expr.type) for value, expr in zip(values, last.values, strict=True)]
-        return typed[lowered.output.index] if isinstance(lowered.output, Slot) else lowered.restore(typed)
+    def _result(self, values: Sequence[Any]) -> Any:
+        program = self.program
+        if program.restored is None:
+            program.restored = value_of(program)
+        return program.restored(values)
 
     def parts(self, value: Any) -> tuple[Any, ...]:
         """The value; with `has_aux` the objective, and what else the function returns."""
         return (value,) if self.program.objective is self.program.lowered.output else tuple(value)
 
-    def _gradient(self, wrt: tuple[Var, ...], values: Sequence[Any]) -> Any:
-        typed = [_as_type(value, var.type) for value, var in zip(values, wrt, strict=True)]
-        results = [
-            typed[found.index] if isinstance(found, Slot) else map_leaves(found, lambda slot: typed[slot.index])
-            for found in self.program.gradient_templates
-        ]
-        return results[0] if isinstance(self.program.options.wrt, int | str) else tuple(results)
+    def _gradient(self, values: Sequence[Any]) -> Any:
+        return gradient_of(self.program)(values)
 
     def _seeds(self, value: Any, value_bar: Any, wanted: tuple[Var, ...]) -> list[Any]:
         """Cotangents of the active results, checked against the value."""
@@ -449,7 +450,7 @@ def _same_parts(a: Any, b: Any) -> bool:
 def _seed_one(seed: Var) -> Any:
     if isinstance(seed.type, Array):
         return np.ones((), seed.type.dtype)
-    return _as_type(1.0, seed.type)
+    return as_type(1.0, seed.type)
 
 
 def _apart(item: Any, others: list[np.ndarray]) -> Any:
@@ -490,22 +491,6 @@ def _matched(template: Any, value: Any, value_bar: Any) -> Iterator[tuple[Any, A
         raise BadArgument("the cotangents do not match the value.", "Give them in the structure of the value.")
     for child, part, bar in zip(template.children, values.children, bars.children, strict=True):
         yield from _matched(child, part, bar)
-
-
-_NUMPY_NUMBERS: dict[str, type] = {np.dtype(kind).name: np.dtype(kind).type for kind in np.typecodes["All"][:-2]}
-
-
-def _as_type(value: Any, type_: Any) -> Any:
-    """A number or array as plain Python would have it (compiled code hands over bare numbers)."""
-    if type(value) is np.ndarray and isinstance(type_, Array):
-        return value
-    if isinstance(type_, Scalar):
-        if type_.python:
-            return python_class(type_)(value)
-        return _NUMPY_NUMBERS[type_.dtype](value)
-    if isinstance(type_, Array) and not isinstance(value, np.ndarray):
-        return np.asarray(value, type_.dtype)
-    return value
 
 
 def _user_line(error: BaseException, function: Any) -> str | None:

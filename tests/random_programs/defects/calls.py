@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from tapegen import compiler, specialise
+from tapegen import compiler, repeated, specialise
 from tapegen.specialise import Specialisation
 from tests.random_programs.defects.switch import edit
 
 DEFECTS = (
     edit(
         "a number comes back as the text left it",
-        specialise,
-        "_as_type",
+        repeated,
+        "as_type",
         ("python_class(type_)(value)", "value"),
         in_text=False,
     ),
