@@ -1,7 +1,8 @@
 """Measure forward mode, Hessian-vector products and a Jacobian: `python -m benchmarks.modes [names] [--write]`.
 
 Prints a Markdown table of the kernels, then the Jacobian of `benchmarks/reactions.py` (alone: `reactions`), beside
-that of JAX where there is a Python with it: `--jax PYTHON`.  `--write` puts all into `benchmarks/modes.md`.
+that of JAX where there is a Python with it: `--jax PYTHON`.  `--write` puts what was measured into
+`benchmarks/modes.md` and keeps the rows of the other kernels, so that these may be measured one by one.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import numpy as np
 import tapegen as tg
 from benchmarks import reactions
 from benchmarks.kernels.__main__ import ORDER
-from benchmarks.measure import elapsed, interleaved, plain_dispatcher
+from benchmarks.measure import LEAST_OF, elapsed, least, plain_dispatcher, processor_time
 
 HERE = pathlib.Path(__file__).parent
 JVP_GOAL, HVP_GOAL = 2.0, 2.5
@@ -33,6 +34,7 @@ HEAD = (
     "| kernel | plain primal, ms | jvp / primal | value and gradient / primal | hvp / value and gradient | "
     "first jvp, s | first hvp, s |\n|---|--:|--:|--:|--:|--:|--:|"
 )
+JACOBIAN = "A dense Jacobian, 100 by 100, of a right-hand side of 200 lines:"
 SAMPLES = 300
 
 # run by a Python that has JAX; prints the seconds of the first call, and microseconds of samples
@@ -67,18 +69,18 @@ def direction(kernel: types.ModuleType, args: tuple) -> tuple[Any, ...]:
 def kernel_row(name: str) -> str:
     """One line of the table; a figure that misses its goal is bold."""
     kernel = importlib.import_module(f"benchmarks.kernels.{name}")
-    plain, ours = plain_dispatcher(kernel.f), tg.differentiable(wrt=kernel.WRT)(kernel.f)
+    plain, ours = plain_dispatcher(kernel.f), tg.differentiable(wrt=kernel.WRT, cache=False)(kernel.f)
     args = kernel.args()
     v = direction(kernel, args)
-    first_jvp = elapsed(lambda: ours.jvp(args, v))
-    first_hvp = elapsed(lambda: tg.hvp(kernel.f, args, v))
+    first_jvp = processor_time(lambda: ours.jvp(args, v))
+    first_hvp = processor_time(lambda: tg.hvp(kernel.f, args, v, cache=False))
     calls: list[Callable[[], Any]] = [
         lambda: plain(*args),
         lambda: ours.jvp(args, v),
         lambda: ours.value_and_grad(*args),
-        lambda: tg.hvp(kernel.f, args, v),
+        lambda: tg.hvp(kernel.f, args, v, cache=False),
     ]
-    primal, pushed, both, product = interleaved(calls)
+    primal, pushed, both, product = least(calls)
     return (
         f"| {name} | {primal * 1e3:.3g} | {figure(pushed / primal, JVP_GOAL)} | {both / primal:.2f} | "
         f"{figure(product / both, HVP_GOAL)} | {first_jvp:.1f} | {first_hvp:.1f} |"
@@ -138,12 +140,23 @@ def preamble() -> str:
     versions = f"Python {platform.python_version()}, NumPy {np.__version__}, numba {numba.__version__}"
     return (
         "# Modes, measured\n\n"
-        "plain primal: under `numba.njit`.  All calls in one process, samples in turn, medians, one core.  "
-        "first: transform and compilation.\n"
+        "plain primal: under `numba.njit`.  All calls of a kernel in one process and on one core; the least processor "
+        f"time of {LEAST_OF} samples, taken in turn.\nfirst: transform and compilation, nothing kept on disk.\n"
         f"Goals: jvp at most {JVP_GOAL:g} primals, a Hessian-vector product at most {HVP_GOAL:g} values and "
         "gradients; bold misses its goal.\n\n"
         f"{versions}, {platform.machine()}, {platform.system()}.  Made by `python -m benchmarks.modes --write`.\n"
     )
+
+
+def merged(rows: dict[str, str], jacobian: list[str], written: str) -> list[str]:
+    """The lines of the table and of what follows it: what was measured now, and for the rest what is written."""
+    table, _, below = written.partition("\n\n" + JACOBIAN)
+    for line in table.splitlines():
+        name = line.removeprefix("| ").partition(" ")[0]
+        if line.startswith("| ") and name in ORDER:
+            rows.setdefault(name, line)
+    jacobian = jacobian or (["", JACOBIAN + below.rstrip()] if below else [])
+    return [HEAD, *(rows[name] for name in ORDER if name in rows), *jacobian]
 
 
 def main() -> int:
@@ -158,19 +171,20 @@ def main() -> int:
         parser.error(f"unknown: {', '.join(sorted(unknown))}")
     warnings.simplefilter("ignore", numba.NumbaPerformanceWarning)
     numba.njit(lambda x: x + 1.0)(1.0)  # numba's own start is nobody's compile time
-    lines = [HEAD]
+    rows: dict[str, str] = {}
+    jacobian: list[str] = []
     print(HEAD, flush=True)
     for name in names:
         if name != "reactions":
-            lines.append(kernel_row(name))
-            print(lines[-1], flush=True)
+            rows[name] = kernel_row(name)
+            print(rows[name], flush=True)
     if "reactions" in names:
-        jacobian = ["", "A dense Jacobian, 100 by 100, of a right-hand side of 200 lines:", ""]
-        jacobian += [f"* {line}" for line in jacobian_lines(options.jax)]
+        jacobian = ["", JACOBIAN, "", *(f"* {line}" for line in jacobian_lines(options.jax))]
         print("\n".join(jacobian), flush=True)
-        lines += jacobian
     if options.write:
-        (HERE / "modes.md").write_text("\n".join([preamble(), *lines]) + "\n")
+        page = HERE / "modes.md"
+        written = page.read_text() if page.exists() else ""
+        page.write_text("\n".join([preamble(), *merged(rows, jacobian, written)]) + "\n")
     return 0
 
 
