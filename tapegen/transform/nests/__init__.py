@@ -15,7 +15,7 @@ arrays in between; what the program does, and which errors it raises, is what Nu
 * `views` - names for parts of arrays
 * `calling` - calls of the program's own functions
 * `lifetimes` - a name for each life of an array; `fuse`, `gather`, `accesses` - fewer loops and arrays
-* `filled` - zeros where they are first added to; `held` - elements as numbers while a loop comes back to them
+* `filled` - zeros where they are first added to; `columns`, `held` - what a loop comes back to, near while it runs
 * `inner`, `waiting`, `deciding`, `remainders` - innermost loops as a processor likes them
 * `unread`, `checks`, `sizes` - less for numba to look at
 """
@@ -36,6 +36,7 @@ from tapegen.transform.nests import (  # noqa: F401  (they fill the tables)
 )
 from tapegen.transform.nests.calling import calling
 from tapegen.transform.nests.checks import together
+from tapegen.transform.nests.columns import columns
 from tapegen.transform.nests.driver import Nests
 from tapegen.transform.nests.filled import filled
 from tapegen.transform.nests.fuse import fuse
@@ -80,4 +81,4 @@ def scalarise(function: Function, *, boundscheck: bool = True, wide: bool = Fals
         OPERATIONS.setdefault(func, from_library)
     nests = without_unread(Nests(marked(written_out(function), wide=wide), boundscheck).run())
     fused = without_unread(fuse(apart(nests)))  # sizes of what was between the loops
-    return calling(named(together(compared(held(filled(fused))))))
+    return calling(named(together(compared(held(columns(filled(fused)))))))

@@ -44,10 +44,10 @@ class _Holding(Walk):
         out: list[Stmt] = [Assign((number,), loads[element], loop.origin) for element, number in numbers.items()]
         out.append(replace(loop, body=tuple(_with_numbers(nest.body, numbers))))
         out += [Store(*element, numbers[element], False, loop.origin) for element in numbers if element in stored]
-        runs = _runs(loop)
-        if runs is None or all(touched(load, before) for load in loads.values()) or _surely_runs(loop, outside):
+        test = runs(loop)
+        if test is None or all(touched(load, before) for load in loads.values()) or _surely_runs(loop, outside):
             return out
-        return [If(runs, tuple(out), (), loop.origin)]
+        return [If(test, tuple(out), (), loop.origin)]
 
     def _number(self, array: Var) -> Var:
         assert isinstance(array.type, Array)
@@ -56,7 +56,7 @@ class _Holding(Walk):
     def _elements(self, nest: Nest) -> list[Element]:
         """Elements that stay the same throughout the loop and that nothing else in it may touch."""
         (loop,) = nest.loops
-        if _runs(loop) is None:
+        if runs(loop) is None:
             return []
         varying = {loop.target, *nest.assigned}
         touches = Counter((access.array, access.index) for access in nest.accesses)
@@ -104,7 +104,7 @@ def _with_numbers(body: tuple[Stmt, ...], numbers: dict[Element, Var]) -> Iterat
         yield new
 
 
-def _runs(loop: For) -> Expr | None:
+def runs(loop: For) -> Expr | None:
     """The condition that a loop has a trip; None where its direction is only known when it runs."""
     match loop.step:
         case Const(int() as step) if step:

@@ -272,7 +272,7 @@ def parted(nest: Nest, meetings: Meetings, decide: set[Var], names: NameSupply) 
     if not any(meetings.elsewhere(a, b) for k, a in enumerate(moving) for b in moving[:k]):
         return []
     ends = (loop.start, loop.stop)
-    if any(rewrite.free_vars(end) & nest.assigned or rewrite.loads(end) for end in ends) or _trips(loop) < _SHORT:
+    if any(rewrite.free_vars(end) & nest.assigned or rewrite.loads(end) for end in ends) or trips(loop) < _SHORT:
         return []  # the other loops must count as this one does; a short loop is not worth new arrays
     leaving = [stmt for stmt in _leaving(nest, meetings) if meetings.group(stmt.array) not in decide]
     read = {var for stmt in leaving for var in rewrite.free_vars(stmt.value) & nest.assigned}
@@ -306,7 +306,7 @@ def parted(nest: Nest, meetings: Meetings, decide: set[Var], names: NameSupply) 
     return [*out, If(Call(operator.gt, (size, Const(0)), (), BOOL), (*zeros, *loops), (), loop.origin)]
 
 
-def _trips(loop: For) -> float:
+def trips(loop: For) -> float:
     """How many trips a loop takes, if that is a constant."""
     gap = linear(loop.stop) - linear(loop.start)
     return abs(gap.constant) if gap.is_constant else math.inf
