@@ -23,7 +23,7 @@ from tapegen.ir.names import NameSupply
 from tapegen.ir.protocols import marks, recorder_of
 from tapegen.native import native
 from tapegen.nested import PIPELINE
-from tapegen.options import Backend, Options, Wrt
+from tapegen.options import Backend, Options, Wrt, as_wrt
 from tapegen.specialise import Specialisation, Specialiser
 
 
@@ -419,7 +419,7 @@ def with_options(func: Callable[..., Any], wrt: Wrt, options: dict[str, Any]) ->
     """Any function as a differentiable one with these options; one that is differentiable keeps its others."""
     if isinstance(func, Differentiable):
         return func.with_options(wrt=wrt, **options)
-    return _of_function(func, wrt if isinstance(wrt, int | str) else tuple(wrt), tuple(sorted(options.items())))
+    return _of_function(func, wrt if isinstance(wrt, int | str) else as_wrt(wrt), tuple(sorted(options.items())))
 
 
 @functools.lru_cache(maxsize=256)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,6 +10,23 @@ from tapegen.errors import BadArgument
 
 Wrt = int | str | Sequence[int | str]
 Backend = Literal["auto", "numba", "python"]
+
+
+def as_wrt(wrt: object) -> tuple[int | str, ...]:
+    """Several arguments to differentiate with respect to.
+
+    Raises
+    ------
+    BadArgument
+        These are no positions and names.
+    """
+    chosen = tuple(wrt) if isinstance(wrt, Iterable) else None
+    if chosen is None or not all(isinstance(item, int | str) for item in chosen):
+        raise BadArgument(
+            f"wrt is of type {type(wrt).__name__}, and names no arguments.",
+            "Give positions or names of arguments, and call what is returned: tg.grad(f)(x).",
+        )
+    return chosen
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +43,7 @@ class Options:
 
     def __post_init__(self) -> None:
         if not isinstance(self.wrt, int | str):
-            object.__setattr__(self, "wrt", tuple(self.wrt))
+            object.__setattr__(self, "wrt", as_wrt(self.wrt))
         if isinstance(self.signatures, str):
             raise BadArgument("signatures is one text.", 'Give a sequence of them: signatures=["f8[:], f8"].')
         object.__setattr__(self, "signatures", tuple(self.signatures))

@@ -17,7 +17,7 @@ from tapegen.frontend.structure import Slot, StaticValue, Struct, flatten, leave
 from tapegen.generators import put_back, states_of
 from tapegen.ir.protocols import Mode, marks
 from tapegen.nested import PIPELINE, mode_of_complex
-from tapegen.options import Options, Wrt
+from tapegen.options import Options, Wrt, as_wrt
 from tapegen.program import Program
 from tapegen.specialise import Specialisation
 
@@ -137,7 +137,7 @@ def jacobian(
     """
     if mode not in (None, "forward", "reverse"):
         raise BadArgument(f"mode={mode!r} is unknown.", 'Use "forward", "reverse" or None.')
-    chosen: Any = wrt if isinstance(wrt, int | str) else tuple(wrt)
+    chosen: Any = wrt if isinstance(wrt, int | str) else as_wrt(wrt)
     return _jacobian_of(func, chosen, mode, holomorphic, tuple(sorted(options.items()))).jacobian
 
 

@@ -56,7 +56,7 @@ def check_rule(func: Callable[..., Any], *, cases: Iterable[Case] | None = None,
     """
     rule = rule_of(func)
     if rule is None:
-        raise MissingRule(f"{_name(func)} has no derivative rule", "register one with partials, linear or pullback")
+        raise MissingRule(f"{_name(func)} has no derivative rule.", "Register one with partials, linear or pullback.")
     for args, kwargs in default_cases(rule) if cases is None else cases:
         call = _Call(rule, args, kwargs)
         if rule.kind == "inactive":
@@ -455,6 +455,11 @@ def check_grads(
         wrt = tuple(k for k, arg in enumerate(args) if any(_is_float(leaf) for leaf in flatten(arg)))
     elif isinstance(wrt, int | str):
         wrt = (wrt,)
+    if not wrt or order < 1:
+        raise BadArgument(
+            f"order={order} checks nothing." if wrt else "no argument holds floats: there is nothing to check.",
+            "Ask for order 1 or more." if wrt else "Pass floats.",
+        )
     chosen = {**options, "wrt": tuple(wrt), "has_aux": False}  # all of the value is checked
     if isinstance(func, api.Differentiable):
         differentiable = func.with_options(**chosen)

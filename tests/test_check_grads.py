@@ -97,3 +97,10 @@ def test_a_decorated_function_keeps_its_options():
     with pytest.raises(BuildError, match=r"np\.lexsort has no compiled form"):
         check_grads(compiled, m)
     check_grads(compiled, m, backend="python", wrt="m")
+
+
+def test_nothing_to_check_is_refused():
+    with pytest.raises(BadArgument, match="no argument holds floats"):
+        check_grads(lambda n: n * 1.0, 3)
+    with pytest.raises(BadArgument, match="order=0"):
+        check_grads(lambda x: x * x, 3.0, order=0)

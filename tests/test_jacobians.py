@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 import tapegen as tg
-from tapegen.errors import BadArgument
+from tapegen.errors import BadArgument, MissingRule
 
 MODES = pytest.mark.parametrize("mode", ["forward", "reverse", None])
 python = {"backend": "python"}
@@ -188,9 +189,58 @@ def test_newton_with_jacobians_in_a_loop() -> None:
     np.testing.assert_allclose(by_k, np.linalg.inv(np.diag(3.0 * x**2) + 0.1), rtol=1e-10)
 
 
+def test_functions_of_libraries_are_functions() -> None:
+    assert tg.grad(np.sin, **python)(0.3) == np.cos(0.3)
+    assert tg.grad(tg.grad(math.exp), **python)(0.3) == math.exp(0.3)
+    np.testing.assert_allclose(tg.grad(np.hypot, wrt=(0, 1), **python)(3.0, 4.0), (0.6, 0.8))
+    np.testing.assert_allclose(tg.grad(np.linalg.det, **python)(np.diag([2.0, 3.0])), np.diag([3.0, 2.0]))
+    np.testing.assert_allclose(tg.jacobian(np.cumsum, **python)(X), np.tri(3))
+    np.testing.assert_allclose(tg.vjp(np.mean, np.ones((2, 2)), **python)[1](1.0), np.full((2, 2), 0.25))
+
+    def f(x: float) -> float:
+        return tg.grad(np.sin)(x) * tg.jvp(np.exp, (x,), (1.0,))[1]
+
+    assert tg.grad(f)(0.3) == pytest.approx(np.exp(0.3) * (np.cos(0.3) - np.sin(0.3)))
+
+
 @pytest.mark.parametrize(
     "call", [lambda: tg.jacobian(layer, mode="sideways"), lambda: tg.jacobian(layer, has_aux=True, **python)(X)]
 )
 def test_what_is_unknown_is_refused(call: Any) -> None:
     with pytest.raises(BadArgument):
         call()
+
+
+def curve(x: np.ndarray) -> np.ndarray:
+    return x * x
+
+
+def clipped(x: np.ndarray) -> float:
+    return np.sum(tg.clip_gradient(x, -1.0, 1.0) ** 4)
+
+
+@pytest.mark.parametrize(
+    ("call", "line"),
+    [
+        (lambda: tg.hessian(curve, **python)(X), "def curve(x: np.ndarray) -> np.ndarray:"),
+        (lambda: tg.hvp(curve, (X,), (X,), **python), "def curve(x: np.ndarray) -> np.ndarray:"),
+        (lambda: tg.hvp(clipped, (X,), (X,), **python), "def clipped(x: np.ndarray) -> float:"),
+    ],
+)
+def test_refusals_of_higher_orders_point_at_the_function(call: Any, line: str) -> None:
+    with pytest.raises((BadArgument, MissingRule)) as caught:
+        call()
+    assert caught.value.span is not None
+    assert caught.value.span.file == __file__
+    assert line in str(caught.value)
+
+
+def test_arguments_that_are_no_arguments() -> None:
+    with pytest.raises(BadArgument, match="names no arguments"):
+        tg.grad(rosenbrock, X)  # type: ignore[arg-type]
+    with pytest.raises(BadArgument, match="names no arguments"):
+        tg.jacobian(layer, 1.5)  # type: ignore[arg-type]
+    with pytest.raises(BadArgument, match="'y' of wrt is not given"):
+        tg.grad(lambda x: np.sum(tg.grad(lambda z, y=2.0: np.sum(z * y), 1)(x)), **python)(X)
+    with pytest.raises(BadArgument, match="all tangents are None"):
+        tg.grad(lambda x: tg.jvp(rosenbrock, (x,), (None,))[1], **python)(X)

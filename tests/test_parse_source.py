@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 import linecache
 import math
 import py_compile
@@ -460,9 +461,12 @@ def test_a12_functions_compiled_by_numba() -> None:
 
 
 def test_a13_not_written_in_python() -> None:
-    with pytest.raises(NotDifferentiable, match=r"'sin' is not written in Python.*has a derivative rule") as caught:
-        unwrap(np.sin)
-    assert "lambda x: sin(x)" in caught.value.advice
+    with pytest.raises(NotDifferentiable, match=r"'argmax' is not written in Python.*has a derivative rule") as caught:
+        unwrap(np.argmax)
+    assert "lambda x: argmax(x)" in caught.value.advice
+    function, args, kwargs = unwrap(np.hypot)
+    assert list(inspect.signature(function).parameters) == ["x", "y"]
+    assert (function(3.0, 4.0), args, kwargs) == (5.0, (), {})
     with pytest.raises(NotDifferentiable, match="'exit' is not written in Python and has no derivative rule"):
         parse_function(sys.exit)
     with pytest.raises(NotDifferentiable, match=r"nearest to it: .*\bexp\b"):

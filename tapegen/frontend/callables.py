@@ -14,7 +14,7 @@ from tapegen.errors import NotDifferentiable, Span
 from tapegen.frontend.advice import OF_FUNCTIONS
 from tapegen.frontend.generated import function_from_text
 from tapegen.ir.protocols import mark_of
-from tapegen.rules.registry import all_rules, rule_of
+from tapegen.rules.registry import all_rules, rule_of, signature_of
 
 _PACKAGE = __name__.partition(".")[0]
 
@@ -51,12 +51,25 @@ def unwrap(func: Any) -> tuple[FunctionType, tuple[Any, ...], dict[str, Any]]:
             func = func.__func__
         else:
             inner = _inner(func)
-            if inner is None:
+            if inner is not None:
+                bound, func = inner
+                args = (*bound, *args)
+            elif _is_ruled(func):
+                func = _of_rule(func)
+            else:
                 raise refusal(func)
-            bound, func = inner
-            args = (*bound, *args)
     refuse_hidden(func)
     return func, args, kwargs
+
+
+def calls_instead(func: FunctionType) -> FunctionType | None:
+    """The user's function, if `func` was made in order to call it: errors point there."""
+    return getattr(func, "__tapegen_calls__", None)
+
+
+def _made_for(made: FunctionType, function: FunctionType) -> FunctionType:
+    made.__tapegen_calls__ = calls_instead(function) or function  # type: ignore[attr-defined]
+    return made
 
 
 @functools.cache
@@ -66,7 +79,31 @@ def _calling(func: MethodType) -> FunctionType:
     function, first, named = unwrap(owner.python)
     parameters = [p for p in list(inspect.signature(function).parameters.values())[len(first) :] if p.name not in named]
     base = getattr(owner.python, "__name__", "function")
-    return _forwarding(f"{base if base.isidentifier() else 'lambda_'}_{func.__name__}", parameters, "derivative", func)
+    name = f"{base if base.isidentifier() else 'lambda_'}_{func.__name__}"
+    return _made_for(_forwarding(name, parameters, "derivative", func), function)
+
+
+def _is_ruled(func: Any) -> bool:
+    """Whether a function that is not written in Python has a derivative rule of its own."""
+    rule = rule_of(func)
+    return rule is not None and rule.body is not None and str(getattr(func, "__name__", "")).isidentifier()
+
+
+@functools.cache
+def _of_rule(func: Any) -> FunctionType:
+    """A plain function that calls a function of a library, with the arguments that its rule has (`np.sin`)."""
+    rule = rule_of(func)
+    assert rule is not None
+    assert rule.body is not None
+    parameters = [p for p in signature_of(rule.body).parameters.values() if not _is_given(p)]
+    return _forwarding(func.__name__, parameters, f"{func.__name__}_", func)
+
+
+def _is_given(parameter: inspect.Parameter) -> bool:
+    """Whether a parameter of a rule is none of its function: a result, a cotangent or a tangent."""
+    if parameter.kind is not parameter.KEYWORD_ONLY:
+        return False
+    return parameter.name in ("out", "out_bar") or parameter.name.endswith("_dot")
 
 
 @functools.cache
@@ -79,9 +116,8 @@ def calling(func: Any) -> FunctionType:
 def first_result(func: Any) -> FunctionType:
     """A plain function that calls `func`, with its signature, and returns the first of its results."""
     function = unwrap(func)[0]
-    return _forwarding(
-        function.__name__, list(inspect.signature(function).parameters.values()), "both", function, "[0]"
-    )
+    parameters = list(inspect.signature(function).parameters.values())
+    return _made_for(_forwarding(function.__name__, parameters, "both", function, "[0]"), function)
 
 
 def _forwarding(name: str, parameters: list[inspect.Parameter], callee: str, func: Any, part: str = "") -> FunctionType:

@@ -119,6 +119,10 @@ def lowered_apart(
     for place in places:
         if place in chosen:
             continue
+        if isinstance(place, str) and place not in given_kwargs:
+            raise cx.refusal(
+                BadArgument, f"the argument '{place}' of wrt is not given.", "Pass it, or leave it out of wrt."
+            )
         value = export(cx, given_args[place] if isinstance(place, int) else given_kwargs[place])
         before = len(params)
         chosen[place] = _fresh(cx, value, params)

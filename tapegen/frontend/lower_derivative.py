@@ -267,6 +267,8 @@ def _jvp(cx: Context, derivative: Derivative, args: list[Any], kwargs: dict[str,
         raise cx.refusal(BadArgument, "primals and tangents differ in length.", "Pass two tuples of the same length.")
     given = list(primals.children)
     dots = {k: part for k, part in enumerate(tangents.children) if known_value(part) is not None}
+    if not dots:
+        raise cx.refusal(BadArgument, "all tangents are None.", "Give a direction for one argument at least.")
     program = lowered_apart(cx, derivative, given, kwargs, tuple(dots))
     value, tangent = _pushed(cx, program, dots)
     return _with_function(cx, derivative, value, tangent)

@@ -19,7 +19,7 @@ import gast
 
 from tapegen.errors import Span
 from tapegen.frontend import fence
-from tapegen.frontend.callables import is_elementwise, refusal, refuse_hidden, unwrap
+from tapegen.frontend.callables import calls_instead, is_elementwise, refusal, refuse_hidden, unwrap
 from tapegen.frontend.rewriting import rewritten_definition
 from tapegen.frontend.source import Located, locate
 from tapegen.frontend.syntax import bound_names, mangle, nodes_of, to_gast
@@ -86,7 +86,14 @@ class Parsed:
         return _signature(self.func)
 
     def span(self, node: gast.AST) -> Span:
-        """The place of a node: all of a simple statement or expression, the header of a compound statement."""
+        """The place of a node: all of a simple statement or expression, the header of a compound statement.
+
+        Of a function that was made in order to call one of the user's, it is the head of that one.
+        """
+        called = calls_instead(self.func)
+        if called is not None:
+            other = parse_function(called, decorated=True)
+            return other.span(other.tree)
         if isinstance(node, (gast.For, gast.While, gast.If)):
             return _header(node, self._located)
         if isinstance(node, gast.FunctionDef) and (

@@ -178,7 +178,7 @@ def _register(rule: Rule) -> None:
     name = getattr(rule.func, "__name__", repr(rule.func))
     rule = replace(rule, func=plain(rule.func), broadcasts=rule.broadcasts or _is_own(plain(rule.func)))
     if not callable(rule.func):
-        raise TypeError(f"a derivative rule belongs to a function, and {name} cannot be called")
+        raise BadArgument(f"a derivative rule belongs to a function, and {name} cannot be called.", "Pass a function.")
     try:
         hash(rule.func)
     except TypeError:
