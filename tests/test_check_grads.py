@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tapegen import differentiable
-from tapegen.errors import BuildError
+from tapegen.errors import BadArgument, BuildError
 from tapegen.rules import registry
 from tapegen.testing import check_grads
 
