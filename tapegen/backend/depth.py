@@ -12,6 +12,7 @@ from tapegen.ir import nodes, ops, rewrite
 MAX_NESTING = 30
 MAX_CHAIN = 100
 _SMALL = 25  # expressions with fewer parts than this cannot be too deep
+_SPECIAL = frozenset({ops.strong_mul, ops.fstring})  # unless they are printed as more than a call
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +76,7 @@ class Shortener:
         return before, done[0].expr
 
     def _concerns(self, expr: Any) -> bool:
-        for count, part in enumerate(rewrite.subexpressions(expr)):
-            if count >= _SMALL or (isinstance(part, nodes.Call) and part.func in (ops.strong_mul, ops.fstring)):
-                return True
-        return False
+        return len(rewrite.subexpressions(expr)) > _SMALL or not rewrite.callees(expr).isdisjoint(_SPECIAL)
 
     def _rebuilt(self, node: Any, inner: list[_Part], lazy: bool, take_out: Callable[[_Part, bool], _Part]) -> _Part:
         binary = isinstance(node, nodes.Call) and self.is_binary(node.func)

@@ -160,9 +160,8 @@ def _movable(value: Expr) -> bool:
 
 def _reads(body: Block, results: Sequence[Expr]) -> Counter[Var]:
     """How often each Var is mentioned."""
-    counts: Counter[Var] = Counter()
-    for node in (*results, *(header for stmt in rewrite.statements(body) for header in rewrite.headers(stmt))):
-        counts.update(part for part in rewrite.subexpressions(node) if isinstance(part, Var))
+    counts = Counter([var for stmt in body for var in rewrite.occurring(stmt)])
+    counts.update([var for result in results for var in rewrite.occurrences(result)])
     return counts
 
 

@@ -131,7 +131,9 @@ class Call(Remembered):
             return True
         if type(other) is not Call or self.func != other.func:
             return False
-        return self.args == other.args and self.kwargs == other.kwargs and self.type == other.type
+        if self.args != other.args or self.kwargs != other.kwargs:
+            return False
+        return self.type is other.type or self.type == other.type
 
     def __hash__(self) -> int:
         if self.hashed is None:

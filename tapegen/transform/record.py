@@ -154,7 +154,7 @@ class _Recorder:
     def _reads(self, block: Block, scope: Scope) -> Iterable[tuple[Var, Scope]]:
         for stmt in block:
             for header in rewrite.headers(stmt):
-                self.uses.update(part for part in rewrite.subexpressions(header) if isinstance(part, Var))
+                self.uses.update(rewrite.occurrences(header))
                 contents, shapes = rewrite.reads_by_kind(header)
                 for var in sorted(contents, key=lambda v: v.name):
                     if self._is_primal(var):

@@ -92,10 +92,7 @@ def accumulations(block: Block, effects: Effects) -> Block:
     effects : Effects
         What its statements write.
     """
-    reads: Counter[Var] = Counter()
-    for stmt in rewrite.statements(block):
-        for header in rewrite.headers(stmt):
-            reads.update(part for part in rewrite.subexpressions(header) if isinstance(part, Var))
+    reads = Counter([var for stmt in block for var in rewrite.occurring(stmt)])
     return _accumulated(block, effects, reads)
 
 
