@@ -191,3 +191,17 @@ def test_what_is_taken_out_has_the_size_that_was_put_in() -> None:
 @pytest.mark.parametrize("program", [states_kept, shorter_and_shorter, in_a_list_of_lists])
 def test_sizes_that_stay_and_sizes_that_change(program: Callable[..., Any]) -> None:
     check_grads(differentiable(backend="python", wrt=0)(program), X, 2)
+
+
+def steps_of_a_wave(x: Any, n: int) -> Any:
+    old, now = np.zeros(x.size), np.zeros(x.size)
+    now[1] = 1.0
+    for _ in range(n):
+        old, now = now, 2.0 * now - old + x**2 * np.roll(now, 1)
+    return np.sum(now**2)
+
+
+def test_the_size_of_an_array_is_its_extent() -> None:
+    function = differentiable(steps_of_a_wave)
+    assert "_n0_tape" not in function.inspect(X, 3).forward
+    check_grads(differentiable(backend="python", wrt=0)(steps_of_a_wave), X, 3)

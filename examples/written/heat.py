@@ -4,13 +4,6 @@
 import numpy as np
 
 
-def sum_to(x, like):
-    """Sum `x` over the axes along which an array shaped as `like` was broadcast."""
-    lead = x.ndim - like.ndim
-    axes = [k for k in range(x.ndim) if k < lead or like.shape[k - lead] != x.shape[k]]
-    return x.sum(axis=tuple(axes)).reshape(like.shape)
-
-
 def misfit_value_and_grad(
     u0, conductivity, rows, cols, readings, smoothness, result_2_bar=1.0
 ):
@@ -76,7 +69,7 @@ def misfit_value_and_grad(
     u0_bar[:-2, 1:-1] += result_1_bar
     u0_bar[2:, 1:-1] += result_1_bar
     # error = (simulate(u0, conductivity, rows, cols) - readings) / NOISE
-    predicted_bar = sum_to(10.0 * (2.0 * error * (0.5 * result_2_bar)), predicted)
+    predicted_bar = 10.0 * (2.0 * error * (0.5 * result_2_bar))
     u_bar = np.zeros_like(u)
     conductivity_bar = 0.0
     for n in range(19, -1, -1):

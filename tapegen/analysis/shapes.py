@@ -304,6 +304,8 @@ class _Pass:
                 )
             case Call(ops.dim, (Var() as array, Const(int() as axis))) if isinstance(array.type, Array):
                 return self.shapes.of(array)[axis]
+            case Call(np.size, (Var() as array,)) if isinstance(array.type, Array) and array.type.rank == 1:
+                return self.shapes.of(array)[0]
         return None
 
     def value(self, expr: Expr, target: Var) -> Extents:
