@@ -208,6 +208,8 @@ class _Reader:
 
     def expr(self, node: ast.expr) -> Expr:
         match node:
+            case ast.Name("float" | "int"):  # as a dtype
+                return Const(np.dtype(self.sample(node)).type)
             case ast.Name(name):
                 return self.vars[name]
             case ast.Constant(value):
