@@ -210,6 +210,8 @@ class _Reader:
         match node:
             case ast.Name("float" | "int"):  # as a dtype
                 return Const(np.dtype(self.sample(node)).type)
+            case ast.Name("float" | "int" as name) if name not in self.vars:  # a dtype
+                return Const(getattr(builtins, name))
             case ast.Name(name):
                 return self.vars[name]
             case ast.Constant(value):
