@@ -208,8 +208,6 @@ class _Reader:
 
     def expr(self, node: ast.expr) -> Expr:
         match node:
-            case ast.Name("float" | "int"):  # as a dtype
-                return Const(np.dtype(self.sample(node)).type)
             case ast.Name("float" | "int" as name) if name not in self.vars:  # a dtype
                 return Const(getattr(builtins, name))
             case ast.Name(name):
