@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import inspect
 import itertools
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from tapegen.errors import BadArgument, MissingRule
+from tapegen.errors import BadArgument, MissingRule, NotDifferentiable
 from tapegen.frontend.generated import function_from_text
 from tapegen.frontend.structure import abstract_of, flatten, unflatten
 from tapegen.generators import put_back, states_of
@@ -36,7 +38,9 @@ def check_rule(func: Callable[..., Any], *, cases: Iterable[Case] | None = None,
     The cotangents that the rule gives are compared with differences of the function itself, element by element; a
     linear rule must also satisfy `<f(v), w> == <v, transpose(w)>` to rounding, a pushforward must agree with its
     pullback, and a formula (`expands`) must have the value of the function around the point.  float32 has to stay
-    float32, and arguments must be left alone.
+    float32, arguments must be left alone, and arrays whose elements do not lie side by side have the same cotangents.
+    A rule that says that it holds for complex numbers (`of_complex`) is checked at every call once more, with imaginary
+    parts, unless the function itself refuses these.
 
     Parameters
     ----------
@@ -61,11 +65,12 @@ def check_rule(func: Callable[..., Any], *, cases: Iterable[Case] | None = None,
         call = _Call(rule, args, kwargs)
         if rule.kind == "inactive":
             _check_inactive(call, rtol)
-        elif rule.kind == "expands":
-            _check_formula(call, rtol)
-        else:
-            _check_cotangents(call, rtol)
-            _check_float32(call)
+            continue
+        _check_call(call, rtol)
+        with_imaginary_parts = _complex_call(call) if rule.of_complex else None
+        if with_imaginary_parts is not None:
+            with contextlib.suppress(NotDifferentiable):  # of this call
+                _check_call(with_imaginary_parts, rtol)
 
 
 def default_cases(rule: Rule) -> list[Case]:
@@ -193,7 +198,36 @@ class _Call:
         return f"{_name(self.rule.func)}({', '.join(shown)})"
 
 
+def _complex_call(call: _Call) -> _Call | None:
+    """The call with imaginary parts; None where it has some, or the function takes none."""
+    if call.bound is None or call.rule.phases or any(map(np.iscomplexobj, _leaves(call.values()))):
+        return None
+    rng = np.random.default_rng(3)
+    arguments = {
+        name: _map(lambda x: np.add(x, 1j * rng.uniform(-0.6, 0.6, np.shape(x)))[()], value)
+        for name, value in call.values().items()
+    }
+    bound = inspect.BoundArguments(call.bound.signature, {**call.bound.arguments, **arguments})  # type: ignore[arg-type]
+    found = _Call(call.rule, bound.args, bound.kwargs)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", np.exceptions.ComplexWarning)
+            found.function({})
+    except Exception:  # whatever it says to complex numbers
+        return None
+    return found
+
+
 # ---- the checks ----------------------------------------------------------------------------------------------------
+
+
+def _check_call(call: _Call, rtol: float) -> None:
+    if call.rule.kind == "expands":
+        _check_formula(call, rtol)
+    else:
+        _check_cotangents(call, rtol)
+        _check_strided(call)
+        _check_float32(call)
 
 
 def _check_cotangents(call: _Call, rtol: float) -> None:
@@ -271,6 +305,27 @@ def _check_float32(call: _Call) -> None:
         assert _all_float32(bar), f"cotangent of {name} in {call} does not keep float32"
         for left, right in zip(_leaves(bar), _leaves(exact[name]), strict=True):
             _assert_close(left, right, _FLOAT32_TOLERANCE, f"float32 cotangent of {name} in {call}")
+
+
+def _check_strided(call: _Call) -> None:
+    """Arrays whose elements do not lie side by side, and those in Fortran's order, have the same cotangents."""
+    values = call.values()
+    strided = _frozen(_map(_apart, values), np.asarray)
+    out = call.function(values)
+    out_bar = _map(lambda x: _random_leaf(x, np.random.default_rng(4)), out)
+    expected = call.cotangents(values, out, out_bar)
+    got = call.cotangents(strided, call.function(strided), out_bar)
+    for name in call.names:
+        for left, right in zip(_leaves(got[name]), _leaves(expected[name]), strict=True):
+            _assert_close(left, right, 1e-10, f"cotangent of {name}, which is not contiguous, in {call}")
+
+
+def _apart(x: Any) -> Any:
+    """Every other element of an array in Fortran's order, backwards along its first axis."""
+    if not isinstance(x, np.ndarray) or x.ndim == 0:
+        return x
+    wide = np.asfortranarray(np.repeat(x[::-1], 2, axis=-1))
+    return wide[::-1, ..., ::2] if x.ndim > 1 else wide[::-2]
 
 
 def _check_fresh(call: _Call, name: str, bar: Any, others: Any) -> None:
@@ -375,12 +430,12 @@ def _all_float32(tree: Any) -> bool:
     return all(getattr(leaf, "dtype", None) in (np.float32, np.complex64) for leaf in _leaves(tree))
 
 
-def _frozen(tree: Any) -> Any:
+def _frozen(tree: Any, copied: Callable[[np.ndarray], np.ndarray] = np.copy) -> Any:
     """Copies whose arrays refuse stores."""
 
     def freeze(x: Any) -> Any:
         if isinstance(x, np.ndarray):
-            x = x.copy()
+            x = copied(x)
             x.flags.writeable = False
         return x
 

@@ -67,7 +67,7 @@ def over_gaps(x, w):
     return np.where(off_diagonal == 0.0, 0.0, off_diagonal / np.where(off_diagonal == 0.0, 1.0, gap))
 
 
-@pullback(np.linalg.eigh, shapes=[positive_definite], of_complex=True)
+@pullback(np.linalg.eigh, shapes=[positive_definite], of_complex=True, phases=True)
 def eigh(a, UPLO="L", *, out, out_bar):
     """NumPy reads one triangle only.  Eigenvectors of equal eigenvalues have no derivative (inf or NaN)."""
     w, v = out
@@ -201,7 +201,7 @@ def over_square_gaps(x, s):
 OF_THE_THIN_FORM = "np.linalg.svd of a matrix that is not square has a rule for full_matrices=False only"
 
 
-@pullback(np.linalg.svd, shapes=[full_rank, fixed(False)], of_complex=True)
+@pullback(np.linalg.svd, shapes=[full_rank, fixed(False)], of_complex=True, phases=True)
 def svd(a, full_matrices=True, compute_uv=True, *, out, out_bar):
     """Thin form (Townsend 2016).  Singular vectors of equal singular values have no derivative (inf or NaN)."""
     if not compute_uv:

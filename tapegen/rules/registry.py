@@ -66,6 +66,9 @@ class Rule:
         users.  Cotangents of more axes than their arguments have are always summed.
     of_complex : bool
         Whether the rule holds where an operand or the result is complex (docs/complex.md); others refuse them.
+    phases : bool
+        Whether complex results are determined up to factors of modulus 1: the rule holds those of the factorisation,
+        differences of the function do not.
     """
 
     func: Callable[..., Any]
@@ -81,6 +84,7 @@ class Rule:
     of_complex: bool = False
     poles: bool = False
     broadcasts: bool = False
+    phases: bool = False
 
     def reads(self, name: str) -> bool:
         """Whether the body declares the keyword `name` ("out" or "out_bar")."""
@@ -348,11 +352,12 @@ def pullback(
     nonfinite: bool = False,
     of_complex: bool = False,
     broadcasts: bool = False,
+    phases: bool = False,
 ) -> Callable[[Callable[..., Any]], Any]:
     """Register a pullback.  `wrt` defaults to the first parameter of the body.
 
     With `of_complex` it holds for complex numbers: cotangents are not conjugated (docs/complex.md).  With `broadcasts`
-    the function spreads its arguments over each other.
+    the function spreads its arguments over each other, with `phases` complex results are determined up to phases.
 
     The returned function has an attribute `pushforward` that registers the tangent of the same function.
 
@@ -370,7 +375,7 @@ def pullback(
         first = next(iter(signature_of(body).parameters))
         names = (first,) if wrt is None else (wrt,) if isinstance(wrt, str) else wrt
         rules = [Rule(f, "pullback", body, names, nonfinite, None, shapes, of_complex=of_complex) for f in funcs]
-        rules = [replace(rule, broadcasts=broadcasts) for rule in rules]
+        rules = [replace(rule, broadcasts=broadcasts, phases=phases) for rule in rules]
 
         def pushforward(tangent: Callable[..., Any]) -> Callable[..., Any]:
             for rule in rules:

@@ -277,7 +277,7 @@ def order_of(pivots):
     return order
 
 
-@pullback(linalg.schur, shapes=[with_real_eigenvalues], of_complex=True)
+@pullback(linalg.schur, shapes=[with_real_eigenvalues], of_complex=True, phases=True)
 def schur(a, output="real", lwork=None, overwrite_a=False, sort=None, check_finite=True, *, out, out_bar):
     """Triangular factors of eigenvalues that differ; phases of complex vectors are held as they are."""
     one_matrix(np.ndim(a))
