@@ -100,6 +100,7 @@ SCIPY_VARIANTS: dict[Callable, list] = {
             *(call(*pair, mode=mode) for pair in RECTANGLES for mode in ("full", "same", "valid")),
             *(call(*RECTANGLES[0], mode, edge) for mode in ("full", "same", "valid") for edge in ("wrap", "symm")),
             call(*RECTANGLES[0], mode="same", fillvalue=1.5),
+            call(values(4, 5), values(2, 1), mode="valid"),
         ]
         for func in (signal.convolve2d, signal.correlate2d)
     },

@@ -188,14 +188,16 @@ def _refine(func: Any, args: tuple, kwargs: dict[str, Any], trial: tuple, value:
 
 def _of_different_sizes(func: Any, args: tuple, kwargs: dict[str, Any], trial: tuple[float, int, int]) -> list[Any]:
     """The result for arguments of different sizes, where they may differ: np.convolve of equal ones has one element."""
-    sizes = [(trial[0], trial[1], trial[2] + k) for k in range(len(args))]
-    try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            given = (_prototype(arg, size, True) for arg, size in zip(args, sizes, strict=True))
-            return [func(*given, **{name: _prototype(arg, trial, True) for name, arg in kwargs.items()})]
-    except Exception:
-        return []
+    found = []
+    for sign in (1, -1):  # of two images the second must be the smaller one
+        try:
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                given = [_prototype(arg, (*trial[:2], trial[2] + sign * k), True) for k, arg in enumerate(args)]
+                found.append(func(*given, **{name: _prototype(arg, trial, True) for name, arg in kwargs.items()}))
+        except Exception:
+            continue
+    return found
 
 
 def _same(a: str, b: str) -> str:

@@ -41,7 +41,8 @@ def median(a, axis=None, *, keepdims=False):
     rows = np.sort(lanes(a, axis), axis=0)
     n = np.shape(rows)[0]
     middle = np.mean(rows[(n - 1) // 2 : n // 2 + 1], axis=0)
-    found = np.where(np.isnan(rows[n - 1]), np.nan, middle)
+    missing = np.any(np.isnan(rows[n - 1 :]), axis=0)  # of no elements none
+    found = np.where(missing, np.nan, middle)
     return keep_axis(found, one_axis(axis, np.ndim(a), 0, keepdims), False)
 
 

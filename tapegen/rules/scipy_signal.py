@@ -99,6 +99,7 @@ def convolution_of_images(x, window, mode, boundary, fillvalue, odd):
 
 @expands(signal.lfilter, shapes=[(3,), lambda rng: np.array([1.2, -0.4, 0.3]), (6,)])
 def lfilter(b, a, x, axis=-1, zi=None):
+    b, a = np.atleast_1d(b), np.atleast_1d(a)
     rows = np.moveaxis(x, axis, 0)
     if zi is None:
         return np.moveaxis(filtered(b, a, rows, None), 0, axis)
