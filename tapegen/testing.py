@@ -570,15 +570,19 @@ def check_grads(
 
 
 def _slope(along: Callable[[float], float]) -> tuple[float, float]:
-    """The derivative at 0 from differences with ever smaller steps, and by how much the best two of them differ."""
+    """The derivative at 0 from differences with ever smaller steps, and by how much the best two of them differ.
+
+    At least by what the last digit of the function makes of the widest step.
+    """
     estimates = []
+    last_digit = 2.0**-52 * abs(along(0.0)) / _STEP
     for step in (_STEP, _STEP / 8, _STEP / 64, _STEP / 512):
         estimates.append(sum(w * (along(k * step) - along(-k * step)) for k, w in _WEIGHTS) / step)
         if len(estimates) > 1 and abs(estimates[-1] - estimates[-2]) <= 1e-9 * abs(estimates[-1]):
             break
     changes = [(abs(b - a), b) for a, b in itertools.pairwise(estimates)]
     doubt, slope = min(changes)
-    return slope, doubt
+    return slope, max(doubt, last_digit)
 
 
 def _projected(value_bar: Any, value: Any) -> float:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import integrate, linalg, signal
+from scipy import integrate, linalg, ndimage, signal
 
 from tapegen import check_grads, differentiable
 from tapegen.api import Differentiable
@@ -207,6 +207,9 @@ FOUND: list[tuple[Callable, Case]] = [
     (linalg.cho_solve, call((np.eye(3), False), values(2, 3, 2))),
     (linalg.lu_solve, call((np.eye(3), np.arange(2)), values(3, 2))),
     (integrate.trapezoid, call(values(5), np.array(0.0))),
+    (ndimage.laplace, call(np.array(0.7))),
+    (ndimage.gaussian_laplace, call(0.7, 0.8)),
+    (ndimage.gaussian_gradient_magnitude, call(values(3, 2), 0.8, axes=())),
     (np.polyval, call(values(2, 3), 0.7)),
     (np.polyval, call(values(4, 3), values(3))),
     (np.median, call(np.zeros((0, 4)))),

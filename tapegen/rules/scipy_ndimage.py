@@ -224,6 +224,8 @@ def gaussian_along(x, sigma, axis, order, edge, value, truncate, radius):
 @expands(ndimage.gaussian_laplace, shapes=[(5, 4), fixed(0.8)])
 def gaussian_laplace(input, sigma, output=None, mode="reflect", cval=0.0, *, axes=None):
     edge = edge_of(mode, output, np.result_type(input))
+    if len(filtered_axes(axes, np.ndim(input))) == 0:  # scipy hands on what it does not filter
+        return np.copy(input)
     total = np.zeros_like(input)
     for second in filtered_axes(axes, np.ndim(input)):
         total = total + gaussian_derivative(input, sigma, second, 2, edge, cval, axes)
@@ -233,6 +235,8 @@ def gaussian_laplace(input, sigma, output=None, mode="reflect", cval=0.0, *, axe
 @expands(ndimage.gaussian_gradient_magnitude, shapes=[(5, 4), fixed(0.8)])
 def gaussian_gradient_magnitude(input, sigma, output=None, mode="reflect", cval=0.0, *, axes=None):
     edge = edge_of(mode, output, np.result_type(input))
+    if len(filtered_axes(axes, np.ndim(input))) == 0:  # scipy hands on what it does not filter
+        return np.copy(input)
     total = np.zeros_like(input)
     for first in filtered_axes(axes, np.ndim(input)):
         total = total + gaussian_derivative(input, sigma, first, 1, edge, cval, axes) ** 2
@@ -251,6 +255,8 @@ def gaussian_derivative(x, sigma, along, order, edge, value, axes):
 @expands(ndimage.laplace, shapes=[(5, 4)])
 def laplace(input, output=None, mode="reflect", cval=0.0, *, axes=None):
     edge = edge_of(mode, output, np.result_type(input))
+    if len(filtered_axes(axes, np.ndim(input))) == 0:  # scipy hands on what it does not filter
+        return np.copy(input)
     total = np.zeros_like(input)
     for axis in filtered_axes(axes, np.ndim(input)):
         before, here, after = around(input, axis, edge, cval)
