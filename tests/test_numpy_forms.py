@@ -35,6 +35,18 @@ def pad_by_ramps(a, v, b):
     return weighted(ends) + weighted(np.pad(v, 3, "linear_ramp", end_values=v[1]))
 
 
+def pad_by_values(a, v, b):
+    ends = np.pad(a, ((1, 0), (2, 1)), constant_values=((v[0], v[1]), (1.5, v[2])))
+    return weighted(ends) + weighted(np.pad(v, 2, "constant", constant_values=a[0, 1]))
+
+
+def pad_by_odd_reflections(a, v, b):
+    ends = np.pad(a, ((2, 1), (0, 3)), "reflect", reflect_type="odd")
+    rows = np.pad(a[:1], ((3, 1), (1, 1)), mode="reflect", reflect_type="odd")
+    turned = np.pad(v, (3, 4), mode="symmetric", reflect_type="odd")
+    return weighted(ends) + weighted(rows) + weighted(turned) + weighted(np.pad(v, 2, "reflect", reflect_type="even"))
+
+
 def diagonals_in_einsum(a, v, b):
     first = np.einsum("ii", b[1]) * np.einsum("iji,j->", b, v[:3])
     return first + weighted(np.einsum("iii->i", b)) + weighted(np.einsum("...ii->...i", b) + np.einsum("ijj->i", b))
@@ -63,7 +75,8 @@ def moments_about_a_mean(a, v, b):
 
 
 FORMS = [
-    *(pad_by_means, pad_by_extremes, pad_by_ramps, diagonals_in_einsum, products_with_diagonals),
+    *(pad_by_means, pad_by_extremes, pad_by_ramps, pad_by_values, pad_by_odd_reflections),
+    *(diagonals_in_einsum, products_with_diagonals),
     *(differences_with_ends, rows_of_parts, columns_of_parts, moments_about_a_mean),
 ]
 
@@ -73,6 +86,17 @@ def test_value_and_derivatives(function: Callable) -> None:
     value = tg.differentiable(function, backend="python", wrt=(0, 1, 2)).value_and_grad(A, V, B)[0]
     assert value == function(A, V, B)
     tg.check_grads(function, A, V, B, modes=("forward", "reverse"), backend="python")
+
+
+@pytest.mark.parametrize("mode", ["reflect", "symmetric"])
+def test_many_odd_reflections(mode: str) -> None:
+    def around(a):
+        return np.pad(a, ((7, 5), (9, 12)), mode, reflect_type="odd")
+
+    value, pullback = tg.vjp(around, A, backend="python")
+    np.testing.assert_allclose(value, around(A), rtol=1e-13)
+    tg.check_grads(around, A, modes=("forward", "reverse"), backend="python")
+    assert pullback(np.ones_like(value)).shape == A.shape
 
 
 @pytest.mark.compiled
@@ -88,6 +112,8 @@ def test_compiled(function: Callable) -> None:
     [
         lambda x: np.pad(x, 1, "mean"),
         lambda x: np.pad(x, 1, "linear_ramp", end_values=2.0),
+        lambda x: np.pad(x, 1, "reflect", reflect_type="odd"),
+        lambda x: np.pad(x, 1, constant_values=x[0, 0]),
         lambda x: np.einsum("ii->i", x[:, :3]),
         lambda x: np.diff(x, prepend=x[:, :1]),
         lambda x: np.r_[x, x],

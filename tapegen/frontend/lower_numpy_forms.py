@@ -14,7 +14,7 @@ from tapegen.frontend.lower_emit import emit_call
 from tapegen.frontend.lower_numpy import call_library
 from tapegen.frontend.lower_state import known_value
 from tapegen.frontend.lower_values import type_of
-from tapegen.frontend.structure import Leaf, StaticValue
+from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct
 from tapegen.ir import ops
 from tapegen.ir.nodes import Call, Const
 from tapegen.ir.types import BOOL, INT, Array, is_complex, is_floating
@@ -32,9 +32,24 @@ def is_written_out(mode: Any) -> bool:
 def _pad(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     mode = args[2] if len(args) > 2 else kwargs.get("mode", StaticValue("constant"))
     type_ = type_of(args[0]) if args else None
-    if is_written_out(known_value(mode)) and type_ is not None and is_floating(type_):
-        return cx.call(cx, StaticValue(forms.padded), tuple(args), kwargs)
+    how = known_value(mode)
+    if type_ is not None and is_floating(type_):
+        if is_written_out(how) or (how == "constant" and _varies(kwargs.get("constant_values"))):
+            return cx.call(cx, StaticValue(forms.padded), tuple(args), kwargs)
+        turned = known_value(kwargs.get("reflect_type")) if how in ("reflect", "symmetric") else None
+        if turned == "even":
+            kwargs = {name: value for name, value in kwargs.items() if name != "reflect_type"}
+        if turned == "odd":
+            named = {name: value for name, value in kwargs.items() if name != "reflect_type"}
+            return cx.call(cx, StaticValue(forms.padded_odd), tuple(args), named)
     return call_library(cx, np.pad, args, kwargs, hint)
+
+
+def _varies(value: Any) -> bool:
+    """Whether a value, or one of a tuple, is a float that the program computes."""
+    if isinstance(value, Struct):
+        return any(map(_varies, value.children))
+    return isinstance(value, Leaf) and is_floating(value.type) and known_value(value) is UNKNOWN
 
 
 @handles(np.diff)

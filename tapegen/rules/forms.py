@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from tapegen.rules.helpers import axes_tuple, open_range, require, slice_axis
+from tapegen.rules.helpers import axes_tuple, open_range, require, slice_axis, trailing_axes
 from tapegen.rules.shapes import pad_after, pad_before
 
 
-def padded(array, pad_width, mode, stat_length=None, end_values=0):
-    """`np.pad` by what an array has at its ends: means, extremes, medians, or straight lines to other values."""
+def padded(array, pad_width, mode="constant", stat_length=None, end_values=0, constant_values=0):
+    """`np.pad` by what an array has at its ends: means, extremes, medians, straight lines to other values, or these."""
     for axis in axes_tuple(None, np.ndim(array)):
         n = np.shape(array)[axis]
         before, after = pad_before(pad_width, axis), pad_after(pad_width, axis)
@@ -17,6 +17,10 @@ def padded(array, pad_width, mode, stat_length=None, end_values=0):
             first, last = slice_axis(array, axis, 0, 1), slice_axis(array, axis, n - 1, n)
             front = ramp(first, before, axis, pad_before(end_values, axis))
             back = np.flip(ramp(last, after, axis, pad_after(end_values, axis)), axis)
+        elif mode == "constant":
+            zero = np.zeros_like(np.sum(array, axis=axis, keepdims=True))
+            front = spread(zero + np.astype(np.asarray(pad_before(constant_values, axis)), array.dtype), before, axis)
+            back = spread(zero + np.astype(np.asarray(pad_after(constant_values, axis)), array.dtype), after, axis)
         else:
             some, others = n, n
             if stat_length is not None:
@@ -24,6 +28,26 @@ def padded(array, pad_width, mode, stat_length=None, end_values=0):
             front = spread(end_value(slice_axis(array, axis, 0, some), axis, mode), before, axis)
             back = spread(end_value(slice_axis(array, axis, n - others, n), axis, mode), after, axis)
         array = np.concatenate((front, array, back), axis=axis)
+    return array
+
+
+def padded_odd(array, pad_width, mode):
+    """`np.pad(reflect_type="odd")`: turned about each end, so that slopes go on."""
+    for axis in axes_tuple(None, np.ndim(array)):
+        n = np.shape(array)[axis]
+        period = 2 * n if mode == "symmetric" else max(2 * n - 2, 1)
+        place = np.arange(-pad_before(pad_width, axis), n + pad_after(pad_width, axis))
+        turns = place // period
+        place = place - turns * period
+        turned = place >= n
+        in_front = turned & (turns < 0)  # turned about the first row, the others about the last
+        turns = turns + in_front
+        rows = np.take(array, np.where(turned, period - place - (1 if mode == "symmetric" else 0), place), axis=axis)
+        first, last = slice_axis(array, axis, 0, 1), slice_axis(array, axis, n - 1, n)
+        trailing = trailing_axes(axis, np.ndim(array))
+        rise = np.astype(np.expand_dims(turns, trailing), array.dtype) * (2.0 * (last - first))
+        end = np.where(np.expand_dims(in_front, trailing), first, last)
+        array = np.where(np.expand_dims(turned, trailing), 2.0 * end - rows, rows) + rise
     return array
 
 
