@@ -410,7 +410,11 @@ VARIANTS: dict[Callable, list] = {
     np.linalg.norm: [
         *(call(values(4), ord) for ord in (None, 1, 2, 3, 2.5, np.inf, -np.inf, 0)),
         *(call(values(3, 4), ord) for ord in ("fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf)),
-        *(call(values(3, 4, seed=1), ord, axis=axis, keepdims=True) for ord in (None, 1, 3, np.inf) for axis in (0, -1)),
+        *(
+            call(values(3, 4, seed=1), ord, axis=axis, keepdims=True)
+            for ord in (None, 1, 3, np.inf)
+            for axis in (0, -1)
+        ),
         *(
             call(values(2, 3, 4, seed=5), ord, axis=axis)
             for ord in (1, -np.inf, 2, "nuc")
