@@ -115,7 +115,7 @@ class Derived:
         return self.call._result(results)
 
     def gradient_of(self, gradients: tuple[Any, ...]) -> Any:
-        return self.call._gradient(self.stages.wrt, gradients)
+        return self.call._gradient(gradients)
 
     def results(self) -> int:
         """How many values the program returns."""
