@@ -71,7 +71,7 @@ def refused(capsys: pytest.CaptureFixture, *arguments: str, code: int = 1) -> st
 
 COMMANDS = ("show", "write", "build", "check", "explain")
 TARGETS = [
-    *("kernel.py::nope", "kernel.py::", "kernel.py::f::g", "kernel.py::f.__code__", "kernel.py::np.sum", "kernel.py"),
+    *("kernel.py::nope", "kernel.py::", "kernel.py::f::g", "kernel.py::f.__code__", "kernel.py::np.zeros", "kernel.py"),
     *("", "::", "::f", ".", "nofile.py::f", "folder.py::f", "loop.py::f", "text.txt::f", "/dev/null::f"),
     *("syntax.py::f", "latin.py::f", "nul.py::f", "raises.py::f", "base.py::f", "deep.py::f", "signatures.py"),
     *("a\0b.py::f", "\udcff.py::f", "x" * 5000 + ".py::f"),

@@ -312,15 +312,15 @@ def test_a_pandas_argument_is_refused() -> None:
 
 
 def test_what_a_rule_does_not_cover_is_refused_at_the_statement_of_the_user() -> None:
-    def reflected(x: Any) -> Any:
+    def widened(x: Any) -> Any:
         y = x * 2.0
-        return np.pad(y, 1, mode="reflect", reflect_type="odd").sum()
+        return np.pad(y, 1, mode="empty").sum()
 
     def padded(x: Any) -> Any:
-        y = np.pad(x * 2.0, 2, mode="reflect", reflect_type="odd")
+        y = np.pad(x * 2.0, 2, mode="empty")
         return y.sum()
 
-    for function, text in ((reflected, "return np.pad"), (padded, "y = np.pad")):
+    for function, text in ((widened, "return np.pad"), (padded, "y = np.pad")):
         with pytest.raises(NotDifferentiable) as caught:
             differentiable(backend="python")(function).grad(np.ones(3))
         assert caught.value.span is not None

@@ -270,3 +270,12 @@ def test_gradients_by_numbers_of_python_are_numbers_of_python() -> None:
         found = tg.differentiable(slope, backend=backend)(2.0, x)
         assert (type(found), found) == (float, slope(2.0, x))
         assert (type(slope(2.0, x)), slope(2.0, x)) == (float, 20.0)
+
+
+def test_columns_of_jacobians_by_numbers_of_python_are_arrays() -> None:
+    def row(k: Any, x: Any) -> Any:
+        return tg.jacobian(lambda a: np.sin(a * x))(k)
+
+    x = np.arange(3.0)
+    for backend in ("python", "numba"):
+        np.testing.assert_allclose(tg.differentiable(row, backend=backend)(2.0, x), x * np.cos(2.0 * x), rtol=1e-15)

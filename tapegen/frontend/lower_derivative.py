@@ -404,9 +404,11 @@ def _of_kind(cx: Context, value: Any, var: Var) -> Any:
     Where the call is all there is to a function - `tg.grad(f)` that is differentiated again - its caller sees to that.
     """
     type_ = var.type
-    if not isinstance(type_, Scalar) or not type_.python or not isinstance(value, Leaf) or value.expr.type == type_:
+    if not isinstance(type_, Scalar) or not type_.python or not isinstance(value, Leaf):
         return value
-    if cx.origin is not None and cx.origin.file.startswith("<tapegen "):
+    if not isinstance(value.expr.type, Scalar) or value.expr.type == type_:  # an array: a column of a Jacobian
+        return value
+    if cx.frame.parsed.file.startswith("<tapegen "):
         return value
     made = cx.call(cx, StaticValue(complex if is_complex(type_) else float), [value], {})
     return Leaf(cx.assign(bar_name(var.name), made.expr))
