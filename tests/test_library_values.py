@@ -263,6 +263,20 @@ def test_results_of_any_order_are_made_in_memory_of_the_caller(tmp_path: Path) -
     np.testing.assert_allclose(module.turned_hvp((a,), (direction,)), 2.0 * direction @ np.ones((2, 2)))
 
 
+def layer(w, x):
+    return np.sum(np.tanh(x @ w) ** 2)
+
+
+def test_products_are_made_in_memory_of_the_caller(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    w, x = rng.normal(size=(4, 3)), rng.normal(size=(5, 4))
+    module = load(build(layer, w, x, modes=["grad"], directory=tmp_path, cpu="native", blas=openblas()))
+    same(module.layer_grad(w, x), tg.differentiable(layer).grad(w, x))
+    same(module.layer_grad(w[:, :0], x), np.zeros((4, 0)))
+    with pytest.raises(ValueError, match="size"):
+        module.layer_grad(w, x[:, :3].copy())
+
+
 def test_results_are_made_in_memory_of_the_caller(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     low, b = np.tril(rng.normal(size=(5, 5))) + 4.0 * np.eye(5), rng.normal(size=5)

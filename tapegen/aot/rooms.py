@@ -56,20 +56,28 @@ def with_rooms(function: Function, candidates: Iterable[int]) -> tuple[Function,
 
 
 def _is_new_array(value: Expr) -> bool:
-    """Whether an expression makes an array in the order of C."""
+    """Whether an expression makes an array in the order of C, which it could make elsewhere."""
     match value:
         case Call(np.empty | np.zeros, _, _, Array(rank=rank, layout="C")):
             return rank > 0
+        case Call(np.dot, (a, b), _, Array(rank=2, layout="C")):
+            return all(isinstance(part.type, Array) and part.type.rank == 2 for part in (a, b))
     return False
 
 
 def _in_room(stmt: Assign, target: Var, room: Var) -> Stmt:
     """The statement that makes an array, where there may be a room for it."""
-    assert isinstance(stmt.value, Call)
+    made = stmt.value
+    assert isinstance(made, Call)
+    if made.func is np.dot:
+        a, b = made.args
+        rows_and_columns = Tuple((Call(ops.dim, (a, Const(0)), (), INT), Call(ops.dim, (b, Const(1)), (), INT)))
+        product = Assign(stmt.targets, replace(made, args=(a, b, room)), stmt.origin)
+        return If(_fits(room, rows_and_columns), (product,), (stmt,), stmt.origin)
     taken: tuple[Stmt, ...] = (Assign(stmt.targets, room, stmt.origin),)
-    if stmt.value.func is np.zeros:
+    if made.func is np.zeros:
         taken = (*taken, Store(target, (), Const(0.0), origin=stmt.origin))
-    return If(_fits(room, stmt.value.args[0]), taken, (stmt,), stmt.origin)
+    return If(_fits(room, made.args[0]), taken, (stmt,), stmt.origin)
 
 
 def _fits(room: Var, shape: Expr) -> Expr:
