@@ -2,7 +2,7 @@
 
 Both are made for this machine.  Without a BLAS for the library, kernels with products of matrices compare its own loops
 with the BLAS of SciPy, which the decorator uses.  Times are the least of several samples taken in turn, in seconds of
-the thread itself, so that other processes do not count.
+the processor, so that other processes do not count.
 """
 
 from __future__ import annotations
@@ -10,35 +10,15 @@ from __future__ import annotations
 import argparse
 import importlib
 import tempfile
-import time
 import warnings
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numba
 
 import tapegen as tg
 from benchmarks.kernels.__main__ import ORDER
-from benchmarks.measure import SAMPLE_SECONDS
+from benchmarks.measure import least
 from tests.libraries import load
-
-ROUNDS = 15
-
-
-def own_time(call: Callable[[], Any], repeats: int = 1) -> float:
-    """Seconds of this thread for one call, averaged over `repeats`."""
-    start = time.thread_time()
-    for _ in range(repeats):
-        call()
-    return (time.thread_time() - start) / repeats
-
-
-def least(calls: list[Callable[[], Any]]) -> list[float]:
-    """The shortest time of each call."""
-    repeats = [max(1, int(SAMPLE_SECONDS / max(own_time(call), 1e-9))) for call in calls]
-    rounds = [[own_time(call, count) for call, count in zip(calls, repeats, strict=True)] for _ in range(ROUNDS)]
-    return [min(samples) for samples in zip(*rounds, strict=True)]
 
 
 def main() -> None:

@@ -234,7 +234,8 @@ class _Library:
         results = [value.type for value in last.values]
         returned = Return(tuple(map(_of_its_dtype, last.values)), last.origin)
         function = replace(function, body=(*function.body[:-1], returned), defaults=())
-        given = {parameter.name for parameter in entry.given}
+        # results of a pullback are named like arguments of its record, whose sizes it is not told
+        given = {parameter.name for parameter in entry.given} if entry.kind == "call" else set()
         function, rooms = with_rooms(function, [k for k, each in enumerate(entry.results) if each.like in given])
         with deep():
             modules, routines = form.program.lowered.modules, derived.routines

@@ -39,10 +39,8 @@ def with_rooms(function: Function, candidates: Iterable[int]) -> tuple[Function,
     last = function.body[-1]
     assert isinstance(last, Return)
     assigned = [target for stmt in statements(function.body) if isinstance(stmt, Assign) for target in stmt.targets]
-    found = [
-        (stmt.targets[0], stmt) for stmt in function.body if isinstance(stmt, Assign) and _is_new_array(stmt.value)
-    ]
-    made = {target: stmt for target, stmt in found if assigned.count(target) == 1}
+    new = [stmt for stmt in function.body if isinstance(stmt, Assign) and _is_new_array(stmt.value)]
+    made = {stmt.targets[0]: stmt for stmt in new if assigned.count(stmt.targets[0]) == 1}
     names = NameSupply(names_in(function))
     rooms: dict[Var, tuple[int, Var]] = {}
     for position in candidates:
