@@ -26,18 +26,20 @@ def scanned(ufunc: Any, a: Any, axis: Any = 0) -> Any:
     return np.moveaxis(rows, 0, axis)
 
 
+def stretch(indices: Any, k: Any, size: Any) -> Any:
+    """Where the k-th reduction of `reduceat` begins, and where the next one does."""
+    if indices[k] < 0:
+        raise IndexError("reduceat: an index is out of bounds")
+    return indices[k], indices[k + 1] if k + 1 < np.size(indices) else size
+
+
 def reduced_between(reduction: Any, a: Any, indices: Any, axis: Any = 0) -> Any:
     """`ufunc.reduceat(a, indices, axis)`: each from its index up to the next one, or its own row alone."""
     rows = np.moveaxis(a, axis, 0)
     count = np.size(indices)
     out = np.zeros((count,) + np.shape(rows)[1:], dtype=a.dtype)
     for k in range(count):
-        start = indices[k]
-        if start < 0:
-            raise IndexError("reduceat: an index is out of bounds")
-        stop = np.shape(rows)[0]
-        if k + 1 < count:
-            stop = indices[k + 1]
+        start, stop = stretch(indices, k, np.shape(rows)[0])
         if start < stop:
             out[k] = reduction(rows[start:stop], axis=0)
         else:
@@ -51,12 +53,7 @@ def folded_between(ufunc: Any, a: Any, indices: Any, axis: Any = 0) -> Any:
     count = np.size(indices)
     out = np.zeros((count,) + np.shape(rows)[1:], dtype=a.dtype)
     for k in range(count):
-        start = indices[k]
-        if start < 0:
-            raise IndexError("reduceat: an index is out of bounds")
-        stop = np.shape(rows)[0]
-        if k + 1 < count:
-            stop = indices[k + 1]
+        start, stop = stretch(indices, k, np.shape(rows)[0])
         out[k] = rows[start]
         for j in range(start + 1, stop):
             out[k] = ufunc(out[k], rows[j])
