@@ -210,11 +210,46 @@ def looked_up(x: Any) -> Any:
     return (1.0 - w) * values[k] + w * values[k + 1] + bisect.bisect_left(values, 2.0, lo=1) * x
 
 
+def powers_by_a_modulus(x: Any) -> Any:
+    state = 12345
+    total = x * pow(2, 3, 5)
+    for _ in range(4):
+        state = pow(state, 3, 1009)  # a generator of numbers that look like random ones
+        total = total + x ** pow(base=state, exp=2, mod=5)
+    return total
+
+
+def cheapest_first(x: Any) -> Any:
+    costs = np.array([2.0 * x, x, x * x, 0.5])
+    left, order = list(range(4)), []
+    while left:
+        best = left[0]
+        for j in left:
+            if costs[j] < costs[best]:
+                best = j
+        left.remove(best)
+        order.append(best)
+    return sum((k + 1.0) * costs[j] for k, j in enumerate(order)) * (1 + order.count(2)) + order.index(2) * x
+
+
+def places_in_lists(x: Any) -> Any:
+    held, fixed = [x, 2.0, 3.0, x * x], (x, 2.0, x)
+    k = fixed.index(2.0) if x > 1.0 else 2
+    taken = held.pop(k)
+    held.remove(3.0)
+    grown: list[Any] = []
+    for i in range(6):
+        grown.append(x * i)
+    first = grown.pop(grown.index(max(grown)) - 2) * grown.pop(-3)
+    return taken * held[1] + first * len(held) + fixed.count(x) * sum(grown)
+
+
 FUNCTIONS: list[Callable[..., Any]] = [
     *(values_seen_later, values_that_change_under_a_loop, views_in_calls, keys_as_sets),
     *(keys_of_a_loop, memory, attribute_of_the_class, functions_of_a_comprehension, walrus_in_a_comprehension),
     *(deleted_parts, parts_of_ranges, dicts_from_keys, grids, all_singular_vectors),
-    *(the_best_of_all, heap_in_place, shortest_ways, looked_up),
+    *(the_best_of_all, heap_in_place, shortest_ways, looked_up, powers_by_a_modulus),
+    *(cheapest_first, places_in_lists),
 ]
 
 
@@ -232,6 +267,24 @@ def test_compiled_code_does_the_same(function: Callable[..., Any]) -> None:
     assert differentiable(function).value_and_grad(AT) == pytest.approx(
         differentiable(backend="python")(function).value_and_grad(AT), rel=1e-14
     )
+
+
+# ---- what is printed -----------------------------------------------------------------------------------------------
+
+
+def table(x: float, k: int) -> float:
+    root, row = np.sqrt(x), np.array([x, 2.0])
+    print("%d items: %8.3f|%-8.2e|%+g %% %i %s" % (x, x, x, root, k, None), "x: %s" % row, "%s, %r" % (k, root))
+    print("{} {0:.2f} {name!r} {{}}".replace("{} ", "").format(x, name=root), "{:>5}, {}".format(k, row))
+    print([x, [k, "a"]], (x, k), f"{[x, 2.0]} {root!r} {root} {x!r}", "%d items, " % k + f"{x:.1f}")
+    return x
+
+
+def test_text_is_printed_as_python_prints_it(capsys: pytest.CaptureFixture[str]) -> None:
+    table(AT, 3)
+    expected = capsys.readouterr().out
+    assert differentiable(backend="python")(table).grad(AT, 3) == 1.0
+    assert capsys.readouterr().out == expected
 
 
 # ---- what is refused -----------------------------------------------------------------------------------------------
@@ -260,12 +313,23 @@ def shuffled_constants(x: Any) -> Any:
     return order[2] * x
 
 
+def modulus_without_integers(x: Any) -> Any:
+    return pow(2, 3, x)
+
+
+def named_places(x: Any) -> Any:
+    print("%(x)s" % {"x": x})
+    return x
+
+
 @pytest.mark.parametrize(
     ("function", "error", "reason", "advice"),
     [
         (compared_values, UnsupportedSyntax, "a view of the values of a dict is not compared", "the dicts themselves"),
         (compared_methods, UnsupportedSyntax, "a function is not compared with a function", "Compare"),
         (set_in_a_loop, NotDifferentiable, "the order of a set is not that of the next process", "sorted(...)"),
+        (modulus_without_integers, TypeError, "3rd argument not allowed unless all arguments are integers", ""),
+        (named_places, NotDifferentiable, "the format '%(x)s' is not supported", "Write an f-string"),
         (shuffled_constants, NotDifferentiable, "'insort_right' is not written in Python", "Write it in Python"),
     ],
     ids=lambda item: getattr(item, "__name__", ""),

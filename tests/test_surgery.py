@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tapegen as tg
-from tapegen.errors import MissingRule
+from tapegen.errors import MissingRule, NotDifferentiable
 from tests.judged import both
 
 X = np.array([1.0, 2.0, -3.0])
@@ -78,6 +78,14 @@ def test_forward_mode(backend: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.split("[")[0] == "y: "
     with pytest.raises(MissingRule, match="clip_gradient has no forward derivative"):
         tg.jvp(clipped, (X,), (direction,), backend=backend)
+
+
+@pytest.mark.parametrize("factor", ["a", None])
+def test_a_factor_is_a_number(factor: Any) -> None:
+    with pytest.raises(TypeError, match="factor of a gradient is a number"):
+        tg.scale_gradient(X, factor)
+    with pytest.raises(NotDifferentiable, match="factor of a gradient is a number"):
+        tg.grad(lambda x: tg.scale_gradient(x, factor), backend="python")(0.9)
 
 
 @both

@@ -42,20 +42,53 @@ def extreme(items: Any, better: Any, key: Any) -> Any:
     return best
 
 
+def power_modulo(base: int, exponent: int, modulus: int) -> int:
+    """`pow(base, exponent, modulus)`."""
+    if exponent < 0:
+        raise ValueError("pow() to a negative power by a modulus")
+    power = 1 % modulus
+    square = base % modulus
+    while exponent > 0:
+        if exponent % 2 == 1:
+            power = power * square % modulus
+        exponent //= 2
+        if exponent > 0:
+            square = square * square % modulus
+    return power
+
+
 def unless_empty(items: Any, default: Any, find: Any) -> Any:
     """`max(items, default=default)`, and `min`."""
     return find(items) if len(items) > 0 else default
 
 
-def taken_first(items: Any) -> Any:
-    """`items.pop(0)` of a growing list."""
-    if len(items) == 0:
-        raise IndexError("pop from empty list")
-    first = items[0]
-    for k in range(1, len(items)):
+def taken(items: Any, at: int) -> Any:
+    """`items.pop(at)` of a growing list."""
+    position = at + len(items) if at < 0 else at
+    if not 0 <= position < len(items):
+        raise IndexError("pop index out of range")
+    found = items[position]
+    for k in range(position + 1, len(items)):
         items[k - 1] = items[k]
     items.pop()
-    return first
+    return found
+
+
+def place_of(items: Any, value: Any) -> int:
+    """`items.index(value)`."""
+    for k, item in enumerate(items):
+        if item == value:
+            return k
+    raise ValueError("the value is not in the list")
+
+
+def count_of(items: Any, value: Any) -> int:
+    """`items.count(value)`."""
+    count = 0
+    for item in items:
+        if item == value:
+            count += 1
+    return count
 
 
 def put_in_order(items: Any, key: Any, reverse: bool) -> None:

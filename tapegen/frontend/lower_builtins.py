@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import operator
 from types import MemberDescriptorType
 from typing import Any
@@ -27,7 +28,7 @@ from tapegen.frontend.lower_operators import binary
 from tapegen.frontend.lower_set_attr import set_attribute
 from tapegen.frontend.lower_state import Bound, Captured, Closure, Ref, Series, SliceValue, Super, View, known_value
 from tapegen.frontend.lower_text import text_of
-from tapegen.frontend.lower_values import as_bool, describe, operand, static, struct_of, truth, type_of
+from tapegen.frontend.lower_values import as_bool, describe, is_int, operand, static, struct_of, truth, type_of
 from tapegen.frontend.parse import MISSING
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, tuple_of
 from tapegen.frontend.syntax import arguments_of
@@ -62,8 +63,6 @@ def _plain(func: Any) -> None:
             if special is not None:
                 return call_value(cx, StaticValue(special), args, kwargs, hint)
             cx.raise_(TypeError, f"bad operand type for {func.__name__}()")
-        if func is pow:
-            return call_value(cx, StaticValue(operator.pow), args, kwargs, hint)
         if func is round and isinstance(type_of(args[0]), Array):
             return call_library(cx, np.round, args, kwargs, hint)
         if func is round and len(args) == 2:
@@ -71,8 +70,27 @@ def _plain(func: Any) -> None:
         return emit_call(cx, func, args, kwargs, hint)
 
 
-for _func in (abs, round, divmod, pow):
+for _func in (abs, round, divmod):
     _plain(_func)
+
+
+@handles(pow)
+def _pow(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    try:
+        bound = inspect.signature(pow).bind(*args, **kwargs)
+    except TypeError as error:
+        cx.raise_(TypeError, f"pow(): {error}")
+    base, exponent = bound.args[:2]
+    modulus = bound.arguments.get("mod", StaticValue(None))
+    if known_value(modulus) is None:
+        return binary(cx, operator.pow, base, exponent, hint)
+    parts = (base, exponent, modulus)
+    known = fold(cx, pow, parts)
+    if known is not UNKNOWN:
+        return StaticValue(known)
+    if not all(map(is_int, parts)):
+        cx.raise_(TypeError, "pow() 3rd argument not allowed unless all arguments are integers")
+    return written_out(cx, builtin_texts.power_modulo, list(parts))
 
 
 @handles(operator.pow)

@@ -31,6 +31,7 @@ from tapegen.frontend.lower_library_objects import call_of_library_object
 from tapegen.frontend.lower_numpy import call_library, is_library
 from tapegen.frontend.lower_own import call_own, own_rule
 from tapegen.frontend.lower_state import Bound, Choice, Closure, Method, Series, SliceValue
+from tapegen.frontend.lower_text import formatted
 from tapegen.frontend.lower_unknown import call_opaque
 from tapegen.frontend.lower_values import adopt, describe, static, struct_of
 from tapegen.frontend.structure import Leaf, StaticValue, tuple_of
@@ -188,6 +189,8 @@ def _call_static(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
         return iterator(cx, made) if isinstance(made, Series) and func not in (range, range.__getitem__) else made
     if is_compile_time(func):
         return _run_now(cx, func, args, kwargs)
+    if _name_of(func) == "format" and isinstance(getattr(func, "__self__", None), str):
+        return formatted(cx, func.__self__, args, kwargs)
     like = getattr(func, "type_like", None) if isinstance(func, FunctionType) else None
     if like is not None:
         types = (arg_type(cx, arg, True) for arg in args)

@@ -47,8 +47,11 @@ def _extend(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | No
 @method("list", "pop", takes=(0, 1))
 def _pop(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     owner, *position = args
-    if position and run_list_of(cx, owner) is not None and known_value(position[0]) == 0:
-        return cx.call(cx, StaticValue(builtin_texts.taken_first), (_own(cx, owner),), {})
+    content = struct_of(cx, owner)
+    if position and content is not None and content.children and known_value(position[0]) is UNKNOWN:
+        widen_cell(cx, Widen(_own(cx, owner).cell, [(content, cx.state)]))
+    if position and run_list_of(cx, owner) is not None and known_value(position[0]) != -1:
+        return cx.call(cx, StaticValue(builtin_texts.taken), (_own(cx, owner), *position), {})
     return pop(cx, _own(cx, owner), *position)
 
 
@@ -111,16 +114,30 @@ def _children(cx: Context, owner: Any, name: str) -> tuple[Any, ...]:
     return content.children
 
 
+@method("list", "remove", takes=(1, 1))
+def _remove(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+    owner, value = args
+    _pop(cx, [owner, _index(cx, [_own(cx, owner), value], {}, None)], {}, None)
+    return StaticValue(None)
+
+
 @method("list", "index", takes=(1, 1))
 @method("tuple", "index", takes=(1, 1))
 def _index(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
-    children = _children(cx, args[0], "index")
-    known = [known_value(child) for child in (*children, args[1])]
-    if UNKNOWN in known:
-        raise cx.refusal(NotDifferentiable, "'index' among computed values is not supported.", "Write a loop.")
-    if known[-1] not in known[:-1]:
-        cx.raise_(ValueError, "the value is not in the list")
-    return StaticValue(known.index(known[-1]))
+    owner, value = args
+    content = struct_of(cx, owner)
+    known = [UNKNOWN] if content is None else [known_value(child) for child in (*content.children, value)]
+    if UNKNOWN not in known:
+        if known[-1] not in known[:-1]:
+            cx.raise_(ValueError, "the value is not in the list")
+        return StaticValue(known.index(known[-1]))
+    return cx.call(cx, StaticValue(builtin_texts.place_of), (owner, value), {})
+
+
+@method("list", "count", takes=(1, 1))
+@method("tuple", "count", takes=(1, 1))
+def _count(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+    return cx.call(cx, StaticValue(builtin_texts.count_of), args, {})
 
 
 @method("tuple", "_replace", takes=(0, 0), keywords=None)

@@ -15,7 +15,7 @@ from tapegen.frontend.lower_context import Context, NeedsStatic
 from tapegen.frontend.lower_emit import SIGNS, emit_call, fold
 from tapegen.frontend.lower_expr import evaluate, evaluates, pin
 from tapegen.frontend.lower_state import Captured, Choice, Ref, is_array, known_value
-from tapegen.frontend.lower_text import text_of
+from tapegen.frontend.lower_text import percent, text_of
 from tapegen.frontend.lower_values import (
     definite,
     describe,
@@ -111,6 +111,8 @@ def binary(cx: Context, func: Any, left: Any, right: Any, hint: str | None = Non
         )
     if func is operator.add and _is_text(left) and _is_text(right) and STATIC in (type_of(left), type_of(right)):
         return Leaf(Call(ops.fstring, (*_parts(cx, left), *_parts(cx, right)), (), STATIC))
+    if func is operator.mod and isinstance(known_value(left), str) and fold(cx, func, (left, right)) is UNKNOWN:
+        return percent(cx, known_value(left), right)
     if type_of(left) is not None and type_of(right) is not None:
         if func is operator.pow:
             _check_power(cx, left, right)
@@ -129,8 +131,6 @@ def binary(cx: Context, func: Any, left: Any, right: Any, hint: str | None = Non
         return found
     if mixes_array(left, right) or mixes_array(right, left):
         return emit_call(cx, func, (as_array(cx, left), as_array(cx, right)), hint=hint)
-    if isinstance(left, (StaticValue, Leaf)) and isinstance(right, (StaticValue, Leaf)) and func is operator.mod:
-        return Leaf(Call(ops.fstring, (Const("..."),), (), STATIC))  # text; only messages show it
     sign = SIGNS.get(func, getattr(func, "__name__", "?"))
     cx.raise_(TypeError, f"unsupported operand type(s) for {sign}: {type_name(cx, left)} and {type_name(cx, right)}")
 

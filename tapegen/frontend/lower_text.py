@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+import string
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import gast
 
-from tapegen.errors import UnsupportedSyntax
+from tapegen.errors import NotDifferentiable, UnsupportedSyntax
 from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_expr import evaluate, evaluates
 from tapegen.frontend.lower_state import known_value
-from tapegen.frontend.lower_values import operand, struct_of
+from tapegen.frontend.lower_values import is_int, operand, struct_of
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue
 from tapegen.ir import ops
 from tapegen.ir.nodes import Call, Const, Expr
-from tapegen.ir.types import STATIC
+from tapegen.ir.types import INT, STATIC, Scalar
 
 # ---- text ----------------------------------------------------------------------------------------------------------
 
 
 @evaluates(gast.JoinedStr)
 def _fstring(cx: Context, node: gast.JoinedStr, hint: str | None) -> Any:
-    parts = [part for value in node.values for part in _text_parts(cx, value)]
+    return _joined(cx, [part for value in node.values for part in _text_parts(cx, value)])
+
+
+def _joined(cx: Context, parts: list[Any]) -> Any:
     if all(isinstance(part, StaticValue) for part in parts):
         return StaticValue("".join(str(part.value) for part in parts))
     return Leaf(Call(ops.fstring, tuple(operand(cx, part) for part in parts), (), STATIC))
@@ -41,17 +46,81 @@ def _text_parts(cx: Context, node: gast.AST) -> list[Any]:
             raise cx.refusal(
                 UnsupportedSyntax, "a format that is computed is not supported.", "Write the format as text."
             )
-    conversions: dict[int, Callable[[object], str]] = {115: str, 114: repr, 97: ascii}
-    conversion = conversions.get(node.conversion)
+    return [_shown(cx, value, chr(node.conversion) if node.conversion > 0 else None, spec)]
+
+
+_CONVERSIONS: dict[str | None, Callable[[object], object]] = {None: lambda x: x, "s": str, "r": repr, "a": ascii}
+
+
+def _shown(cx: Context, value: Any, conversion: str | None, spec: str) -> Any:
+    """A value in a text."""
     known = known_value(value)
     if known is not UNKNOWN:
-        return [StaticValue(format(conversion(known) if conversion else known, spec))]
+        return StaticValue(format(_CONVERSIONS[conversion](known), spec))
     if spec and isinstance(value, Leaf):
-        return [Leaf(Call(format, (operand(cx, value), Const(spec)), (), STATIC))]
+        return Leaf(Call(format, (operand(cx, value), Const(spec)), (), STATIC))
+    if conversion in ("r", "a") and isinstance(value, Leaf) and not getattr(value.type, "python", False):
+        return Leaf(Call(repr, (operand(cx, value),), (), STATIC))
     content = struct_of(cx, value)
     if content is not None and content.kind not in ("tuple", "list"):
-        return [Leaf(Call(ops.fstring, (Const(f"<{content.cls.__name__}>"),), (), STATIC))]  # only messages show it
-    return [value]
+        return Leaf(Call(ops.fstring, (Const(f"<{content.cls.__name__}>"),), (), STATIC))  # only messages show it
+    return Leaf(text_of(cx, value)) if content is not None and content.kind == "list" else value
+
+
+_PERCENT = re.compile(r"%(?P<flags>[-+ 0]*)(?P<width>\d*)(?P<digits>\.\d+)?(?P<kind>[srdieEfFgG])|%%|[^%]+")
+
+
+def percent(cx: Context, text: str, given: Any) -> Any:
+    """`text % given`, as the f-string that says the same."""
+    content = struct_of(cx, given)
+    values = list(content.children) if content is not None and content.kind == "tuple" else [given]
+    found = list(_PERCENT.finditer(text))
+    if sum(map(len, map(re.Match.group, found))) != len(text):
+        raise _no_format(cx, text)
+    if sum(part["kind"] is not None for part in found) != len(values):
+        cx.raise_(TypeError, "not as many arguments as the format string converts")
+    parts = []
+    for part in found:
+        if part["kind"] is None:
+            parts.append(StaticValue(part[0].replace("%%", "%")))
+            continue
+        value, spec = values.pop(0), part["width"] + (part["digits"] or "")
+        if known_value(value) is not UNKNOWN:
+            parts.append(StaticValue(part[0] % (known_value(value),)))
+            continue
+        if part["kind"] in "sr" and not spec:
+            parts.append(_shown(cx, value, part["kind"], ""))
+            continue
+        if part["kind"] in "sr" or not isinstance(value, Leaf) or not isinstance(value.type, Scalar):
+            raise _no_format(cx, text)
+        kind = "d" if part["kind"] == "i" else part["kind"]
+        if kind == "d" and not is_int(value):
+            value = Leaf(Call(int, (operand(cx, value),), (), INT))
+        order = "<" if "-" in part["flags"] else ""
+        flags = "".join(sign for sign in "+ 0" if sign in part["flags"] and (sign != "0" or not order))
+        parts.append(_shown(cx, value, None, order + flags + spec + kind))
+    return _joined(cx, parts)
+
+
+def formatted(cx: Context, text: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """`text.format(*args, **kwargs)`, as the f-string that says the same."""
+    parts: list[Any] = []
+    places = iter(range(len(args)))
+    for words, field, spec, conversion in string.Formatter().parse(text):
+        parts.append(StaticValue(words))
+        if field is None:
+            continue
+        key: Any = next(places, None) if not field else int(field) if field.isdigit() else field
+        if key not in (range(len(args)) if isinstance(key, int) else kwargs) or "{" in (spec or ""):
+            raise _no_format(cx, text)
+        parts.append(_shown(cx, args[key] if isinstance(key, int) else kwargs[key], conversion, spec or ""))
+    return _joined(cx, parts)
+
+
+def _no_format(cx: Context, text: str) -> Exception:
+    return cx.refusal(
+        NotDifferentiable, f"the format {text!r} is not supported for these values.", "Write an f-string."
+    )
 
 
 def text_of(cx: Context, value: Any) -> Expr:
@@ -63,4 +132,6 @@ def text_of(cx: Context, value: Any) -> Expr:
     content = struct_of(cx, value)
     if content is not None and content.kind in ("dict", "object"):
         return Const(f"<{content.cls.__name__}>")
+    if content is not None and content.kind == "list":
+        return Call(ops.new_list, tuple(text_of(cx, child) for child in content.children), (), STATIC)
     return operand(cx, value)

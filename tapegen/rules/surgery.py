@@ -61,6 +61,8 @@ def scale_gradient(x: Any, factor: float) -> Any:
     object
         The value; arrays are copied.
     """
+    if isinstance(factor, str | None):
+        raise TypeError(f"the factor of a gradient is a number, not {factor!r}")
     return _same(scale_gradient, x, factor)
 
 
