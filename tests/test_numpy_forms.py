@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tapegen as tg
-from tapegen.errors import BadArgument, NotDifferentiable
+from tapegen.errors import AliasError, BadArgument, NotDifferentiable
 
 A = np.arange(12.0).reshape(3, 4) ** 1.3 + 0.1 * np.sin(np.arange(12.0)).reshape(3, 4)
 V = np.array([0.3, -1.2, 0.7, 2.0])
@@ -74,7 +74,56 @@ def moments_about_a_mean(a, v, b):
     return np.std(a, mean=np.mean(a)) + weighted(np.var(a, axis=0, mean=v)) + weighted(rows)
 
 
+def results_in_arrays_by_position(a, v, b):
+    columns, squares, ends = np.empty((6, 4)), np.empty((3, 4)), np.empty((2, 4))
+    np.sum(a, 0, None, columns[0])
+    np.max(a, 0, columns[1])
+    np.std(a, 0, None, columns[2])
+    np.median(a, 0, columns[3])
+    np.dot(v, b[0, :1, :1] * np.eye(4), columns[4])
+    a.prod(0, None, columns[5])
+    np.clip(a, 1.0, 4.0, squares)
+    np.take(a, [2, 0], 0, ends)
+    whole, part, trace = np.empty(4), np.empty(4), np.empty(())
+    np.modf(3.1 * v, whole, part)
+    np.trace(b[0], 0, 0, 1, None, trace)
+    return weighted(columns) + weighted(squares) + weighted(ends) + weighted(part * v + whole) + trace
+
+
+def reductions_by_position(a, v, b):
+    total = np.empty(4)
+    np.max(a, 0, total, False, 7.0 * v[3], np.array([[True], [False], [True]]))
+    return weighted(total) + weighted(np.mean(a, 1, where=v > 0.0, out=np.empty(3)))
+
+
+def some_of_what_is_there(a, v, b):
+    holes, kept = np.where(a > 9.0, np.nan, a), np.array([[True, False, True, True]])
+    sums = np.nansum(holes, axis=1, where=kept, initial=v[0]) * np.nanmax(holes, axis=1, initial=-1.0, where=kept)
+    spread = np.nanstd(holes, axis=0, where=a > 0.5, correction=0) + np.var(a, axis=0, where=a > 0.5, correction=1)
+    return weighted(sums) + weighted(spread) + np.nanprod(v, initial=2.0) * np.nanmean(v, where=v > 0.0)
+
+
+def tables_with_ends(a, v, b):
+    at, places = np.linspace(-1.0, 5.0, 7) + 0.05, np.array([0.2, 1.0, 2.5, 3.1])
+    ends = np.interp(at, places, v, left=v[0] * v[1], right=2.5)
+    return weighted(ends) + weighted(np.interp(at + a[0, 0], places + 3.0, v**2, period=4.3))
+
+
+def averages_with_their_weights(a, v, b):
+    mean, total = np.average(a, axis=1, weights=v**2, returned=True)
+    plain, count = np.average(b, axis=(0, 2), returned=True)
+    return weighted(mean * total) + weighted(plain * count)
+
+
+def missing_values_replaced(a, v, b):
+    holes = np.where(a > 9.0, np.nan, np.where(a < 1.0, -np.inf, a))
+    np.nan_to_num(holes, copy=False, nan=v[0], neginf=v[1])
+    return weighted(holes) + weighted(np.nan_to_num(v, nan=1.0))
+
+
 FORMS = [
+    *(results_in_arrays_by_position, reductions_by_position, some_of_what_is_there, tables_with_ends),
+    *(averages_with_their_weights, missing_values_replaced),
     *(pad_by_means, pad_by_extremes, pad_by_ramps, pad_by_values, pad_by_odd_reflections),
     *(diagonals_in_einsum, products_with_diagonals),
     *(differences_with_ends, rows_of_parts, columns_of_parts, moments_about_a_mean),
@@ -120,6 +169,8 @@ def test_compiled(function: Callable) -> None:
         lambda x: np.r_[x[0], 1.5],
         lambda x: np.c_[x[0], x[1]],
         lambda x: np.std(x, axis=0, mean=x[:1]),
+        lambda x: np.nan_to_num(x, nan=2.0),
+        lambda x: np.nansum(x, axis=0, where=x > 1.0, initial=2.0),
     ],
 )
 def test_single_precision_stays(form: Callable) -> None:
@@ -127,6 +178,27 @@ def test_single_precision_stays(form: Callable) -> None:
     got = tg.differentiable(form, backend="python").vjp(x)
     assert got[0].dtype == form(x).dtype == np.float32
     assert got[1](np.ones_like(got[0])).dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda x: np.stack([x[0], x[1]], dtype=np.float64),
+        lambda x: np.concatenate((x, x), axis=None, dtype=np.float64, casting="safe"),
+        lambda x: np.trace(x, dtype=np.float64),
+        lambda x: np.einsum("ij,kj", x, x, dtype=np.float64),
+        lambda x: np.mean(x, 0, np.float64, where=x > 0.0),
+        lambda x: np.nansum(x, 0, np.float64, where=x > 0.0),
+    ],
+)
+def test_dtype_of_the_result(form: Callable) -> None:
+    x = A.astype(np.float32)
+    value, pullback = tg.vjp(form, x, backend="python")
+    np.testing.assert_array_equal(value, form(x))
+    assert value.dtype == np.float64
+    wide = tg.vjp(form, x.astype(np.float64), backend="python")[1](np.ones_like(value))
+    assert pullback(np.ones_like(value)).dtype == np.float32
+    np.testing.assert_allclose(pullback(np.ones_like(value)), wide, rtol=1e-6)
 
 
 def test_axes_of_different_sizes_have_no_diagonal() -> None:
@@ -155,3 +227,37 @@ def test_what_stays_refused() -> None:
             tg.differentiable(function, backend="python").vjp(V)
         assert info.value.span is not None
         assert info.value.span.file == __file__
+
+
+def needed_copies_alone(v):
+    c = v * 1.0
+    np.array(c, copy=None)[1] = v[0] * 3.0
+    np.astype(c, np.float64, copy=False)[2] = v[0] ** 2
+    np.asarray(c, dtype=np.float64)[3] = v[0] ** 3
+    return weighted(c)
+
+
+def copies_in_any_case(v):
+    c = v * 1.0
+    np.asarray(c, copy=True)[1] = v[0] * 3.0
+    np.astype(c, np.float64)[2] = v[0] ** 2
+    np.asarray(np.reshape(c, (2, 2)), order="F", copy=True)[0] = 0.0
+    return weighted(c)
+
+
+@pytest.mark.parametrize("function", [needed_copies_alone, copies_in_any_case], ids=lambda function: function.__name__)
+def test_copies(function: Callable) -> None:
+    assert tg.value_and_grad(function, backend="python")(V)[0] == function(V)
+    tg.check_grads(function, V, modes=("forward", "reverse"), backend="python")
+
+
+def test_a_layout_that_is_asked_for_may_be_a_copy() -> None:
+    def either(a):
+        c = a * 1.0
+        np.asarray(c, order="F")[0, 1] = 5.0
+        return np.sum(c**2)
+
+    with pytest.raises(AliasError, match="may share memory"):
+        tg.grad(either, backend="python")(A)
+    with pytest.raises(NotDifferentiable, match="copy"):
+        tg.grad(lambda a: np.sum(a.copy("F") ** 2), backend="python")(A)

@@ -10,13 +10,13 @@ import numpy as np
 
 from tapegen.errors import NotDifferentiable
 from tapegen.frontend import ufunc_texts
-from tapegen.frontend.lower_call import call_value, method
+from tapegen.frontend.lower_call import call_value, handles, method
 from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_emit import emit_call
 from tapegen.frontend.lower_index import Place, load_place, store_place
 from tapegen.frontend.lower_numpy import call_library
 from tapegen.frontend.lower_values import static, struct_of, type_of
-from tapegen.frontend.structure import StaticValue, tuple_of
+from tapegen.frontend.structure import Leaf, StaticValue, tuple_of
 from tapegen.ir import ops
 from tapegen.ir.types import Array, Scalar, is_complex, is_floating
 
@@ -73,6 +73,14 @@ def _astype(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | No
     if same and not static(cx, kwargs.get("copy", StaticValue(True)), "'copy'"):
         return args[0]
     return call_library(cx, np.astype, [args[0], StaticValue(wanted.type)], {}, hint)
+
+
+@handles(np.astype)
+def _astype_function(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+    copies = static(cx, kwargs.pop("copy", StaticValue(True)), "'copy'")
+    if not copies and isinstance(args[0], Leaf) and isinstance(args[0].type, Array):
+        return _astype(cx, args, {**kwargs, "copy": StaticValue(False)}, hint)
+    return call_library(cx, np.astype, args, kwargs, hint)
 
 
 @method("number", "astype", takes=(0, 1), keywords={"dtype", "copy"})

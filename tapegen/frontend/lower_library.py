@@ -109,14 +109,26 @@ for _func in (np.finfo, np.iinfo, np.dtype, np.issubdtype, np.result_type, np.pr
 # ---- NumPy: arrays out of what is there ----------------------------------------------------------------------------
 
 
+_ORDERED = {"C": np.ascontiguousarray, "F": np.asfortranarray}
+
+
 @handles(np.asarray, np.asanyarray, np.ascontiguousarray, np.asfortranarray)
 def _asarray(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     value, *rest = args
     dtype = rest[0] if rest else kwargs.get("dtype", StaticValue(None))
     wanted = static(cx, dtype, "the dtype")
+    copies = known_value(kwargs.get("copy", StaticValue(None)))
+    if copies is True:
+        return _array(cx, args, {name: value for name, value in kwargs.items() if name in ("dtype", "copy")}, hint)
     if isinstance(value, Leaf) and isinstance(value.type, Array):
+        ordered = _ORDERED.get(known_value(kwargs.get("order", StaticValue(None))))
+        if ordered is not None and value.type.rank and copies is None:
+            return cx.call(cx, StaticValue(ordered), (value, dtype), {})
         if wanted is None or np.dtype(wanted).name == value.type.dtype:
             return value
+    if copies is False:
+        raise cx.refusal(NotDifferentiable, "copy=False: a copy is needed here.", "Leave out 'copy='.")
+    if isinstance(value, Leaf) and isinstance(value.type, Array):
         return call_library(cx, np.astype, [value, StaticValue(np.dtype(wanted).type)], {}, hint)
     given = {} if wanted is None else {"dtype": StaticValue(wanted)}
     return call_library(cx, np.array, [value], given, hint)
@@ -137,9 +149,11 @@ _contiguous(np.asfortranarray, "F")
 
 @handles(np.array)
 def _array(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-    copy = kwargs.pop("copy", None)
-    if copy is not None and known_value(copy) is False:
+    copies = known_value(kwargs.get("copy", StaticValue(True)))
+    if copies in (False, None) and kwargs.keys() <= {"copy", "dtype"}:
         return _asarray(cx, args, kwargs, hint)
+    if copies is True:
+        kwargs.pop("copy", None)
     value, *rest = args
     if isinstance(value, Series):
         value = make_list(cx, [value], {}, None)

@@ -41,13 +41,13 @@ _STATIC_COUNTS = {
     np.linalg.cond: "p",
 }
 _POSITIONAL: dict[Any, tuple[str, ...]] = {
-    np.concatenate: ("arrays", "axis"),
+    np.concatenate: ("arrays", "axis", "out"),
     np.array: ("object", "dtype"),
     np.asarray: ("a", "dtype"),
     np.zeros: ("shape", "dtype"),
     np.empty: ("shape", "dtype"),
     np.arange: ("start", "stop", "step", "dtype"),
-    np.dot: ("a", "b"),
+    np.dot: ("a", "b", "out"),
     np.where: ("condition", "x", "y"),
     np.inner: ("a", "b"),
     np.vdot: ("a", "b"),
@@ -90,6 +90,7 @@ def call_library(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
     owner = getattr(func, "__self__", None)
     if isinstance(owner, np.ufunc):
         return _ufunc_method(cx, owner, func.__name__, args, kwargs, hint)
+    args, kwargs = _outputs_by_name(cx, func, args, kwargs)
     where = kwargs.pop("where", None)
     if where is not None and known_value(where) is True:
         where = None
@@ -104,12 +105,10 @@ def call_library(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
         kwargs.pop("casting", None)
         if "dtype" in kwargs:
             dtype = kwargs.pop("dtype")
-            args = [*(_converted(cx, arg, dtype) for arg in args[: func.nin]), *args[func.nin :]]
-    if isinstance(func, np.ufunc) and len(args) > func.nin:
-        kwargs["out"] = args.pop()
+            args = [_converted(cx, arg, dtype) for arg in args]
+    elif func in _TOLD and not kwargs.keys().isdisjoint(("dtype", "casting")):
+        args, kwargs = _told_dtype(cx, func, args, kwargs)
     out = kwargs.pop("out", None)
-    if out is not None and known_value(out) is None:
-        out = None
     for alias, name in SECOND_NAMES.get(func, {}).items():
         if alias in kwargs:
             kwargs[name] = kwargs.pop(alias)
@@ -124,12 +123,36 @@ def call_library(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
     if rule_of(func) is None and out is None:
         return call_unknown(cx, func, args, kwargs, hint)
     result = emit_call(cx, func, args, kwargs, hint if out is None else None)
-    if out is None:
-        return result
-    if not isinstance(out, Leaf) or not isinstance(out.type, Array):
-        raise cx.refusal(NotDifferentiable, "'out=' takes one array here.", "Assign the result: a[:] = ...")
-    store_place(cx, Place(out, []), result)
-    return out
+    return result if out is None else _stored(cx, out, result)
+
+
+def _outputs_by_name(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]) -> tuple[list[Any], dict]:
+    """`np.sum(x, 0, None, out)`: the array for the result, and what follows on it, by name; None is left away."""
+    if isinstance(func, np.ufunc):
+        given = args[func.nin :]
+        if given:
+            args, kwargs = args[: func.nin], {**kwargs, "out": given[0] if len(given) == 1 else tuple_of(given)}
+    else:
+        names = _names_of(func)
+        place = names.index("dtype" if func is np.trace else "out") if "out" in names else len(args)
+        args, kwargs = args[:place], {**dict(zip(names[place:], args[place:])), **kwargs}
+    if "out" in kwargs and known_value(kwargs["out"]) is None:
+        del kwargs["out"]
+    return args, kwargs
+
+
+def _stored(cx: Context, out: Any, result: Any) -> Any:
+    """A result in the array for it, of several results each in its own."""
+    if isinstance(out, Leaf) and isinstance(out.type, Array):
+        store_place(cx, Place(out, []), result)
+        return out
+    places = struct_of(cx, out) if _is_sequence(cx, out) else None
+    if places is not None and len(places.children) == 1 and not isinstance(result, Struct):
+        return _stored(cx, places.children[0], result)
+    if places is None or not isinstance(result, Struct) or len(places.children) != len(result.children):
+        raise cx.refusal(NotDifferentiable, "'out=' takes arrays here.", "Assign the result: a[:] = ...")
+    pairs = zip(places.children, result.children, strict=True)
+    return tuple_of([made if known_value(place) is None else _stored(cx, place, made) for place, made in pairs])
 
 
 def _is_operand(name: str, kwargs: dict[str, Any]) -> bool:
@@ -294,7 +317,11 @@ def _in_dtype_of(cx: Context, ufunc: np.ufunc, value: Any) -> Any:
 
 # ---- keywords: where, initial, dtype -------------------------------------------------------------------------------
 
-_IDENTITIES: dict[Any, Any] = {np.sum: 0.0, np.prod: 1.0, np.any: False, np.all: True}
+_IDENTITIES: dict[Any, Any] = {
+    **{np.sum: 0.0, np.prod: 1.0, np.any: False, np.all: True},
+    **dict.fromkeys((np.nansum, np.nanprod, np.nanmean, np.nanvar, np.nanstd), np.nan),
+}
+"""What stands in a reduction for an element that is left out."""
 _JOINED: dict[Any, Any] = {
     np.sum: np.add,
     np.prod: np.multiply,
@@ -302,18 +329,23 @@ _JOINED: dict[Any, Any] = {
     np.min: np.minimum,
     np.amax: np.maximum,
     np.amin: np.minimum,
+    np.nansum: np.add,
+    np.nanprod: np.multiply,
+    np.nanmax: np.fmax,
+    np.nanmin: np.fmin,
 }
+"""How an initial value is put to the result of a reduction."""
 _AVERAGES: dict[Any, Any] = {
     np.mean: ufunc_texts.mean_where,
     np.var: ufunc_texts.var_where,
     np.std: ufunc_texts.std_where,
 }
+_TOLD = frozenset({np.trace, np.linalg.trace, np.concatenate, np.stack, np.vstack, np.hstack, np.einsum})
+"""Functions that convert their arguments to the dtype that they are told."""
 
 
 def _partly(cx: Context, func: np.ufunc, args: list[Any], kwargs: dict[str, Any], where: Any, hint: str | None) -> Any:
     """`np.sqrt(x, where=..., out=y)`: elsewhere the array keeps what it holds."""
-    if len(args) > func.nin:
-        kwargs["out"] = args.pop()
     out = kwargs.pop("out", None)
     if not isinstance(out, Leaf) or not isinstance(out.type, Array):
         raise cx.refusal(
@@ -330,9 +362,21 @@ def _some(
     cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any], where: Any, initial: Any, hint: str | None
 ) -> Any:
     """A reduction of the elements where a mask holds, from an initial value on."""
+    out = kwargs.pop("out", None)
+    result = _some_of(cx, func, args, kwargs, where, initial, hint if out is None else None)
+    return result if out is None else _stored(cx, out, result)
+
+
+def _some_of(
+    cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any], where: Any, initial: Any, hint: str | None
+) -> Any:
     if where is not None and func in _AVERAGES and initial is None:
-        named = dict(zip(("a", "axis"), args, strict=False)) | kwargs
-        if named.keys() <= {"a", "axis", "ddof", "keepdims"}:
+        named = dict(zip(("a", "axis", "dtype"), args, strict=False)) | kwargs
+        if "correction" in named:
+            named["ddof"] = named.pop("correction")
+        if named.keys() <= {"a", "axis", "dtype", "ddof", "keepdims"}:
+            if "dtype" in named:
+                named["a"] = _converted(cx, named["a"], named.pop("dtype"))
             return cx.call(cx, StaticValue(_AVERAGES[func]), (), {**named, "where": where})
     instead = StaticValue(_IDENTITIES[func]) if func in _IDENTITIES else initial
     if (
@@ -344,16 +388,37 @@ def _some(
         raise cx.refusal(
             NotDifferentiable, f"'{keyword}=' of {callable_text(func)} is not supported here.", "Use np.where(...)."
         )
-    out = kwargs.pop("out", None)
     if where is not None:
         args = [call_library(cx, np.where, [where, args[0], instead], {}), *args[1:]]
     result = call_library(cx, func, args, kwargs, None if initial is not None else hint)
     if initial is not None:
         result = call_library(cx, _JOINED[func], [result, initial], {}, hint)
-    if out is None or known_value(out) is None:
-        return result
-    store_place(cx, Place(out, []), result)
-    return out
+    return result
+
+
+def _told_dtype(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """`np.stack(arrays, dtype=...)`: arrays in that dtype, where NumPy converts them to it."""
+    dtype = static(cx, kwargs.get("dtype", StaticValue(None)), "the dtype")
+    casting = known_value(kwargs.get("casting", StaticValue("same_kind")))
+    count = len(args) if func is np.einsum else 1
+
+    def converts(value: Any) -> bool:
+        if isinstance(value, Struct):
+            return all(map(converts, value.children))
+        type_ = type_of(value)
+        return not isinstance(type_, Array) or np.can_cast(type_.dtype, dtype, casting)
+
+    def converted(value: Any) -> Any:
+        if _is_sequence(cx, value):
+            content = struct_of(cx, value)
+            return value if content is None else tuple_of(map(converted, content.children))
+        return _converted(cx, value, StaticValue(dtype)) if type_of(value) is not None else value
+
+    if casting not in ("safe", "same_kind", "unsafe") or (dtype is not None and not all(map(converts, args[:count]))):
+        return args, kwargs
+    if dtype is not None:
+        args = [*map(converted, args[:count]), *args[count:]]
+    return args, {name: value for name, value in kwargs.items() if name not in ("dtype", "casting")}
 
 
 def _converted(cx: Context, value: Any, dtype: Any) -> Any:

@@ -60,6 +60,18 @@ def _diff(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return call_library(cx, np.diff, args, kwargs, hint)
 
 
+@handles(np.nan_to_num)
+def _nan_to_num(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    """Without a copy it stores into its argument."""
+    named = dict(zip(("x", "copy", "nan", "posinf", "neginf"), args, strict=False)) | kwargs
+    x = named.pop("x")
+    own = known_value(named.pop("copy", StaticValue(True))) is False and isinstance(type_of(x), Array)
+    if not named:
+        return call_library(cx, np.nan_to_num, [x], {"out": x} if own else {}, hint)
+    result = cx.call(cx, StaticValue(forms.instead_of_missing), (x,), named)
+    return call_library(cx, np.positive, [result], {"out": x}) if own else result
+
+
 def _about(func: Any, text: Any) -> None:
     @handles(func)
     def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:

@@ -315,9 +315,9 @@ def _broadcast_to(array: ArgType, shape: ArgType, **other: ArgType) -> Type | No
     return Array(dtype, len(items), "A", units(items))
 
 
-def _copy(a: ArgType, **other: ArgType) -> Type | None:
+def _copy(a: ArgType, *order: ArgType, **other: ArgType) -> Type | None:
     """A copy is in C order: it is printed as `a.copy()`."""
-    return replace(a, layout="C") if isinstance(a, Array) and not other else None
+    return replace(a, layout="C") if isinstance(a, Array) and not order and not other else None
 
 
 _SHAPED: dict[Any, Callable[..., Type | None]] = {np.reshape: _reshape, np.broadcast_to: _broadcast_to, np.copy: _copy}

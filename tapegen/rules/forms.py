@@ -90,6 +90,16 @@ def beside(value, a, axis):
     return np.broadcast_to(value, np.shape(slice_axis(a, axis, 0, 1)))
 
 
+def instead_of_missing(x, nan=0.0, posinf=None, neginf=None):
+    """`np.nan_to_num` with numbers of the caller's own."""
+    found = np.where(np.isnan(x), nan, np.nan_to_num(x))
+    if posinf is not None:
+        found = np.where(np.isposinf(x), posinf, found)
+    if neginf is not None:
+        found = np.where(np.isneginf(x), neginf, found)
+    return found
+
+
 def var_about(a, mean, axis=None, ddof=0, keepdims=False):
     """`np.var(a, mean=...)`, whose mean has the axes of the array."""
     squares = np.square(np.abs(a - mean))

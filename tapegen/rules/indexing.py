@@ -72,8 +72,18 @@ def select(condlist, choicelist, default=0, *, out_bar):
 
 
 @expands(np.interp, shapes=[(5,), fixed(np.linspace(-1.0, 1.25, 4)), (4,)])
-def interp(x, xp, fp):
-    """Linear between table points, where the slope to the right counts; constant outside the table."""
+def interp(x, xp, fp, left=None, right=None, period=None):
+    """Linear between table points, where the slope to the right counts; constant outside the table, or periodic."""
+    if period is not None:
+        period = np.abs(period)
+        x = x % period
+        order = np.argsort(xp % period)
+        xp = (xp % period)[order]
+        fp = fp[order]
+        xp = np.concatenate((xp[-1:] - period, xp, xp[:1] + period))
+        fp = np.concatenate((fp[-1:], fp, fp[:1]))
     k = np.clip(np.searchsorted(xp, x, side="right") - 1, 0, np.size(xp) - 2)
     inside = fp[k] + (x - xp[k]) * (fp[k + 1] - fp[k]) / (xp[k + 1] - xp[k])
-    return np.where(x < xp[0], fp[0], np.where(x > xp[-1], fp[-1], inside))
+    below = fp[0] if left is None or period is not None else left
+    above = fp[-1] if right is None or period is not None else right
+    return np.where(x < xp[0], below, np.where(x > xp[-1], above, inside))

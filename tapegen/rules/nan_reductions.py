@@ -64,7 +64,8 @@ def nanmean(a, axis=None, dtype=None, *, keepdims=False):
 
 
 @expands(np.nanvar, shapes=[some_missing(3, 4)])
-def nanvar(a, axis=None, dtype=None, *, ddof=0, keepdims=False):
+def nanvar(a, axis=None, dtype=None, *, ddof=0, correction=None, keepdims=False):
+    ddof = ddof if correction is None else correction
     present = np.logical_not(np.isnan(a))
     kind = np.result_type(a)
     mean = kept_sum(np.where(present, a, 0.0), axis) / kept_count(present, axis, kind)
@@ -74,9 +75,9 @@ def nanvar(a, axis=None, dtype=None, *, ddof=0, keepdims=False):
 
 
 @expands(np.nanstd, shapes=[some_missing(3, 4)])
-def nanstd(a, axis=None, dtype=None, *, ddof=0, keepdims=False):
+def nanstd(a, axis=None, dtype=None, *, ddof=0, correction=None, keepdims=False):
     """Where all values are equal, the derivative of least norm, 0."""
-    spread = nanvar(a, axis, dtype, ddof=ddof, keepdims=keepdims)
+    spread = nanvar(a, axis, dtype, ddof=ddof, correction=correction, keepdims=keepdims)
     return np.where(spread == 0.0, 0.0, np.sqrt(np.where(spread == 0.0, 1.0, spread)))
 
 

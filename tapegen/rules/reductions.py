@@ -33,14 +33,20 @@ def mean(a, axis=None, dtype=None, *, keepdims=False, out_bar):
 
 
 @expands(np.average, shapes=[(3, 4)], of_complex=True)
-def average(a, axis=None, weights=None, *, keepdims=False):
+def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
     if weights is None:
-        return np.mean(a, axis=axis, keepdims=keepdims)
+        plain = np.mean(a, axis=axis, keepdims=keepdims)
+        if returned:
+            return plain, np.ones_like(plain) * count_along(a, axis)
+        return plain
     if np.ndim(weights) < np.ndim(a):
         # one weight for each slice along the axis
         weights = np.moveaxis(np.broadcast_to(weights, np.shape(np.moveaxis(a, axis, -1))), -1, axis)
     total = np.sum(weights, axis=axis, keepdims=keepdims)
-    return np.sum(a * weights, axis=axis, keepdims=keepdims) / total
+    weighted = np.sum(a * weights, axis=axis, keepdims=keepdims) / total
+    if returned:
+        return weighted, np.ones_like(weighted) * total
+    return weighted
 
 
 def degrees_of_freedom(a, axis, ddof, correction):
