@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+import operator
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,7 +30,7 @@ _OPERATORS: dict[Any, str] = {
     np.subtract: "-",
     np.multiply: "*",
     np.divide: "/",
-    np.power: "**",
+    operator.pow: "**",
     np.matmul: "@",
     np.remainder: "%",
     np.floor_divide: "//",

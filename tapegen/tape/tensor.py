@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
@@ -431,7 +432,7 @@ _ADD = operation_of(np.add)
 _SUB = operation_of(np.subtract)
 _MUL = operation_of(np.multiply)
 _DIV = operation_of(np.divide)
-_POW = operation_of(np.power)
+_POW = operation_of(operator.pow)
 _MATMUL = operation_of(np.matmul)
 _MOD = operation_of(np.remainder)
 _NEG = operation_of(np.negative)

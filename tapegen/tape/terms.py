@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ def again(value: Any, number: Any) -> Any:
 
 def is_polynomial(operation: Operation, args: tuple[Any, ...]) -> bool:
     """Whether a call is a power whose derivative is finite everywhere."""
-    if operation.func is not np.power:
+    if operation.func not in (operator.pow, np.power):
         return False
     exponent = args[1]
     return isinstance(exponent, int | float) and (exponent >= 1 or exponent == 0)

@@ -74,7 +74,21 @@ def check(program: Program) -> None:
                 raise
             return
     for mine, theirs in zip(got, want, strict=True):
-        np.testing.assert_array_equal(mine.numpy(), theirs.numpy())
+        if program.name in PRODUCTS_OF_VIEWS and rounds_by_layout():
+            np.testing.assert_array_max_ulp(mine.numpy(), theirs.numpy(), 4)
+        else:
+            np.testing.assert_array_equal(mine.numpy(), theirs.numpy())
+
+
+PRODUCTS_OF_VIEWS = frozenset({"language/np_products-in_while"})
+"""Programs whose backward sweep multiplies by a view: the tape keeps the view, the text a copy of it."""
+
+
+def rounds_by_layout() -> bool:
+    """Whether the BLAS of this machine rounds `a.T @ v` and `a.T.copy() @ v` otherwise."""
+    rng = np.random.default_rng(0)
+    pairs = [(rng.normal(size=(3, 3)), rng.normal(size=3)) for _ in range(100)]
+    return any(np.any(a.T @ v != a.T.copy() @ v) for a, v in pairs)
 
 
 def constants_in_a_row(x: Any) -> Any:
@@ -105,6 +119,13 @@ def test_a_quotient_by_zero() -> None:
     with np.errstate(divide="ignore", invalid="ignore"), tg.GradientTape() as tape:
         y = x / 0
     assert tape.gradient(y, x).numpy().tolist() == [np.inf] * 3
+
+
+def test_powers_of_numbers_round_as_those_of_plain_numbers() -> None:
+    for value in np.random.default_rng(0).uniform(0.1, 1.0, 100):
+        x = tg.constant(value) * 1.0  # np.power may round otherwise than ** does
+        assert (x**3).numpy() == value**3
+        assert np.power(x, 3).numpy() == np.power(value, 3)
 
 
 @pytest.mark.parametrize("program", [pytest.param(p, id=p.name) for p in PROGRAMS[2::6]])
