@@ -211,3 +211,22 @@ def test_collections_of_garbage_are_as_before_after_a_derivative() -> None:
             assert gc.get_threshold()[0] == 0
     finally:
         gc.set_threshold(*usual)
+
+
+def test_no_search_for_garbage_follows_a_derivative() -> None:
+    with deep():
+        made = [[k] for k in range(5000)]
+    assert gc.get_count()[0] < 1000 < len(made)
+    assert all(map(gc.is_tracked, made))
+    assert gc.get_freeze_count() == 0
+
+
+def test_what_the_user_has_frozen_stays_frozen() -> None:
+    gc.freeze()
+    try:
+        frozen = gc.get_freeze_count()
+        with deep():
+            pass
+        assert gc.get_freeze_count() >= frozen - 100  # those that have been deleted since
+    finally:
+        gc.unfreeze()

@@ -27,5 +27,8 @@ def deep() -> Iterator[None]:
     try:
         yield
     finally:
+        if not gc.get_freeze_count():  # what the user has frozen stays so
+            gc.freeze()  # together: what was made is old, without a search that a lower threshold would begin at once
+            gc.unfreeze()
         gc.set_threshold(young, *older)
         sys.setrecursionlimit(limit)
