@@ -175,6 +175,23 @@ def test_remainders_of_counters_are_compared_first() -> None:
     assert_same_text(AROUND, args, (R.random(6), R.random(6), 1), (R.random(6), R.random(6), 6))
 
 
+QUOTIENTS = """
+def f(x, y, a, b):
+    z = ops.strong_mul(x, 1.0/y) + ops.strong_mul(x, y)
+    z[0] += ops.strong_mul(a, 1.0/b)
+    return z
+"""
+
+
+def test_divisors_are_chosen_in_loops() -> None:
+    """A number that is 0 is so whatever it is divided by; others are infinite or NaN as before."""
+    x, y = (np.ravel(part) for part in np.meshgrid(*2 * [[0.0, -0.0, 1.0, -4.0, np.inf, np.nan]]))
+    text = lowered_text(QUOTIENTS, x, y, 0.0, 1.0)
+    assert text.count("weight / (1.0 if weight == 0.0 else y[i])") == 1
+    assert text.count("!= 0.0 else 0.0") == 2  # a product, and what is in no loop
+    assert_same_text(QUOTIENTS, (x, y, 0.0, 1.0), (x, y, 2.0, 4.0))
+
+
 @pytest.mark.compiled
 def test_compiled() -> None:
     assert_same(COUNTS_DOWN, arguments(40), arguments(3))
