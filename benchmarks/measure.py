@@ -87,6 +87,8 @@ def processor_time(call: Callable[[], Any], repeats: int = 1) -> float:
 
 def least(calls: list[Callable[[], Any]]) -> list[float]:
     """The least processor time of each call, from samples that alternate: good on a busy machine too."""
+    for call in calls:
+        call()  # compiles it, which is no measure of how often it fits into a sample
     repeats = [max(1, int(SAMPLE_SECONDS / max(processor_time(call), 1e-9))) for call in calls]
     found = [math.inf for _ in calls]
     for _ in range(LEAST_OF):
