@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -25,3 +26,21 @@ def test_python_result_of_numpy_number(function, backend):
     value, gradient = differentiable(function, backend=backend).value_and_grad(0.0, np.array([1.0, 2.0]))
     assert value == 0.0
     assert gradient == math.inf
+
+
+@pytest.mark.parametrize("number", [1, 1.0, -1.0, 0.5, -4.0, 3.0, 2.0**-1000, 2.0**500])
+@pytest.mark.parametrize("x", [0.7, -3.0, 2.0**-60, 2.0**450, 2.0**-200, 0.0, math.inf])
+def test_constant_divided_by_value(number, x):
+    """Its derivative divides by nothing where that rounds and overflows no more than a division does."""
+
+    def quotient(x):
+        return number / x
+
+    ends = {0.0: -number * math.inf, math.inf: 0.0}
+    wanted = ends[x] if x in ends else float(-Fraction(number) / Fraction(x) ** 2)
+    args, options = (np.array([x]),), {"backend": "python"}
+    with np.errstate(all="ignore"):
+        gradient = differentiable(lambda v: np.sum(quotient(v)), **options).grad(*args)
+        _, tangent = differentiable(lambda v: np.sum(quotient(v)), **options).jvp(args, (np.ones(1),))
+    np.testing.assert_allclose(gradient, [wanted], rtol=1e-15)
+    np.testing.assert_allclose(tangent, wanted, rtol=1e-15)

@@ -135,8 +135,8 @@ def mul(a: Expr, b: Expr) -> Expr:
     match a, b:
         case Const(x), Const(y) if isinstance(x, (int, float)) and isinstance(y, (int, float)):
             return Const(x * y)
-        case Const(x), Call(operator.mul, (left, right)) if _is_exact(x) or (
-            isinstance(left, Const) and _is_exact(left.value)
+        case Const(x), Call(operator.mul, (left, right)) if is_exact(x) or (
+            isinstance(left, Const) and is_exact(left.value)
         ):
             return mul(mul(a, left), right)
         case _, Call(operator.neg, (inner,)):
@@ -146,7 +146,7 @@ def mul(a: Expr, b: Expr) -> Expr:
     return Call(operator.mul, (a, b), (), broadcast_type(a.type, b.type))
 
 
-def _is_exact(number: object) -> bool:
+def is_exact(number: object) -> bool:
     """Whether products with a number are not rounded, so that they may be put together in any order: `2.0`, `-0.5`."""
     return isinstance(number, (int, float)) and abs(math.frexp(number)[0]) == 0.5
 

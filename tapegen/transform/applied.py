@@ -125,7 +125,16 @@ def refusing_at(origin: Span | None) -> Iterator[None]:
 def local_partials(
     call: Call, rule: Rule, target: Var, stmt: Stmt, active: Callable[[Expr], bool], names: NameSupply
 ) -> tuple[Block, list[tuple[Var, Expr]]]:
-    """The active operands of an element-wise call, each with its partial derivative."""
+    """The active operands of an element-wise call, each with its partial derivative.
+
+    That of a constant divided by a value is written without a division where the constant is a power of two, so that
+    nothing more is rounded: `-out * out` for `1.0 / x`.
+    """
+    match call:
+        case Call(operator.truediv | np.divide, (Const(number), Var() as x), ()):
+            inverse = _exact_inverse(number)
+            if inverse is not None:
+                return (), [(x, build.mul(Const(-inverse), build.mul(target, target)))]
     assert rule.body is not None
     extra = {"out": target} if rule.reads("out") else {}
     block, value = inlined(rule.body, call.args, dict(call.kwargs) | extra, names, stmt.origin)
@@ -144,6 +153,13 @@ def local_partials(
             assert isinstance(arg, Var)
             wanted.append((arg, expr))
     return block, wanted
+
+
+def _exact_inverse(number: object) -> float | None:
+    """The inverse of a power of two that is, as its inverse, nowhere near the ends of a range."""
+    if not isinstance(number, (int, float)) or not build.is_exact(number):
+        return None
+    return 1.0 / number if 2.0**-100 < abs(number) < 2.0**100 else None
 
 
 def _check_partials(rule: Rule, count: int, stmt: Stmt) -> None:

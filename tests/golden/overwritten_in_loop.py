@@ -36,9 +36,9 @@ def f_value_and_grad(x, y, result_bar=1.0):
         t_2 = t_2_tape[i]
         x_3 = x_2 / y_2
         y_3 = t_2 * x_3
-        t_3 = x_3 + y_3
+        x_1_1 = 1.0 / (x_3 + y_3)
         # x = 1.0 / (x + y)
-        t_3_bar = x_1_bar * (-(1.0 / t_3) / t_3) if x_1_bar != 0.0 else 0.0
+        t_3_bar = x_1_bar * -(x_1_1 * x_1_1) if x_1_bar != 0.0 else 0.0
         # y = np.tanh(y) * x
         y_3_bar = y_1_bar + t_3_bar
         t_2_bar = y_3_bar * x_3 if y_3_bar != 0.0 else 0.0
