@@ -5,7 +5,7 @@ operations on numbers and a few calls that numba takes as they stand.  There is 
 arrays in between; what the program does, and which errors it raises, is what NumPy and Python do:
 
 * `writer` - where the other modules write: statements, names, checks; `driver` walks over the program
-* `affine`, `bounds` - linear forms of indices, and what is known about them
+* `affine`, `bounds`, `known` - linear forms of indices, and what is known about them along a walk
 * `slices`, `broadcasting` - bounds clipped and sizes compared, once before the loops
 * `elements`, `arrange`, `formulas` - an expression as a rule for its elements
 * `loops` - nests in the order of memory, with care for overlap (`sharing`)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from tapegen.ir import ops, rewrite
@@ -30,7 +30,7 @@ from tapegen.transform.nests.affine import linear
 from tapegen.transform.nests.control import read_after_loops
 from tapegen.transform.nests.sharing import sources
 
-Effects = tuple[frozenset[Var], frozenset[Var], frozenset[Var]]
+Effects = tuple[frozenset[Var], frozenset[Var], frozenset[Var], frozenset[Var]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +76,7 @@ class Nest:
         """The nest as a statement."""
         body = self.body
         for loop in reversed(self.loops):
-            body = (replace(loop, body=body),)
+            body = (rewrite.with_blocks(loop, (body,)),)
         (outermost,) = body
         assert isinstance(outermost, For)
         return outermost
@@ -92,7 +92,7 @@ def nest_of(stmt: Stmt) -> Nest | None:
     """A statement as a nest, if it is one."""
     loops: list[For] = []
     body: tuple[Stmt, ...] = (stmt,)
-    while len(body) == 1 and isinstance(body[0], For):
+    while len(body) == 1 and type(body[0]) is For:
         loop = body[0]
         if loop.start != Const(0) or loop.step != Const(1):
             break
@@ -145,23 +145,18 @@ def _reads(expr: Expr) -> list[Access] | None:
     work: list[Expr] = [expr]
     while work:
         part = work.pop()
-        match part:
-            case Load(array, index, Scalar()):
-                found.append(Access(array, index, False))  # type: ignore[arg-type]
-                work += index  # type: ignore[arg-type]
-            case Call(ops.dim, (Var(), Const())):
-                continue
-            case Var(_, type_):
-                if not isinstance(type_, Scalar):
-                    return None
-            case Const():
-                continue
-            case Call(func, args, kwargs):
-                if isinstance(func, Routine):
-                    return None
-                work += [*args, *(value for _, value in kwargs)]
-            case _:
-                return None
+        kind = type(part)
+        if kind is Const:
+            continue
+        if kind is Call and part.func is ops.dim and type(part.args[0]) is Var and type(part.args[1]) is Const:  # type: ignore[union-attr]
+            continue
+        if kind is Call and type(part.func) is not Routine:  # type: ignore[union-attr]
+            work += rewrite.parts(part)
+        elif kind is Load and type(part.type) is Scalar:
+            found.append(Access(part.array, part.index, False))  # type: ignore[union-attr, arg-type]
+            work += part.index  # type: ignore[union-attr, arg-type]
+        elif kind is not Var or type(part.type) is not Scalar:
+            return None
     return found
 
 
@@ -181,8 +176,6 @@ class Memory:
         for first, *others in map(tuple, function.shared):
             for other in others:
                 self._join(first, other)
-        occurring = (var for stmt in function.body for var in rewrite.occurring(stmt))
-        self.uses = Counter(var for var in occurring if not isinstance(var.type, Scalar))  # how often it is mentioned
         for stmt in rewrite.statements(function.body):
             match stmt:
                 case Assign(targets, value):
@@ -200,6 +193,12 @@ class Memory:
                     for other in places[1:]:
                         self._join(places[0], other)
 
+    @cached_property
+    def uses(self) -> Counter[Var]:
+        """How often arrays are mentioned."""
+        occurring = (var for stmt in self._function.body for var in rewrite.occurring(stmt))
+        return Counter([var for var in occurring if type(var.type) is not Scalar])
+
     def group(self, var: Var) -> Var:
         """A name that stands for all names which may share memory with this one."""
         while (leader := self._leader.get(var, var)) != var:
@@ -212,12 +211,18 @@ class Memory:
         return made[0] if len(made) == 1 and var not in self._shared else None
 
     def effects(self, stmt: Stmt) -> Effects:
-        """What a statement reads, assigns and stores into."""
-        if stmt not in self._effects:
-            reads, assigns, writes = _effects(stmt)
-            own = {loop.target for loop in rewrite.statements((stmt,)) if isinstance(loop, For)} - self._counting
-            self._effects[stmt] = (reads - own, assigns - own, writes)
-        return self._effects[stmt]
+        """Names whose value a statement reads, names it assigns, groups it stores into, groups it touches."""
+        found = self._effects.get(stmt)
+        if found is None:
+            reads, assigns = rewrite.reads(stmt), rewrite.assigns(stmt)
+            inside = rewrite.statements((stmt,))
+            if len(inside) > 1:
+                own = {loop.target for loop in inside if isinstance(loop, For)} - self._counting
+                reads, assigns = reads - own, assigns - own
+            writes = frozenset([self.group(inner.array) for inner in inside if isinstance(inner, Store)])
+            found = reads, assigns, writes, writes.union([self.group(var) for var in reads if _is_place(var)])
+            self._effects[stmt] = found
+        return found
 
     @cached_property
     def _counting(self) -> set[Var]:
@@ -297,18 +302,8 @@ def _never_meet(a: tuple[Expr, ...], b: tuple[Expr, ...], varying: set[Var]) -> 
 
 def independent(a: Stmt, b: Stmt, memory: Memory) -> bool:
     """Whether two statements may change places."""
-    reads_a, defs_a, writes_a = memory.effects(a)
-    reads_b, defs_b, writes_b = memory.effects(b)
-    if defs_a & (reads_b | defs_b) or defs_b & reads_a:
+    reads_a, defs_a, writes_a, touches_a = memory.effects(a)
+    reads_b, defs_b, writes_b, touches_b = memory.effects(b)
+    if not (defs_a.isdisjoint(reads_b) and defs_a.isdisjoint(defs_b) and defs_b.isdisjoint(reads_a)):
         return False
-    touched_a = {memory.group(var) for var in reads_a | writes_a if _is_place(var)}
-    touched_b = {memory.group(var) for var in reads_b | writes_b if _is_place(var)}
-    return not {memory.group(var) for var in writes_a} & touched_b and not (
-        {memory.group(var) for var in writes_b} & touched_a
-    )
-
-
-def _effects(stmt: Stmt) -> Effects:
-    """Names whose value a statement reads (of arrays: the elements too), names it assigns, arrays it stores into."""
-    writes = frozenset(inner.array for inner in rewrite.statements((stmt,)) if isinstance(inner, Store))
-    return rewrite.reads(stmt), rewrite.assigns(stmt), writes
+    return writes_a.isdisjoint(touches_b) and writes_b.isdisjoint(touches_a)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import builtins
 import operator
+from dataclasses import field
 
-from tapegen.ir.nodes import Call, Const, Expr, node
+from tapegen.ir.nodes import Call, Const, Expr, Var, node
+from tapegen.ir.rewrite import free_vars
 from tapegen.ir.types import INT, Scalar
 
 
@@ -15,6 +17,7 @@ class Affine:
 
     constant: int = 0
     terms: tuple[tuple[Expr, int], ...] = ()
+    mentioned: frozenset[Var] | None = field(init=False, default=None, repr=False)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Affine) or self.constant != other.constant or len(self.terms) != len(other.terms):
@@ -64,6 +67,15 @@ class Affine:
     @property
     def atoms(self) -> tuple[Expr, ...]:
         return tuple([atom for atom, _ in self.terms])
+
+    @property
+    def names(self) -> frozenset[Var]:
+        """The Vars in it; found once."""
+        if self.mentioned is None:
+            found = frozenset[Var]().union(*[free_vars(atom) for atom, _ in self.terms])
+            object.__setattr__(self, "mentioned", found)
+            return found
+        return self.mentioned
 
     @property
     def is_constant(self) -> bool:

@@ -13,6 +13,7 @@ import operator
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,11 @@ class Extent:
     @property
     def is_unit(self) -> bool:
         return self.form == _ONE
+
+    @cached_property
+    def names(self) -> frozenset[Var]:
+        """The Vars in it."""
+        return self.form.names | free_vars(self.size)
 
 
 _ONE = Affine(1)
@@ -128,23 +134,24 @@ class Facts:
         gone = self.mentioned.intersection(names)
         if not gone:
             return
-        self.forms = {v: f for v, f in self.forms.items() if v not in gone and not _mentions(f, gone)}
+        apart = gone.isdisjoint
+        self.forms = {v: f for v, f in self.forms.items() if v not in gone and apart(f.names)}
         self.shapes = {
-            v: e for v, e in self.shapes.items() if v not in gone and not any(_extent_mentions(x, gone) for x in e)
+            v: e for v, e in self.shapes.items() if v not in gone and all(map(apart, [extent.names for extent in e]))
         }
         self._answers = {}
         self.inequalities = {
             atom: kept
             for atom, forms in self.inequalities.items()
-            if (kept := tuple(form for form in forms if not _mentions(form, gone)))
+            if apart(free_vars(atom)) and (kept := tuple([form for form in forms if apart(form.names)]))
         }
-        self.never_one = frozenset(size for size in self.never_one if gone.isdisjoint(free_vars(size)))
+        self.never_one = frozenset([size for size in self.never_one if apart(free_vars(size))])
         self.nonzero = self.nonzero - gone
         self.broadcasts = {
-            key: found for key, found in self.broadcasts.items() if not any(_mentions(f, gone) for f in key[1])
+            key: found for key, found in self.broadcasts.items() if all(map(apart, [form.names for form in key[1]]))
         }
-        self.selected = {key: found for key, found in self.selected.items() if gone.isdisjoint(free_vars(key[1]))}
-        self.passed = frozenset(test for test in self.passed if gone.isdisjoint(free_vars(test)))
+        self.selected = {key: found for key, found in self.selected.items() if apart(free_vars(key[1]))}
+        self.passed = frozenset([test for test in self.passed if apart(free_vars(test))])
         self.signs = {var: sign for var, sign in self.signs.items() if var not in gone}
         self.mentioned -= gone
 
@@ -157,12 +164,12 @@ class Facts:
     def define(self, var: Var, value: Expr) -> None:
         """Remember an integer definition; a long one keeps its name, or a chain of them would grow without bound."""
         form = self.form(value)
-        if sum(1 for atom in form.atoms for _ in subexpressions(atom)) > _LONGEST:
+        if sum([len(subexpressions(atom)) for atom, _ in form.terms]) > _LONGEST:
             return
-        if stable(form) and var not in {part for atom in form.atoms for part in free_vars(atom)}:
+        if stable(form) and var not in form.names:
             self.forms[var] = form
             self._answers = {}
-            self._mention(form)
+            self.mentioned |= form.names
             self.mentioned.add(var)
 
     def shift(self, var: Var, by: int) -> None:
@@ -171,7 +178,7 @@ class Facts:
         self.forget([var])
         for form in moved:
             rest = form.without(var)
-            if var not in {part for atom in rest.atoms for part in free_vars(atom)}:
+            if var not in rest.names:
                 self.assume(form - form.coefficient(var) * by)
 
     def set_shape(self, var: Var, extents: Extents) -> None:
@@ -184,14 +191,13 @@ class Facts:
         self._answers = {}
         self.mentioned.add(var)
         for extent in self.shapes[var]:
-            self._mention(extent.form)
-            self.mentioned |= free_vars(extent.size)
+            self.mentioned |= extent.names
 
     def assume(self, form: Affine) -> None:
         """Remember that a form is not negative."""
         if not form.is_constant and stable(form):
             self._add(form)
-            self._mention(form)
+            self.mentioned |= form.names
 
     def _add(self, form: Affine) -> None:
         self._answers = {}
@@ -217,7 +223,7 @@ class Facts:
         if all(map(stable, forms)):
             self.broadcasts[what, forms] = found
             for form in forms:
-                self._mention(form)
+                self.mentioned |= form.names
 
     def select(self, what: str, mask: Expr, found: Any) -> None:
         """Remember what a mask selects."""
@@ -302,10 +308,6 @@ class Facts:
             case Call(np.empty | np.zeros, (size, *_)) if is_int(size):
                 return (Extent(size, self.form(size)),)
         return ()
-
-    def _mention(self, form: Affine) -> None:
-        for atom in form.atoms:
-            self.mentioned |= free_vars(atom)
 
     # ---- asking ------------------------------------------------------------------------------------------------------
 
@@ -487,7 +489,8 @@ def _cases(atom: Expr, coefficient: int) -> tuple[Expr, ...]:
 
 def stable(form: Affine) -> bool:
     """Whether the value of a form depends on names alone, not on elements of arrays or on calls."""
-    return all(type(atom) is Var or all(map(_stable, subexpressions(atom))) for atom, _ in form.terms)
+    inner = [atom for atom, _ in form.terms if type(atom) is not Var]
+    return not inner or all(map(_stable, [part for atom in inner for part in subexpressions(atom)]))
 
 
 def _stable(part: object) -> bool:
@@ -505,11 +508,3 @@ _PURE_INTEGER = frozenset(
         *(operator.ne, operator.pow),
     }
 )
-
-
-def _mentions(form: Affine, names: set[Var]) -> bool:
-    return any(not names.isdisjoint(free_vars(atom)) for atom, _ in form.terms)
-
-
-def _extent_mentions(extent: Extent, names: set[Var]) -> bool:
-    return _mentions(extent.form, names) or not names.isdisjoint(free_vars(extent.size))

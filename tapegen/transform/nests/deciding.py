@@ -67,19 +67,26 @@ def _made_of(function: Function, memory: Memory) -> dict[Var, set[Var]]:
 def _decides(part: Any) -> set[Var]:
     """What conditions, integers and steps in an expression depend on."""
     found: set[Var] = set()
+    if ops.ifelse not in rewrite.callees(part):  # what is in a call that decides, decides with it
+        calls = [node for node in rewrite.subexpressions(part) if type(node) is Call]
+        return found.union(*[_contents(call) for call in calls if _is_decision(call)])
     work = [part]
     while work:
         match node := work.pop():
             case Call(ops.ifelse, (Call(operator.ne, (number, Const(0.0))), value, Const(0.0))):
                 work += [number, value]  # a product that is zero where the number is
-            case Call(func):
-                if isinstance(func, Routine) or func in _STEPS or not _is_float(node.type):
+            case Call():
+                if _is_decision(node):
                     found |= _contents(node)
                 else:
                     work += rewrite.parts(node)
             case _:
                 work += rewrite.parts(node)
     return found
+
+
+def _is_decision(call: Call) -> bool:
+    return not _is_float(call.type) or call.func in _STEPS or isinstance(call.func, Routine)
 
 
 def _contents(expr: Any) -> set[Var]:

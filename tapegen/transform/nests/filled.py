@@ -14,12 +14,13 @@ import numpy as np
 
 from tapegen.ir import ops, rewrite
 from tapegen.ir.names import NameSupply
-from tapegen.ir.nodes import Assign, Block, Call, Const, Expr, For, Function, If, Load, Stmt, Store, Var
+from tapegen.ir.nodes import Assign, Block, Call, Const, Expr, For, Function, If, Load, Stmt, Store, Var, While
 from tapegen.ir.types import INT, Array
 from tapegen.transform.nests.accesses import Memory
 from tapegen.transform.nests.affine import Affine, plus
 from tapegen.transform.nests.bounds import Facts, dim
 from tapegen.transform.nests.control import assigned_in, leaves, names_in
+from tapegen.transform.nests.known import Known
 
 
 def filled(function: Function) -> Function:
@@ -31,45 +32,51 @@ class _Filling:
     def __init__(self, function: Function) -> None:
         self.memory = Memory(function)
         self.names = NameSupply(names_in(function))
-        self.facts = Facts()
+        self.known = Known()
 
     def block(self, block: Block) -> Block:
         out: list[Stmt] = []
         untouched: dict[Var, int] = {}  # arrays of zeros, and where they are made
         for stmt in block:
-            self.facts.forget(assigned_in(stmt))
-            before: list[Stmt] = []
-            for array in sorted(untouched.keys() & rewrite.reads(stmt), key=lambda var: var.name):
-                made = untouched.pop(array)
-                if isinstance(stmt, For) and self._fills(stmt, array):
-                    out[made] = _without_zeros(out[made])
-                    before += self._rows(array, _end(stmt))
-                    stmt = replace(stmt, body=self._starting(stmt, array))
-            out += [*before, self._inside(stmt)]
-            self.facts.learn(out[-1])
+            if untouched and not rewrite.reads(stmt).isdisjoint(untouched):
+                stmt = self._first(stmt, untouched, out)
+            out.append(self._inside(stmt))
+            self.known.learn(out[-1])
             if isinstance(stmt, Assign) and self._is_new(stmt):
                 untouched[stmt.targets[0]] = len(out) - 1
         return tuple(out)
 
+    def _first(self, stmt: Stmt, untouched: dict[Var, int], out: list[Stmt]) -> Stmt:
+        """The statement that comes first to new arrays; as a loop it may make their zeros."""
+        for array in sorted(untouched.keys() & rewrite.reads(stmt), key=lambda var: var.name):
+            made = untouched.pop(array)
+            if isinstance(stmt, For) and self._fills(stmt, array):
+                out[made] = _without_zeros(out[made])
+                out += self._rows(array, _end(stmt))
+                stmt = replace(stmt, body=self._starting(stmt, array))
+        return stmt
+
     def _inside(self, stmt: Stmt) -> Stmt:
-        outer = self.facts
-        sides = []
-        for which, inner in enumerate(rewrite.blocks(stmt)):
-            self.facts = outer.copy()
-            if isinstance(stmt, For):
-                self.facts.assume_counter(stmt)
-            elif isinstance(stmt, If):
-                self.facts.assume_test(stmt.test, which == 0)
-            sides.append(self.block(inner))
-        self.facts = outer
-        return rewrite.with_blocks(stmt, tuple(sides)) if sides else stmt
+        outer = self.known
+        match stmt:
+            case For() | While():
+                self.known = outer.body(stmt)
+                sides = [self.block(stmt.body)]
+            case If():
+                sides = []
+                for block, self.known in zip((stmt.body, stmt.orelse), outer.sides(stmt), strict=True):
+                    sides.append(self.block(block))
+            case _:
+                return stmt
+        self.known = outer
+        return rewrite.with_blocks(stmt, tuple(sides))
 
     def _is_new(self, stmt: Assign) -> bool:
         """Whether a statement makes an array of zeros that has no other name."""
         target, *_ = stmt.targets
         if not isinstance(target.type, Array) or self.memory.own(target) is not stmt or target.type.dtype != "float64":
             return False
-        return isinstance(stmt.value, Call) and stmt.value.func is np.zeros and target in self.facts.shapes
+        return isinstance(stmt.value, Call) and stmt.value.func is np.zeros and target in self.known.facts.shapes
 
     # ---- the loop that comes first -----------------------------------------------------------------------------------
 
@@ -78,10 +85,9 @@ class _Filling:
         if loop.step not in (Const(1), Const(-1)) or leaves(loop.body):
             return False
         first = loop.start if loop.step == Const(1) else plus(loop.stop, 1)
-        if not self.facts.equal(self.facts.form(first), Affine()) or loop.target in assigned_in(*loop.body):
+        inside = self.known.body(loop).facts
+        if not inside.equal(inside.form(first), Affine()) or loop.target in assigned_in(*loop.body):
             return False
-        inside = self.facts.copy()
-        inside.assume_counter(loop)
         row = inside.form(loop.target)
         if not inside.nonnegative(inside.form(dim(array, 0)) - 1 - row):
             return False
@@ -110,8 +116,7 @@ class _Filling:
         inner = _storing_loop(loop.body[k], array, loop.target)
         if inner is None or rewrite.free_vars(inner.stop) & assigned_in(*before) or rewrite.loads(inner.stop):
             return ()
-        inside = self.facts.copy()
-        inside.assume_counter(loop)
+        inside = self.known.body(loop).facts
         at_start = inside.copy()
         for stmt in before:
             places = _places(stmt, array)
@@ -133,9 +138,10 @@ class _Filling:
 
     def _rows(self, array: Var, start: Expr) -> list[Stmt]:
         """Zeros in the rows that no trip comes to."""
-        if self.facts.nonnegative(self.facts.form(start) - self.facts.form(dim(array, 0))):
+        facts = self.known.facts
+        if facts.nonnegative(facts.form(start) - facts.form(dim(array, 0))):
             return []
-        if not self.facts.nonnegative(self.facts.form(start)):
+        if not facts.nonnegative(facts.form(start)):
             start = Call(max, (start, Const(0)), (), INT)
         row = Var(self.names.fresh("row"), INT)
         return [For(row, start, dim(array, 0), Const(1), self._zero(array, (row,)))]

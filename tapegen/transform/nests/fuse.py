@@ -9,6 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -38,10 +39,10 @@ from tapegen.ir.types import Array, Scalar
 from tapegen.transform.nests import scalars
 from tapegen.transform.nests.accesses import Memory, Nest, independent, may_share_loops, nest_of
 from tapegen.transform.nests.affine import is_int
-from tapegen.transform.nests.bounds import Facts
 from tapegen.transform.nests.control import assigned_in, read_after_loops
 from tapegen.transform.nests.gather import gathered
 from tapegen.transform.nests.inner import eased
+from tapegen.transform.nests.known import Known
 
 BOTH = "---- both sweeps in one loop -----------------------------------------"
 _LOOK_BACK = 12  # how many statements a nest may pass on its way to another
@@ -61,19 +62,19 @@ class Item:
     nest: Nest | None = None
     backward: bool = False  # of the backward sweep
 
-    @property
+    @cached_property
     def is_check(self) -> bool:
         body = self.stmt.body if isinstance(self.stmt, If) and not self.stmt.orelse else ()
         return bool(body) and isinstance(body[-1], Raise)
 
-    @property
+    @cached_property
     def is_plain(self) -> bool:
         """Whether it only makes a name for a value that has no other effect."""
         if not isinstance(self.stmt, Assign) or len(self.stmt.targets) != 1:
             return False
         return not _has_effects(self.stmt.value)
 
-    @property
+    @cached_property
     def is_element(self) -> bool:
         """Whether it only stores a number into an array."""
         if not isinstance(self.stmt, Store) or not isinstance(self.stmt.value.type, Scalar):
@@ -94,7 +95,7 @@ class _Fusion:
     def __init__(self, function: Function) -> None:
         self.function = function
         self.memory = Memory(function)
-        self.facts = Facts()
+        self.known = Known()
         self.lasting = read_after_loops(function.body)
         self.before: list[Stmt] = []  # what the loop that was last visited leaves to the block around it
         self.gone: set[Stmt] = set()  # that make arrays which have become numbers
@@ -109,7 +110,7 @@ class _Fusion:
     def _block(self, block: Block) -> Block:
         items, tail = _items(block)
         out: list[Item] = []
-        for item in gathered(raised(items, self.memory), self.memory, self.facts):
+        for item in gathered(raised(items, self.memory), self.memory, self.known):
             if item.nest is not None:
                 self._place(out, item)
             else:
@@ -133,21 +134,19 @@ class _Fusion:
         """A statement with the blocks in it rewritten; what it says about integers is remembered."""
         match stmt:
             case For() | While():
-                self.facts.forget(assigned_in(stmt))
-                outer, self.facts = self.facts, self.facts.copy()
-                if isinstance(stmt, For):
-                    self.facts.assume_counter(stmt)
+                outer = self.known
+                self.known = outer.body(stmt)
                 body = self._block(stmt.body)
-                self.facts = outer
+                self.known = outer
                 hoisted = [inner for inner in body if self._stays(inner, stmt)]
                 self.before += hoisted
                 stmt = rewrite.with_blocks(stmt, (tuple(inner for inner in body if inner not in hoisted),))
                 return stmt
             case If():
                 inner = self._branches(stmt)
-                self.facts.learn(stmt)
+                self.known.learn(stmt)
                 return inner
-        self.facts.learn(stmt)
+        self.known.learn(stmt)
         return stmt
 
     def _stays(self, stmt: Stmt, loop: For | While) -> bool:
@@ -161,16 +160,15 @@ class _Fusion:
         if rewrite.free_vars(shape) & assigned_in(loop) or rewrite.loads(shape):
             return False
         sizes = shape.items if isinstance(shape, Tuple) else () if not is_int(shape) else (shape,)
-        return all(self.facts.nonnegative(self.facts.form(size)) for size in sizes)
+        facts = self.known.facts
+        return all(facts.nonnegative(facts.form(size)) for size in sizes)
 
     def _branches(self, stmt: If) -> Stmt:
-        outer = self.facts
+        outer = self.known
         sides = []
-        for which, block in enumerate((stmt.body, stmt.orelse)):
-            self.facts = outer.copy()
-            self.facts.assume_test(stmt.test, which == 0)
+        for block, self.known in zip((stmt.body, stmt.orelse), outer.sides(stmt), strict=True):
             sides.append(self._block(block))
-        self.facts = outer
+        self.known = outer
         return rewrite.with_blocks(stmt, tuple(sides))
 
     # ---- putting together --------------------------------------------------------------------------------------------
@@ -224,7 +222,10 @@ class _Fusion:
         return may_share_loops(first, second, self.memory)
 
     def _same_size(self, a: Expr, b: Expr) -> bool:
-        return a == b or self.facts.equal(self.facts.form(a), self.facts.form(b))
+        if a == b:
+            return True
+        facts = self.known.facts
+        return facts.equal(facts.form(a), facts.form(b))
 
     # ---- arrays as numbers -------------------------------------------------------------------------------------------
 
@@ -264,20 +265,23 @@ def _items(block: Block) -> tuple[list[Item], list[Stmt]]:
 
 def raised(items: list[Item], memory: Memory) -> list[Item]:
     """Checks and names of values, in front of the nests that do not matter to them."""
+    if all(item.nest is None for item in items):
+        return items
     out: list[Item] = []
+    first: int | None = None  # of the nests in it
     left: list[Stmt] = []  # comments that stood above a statement which has moved, and above the next one
     for item in items:
         if left and not item.comments:
             item = replace(item, comments=left)
         left = []
         place = len(out)
-        if item.is_check or item.is_plain:
+        if first is not None and (item.is_check or item.is_plain):
             reads = any(rewrite.loads(part) for part in rewrite.headers(item.stmt))
-            for k in range(len(out) - 1, -1, -1):
+            for k in range(len(out) - 1, first - 1, -1):
                 earlier = out[k]
                 passable = earlier.is_plain or (earlier.is_check and not reads)
-                passable |= earlier.nest is not None and not (item.is_check and earlier.nest.checks)
-                passable |= item.is_plain and earlier.is_element
+                passable = passable or (earlier.nest is not None and not (item.is_check and earlier.nest.checks))
+                passable = passable or (item.is_plain and earlier.is_element)
                 if not passable or not independent(earlier.stmt, item.stmt, memory):
                     break
                 if earlier.nest is not None:
@@ -285,6 +289,10 @@ def raised(items: list[Item], memory: Memory) -> list[Item]:
         if place < len(out):
             left, item = item.comments, replace(item, comments=[])
         out.insert(place, item)
+        if first is None and item.nest is not None:
+            first = place
+        elif first == place:
+            first += 1
     return out
 
 

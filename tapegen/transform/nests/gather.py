@@ -20,6 +20,7 @@ from tapegen.ir.types import BOOL, Array
 from tapegen.transform.nests.accesses import Memory, Nest, independent, nest_of
 from tapegen.transform.nests.affine import linear, plus
 from tapegen.transform.nests.bounds import Facts, dim
+from tapegen.transform.nests.known import Known
 
 if TYPE_CHECKING:
     from tapegen.transform.nests.fuse import Item
@@ -39,16 +40,20 @@ class _Scatter:
     counters: tuple[Var, ...]
 
 
-def gathered(items: list[Item], memory: Memory, facts: Facts) -> list[Item]:
+def gathered(items: list[Item], memory: Memory, known: Known) -> list[Item]:
     """The same statements, with runs of scattered additions as one gathering nest each."""
+    if all(item.nest is None for item in items):
+        return items
     items = _together(_substituted(items, memory), memory)
-    facts = facts.copy()
+    if sum(item.nest is not None and _scatter(item.nest) is not None for item in items) < 2:
+        return items
+    known = Known(known)
     start = 0
     while start < len(items):
-        run = _run_at(items, start, facts)
-        done = _with_margin(items, start, run, memory, facts) if len({each.shift for each in run}) > 1 else None
+        run = _run_at(items, start, known)
+        done = _with_margin(items, start, run, memory, known) if len({each.shift for each in run}) > 1 else None
         items = done or items
-        facts.learn(items[start].stmt)
+        known.learn(items[start].stmt)
         start += 1 if done else max(1, len(run))
     return items
 
@@ -76,7 +81,7 @@ def _raises(item: Item) -> bool:
     return item.nest is not None and item.nest.checks
 
 
-def _run_at(items: list[Item], start: int, facts: Facts) -> list[_Scatter]:
+def _run_at(items: list[Item], start: int, known: Known) -> list[_Scatter]:
     """Scattered additions of the same arrays, one right after the other."""
     run: list[_Scatter] = []
     for item in items[start:]:
@@ -85,14 +90,16 @@ def _run_at(items: list[Item], start: int, facts: Facts) -> list[_Scatter]:
             break
         if run and (scatter.target, scatter.source) != (run[0].target, run[0].source):
             break
-        if not _same_sizes(item.nest, items[start].nest, facts):  # type: ignore[arg-type]
+        if not _same_sizes(item.nest, items[start].nest, known):  # type: ignore[arg-type]
             break
         run.append(scatter)
     return run
 
 
-def _same_sizes(a: Nest, b: Nest, facts: Facts) -> bool:
-    pairs = zip(_sizes(a), _sizes(b), strict=False)
+def _same_sizes(a: Nest, b: Nest, known: Known) -> bool:
+    if _sizes(a) == _sizes(b):
+        return True
+    pairs, facts = zip(_sizes(a), _sizes(b), strict=False), known.facts
     return len(a.loops) == len(b.loops) and all(facts.equal(facts.form(x), facts.form(y)) for x, y in pairs)
 
 
@@ -186,7 +193,7 @@ def _replaced(stmt: Stmt, array: Var, element: Expr) -> Stmt:
 # ---- margins ---------------------------------------------------------------------------------------------------------
 
 
-def _with_margin(items: list[Item], start: int, run: list[_Scatter], memory: Memory, facts: Facts) -> list[Item] | None:
+def _with_margin(items: list[Item], start: int, run: list[_Scatter], memory: Memory, known: Known) -> list[Item] | None:
     """The items with the array that the additions read inside a margin of zeros, and one nest in place of the run."""
     first = items[start].nest
     assert first is not None
@@ -194,7 +201,7 @@ def _with_margin(items: list[Item], start: int, run: list[_Scatter], memory: Mem
     low = [min(scatter.shift[k] for scatter in run) for k in range(len(first.loops))]
     margin = [max(scatter.shift[k] for scatter in run) - low[k] for k in range(len(first.loops))]
     new = memory.own(source)
-    if new is None or not _only_at_counters(items, first, source, new, memory, facts):
+    if new is None or not _only_at_counters(items, first, source, new, memory, known):
         return None
     memory.padded.add(source)
     out: list[Item] = []
@@ -204,7 +211,7 @@ def _with_margin(items: list[Item], start: int, run: list[_Scatter], memory: Mem
         elif start <= k < start + len(run):
             if k < start + len(run) - 1:
                 continue
-            stmt = _gathering(first, run, low, margin, facts)
+            stmt = _gathering(first, run, low, margin, known.facts)
             comments = [comment for each in items[start : k + 1] for comment in each.comments]
             item = replace(item, stmt=stmt, comments=comments, nest=nest_of(stmt))
         elif item.nest is not None and any(access.array == source for access in item.nest.accesses):
@@ -214,7 +221,7 @@ def _with_margin(items: list[Item], start: int, run: list[_Scatter], memory: Mem
     return out
 
 
-def _only_at_counters(items: list[Item], first: Nest, source: Var, new: Stmt, memory: Memory, facts: Facts) -> bool:
+def _only_at_counters(items: list[Item], first: Nest, source: Var, new: Stmt, memory: Memory, known: Known) -> bool:
     """Whether an array is made here and all its elements are touched in step with the loops, and by nothing else."""
     if not any(item.stmt is new for item in items):
         return False
@@ -225,7 +232,7 @@ def _only_at_counters(items: list[Item], first: Nest, source: Var, new: Stmt, me
         for access in item.nest.accesses if item.nest is not None else ():
             if access.array == source:
                 assert item.nest is not None
-                if access.index != item.nest.counters or not _same_sizes(item.nest, first, facts):
+                if access.index != item.nest.counters or not _same_sizes(item.nest, first, known):
                     return False
                 found += 1
     return found == memory.uses.get(source)

@@ -19,6 +19,7 @@ from tapegen.ir.types import BOOL, Array, Scalar
 from tapegen.transform.nests.accesses import Nest
 from tapegen.transform.nests.affine import minus
 from tapegen.transform.nests.bounds import Facts
+from tapegen.transform.nests.known import Known
 from tapegen.transform.nests.scalars import convert
 from tapegen.transform.nests.walking import Walk, surely_read, touched
 
@@ -31,7 +32,7 @@ def held(function: Function) -> Function:
 
 
 class _Holding(Walk):
-    def innermost(self, nest: Nest, before: list[Stmt], outside: Facts) -> list[Stmt]:
+    def innermost(self, nest: Nest, before: list[Stmt], outside: Known) -> list[Stmt]:
         """The loop with numbers for elements, between the statements that read and store these."""
         (loop,) = nest.loops
         if nest.checks:  # where it raises, elements must have been stored
@@ -45,7 +46,7 @@ class _Holding(Walk):
         out.append(replace(loop, body=tuple(_with_numbers(nest.body, numbers))))
         out += [Store(*element, numbers[element], False, loop.origin) for element in numbers if element in stored]
         test = runs(loop)
-        if test is None or all(touched(load, before) for load in loads.values()) or _surely_runs(loop, outside):
+        if test is None or all(touched(load, before) for load in loads.values()) or _surely_runs(loop, outside.facts):
             return out
         return [If(test, tuple(out), (), loop.origin)]
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import itertools
 import operator
+from collections import Counter
 from dataclasses import replace
 
 from tapegen.ir import rewrite
@@ -18,9 +19,9 @@ from tapegen.ir.nodes import Assign, Call, Const, Expr, For, Function, Stmt, Var
 from tapegen.ir.types import Scalar
 from tapegen.transform.nests.accesses import Access, Nest, in_loops, same_trip
 from tapegen.transform.nests.affine import Affine, plus
-from tapegen.transform.nests.bounds import Facts
 from tapegen.transform.nests.control import read_after_loops, read_elsewhere
 from tapegen.transform.nests.deciding import deciding, following
+from tapegen.transform.nests.known import Known
 from tapegen.transform.nests.waiting import Meetings, factored, parted
 from tapegen.transform.nests.walking import Walk, touched
 
@@ -34,11 +35,16 @@ class _Easing(Walk):
     def __init__(self, function: Function) -> None:
         super().__init__(function)
         self.lasting = read_after_loops(function.body)
-        self.leaving = read_elsewhere(function.body)
-        self.assigned: dict[Var, int] = {}
-        for stmt in rewrite.statements(function.body):
-            for var in rewrite.defines(stmt):
-                self.assigned[var] = self.assigned.get(var, 0) + 1
+
+    @functools.cached_property
+    def leaving(self) -> set[Var]:
+        """Names that are read where no block around assigns them before."""
+        return read_elsewhere(self.function.body)
+
+    @functools.cached_property
+    def assigned(self) -> Counter[Var]:
+        """How often each name is assigned."""
+        return Counter([var for stmt in rewrite.statements(self.function.body) for var in rewrite.defines(stmt)])
 
     @functools.cached_property
     def deciding(self) -> set[Var]:
@@ -50,10 +56,10 @@ class _Easing(Walk):
         """Names of tangents."""
         return following(self.function, self.memory)
 
-    def innermost(self, nest: Nest, before: list[Stmt], outside: Facts) -> list[Stmt]:
+    def innermost(self, nest: Nest, before: list[Stmt], outside: Known) -> list[Stmt]:
         """What moves in front of a loop, and the loop."""
         if nest.checks:
-            return [_reversed(nest.stmt) if self._adds_in_any_order(nest) else nest.stmt]
+            return [_reversed(nest.stmt) if self._only_adds(nest) and not self._any_meet(nest) else nest.stmt]
         lifted: list[Stmt] = []
         for stmt in nest.body:
             if isinstance(stmt, Assign) and self._lasts(stmt, nest, [*before, *lifted]):
@@ -89,13 +95,14 @@ class _Easing(Walk):
             nest = factored(nest, self.memory, self.following - self.deciding, self.names, sums=True)
         if loop.step == Const(1) and not self.backward:
             return [nest.stmt]
-        if self._adds_in_any_order(nest):
+        adds, waits = self._only_adds(nest), not nest.first_read.isdisjoint(nest.assigned)
+        meets = (adds or not waits) and self._any_meet(nest)
+        if adds and not meets:
             return [_reversed(nest.stmt)]
-        meet = functools.partial(self._meet_elsewhere, nest)
-        pairs = itertools.combinations_with_replacement(nest.accesses, 2)
-        if nest.first_read & nest.assigned or any(meet(a, b) for a, b in pairs):
+        if waits or meets:
             if not self.backward:
                 return [nest.stmt]
+            meet = functools.partial(self._meet_elsewhere, nest)
             meetings = Meetings(meet, lambda a, b: meet(a, b) or self.may_meet(a.array, a.index, b), self.memory.group)
             nest = factored(nest, self.memory, nest.assigned - self.deciding, self.names)
             return parted(nest, meetings, self.deciding, self.names) or [nest.stmt]
@@ -103,8 +110,8 @@ class _Easing(Walk):
             return [nest.stmt]  # what is read after the loop is of the last trip
         return [_reversed(nest.stmt)]
 
-    def _adds_in_any_order(self, nest: Nest) -> bool:
-        """Whether the trips of a backward sweep that counts down hand on nothing but sums.
+    def _only_adds(self, nest: Nest) -> bool:
+        """Whether the trips of a backward sweep that counts down hand on no numbers but sums.
 
         What such a loop looks at to raise an error, the forward sweep has looked at before.
         """
@@ -112,11 +119,16 @@ class _Easing(Walk):
         if not self.backward or loop.step != Const(-1) or loop.target in self.lasting:
             return False
         left = nest.assigned & (nest.first_read | self.leaving)
-        if left - _sums(nest) or (left and left & self.deciding):
-            return False
-        meet = functools.partial(self._meet_elsewhere, nest)
-        pairs = itertools.combinations_with_replacement(nest.accesses, 2)
-        return not any(meet(a, b) for a, b in pairs)
+        return not left or not (left - _sums(nest) or left & self.deciding)
+
+    def _any_meet(self, nest: Nest) -> bool:
+        """Whether some trip may touch an element that another one writes."""
+        writes = [access for access in nest.accesses if access.writes]
+        reads = {(access.array, access.index): access for access in nest.accesses if not access.writes}
+        pairs = itertools.chain(
+            itertools.combinations_with_replacement(writes, 2), itertools.product(writes, reads.values())
+        )
+        return any(self._meet_elsewhere(nest, a, b) for a, b in pairs)
 
     def _meet_elsewhere(self, nest: Nest, a: Access, b: Access) -> bool:
         """Whether an element that one access writes may be that of the other one on another trip."""
@@ -132,7 +144,8 @@ class _Easing(Walk):
         counter = Affine.atom(elsewhere[loop.target])
         first, last = (loop.start, loop.stop) if loop.step == Const(1) else (loop.stop, loop.start)
         first, last = (first, plus(last, -1)) if loop.step == Const(1) else (plus(first, 1), last)
-        with self.facts.supposing(self.facts.form(last) - counter, counter - self.facts.form(first)):
+        facts = self.facts
+        with facts.supposing(facts.form(last) - counter, counter - facts.form(first)):
             return not self.apart(a.index, tuple(rewrite.substitute(item, elsewhere) for item in b.index))
 
 

@@ -10,6 +10,7 @@ from tapegen.ir.nodes import Assign, Block, Call, Comment, Expr, For, Function, 
 from tapegen.transform.nests.accesses import Access, Memory, Nest, in_loops
 from tapegen.transform.nests.bounds import Facts
 from tapegen.transform.nests.control import assigned_in, names_in
+from tapegen.transform.nests.known import Known
 
 
 class Walk(abc.ABC):
@@ -18,12 +19,17 @@ class Walk(abc.ABC):
     def __init__(self, function: Function) -> None:
         self.function = function
         self.memory = Memory(function)
-        self.facts = Facts()
+        self.known = Known()
         self.names = NameSupply(names_in(function))
         self.backward = function.backward
 
+    @property
+    def facts(self) -> Facts:
+        """What is known where the walk stands."""
+        return self.known.facts
+
     @abc.abstractmethod
-    def innermost(self, nest: Nest, before: list[Stmt], outside: Facts) -> list[Stmt]:
+    def innermost(self, nest: Nest, before: list[Stmt], outside: Known) -> list[Stmt]:
         """What takes the place of a loop around assignments of numbers and elements.
 
         Parameters
@@ -32,7 +38,7 @@ class Walk(abc.ABC):
             The loop.
         before : list of Stmt
             What stands in front of it in its block.
-        outside : Facts
+        outside : Known
             What is known in front of it; `self.facts` is what is known on a trip.
         """
 
@@ -44,35 +50,32 @@ class Walk(abc.ABC):
                     out += self._loop(stmt, out)
                 case If():
                     out.append(self._branches(stmt))
-                    self.facts.learn(stmt)
-                case _:
-                    self.backward |= isinstance(stmt, Comment) and stmt.text == BACKWARD
+                    self.known.learn(stmt)
+                case Comment():
+                    self.backward |= stmt.text == BACKWARD
                     out.append(stmt)
-                    self.facts.learn(stmt)
+                case _:
+                    out.append(stmt)
+                    self.known.learn(stmt)
         return tuple(out)
 
     def _loop(self, stmt: For | While, before: list[Stmt]) -> list[Stmt]:
-        self.facts.forget(assigned_in(stmt))
-        outer, self.facts = self.facts, self.facts.copy()
-        nest = None
-        if isinstance(stmt, For):
-            self.facts.assume_counter(stmt)
-            nest = in_loops((stmt,), stmt.body)
+        outer = self.known
+        self.known = outer.body(stmt)
+        nest = in_loops((stmt,), stmt.body) if isinstance(stmt, For) else None
         if nest is None:
             result = [rewrite.with_blocks(stmt, (self.block(stmt.body),))]
         else:
             result = self.innermost(nest, before, outer)
-        self.facts = outer
+        self.known = outer
         return result
 
     def _branches(self, stmt: If) -> Stmt:
-        outer = self.facts
+        outer = self.known
         sides = []
-        for which, block in enumerate((stmt.body, stmt.orelse)):
-            self.facts = outer.copy()
-            self.facts.assume_test(stmt.test, which == 0)
+        for block, self.known in zip((stmt.body, stmt.orelse), outer.sides(stmt), strict=True):
             sides.append(self.block(block))
-        self.facts = outer
+        self.known = outer
         return rewrite.with_blocks(stmt, tuple(sides))
 
     def may_meet(self, array: Var, index: tuple, other: Access) -> bool:
@@ -85,8 +88,9 @@ class Walk(abc.ABC):
         """Whether some axis tells two elements apart, for all values that the numbers in their indices may have."""
         if any(rewrite.loads(item) for item in (*a, *b)):
             return False
-        gaps = (self.facts.form(x) - self.facts.form(y) for x, y in zip(a, b, strict=True))
-        return any(self.facts.nonnegative(gap - 1) or self.facts.nonnegative(-gap - 1) for gap in gaps)
+        facts = self.facts
+        gaps = (facts.form(x) - facts.form(y) for x, y in zip(a, b, strict=True))
+        return any(facts.nonnegative(gap - 1) or facts.nonnegative(-gap - 1) for gap in gaps)
 
 
 def _mentioned(index: tuple[Expr, ...]) -> set[Var]:
