@@ -43,6 +43,12 @@ class NameSupply:
         taken = set(user_names)
         self._temporary = next((stem for stem in ("t", "tmp", "aux") if stem not in taken), "t")
 
+    def copy(self) -> NameSupply:
+        """Another supply, which gives the names that this one would give."""
+        new = NameSupply(self._used)
+        new._next, new._temporary = dict(self._next), self._temporary
+        return new
+
     def __contains__(self, name: str) -> bool:
         return name in self._used or name in RESERVED
 

@@ -42,6 +42,8 @@ class Affine:
         constant = self.constant + other.constant * factor
         if not other.terms:
             return Affine(constant, self.terms)
+        if not self.terms:
+            return Affine(constant, (other * factor).terms)
         terms = dict(self.terms)
         for atom, coefficient in other.terms:
             terms[atom] = terms.get(atom, 0) + coefficient * factor

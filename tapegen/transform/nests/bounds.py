@@ -390,13 +390,16 @@ class Facts:
         return answer
 
     def _prove(self, form: Affine, depth: int) -> bool:
-        if form.constant >= 0 and all(c > 0 and self._is_size(atom) for atom, c in form.terms):
-            return True
+        # a term that stands in the way needs an inequality that cancels it; what bounds a negative one may cancel
+        # others with it
+        hard = next((term for term in form.terms if term[1] < 0), None)
+        if hard is None:
+            hard = next((term for term in form.terms if not self._is_size(term[0])), None)
+            if hard is None and form.constant >= 0:
+                return True
         if depth == 0 or form.is_constant:
             return False
-        # the terms that stand in the way come first: they need an inequality that cancels them, and what bounds a
-        # negative one may cancel others with it
-        for atom, coefficient in sorted(form.terms, key=self._urgency):
+        for atom, coefficient in form.terms if hard is None else (hard,):
             cases = _cases(atom, coefficient)
             if cases and all(
                 self._prove(form.without(atom).plus(self.form(case), coefficient), depth - 1) for case in cases
@@ -406,28 +409,21 @@ class Facts:
                 ours = known.coefficient(atom)
                 if ours * coefficient > 0:
                     common = math.gcd(ours, coefficient)
-                    rest = (form * abs(ours // common)).plus(known, -abs(coefficient // common))
+                    rest = (form * (abs(ours) // common)).plus(known, -(abs(coefficient) // common))
                     if self._prove(rest, depth - 1):
                         return True
-            droppable = coefficient > 0 and self._is_size(atom) and form.constant >= 0 and len(form.terms) > 1
+            droppable = hard is None and form.constant >= 0 and len(form.terms) > 1
             if droppable and self._prove(form.without(atom), depth - 1):
                 return True
-            if not (coefficient > 0 and self._is_size(atom)):
-                return False  # nothing removes this term
         return False
 
-    def _urgency(self, term: tuple[Expr, int]) -> int:
-        atom, coefficient = term
-        return 0 if coefficient < 0 else 1 + self._is_size(atom)
-
-    def _about(self, atom: Expr) -> list[Affine]:
+    def _about(self, atom: Expr) -> Iterable[Affine]:
         """Inequalities in which an atom takes part."""
-        return [*self.inequalities.get(atom, ()), *self._implied(atom)]
+        known = self.inequalities.get(atom, ())
+        return known if type(atom) is Var else [*known, *self._implied(atom)]
 
     def _implied(self, atom: Expr) -> list[Affine]:
         """Inequalities that the meaning of an atom implies."""
-        if type(atom) is Var:
-            return []
         own = Affine.atom(atom)
         match atom:
             case Call(ops.dim, (Var() as array, Const(int() as axis))) if array in self.shapes:
@@ -477,6 +473,8 @@ _NEGATED: dict[Any, Any] = {
 
 def _cases(atom: Expr, coefficient: int) -> tuple[Expr, ...]:
     """Numbers one of which is the value of an atom, where a bound on all of them is what is asked for."""
+    if type(atom) is Var:
+        return ()
     match atom:
         case Call(builtins.max, args) if coefficient < 0 and all(map(is_int, args)):
             return args

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import operator
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -348,7 +347,7 @@ def _trial(w: Nests, stmt: For | While, loop: Loop, shapes: dict[Var, Extents]) 
     more = (dict(w.layouts), dict(w.texts))
     outer = [(each, len(each.before), len(each.lasting), each.outside.passed) for each in w.loops]
     counters = list(w._counters)
-    w.names, w.facts, w.views = copy.deepcopy(w.names), w.facts.copy(), dict(w.views)
+    w.names, w.facts, w.views = w.names.copy(), w.facts.copy(), dict(w.views)
     w.expected = dict(shapes)
     broken: set[Var] = set()
     w.broken, before = broken, w.broken

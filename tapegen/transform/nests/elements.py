@@ -38,28 +38,31 @@ _LISTS = frozenset(
 
 def scalar(w: Writer, expr: Any) -> Any:
     """An expression that denotes a number (or a list, a string, a tuple of such)."""
-    match expr:
-        case Const(np.generic() as value):
-            plain, dtype = value.item(), value.dtype.name
-            return scalars.convert(Call(float, (Const(plain),), (), Scalar("float64", False)), dtype)
-        case Tuple(items):
-            return Tuple(tuple(scalar(w, item) for item in items))
-        case Load(array, index, Scalar()):
-            base = w.array(array)
-            if array in w.tapes:
-                return base.at(tuple(scalar(w, item) for item in index))
-            return base.at(
-                tuple(position(w, extent, scalar(w, item)) for extent, item in zip(base.extents, index, strict=True))
-            )
-        case Load():
-            return w.materialise(expr)
-        case Call():
-            return _call(w, expr)
+    kind = type(expr)
+    if kind is Call:
+        return _call(w, expr)
+    if kind is Load:
+        return _element(w, expr) if isinstance(expr.type, Scalar) else w.materialise(expr)
+    if kind is Tuple:
+        return Tuple(tuple([scalar(w, item) for item in expr.items]))
+    if kind is Const and isinstance(expr.value, np.generic):
+        number = Call(float, (Const(expr.value.item()),), (), Scalar("float64", False))
+        return scalars.convert(number, expr.value.dtype.name)
     return expr
+
+
+def _element(w: Writer, load: Load) -> Expr:
+    base = w.array(load.array)
+    if load.array in w.tapes:
+        return base.at(tuple([scalar(w, item) for item in load.index]))
+    axes = zip(base.extents, load.index, strict=True)
+    return base.at(tuple([position(w, extent, scalar(w, item)) for extent, item in axes]))
 
 
 def _call(w: Writer, call: Call) -> Expr:
     func: Any = call.func
+    if func in _ARITHMETIC and type(call.type) is Scalar and all(map(_is_number, call.args)):
+        return scalars.operation(w, func, tuple([scalar(w, arg) for arg in call.args]), call.type)
     if isinstance(func, Routine):
         return opaque(w, call)
     if func in (ops.and_, ops.or_):
@@ -87,6 +90,16 @@ def _call(w: Writer, call: Call) -> Expr:
         assert isinstance(call.type, Scalar)
         return scalars.operation(w, func, tuple(number(w, arg) for arg in operands), call.type)
     return opaque(w, call)
+
+
+_ARITHMETIC: frozenset[Any] = frozenset(
+    {operator.add, operator.sub, operator.mul, operator.truediv, operator.neg}
+    | {operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne}
+)
+
+
+def _is_number(expr: Expr) -> bool:
+    return type(expr.type) is Scalar
 
 
 def number(w: Writer, expr: Expr) -> Expr:

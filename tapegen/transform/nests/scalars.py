@@ -18,6 +18,7 @@ import numpy as np
 from tapegen.ir import ops, rewrite
 from tapegen.ir.nodes import Call, Const, Expr
 from tapegen.ir.types import BOOL, FLOAT, INT, Scalar, is_complex
+from tapegen.ir.types import COMPLEX as COMPLEX_DTYPES
 from tapegen.transform.nests.affine import folded, is_int
 from tapegen.transform.nests.counting import counted
 from tapegen.transform.nests.domains import DOMAINS, NUMPY_FOR, OVERFLOWS, is_inside, sign_of
@@ -38,7 +39,7 @@ def operation(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Ex
 
 
 def _is_of_complex(args: tuple[Expr, ...], type_: Scalar) -> bool:
-    return is_complex(type_) or any(dtype_of(arg).startswith("complex") for arg in args)
+    return is_complex(type_) or not COMPLEX_DTYPES.isdisjoint(map(dtype_of, args))
 
 
 def convert(expr: Expr, dtype: str) -> Expr:
@@ -67,10 +68,10 @@ def numpy_name(dtype: str) -> str:
 
 
 def dtype_of(expr: Expr) -> str:
-    type_ = expr.type
-    if isinstance(expr, Const) and isinstance(expr.value, np.generic):
+    if type(expr) is Const and isinstance(expr.value, np.generic):
         return expr.value.dtype.name
-    return type_.dtype if isinstance(type_, Scalar) else ""
+    type_ = expr.type
+    return type_.dtype if type(type_) is Scalar else ""
 
 
 def _weak(expr: Expr) -> bool:
@@ -90,10 +91,13 @@ def _common(kinds: tuple[tuple[str, bool], ...]) -> str:
     return np.result_type(*(numbers[dtype] if weak else np.dtype(dtype) for dtype, weak in kinds)).name
 
 
+_WIDE = frozenset({"float64", "int64"})
+
+
 def _in_precision(args: tuple[Expr, ...], dtype: str) -> tuple[Expr, ...]:
     """Operands such that numba computes in `dtype`."""
     if dtype == "float64":
-        if any(dtype_of(arg) in ("float64", "int64") for arg in args):
+        if not _WIDE.isdisjoint(map(dtype_of, args)):
             return args  # numba promotes as NumPy does
         return (convert(args[0], dtype), *args[1:])
     if dtype == "float32":
