@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 import gast
@@ -16,7 +16,7 @@ from tapegen.frontend.lower_state import Cell, Frame, Head, Key, Ref, RunList, S
 from tapegen.frontend.structure import Struct
 from tapegen.ir import ops, rewrite
 from tapegen.ir.names import TEMPORARY
-from tapegen.ir.nodes import Assign, Call, Const, Effect, Expr, Raise, Store, Tuple, Var
+from tapegen.ir.nodes import Assign, Call, Const, Effect, Expr, Load, Raise, Slice, Store, Tuple, Var
 from tapegen.ir.types import Array, Type, is_floating
 
 # ---- blocks being written ------------------------------------------------------------------------------------------
@@ -324,6 +324,8 @@ class Context:
         work = [expr]
         while work:
             item = self.resolve(work.pop())
+            if isinstance(item, Call) and item.func is ops.dim:
+                item = self._makes_shape(item)
             for var in rewrite.free_vars(item):
                 if var in found:
                     continue
@@ -333,6 +335,21 @@ class Context:
                 elif var in self.substitution:
                     work.append(self.substitution[var])
         return found
+
+    def _makes_shape(self, extent: Call) -> Expr:
+        """What the extent of an array is computed from: of a part, not which one of its siblings it is."""
+
+        def of(part: Expr) -> Expr:
+            return self._makes_shape(replace(extent, args=(part,))) if isinstance(part.type, Array) else part
+
+        array = self.resolve(extent.args[0])
+        made = self.definitions.get(array) if isinstance(array, Var) else None
+        if isinstance(made, Load):
+            slices = [key for key in made.index if isinstance(key, Slice)]
+            bounds = [bound for key in slices for bound in (key.lo, key.hi, key.step) if bound is not None]
+            arrays = [key for key in made.index if not isinstance(key, Slice) and isinstance(key.type, Array)]
+            return Tuple((of(made.array), *map(of, arrays), *bounds))
+        return Tuple(tuple(map(of, made.args))) if isinstance(made, Call) else extent
 
     def resolve(self, expr: Expr) -> Expr:
         """A Var that turned out to stand for something else, as that."""

@@ -133,7 +133,7 @@ class Merge:
         if any(isinstance(part, Poison) for part in alternatives):
             return None
         word = "is_none" if kind == StaticValue(None) else "first"
-        return Choice(self._var(f"{base}_{word}", BOOL), *alternatives, (kind, other))
+        return Choice(self._var(f"{base.strip()}_{word}", BOOL), *alternatives, (kind, other))
 
     def _kind(self, value: Any, state: State) -> Any:
         type_ = type_of(value)
@@ -195,7 +195,7 @@ class Merge:
         return var
 
     def _flag(self, base: str) -> Var:
-        return self._var(f"{base}_bound", BOOL)
+        return self._var(f"{base.strip()}_bound", BOOL)
 
     def _content(self, value: Any, state: State) -> Any:
         if isinstance(value, Ref):

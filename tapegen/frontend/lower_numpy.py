@@ -181,6 +181,7 @@ def _names_of(func: Any) -> tuple[str, ...]:
 
 def _prepared(cx: Context, func: Any, name: str, value: Any) -> Any:
     """An argument as the function gets it."""
+    value = _rows_as_arrays(cx, value)
     if name in _STATIC_NAMES or _STATIC_COUNTS.get(func) == name:
         known = static(cx, value, f"'{name}' of {callable_text(func)}")
         if name == "dtype" and known is not None:
@@ -200,6 +201,18 @@ def _prepared(cx: Context, func: Any, name: str, value: Any) -> Any:
     if name and name not in _KEPT and _is_sequence(cx, value):
         return emit_call(cx, np.array, (value,))
     return value
+
+
+def _rows_as_arrays(cx: Context, value: Any) -> Any:
+    """A list of lists that grow, as a list of arrays."""
+    content = struct_of(cx, value)
+    if content is None or content.kind not in ("tuple", "list"):
+        return value
+    rows = [
+        emit_call(cx, np.array, (row,)) if run_list_of(cx, row) is not None else _rows_as_arrays(cx, row)
+        for row in content.children
+    ]
+    return value if all(map(operator.is_, rows, content.children)) else tuple_of(rows)
 
 
 def _is_sequence(cx: Context, value: Any) -> bool:

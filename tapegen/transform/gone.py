@@ -48,6 +48,8 @@ class Gone:
             if key in self.shapes or self.recorder.again.is_live(var, owner):
                 continue
             if isinstance(var.type, ListOf):
+                if key in self.recorder.decided and var in self.sweeps.captures:
+                    continue  # a list of its own, which the tape gives back
                 self.shapes[key] = (self._kept_extent(var, owner, 0),)
                 continue
             if key in self.recorder.decided or not isinstance(var.type, Array):
