@@ -16,7 +16,7 @@ arrays in between; what the program does, and which errors it raises, is what Nu
 * `calling` - calls of the program's own functions
 * `lifetimes` - a name for each life of an array; `fuse`, `gather`, `accesses` - fewer loops and arrays
 * `filled` - zeros where they are first added to; `columns`, `held` - what a loop comes back to, near while it runs
-* `inner`, `waiting`, `deciding`, `remainders`, `quotients` - innermost loops as a processor likes them
+* `inner`, `waiting`, `deciding`, `remainders`, `quotients`, `strips` - innermost loops as a processor likes them
 * `unread`, `checks`, `sizes` - less for numba to look at
 """
 
@@ -47,6 +47,7 @@ from tapegen.transform.nests.quotients import divisors_chosen
 from tapegen.transform.nests.remainders import compared
 from tapegen.transform.nests.scalars import OPERATIONS, from_library
 from tapegen.transform.nests.sizes import named
+from tapegen.transform.nests.strips import in_strips
 from tapegen.transform.nests.unread import without_unread
 from tapegen.transform.nests.writer import NoCompiledForm
 from tapegen.transform.nests.written_out import written_out
@@ -82,4 +83,4 @@ def scalarise(function: Function, *, boundscheck: bool = True, wide: bool = Fals
         OPERATIONS.setdefault(func, from_library)
     nests = without_unread(Nests(marked(written_out(function), wide=wide), boundscheck).run())
     fused = without_unread(fuse(apart(nests)))  # sizes of what was between the loops
-    return calling(named(together(divisors_chosen(compared(held(columns(filled(fused))))))))
+    return calling(named(in_strips(together(divisors_chosen(compared(held(columns(filled(fused)))))))))

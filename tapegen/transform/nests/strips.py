@@ -1,0 +1,176 @@
+"""Sums of what takes long: worked out on some trips, then added up, in the same order.
+
+A sum keeps LLVM from vector instructions, since it may not add in another order, and from working on several trips at
+once while one of them waits for `exp` or a division.  So a loop runs in strips: its terms are kept in a short array,
+whose trips are apart, and a second loop adds them to the sum one after another.  Every bit of the result stays.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+import operator
+from collections import Counter
+from collections.abc import Set
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tapegen.ir import ops, rewrite
+from tapegen.ir.nodes import Assign, Block, Call, Const, Expr, For, Function, Load, Stmt, Store, Var
+from tapegen.ir.types import INT, Array, Scalar
+from tapegen.transform.nests.accesses import Nest
+from tapegen.transform.nests.affine import minus, plus
+from tapegen.transform.nests.known import Known
+from tapegen.transform.nests.walking import Walk
+
+_LENGTH = 512
+_CALLS, _IN_A_ROW = 3, 2
+"""How many calls of the C library a trip makes, and how many of them one after another, where strips pay."""
+
+
+def in_strips(function: Function) -> Function:
+    """The same program with sums in strips where that pays."""
+    if not any(func in _LONG for stmt in function.body for func in rewrite.calls(stmt)):
+        return function
+    return replace(function, body=_Strips(function).whole())
+
+
+class _Strips(Walk):
+    def __init__(self, function: Function) -> None:
+        super().__init__(function)
+        self.terms: list[Var] = []  # arrays for the terms of sums; no two loops use them at once
+        self.rooms: list[Stmt] = []
+
+    def whole(self) -> Block:
+        """The new body.  Room is made once, in front of what uses it first."""
+        out: list[Stmt] = []
+        for stmt in self.function.body:
+            new = self.block((stmt,))
+            out += [*self.rooms, *new]
+            self.rooms = []
+        return tuple(out)
+
+    def innermost(self, nest: Nest, before: list[Stmt], outside: Known) -> list[Stmt]:
+        """The loop in strips."""
+        (loop,) = nest.loops
+        sums = _sums(nest)
+        if not sums or not self._is_apart(nest, set(sums)) or not _pays(nest):
+            return [nest.stmt]
+        start, size, k = (Var(self.names.fresh(name), INT) for name in ("start", "size", "k"))
+        terms = dict(zip(sums, self._room(len(sums), loop), strict=True))
+        first: list[Stmt] = [Assign((loop.target,), plus(start, k), loop.origin)]
+        second: list[Stmt] = []
+        for stmt in nest.body:
+            if isinstance(stmt, Assign) and stmt.targets[0] in terms:
+                (target,), value = stmt.targets, stmt.value
+                assert isinstance(value, Call)
+                first.append(Store(terms[target], (k,), value.args[1], False, stmt.origin))
+                term = Load(terms[target], (k,), Scalar("float64", False))
+                second.append(replace(stmt, value=replace(value, args=(target, term))))
+            else:
+                first.append(stmt)
+        trips = Call(builtins.min, (Const(_LENGTH), minus(loop.stop, start)), (), INT)
+        strip: list[Stmt] = [
+            Assign((size,), trips, loop.origin),
+            For(k, Const(0), size, Const(1), tuple(first), loop.origin),
+            For(k, Const(0), size, Const(1), tuple(second), loop.origin),
+        ]
+        return [For(start, loop.start, loop.stop, Const(_LENGTH), tuple(strip), loop.origin)]
+
+    def _room(self, count: int, loop: For) -> list[Var]:
+        while len(self.terms) < count:
+            array = Var(self.names.fresh("terms"), Array("float64", 1, "C"))
+            self.terms.append(array)
+            self.rooms.append(Assign((array,), Call(np.empty, (Const(_LENGTH),), (), array.type), loop.origin))
+        return self.terms[:count]
+
+    def _is_apart(self, nest: Nest, sums: Set[Var]) -> bool:
+        """Whether a trip hands nothing on to the next one but the sums, and the range of the loop stays."""
+        (loop,) = nest.loops
+        if loop.step != Const(1) or nest.checks or nest.first_read & nest.assigned != sums:
+            return False
+        if rewrite.loads(loop.stop) or rewrite.free_vars(loop.stop) & {loop.target, *nest.assigned}:
+            return False
+        written = {self.memory.group(access.array): access for access in nest.accesses if access.writes}
+        for access in nest.accesses:
+            other = written.get(self.memory.group(access.array))
+            if other is not None and (access.array, access.index) != (other.array, other.index):
+                return False
+        moving = all(loop.target in access.index for access in written.values())
+        return moving and all(not rewrite.loads(item) for access in written.values() for item in access.index)
+
+
+def _sums(nest: Nest) -> list[Var]:
+    """Numbers to which each trip adds once, and that it reads for nothing else."""
+    reads = Counter(var for stmt in nest.body for header in rewrite.headers(stmt) for var in _reads(header))
+    writes = Counter(var for stmt in nest.body for var in rewrite.defines(stmt))
+    found: list[Var] = []
+    for stmt in nest.body:
+        match stmt:
+            case Assign((target,), Call(operator.add | operator.sub, (first, term))) if (
+                first == target and reads[target] == writes[target] == 1 and _is_float64(target) and _is_float64(term)
+            ):
+                found.append(target)
+    return found
+
+
+def _reads(header: Any) -> list[Var]:
+    return [part for part in rewrite.subexpressions(header) if isinstance(part, Var)]
+
+
+def _pays(nest: Nest) -> bool:
+    """Whether a trip calls functions that wait for each other, and nothing that does more than compute."""
+    rows: dict[Var, int] = {}
+    calls = 0
+
+    def row(expr: Expr) -> int:
+        nonlocal calls
+        match expr:
+            case Var():
+                return rows.get(expr, 0)
+            case Call(func, args):
+                long = func in _LONG
+                calls += long
+                return max(map(row, args), default=0) + long
+        return 0
+
+    longest = 0
+    for stmt in nest.body:
+        if isinstance(stmt, (Assign, Store)):
+            if not all(part.func in _SHORT | _LONG for part in rewrite.subexpressions(stmt.value) if _is_call(part)):
+                return False
+            found = row(stmt.value)
+            longest = max(longest, found)
+            rows |= dict.fromkeys(rewrite.defines(stmt), found)
+    return calls >= _CALLS and longest >= _IN_A_ROW
+
+
+def _is_call(part: Any) -> bool:
+    return isinstance(part, Call)
+
+
+def _is_float64(expr: Expr) -> bool:
+    return isinstance(expr.type, Scalar) and expr.type.dtype == "float64"
+
+
+_LONG: frozenset[Any] = frozenset(
+    {
+        *(np.sin, np.cos, np.tan, np.arcsin, np.arccos, np.arctan, np.arctan2, np.sinh, np.cosh, np.tanh, np.hypot),
+        *(np.arcsinh, np.arccosh, np.arctanh, np.exp, np.exp2, np.expm1, np.log, np.log2, np.log10, np.log1p, np.cbrt),
+        *(math.sin, math.cos, math.tan, math.asin, math.acos, math.atan, math.atan2, math.sinh, math.cosh, math.tanh),
+        *(math.exp, math.exp2, math.expm1, math.log, math.log2, math.log10, math.log1p, math.asinh, math.acosh),
+        *(math.atanh, math.hypot, math.erf, math.erfc, math.gamma, math.lgamma),
+    }
+)
+"""What compiled code calls the C library for."""
+
+_SHORT: frozenset[Any] = frozenset(
+    {
+        *(operator.add, operator.sub, operator.mul, operator.truediv, operator.neg, operator.pow, builtins.abs),
+        *(operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge, operator.not_),
+        *(operator.and_, operator.or_, ops.and_, ops.or_, ops.ifelse, ops.dim, np.sqrt, math.sqrt, builtins.float),
+        *(np.maximum, np.minimum, np.isnan, math.isnan, math.fabs),
+    }
+)
