@@ -47,7 +47,7 @@ from tapegen.transform.mirror import mirror
 from tapegen.transform.record import Decision, Recorded, record
 from tapegen.transform.reverse import Sweeps, reverse
 from tapegen.transform.select import selections
-from tapegen.transform.share import accumulations, share_loads, split_merges
+from tapegen.transform.share import accumulations, share_loads, share_values, split_merges
 from tapegen.transform.tapes import Laid, Tape, lay_out, without
 from tapegen.transform.tidy import reads_of, resolve_primal_as, surely_assigned, tidy
 
@@ -179,9 +179,9 @@ def differentiate(
     laid = lay_out(recorded, sweeps, facts.scopes, facts.shapes, names)
 
     sweep = resolve_primal_as(laid.forward)
-    backward = resolve_primal_as(laid.backward)
     gradients = sweeps.gradients
     ends = set().union(*(rewrite.free_vars(expr) for expr in gradients)) if gradients else set()
+    backward = share_values(resolve_primal_as(laid.backward), ends, user_names)
     backward = tidy(backward, ends, user_names, shared=mirrors.groups)
     wanted = reads_of(backward) | set().union(*(rewrite.free_vars(value) for value in last.values))
     wanted |= {param for param in lowered.params if isinstance(param.type, Array)}

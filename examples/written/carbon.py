@@ -274,6 +274,7 @@ def misfit_value_and_grad(
         h = times[i + 1] - t
         tmp_3 = air_1 - 280.0
         tmp_17 = air_1 / 280.0 - 1.0
+        tmp_25 = h / 2
         tmp_29 = air_2 - 280.0
         tmp_43 = air_2 / 280.0 - 1.0
         tmp_55 = air_3 - 280.0
@@ -288,9 +289,7 @@ def misfit_value_and_grad(
         t_23 = h / 6
         tmp_77_bar = np.zeros(2)
         tmp_53_bar = np.zeros(2)
-        t_28 = h / 2
         tmp_27_bar = np.zeros(2)
-        t_31 = h / 2
         for j in range(2):
             tmp_104_bar[j] = t_23 * state_bar[j]
         # return np.array([emitted / GIGATONNES - uptake + season, uptake])
@@ -341,14 +340,14 @@ def misfit_value_and_grad(
         for j in range(2):
             state_bar[j] += tmp_53_bar[j]
             # return np.array([emitted / GIGATONNES - uptake + season, uptake])
-            result_1_bar[j] = 2 * tmp_104_bar[j] + t_28 * tmp_53_bar[j]
-        t_29 = result_1_bar[0]
-        tmp_48_bar = t_29
+            result_1_bar[j] = 2 * tmp_104_bar[j] + tmp_25 * tmp_53_bar[j]
+        t_28 = result_1_bar[0]
+        tmp_48_bar = t_28
         # season *= 1.0 + p["enrichment"] * (air / BEFORE_INDUSTRY - 1.0)
         tmp_44_bar = season_2 * tmp_48_bar
         season_2_bar = (1.0 + p_enrichment * tmp_43) * tmp_48_bar
-        t_30 = result_1_bar[1]
-        uptake_1_bar = t_30 - tmp_48_bar
+        t_29 = result_1_bar[1]
+        uptake_1_bar = t_29 - tmp_48_bar
         tmp_31_bar = -uptake_1_bar
         for k_1 in range(2):
             # season += p["season"][k, 0] * math.cos(angle) + p["season"][k, 1] *
@@ -365,14 +364,14 @@ def misfit_value_and_grad(
         for j in range(2):
             state_bar[j] += tmp_27_bar[j]
             # return np.array([emitted / GIGATONNES - uptake + season, uptake])
-            result_bar[j] = tmp_104_bar[j] + t_31 * tmp_27_bar[j]
-        t_32 = result_bar[0]
-        tmp_22_bar = t_32
+            result_bar[j] = tmp_104_bar[j] + tmp_25 * tmp_27_bar[j]
+        t_30 = result_bar[0]
+        tmp_22_bar = t_30
         # season *= 1.0 + p["enrichment"] * (air / BEFORE_INDUSTRY - 1.0)
         tmp_18_bar = season * tmp_22_bar
         season_bar = (1.0 + p_enrichment * tmp_17) * tmp_22_bar
-        t_33 = result_bar[1]
-        uptake_bar = t_33 - tmp_22_bar
+        t_31 = result_bar[1]
+        uptake_bar = t_31 - tmp_22_bar
         tmp_5_bar = -uptake_bar
         p_uptake_bar += (
             tmp_79 * uptake_3_bar
@@ -403,8 +402,8 @@ def misfit_value_and_grad(
             0.0035714285714285713 * (p_enrichment * tmp_18_bar) + p_uptake * uptake_bar
         )
     # air[0] = p["start"]
-    t_34 = state_bar[0]
-    p_start_bar = t_34 + air_bar[0]
+    t_32 = state_bar[0]
+    p_start_bar = t_32 + air_bar[0]
     return (
         result_4,
         p_start_bar,

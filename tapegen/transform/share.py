@@ -1,7 +1,7 @@
 """What the user wrote in a longer way than the derivative needs.
 
 `u[i] * u[i]` loads once, so that its derivative is `2.0 * u[i]` and records once; `u[i] = u[i] + x` accumulates, so
-that its adjoint reads `u_bar[i]` and leaves it alone.
+that its adjoint reads `u_bar[i]` and leaves it alone.  What a backward sweep evaluates again it evaluates once.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import operator
 from collections import Counter
-from collections.abc import Iterator, Set
+from collections.abc import Hashable, Iterator, Mapping, Set
 from dataclasses import replace
 from typing import Any
 
@@ -22,6 +22,7 @@ from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import Assign, Block, Call, Expr, Load, Slice, Stmt, Store, Tuple, Var
 from tapegen.ir.types import Array, Scalar
 from tapegen.rules.registry import rule_of
+from tapegen.transform.dead import is_pure
 
 _FUNCTIONS: frozenset[Any] = frozenset(
     getattr(module, name)
@@ -76,6 +77,68 @@ def share_loads(block: Block, effects: Effects, user_names: Set[str], merges: Se
             }
         out.append(stmt)
     return tuple(out)
+
+
+def share_values(block: Block, live_out: Set[Var], user_names: Set[str]) -> Block:
+    """Let equal numbers that a backward sweep evaluates again share one name.
+
+    Parameters
+    ----------
+    block : Block
+        A backward sweep.
+    live_out : set of Var
+        Vars that are read after it.
+    user_names : set of str
+        Names of the user; their assignments are kept.
+    """
+    changing = _changing(block)
+    reads = Counter([var for stmt in block for var in rewrite.occurring(stmt)])
+
+    def shared(block: Block, around: Mapping[Expr, Var]) -> Block:
+        out: list[Stmt] = []
+        known = dict(around)
+        same: dict[Var, Expr] = {}
+        for k, original in enumerate(block):
+            stmt = rewrite.substitute_block((original,), same)[0] if same else original
+            if inner := rewrite.blocks(stmt):
+                stmt = rewrite.with_blocks(stmt, tuple([shared(part, known) for part in inner]))
+            elif isinstance(stmt, Assign) and _is_steady(stmt, changing):
+                (target,) = stmt.targets
+                earlier = known.setdefault(stmt.value, target)
+                if earlier is not target and earlier.type == target.type and target.name not in user_names:
+                    here = sum(rewrite.occurring(later).count(target) for later in block[k + 1 :])
+                    if here == reads[target] and target not in live_out:
+                        same[target] = earlier
+                        continue
+            out.append(stmt)
+        return tuple(out)
+
+    return shared(block, {})
+
+
+def _changing(block: Block) -> set[Var]:
+    """Names that have several values: of several statements, or one before the statement that assigns them."""
+    found: set[Var] = set()
+    seen: set[Var] = set()
+    for stmt in rewrite.statements(block):
+        seen.update(*map(rewrite.free_vars, rewrite.headers(stmt)))
+        found.update(var for var in rewrite.defines(stmt) if var in seen)
+        seen.update(rewrite.defines(stmt))
+    return found
+
+
+def _is_steady(stmt: Assign, changing: Set[Var]) -> bool:
+    """Whether a statement makes a number of other numbers, all of which have one value."""
+    value = stmt.value
+    return (
+        isinstance(value, Call)
+        and isinstance(value.type, Scalar)
+        and isinstance(value.func, Hashable)
+        and is_pure(value)
+        and not rewrite.loads(value)
+        and changing.isdisjoint(stmt.targets)
+        and all(isinstance(var.type, Scalar) and var not in changing for var in rewrite.free_vars(value))
+    )
 
 
 def _targets(stmt: Stmt) -> tuple[Var, ...]:

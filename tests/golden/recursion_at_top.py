@@ -36,7 +36,7 @@ def at_top_value_and_grad(a, x, result_14_bar=1.0):
     a_bar[mid_3] += 2.0 * a[mid_3] * (0.5 * result_11_bar)
     a_bar[mid_2] += 2.0 * a[mid_2] * result_11_bar
     a_bar[mid] += 2.0 * a[mid] * result_12_bar
-    a_bar[mid_1] += 2.0 * a[mid_1] * (0.5 * result_14_bar)
+    a_bar[mid_1] += 2.0 * a[mid_1] * result_12_bar
     a_bar[0] += 2.0 * a[0] * result_14_bar
     # return x * power(x, n - 1)
     result_2_bar = 2.0 * result_2 * (x * result_14_bar)
