@@ -184,6 +184,8 @@ def hvp(func: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any
         The derivative of the gradient along the direction; a tuple where there are several directions.  With `has_aux`
         that, and what else the function returns.
     """
+    if "wrt" in options:
+        raise BadArgument("hvp takes no wrt.", "Pass None as the tangent of an argument that stays as it is.")
     wrt = tuple([k for k, tangent in enumerate(tangents) if tangent is not None])
     options = _own_options(func, options)
     gradient = grad(func, wrt[0] if len(wrt) == 1 else wrt, **options)

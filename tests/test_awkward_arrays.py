@@ -291,3 +291,35 @@ def test_unaligned() -> None:
     a = raw[1:].view(np.float64)
     assert not a.flags.aligned
     refused(squares, a, error=BadArgument, match="'a' is not aligned in memory")
+
+
+# ---- views without axes: they see what is stored later, which numbers do not -----------------------------------------
+
+
+def seen_later(a: np.ndarray) -> Any:
+    c = a * 1.0
+    first = c[..., 0]
+    c[0] = a[1] * 3.0
+    return first * first * c[1, ...]
+
+
+def stored_through(a: np.ndarray) -> Any:
+    c = a * 1.0
+    for i in range(c.size - 1):
+        here = c[i, ...]
+        here += c[i + 1] ** 2
+    c.reshape(2, -1)[1, 0, ...][()] = a[0] ** 3
+    return (c * a).sum()
+
+
+def one_of_two_views(a: np.ndarray) -> Any:
+    found = a[..., 0]
+    if a.size > 4:
+        found = a[..., 1]
+    return found * found
+
+
+@pytest.mark.parametrize("function", [seen_later, stored_through, one_of_two_views])
+@pytest.mark.parametrize("size", [4, 6])
+def test_views_without_axes(function: Any, size: int) -> None:
+    right(function, np.resize(X, size), backend="python")

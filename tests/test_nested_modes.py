@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tapegen as tg
+from tapegen.errors import BadArgument
 
 python = {"backend": "python"}
 X = np.array([0.7, -0.4, 1.2])
@@ -279,3 +280,27 @@ def test_columns_of_jacobians_by_numbers_of_python_are_arrays() -> None:
     x = np.arange(3.0)
     for backend in ("python", "numba"):
         np.testing.assert_allclose(tg.differentiable(row, backend=backend)(2.0, x), x * np.cos(2.0 * x), rtol=1e-15)
+
+
+BOTH = (0, 1)
+
+
+def test_arguments_of_a_derivative_inside_are_chosen_outside() -> None:
+    def chosen(wrt):
+        def product(p):
+            a, b = tg.grad(lambda a, b: np.sum(a**2 * b), wrt=wrt)(p, 2.0 * p)
+            c, d = tg.grad(lambda a, b: np.sum(a**2 * b), wrt=BOTH)(p, p)
+            return a @ b + c @ d
+
+        return product
+
+    p = np.array([0.3, -1.2, 0.7])
+    value, gradient = tg.value_and_grad(chosen((0, 1)), backend="python")(p)
+    assert value == pytest.approx(6.0 * np.sum(p**4))
+    np.testing.assert_allclose(gradient, 24.0 * p**3)
+
+
+def test_a_product_of_the_hessian_takes_its_arguments_from_the_tangents() -> None:
+    x = np.array([0.3, -1.2])
+    with pytest.raises(BadArgument, match="hvp takes no wrt"):
+        tg.hvp(lambda a, b: np.sum(a**2 * b), (x, x), (x, None), wrt=0, backend="python")

@@ -68,6 +68,7 @@ REFUSED: dict[Callable, str] = {
     np.polymul: "cannot be empty",
     np.polydiv: "for vectors only|cannot be applied",
     signal.lfilter: "non-broadcastable",  # one state for several signals
+    linalg.fiedler_companion: "too many indices|stack of matrices|is out of bounds",  # of one it is a vector
 }
 """What is refused, though NumPy accepts it, with what the refusal says: nothing of it is computed wrongly."""
 
@@ -87,7 +88,9 @@ LENIENT = {np.place, np.putmask, np.piecewise, np.apply_along_axis, signal.sosfi
 vectors a function has no results; sections of a filter may lie apart from each other."""
 
 FORGETS = {np.nanquantile, np.nanpercentile, linalg.fiedler, np.cov, np.corrcoef, np.bincount, np.histogram, np.polyval}
-"""Where an array has no elements, an axis is left away, another variable too, or weights are taken for integers."""
+FORGETS |= {np.poly, signal.convolve, signal.fftconvolve, signal.oaconvolve, signal.correlate}
+"""Where an array has no elements, an axis is left away, another variable too, weights are taken for integers, or zeros
+of odd shapes come out."""
 
 
 def plain(rule: Rule, case: Case) -> Any:
@@ -161,7 +164,8 @@ def check_accepted(rule: Rule, case: Case, expected: Any, program: Differentiabl
         check_rule(rule.func, cases=[case])
         check_grads(program, *values, wrt=tuple(range(len(values))), modes=("forward", "reverse"))
     if rule.func not in UNCOMPILED:
-        with contextlib.suppress(NoCompiledForm):  # of these ranks; it runs as Python
+        unlike_numba = ZeroDivisionError if any(array.size == 0 for array in arrays(case)) else NoCompiledForm
+        with contextlib.suppress(NoCompiledForm, unlike_numba):  # of these ranks it runs as Python
             check_text(rule, [case], loops)
 
 

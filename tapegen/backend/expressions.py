@@ -89,7 +89,7 @@ class Expressions:
             case nodes.Tuple(items):
                 return ast.Tuple([self(item) for item in items])
             case nodes.Load(array, index):
-                return self.element(array, index)
+                return self.element(array, (*index, nodes.Const(Ellipsis)) if _is_number_seen(expr) else index)
         assert_never(expr)
 
     # ---- indexing ----
@@ -326,6 +326,14 @@ class Expressions:
 
 def _signed(negative: bool, node: ast.expr) -> ast.expr:
     return ast.UnaryOp(ast.USub(), node) if negative else node
+
+
+def _is_number_seen(load: nodes.Load) -> bool:
+    """Whether a view has no axes: without `...` Python makes a number of it, which sees no later store."""
+    without_axes = isinstance(load.type, Array) and load.type.rank == 0
+    return without_axes and not any(
+        isinstance(item, nodes.Slice) or isinstance(item.type, Array) for item in load.index
+    )
 
 
 def _rank(type_: Type) -> int:

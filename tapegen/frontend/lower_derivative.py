@@ -20,7 +20,7 @@ from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_restore import container, matched, restored, tangent_of
 from tapegen.frontend.lower_state import Bound, known_value
 from tapegen.frontend.lower_twins import draw_as, refuse_unseeded, twin
-from tapegen.frontend.lower_values import adopt, describe, export
+from tapegen.frontend.lower_values import adopt, describe, export, struct_of
 from tapegen.frontend.structure import UNKNOWN, Leaf, Slot, StaticValue, Struct, leaves_of, tuple_of
 from tapegen.ir import build, rewrite
 from tapegen.ir.names import bar_name
@@ -152,8 +152,9 @@ def _static_wrt(cx: Context, value: Any) -> Any:
     known = known_value(value)
     if known is not UNKNOWN:
         return known
-    if isinstance(value, Struct):
-        return tuple(_static_wrt(cx, child) for child in value.children)
+    content = struct_of(cx, value)
+    if content is not None and content.kind in ("tuple", "list"):
+        return tuple(_static_wrt(cx, child) for child in content.children)
     raise cx.refusal(BadArgument, f"wrt is {describe(cx, value)}.", "Write an int, a name, or a tuple of them.")
 
 

@@ -85,6 +85,7 @@ def nanstd(a, axis=None, dtype=None, *, ddof=0, correction=None, keepdims=False)
 def nanquantile(a, q, axis=None, *, method="linear", keepdims=False):
     require(np.ndim(q) < 2, "quantiles have no rule for a q of more than one axis.", "Pass q.ravel(), and reshape.")
     rows = np.sort(lanes(a, axis), axis=0)  # NaN comes last
+    rows = np.concatenate((rows, np.full((1,) + np.shape(rows)[1:], np.nan, dtype=a.dtype)))  # of no elements it is all
     count = np.sum(np.logical_not(np.isnan(rows)), axis=0, dtype=np.result_type(a))
     return keep_axis(at_quantiles(rows, q, count, method), one_axis(axis, np.ndim(a), np.ndim(q), keepdims), False)
 

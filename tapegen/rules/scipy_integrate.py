@@ -6,7 +6,7 @@ import numpy as np
 from scipy import integrate
 
 from tapegen.ir.types import FLOAT, Array, Scalar, TupleOf
-from tapegen.rules.helpers import require, slice_axis
+from tapegen.rules.helpers import index_axis, require, slice_axis
 from tapegen.rules.registry import expands, pullback
 from tapegen.rules.solvers import as_args, behind, closed, flattened, jvp, nothing, parted, primitive, vjp
 from tapegen.rules.surgery import stop_gradient
@@ -47,10 +47,10 @@ def simpson(y, x=None, *, dx=1.0, axis=-1):
     if n % 2 == 1:
         return parabolas(lines, width)
     if n == 2:
-        return 0.5 * width[..., 0] * (lines[..., 0] + lines[..., 1])
-    a, b = width[..., -2], width[..., -1]
-    last = lines[..., -1] * (2.0 * b + 3.0 * a) / (a + b) + lines[..., -2] * (b + 3.0 * a) / a
-    last = b / 6.0 * (last - lines[..., -3] * b * b / (a * (a + b)))
+        return 0.5 * index_axis(width, -1, 0) * (index_axis(lines, -1, 0) + index_axis(lines, -1, 1))
+    a, b = index_axis(width, -1, -2), index_axis(width, -1, -1)
+    last = index_axis(lines, -1, -1) * (2.0 * b + 3.0 * a) / (a + b) + index_axis(lines, -1, -2) * (b + 3.0 * a) / a
+    last = b / 6.0 * (last - index_axis(lines, -1, -3) * b * b / (a * (a + b)))
     return parabolas(lines[..., :-1], width[..., :-1]) + last
 
 

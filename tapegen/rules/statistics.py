@@ -16,7 +16,7 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
     matrix = covariance(rows, bias, ddof, fweights, aweights)
     if np.ndim(m) < 2 and y is None:
         return matrix[0, 0]
-    return matrix
+    return np.squeeze(matrix)
 
 
 @expands(np.corrcoef, shapes=[(3, 5)])
@@ -26,7 +26,7 @@ def corrcoef(x, y=None, rowvar=True):
     if np.ndim(x) < 2 and y is None:
         return matrix[0, 0] / matrix[0, 0]
     scale = np.sqrt(np.diagonal(matrix))
-    return np.clip(matrix / np.expand_dims(scale, 1) / scale, -1.0, 1.0)
+    return np.squeeze(np.clip(matrix / np.expand_dims(scale, 1) / scale, -1.0, 1.0))
 
 
 def observations(m, y, rowvar):
