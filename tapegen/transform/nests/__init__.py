@@ -15,7 +15,8 @@ arrays in between; what the program does, and which errors it raises, is what Nu
 * `views` - names for parts of arrays
 * `calling` - calls of the program's own functions
 * `lifetimes` - a name for each life of an array; `fuse`, `gather`, `accesses` - fewer loops and arrays
-* `filled` - zeros where they are first added to; `columns`, `held` - what a loop comes back to, near while it runs
+* `filled` - zeros where they are first added to; `abreast`, `columns`, `held` - what lies apart in memory, near while a
+  loop comes back to it; `rooms` - memory for that
 * `inner`, `waiting`, `deciding`, `remainders`, `quotients`, `strips` - innermost loops as a processor likes them
 * `unread`, `checks`, `sizes` - less for numba to look at
 """
@@ -34,6 +35,7 @@ from tapegen.transform.nests import (  # noqa: F401  (they fill the tables)
     products,
     reductions,
 )
+from tapegen.transform.nests.abreast import abreast
 from tapegen.transform.nests.calling import calling
 from tapegen.transform.nests.checks import together
 from tapegen.transform.nests.columns import columns
@@ -83,4 +85,4 @@ def scalarise(function: Function, *, boundscheck: bool = True, wide: bool = Fals
         OPERATIONS.setdefault(func, from_library)
     nests = without_unread(Nests(marked(written_out(function), wide=wide), boundscheck).run())
     fused = without_unread(fuse(apart(nests)))  # sizes of what was between the loops
-    return calling(named(in_strips(together(divisors_chosen(compared(held(columns(filled(fused)))))))))
+    return calling(named(in_strips(together(divisors_chosen(compared(held(columns(abreast(filled(fused))))))))))

@@ -11,16 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from tapegen.ir import rewrite
-from tapegen.ir.names import NameSupply
-from tapegen.ir.nodes import Assign, Block, Call, Comment, Const, Expr, For, Function, If, Load, Stmt, Store, Var
+from tapegen.ir.nodes import Assign, Comment, Const, Expr, For, Function, If, Load, Stmt, Store, Var
 from tapegen.ir.types import INT, Array, Scalar
-from tapegen.transform.nests.accesses import Access, Memory, Nest, in_loops
-from tapegen.transform.nests.bounds import dim
-from tapegen.transform.nests.control import assigned_in, names_in
+from tapegen.transform.nests.accesses import Access, Nest, in_loops
+from tapegen.transform.nests.control import assigned_in
 from tapegen.transform.nests.held import runs
+from tapegen.transform.nests.rooms import Rooming
 from tapegen.transform.nests.waiting import trips
 from tapegen.transform.nests.walking import surely_read
 
@@ -58,61 +55,28 @@ class _Column:
         return tuple(counter if item is None else item for item in self.index)
 
 
-class _Columns:
-    def __init__(self, function: Function) -> None:
-        self.memory = Memory(function)
-        self.names = NameSupply(names_in(function))
-        self.body = function.body
-        self.rooms: list[tuple[Var, Stmt]] = []  # arrays, and what makes room for their columns
-
-    def whole(self) -> Block:
-        """The new body.  Room is made once, where the array is known that the column is part of."""
-        out: list[Stmt] = []
-        for stmt in self.body:
-            new = self._block((stmt,))
-            out += [*(room for _, room in self.rooms), *new]
-            self.rooms = []
-        return tuple(out)
-
-    def _block(self, block: Block) -> Block:
-        outer, self.rooms = self.rooms, []
-        made = assigned_in(*block)
-        out: list[Stmt] = []
-        for stmt in block:
-            inner = rewrite.blocks(stmt)
-            if isinstance(stmt, For):
-                new = self._loop(stmt)
-            else:
-                new = [rewrite.with_blocks(stmt, tuple(map(self._block, inner))) if inner else stmt]
-            out += [*(room for array, room in self.rooms if array in made), *new]
-            outer += [(array, room) for array, room in self.rooms if array not in made]
-            self.rooms = []
-        self.rooms = outer
-        return tuple(out)
-
-    def _loop(self, loop: For) -> list[Stmt]:
+class _Columns(Rooming):
+    def loop(self, loop: For) -> list[Stmt]:
         """A loop with what is copied before and after it."""
         found = self._columns(loop)
         test = runs(loop)
         if not found or test is None:
-            return [replace(loop, body=self._block(loop.body))]
+            return [replace(loop, body=self.block(loop.body))]
         before: list[Stmt] = []
         after: list[Stmt] = []
         rows: dict[Var, tuple[_Column, Var]] = {}
         for column, is_written in found.items():
             array = column.array
-            row = Var(self.names.fresh(f"{array.name}_column"), Array("float64", 1, "C"))
+            row = self.room(f"{array.name}_column", array, column.axis)
             counter = Var(self.names.fresh("i"), INT)
             rows[array] = column, row
-            room = Call(np.empty, (dim(array, column.axis),), (), row.type)
-            self.rooms.append((array, Assign((row,), room, loop.origin)))
             there = Store(row, (counter,), Load(array, column.at(counter), _element(array)))
             before.append(For(counter, Const(0), column.stop, Const(1), (there,), loop.origin))
             if is_written:
                 back = Store(array, column.at(counter), Load(row, (counter,), _element(array)))
                 after.append(For(counter, Const(0), column.stop, Const(1), (back,), loop.origin))
         body = tuple(_with_rows(stmt, rows) if isinstance(stmt, For) else stmt for stmt in loop.body)
-        return [If(test, (*before, replace(loop, body=self._block(body)), *after), (), loop.origin)]
+        return [If(test, (*before, replace(loop, body=self.block(body)), *after), (), loop.origin)]
 
     def _columns(self, loop: For) -> dict[_Column, bool]:
         """The columns that each trip walks down, touching nothing else of their arrays; whether it changes them."""
