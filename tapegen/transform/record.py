@@ -29,8 +29,10 @@ from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import (
     Assign,
     Block,
+    Break,
     Call,
     Const,
+    Continue,
     Expr,
     Function,
     If,
@@ -355,16 +357,20 @@ class _Recorder:
             test = self.sweeps.tests.get(stmt)
             if isinstance(new, If) and test is not None and (test not in self.sweeps.flags or test in recorded):
                 new = replace(new, test=test)
-            out.append(new)
+            added: list[Stmt] = []
             if counter is not None and counter in pending:
-                out.append(Push(tapes[counter], counter))
+                added.append(Push(tapes[counter], counter))
                 pending.discard(counter)
             for var in sorted(pending, key=lambda v: v.name):
                 if var not in self.sweeps.captures and self.gone.last_definition(var, scope) is stmt:
-                    out.append(Push(tapes[var], var, stmt.origin))
+                    added.append(Push(tapes[var], var, stmt.origin))
                     pending.discard(var)
             for kept in self.sweeps.after.get(stmt, ()):
-                out.extend(self._kept(kept, pending, tapes))
+                added.extend(self._kept(kept, pending, tapes))
+            if added and isinstance(new, If):
+                here = _defined(out)
+                new = _before_leaving(new, added, here, here | _defined((*block, *added)))
+            out += [new, *added]
         assert not pending, f"never defined: {[var.name for var in pending]}"
         return tuple(out)
 
@@ -377,6 +383,41 @@ class _Recorder:
         if isinstance(stmt.value, Call) and stmt.value.func is np.copy:
             return [Push(tapes[var], stmt.value.args[0], stmt.origin)]
         return [stmt, Push(tapes[var], var, stmt.origin)]
+
+
+def _before_leaving(stmt: If, added: list[Stmt], known: Set[Var], local: Set[Var]) -> Stmt:
+    """A branch with what follows it also where one of its branches leaves the trip.
+
+    Parameters
+    ----------
+    stmt : If
+        A statement of a block.
+    added : list of Stmt
+        What is recorded after it.
+    known, local : set of Var
+        The names that the block has defined so far, and all that it defines.
+    """
+
+    def ended(block: Block) -> Block:
+        if not block:
+            return block
+        *first, last = block
+        defined = known | _defined(first)
+        if isinstance(last, If):
+            return (*first, _before_leaving(last, added, defined, local))
+        if not isinstance(last, Break | Continue):
+            return block
+        for each in added:
+            if not (rewrite.reads(each) & local) - defined:
+                first.append(each)
+                defined |= rewrite.assigns(each)
+        return (*first, last)
+
+    return rewrite.with_blocks(stmt, (ended(stmt.body), ended(stmt.orelse)))
+
+
+def _defined(block: Iterable[Stmt]) -> set[Var]:
+    return set().union(*map(rewrite.assigns, block))
 
 
 def _without_pops(block: Block, tapes: Set[str]) -> Block:
