@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import math
 import operator
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from types import MethodDescriptorType
 from typing import Any, assert_never
 
@@ -54,7 +54,10 @@ _NEGATED: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.In: ast.NotIn, ast.Is: a
 
 def is_binary(func: object) -> bool:
     """Whether a call of this function is written as a binary operator."""
-    return isinstance(func, Hashable) and func in BINARY
+    try:
+        return func in BINARY
+    except TypeError:  # an unhashable callable
+        return False
 
 
 class Expressions:
@@ -79,17 +82,17 @@ class Expressions:
         self.functions = functions
 
     def __call__(self, expr: nodes.Expr) -> ast.expr:
-        match expr:
-            case nodes.Var(name):
-                return ast.Name(name)
-            case nodes.Const(value):
-                return self.constant(value)
-            case nodes.Call():
-                return self._call(expr)
-            case nodes.Tuple(items):
-                return ast.Tuple([self(item) for item in items])
-            case nodes.Load(array, index):
-                return self.element(array, (*index, nodes.Const(Ellipsis)) if _is_number_seen(expr) else index)
+        if isinstance(expr, nodes.Var):
+            return ast.Name(expr.name)
+        if isinstance(expr, nodes.Call):
+            return self._call(expr)
+        if isinstance(expr, nodes.Const):
+            return self.constant(expr.value)
+        if isinstance(expr, nodes.Load):
+            index = (*expr.index, nodes.Const(Ellipsis)) if _is_number_seen(expr) else expr.index
+            return self.element(expr.array, index)
+        if isinstance(expr, nodes.Tuple):
+            return ast.Tuple([self(item) for item in expr.items])
         assert_never(expr)
 
     # ---- indexing ----
@@ -160,6 +163,13 @@ class Expressions:
 
     def _call(self, call: nodes.Call) -> ast.expr:
         func: Any = call.func
+        try:
+            special = _SYNTAX.get(func)
+        except TypeError:  # an unhashable callable
+            special = None
+        node = None if special is None else special(self, call)
+        if node is not None:
+            return node
         if isinstance(func, nodes.Routine):
             return self._function(ast.Name(self.functions[id(func)]), call)
         if isinstance(func, MethodDescriptorType) or ops.is_draw(func):
@@ -167,12 +177,7 @@ class Expressions:
             return self._function(
                 ast.Attribute(self(receiver), func.__name__), nodes.Call(func, tuple(args), call.kwargs)
             )
-        try:
-            special = _SYNTAX.get(func)
-        except TypeError:  # an unhashable callable
-            special = None
-        node = None if special is None else special(self, call)
-        return self._function(self.names.reference(func), call) if node is None else node
+        return self._function(self.names.reference(func), call)
 
     def _function(self, func: ast.expr, call: nodes.Call) -> ast.expr:
         keywords = [ast.keyword(name, self(value)) for name, value in call.kwargs]

@@ -39,6 +39,8 @@ def docstring(doc: Sequence[str], indent: int) -> list[str]:
 
 def _wrap(line: str, width: int, start: str = "") -> list[str]:
     """A line in pieces; what continues it is indented further than its beginning."""
+    if len(start) + len(line) <= width and line.isprintable() and line.strip():
+        return [start + line.rstrip()]
     return textwrap.wrap(
         line,
         width=width,

@@ -10,6 +10,8 @@ from __future__ import annotations
 import unicodedata
 from dataclasses import dataclass
 from enum import Enum
+from itertools import repeat
+from typing import NamedTuple
 
 WIDTH = 88
 INDENT = 4
@@ -94,8 +96,7 @@ class _Measure(Enum):
     ALL_LINES_BUT_TEXT = 2
 
 
-@dataclass(frozen=True, slots=True)
-class _Args:
+class _Args(NamedTuple):
     broken: bool
     indent: int
     measure: _Measure = _Measure.FIRST_LINE
@@ -155,7 +156,7 @@ class _Printer:
             case str(text):
                 self._text(text)
             case tuple(items):
-                work.extend((args, item) for item in reversed(items))
+                work.extend(zip(repeat(args), reversed(items)))
             case Line() as line:
                 if args.broken or line is Line.HARD:
                     self._newline(args.indent)
@@ -242,7 +243,7 @@ class _Printer:
                 case str(text):
                     pass
                 case tuple(items):
-                    work.extend((args, item) for item in reversed(items))
+                    work.extend(zip(repeat(args), reversed(items)))
                 case Line() as line:
                     if not args.broken and line is Line.HARD:
                         return True

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 T = TypeVar("T")
 
@@ -43,22 +42,19 @@ _BOOL = min(_OR, _AND)  # `and` and `or` break together
 
 def precedence(node: ast.expr) -> int:
     """How tightly the outermost operator of an expression binds."""
-    match node:
-        case ast.BinOp(op=op):
-            return BINARY[type(op)][1]
-        case ast.UnaryOp(op=op):
-            return _NOT if isinstance(op, ast.Not) else SIGN
-        case ast.Compare():
-            return _COMPARISON
-        case ast.BoolOp(op=op):
-            return _AND if isinstance(op, ast.And) else _OR
-        case ast.IfExp():
-            return CONDITIONAL
-    return PRIMARY
+    if isinstance(node, ast.BinOp):
+        return BINARY[type(node.op)][1]
+    if isinstance(node, ast.UnaryOp):
+        return _NOT if isinstance(node.op, ast.Not) else SIGN
+    if isinstance(node, ast.BoolOp):
+        return _AND if isinstance(node.op, ast.And) else _OR
+    return _PRECEDENCE.get(type(node), PRIMARY)
 
 
-@dataclass(frozen=True, slots=True)
-class Operand:
+_PRECEDENCE: dict[type[ast.expr], int] = {ast.Compare: _COMPARISON, ast.IfExp: CONDITIONAL}
+
+
+class Operand(NamedTuple):
     """Part of an expression, and whether it has to stand in parentheses there."""
 
     node: ast.expr
@@ -71,12 +67,16 @@ def _operand(node: ast.expr, at_least: int) -> Operand:
 
 def operands(node: ast.expr) -> tuple[Operand, ...]:
     """The parts of an expression that no bracket of its own encloses, in source order."""
+    if isinstance(node, (ast.Attribute, ast.Subscript)):
+        return (_operand(node.value, PRIMARY),)
+    if isinstance(node, ast.Call):
+        return (_operand(node.func, PRIMARY),)
     own = precedence(node)
+    if isinstance(node, ast.BinOp):
+        if isinstance(node.op, ast.Pow):
+            return _operand(node.left, own + 1), _operand(node.right, SIGN)
+        return _operand(node.left, own), _operand(node.right, own + 1)
     match node:
-        case ast.BinOp(left, ast.Pow(), right):
-            return _operand(left, own + 1), _operand(right, SIGN)
-        case ast.BinOp(left, _, right):
-            return _operand(left, own), _operand(right, own + 1)
         case ast.UnaryOp(operand=operand):
             power = isinstance(operand, ast.BinOp) and isinstance(operand.op, ast.Pow)
             return (Operand(operand, power or precedence(operand) < own),)
@@ -86,8 +86,6 @@ def operands(node: ast.expr) -> tuple[Operand, ...]:
             return tuple(_operand(part, own + 1) for part in values)
         case ast.IfExp(test, body, orelse):
             return _operand(body, own + 1), _operand(test, own + 1), _operand(orelse, own)
-        case ast.Call(func=value) | ast.Attribute(value=value) | ast.Subscript(value=value):
-            return (_operand(value, PRIMARY),)
     return ()
 
 
