@@ -241,8 +241,10 @@ def _tapes(function: Function) -> dict[Var, list[Expr]]:
             stored[stmt.array].append(stmt.value)
         elif isinstance(stmt, Assign):
             for target, value in _pairs(stmt):
+                if not isinstance(target.type, Array):
+                    continue
                 arrays = {var for var in rewrite.reads_by_kind(value)[0] if isinstance(var.type, Array)}
-                if isinstance(target.type, Array) and not (isinstance(value, Call) and arrays <= {target}):
+                if not (isinstance(value, Call) and arrays <= {target}):
                     shared |= {target, *arrays}
     return {
         array: values

@@ -26,6 +26,9 @@ _FEW = 4  # trips that are over before a copy pays
 
 def columns(function: Function) -> Function:
     """The same program with rows for the columns that loops come back to."""
+    mentioned = (var.type for stmt in function.body for var in rewrite.reads(stmt))
+    if not any(isinstance(type_, Array) and type_.rank > 1 for type_ in mentioned):
+        return function
     return replace(function, body=_Columns(function).whole())
 
 
@@ -61,7 +64,7 @@ class _Columns(Rooming):
         found = self._columns(loop)
         test = runs(loop)
         if not found or test is None:
-            return [replace(loop, body=self.block(loop.body))]
+            return [rewrite.with_blocks(loop, (self.block(loop.body),))]
         before: list[Stmt] = []
         after: list[Stmt] = []
         rows: dict[Var, tuple[_Column, Var]] = {}

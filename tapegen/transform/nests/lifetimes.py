@@ -62,6 +62,8 @@ class _Lives:
         return self.made[var] > 1 + sum(var in rewrite.defines(stmt) for stmt in rewrite.statements(again))
 
     def _statement(self, stmt: Stmt, live: set[Var]) -> tuple[Stmt, set[Var], bool]:
+        if isinstance(stmt, For | While) and not any(map(_is_array, rewrite.assigns(stmt))):
+            return stmt, live | set(filter(_is_array, rewrite.reads(stmt))), False
         reads = _arrays_read(stmt)
         match stmt:
             case For() | While():
@@ -78,15 +80,19 @@ class _Lives:
                 return stmt, set(self.leaving[-1]), False
             case Return():
                 return stmt, reads, False
-            case Assign((target,), value) if isinstance(target.type, Array):
-                if target not in live and _is_idle(value):
+            case Assign(targets, value) if any(map(_is_array, targets)):
+                if len(targets) == 1 and targets[0] not in live and _is_idle(value):
                     return stmt, live, True
-        return stmt, (live - set(rewrite.defines(stmt))) | reads, False
+                live = live.difference(targets)
+        return stmt, live if reads <= live else live | reads, False
+
+
+def _is_array(var: Var) -> bool:
+    return isinstance(var.type, Array)
 
 
 def _arrays_read(stmt: Stmt) -> set[Var]:
-    found = {var for part in rewrite.headers(stmt) for var in rewrite.free_vars(part)}
-    return {var for var in found if isinstance(var.type, Array)}
+    return {var for part in rewrite.headers(stmt) for var in rewrite.free_vars(part) if isinstance(var.type, Array)}
 
 
 def _made(stmt: Stmt) -> list[Var]:

@@ -88,6 +88,8 @@ def _block(block: Block, known: Mapping[Expr, Var]) -> Block:
 
 def _by_names(expr: Any, known: Mapping[Expr, Var]) -> Any:
     """An expression with names for sizes; the larger one where one is part of another."""
+    if rewrite.callees(expr).isdisjoint(_SIZES):
+        return expr
     if isinstance(expr, Call) and expr in known:
         return known[expr]
     return rewrite.map_expr(expr, lambda part: known.get(part, part) if isinstance(part, Call) else part)

@@ -111,8 +111,8 @@ class _Unread:
             inner = rewrite.blocks(stmt)
             if inner:
                 kept = tuple(map(self.rest, inner))
-                silent = not isinstance(stmt, While) and all(map(_is_silent, rewrite.headers(stmt)))
-                if silent and not any(map(_acts, kept)):
+                idle = not isinstance(stmt, While) and not any(map(_acts, kept))
+                if idle and all(map(_is_silent, rewrite.headers(stmt))):
                     continue
                 if isinstance(stmt, If) and not _acts(kept[0]) and _acts(kept[1]):
                     stmt = replace(stmt, test=build.not_(stmt.test), body=kept[1], orelse=())
