@@ -67,7 +67,10 @@ def _made_of(function: Function, memory: Memory) -> dict[Var, set[Var]]:
 def _decides(part: Any) -> set[Var]:
     """What conditions, integers and steps in an expression depend on."""
     found: set[Var] = set()
-    if ops.ifelse not in rewrite.callees(part):  # what is in a call that decides, decides with it
+    called = rewrite.callees(part)
+    if not called:
+        return found
+    if ops.ifelse not in called:  # what is in a call that decides, decides with it
         calls = [node for node in rewrite.subexpressions(part) if type(node) is Call]
         return found.union(*[_contents(call) for call in calls if _is_decision(call)])
     work = [part]

@@ -98,12 +98,12 @@ def position(w: Writer, extent: Extent, index: Expr) -> Expr:
     form, size = w.facts.form(index), extent.form
     if isinstance(index.type, Scalar) and index.type.dtype.startswith("uint"):
         w.facts.assume(form)  # and numba would make a float of its sum with a size
-    if w.facts.nonnegative(-form - 1):
-        _require(w, size + form)
-        return plus(index, extent.size)
     if w.facts.nonnegative(form):
         _require(w, size - 1 - form)
         return index
+    if w.facts.nonnegative(-form - 1):
+        _require(w, size + form)
+        return plus(index, extent.size)
     if _movable(w, index):
         _require(w, size - 1 - form)
         _require(w, size + form)

@@ -268,13 +268,16 @@ def parted(nest: Nest, meetings: Meetings, decide: set[Var], names: NameSupply) 
         Where new names come from.
     """
     (loop,) = nest.loops
-    moving = [access for access in nest.accesses if _moves(access.index, nest)]
-    if not any(meetings.elsewhere(a, b) for k, a in enumerate(moving) for b in moving[:k]):
-        return []
     ends = (loop.start, loop.stop)
     if any(rewrite.free_vars(end) & nest.assigned or rewrite.loads(end) for end in ends) or trips(loop) < _SHORT:
         return []  # the other loops must count as this one does; a short loop is not worth new arrays
-    leaving = [stmt for stmt in _leaving(nest, meetings) if meetings.group(stmt.array) not in decide]
+    additions = _additions(nest, meetings)
+    if len(additions) < 2:
+        return []
+    moving = [access for access in nest.accesses if _moves(access.index, nest)]
+    if not any(meetings.elsewhere(a, b) for k, a in enumerate(moving) for b in moving[:k]):
+        return []
+    leaving = [stmt for stmt in _leaving(nest, additions, meetings) if meetings.group(stmt.array) not in decide]
     read = {var for stmt in leaving for var in rewrite.free_vars(stmt.value) & nest.assigned}
     if len(leaving) < 2 or len(read) > _FEW or not all(map(_is_float64, read)) or read & _changing(nest):
         return []
@@ -378,11 +381,10 @@ def _is_multiple(value: Expr, numbers: set[Var]) -> bool:
     return False
 
 
-def _leaving(nest: Nest, meetings: Meetings) -> list[Store]:
-    """Additions to elements that nothing else in the loop touches."""
-    accesses = {stmt: _accesses(nest, stmt) for stmt in nest.body}
+def _additions(nest: Nest, meetings: Meetings) -> list[Store]:
+    """Additions to another element on each trip, of what the loop does not write."""
     written = {meetings.group(access.array) for access in nest.accesses if access.writes}
-    leaving = [
+    return [
         stmt
         for stmt in nest.body
         if isinstance(stmt, Store)
@@ -392,6 +394,11 @@ def _leaving(nest: Nest, meetings: Meetings) -> list[Store]:
         and _moves(stmt.index, nest)
         and not any(meetings.group(load.array) in written for load in rewrite.loads(stmt.value))
     ]
+
+
+def _leaving(nest: Nest, leaving: list[Store], meetings: Meetings) -> list[Store]:
+    """Those of some additions to elements that nothing else in the loop touches."""
+    accesses = {stmt: _accesses(nest, stmt) for stmt in nest.body}
     while True:
         others = [
             access
