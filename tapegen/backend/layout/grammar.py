@@ -42,16 +42,20 @@ _BOOL = min(_OR, _AND)  # `and` and `or` break together
 
 def precedence(node: ast.expr) -> int:
     """How tightly the outermost operator of an expression binds."""
-    if isinstance(node, ast.BinOp):
-        return BINARY[type(node.op)][1]
-    if isinstance(node, ast.UnaryOp):
-        return _NOT if isinstance(node.op, ast.Not) else SIGN
-    if isinstance(node, ast.BoolOp):
-        return _AND if isinstance(node.op, ast.And) else _OR
+    if isinstance(node, (ast.BinOp, ast.UnaryOp, ast.BoolOp)):
+        return _PRECEDENCE[type(node.op)]
     return _PRECEDENCE.get(type(node), PRIMARY)
 
 
-_PRECEDENCE: dict[type[ast.expr], int] = {ast.Compare: _COMPARISON, ast.IfExp: CONDITIONAL}
+_PRECEDENCE: dict[type[ast.AST], int] = {
+    **{op: binds for op, (_, binds) in BINARY.items()},
+    **dict.fromkeys(UNARY, SIGN),
+    ast.Not: _NOT,
+    ast.And: _AND,
+    ast.Or: _OR,
+    ast.Compare: _COMPARISON,
+    ast.IfExp: CONDITIONAL,
+}
 
 
 class Operand(NamedTuple):

@@ -216,6 +216,8 @@ class Writer(ABC):
 
     def forget_views(self, gone: set[Var]) -> None:
         """Views made of names that get new values are from now on what their own names denote."""
+        if not self.views:
+            return
         stale = [view for view, (_, mentions) in self.views.items() if view in gone or not gone.isdisjoint(mentions)]
         for view in stale:
             del self.views[view]
