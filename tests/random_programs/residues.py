@@ -99,18 +99,24 @@ def signed(n: int) -> int:
     return n if n <= PRIME // 2 else n - PRIME
 
 
+def _short_fraction(n: int) -> float | None:
+    """The number where a residue stands for a short fraction: a constant of the program."""
+    limit = 1 << 20
+    a, b, x, y = PRIME, n, 0, 1  # the extended algorithm of Euclid, stopped half way: b = y * n
+    while abs(b) > limit:
+        quotient = a // b
+        a, b, x, y = b, a - quotient * b, y, x - quotient * y
+    return b / y if 0 < abs(y) <= limit else None
+
+
 @functools.lru_cache(maxsize=4096)
 def ordered(n: int) -> float:
     """Gives residues a sign and an order: that of the number where the residue stands for a short fraction.
 
     So constants compare as they do when a compiler compares them.
     """
-    limit = 1 << 20
-    a, b, x, y = PRIME, n, 0, 1  # the extended algorithm of Euclid, stopped half way: b = y * n
-    while abs(b) > limit:
-        quotient = a // b
-        a, b, x, y = b, a - quotient * b, y, x - quotient * y
-    return b / y if 0 < abs(y) <= limit else signed(n)
+    number = _short_fraction(n)
+    return signed(n) if number is None else number
 
 
 class Residue:
@@ -149,6 +155,8 @@ class Residue:
             raise OutsideField("a power whose exponent is neither whole nor a half")
         base = _inverse(self.n) if twice // 2 < 0 else self.n
         power = Residue(pow(base, abs(twice // 2), PRIME))
+        if twice % 2 and _short_fraction(self.n) is not None:
+            raise OutsideField("a root of a constant, which a compiler may know")
         return power * self.sqrt() if twice % 2 else power
 
     def __rpow__(self, base: Any) -> Any:
