@@ -51,9 +51,11 @@ class _Filling:
         for array in sorted(untouched.keys() & rewrite.reads(stmt), key=lambda var: var.name):
             made = untouched.pop(array)
             if isinstance(stmt, For) and self._fills(stmt, array):
-                out[made] = _without_zeros(out[made])
-                out += self._rows(array, _end(stmt))
-                stmt = replace(stmt, body=self._starting(stmt, array))
+                storing, needs_zeros = self._storing(stmt, array)
+                if not needs_zeros:
+                    out[made] = _without_zeros(out[made])
+                    out += self._rows(array, _end(stmt))
+                stmt = replace(stmt, body=storing or self._starting(stmt, array))
         return stmt
 
     def _inside(self, stmt: Stmt) -> Stmt:
@@ -102,29 +104,33 @@ class _Filling:
                         if array not in rewrite.free_vars(value):
                             return (*loop.body[:k], replace(stmt, accumulate=False), *loop.body[k + 1 :])
                 break
-        return self._storing(loop, array) or (*self._zero(array, (loop.target,)), *loop.body)
+        return (*self._zero(array, (loop.target,)), *loop.body)
 
-    def _storing(self, loop: For, array: Var) -> Block:
+    def _storing(self, loop: For, array: Var) -> tuple[Block, bool]:
         """The body of a loop in which an inner one stores the first part of the row; nothing if none does.
 
-        What the trip touches before that lies behind this part.
+        What the trip touches before that lies behind this part.  The second value says that zeros must have been made
+        there: all at once takes less time than some on each trip where each row has another number of them.
         """
         loops = [k for k, stmt in enumerate(loop.body) if isinstance(stmt, For) and array in rewrite.reads(stmt)]
         if not loops:
-            return ()
+            return (), False
         k, before = loops[0], loop.body[: loops[0]]
         inner = _storing_loop(loop.body[k], array, loop.target)
         if inner is None or rewrite.free_vars(inner.stop) & assigned_in(*before) or rewrite.loads(inner.stop):
-            return ()
+            return (), False
         inside = self.known.body(loop).facts
         at_start = inside.copy()
         for stmt in before:
             places = _places(stmt, array)
             stop = inside.form(inner.stop)
             if places is None or not all(inside.nonnegative(inside.form(place) - stop) for place in places):
-                return ()
+                return (), False
             inside.learn(stmt)
-        return (*self._behind(array, loop.target, inner.stop, at_start), *before, inner, *loop.body[k + 1 :])
+        body = (*before, inner, *loop.body[k + 1 :])
+        if loop.target in rewrite.free_vars(inner.stop):
+            return body, True
+        return (*self._behind(array, loop.target, inner.stop, at_start), *body), False
 
     def _behind(self, array: Var, row: Var, start: Expr, inside: Facts) -> Block:
         """Zeros from some place of a row to its end."""
