@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tapegen import check_grads, differentiable
+from tapegen.errors import NotDifferentiable
 
 X = np.array([0.3, 0.7, 1.1, 0.2])
 
@@ -205,3 +206,28 @@ def test_the_size_of_an_array_is_its_extent() -> None:
     function = differentiable(steps_of_a_wave)
     assert "_n0_tape" not in function.inspect(X, 3).forward
     check_grads(differentiable(backend="python", wrt=0)(steps_of_a_wave), X, 3)
+
+
+def test_two_rows_of_a_table() -> None:
+    def table(x: Any, made: Callable[[Any], Any], smallest: float | None = None) -> Any:
+        before, now = made([0.0, 0.0, 0.0, 0.0]), made([x, 2.0 * x, x * x])
+        while len(now) > 1:
+            after = []
+            for k in range(len(now) - 1):
+                gap = now[k + 1] - now[k]
+                if smallest is not None and abs(gap) < smallest:
+                    return now[k + 1]
+                after.append(before[k + 1] + 1.0 / gap)
+            before, now = now, made(after)
+            if smallest is not None and len(now) == 1:
+                break
+        return now[0]
+
+    function = differentiable(backend="python")(table)
+    gradient = function.grad(0.7, np.array)
+    check_grads(function, 0.7, np.array)
+    for made in (list, lambda items: items):
+        assert function.grad(0.7, made) == pytest.approx(gradient, rel=1e-14)
+    assert function.grad(0.7, np.array, 1e-9) == pytest.approx(gradient, rel=1e-14)
+    with pytest.raises(NotDifferentiable, match=r"several names here, and both are read\.(.|\n)*np\.array\(items\)"):
+        function.grad(0.7, list, 1e-9)

@@ -112,8 +112,8 @@ class Cotangents(Captures):
         if isinstance(var.type, ListOf):
             if len(cot.pending) + cot.named > 1:
                 raise NotDifferentiable(
-                    f"'{var.name}' is a list that goes by several names here, and both are read",
-                    "Use an array, or copy the list (list(items)).",
+                    "a list that grows goes by several names here, and both are read.",
+                    "Make it an array once it is complete (np.array(items)), and give that the other name.",
                     self.scopes.assigns[var][0].origin if var in self.scopes.assigns else None,
                 )
             if not cot.named:
