@@ -22,7 +22,7 @@ from tapegen.transform.nests.accesses import Nest, in_loops
 from tapegen.transform.nests.affine import plus
 from tapegen.transform.nests.bounds import dim
 from tapegen.transform.nests.control import assigned_in, read_after_loops
-from tapegen.transform.nests.rooms import Rooming
+from tapegen.transform.nests.rooms import Rooming, has_matrices
 from tapegen.transform.nests.waiting import trips
 
 _FEW = 8  # trips that are over before the rows pay
@@ -31,7 +31,7 @@ _ROWS = 8  # numbers of a trip that are kept at most
 
 def abreast(function: Function) -> Function:
     """The same program with loops inside out that walk down columns on trips of their own."""
-    return replace(function, body=_Abreast(function).whole())
+    return replace(function, body=_Abreast(function).whole()) if has_matrices(function) else function
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class _Abreast(Rooming):
         """A loop; where it has more than a few trips, what takes them side by side."""
         found = self._trips(loop)
         if found is None:
-            return [replace(loop, body=self.block(loop.body))]
+            return [rewrite.with_blocks(loop, (self.block(loop.body),))]
         assert isinstance(found.array.type, Array)
         last = found.array.type.rank - 1
         numbers = sorted(found.kept, key=lambda var: var.name)

@@ -17,7 +17,7 @@ from tapegen.ir.types import INT, Array, Scalar
 from tapegen.transform.nests.accesses import Access, Nest, in_loops
 from tapegen.transform.nests.control import assigned_in
 from tapegen.transform.nests.held import runs
-from tapegen.transform.nests.rooms import Rooming
+from tapegen.transform.nests.rooms import Rooming, has_matrices
 from tapegen.transform.nests.waiting import trips
 from tapegen.transform.nests.walking import surely_read
 
@@ -26,10 +26,7 @@ _FEW = 4  # trips that are over before a copy pays
 
 def columns(function: Function) -> Function:
     """The same program with rows for the columns that loops come back to."""
-    mentioned = (var.type for stmt in function.body for var in rewrite.reads(stmt))
-    if not any(isinstance(type_, Array) and type_.rank > 1 for type_ in mentioned):
-        return function
-    return replace(function, body=_Columns(function).whole())
+    return replace(function, body=_Columns(function).whole()) if has_matrices(function) else function
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,12 @@ from tapegen.transform.nests.bounds import dim
 from tapegen.transform.nests.control import assigned_in, names_in
 
 
+def has_matrices(function: Function) -> bool:
+    """Whether there are arrays that have columns."""
+    mentioned = (var.type for stmt in function.body for var in rewrite.reads(stmt))
+    return any(isinstance(type_, Array) and type_.rank > 1 for type_ in mentioned)
+
+
 class Rooming(abc.ABC):
     """Rewrites the loops of one function; what becomes of them is up to `loop`."""
 
