@@ -150,13 +150,14 @@ def _jacobian_of(
 
 
 def hessian(func: Callable[..., Any], wrt: Wrt = 0, **options: Any) -> Callable[..., Any]:
-    """A function that returns the Hessian of `func`: forward mode over its gradient.
+    """A function that returns the Hessian of `func`: forward mode over reverse mode.
 
-    For several arguments, or structures, the result has the structure of `wrt` twice.  With `has_aux` it is followed by
+    For several arguments, or structures, the result has the structure of `wrt` twice; where `func` returns arrays or
+    structures, it has theirs around that, and the axes of each result come first.  With `has_aux` it is followed by
     what else the function returns.
     """
     options = _own_options(func, options)
-    return jacobian(grad(func, wrt, **options), wrt, "forward", **options)
+    return jacobian(jacobian(func, wrt, "reverse", **options), wrt, "forward", **options)
 
 
 def _own_options(func: Callable[..., Any], options: dict[str, Any]) -> dict[str, Any]:
