@@ -21,9 +21,14 @@ REBINDING = {"language/lists_of_arrays-in_branch", "language/view_store-in_branc
 
 # A tape adds to a cotangent call by call; a generated loop or routine first adds up what one trip or one call
 # contributes, moves out of loops what is the same on every trip, and divides by sizes where the tape, which has met
-# their values, multiplies.  These programs round differently: by so many units in the last place of the largest
-# component.  (`tape.source` has the calls of the tape, and its very bits.)
-ROUNDED = {"textbook/hodgkin_huxley": 192, "textbook/quadrature_stack": 16} | dict.fromkeys(
+# their values, multiplies.  Of `1.0 / x` it takes `-out / x` for the derivative, generated code `-out * out`.  BLAS may
+# round a product with a view otherwise than one with its copy.  These programs round differently: by so many units in
+# the last place of the largest component.
+ROUNDED = {
+    "textbook/hodgkin_huxley": 384,  # measured on two processors: 178, 272
+    "textbook/quadrature_stack": 16,
+    "textbook/continued_fraction_recursive": 16,  # measured: 8
+} | dict.fromkeys(
     """textbook/ackermann textbook/bezier_arc_length textbook/holt_winters textbook/lotka_volterra
     textbook/monte_carlo_path textbook/particle_filter textbook/sir_model textbook/smooth_life
     language/closure_made_elsewhere language/complex_control language/derivatives_of_closures-in_branch
@@ -31,8 +36,9 @@ ROUNDED = {"textbook/hodgkin_huxley": 192, "textbook/quadrature_stack": 16} | di
     language/np_exponential-in_for language/np_exponential-in_while language/recursion-in_while
     language/recursive_closures-at_top language/recursive_closures-in_for language/walrus-in_while
     science/attention_heads science/barnes_hut_quadrants science/euler_maruyama_sde science/finite_volume_limiter
-    science/hamiltonian_leapfrog science/hull_white_bond science/metropolis_chain
-    science/spectral_subtraction""".split(),
+    science/hamiltonian_leapfrog science/hull_white_bond science/metropolis_chain science/spectral_subtraction
+    language/overwritten_in_loop science/decay_chain science/horn_schunck science/lbfgs_two_loop science/tsne_affinity
+    textbook/logistic_irls""".split(),
     4,
 )
 
