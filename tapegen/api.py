@@ -365,6 +365,15 @@ def jvp(func: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any
     return with_options(func, 0, options).jvp(primals, tangents)
 
 
+@marks("jvp", PIPELINE)
+def along(func: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], **options: Any) -> Any:
+    """`jvp` for those who do not look at the value: None is in its place, or, inside functions, what `jvp` gives."""
+    refuse_recorded("jvp", (*primals, *tangents), {})
+    given = directions(len(primals), tangents)
+    call = with_options(func, 0, options)._specialise(tuple(primals), {}, wrt=tuple(given))
+    return call.jvp(given.values(), value=False)
+
+
 def _returns_nothing(function: Differentiable, args: tuple[Any, ...]) -> bool:
     output = function._specialise(args, {}).program.lowered.output
     return isinstance(output, StaticValue) and output.value is None

@@ -255,6 +255,16 @@ def push_forward(
     )
 
 
+def without_value(pushed: Function, lowered: Function, count: int, user_names: Set[str]) -> Function:
+    """A program with tangents that returns only these, its last `count` results; it raises what it raised."""
+    *body, last = pushed.body
+    assert isinstance(last, Return)
+    tangents = last.values[len(last.values) - count :]
+    head = f"Tangent of {lowered.name}."
+    left = replace(pushed, body=(*body, replace(last, values=tangents)), doc=(head, *pushed.doc[1:]))
+    return _tidied(left, lowered, user_names)
+
+
 def push_several(
     lowered: Function, wrt: tuple[Var, ...], active_results: tuple[bool, ...], user_names: Set[str]
 ) -> Several | None:

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from tapegen.api import Differentiable, differentiable, directions, grad, jvp, refuse_recorded, with_options
+from tapegen.api import Differentiable, along, differentiable, directions, grad, refuse_recorded, with_options
 from tapegen.errors import BadArgument
 from tapegen.frontend.lower_twins import refuse_unseeded
 from tapegen.frontend.structure import Slot, StaticValue, Struct, flatten, leaves_of, map_leaves, rebuild
@@ -190,7 +190,7 @@ def hvp(func: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any
     wrt = tuple([k for k, tangent in enumerate(tangents) if tangent is not None])
     options = _own_options(func, options)
     gradient = grad(func, wrt[0] if len(wrt) == 1 else wrt, **options)
-    _, product, *aux = jvp(gradient, primals, tangents, **options)
+    _, product, *aux = along(gradient, primals, tangents, **options)
     return (product, *aux) if aux else product
 
 
@@ -210,7 +210,7 @@ def linearize(func: Callable[..., Any], *primals: Any, **options: Any) -> Any:
     def linear(*tangents: Any) -> Any:
         """The tangent of the value; None stands for no change of an argument."""
         given = directions(len(primals), tangents)
-        return held.kept(tuple(given)).jvp(given.values())[1]
+        return held.kept(tuple(given)).jvp(given.values(), value=False)[1]
 
     value, *aux = call.parts(function(*primals))
     return value, linear, *aux

@@ -46,8 +46,9 @@ from tapegen.transform.real_powers import meets_complex_numbers, with_real_power
 WIDE = 2**ARGUMENT_BITS
 """Integers from here on need code of their own: what is computed from them may not fit into 64 bits."""
 
-Form = Literal["primal", "joint", "record", "pullback", "jvp"]
-"""The programs of one specialisation: see `Stages` of the compiler; "jvp" carries tangents along."""
+Form = Literal["primal", "joint", "record", "pullback", "jvp", "tangent"]
+"""The programs of one specialisation: see `Stages` of the compiler; "jvp" carries tangents along, "tangent" returns
+them without the value."""
 
 
 class Owner(Protocol):
@@ -260,6 +261,14 @@ class Program:
 
         return self._once("pushed", make)
 
+    @property
+    def tangent(self) -> Function:
+        """The program that computes tangents, and values only where they need them."""
+        count = sum(self.active_results(scalar=False))
+        return self._once(
+            "tangent", lambda: compiler.without_value(self.pushed, self.lowered.function, count, self.user_names)
+        )
+
     def function(self, form: Form) -> Function:
         """One of the programs."""
         match form:
@@ -273,6 +282,8 @@ class Program:
                 return self.stages(scalar=False).pullback
             case "jvp":
                 return self.pushed
+            case "tangent":
+                return self.tangent
 
     def outline(self, form: Form, *, wide: bool = False) -> compiler.Stages | Derived:
         """The seeds of a reverse derivative, and what its forward sweep keeps."""

@@ -264,9 +264,14 @@ class Specialisation:
 
         return value, pullback, *aux
 
-    def jvp(self, tangents: Iterable[Any]) -> tuple[Any, ...]:
-        """Value and tangent, and with `has_aux` what else there is; `tangents` are those of `wrt`, in order."""
+    def jvp(self, tangents: Iterable[Any], *, value: bool = True) -> tuple[Any, ...]:
+        """Value and tangent, and with `has_aux` what else there is; `tangents` are those of `wrt`, in order.
+
+        Without `value` None stands in its place, and it is not computed.
+        """
         program = self.program
+        is_alone = not value and not program.options.has_aux and any(program.active_results(scalar=False))
+        form: Form = "tangent" if is_alone else "jvp"
         given: dict[Var, Any] = {}
         for name, tangent in zip(program.wrt_names, tangents, strict=True):
             template = program.wrt_template(name)
@@ -279,7 +284,7 @@ class Specialisation:
         wrt = program.wrt_vars()
         if program.never_returns:
             self.value()  # raises what plain Python raises
-        values = self._run("jvp", [*self.leaves(), *(given[var] for var in wrt)])
+        values = self._run(form, [*self.leaves(), *(given[var] for var in wrt)])
         last = program.lowered.function.body[-1]
         assert isinstance(last, Return)
         active = [k for k, is_active in enumerate(program.active_results(scalar=False)) if is_active]
@@ -287,8 +292,11 @@ class Specialisation:
         theirs, taken = list(given.values()), list[Any]()
         for position, dot in zip(active, values[count:], strict=True):
             taken.append(as_result(dot, last.values[position].type, [*theirs, *taken]))
-        value, *aux = self.parts(self._result(values[:count]))
-        return value, result_tangent(program.objective, dict(zip(active, taken, strict=True))), *aux
+        tangent = result_tangent(program.objective, dict(zip(active, taken, strict=True)))
+        if is_alone:
+            return None, tangent
+        result, *aux = self.parts(self._result(values[:count]))
+        return result, tangent, *aux
 
     def inspect(self) -> Inspection:
         program = self.program

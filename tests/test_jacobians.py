@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tapegen as tg
+from tapegen.api import with_options
 from tapegen.errors import BadArgument, MissingRule
 
 MODES = pytest.mark.parametrize("mode", ["forward", "reverse", None])
@@ -172,6 +173,40 @@ def test_hessian_of_a_hessian() -> None:
     for k in range(3):
         expected[k, k, k, k] = 120.0 * X[k]
     np.testing.assert_allclose(fourth, expected, atol=1e-14)
+
+
+def guarded(x: np.ndarray) -> float:
+    scale = np.outer(x, x)
+    if x[0] < 0.0:
+        raise ValueError("negative")
+    x[0] = 0.5 * x[0]
+    return np.sum(scale * scale * scale) + x[0]
+
+
+def solved(low: np.ndarray, b: np.ndarray) -> float:
+    x = np.zeros_like(b)
+    for i in range(b.size):
+        x[i] = (b[i] - low[i, :i] @ x[:i]) / low[i, i]
+    return np.sum(x * x)
+
+
+def test_a_direction_alone_leaves_out_the_value() -> None:
+    call = with_options(tg.grad(solved), 0, {})._specialise((np.eye(3), X), {})
+    both, alone = (call.program.function(form) for form in ("jvp", "tangent"))
+    assert [len(function.body[-1].values) for function in (both, alone)] == [2, 1]
+    both_text, alone_text = (call.program.compiled_text(function).text for function in (both, alone))
+    assert "low_bar[i" in both_text
+    assert "low_bar[i" not in alone_text
+
+
+@pytest.mark.parametrize("backend", ["python", "auto"])
+def test_a_direction_alone_runs_as_the_function_does(backend: Any) -> None:
+    x, v = X.copy(), np.array([1.0, -2.0, 0.5])
+    _, wanted = tg.jvp(tg.grad(guarded, backend=backend), (X.copy(),), (v,), backend=backend)
+    np.testing.assert_array_equal(tg.hvp(guarded, (x,), (v,), backend=backend), wanted)
+    assert x[0] == 0.5 * X[0]
+    with pytest.raises(ValueError, match="negative"):
+        tg.hvp(guarded, (-X,), (v,), backend=backend)
 
 
 def test_linearize() -> None:
