@@ -137,7 +137,7 @@ def primal(lowered: Function, user_names: Set[str]) -> Function:
     assert isinstance(last, Return)
     live = set().union(*(rewrite.free_vars(value) for value in last.values))
     live |= {param for param in lowered.params if isinstance(param.type, Array)}
-    return replace(lowered, body=(*tidy(tuple(body), live, user_names, _defined(lowered.body)), last))
+    return replace(lowered, body=(*tidy(tuple(body), live, user_names, rewrite.assigned_in(*lowered.body)), last))
 
 
 def differentiate(
@@ -192,9 +192,9 @@ def differentiate(
     sweep = without(sweep, made - used_tapes)
     sweep = without(sweep, _uncounted(sweep, sweeps) - used_tapes)
     wanted |= used_tapes | reads_of(create)  # the sizes of tapes
-    sweep = tidy(sweep, wanted, user_names, _defined(lowered.body))
+    sweep = tidy(sweep, wanted, user_names, rewrite.assigned_in(*lowered.body))
     sweep = _with_tapes(sweep, create)
-    backward_reads = reads_of(backward) | (ends - _defined(backward))
+    backward_reads = reads_of(backward) | (ends - rewrite.assigned_in(*backward))
 
     tapes = [tape for tape in laid.tapes if tape.store in used_tapes]
     doc = _doc(expanded, wrt, results, sweeps, tapes, facts)
@@ -293,7 +293,7 @@ def _tidied(pushed: Function, lowered: Function, user_names: Set[str]) -> Functi
     assert isinstance(last, Return)
     live = set().union(*(rewrite.free_vars(value) for value in last.values))
     live |= {param for param in pushed.params if isinstance(param.type, Array)}
-    body = list(tidy(resolve_primal_as(tuple(body)), live, user_names, _defined(lowered.body)))
+    body = list(tidy(resolve_primal_as(tuple(body)), live, user_names, rewrite.assigned_in(*lowered.body)))
     return replace(pushed, body=(*body, last))
 
 
@@ -412,10 +412,6 @@ def _warn_of_truncation(facts: Facts, body: Block) -> None:
                 )
 
 
-def _defined(block: Block) -> set[Var]:
-    return set().union(*map(rewrite.assigns, block))
-
-
 def _uncounted(forward: Block, sweeps: Sweeps) -> set[Var]:
     """Counters of trips that the forward sweep itself only counts."""
     read = {
@@ -434,7 +430,7 @@ def _with_tapes(forward: Block, create: Block) -> Block:
         return forward
     for k, stmt in enumerate(forward):
         if any(isinstance(inner, For | While) for inner in rewrite.statements((stmt,))) or any(
-            var in _defined(create) for header in rewrite.headers(stmt) for var in rewrite.free_vars(header)
+            var in rewrite.assigned_in(*create) for header in rewrite.headers(stmt) for var in rewrite.free_vars(header)
         ):
             return (*forward[:k], *create, *forward[k:])
     return (*forward, *create)
@@ -451,7 +447,7 @@ def _joint(
     names: NameSupply,
 ) -> Function:
     body: list[Stmt] = [Comment(FORWARD), *forward]
-    overwritten = _defined(backward)
+    overwritten = rewrite.assigned_in(*backward)
     values: list[Expr] = []
     for value in last.values:
         if isinstance(value, Var) and value in overwritten:  # the backward sweep uses the name for earlier values

@@ -296,6 +296,11 @@ def assigns(stmt: Stmt) -> frozenset[Var]:
     return stmt.assigned
 
 
+def assigned_in(*stmts: Stmt) -> frozenset[Var]:
+    """Every name that some statements assign, nested statements included."""
+    return _NONE.union(*map(assigns, stmts))
+
+
 def calls(stmt: Stmt) -> frozenset[Any]:
     """The functions that a statement calls, nested statements included."""
     if stmt.called is None:

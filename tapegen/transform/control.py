@@ -79,7 +79,7 @@ class ControlFlow:
         """Undo the moves that end both branches, as where one of them leaves a loop; what is left of the branches."""
         (body, first), (orelse, second) = map(_without_last_moves, (stmt.body, stmt.orelse))
         shared = _shared_moves(first, second)
-        changed = frozenset().union(*map(rewrite.assigns, (*body, *orelse)))
+        changed = rewrite.assigned_in(*body, *orelse)
         read = frozenset().union(*map(rewrite.reads, shared))
         by_reference = self.reverser.shadowed.union(self.reverser.mirrors)
         if not shared or not read.isdisjoint(changed) or not by_reference.isdisjoint(_mentioned((shared,))):

@@ -368,8 +368,8 @@ class _Recorder:
             for kept in self.sweeps.after.get(stmt, ()):
                 added.extend(self._kept(kept, pending, tapes))
             if added and isinstance(new, If):
-                here = _defined(out)
-                new = _before_leaving(new, added, here, here | _defined((*block, *added)))
+                here = rewrite.assigned_in(*out)
+                new = _before_leaving(new, added, here, here | rewrite.assigned_in(*block, *added))
             out += [new, *added]
         assert not pending, f"never defined: {[var.name for var in pending]}"
         return tuple(out)
@@ -402,7 +402,7 @@ def _before_leaving(stmt: If, added: list[Stmt], known: Set[Var], local: Set[Var
         if not block:
             return block
         *first, last = block
-        defined = known | _defined(first)
+        defined = known | rewrite.assigned_in(*first)
         if isinstance(last, If):
             return (*first, _before_leaving(last, added, defined, local))
         if not isinstance(last, Break | Continue):
@@ -414,10 +414,6 @@ def _before_leaving(stmt: If, added: list[Stmt], known: Set[Var], local: Set[Var
         return (*first, last)
 
     return rewrite.with_blocks(stmt, (ended(stmt.body), ended(stmt.orelse)))
-
-
-def _defined(block: Iterable[Stmt]) -> set[Var]:
-    return set().union(*map(rewrite.assigns, block))
 
 
 def _without_pops(block: Block, tapes: Set[str]) -> Block:

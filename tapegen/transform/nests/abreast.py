@@ -21,7 +21,7 @@ from tapegen.ir.types import BOOL, Array, Scalar
 from tapegen.transform.nests.accesses import Nest, in_loops
 from tapegen.transform.nests.affine import plus
 from tapegen.transform.nests.bounds import dim
-from tapegen.transform.nests.control import assigned_in, read_after_loops
+from tapegen.transform.nests.control import read_after_loops
 from tapegen.transform.nests.rooms import Rooming, has_matrices
 from tapegen.transform.nests.waiting import trips
 
@@ -99,7 +99,7 @@ class _Abreast(Rooming):
         if not inner or not self._is_closed(loop, parts):
             return None
         same = _same(loop, parts)
-        varying = {loop.target, *assigned_in(*loop.body)} - same
+        varying = {loop.target, *rewrite.assigned_in(*loop.body)} - same
         ends = [end for part in inner for end in (part.loops[0].start, part.loops[0].stop, part.loops[0].step)]
         if any(rewrite.loads(end) or rewrite.free_vars(end) & varying for end in ends):
             return None
@@ -111,7 +111,7 @@ class _Abreast(Rooming):
 
     def _is_closed(self, loop: For, parts: tuple[Nest, ...]) -> bool:
         """Whether no number goes from trip to trip, or out of the loop."""
-        assigned = assigned_in(*loop.body)
+        assigned = rewrite.assigned_in(*loop.body)
         bounds = (loop.start, loop.stop)
         if loop.target in self.lasting or any(
             rewrite.loads(end) or rewrite.free_vars(end) & assigned for end in bounds

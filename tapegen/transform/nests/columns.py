@@ -15,7 +15,6 @@ from tapegen.ir import rewrite
 from tapegen.ir.nodes import Assign, Comment, Const, Expr, For, Function, If, Load, Stmt, Store, Var
 from tapegen.ir.types import INT, Array, Scalar
 from tapegen.transform.nests.accesses import Access, Nest, in_loops
-from tapegen.transform.nests.control import assigned_in
 from tapegen.transform.nests.held import runs
 from tapegen.transform.nests.rooms import Rooming, has_matrices
 from tapegen.transform.nests.waiting import trips
@@ -82,7 +81,7 @@ class _Columns(Rooming):
         """The columns that each trip walks down, touching nothing else of their arrays; whether it changes them."""
         if trips(loop) < _FEW or any(not isinstance(stmt, _CALM) for stmt in rewrite.statements(loop.body)):
             return {}
-        varying = {loop.target, *assigned_in(*loop.body)}
+        varying = {loop.target, *rewrite.assigned_in(*loop.body)}
         found: dict[Var, _Column | None] = {}  # by the group of the array; None where there is more than one
         written: set[Var] = set()
         sure: set[Var] = set()

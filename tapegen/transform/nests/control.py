@@ -38,15 +38,10 @@ if TYPE_CHECKING:
     from tapegen.transform.nests.writer import Loop
 
 
-def assigned_in(*stmts: Stmt) -> set[Var]:
-    """Every name that some statements assign."""
-    return set().union(*map(rewrite.assigns, stmts))
-
-
 def names_in(function: Function) -> set[str]:
     """The names that the text of a function uses."""
     names = {param.name for param in function.params} | {name for name, _ in function.globals} | {function.name}
-    return names | {var.name for var in assigned_in(*function.body)}
+    return names | {var.name for var in rewrite.assigned_in(*function.body)}
 
 
 def escapes(block: Block) -> bool:

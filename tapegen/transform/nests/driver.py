@@ -40,7 +40,6 @@ from tapegen.transform.nests.bounds import Extents, Facts, dim
 from tapegen.transform.nests.broadcasting import fit
 from tapegen.transform.nests.control import (
     alternatives,
-    assigned_in,
     constant_message,
     escapes,
     leaves,
@@ -343,7 +342,7 @@ class Nests(Writer):
                     ends.append(self.facts)
             sides.append(tuple(out))
         self.emit(If(test, sides[0], sides[1], stmt.origin))
-        self.forget(assigned_in(stmt))
+        self.forget(rewrite.assigned_in(stmt))
         if len(ends) == 1:
             views = self.views
             self.facts = ends[0]
@@ -353,7 +352,7 @@ class Nests(Writer):
 
     def counted(self, stmt: For) -> None:
         start, stop, step = (scalar(self, part) for part in (stmt.start, stmt.stop, stmt.step))
-        assigned = assigned_in(stmt)
+        assigned = set(rewrite.assigned_in(stmt))
         if isinstance(step, Const):
             stride = int(step.value)  # type: ignore[call-overload]
             if stride == 0:
@@ -402,7 +401,7 @@ class Nests(Writer):
                 self.facts.assume(i - self.facts.form(low) - 1)
 
     def repeated(self, stmt: While) -> None:
-        loop = Loop(None, Affine(), Affine(), 0, assigned_in(stmt), True)
+        loop = Loop(None, Affine(), Affine(), 0, set(rewrite.assigned_in(stmt)), True)
         with loop_body(self, stmt, loop) as body:
             test = self.loop_statements(stmt)
         assert test is not None

@@ -19,7 +19,7 @@ from tapegen.ir.types import INT, Array
 from tapegen.transform.nests.accesses import Memory
 from tapegen.transform.nests.affine import Affine, plus
 from tapegen.transform.nests.bounds import Facts, dim
-from tapegen.transform.nests.control import assigned_in, leaves, names_in
+from tapegen.transform.nests.control import leaves, names_in
 from tapegen.transform.nests.known import Known
 
 
@@ -88,7 +88,7 @@ class _Filling:
             return False
         first = loop.start if loop.step == Const(1) else plus(loop.stop, 1)
         inside = self.known.body(loop).facts
-        if not inside.equal(inside.form(first), Affine()) or loop.target in assigned_in(*loop.body):
+        if not inside.equal(inside.form(first), Affine()) or loop.target in rewrite.assigned_in(*loop.body):
             return False
         row = inside.form(loop.target)
         if not inside.nonnegative(inside.form(dim(array, 0)) - 1 - row):
@@ -117,7 +117,7 @@ class _Filling:
             return (), False
         k, before = loops[0], loop.body[: loops[0]]
         inner = _storing_loop(loop.body[k], array, loop.target)
-        if inner is None or rewrite.free_vars(inner.stop) & assigned_in(*before) or rewrite.loads(inner.stop):
+        if inner is None or rewrite.free_vars(inner.stop) & rewrite.assigned_in(*before) or rewrite.loads(inner.stop):
             return (), False
         inside = self.known.body(loop).facts
         at_start = inside.copy()
@@ -165,7 +165,7 @@ class _Filling:
 def _storing_loop(loop: Stmt, array: Var, row: Var) -> For | None:
     """A loop that only adds to the elements of a row from the first one on, each on one trip, as one that stores."""
     assert isinstance(loop, For)
-    if loop.start != Const(0) or loop.step != Const(1) or loop.target in assigned_in(*loop.body):
+    if loop.start != Const(0) or loop.step != Const(1) or loop.target in rewrite.assigned_in(*loop.body):
         return None
     touching = [stmt for stmt in loop.body if array in rewrite.reads(stmt)]
     match touching:

@@ -39,7 +39,7 @@ from tapegen.ir.types import Array, Scalar
 from tapegen.transform.nests import scalars
 from tapegen.transform.nests.accesses import Memory, Nest, independent, may_share_loops, nest_of
 from tapegen.transform.nests.affine import is_int
-from tapegen.transform.nests.control import assigned_in, read_after_loops
+from tapegen.transform.nests.control import read_after_loops
 from tapegen.transform.nests.gather import gathered
 from tapegen.transform.nests.inner import eased
 from tapegen.transform.nests.known import Known
@@ -157,7 +157,7 @@ class _Fusion:
             return False
         assert isinstance(stmt.value, Call)
         shape = stmt.value.args[0]
-        if rewrite.free_vars(shape) & assigned_in(loop) or rewrite.loads(shape):
+        if rewrite.free_vars(shape) & rewrite.assigned_in(loop) or rewrite.loads(shape):
             return False
         sizes = shape.items if isinstance(shape, Tuple) else () if not is_int(shape) else (shape,)
         facts = self.known.facts

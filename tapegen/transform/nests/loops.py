@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 
 import numpy as np
 
@@ -87,7 +87,7 @@ def fill(w: Writer, target: Lazy, value: Lazy, accumulate: bool = False, fresh: 
     counters = [i for i in index if isinstance(i, Var)]
     order = memory_order(w, body, counters)
     sizes = {i: extent.form for i, extent in zip(index, target.extents, strict=True) if isinstance(i, Var)}
-    inner = _defined(body)
+    inner = rewrite.assigned_in(*body)
     if not fresh and not all(_reads_first(w, place, read, order, sizes, inner) for read in element_loads(body)):
         buffer = scratch(w, target.extents, value.dtype)
         fill(w, w.array(buffer), value, fresh=True)
@@ -120,7 +120,7 @@ def element_loads(body: Iterable[Stmt]) -> list[Load]:
 def memory_order(w: Writer, body: list[Stmt], counters: list[Var]) -> list[Var]:
     """Counters from the largest stride to the smallest, so that the innermost loop runs along memory."""
     accesses: list[tuple[Var, tuple[Expr, ...]]] = []
-    inner = _defined(body)
+    inner = rewrite.assigned_in(*body)
     for stmt in rewrite.statements(tuple(body)):
         if isinstance(stmt, Store):
             accesses.append((stmt.array, stmt.index))  # type: ignore[arg-type]
@@ -136,12 +136,8 @@ def memory_order(w: Writer, body: list[Stmt], counters: list[Var]) -> list[Var]:
     return sorted(counters, key=lambda counter: -strides[counter])
 
 
-def _defined(body: Iterable[Stmt]) -> set[Var]:
-    return {var for stmt in rewrite.statements(tuple(body)) for var in rewrite.defines(stmt)}
-
-
 def _reads_first(
-    w: Writer, write: Load, read: Load, order: list[Var], sizes: dict[Var, Affine], inner: set[Var]
+    w: Writer, write: Load, read: Load, order: list[Var], sizes: dict[Var, Affine], inner: Set[Var]
 ) -> bool:
     """Whether no trip writes an element that a later trip reads."""
     same_dtype = scalars.dtype_of(write) == scalars.dtype_of(read)
@@ -180,11 +176,11 @@ def _apart(w: Writer, a: Affine, b: Affine, sizes: dict[Var, Affine]) -> bool:
         return w.facts.nonnegative(b - a - 1) or w.facts.nonnegative(a - b - 1)
 
 
-def _mentions(form: Affine, names: set[Var]) -> bool:
+def _mentions(form: Affine, names: Set[Var]) -> bool:
     return any(rewrite.free_vars(atom) & names for atom in form.atoms)
 
 
-def _distance(pairs: list[tuple[Affine, Affine]], counter: Var, varying: set[Var]) -> tuple[Affine, int] | None:
+def _distance(pairs: list[tuple[Affine, Affine]], counter: Var, varying: Set[Var]) -> tuple[Affine, int] | None:
     """How far a read is ahead of the write along an axis that only `counter` runs over, and the stride there."""
     for a, b in pairs:
         stride = a.coefficient(counter)

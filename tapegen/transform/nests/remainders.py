@@ -15,7 +15,7 @@ from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import Assign, Block, Call, Const, Expr, For, Function, Stmt, Store, Var
 from tapegen.ir.types import BOOL
 from tapegen.transform.nests.affine import is_int, linear
-from tapegen.transform.nests.control import assigned_in, names_in
+from tapegen.transform.nests.control import names_in
 
 
 def compared(function: Function) -> Function:
@@ -41,7 +41,7 @@ def _block(block: Block, least: Mapping[Var, int | None], names: NameSupply) -> 
             if known:
                 stmt = _named(stmt, known)
         inner = least
-        if isinstance(stmt, For) and stmt.target not in assigned_in(*stmt.body):
+        if isinstance(stmt, For) and stmt.target not in rewrite.assigned_in(*stmt.body):
             inner = {**least, stmt.target: _least(stmt)}
         stmt = rewrite.with_blocks(stmt, tuple(_block(part, inner, names) for part in rewrite.blocks(stmt)))
         changed = rewrite.assigns(stmt)

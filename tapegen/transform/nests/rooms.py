@@ -12,7 +12,7 @@ from tapegen.ir.nodes import Assign, Block, Call, For, Function, Stmt, Var
 from tapegen.ir.types import Array
 from tapegen.transform.nests.accesses import Memory
 from tapegen.transform.nests.bounds import dim
-from tapegen.transform.nests.control import assigned_in, names_in
+from tapegen.transform.nests.control import names_in
 
 
 def has_matrices(function: Function) -> bool:
@@ -51,7 +51,7 @@ class Rooming(abc.ABC):
 
     def block(self, block: Block) -> Block:
         outer, self.rooms = self.rooms, []
-        made = assigned_in(*block)
+        made = rewrite.assigned_in(*block)
         out: list[Stmt] = []
         for stmt in block:
             inner = rewrite.blocks(stmt)

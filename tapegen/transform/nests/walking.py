@@ -9,7 +9,7 @@ from tapegen.ir.names import BACKWARD, NameSupply
 from tapegen.ir.nodes import Assign, Block, Call, Comment, Expr, For, Function, If, Load, Stmt, Store, Var, While
 from tapegen.transform.nests.accesses import Access, Memory, Nest, in_loops
 from tapegen.transform.nests.bounds import Facts
-from tapegen.transform.nests.control import assigned_in, names_in
+from tapegen.transform.nests.control import names_in
 from tapegen.transform.nests.known import Known
 
 
@@ -101,7 +101,7 @@ def touched(load: Load, before: list[Stmt]) -> bool:
     """Whether a block has read or stored the element already, so that it is within bounds."""
     names = {load.array, *_mentioned(load.index)}  # type: ignore[arg-type]
     for stmt in reversed(before):
-        if names & assigned_in(stmt):
+        if names & rewrite.assigned_in(stmt):
             return False
         if isinstance(stmt, Store) and (stmt.array, stmt.index) == (load.array, load.index):
             return True
