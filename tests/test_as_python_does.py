@@ -287,6 +287,85 @@ def test_text_is_printed_as_python_prints_it(capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().out == expected
 
 
+# ---- errors of the program itself -----------------------------------------------------------------------------------
+
+
+def inverses(x: float, k: int, m: int) -> float:
+    return x * pow(k, -2, m) + x * x * pow(3, -1, 7)
+
+
+def power(x: float, k: int, m: int) -> float:
+    return x * pow(k, 3, m)
+
+
+def absent_from_a_list(x: float, k: int, m: int) -> float:
+    places = [2, 5, m]
+    return x * places.index(k)
+
+
+def absent_from_a_tuple(x: float, k: int, m: int) -> float:
+    return x * (2, 5, m).index(k)
+
+
+def nothing_to_remove(x: float, k: int, m: int) -> float:
+    places = [2, 5, m]
+    places.remove(k)
+    return x * len(places)
+
+
+def nothing_known_to_remove(x: float, k: int, m: int) -> float:
+    places = [2, 5]
+    places.remove(7)
+    return x * len(places)
+
+
+def unknown_word(x: float, k: int, m: int) -> float:
+    return x * ["a", "b"].index("c")
+
+
+def too_few_words(x: float, k: int, m: int) -> float:
+    words = "%d of %d"
+    print(words % (k,))
+    return x
+
+
+def too_many_words(x: float, k: int, m: int) -> float:
+    words = "%d of it"
+    print(words % (k, m))
+    return x
+
+
+def outcome(call: Callable[..., Any], *args: Any) -> Any:
+    try:
+        return call(*args)
+    except Exception as error:
+        return type(error), str(error)
+
+
+RAISING = [
+    *(inverses, power, absent_from_a_list, absent_from_a_tuple, nothing_to_remove, nothing_known_to_remove),
+    *(unknown_word, too_few_words, too_many_words),
+]
+NUMBERS = [(3, 7), (3, -7), (-2, 9), (6, 9), (4, 1), (5, -1), (2, 0), (0, 5), (12345, 1009)]
+
+
+@pytest.mark.parametrize("function", RAISING, ids=lambda f: f.__name__)
+def test_errors_are_those_of_plain_python(function: Callable[..., Any]) -> None:
+    generated = differentiable(backend="python")(function)
+    for k, m in NUMBERS:
+        expected = outcome(function, AT, k, m)
+        assert outcome(generated, AT, k, m) == expected, (k, m)
+        assert outcome(lambda *args: generated.value_and_grad(*args)[0], AT, k, m) == expected, (k, m)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("function", [inverses, nothing_to_remove], ids=lambda f: f.__name__)
+def test_compiled_code_raises_the_same(function: Callable[..., Any]) -> None:
+    compiled = differentiable(function)
+    for k, m in NUMBERS:
+        assert outcome(compiled, AT, k, m) == outcome(function, AT, k, m), (k, m)
+
+
 # ---- what is refused -----------------------------------------------------------------------------------------------
 
 

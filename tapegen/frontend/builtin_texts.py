@@ -44,8 +44,11 @@ def extreme(items: Any, better: Any, key: Any) -> Any:
 
 def power_modulo(base: int, exponent: int, modulus: int) -> int:
     """`pow(base, exponent, modulus)`."""
+    if modulus == 0:
+        raise ValueError("pow() 3rd argument cannot be 0")
     if exponent < 0:
-        raise ValueError("pow() to a negative power by a modulus")
+        base = inverse_modulo(base, abs(modulus))
+        exponent = -exponent
     power = 1 % modulus
     square = base % modulus
     while exponent > 0:
@@ -62,6 +65,19 @@ def unless_empty(items: Any, default: Any, find: Any) -> Any:
     return find(items) if len(items) > 0 else default
 
 
+def inverse_modulo(base: int, modulus: int) -> int:
+    """What `base` is multiplied with to leave the remainder 1, by Euclid's algorithm (Knuth, TAOCP 2, 4.5.2)."""
+    divisor, rest = base % modulus, modulus
+    inverse, following = 1, 0
+    while rest != 0:
+        quotient = divisor // rest
+        divisor, rest = rest, divisor - quotient * rest
+        inverse, following = following, inverse - quotient * following
+    if divisor != 1:
+        raise ValueError("base is not invertible for the given modulus")
+    return inverse
+
+
 def taken(items: Any, at: int) -> Any:
     """`items.pop(at)` of a growing list."""
     position = at + len(items) if at < 0 else at
@@ -74,12 +90,14 @@ def taken(items: Any, at: int) -> Any:
     return found
 
 
-def place_of(items: Any, value: Any) -> int:
+def place_of(items: Any, value: Any, absent: str | None) -> int:
     """`items.index(value)`."""
     for k, item in enumerate(items):
         if item == value:
             return k
-    raise ValueError("the value is not in the list")
+    if absent is None:
+        raise ValueError(f"{value!r} is not in list")
+    raise ValueError(absent)
 
 
 def count_of(items: Any, value: Any) -> int:

@@ -117,21 +117,31 @@ def _children(cx: Context, owner: Any, name: str) -> tuple[Any, ...]:
 @method("list", "remove", takes=(1, 1))
 def _remove(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     owner, value = args
-    _pop(cx, [owner, _index(cx, [_own(cx, owner), value], {}, None)], {}, None)
+    _pop(cx, [owner, _first_place(cx, _own(cx, owner), value, "list.remove(x): x not in list")], {}, None)
     return StaticValue(None)
 
 
 @method("list", "index", takes=(1, 1))
-@method("tuple", "index", takes=(1, 1))
 def _index(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     owner, value = args
+    return _first_place(cx, owner, value, None)
+
+
+@method("tuple", "index", takes=(1, 1))
+def _tuple_index(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+    owner, value = args
+    return _first_place(cx, owner, value, "tuple.index(x): x not in tuple")
+
+
+def _first_place(cx: Context, owner: Any, value: Any, absent: str | None) -> Any:
+    """Where a value stands first; `absent` is what Python says where it does not, if that names no value."""
     content = struct_of(cx, owner)
     known = [UNKNOWN] if content is None else [known_value(child) for child in (*content.children, value)]
     if UNKNOWN not in known:
         if known[-1] not in known[:-1]:
-            cx.raise_(ValueError, "the value is not in the list")
+            cx.raise_(ValueError, absent or f"{known[-1]!r} is not in list")
         return StaticValue(known.index(known[-1]))
-    return cx.call(cx, StaticValue(builtin_texts.place_of), (owner, value), {})
+    return cx.call(cx, StaticValue(builtin_texts.place_of), (owner, value, StaticValue(absent)), {})
 
 
 @method("list", "count", takes=(1, 1))

@@ -77,8 +77,11 @@ def percent(cx: Context, text: str, given: Any) -> Any:
     found = list(_PERCENT.finditer(text))
     if sum(map(len, map(re.Match.group, found))) != len(text):
         raise _no_format(cx, text)
-    if sum(part["kind"] is not None for part in found) != len(values):
-        cx.raise_(TypeError, "not as many arguments as the format string converts")
+    converted = sum(part["kind"] is not None for part in found)
+    if converted > len(values):
+        cx.raise_(TypeError, "not enough arguments for format string")
+    if converted < len(values):
+        cx.raise_(TypeError, "not all arguments converted during string formatting")
     parts = []
     for part in found:
         if part["kind"] is None:
