@@ -1,11 +1,9 @@
-"""Numerical checks of derivatives, for tests of tapegen and of its users."""
+"""A numerical check of a derivative rule, and the calls it is checked at."""
 
 from __future__ import annotations
 
 import contextlib
-import copy
 import inspect
-import itertools
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -13,23 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from tapegen.errors import BadArgument, MissingRule, NotDifferentiable
-from tapegen.frontend.generated import function_from_text
-from tapegen.frontend.structure import abstract_of, flatten, unflatten
-from tapegen.generators import put_back, states_of
+from tapegen.errors import MissingRule, NotDifferentiable
 from tapegen.ir.ops import sum_to
 from tapegen.rules import Rule, rule_of
 from tapegen.rules.registry import wrong_count
-
-__all__ = ["Case", "check_grads", "check_rule", "default_cases"]
+from tapegen.testing.differences import FLOAT32_TOLERANCE, STEP, WEIGHTS, is_float, to_float64
 
 #: Positional and keyword arguments of one call.
 Case = tuple[tuple[Any, ...], dict[str, Any]]
-
-# central differences of eighth order; at this step the truncation is far below the rounding, about 1e-13
-_STEP = 2.0**-8
-_WEIGHTS = ((1, 4 / 5), (2, -1 / 5), (3, 4 / 105), (4, -1 / 280))
-_FLOAT32_TOLERANCE = 2e-4
 
 
 def check_rule(func: Callable[..., Any], *, cases: Iterable[Case] | None = None, rtol: float = 1e-8) -> None:
@@ -239,8 +228,8 @@ def _check_cotangents(call: _Call, rtol: float) -> None:
     before = _copied(values), _copied(out)
     identity_rtol = 1e-11
     if _all_float32(out):  # a cast: what it gives is coarse
-        rtol = max(rtol, _FLOAT32_TOLERANCE)
-        identity_rtol = _FLOAT32_TOLERANCE
+        rtol = max(rtol, FLOAT32_TOLERANCE)
+        identity_rtol = FLOAT32_TOLERANCE
     out_bar = _frozen(_map(lambda x: _random_leaf(x, rng), out))
     bars = call.cotangents(values, out, out_bar)
     assert _same(before, (values, out)), f"the rule changed an argument or the result of {call}"
@@ -251,7 +240,7 @@ def _check_cotangents(call: _Call, rtol: float) -> None:
             assert np.shape(bar_leaf) == np.shape(leaf), (
                 f"cotangent of {name} in {call} has shape {np.shape(bar_leaf)}, not {np.shape(leaf)}"
             )
-            if _is_float(leaf):
+            if is_float(leaf):
                 expected = _differences(partial(call.projected, out_bar, name), value, k)
                 _assert_close(bar_leaf, expected, rtol, f"cotangent of {name} in {call}")
     if call.rule.kind == "linear":
@@ -272,7 +261,7 @@ def _check_transpose(call: _Call, bars: dict[str, Any], out_bar: Any, rng: np.ra
 
 def _check_formula(call: _Call, rtol: float) -> None:
     rng = np.random.default_rng(1)
-    for size in (0.0, _STEP, -_STEP):
+    for size in (0.0, STEP, -STEP):
         values = _frozen(_map(lambda x, size=size: x + size * _random_leaf(x, rng), call.values()))
         expected = call.function(values)
         got = call.body(values, {})
@@ -298,15 +287,15 @@ def _check_float32(call: _Call) -> None:
     out = call.function(values)
     if not _all_float32(out):
         return  # the function itself widens
-    wide = _map(_to_float64, values)
+    wide = _map(to_float64, values)
     rng = np.random.default_rng(2)
     out_bar = _map(lambda x: _random_leaf(x, rng), out)
     bars = call.cotangents(values, out, out_bar)
-    exact = call.cotangents(wide, call.function(wide), _map(_to_float64, out_bar))
+    exact = call.cotangents(wide, call.function(wide), _map(to_float64, out_bar))
     for name, bar in bars.items():
         assert _all_float32(bar), f"cotangent of {name} in {call} does not keep float32"
         for left, right in zip(_leaves(bar), _leaves(exact[name]), strict=True):
-            _assert_close(left, right, _FLOAT32_TOLERANCE, f"float32 cotangent of {name} in {call}")
+            _assert_close(left, right, FLOAT32_TOLERANCE, f"float32 cotangent of {name} in {call}")
 
 
 def _check_strided(call: _Call) -> None:
@@ -349,13 +338,13 @@ def _differences(func: Callable[[Any], Any], value: Any, leaf: int) -> np.ndarra
     for index in np.ndindex(x.shape):
         units: tuple[Any, ...] = (1.0, 1j) if is_complex else (1.0,)
         for unit in units:
-            for steps, weight in _WEIGHTS:
+            for steps, weight in WEIGHTS:
                 for sign in (1, -1):
                     moved = x.copy()
-                    moved[index] += unit * sign * steps * _STEP
+                    moved[index] += unit * sign * steps * STEP
                     new = moved if isinstance(leaves[leaf], np.ndarray) else moved[()]
                     shifted = iter([*leaves[:leaf], new, *leaves[leaf + 1 :]])
-                    result[index] += sign * weight / (unit * _STEP) * func(_rebuild(value, shifted))
+                    result[index] += sign * weight / (unit * STEP) * func(_rebuild(value, shifted))
     return result
 
 
@@ -424,10 +413,6 @@ def _to_float32(x: Any) -> Any:
     return np.asarray(x, dtype=np.complex64 if np.iscomplexobj(x) else np.float32)[()]
 
 
-def _to_float64(x: Any) -> Any:
-    return np.asarray(x, dtype=np.complex128 if np.iscomplexobj(x) else np.float64)[()]
-
-
 def _all_float32(tree: Any) -> bool:
     return all(getattr(leaf, "dtype", None) in (np.float32, np.complex64) for leaf in _leaves(tree))
 
@@ -459,183 +444,3 @@ def _shape_text(value: Any) -> str:
 
 def _name(func: Callable[..., Any]) -> str:
     return getattr(func, "__name__", repr(func))
-
-
-def check_grads(
-    func: Callable[..., Any],
-    *args: Any,
-    wrt: Any = None,
-    order: int = 1,
-    modes: Sequence[str] = ("reverse",),
-    rtol: float = 1e-6,
-    seed: int = 0,
-    **options: Any,
-) -> None:
-    """Compare gradients with differences of the function itself.
-
-    The pullback of a random cotangent is projected on random directions, one per argument of `wrt`, and compared with
-    central differences of eighth order of the plain Python function along that direction, with steps so small that they
-    settle.  In forward mode the tangent along that direction is projected on the cotangent.  For higher orders the same
-    is asked of the gradient.  Directions of complex arguments have real and imaginary parts of their own.  Where an
-    argument is of single precision, differences are those of the function of the same numbers in double precision, and
-    the accepted error is at least 2e-4.
-
-    Parameters
-    ----------
-    func : callable
-        Any Python function, or a differentiable one, which keeps its options but for `wrt`.
-    *args
-        Where to check; arguments that the function writes are copied.
-    wrt : int, str or sequence, optional
-        Arguments to check; by default every argument that holds floats.
-    order : int
-        2 also checks the derivatives of the gradient, and so on.
-    modes : sequence of {"forward", "reverse"}
-        Which modes are checked, at every order.
-    rtol : float
-        Accepted error relative to the size of the terms of the projection.
-    seed : int
-        Seed of the random directions.
-    **options
-        Options of `differentiable`, before those that the function has.
-
-    Raises
-    ------
-    AssertionError
-        The gradient is wrong; the message names the argument and both numbers.
-    """
-    from tapegen import api
-
-    if not modes or not set(modes) <= {"forward", "reverse"}:
-        raise BadArgument(f"modes={modes!r} are unknown.", 'Use "forward", "reverse", or both.')
-    if wrt is None:
-        wrt = tuple(k for k, arg in enumerate(args) if any(_is_float(leaf) for leaf in flatten(arg)))
-    elif isinstance(wrt, int | str):
-        wrt = (wrt,)
-    if not wrt or order < 1:
-        raise BadArgument(
-            f"order={order} checks nothing." if wrt else "no argument holds floats: there is nothing to check.",
-            "Ask for order 1 or more." if wrt else "Pass floats.",
-        )
-    chosen = {**options, "wrt": tuple(wrt), "has_aux": False}  # all of the value is checked
-    if isinstance(func, api.Differentiable):
-        differentiable = func.with_options(**chosen)
-    else:
-        differentiable = api.differentiable(func, **chosen)
-    if any(_is_single(leaf) for arg in args for leaf in flatten(arg)):
-        rtol = max(rtol, _FLOAT32_TOLERANCE)
-    rng = np.random.default_rng(seed)
-    drawn = states_of(differentiable._specialise(args, {}).leaves())
-    value, pullback = differentiable.vjp(*copy.deepcopy(args))
-    value_bar = _random_like(value, rng)
-    gradients = pullback(value_bar)
-    names = list(inspect.signature(differentiable.python).parameters)
-    for which, gradient in zip(wrt, gradients, strict=True):
-        position = names.index(which) if isinstance(which, str) else which
-        direction = _random_like(args[position], rng)
-        terms = [np.real(np.multiply(a, b, dtype=complex)) for a, b in _pairs(direction, gradient)]
-        found = {"reverse": sum(float(np.sum(term)) for term in terms)}
-        if "forward" in modes:
-            tangents = [direction if k == position else None for k in range(len(args))]
-            put_back(drawn)
-            _, tangent = differentiable.jvp(copy.deepcopy(args), tangents)
-            found["forward"] = _projected(value_bar, tangent)
-
-        def along(t: float, position: int = position, direction: Any = direction) -> float:
-            moved = [_in_double(arg) for arg in copy.deepcopy(args)]
-            moved[position] = _moved(moved[position], direction, t)
-            put_back(drawn)
-            result = differentiable.python(*moved)
-            return _projected(value_bar, result)
-
-        expected, doubt, last_digit = _slope(along)
-        scale = sum(float(np.sum(np.abs(term))) for term in terms) + abs(expected) + 1e-8
-        if doubt > 1e-3 * scale:
-            raise AssertionError(
-                f"gradient with respect to {which!r}: differences do not settle ({expected!r} to within {doubt!r}); "
-                "is this a point where the function has a kink or a jump?"
-            )
-        for mode in modes:
-            if not abs(found[mode] - expected) <= rtol * scale + doubt + last_digit:
-                raise AssertionError(
-                    f"gradient with respect to {which!r} ({mode} mode): {found[mode]!r} along a direction, differences "
-                    f"give {expected!r}"
-                )
-    put_back(drawn)
-    if order > 1:
-        params = ", ".join(f"x{k}" for k in range(len(args)))
-        text = f"def cotangents({params}):\n    return function.vjp({params})[1](value_bar)\n"
-        cotangents = function_from_text(text, {"function": differentiable, "value_bar": value_bar})
-        higher = api.Differentiable(cotangents, differentiable.options)
-        places = tuple(names.index(which) if isinstance(which, str) else which for which in wrt)
-        check_grads(higher, *args, wrt=places, order=order - 1, modes=modes, rtol=rtol, seed=seed + 1)
-
-
-def _slope(along: Callable[[float], float]) -> tuple[float, float, float]:
-    """The derivative at 0 from differences with ever smaller steps, and by how much the best two of them differ.
-
-    The last number is what the last digit of the function makes of the widest step.
-    """
-    estimates = []
-    for step in (_STEP, _STEP / 8, _STEP / 64, _STEP / 512):
-        estimates.append(sum(w * (along(k * step) - along(-k * step)) for k, w in _WEIGHTS) / step)
-        if len(estimates) > 1 and abs(estimates[-1] - estimates[-2]) <= 1e-9 * abs(estimates[-1]):
-            break
-    changes = [(abs(b - a), b) for a, b in itertools.pairwise(estimates)]
-    doubt, slope = min(changes)
-    return slope, doubt, 2.0**-52 * abs(along(0.0)) / _STEP
-
-
-def _projected(value_bar: Any, value: Any) -> float:
-    """The sum of the floating leaves of a value, each times its cotangent."""
-    bars = {k: bar for k, bar in enumerate(flatten(value_bar)) if _is_float(bar)}
-    leaves = flatten(value)
-    if len(leaves) == len(bars):  # a tangent has leaves for floats alone
-        return sum(float(np.sum(np.real(np.multiply(a, b)))) for a, b in zip(bars.values(), leaves, strict=True))
-    return sum(float(np.sum(np.real(np.multiply(bar, leaves[k])))) for k, bar in bars.items())
-
-
-def _is_float(leaf: Any) -> bool:
-    return np.asarray(leaf).dtype.kind in "fc"
-
-
-def _is_single(leaf: Any) -> bool:
-    return np.asarray(leaf).dtype in (np.float32, np.complex64)
-
-
-def _in_double(value: Any) -> Any:
-    """The same numbers; those of single precision as such of double."""
-    leaves = [_to_float64(leaf) if _is_single(leaf) else leaf for leaf in flatten(value)]
-    return unflatten(abstract_of(value), leaves)
-
-
-def _random_like(value: Any, rng: np.random.Generator) -> Any:
-    """A random value of the same structure; what is not floating becomes 0."""
-    template = abstract_of(value)
-    return unflatten(template, [_drawn(leaf, rng) if _is_float(leaf) else 0 for leaf in flatten(value)])
-
-
-def _drawn(leaf: Any, rng: np.random.Generator) -> Any:
-    """Normal numbers of the shape of a leaf; real and imaginary parts are independent."""
-    drawn = rng.normal(size=np.shape(leaf))[()] * 1.0
-    return drawn + 1j * rng.normal(size=np.shape(leaf))[()] if np.iscomplexobj(leaf) else drawn
-
-
-def _pairs(first: Any, second: Any) -> Iterator[tuple[Any, Any]]:
-    """Leaves of two equal structures, those that are floating."""
-    for a, b in zip(flatten(first), flatten(second), strict=True):
-        if _is_float(a) and _is_float(b):
-            yield a, b
-
-
-def _moved(value: Any, direction: Any, t: float) -> Any:
-    leaves = []
-    for leaf, d in zip(flatten(value), flatten(direction), strict=True):
-        if not _is_float(leaf):
-            leaves.append(leaf)
-        elif isinstance(leaf, np.ndarray):
-            leaf[...] = leaf + t * d
-            leaves.append(leaf)
-        else:
-            leaves.append(type(leaf)(leaf + t * d))
-    return unflatten(abstract_of(value), leaves)
