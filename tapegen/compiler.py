@@ -6,10 +6,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, replace
-
-import numpy as np
 
 from tapegen.analysis.activity import active_operands, activity_of
 from tapegen.analysis.aliases import conflicts_of, refusal_of
@@ -17,30 +15,26 @@ from tapegen.analysis.effects import effects_of
 from tapegen.analysis.places import components, moves
 from tapegen.analysis.scopes import scopes_of
 from tapegen.errors import AliasError
-from tapegen.ir import build, ops, rewrite
-from tapegen.ir.names import BACKWARD, FORWARD, NameSupply
+from tapegen.ir import ops, rewrite
+from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import (
     Assign,
     Block,
     Call,
-    Comment,
-    Const,
-    Expr,
     For,
     Function,
     Return,
     Routine,
-    Stmt,
     Store,
-    Tuple,
     Var,
     While,
 )
-from tapegen.ir.types import Array, Scalar, is_floating
+from tapegen.ir.types import Array, is_floating
 from tapegen.transform.applied import rule_for
 from tapegen.transform.directions import Several, several
 from tapegen.transform.expand import expand
 from tapegen.transform.facts import Facts, facts_of
+from tapegen.transform.forms import doc_of, joint_form, listed, mutated_row, pullback_form, record_form, table
 from tapegen.transform.forward import forward
 from tapegen.transform.hoist import hoist
 from tapegen.transform.mirror import mirror
@@ -49,7 +43,7 @@ from tapegen.transform.reverse import Sweeps, reverse
 from tapegen.transform.select import selections
 from tapegen.transform.share import accumulations, share_loads, share_values, split_merges
 from tapegen.transform.tapes import Laid, Tape, lay_out, without
-from tapegen.transform.tidy import reads_of, resolve_primal_as, surely_assigned, tidy
+from tapegen.transform.tidy import reads_of, resolve_primal_as, tidy
 
 
 @dataclass(slots=True)
@@ -197,8 +191,8 @@ def differentiate(
     backward_reads = reads_of(backward) | (ends - rewrite.assigned_in(*backward))
 
     tapes = [tape for tape in laid.tapes if tape.store in used_tapes]
-    doc = _doc(expanded, wrt, results, sweeps, tapes, facts)
-    joint = _joint(expanded, sweep, backward, last, sweeps, gradients, doc, names)
+    doc = doc_of(expanded, wrt, results, sweeps, tapes, facts)
+    joint = joint_form(expanded, sweep, backward, last, sweeps, gradients, doc, names)
     stores = tuple(tape.store for tape in tapes)
     kept = tuple(sorted((v for v in backward_reads if v not in sweeps.seeds), key=lambda v: v.name))
     computed = tuple(var for var in (*kept, *sweeps.seeds) if var not in lowered.params)
@@ -210,9 +204,9 @@ def differentiate(
         recorded,
         laid,
         replace(joint, computed=sweeps.seeds, tapes=stores),
-        replace(_record_form(expanded, sweep, last, kept, facts, doc), tapes=stores),
+        replace(record_form(expanded, sweep, last, kept, facts, doc), tapes=stores),
         replace(
-            _pullback_form(expanded, backward, sweeps, gradients, kept, doc),
+            pullback_form(expanded, backward, sweeps, gradients, kept, doc),
             backward=True,
             computed=computed,
             tapes=stores,
@@ -244,14 +238,14 @@ def push_forward(
     assert isinstance(last, Return)
     tangents = last.values[len(last.values) - sum(active_results) :]
     doc = [
-        ("useful results:", f"{_listed(results)}  (tangents: {_listed(v for v in tangents if isinstance(v, Var))})"),
-        ("varying inputs:", f"{_listed(wrt)}  (tangents: {_listed(pushed.params[len(lowered.params) :])})"),
+        ("useful results:", f"{listed(results)}  (tangents: {listed(v for v in tangents if isinstance(v, Var))})"),
+        ("varying inputs:", f"{listed(wrt)}  (tangents: {listed(pushed.params[len(lowered.params) :])})"),
     ]
     head = f"Value of {lowered.name} and its tangent."
     return replace(
         pushed,
         inner=lowered.inner,
-        doc=(head, "", *_table(doc + _mutated(expanded, facts, "tangents"))),
+        doc=(head, "", *table(doc + mutated_row(expanded, facts, "tangents"))),
     )
 
 
@@ -367,32 +361,6 @@ def _refuse_conflicts(function: Function, facts: Facts) -> None:
             raise refusal_of(conflict)
 
 
-def _listed(variables: Iterable[Var]) -> str:
-    return ", ".join(var.name for var in variables) or "nothing"
-
-
-def _table(rows: list[tuple[str, str]]) -> tuple[str, ...]:
-    width = max(len(head) for head, _ in rows)
-    return tuple(f"{head:<{width}}  {text}" for head, text in rows)
-
-
-def _mutated(function: Function, facts: Facts, kind: str) -> list[tuple[str, str]]:
-    mutated = [param for param in function.params if param.name in facts.effects.mutated_params]
-    return [("mutated:", f"{_listed(mutated)}  ({kind} belong to the values on entry)")] if mutated else []
-
-
-def _doc(
-    function: Function, wrt: tuple[Var, ...], results: list[Var], sweeps: Sweeps, tapes: list[Tape], facts: Facts
-) -> tuple[str, ...]:
-    """What the docstrings of all forms say about the program."""
-    rows = [
-        ("useful results:", _listed(results) + (f"  (seed: {_listed(sweeps.seeds)})" if sweeps.seeds else "")),
-        ("varying inputs:", _listed(wrt)),
-        ("recorded:", _listed(tape.var for tape in tapes)),
-    ]
-    return _table(rows + _mutated(function, facts, "cotangents"))
-
-
 def _names_of(function: Function) -> set[str]:
     variables = set(function.params).union(*map(rewrite.reads, function.body), *map(rewrite.assigns, function.body))
     return {function.name, *(var.name for var in variables)}
@@ -434,98 +402,3 @@ def _with_tapes(forward: Block, create: Block) -> Block:
         ):
             return (*forward[:k], *create, *forward[k:])
     return (*forward, *create)
-
-
-def _joint(
-    function: Function,
-    forward: Block,
-    backward: Block,
-    last: Return,
-    sweeps: Sweeps,
-    gradients: tuple[Expr, ...],
-    doc: tuple[str, ...],
-    names: NameSupply,
-) -> Function:
-    body: list[Stmt] = [Comment(FORWARD), *forward]
-    overwritten = rewrite.assigned_in(*backward)
-    values: list[Expr] = []
-    for value in last.values:
-        if isinstance(value, Var) and value in overwritten:  # the backward sweep uses the name for earlier values
-            kept = Var(names.fresh("value"), value.type)
-            body.append(Assign((kept,), value, last.origin))
-            value = kept
-        values.append(value)
-    if backward:
-        body += [Comment(BACKWARD), *backward]
-    body.append(Return((*values, *gradients)))
-    scalar = len(sweeps.seeds) == 1 and isinstance(sweeps.seeds[0].type, Scalar)
-    defaults = tuple((seed.name, _one(seed)) for seed in sweeps.seeds) if scalar else ()
-    return Function(
-        f"{function.name}_value_and_grad",
-        (*function.params, *sweeps.seeds),
-        tuple(body),
-        defaults,
-        (f"Value of {function.name} and the cotangents of its inputs.", "", *doc),
-        function.origin,
-        function.globals,
-    )
-
-
-def _one(seed: Var) -> Expr:
-    if isinstance(seed.type, Scalar) and seed.type.dtype == "float32":
-        return Call(np.float32, (Const(1.0),), (), seed.type)
-    return Const(1.0)
-
-
-def _record_form(
-    function: Function, forward: Block, last: Return, kept: tuple[Var, ...], facts: Facts, doc: tuple[str, ...]
-) -> Function:
-    """The forward sweep by itself: results, then what the pullback reads (arrays of the caller, and views of them, are
-    copied).
-    """
-    theirs = frozenset(param.name for param in function.params)
-    values: list[Expr] = []
-    sure = surely_assigned(forward) | set(function.params)
-    unset = tuple(Assign((var,), _placeholder(var)) for var in kept if var not in sure)
-    for var in kept:
-        caller_owned = isinstance(var.type, Array) and (var.name in theirs or facts.effects.roots(var) & theirs)
-        values.append(build.copy(var) if caller_owned else var)
-    return Function(
-        f"{function.name}_record",
-        function.params,
-        (*unset, *forward, Return((*last.values, *values))),
-        (),
-        (f"Value of {function.name}, and what its pullback reads.", "", *doc),
-        function.origin,
-        function.globals,
-    )
-
-
-def _placeholder(var: Var) -> Expr:
-    """What stands for a value that is made in one branch only, and read only where that branch was taken."""
-    if isinstance(var.type, Array):
-        shape = Tuple((Const(0),) * var.type.rank)
-        dtype = np.bool_ if var.type.dtype == "bool" else getattr(np, var.type.dtype)
-        return Call(np.empty, (shape, Const(dtype)), (), var.type)
-    if isinstance(var.type, Scalar):
-        return Const({"bool": False, "int64": 0}.get(var.type.dtype, 0.0))
-    return Call(ops.new_list, (), (), var.type)
-
-
-def _pullback_form(
-    function: Function,
-    backward: Block,
-    sweeps: Sweeps,
-    gradients: tuple[Expr, ...],
-    kept: tuple[Var, ...],
-    doc: tuple[str, ...],
-) -> Function:
-    return Function(
-        f"{function.name}_pullback",
-        (*kept, *sweeps.seeds),
-        (*backward, Return(gradients)),
-        (),
-        (f"Cotangents of the inputs of {function.name}.", "", *doc),
-        function.origin,
-        function.globals,
-    )

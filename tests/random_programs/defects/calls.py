@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from tapegen import compiler, repeated, specialise
+from tapegen import repeated, specialise
 from tapegen.specialise import Specialisation
+from tapegen.transform import forms
 from tests.random_programs.defects.switch import edit
 
 DEFECTS = (
@@ -40,14 +41,14 @@ DEFECTS = (
     ),
     edit(
         "a pullback reads the arrays of the caller",
-        compiler,
-        "_record_form",
+        forms,
+        "record_form",
         ("build.copy(var) if caller_owned else var", "var"),
     ),
     edit(
         "the value is read after the backward sweep has used its name",
-        compiler,
-        "_joint",
+        forms,
+        "joint_form",
         ("if isinstance(value, Var) and value in overwritten:", "if False:"),
     ),
 )
