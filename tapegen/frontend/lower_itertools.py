@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tapegen.errors import NotDifferentiable
-from tapegen.frontend import builtin_texts
+from tapegen.frontend import stdlib_texts
 from tapegen.frontend.lower_builtins import Args, Hint, Kwargs
 from tapegen.frontend.lower_call import call_value, handles
 from tapegen.frontend.lower_capture import computed
@@ -159,9 +159,9 @@ def _rising(cx: Context, series: Series, count: int, step: int) -> tuple[Callabl
     return tuple(functools.partial(loop, place) for place in range(count))
 
 
-_choices(itertools.combinations, builtin_texts.choices, 1)
-_choices(itertools.combinations_with_replacement, builtin_texts.repeated_choices, 0)
-_choices(itertools.permutations, builtin_texts.arrangements, None)
+_choices(itertools.combinations, stdlib_texts.choices, 1)
+_choices(itertools.combinations_with_replacement, stdlib_texts.repeated_choices, 0)
+_choices(itertools.permutations, stdlib_texts.arrangements, None)
 
 # ---- one after the other -------------------------------------------------------------------------------------------
 
@@ -211,7 +211,7 @@ def _chain(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
 def _chain_of(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     if struct_of(cx, args[0]) is not None:
         return _chain(cx, list(spread(cx, args[0])), kwargs, hint)
-    return series_of(cx, cx.call(cx, StaticValue(builtin_texts.chained), args, {}))
+    return series_of(cx, cx.call(cx, StaticValue(stdlib_texts.chained), args, {}))
 
 
 @handles(itertools.accumulate)
@@ -221,8 +221,8 @@ def _accumulate(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     items = call_value(cx, StaticValue(list), [given["iterable"]], {})
     func = StaticValue(operator.add) if known_value(func) is None else func
     if known_value(initial) is None:
-        return series_of(cx, cx.call(cx, StaticValue(builtin_texts.accumulated), (items, func), {}))
-    return series_of(cx, cx.call(cx, StaticValue(builtin_texts.accumulated_from), (items, func, initial), {}))
+        return series_of(cx, cx.call(cx, StaticValue(stdlib_texts.accumulated), (items, func), {}))
+    return series_of(cx, cx.call(cx, StaticValue(stdlib_texts.accumulated_from), (items, func, initial), {}))
 
 
 @handles(itertools.starmap)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tapegen.errors import NotDifferentiable
-from tapegen.frontend import builtin_texts
+from tapegen.frontend import builtin_texts, stdlib_texts
 from tapegen.frontend.lower_builtins import Args, Hint, Kwargs
 from tapegen.frontend.lower_call import call_value, handles
 from tapegen.frontend.lower_capture import special_method
@@ -31,9 +31,9 @@ from tapegen.ir.types import Array
 def _reduce(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     func, items, *initial = args
     if initial:
-        return cx.call(cx, StaticValue(builtin_texts.reduced), (func, items, *initial), {})
+        return cx.call(cx, StaticValue(stdlib_texts.reduced), (func, items, *initial), {})
     items = call_value(cx, StaticValue(list), [items], {}) if isinstance(items, Series) else items
-    return cx.call(cx, StaticValue(builtin_texts.reduced_from_first), (func, items), {})
+    return cx.call(cx, StaticValue(stdlib_texts.reduced_from_first), (func, items), {})
 
 
 def _found_by_halves(func: Callable[..., Any], text: Callable[..., Any]) -> None:
@@ -46,8 +46,8 @@ def _found_by_halves(func: Callable[..., Any], text: Callable[..., Any]) -> None
         return call_value(cx, StaticValue(text), args, kwargs)
 
 
-_found_by_halves(bisect.bisect_left, builtin_texts.place_left)
-_found_by_halves(bisect.bisect_right, builtin_texts.place_right)
+_found_by_halves(bisect.bisect_left, stdlib_texts.place_left)
+_found_by_halves(bisect.bisect_right, stdlib_texts.place_right)
 
 
 def _in_order(func: Callable[..., Any], *, reverse: bool) -> None:
@@ -68,9 +68,9 @@ def _on_heap(func: Callable[..., Any], text: Callable[..., Any]) -> None:
         return call_value(cx, StaticValue(text), args, kwargs)
 
 
-_on_heap(heapq.heappush, builtin_texts.pushed_on_heap)
-_on_heap(heapq.heappop, builtin_texts.popped_from_heap)
-_on_heap(heapq.heapify, builtin_texts.made_a_heap)
+_on_heap(heapq.heappush, stdlib_texts.pushed_on_heap)
+_on_heap(heapq.heappop, stdlib_texts.popped_from_heap)
+_on_heap(heapq.heapify, stdlib_texts.made_a_heap)
 
 
 # ---- copies --------------------------------------------------------------------------------------------------------
@@ -94,7 +94,7 @@ def _deepcopy(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
             return _copied(cx, value, copied)
         if key not in made:
             is_growing = run_list_of(cx, value) is not None
-            text = StaticValue(builtin_texts.copied_items)
+            text = StaticValue(stdlib_texts.copied_items)
             made[key] = cx.call(cx, text, (value,), {}) if is_growing else _copied(cx, value, copied)
         return made[key]
 
@@ -188,13 +188,13 @@ def _statistic(func: Callable[..., Any], text: Callable[..., Any]) -> None:
         return cx.call(cx, StaticValue(text), (items, *rest), kwargs)
 
 
-_statistic(statistics.fmean, builtin_texts.fmean)
-_statistic(statistics.mean, builtin_texts.mean)
-_statistic(statistics.variance, builtin_texts.variance)
-_statistic(statistics.pvariance, builtin_texts.pvariance)
-_statistic(statistics.stdev, builtin_texts.stdev)
-_statistic(statistics.pstdev, builtin_texts.pstdev)
-_statistic(statistics.median, builtin_texts.median)
+_statistic(statistics.fmean, stdlib_texts.fmean)
+_statistic(statistics.mean, stdlib_texts.mean)
+_statistic(statistics.variance, stdlib_texts.variance)
+_statistic(statistics.pvariance, stdlib_texts.pvariance)
+_statistic(statistics.stdev, stdlib_texts.stdev)
+_statistic(statistics.pstdev, stdlib_texts.pstdev)
+_statistic(statistics.median, stdlib_texts.median)
 
 # ---- functions of numbers, applied to arrays -----------------------------------------------------------------------
 
