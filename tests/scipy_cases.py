@@ -53,6 +53,9 @@ SCIPY_VARIANTS: dict[Callable, list] = {
     linalg.expm_frechet: [call(STACKED[1], values(3, 3), compute_expm=False)],
     linalg.hankel: [call(values(3)), call(values(2), values(4))],
     linalg.fiedler_companion: [call(values(n)) for n in (2, 3, 4, 6)],
+    linalg.hessenberg: [call(values(4, 4)), call(values(2, 2), calc_q=True)],
+    linalg.qr_multiply: [call(values(4, 2), values(4)), call(values(4, 2), values(3, 4), "right")],
+    linalg.funm: [call(SPD[0], np.sqrt), call(STACKED[0], np.exp)],
     linalg.convolution_matrix: [
         call(values(m), n, mode) for m, n in ((3, 4), (5, 2), (2, 4)) for mode in ("full", "same", "valid")
     ],
@@ -114,6 +117,29 @@ SCIPY_VARIANTS: dict[Callable, list] = {
         call(values(2), POLES, values(2, 4), zi=values(2, 2, seed=1)),
     ],
     signal.sosfilt: [call(np.array([[0.5, 0.2, 0.1, 1.0, -0.4, 0.3]]), values(5, 2), axis=0)],
+    signal.stft: [
+        call(values(23), 2.0, "hann", 7, 3, 9, scaling="psd"),
+        *(call(values(23), 2.0, "boxcar", 6, boundary=edge, detrend="linear") for edge in ("even", "odd", "constant")),
+        call(values(2, 11), nperseg=5, boundary=None, padded=False, return_onesided=False),
+        call(values(11, 1, 2), nperseg=4, axis=0),
+        call(values(13), window=np.hanning(6) + 0.2, nperseg=6),
+    ],
+    signal.istft: [
+        call(values(5, 4), 2.0, "hann", 9),
+        call(values(5, 4), window="boxcar", nperseg=6, noverlap=4, boundary=False),
+        call(values(5, 4), nperseg=7, nfft=8, scaling="psd"),
+        *(call(values(2, 5, 4), time_axis=k, freq_axis=m, input_onesided=False) for k, m in ((0, 2), (1, -3))),
+    ],
+    signal.welch: [
+        call(values(23), 2.0, "hann", 7, 3, 9, scaling="spectrum", average="median"),
+        call(values(13, 2), nperseg=6, axis=0, detrend="linear"),
+        call(values(13), window=np.hanning(6) + 0.2, return_onesided=False, detrend=False),
+    ],
+    signal.csd: [
+        call(values(23), values(19, seed=1), 2.0, "hann", 7, 3, 9, scaling="spectrum", average="median"),
+        call(values(13, 2), values(13, 1, seed=1), nperseg=6, axis=0),
+        call(values(2, 13), values(13, seed=1), nperseg=5, return_onesided=False),
+    ],
     signal.detrend: [call(values(4, 5), axis=0), call(values(5), type="constant")],
     # ---- ndimage
     **{

@@ -68,12 +68,13 @@ REFUSED: dict[Callable, str] = {
     np.polymul: "cannot be empty",
     np.polydiv: "for vectors only|cannot be applied",
     signal.lfilter: "non-broadcastable",  # one state for several signals
+    signal.istft: "Invalid number of FFT data points",  # scipy takes 0 for all there are
     linalg.fiedler_companion: "too many indices|stack of matrices|is out of bounds",  # of one it is a vector
 }
 """What is refused, though NumPy accepts it, with what the refusal says: nothing of it is computed wrongly."""
 
 REFUSED_IN = {
-    "scipy.linalg": "stack of matrices|is out of bounds|same number of dimensions|must be square",
+    "scipy.linalg": "stack of matrices|a 2-D array|is out of bounds|same number of dimensions|must be square",
     "scipy.ndimage": "empty axes|no derivative with respect to 'constant_values'|is out of bounds|weights.ndim",
     "scipy.integrate": "'initial=' of",
 }
@@ -89,6 +90,7 @@ vectors a function has no results; sections of a filter may lie apart from each 
 
 FORGETS = {np.nanquantile, np.nanpercentile, linalg.fiedler, np.cov, np.corrcoef, np.bincount, np.histogram, np.polyval}
 FORGETS |= {np.poly, signal.convolve, signal.fftconvolve, signal.oaconvolve, signal.correlate}
+FORGETS |= {signal.stft, signal.welch, signal.csd, linalg.qr_multiply}
 """Where an array has no elements, an axis is left away, another variable too, weights are taken for integers, or zeros
 of odd shapes come out."""
 

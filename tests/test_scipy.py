@@ -1,4 +1,4 @@
-"""Densities of scipy.stats in programs, compiled and not; probabilities that sum to 1; what of scipy is refused."""
+"""Functions of scipy in programs: densities, filters, spectra, functions of a matrix; what of it is refused."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from scipy import integrate, linalg, ndimage, signal, stats
 
 import tapegen as tg
-from tapegen.errors import NotDifferentiable
+from tapegen.errors import BadArgument, NotDifferentiable
 from tests.judged import both
 
 X = np.array([0.3, 0.9, 1.7])
@@ -104,8 +104,8 @@ def ranked(x: np.ndarray) -> float:
     return ndimage.median_filter(x, 3).sum()
 
 
-def rotated(x: np.ndarray) -> float:
-    return linalg.hessenberg(np.outer(x, x) + np.eye(3)).sum()
+def ordered(x: np.ndarray) -> float:
+    return linalg.rsf2csf(np.diag(x), np.eye(3))[0].real.sum()
 
 
 def stacked(x: np.ndarray) -> float:
@@ -114,10 +114,91 @@ def stacked(x: np.ndarray) -> float:
 
 @pytest.mark.parametrize(
     ("func", "reason"),
-    [(ranked, "depends on the values"), (rotated, "factors are not unique"), (stacked, "a stack of matrices")],
+    [(ranked, "depends on the values"), (ordered, "LAPACK's choice"), (stacked, "a stack of matrices")],
 )
 def test_what_is_refused_says_why(func: Any, reason: str) -> None:
     with pytest.raises(NotDifferentiable, match=reason) as caught:
         tg.grad(func)(X)
     assert caught.value.span is not None
     assert caught.value.advice
+
+
+def rotated(x: np.ndarray) -> float:
+    h, q = linalg.hessenberg(np.outer(x, x) + np.diag(np.append(x[1:], 2.0)), calc_q=True)
+    return np.sum(h[0] * q[2])
+
+
+def logarithm(x: np.ndarray) -> Any:
+    return np.sum(linalg.funm(np.outer(x, x) + np.diag(x), lambda w: w * np.log(w))[0])
+
+
+def turned(x: np.ndarray) -> Any:
+    return np.sum(linalg.funm(np.array([[0.0, x[0]], [-x[1], x[2]]]), np.sqrt)[0])
+
+
+@pytest.mark.parametrize("func", [rotated, logarithm, turned])
+def test_factors_and_functions_of_a_matrix(func: Any) -> None:
+    tg.check_grads(func, X, modes=("forward", "reverse"), order=2, backend="python")
+
+
+def falls_apart(x: np.ndarray) -> float:
+    return linalg.hessenberg(np.diag(np.append(x, 2.0))).sum()
+
+
+def twice_the_same(x: np.ndarray) -> Any:
+    return linalg.funm(np.diag(x), np.exp).sum()
+
+
+def not_real(x: np.ndarray) -> Any:
+    return linalg.funm(np.diag(-x), np.sqrt).sum()
+
+
+@pytest.mark.parametrize(
+    ("func", "x", "reason"),
+    [
+        (falls_apart, X, "the factors are not unique"),
+        (twice_the_same, np.array([1.0, 2.0, 1.0]), "eigenvalues are equal"),
+        (not_real, X, "pass A.astype"),
+    ],
+)
+def test_matrices_without_a_derivative(func: Any, x: np.ndarray, reason: str) -> None:
+    with pytest.raises(BadArgument, match=reason):
+        tg.grad(func, backend="python")(x)
+
+
+SIGNAL = np.sin(np.arange(23.0)) + np.cos(np.arange(23.0) ** 2)
+
+
+def with_named_window(x: np.ndarray, slope: float) -> Any:
+    return signal.stft(slope * x, 1.5, ("tukey", 0.3), 6)[2]
+
+
+def with_own_window(x: np.ndarray, slope: float) -> Any:
+    own = signal.get_window("hann", 6) + slope
+    _, spectra = signal.csd(x, x[::-1], 2.0, own)
+    return np.sum(np.abs(signal.stft(x, 2.0, own, 6)[2]) ** 2) + np.sum(spectra.imag)
+
+
+def there_and_back(x: np.ndarray, slope: float) -> Any:
+    _, _, spectra = signal.stft(x, 2.0, nperseg=6)
+    return signal.istft(spectra * (1.0 + slope), 2.0, nperseg=6)[1]
+
+
+def of_complex_signals(x: np.ndarray, slope: float) -> Any:
+    z = x + 1j * slope * x**2
+    _, power = signal.welch(z, nperseg=6, return_onesided=False)
+    return np.sum(np.log(power)) + signal.csd(x, x, nperseg=6)[1].real[2]
+
+
+@pytest.mark.parametrize("func", [with_named_window, with_own_window, there_and_back, of_complex_signals])
+def test_spectra(func: Any) -> None:
+    tg.check_grads(func, SIGNAL, 0.3, modes=("forward", "reverse"), backend="python")
+
+
+def varying_window(x: np.ndarray, part: float) -> Any:
+    return signal.stft(x, window=("tukey", part), nperseg=6)[2].real.sum()
+
+
+def test_a_window_by_name_is_known_before_the_program_runs() -> None:
+    with pytest.raises(NotDifferentiable, match=r"'window' of scipy.signal.stft must be known"):
+        tg.grad(varying_window, wrt=1, backend="python")(SIGNAL, 0.3)

@@ -15,7 +15,8 @@ from tapegen.frontend.structure import StaticValue, dict_of, tuple_of
 
 def is_function_of_library(value: Any) -> bool:
     """Whether an object is a function that a library made, or a family of them (`scipy.stats.norm`)."""
-    return isinstance(value, np.vectorize) or is_distribution(value) or _is_frozen(value)
+    own_class = type(value).__module__.startswith("scipy.special.")  # several ufuncs in one
+    return isinstance(value, np.vectorize) or own_class or is_distribution(value) or _is_frozen(value)
 
 
 def is_distribution(value: Any) -> bool:

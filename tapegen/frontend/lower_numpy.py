@@ -199,6 +199,8 @@ def _prepared(cx: Context, func: Any, name: str, value: Any) -> Any:
         if content is not None and any(_is_sequence(cx, item) for item in content.children):
             return tuple_of(_prepared(cx, func, "array", item) for item in content.children)
     if name and name not in _KEPT and _is_sequence(cx, value):
+        if any(isinstance(known_value(part), str) for part in getattr(struct_of(cx, value), "children", ())):
+            return StaticValue(static(cx, value, f"'{name}' of {callable_text(func)}"))
         return emit_call(cx, np.array, (value,))
     return value
 

@@ -83,7 +83,8 @@ def _infer(func: Callable[..., Any], args: tuple[ArgType, ...], kwargs: dict[str
         if found is not None:
             return found
     first: Exception | None = None
-    for trial in _TRIALS:
+    sizes_told = {(0.5, 2, n) for n in map(_known_size, (*args, *kwargs.values())) if n}
+    for trial in (*_TRIALS, *sorted(sizes_told)):  # an array of as many elements as another argument says
         try:
             value = _run(func, args, kwargs, trial, strided=True)
             type_ = _type_of(value)
@@ -106,6 +107,12 @@ def _infer(func: Callable[..., Any], args: tuple[ArgType, ...], kwargs: dict[str
             continue
     assert first is not None
     raise NoResultType(first)
+
+
+def _known_size(arg: ArgType) -> int:
+    """The number that an argument gives, if it may be a size."""
+    known = arg.value if isinstance(arg, StaticValue) else None
+    return known if type(known) is int and 1 < known <= 4096 else 0
 
 
 def _shorter(value: Any) -> Any:
@@ -164,7 +171,8 @@ def _refine(func: Any, args: tuple, kwargs: dict[str, Any], trial: tuple, value:
             return replace(type_, unit=())
         try:
             if type_.unit:
-                others.append(_run(func, args, kwargs, (trial[0], trial[1] + 1, _OTHER_SIZE[trial[2]]), strided=True))
+                more = (trial[0], trial[1] + 1, _OTHER_SIZE.get(trial[2], trial[2] + 1))
+                others.append(_run(func, args, kwargs, more, strided=True))
             if any(arg.layout == "A" for arg in arrays):
                 others.append(_run(func, args, kwargs, trial, strided=False))
         except Exception:

@@ -107,10 +107,14 @@ _REFUSED: dict[Any, Refusal] = {}
 _AWAITED = {
     "scipy.special": ("tapegen.rules.scipy_special", "tapegen.rules.scipy_gamma"),
     "scipy.stats": ("tapegen.rules.scipy_stats",),
-    "scipy.linalg": ("tapegen.rules.scipy_linalg", "tapegen.rules.scipy_matrices"),
+    "scipy.linalg": (
+        "tapegen.rules.scipy_linalg",
+        "tapegen.rules.scipy_matrix_functions",
+        "tapegen.rules.scipy_matrices",
+    ),
     "scipy.integrate": ("tapegen.rules.scipy_integrate", "tapegen.rules.scipy_motion"),
     "scipy.fft": ("tapegen.rules.scipy_fft",),
-    "scipy.signal": ("tapegen.rules.scipy_signal",),
+    "scipy.signal": ("tapegen.rules.scipy_signal", "tapegen.rules.scipy_spectra"),
     "scipy.ndimage": ("tapegen.rules.scipy_ndimage",),
     "scipy.interpolate": ("tapegen.rules.scipy_interpolate",),
     "scipy.optimize": ("tapegen.rules.scipy_optimize",),

@@ -16,13 +16,10 @@ from tapegen.rules.linalg import adjoint, full_rank, positive_definite, regular
 from tapegen.rules.registry import expands, fixed, pullback, refused, text
 
 refused(
-    linalg.hessenberg,
-    reason="the factors are not unique, and LAPACK chooses among them by no rule that has a derivative.",
-    advice="Use eigh, svd, qr or solve.",
+    linalg.rsf2csf,
+    reason="which eigenvalue of a block comes first is LAPACK's choice.",
+    advice="Use schur with output='complex'.",
 )
-refused(linalg.rsf2csf, reason="its factors are complex.", advice="Use eigh, svd, qr or solve.")
-refused(linalg.funm, reason="it calls a function of matrices.", advice="Use expm, logm or sqrtm.")
-refused(linalg.qr_multiply, reason="it multiplies by a factor that it does not form.", advice="Use qr and @.")
 
 
 def with_real_eigenvalues(rng):
@@ -35,6 +32,12 @@ def one_matrix(rank, right=0):
     """Rules whose formulas are not those of stacks, neither of matrices nor of right-hand sides."""
     known = rank == 2 and right <= 2
     require(known, "this function of a stack of matrices has no rule.", "Call it for one matrix at a time.")
+
+
+@compile_time
+def rounding(dtype):
+    """The distance of 1 to the next number."""
+    return float(np.finfo(dtype).eps)
 
 
 # ---- solving -------------------------------------------------------------------------------------------------------
@@ -403,6 +406,91 @@ def qr_text(a, overwrite_a=False, lwork=None, mode="full", pivoting=False, check
     return np.linalg.qr(a)
 
 
+@expands(linalg.qr_multiply, shapes=[full_rank, (3,), fixed("left")])
+def qr_multiply(a, c, mode="right", pivoting=False, conjugate=False, overwrite_a=False, overwrite_c=False):
+    one_matrix(np.ndim(a), np.ndim(c))
+    require(not pivoting, "scipy.linalg.qr_multiply(pivoting=True) has no rule.", "Leave it out.")
+    require(not (overwrite_a or overwrite_c), "overwrite_c=True writes into an argument.", "Leave it out.")
+    q, r = linalg.qr(a, mode="economic")
+    if mode == "left":
+        return q @ c, r
+    return c @ q, r
+
+
+@pullback(linalg.hessenberg, shapes=[lambda rng: rng.uniform(-1.0, 1.0, (5, 5)), fixed(True)])
+def hessenberg(a, calc_q=False, overwrite_a=False, check_finite=True, *, out, out_bar):
+    """The first column of q stays, so that q and h are unique but for signs if no element below the diagonal is 0."""
+    one_matrix(np.ndim(a))
+    require(not overwrite_a, "overwrite_a=True writes into an argument.", "Leave it out.")
+    if not calc_q:
+        h, q = linalg.hessenberg(a, calc_q=True)
+        return hessenberg_bar(h, q, out_bar, np.zeros_like(q))
+    return hessenberg_bar(out[0], out[1], out_bar[0], out_bar[1])
+
+
+@hessenberg.pushforward
+def hessenberg_pushforward(a, calc_q=False, overwrite_a=False, check_finite=True, *, out, a_dot):
+    one_matrix(np.ndim(a))
+    if not calc_q:
+        h, q = linalg.hessenberg(a, calc_q=True)
+        h_dot, _ = hessenberg_dot(h, q, a_dot)
+        return h_dot
+    return hessenberg_dot(out[0], out[1], a_dot)
+
+
+def hessenberg_dot(h, q, a_dot):
+    """Column by column: `slope + h @ turn - turn @ h` has zeros where h has them."""
+    refuse_reduced(h)
+    slope = q.T @ a_dot @ q
+    lower = np.zeros_like(slope)
+    for j in range(np.shape(h)[0] - 2):
+        known = slope[j + 2 :, j] + h[j + 2 :, j + 1 :] @ lower[j + 1 :, j] - lower[j + 2 :, : j + 1] @ h[: j + 1, j]
+        lower[j + 2 :, j + 1] = known / h[j + 1, j]
+    turn = lower - lower.T
+    return np.triu(slope + h @ turn - turn @ h, -1), q @ turn
+
+
+def hessenberg_bar(h, q, h_bar, q_bar):
+    """The transpose of `hessenberg_dot`."""
+    refuse_reduced(h)
+    slope_bar = np.triu(h_bar, -1)
+    pull = h.T @ slope_bar - slope_bar @ h.T + q.T @ q_bar
+    pull = pull - pull.T
+    rest = np.zeros_like(pull)
+    for j in range(np.shape(h)[0] - 3, -1, -1):
+        known = pull[j + 2 :, j + 1] / h[j + 1, j]
+        rest[j + 2 :, j] = known
+        pull[j + 1 :, j] += known @ h[j + 2 :, j + 1 :]
+        pull[j + 2 :, : j + 1] -= np.outer(known, h[: j + 1, j])
+    return np.astype(q @ (slope_bar + rest) @ q.T, h.dtype)  # of small matrices q is float64
+
+
+def refuse_reduced(h):
+    """Where the matrix falls apart but for rounding, the rest of it may begin with any vector."""
+    if np.any(np.abs(np.diag(h, -1)[:-1]) <= 100.0 * rounding(h.dtype) * np.max(np.append(np.abs(h), 0.0))):
+        raise ValueError("scipy.linalg.hessenberg: with a zero below the diagonal the factors are not unique")
+
+
+@text(linalg.hessenberg)
+def hessenberg_text(a, calc_q=False, overwrite_a=False, check_finite=True):
+    """Reflections, each of which clears a column below its second element."""
+    one_matrix(np.ndim(a))
+    n = np.shape(a)[0]
+    h = np.copy(a)
+    q = np.eye(n, dtype=a.dtype)
+    for k in range(n - 2):
+        v = np.copy(h[k + 1 :, k])
+        if np.any(v[1:] != 0.0):
+            v[0] += np.copysign(np.sqrt(np.sum(v * v)), v[0])
+            v = v / np.sqrt(np.sum(v * v))
+            h[k + 1 :] -= 2.0 * np.outer(v, v @ h[k + 1 :])
+            h[:, k + 1 :] -= 2.0 * np.outer(h[:, k + 1 :] @ v, v)
+            q[:, k + 1 :] -= 2.0 * np.outer(q[:, k + 1 :] @ v, v)
+    if calc_q:
+        return np.triu(h, -1), q
+    return np.triu(h, -1)
+
+
 @pullback(linalg.svd, shapes=[full_rank, fixed(False)])
 def svd(a, full_matrices=True, compute_uv=True, overwrite_a=False, check_finite=True, *, out, out_bar):
     return svd_of_numpy(a, full_matrices, compute_uv, out=out, out_bar=out_bar)
@@ -425,98 +513,3 @@ def polar(a, side="right"):
     if side == "right":
         return w @ vh, (vh.T * s) @ vh
     return w @ vh, (w * s) @ w.T
-
-
-# ---- functions of a matrix -----------------------------------------------------------------------------------------
-
-
-def corner(function_of_block):
-    """The upper right quarter: the derivative of a function of a matrix, where the matrix holds a direction there."""
-    n = np.shape(function_of_block)[0] // 2
-    return np.copy(function_of_block[:n, n:])
-
-
-def with_direction(a, direction):
-    top = np.concatenate((a, direction), axis=1)
-    return np.concatenate((top, np.concatenate((np.zeros_like(a), a), axis=1)), axis=0)
-
-
-@pullback(linalg.expm, shapes=[regular])
-def expm(A, *, out_bar):
-    one_matrix(np.ndim(A))
-    return corner(linalg.expm(with_direction(A.T, out_bar)))
-
-
-@expm.pushforward
-def expm_pushforward(A, *, A_dot):
-    one_matrix(np.ndim(A))
-    return corner(linalg.expm(with_direction(A, A_dot)))
-
-
-@text(linalg.expm)
-def expm_text(A):
-    """Rational approximation of degree 13 (Higham 2005) of a part so small that it holds, squared again."""
-    one_matrix(np.ndim(A))
-    norm = np.max(np.append(np.sum(np.abs(A), axis=0), 0.0))  # of a matrix without elements as well
-    halvings = 0
-    while norm > 5.37 and halvings < 1100:
-        norm = 0.5 * norm
-        halvings += 1
-    x = A * 0.5**halvings
-    unit = np.eye(np.shape(A)[0], dtype=A.dtype)
-    x2 = x @ x
-    x4 = x2 @ x2
-    x6 = x4 @ x2
-    odd = x6 @ (x6 + 16380.0 * x4 + 40840800.0 * x2)
-    odd = odd + 33522128640.0 * x6 + 10559470521600.0 * x4 + 1187353796428800.0 * x2 + 32382376266240000.0 * unit
-    odd = x @ odd
-    even = x6 @ (182.0 * x6 + 960960.0 * x4 + 1323241920.0 * x2)
-    even = even + 670442572800.0 * x6 + 129060195264000.0 * x4 + 7771770303897600.0 * x2 + 64764752532480000.0 * unit
-    power = np.linalg.solve(even - odd, even + odd)
-    for _ in range(halvings):
-        power = power @ power
-    return power
-
-
-@expands(linalg.expm_frechet, shapes=[regular, (3, 3)])
-def expm_frechet(A, E, method=None, compute_expm=True, check_finite=True):
-    slope = corner(linalg.expm(with_direction(A, E)))
-    if compute_expm:
-        return linalg.expm(A), slope
-    return slope
-
-
-@expands(linalg.logm, shapes=[positive_definite])
-def logm(A):
-    """64 times the logarithm of the 64th root, which is an integral over a short way from the unit matrix."""
-    one_matrix(np.ndim(A))
-    root = A
-    for _ in range(6):
-        root = linalg.sqrtm(root)
-    unit = np.eye(np.shape(A)[0], dtype=A.dtype)
-    apart = root - unit
-    total = np.zeros_like(apart)
-    for place, weight in (
-        (0.019855071751231912, 0.05061426814518853),
-        (0.10166676129318664, 0.11119051722668721),
-        (0.2372337950418355, 0.15685332293894344),
-        (0.4082826787521751, 0.18134189168918083),
-        (0.5917173212478248, 0.18134189168918083),
-        (0.7627662049581645, 0.15685332293894344),
-        (0.8983332387068134, 0.11119051722668721),
-        (0.9801449282487681, 0.05061426814518853),
-    ):  # Gauss and Legendre
-        total = total + weight * np.linalg.solve(unit + place * apart, apart)
-    return 64.0 * total
-
-
-@pullback(linalg.sqrtm, shapes=[positive_definite])
-def sqrtm(A, *, out, out_bar):
-    one_matrix(np.ndim(A))
-    return linalg.solve_sylvester(out.T, out.T, out_bar)
-
-
-@sqrtm.pushforward
-def sqrtm_pushforward(A, *, out, A_dot):
-    one_matrix(np.ndim(A))
-    return linalg.solve_sylvester(out, out, A_dot)

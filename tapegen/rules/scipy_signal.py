@@ -1,4 +1,4 @@
-"""Convolutions and recursive filters (`scipy.signal`); what it does to spectra is refused by name."""
+"""Convolutions and recursive filters (`scipy.signal`)."""
 
 from __future__ import annotations
 
@@ -14,14 +14,6 @@ refused(
     signal.sosfiltfilt,
     reason="what it puts before and after the signal has no rule.",
     advice="Call lfilter on the signal, and on the result backwards.",
-)
-refused(
-    signal.stft,
-    signal.istft,
-    signal.welch,
-    signal.csd,
-    reason="its spectrum has no rule here.",
-    advice="Cut the windows yourself and use np.fft.",
 )
 
 # ---- convolutions --------------------------------------------------------------------------------------------------

@@ -8,14 +8,7 @@ import numpy as np
 from scipy import special
 
 from tapegen.rules.helpers import keep_axis, kept_sum, require
-from tapegen.rules.registry import fixed, inactive, of_numbers, partials, pullback, refused, text
-
-refused(
-    special.wofz,
-    special.sph_harm_y,
-    reason="its values are complex.",
-    advice="Use erfcx or dawsn, and lpmv with cos and sin.",
-)
+from tapegen.rules.registry import fixed, inactive, of_numbers, partials, pullback, text
 
 of_numbers(special.expit, special.log_expit, special.logit, special.xlogy, special.xlog1py, special.entr)
 of_numbers(special.rel_entr, special.kl_div, special.huber, special.pseudo_huber, special.boxcox, special.boxcox1p)
@@ -214,6 +207,12 @@ def erfcx(x, *, out):
     return 2.0 * x * out - 2.0 / math.sqrt(math.pi)
 
 
+@partials(special.wofz, domain=[(-2.0, 2.0)], of_complex=True)
+def wofz(z, *, out):
+    """Of real numbers it is complex too."""
+    return 2j / math.sqrt(math.pi) - 2.0 * z * out
+
+
 @partials(special.erfinv, domain=[(-0.8, 0.8)], nonfinite=True)
 def erfinv(x, *, out):
     return 0.5 * math.sqrt(math.pi) * np.exp(out * out)
@@ -349,3 +348,32 @@ def fresnel_text(z):
 
 
 inactive(sine_integral, cosine_integral, fresnel_sine, fresnel_cosine)  # their calls are written when all is derived
+
+
+# ---- spherical harmonics -------------------------------------------------------------------------------------------
+
+
+@pullback(
+    special.sph_harm_y, wrt=("theta", "phi"), shapes=[fixed(3), fixed(-2), (5,), (5,)], of_complex=True, broadcasts=True
+)
+def sph_harm_y(n, m, theta, phi, *, out, out_bar):
+    return np.real(out_bar * down_the_meridian(n, m, theta, phi)), np.real(out_bar * (1j * m * out))
+
+
+@sph_harm_y.pushforward
+def sph_harm_y_pushforward(n, m, theta, phi, *, out, theta_dot, phi_dot):
+    return down_the_meridian(n, m, theta, phi) * theta_dot + (1j * m * out) * phi_dot
+
+
+def down_the_meridian(n, m, theta, phi):
+    """By the angle from the pole, where this divides by nothing: half the difference of the neighbours in m.
+
+    Beyond the poles scipy takes the sine as positive.
+    """
+    turn = np.exp(1j * phi)
+    kind = np.result_type(theta, phi)
+    above = np.astype(np.sqrt(np.maximum((n - m) * (n + m + 1), 0)), kind)
+    below = np.astype(np.sqrt(np.maximum((n + m) * (n - m + 1), 0)), kind)
+    upper = above * np.conj(turn) * special.sph_harm_y(n, m + 1, theta, phi)
+    slope = 0.5 * (upper - below * turn * special.sph_harm_y(n, m - 1, theta, phi))
+    return np.where(np.sin(theta) < 0.0, -slope, slope)
