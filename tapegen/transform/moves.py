@@ -316,10 +316,13 @@ class Moves:
             else:
                 targets, items = tuple(t for t, _ in rest), tuple(v for _, v in rest)
                 stmts[k] = Assign(targets, items[0] if len(items) == 1 else Tuple(items), stmt.origin)
+            self.reads[target] += self.reads.pop(value) - 1
+            self.assigns[target] += self.assigns.pop(value) - 1
             match stmts[start]:
                 case Assign((into,), start_value) if into == start_value:
+                    self.reads[into] -= 1
+                    self.assigns[into] -= 1
                     del stmts[start]
-            self.assigns[value] -= 1
             return True
         return False
 
@@ -363,6 +366,7 @@ class Moves:
                 made = sum(rewrite.defines(inner).count(value) for inner in rewrite.statements(stmts[j + 1 : k]))
                 read = sum(self._count(stmt, value) for stmt in stmts[j + 1 :])
                 whole = made == self.assigns[value] - 1 and read == self.reads[value]
+                whole &= not self._count(here, value)  # what it held before, as a parameter
                 return j if whole and self._outlives(stmts, k, value, target) else None
             if self._touches(here, target):
                 return None
