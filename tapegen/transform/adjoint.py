@@ -87,7 +87,7 @@ class Adjoints:
         if not any(var in self.reverser.active for var in active_operands(call)):
             return  # a constant that becomes active later, under the same name
         rule = rule_for(call, stmt)
-        if rule.kind == "inactive":
+        if rule.kind in ("inactive", "expands"):  # the formula beside the call carries the derivative
             return
         if rule.kind == "partials":
             self._partials(stmt, targets[0], call, rule, self._single(targets, totals))
