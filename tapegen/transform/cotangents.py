@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -20,9 +20,10 @@ from tapegen.ir.nodes import (
     Load,
     Stmt,
     Store,
+    Tuple,
     Var,
 )
-from tapegen.ir.types import Array, ListOf, Scalar
+from tapegen.ir.types import INT, Array, ListOf, Scalar
 from tapegen.transform.captures import Captures
 from tapegen.transform.facts import Facts
 from tapegen.transform.mirror import Mirrors
@@ -79,7 +80,8 @@ class Cotangents(Captures):
         if cot is None:
             type_ = var.type
             if isinstance(type_, Array):
-                type_ = Array(type_.dtype, type_.rank, "C", type_.unit)
+                turned = type_.layout == "F" and self._is_flattened(var)
+                type_ = replace(type_, layout="F" if turned else "C")
             cot = Cotangent(Var(self.names.fresh(bar_name(var.name)), type_))
             self.cotangents[var] = cot
         return cot
@@ -125,10 +127,10 @@ class Cotangents(Captures):
                 else:
                     self.emit(Assign((cot.name,), build.add(cot.name, total)))
         elif total is None:
-            self.emit(Assign((cot.name,), build.zero_like(var)))
-        elif is_array and not self.flattened.isdisjoint(self.facts.effects.roots(var)):
+            self.emit(Assign((cot.name,), self._zeros(var)))
+        elif is_array and self._is_flattened(var):
             # a sum may have the order of its terms; the view of the cotangent must be one too
-            self.emit(Assign((cot.name,), build.zero_like(var)))
+            self.emit(Assign((cot.name,), self._zeros(var)))
             self.emit(Store(cot.name, (), build.without_broadcast(total), accumulate=True))
         else:
             total = full(total, var)
@@ -138,6 +140,21 @@ class Cotangents(Captures):
         cot.named = True
         cot.pending = []
         return cot.name
+
+    def _is_flattened(self, var: Var) -> bool:
+        return not self.flattened.isdisjoint(self.facts.effects.roots(var))
+
+    def _zeros(self, var: Var) -> Expr:
+        """Zeros like a value; where views flatten it, with axes that run through memory as its own do."""
+        type_ = var.type
+        if not isinstance(type_, Array) or type_.layout != "F" or not self._is_flattened(var):
+            return build.zero_like(var)
+        turned = replace(type_, layout="C", unit=type_.unit[::-1])
+        shape = tuple(Call(ops.dim, (var, Const(axis)), (), INT) for axis in reversed(range(type_.rank)))
+        dtype = () if type_.dtype == "float64" else (Const(getattr(np, type_.dtype)),)
+        rows = Var(self.names.fresh("rows"), turned)
+        self.emit(Assign((rows,), Call(np.zeros, (Tuple(shape), *dtype), (), turned)))
+        return Call(ops.transpose_view, (rows,), (), type_)
 
     def flush(self, stmt: Stmt) -> None:
         """Settle what has been contributed to the places that a statement writes.
