@@ -70,7 +70,8 @@ def _common(*dtypes: str) -> str:
 
 def _weak(name: str, result: Scalar, values: Sequence[Any]) -> Scalar:
     """Python numbers adapt to NumPy's: `0.0` becomes a float32 where the other paths have one."""
-    strong = [t for t in map(type_of, values) if isinstance(t, Scalar) and not t.python]
+    types = map(type_of, values)  # an array without axes is one of NumPy's numbers too
+    strong = [t for t in types if isinstance(t, Array) or (isinstance(t, Scalar) and not t.python)]
     dtype = _common(*(t.dtype for t in strong))
     if len({np.finfo(t.dtype).dtype for t in strong if is_floating(t)}) > 1:
         raise Clash(f"'{name}' is a float32 on one path and a float64 on another.", f"Convert it: np.float64({name}).")

@@ -191,6 +191,28 @@ def cast(expr: Expr, dtype: str) -> Expr:
     return expr
 
 
+def fitted(expr: Expr, type_: Array | Scalar) -> Expr:
+    """`expr` as a place or a number of this type takes it."""
+    return cast(number(expr) if isinstance(type_, Scalar) else expr, type_.dtype)
+
+
+def number(expr: Expr) -> Expr:
+    """The number that an array without axes holds: the array itself would be updated in place, under all its names."""
+    if not isinstance(expr.type, Array):
+        return expr
+    match expr:
+        case Call(np.broadcast_to, (held, *_)) | Call(np.full_like, (_, held)) if rank_of(held.type) == 0:
+            return number(held)
+        case Call(np.where, (test, a, b), ()) if isinstance(test.type, Scalar):
+            a, b = number(a), number(b)
+            return Call(ops.ifelse, (test, a, b), (), broadcast_type(a.type, b.type))
+        case Call(np.tensordot, (a, b, Const(1)), ()) if rank_of(a.type) == rank_of(b.type) == 1:
+            return Call(np.dot, (a, b), (), Scalar(expr.type.dtype, False))
+        case Var():
+            return Load(expr, (), Scalar(expr.type.dtype, False))
+    return Call(np.sum, (expr,), (), Scalar(expr.type.dtype, False))
+
+
 def real_part(expr: Expr) -> Expr:
     """`expr.real` of a complex number or array: what a real place gets of a complex cotangent or tangent."""
     if isinstance(expr, Const):

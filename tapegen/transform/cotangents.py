@@ -91,7 +91,7 @@ class Cotangents(Captures):
         if build.is_const(expr, 0.0):
             return
         if isinstance(var.type, (Array, Scalar)):
-            expr = build.cast(expr, var.type.dtype)
+            expr = build.fitted(expr, var.type)
         cot = self.cotangent(var)
         if cot.named and isinstance(var.type, Array):
             self.emit(Store(cot.name, (), build.without_broadcast(expr), accumulate=True))

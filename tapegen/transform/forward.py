@@ -281,7 +281,7 @@ class _Pusher:
     def _define(self, stmt: Assign, target: Var, expr: Expr) -> None:
         """Assign the tangent of a result that is a place of its own, with its dtype."""
         if isinstance(target.type, (Array, Scalar)):
-            expr = build.cast(expr, target.type.dtype)
+            expr = build.fitted(expr, target.type)
         if isinstance(target.type, Array) and not (isinstance(stmt.value, (Load, Call)) and is_view(stmt.value)):
             shared = isinstance(expr, (Var, Load)) or (isinstance(expr, Call) and expr.func in ops.VIEW_CALLS)
             places = {target, *active_operands(stmt.value)}

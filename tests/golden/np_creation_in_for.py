@@ -29,5 +29,5 @@ def in_for_value_and_grad(a, x, s_bar=1.0):
         a_bar[n - 2] += tmp_1_tape[n - 2] * s_bar
         # t = np.linspace(0.1, x, n, endpoint=False)
         weight = np.linspace(0.0, 1.0, n, endpoint=False, dtype=np.float64)
-        x_bar += np.tensordot(weight, np.cos(t) * (a[n - 2] * s_bar), 1)
+        x_bar += np.dot(weight, np.cos(t) * (a[n - 2] * s_bar))
     return s, a_bar, x_bar
