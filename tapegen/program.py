@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+import unicodedata
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -107,6 +108,8 @@ class Program:
         chosen = (wrt,) if isinstance(wrt, int | str) else wrt
         found = []
         for item in chosen:
+            if isinstance(item, str):
+                item = unicodedata.normalize("NFKC", item)  # as Python reads the names of arguments
             if isinstance(item, int):
                 if not -len(names) <= item < len(names):
                     raise BadArgument(f"wrt={item}: the function has {len(names)} arguments.", "Count from 0.")

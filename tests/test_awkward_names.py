@@ -175,6 +175,13 @@ def test_unicode_identifiers(backend: str) -> None:
     check(differentiable(greek, backend=backend), greek, 0.6, 3)
 
 
+def test_unicode_identifiers_are_folded_in_wrt() -> None:
+    def fine(*, ﬁ: float) -> float:
+        return fi * fi
+
+    assert differentiable(fine, wrt="ﬁ", backend="python").grad(fi=3.0) == 6.0
+
+
 PRIVATE = """\
 def __gain(x):
     return x * 1000.0

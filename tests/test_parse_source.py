@@ -20,7 +20,8 @@ import numba
 import numpy as np
 import pytest
 
-from tapegen.errors import NotDifferentiable, SourceUnavailable, UnsupportedSyntax
+from tapegen import differentiable
+from tapegen.errors import NotDifferentiable, SourceUnavailable, TapegenError, UnsupportedSyntax
 from tapegen.frontend.parse import is_elementwise, parse_function, unwrap
 from tests.sources import define, load, python
 
@@ -109,6 +110,14 @@ def test_a04_made_by_exec_or_eval() -> None:
     assert caught.value.advice == NO_TEXT_ADVICE
     with pytest.raises(SourceUnavailable, match="there is no source text of '<lambda>'"):
         parse_function(eval("lambda x: x"))
+
+
+def test_a04_called_by_a_function_with_text() -> None:
+    namespace: dict[str, Any] = {}
+    exec("def helper(x):\n    return x", namespace)
+    helper = namespace["helper"]  # of no module
+    with pytest.raises(TapegenError, match="there is no source text of 'helper'"):
+        differentiable(lambda x: helper(x) + 1.0, backend="python").grad(2.0)
 
 
 def test_a05_only_bytecode(tmp_path: Path) -> None:

@@ -231,7 +231,7 @@ def refusal(func: Any) -> NotDifferentiable:
         known = sorted({rule.func.__name__ for rule in all_rules() if hasattr(rule.func, "__name__")})
         if name in OF_FUNCTIONS:
             return NotDifferentiable(f"'{name}' cannot be followed.", OF_FUNCTIONS[name])
-        near = difflib.get_close_matches(str(name), known, n=8, cutoff=0.5)
+        near = difflib.get_close_matches(str(name), known, n=8, cutoff=0.6)
         names = f"Names nearest to it: {', '.join(near)}." if near else "'python -m tapegen rules' lists them."
         return NotDifferentiable(
             f"'{name}' is not written in Python and has no derivative rule.",

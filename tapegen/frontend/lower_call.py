@@ -207,7 +207,7 @@ def _call_static(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
         return made
     if rule is not None or is_library(func):
         return call_library(cx, func, args, kwargs, hint)
-    if _name_of(func) == "prange" and getattr(func, "__module__", "").startswith("numba"):
+    if _name_of(func) == "prange" and (getattr(func, "__module__", "") or "").startswith("numba"):
         return _HANDLERS[range](cx, args, kwargs, hint)
     if type(func).__module__.startswith("numba.core.types") and hasattr(np, str(func)):
         return call_library(cx, getattr(np, str(func)), args, kwargs, hint)  # numba.float64(x)

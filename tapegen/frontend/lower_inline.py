@@ -85,7 +85,8 @@ def inline_function(cx: Context, func: FunctionType, args: Sequence[Any], kwargs
 
 def _is_of_python(func: FunctionType) -> bool:
     """Whether a function belongs to Python's own library, whose text is no business of the user's."""
-    return func.__module__.partition(".")[0] in sys.stdlib_module_names and func.__module__ != "__main__"
+    module = func.__module__ or ""  # exec with names of its own makes functions without a module
+    return module.partition(".")[0] in sys.stdlib_module_names and module != "__main__"
 
 
 def _refused_inside(cx: Context, func: FunctionType, error: TapegenError) -> TapegenError:

@@ -304,7 +304,7 @@ def flat_result(cx: Context, result: Any) -> tuple[Any, list[Expr]]:
             raise cx.refusal(
                 BadArgument, f"a result is {first} on one path and {second} on another.", "Return one kind of value."
             )
-        if not isinstance(value, StaticValue):
+        if not isinstance(poison_check(cx, value), StaticValue):
             raise cx.refusal(BadArgument, "the result is not made of numbers and arrays.", "Return numbers.")
         return value
 
