@@ -216,17 +216,9 @@ class Context:
         finally:
             self.builder, self.state, self.whole = outer
 
-    @contextmanager
-    def at(self, node: gast.AST, *, statement: bool = False) -> Iterator[None]:
+    def at(self, node: gast.AST, *, statement: bool = False) -> _At:
         """Evaluate a node: refusals point at it, and statements belong to it when it is one."""
-        outer_node, outer_origin = self.node, self.origin
-        self.node = node
-        if statement and not self.fixed_origin:
-            self.origin = self.frame.parsed.span(node)
-        try:
-            yield
-        finally:
-            self.node, self.origin = outer_node, outer_origin
+        return _At(self, node, statement)
 
     # ---- containers --------------------------------------------------------------------------------------------------
 
@@ -356,3 +348,22 @@ class Context:
         while isinstance(expr, Var) and expr in self.substitution:
             expr = self.substitution[expr]
         return expr
+
+
+class _At:
+    """A node of the program while it is evaluated."""
+
+    __slots__ = ("cx", "node", "outer", "statement")
+
+    def __init__(self, cx: Context, node: gast.AST, statement: bool) -> None:
+        self.cx, self.node, self.statement = cx, node, statement
+
+    def __enter__(self) -> None:
+        cx = self.cx
+        self.outer = cx.node, cx.origin
+        cx.node = self.node
+        if self.statement and not cx.fixed_origin:
+            cx.origin = cx.frame.parsed.span(self.node)
+
+    def __exit__(self, *_: object) -> None:
+        self.cx.node, self.cx.origin = self.outer

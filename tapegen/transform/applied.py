@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import replace
 from typing import Any
 
@@ -90,10 +89,12 @@ def inlined(
 ) -> tuple[Block, Abstract]:
     """Write out the body of a rule for these operands; what is read once stands where it is read."""
     assert body is not None
-    with refusing_at(origin):
+    try:
         block, value = written_out(body, args, kwargs, names, _folded)
         _refuse_stores(body, block, (*args, *kwargs.values()), origin)
         return block, value
+    except TapegenError as error:
+        raise refused_at(error, origin) from error.__cause__
 
 
 def _refuse_stores(body: Callable[..., Any], block: Block, operands: tuple[Any, ...], origin: Span | None) -> None:
@@ -111,15 +112,11 @@ def _refuse_stores(body: Callable[..., Any], block: Block, operands: tuple[Any, 
         )
 
 
-@contextmanager
-def refusing_at(origin: Span | None) -> Iterator[None]:
+def refused_at(error: TapegenError, origin: Span | None) -> TapegenError:
     """What a rule of tapegen's own refuses is refused at the user's statement, not in the text of the rule."""
-    try:
-        yield
-    except TapegenError as error:
-        if error.span is not None and not is_own(error.span.file):
-            raise
-        raise type(error)(error.reason, error.advice, origin) from None
+    if error.span is not None and not is_own(error.span.file):
+        return error
+    return type(error)(error.reason, error.advice, origin)
 
 
 def local_partials(

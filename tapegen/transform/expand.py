@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import replace
 
+from tapegen.errors import TapegenError
 from tapegen.frontend.lower_template import written_out
 from tapegen.frontend.structure import Leaf, Struct
 from tapegen.ir import ops, rewrite
@@ -12,7 +13,7 @@ from tapegen.ir.names import TEMPORARY, NameSupply
 from tapegen.ir.nodes import Assign, Block, Call, Const, Stmt, Var
 from tapegen.ir.types import is_floating
 from tapegen.rules.registry import rule_of
-from tapegen.transform.applied import refuse_complex, refusing_at
+from tapegen.transform.applied import refuse_complex, refused_at
 
 
 def expand(block: Block, varied: Set[Var], names: NameSupply) -> Block:
@@ -36,8 +37,10 @@ def expand(block: Block, varied: Set[Var], names: NameSupply) -> Block:
         assert isinstance(call, Call)
         assert rule.body is not None
         refuse_complex(call, rule, stmt)
-        with refusing_at(stmt.origin):
+        try:
             formula, value = written_out(rule.body, call.args, dict(call.kwargs), names)
+        except TapegenError as error:
+            raise refused_at(error, stmt.origin) from error.__cause__
         formula = placed(formula, stmt)
         inlined = varied | {var for part in rewrite.statements(formula) for var in rewrite.defines(part)}
         kept, values, joins = [], [], []
