@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, init=False)
 class Scalar:
-    """One number.
+    """One number.  There is one object for each type: Scalars are compared and hashed as objects.
 
     `python` tells Python's `float`/`int`/`bool` from NumPy's scalars: each operation follows the error rule of its
     own operands (`1.0 / 0.0` raises, `np.float64(1) / 0` gives inf), and Python scalars promote weakly.
@@ -15,6 +16,21 @@ class Scalar:
 
     dtype: str  # "float64", "float32", "int64", "bool", "complex128", ... (NumPy's names)
     python: bool = True
+
+    def __new__(cls, dtype: str, python: bool = True) -> Scalar:
+        scalar = _SCALARS.get((dtype, python))
+        if scalar is None:
+            scalar = object.__new__(cls)
+            object.__setattr__(scalar, "dtype", dtype)
+            object.__setattr__(scalar, "python", python)
+            scalar = _SCALARS.setdefault((dtype, python), scalar)  # another thread may have been first
+        return scalar
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Scalar, (self.dtype, self.python)
+
+
+_SCALARS: dict[tuple[str, bool], Scalar] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +89,9 @@ FLOATING = frozenset({"float64", "float32"}) | COMPLEX
 
 def is_floating(type_: Type) -> bool:
     """Whether values of this type can carry a derivative."""
-    if isinstance(type_, (Scalar, Array)):
-        return type_.dtype in FLOATING
+    kind = type(type_)
+    if kind is Scalar or kind is Array:
+        return type_.dtype in FLOATING  # type: ignore[union-attr]
     if isinstance(type_, ListOf):
         return is_floating(type_.item)
     return isinstance(type_, TupleOf) and any(is_floating(item) for item in type_.items)
@@ -82,8 +99,9 @@ def is_floating(type_: Type) -> bool:
 
 def is_complex(type_: Type | None) -> bool:
     """Whether values of this type have an imaginary part."""
-    if isinstance(type_, (Scalar, Array)):
-        return type_.dtype in COMPLEX
+    kind = type(type_)
+    if kind is Scalar or kind is Array:
+        return type_.dtype in COMPLEX  # type: ignore[union-attr]
     if isinstance(type_, ListOf):
         return is_complex(type_.item)
     return isinstance(type_, TupleOf) and any(is_complex(item) for item in type_.items)
