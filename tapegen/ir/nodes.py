@@ -137,8 +137,7 @@ class Call(Remembered):
 
     def __hash__(self) -> int:
         if self.hashed is None:
-            object.__setattr__(self, "hashed", hash((self.func, self.args, self.kwargs)))
-            assert self.hashed is not None
+            self.hashed = hash((self.func, self.args, self.kwargs))  # type: ignore[misc]
         return self.hashed
 
 
@@ -154,8 +153,7 @@ class Tuple(Remembered):
 
     def __hash__(self) -> int:
         if self.hashed is None:
-            object.__setattr__(self, "hashed", hash(self.items))
-            assert self.hashed is not None
+            self.hashed = hash(self.items)  # type: ignore[misc]
         return self.hashed
 
 
@@ -169,8 +167,7 @@ class Slice(Remembered):
 
     def __hash__(self) -> int:
         if self.hashed is None:
-            object.__setattr__(self, "hashed", hash((self.lo, self.hi, self.step)))
-            assert self.hashed is not None
+            self.hashed = hash((self.lo, self.hi, self.step))  # type: ignore[misc]
         return self.hashed
 
 
@@ -189,8 +186,7 @@ class Load(Remembered):
 
     def __hash__(self) -> int:
         if self.hashed is None:
-            object.__setattr__(self, "hashed", hash((self.array, self.index)))
-            assert self.hashed is not None
+            self.hashed = hash((self.array, self.index))  # type: ignore[misc]
         return self.hashed
 
 

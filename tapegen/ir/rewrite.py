@@ -23,7 +23,6 @@ from tapegen.ir.nodes import (
     Pop,
     Push,
     Raise,
-    Remembered,
     Return,
     Routine,
     Slice,
@@ -74,11 +73,13 @@ def parts(node: Any) -> tuple[Any, ...]:
 _FEW = 64
 """Parts of an expression that are remembered."""
 
+_COMPOUND = frozenset({Call, Load, Tuple, Slice})
+_NESTING = frozenset({For, If, While})
+
 
 def subexpressions(node: Any) -> tuple[Any, ...]:
     """An expression and everything below it."""
-    kind = type(node)
-    if kind is Var or kind is Const or not isinstance(node, Remembered):
+    if type(node) not in _COMPOUND:
         return (node,)
     if node.below is not None:
         return node.below
@@ -86,20 +87,16 @@ def subexpressions(node: Any) -> tuple[Any, ...]:
     work: list[Any] = [node]
     while work:  # trees may be deeper than Python's stack
         part = work.pop()
-        kind = type(part)
-        if kind is Var or kind is Const:
+        if type(part) not in _COMPOUND:
             found.append(part)
-        elif isinstance(part, Remembered):
-            if part.below is not None:
-                found += part.below
-            else:
-                found.append(part)
-                work += parts(part)
+        elif part.below is not None:
+            found += part.below
         else:
             found.append(part)
+            work += parts(part)
     below = tuple(found)
     if len(below) <= _FEW:
-        object.__setattr__(node, "below", below)
+        node.below = below
     return below
 
 
@@ -108,11 +105,10 @@ def free_vars(node: Any) -> frozenset[Var]:
     kind = type(node)
     if kind is Var:
         return frozenset((node,))
-    if kind is Const or not isinstance(node, Remembered):
+    if kind not in _COMPOUND:
         return _NONE
     if node.mentioned is None:
-        object.__setattr__(node, "mentioned", frozenset(occurrences(node)))
-        assert node.mentioned is not None
+        node.mentioned = frozenset(occurrences(node))
     return node.mentioned
 
 
@@ -124,7 +120,7 @@ def occurrences(node: Any) -> tuple[Var, ...]:
     kind = type(node)
     if kind is Var:
         return (node,)
-    if kind is Const or not isinstance(node, Remembered):
+    if kind not in _COMPOUND:
         return ()
     if node.occurring is None:
         found: list[Var] = []
@@ -134,25 +130,34 @@ def occurrences(node: Any) -> tuple[Var, ...]:
             kind = type(part)
             if kind is Var:
                 found.append(part)
-            elif kind is not Const and isinstance(part, Remembered):
+            elif kind in _COMPOUND:
                 if part.occurring is not None:
                     found += part.occurring
                 else:
                     work += parts(part)
-        object.__setattr__(node, "occurring", tuple(found))
-        assert node.occurring is not None
+        node.occurring = tuple(found)
     return node.occurring
 
 
 def callees(node: Any) -> frozenset[Any]:
     """The functions that an expression or index item calls, but for those without a hash: no table knows them."""
-    kind = type(node)
-    if kind is Var or kind is Const or not isinstance(node, Remembered):
+    if type(node) not in _COMPOUND:
         return _NONE
     if node.called is None:
-        found = [part.func for part in subexpressions(node) if type(part) is Call]
-        object.__setattr__(node, "called", _hashed(found) if found else _NONE)
-        assert node.called is not None
+        found: list[Any] = []
+        below: list[frozenset[Any]] = []
+        work: list[Any] = [node]
+        while work:  # trees may be deeper than Python's stack
+            part = work.pop()
+            kind = type(part)
+            if kind in _COMPOUND:
+                if part.called is not None:
+                    below.append(part.called)
+                else:
+                    if kind is Call:
+                        found.append(part.func)
+                    work += parts(part)
+        node.called = _hashed(found).union(*below) if found or below else _NONE
     return node.called
 
 
@@ -211,12 +216,14 @@ def whole_reads(node: Any) -> set[Var]:
 
 def headers(stmt: Stmt) -> tuple[Any, ...]:
     """The expressions and index items that a statement itself evaluates (nested blocks excluded)."""
-    found = _HEADERS.get(type(stmt))
+    kind = type(stmt)
+    if kind is Assign:
+        return (stmt.value,)  # type: ignore[union-attr]
+    found = _HEADERS.get(kind)
     return () if found is None else found(stmt)
 
 
 _HEADERS: dict[type, Callable[[Any], tuple[Any, ...]]] = {
-    Assign: lambda stmt: (stmt.value,),
     Store: lambda stmt: (stmt.array, *stmt.index, stmt.value),
     For: lambda stmt: (stmt.start, stmt.stop, stmt.step),
     If: lambda stmt: (stmt.test,),
@@ -231,29 +238,28 @@ _HEADERS: dict[type, Callable[[Any], tuple[Any, ...]]] = {
 def blocks(stmt: Stmt) -> tuple[Block, ...]:
     """The nested blocks of a statement."""
     kind = type(stmt)
-    if kind is For or kind is While:
-        return (stmt.body,)  # type: ignore[union-attr]
+    if kind not in _NESTING:
+        return ()
     if kind is If:
         return (stmt.body, stmt.orelse)  # type: ignore[union-attr]
-    return ()
+    return (stmt.body,)  # type: ignore[union-attr]
 
 
 def statements(block: Iterable[Stmt]) -> list[Stmt]:
     """Every statement of a block, nested ones included, in order of the text."""
     found: list[Stmt] = []
     for stmt in block:
-        kind = type(stmt)
-        if kind is For or kind is While or kind is If:
-            if stmt.nested is None:
-                inner = statements(stmt.body)  # type: ignore[union-attr]
-                if kind is If:
-                    inner += statements(stmt.orelse)  # type: ignore[union-attr]
-                object.__setattr__(stmt, "nested", (stmt, *inner))
-                assert stmt.nested is not None
-            found += stmt.nested
+        if type(stmt) in _NESTING:
+            found += _with_nested(stmt)
         else:
             found.append(stmt)
     return found
+
+
+def _with_nested(stmt: Any) -> tuple[Stmt, ...]:
+    if stmt.nested is None:
+        stmt.nested = (stmt, *[found for block in blocks(stmt) for found in statements(block)])
+    return stmt.nested
 
 
 def defines(stmt: Stmt) -> tuple[Var, ...]:
@@ -266,33 +272,34 @@ def defines(stmt: Stmt) -> tuple[Var, ...]:
     return ()
 
 
-def reads(stmt: Stmt) -> frozenset[Var]:
+def reads(stmt: Any) -> frozenset[Var]:
     """The Vars that a statement mentions in its expressions, nested statements included."""
     if stmt.mentioned is None:
-        object.__setattr__(stmt, "mentioned", frozenset(occurring(stmt)))
-        assert stmt.mentioned is not None
+        kind = type(stmt)
+        stmt.mentioned = free_vars(stmt.value) if kind is Assign else frozenset(occurring(stmt))
     return stmt.mentioned
 
 
-def occurring(stmt: Stmt) -> tuple[Var, ...]:
+def occurring(stmt: Any) -> tuple[Var, ...]:
     """The same Vars, each as often as it stands there."""
     if stmt.occurring is None:
-        found = [var for header in headers(stmt) for var in occurrences(header)]
-        for block in blocks(stmt):
-            for inner in block:
-                found += occurring(inner)
-        object.__setattr__(stmt, "occurring", tuple(found))
-        assert stmt.occurring is not None
+        kind = type(stmt)
+        if kind is Assign:
+            stmt.occurring = occurrences(stmt.value)
+        else:
+            found = [var for header in headers(stmt) for var in occurrences(header)]
+            for block in blocks(stmt):
+                for inner in block:
+                    found += occurring(inner)
+            stmt.occurring = tuple(found)
     return stmt.occurring
 
 
-def assigns(stmt: Stmt) -> frozenset[Var]:
+def assigns(stmt: Any) -> frozenset[Var]:
     """The Vars that a statement assigns, nested statements included."""
     if stmt.assigned is None:
         inner = blocks(stmt)
-        found = _NONE.union(defines(stmt), *(assigns(s) for block in inner for s in block))
-        object.__setattr__(stmt, "assigned", found)
-        return found
+        stmt.assigned = _NONE.union(defines(stmt), *[assigns(s) for block in inner for s in block])
     return stmt.assigned
 
 
@@ -301,13 +308,15 @@ def assigned_in(*stmts: Stmt) -> frozenset[Var]:
     return _NONE.union(*map(assigns, stmts))
 
 
-def calls(stmt: Stmt) -> frozenset[Any]:
+def calls(stmt: Any) -> frozenset[Any]:
     """The functions that a statement calls, nested statements included."""
     if stmt.called is None:
-        inner = blocks(stmt)
-        found = _NONE.union(*map(callees, headers(stmt)), *(calls(s) for block in inner for s in block))
-        object.__setattr__(stmt, "called", found)
-        return found
+        kind = type(stmt)
+        if kind is Assign:
+            stmt.called = callees(stmt.value)
+        else:
+            nested = [calls(inner) for block in blocks(stmt) for inner in block]
+            stmt.called = frozenset[Any]().union(*map(callees, headers(stmt)), *nested)
     return stmt.called
 
 
