@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain
 
-from tapegen.analysis.places import components, moves, puts
+from tapegen.analysis.places import components, moves, on_places, puts
 from tapegen.ir import ops, rewrite
-from tapegen.ir.nodes import Assign, Block, Call, Effect, Expr, For, Function, If, Load, Slice, Store, Tuple, Var, While
+from tapegen.ir.nodes import Assign, Block, Call, Effect, Expr, Function, Load, Slice, Store, Tuple, Var
 from tapegen.ir.types import Array, is_complex, is_floating
 from tapegen.rules.registry import rule_of
 
@@ -45,8 +44,8 @@ def activity_of(function: Function, wrt: Iterable[Var], results: Iterable[Var]) 
     """
     onward: dict[Var, set[Var]] = defaultdict(set)
     back: dict[Var, set[Var]] = defaultdict(set)
-    for source, sink in chain(_flows(function.body), _shared(function)):
-        if is_floating(source.type) and is_floating(sink.type):
+    for source, sink in (*_flows(function.body), *_shared(function)):
+        if is_floating(source.type):
             onward[source].add(sink)
             back[sink].add(source)
     return Activity(frozenset(closure(wrt, onward)), frozenset(closure(results, back)), back)
@@ -67,62 +66,55 @@ def closure(start: Iterable[Var], edges: Mapping[Var, set[Var]]) -> set[Var]:
 def _shared(function: Function) -> Iterator[tuple[Var, Var]]:
     """Against the direction of moves: a store through a name reaches every name of the place."""
     group_of = components(function)
-    inside = list(rewrite.statements(function.body))
+    inside = on_places(function.body)
     stored = {group_of[stmt.array] for stmt in inside if isinstance(stmt, Store)}
     for stmt in inside:
         if isinstance(stmt, Assign):
             for target, move in moves(stmt):
                 if group_of[target] in stored:
-                    yield from ((target, source) for source in move.sources)
+                    yield from ((target, source) for source in move.sources if is_floating(source.type))
         for sequence, item in puts(stmt):
-            if group_of[sequence] in stored:
+            if group_of[sequence] in stored and is_floating(item.type):
                 yield sequence, item
 
 
 def _flows(block: Block) -> Iterator[tuple[Var, Var]]:
-    for stmt in block:
+    """What flows into floating values."""
+    for stmt in rewrite.statements(block):
         match stmt:
             case Assign(targets, Tuple(items)) if len(items) == len(targets):
-                for target, value in zip(targets, items, strict=True):
-                    yield from _into(value, target)
+                into = list(zip(targets, items, strict=True))
             case Assign(targets, value):
-                for target in targets:
-                    yield from _into(value, target)
+                into = [(target, value) for target in targets]
             case Store(array, _, value):
-                for source in active_operands(value):
-                    yield source, array
+                into = [(array, value)]
             case Effect(Call(ops.append | ops.set_item, args)):
-                for source in active_operands(args[-1]):
-                    yield source, args[0]  # type: ignore[misc]
-            case If(_, body, orelse):
-                yield from _flows(body)
-                yield from _flows(orelse)
-            case For() | While():
-                yield from _flows(stmt.body)
+                into = [(args[0], args[-1])]  # type: ignore[list-item]
+            case _:
+                continue
+        for target, value in into:
+            if is_floating(target.type):
+                for source in active_operands(value):
+                    yield source, target
 
 
-def _into(value: Expr, target: Var) -> Iterator[tuple[Var, Var]]:
-    for source in active_operands(value):
-        yield source, target
-
-
-def active_operands(expr: Expr) -> Iterator[Var]:
+def active_operands(expr: Expr) -> list[Var]:
     """The Vars of an expression through which a derivative can flow."""
-    match expr:
-        case Var():
-            yield expr
-        case Load(array, _):
-            yield array
-        case Tuple(items):
-            for item in items:
-                yield from active_operands(item)
-        case Call(_, args, kwargs):
-            if not is_floating(expr.type) or is_inactive(expr):  # the shape of an array, a mask
-                return
-            for arg in args:
-                yield from active_operands(arg)
-            for _, arg in kwargs:
-                yield from active_operands(arg)
+    kind = type(expr)
+    if kind is Var:
+        return [expr]  # type: ignore[list-item]
+    if kind is Load:
+        return [expr.array]  # type: ignore[union-attr]
+    found: list[Var] = []
+    if isinstance(expr, Tuple):
+        for item in expr.items:
+            found += active_operands(item)
+    elif isinstance(expr, Call) and is_floating(expr.type) and not is_inactive(expr):  # no shape, no mask
+        for arg in expr.args:
+            found += active_operands(arg)
+        for _, arg in expr.kwargs:
+            found += active_operands(arg)
+    return found
 
 
 def is_inactive(call: Call) -> bool:

@@ -9,13 +9,14 @@ calling layer checks that.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 from tapegen.analysis.aliases import Conflict, conflicts_of
-from tapegen.analysis.places import Move, is_place, is_place_type, moves, puts, statements, written
-from tapegen.ir.nodes import Assign, Function, Stmt, Var
+from tapegen.analysis.places import Move, is_place, is_place_type, moves, on_places, puts, written
+from tapegen.ir import rewrite
+from tapegen.ir.nodes import Assign, For, Function, Stmt, Var, While
 from tapegen.ir.types import ListOf
 
 __all__ = ["Conflict", "Effects", "effects_of"]
@@ -79,20 +80,23 @@ def effects_of(function: Function) -> Effects:
     function : Function
         A lowered program (docs/system.md, invariants).
     """
-    places = _Places(function)
+    touching = on_places(function.body)
+    places = _Places(function, touching)
     writes: dict[Stmt, frozenset[str]] = {}
     writers: dict[str, list[Stmt]] = {}
-    for stmt, _ in statements(function.body):
+    for stmt in touching:
         targets = frozenset().union(*(places.of(var) for var in written(stmt)))
         if targets:
             writes[stmt] = targets
             for root in sorted(targets):
                 writers.setdefault(root, []).append(stmt)
     params = {param.name for param in function.params}
+    loops = [stmt for stmt in rewrite.statements(function.body) if isinstance(stmt, (For, While))]
+    in_loop = {inner for loop in loops for inner in rewrite.statements(loop.body)}
     return Effects(
         places.roots,
         places.allocations,
-        frozenset(root for root, stmt in places.allocations.items() if stmt in places.in_loop),
+        frozenset(root for root, stmt in places.allocations.items() if stmt in in_loop),
         writes,
         {root: tuple(stmts) for root, stmts in writers.items()},
         frozenset(params & writers.keys()),
@@ -103,9 +107,8 @@ def effects_of(function: Function) -> Effects:
 class _Places:
     """Roots of all names: the least fixpoint over the moves of the program (flow-insensitive)."""
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: Function, touching: Iterable[Stmt]) -> None:
         self.allocations: dict[str, Assign] = {}
-        self.in_loop: set[Stmt] = set()
         found: dict[str, set[str]] = {param.name: {param.name} for param in function.params if is_place(param)}
         items: dict[str, set[str]] = {}  # root of a list -> roots of the arrays in it
         for param in function.params:
@@ -113,9 +116,7 @@ class _Places:
                 items[param.name] = {param.name}
         edges: list[tuple[str, Move]] = []
         held: list[tuple[str, str]] = []  # (list, item)
-        for stmt, loops in statements(function.body):
-            if loops:
-                self.in_loop.add(stmt)
+        for stmt in touching:
             held.extend((sequence.name, item.name) for sequence, item in puts(stmt))
             if isinstance(stmt, Assign):
                 for target, move in moves(stmt):

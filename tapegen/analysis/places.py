@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tapegen.ir import ops
+from tapegen.ir import ops, rewrite
 from tapegen.ir.nodes import (
     Assign,
     Block,
@@ -111,16 +111,12 @@ class Move:
     fresh: bool = False
 
 
-def moves(stmt: Assign) -> Iterator[tuple[Var, Move]]:
+def moves(stmt: Assign) -> list[tuple[Var, Move]]:
     """For each array or list that a statement assigns: what memory the target denotes afterwards."""
     if isinstance(stmt.value, Tuple) and len(stmt.value.items) == len(stmt.targets):
-        for target, item in zip(stmt.targets, stmt.value.items, strict=True):
-            if is_place(target):
-                yield target, _move(item)
-        return
-    for target in stmt.targets:
-        if is_place(target):
-            yield target, _move(stmt.value)
+        pairs = zip(stmt.targets, stmt.value.items, strict=True)
+        return [(target, _move(item)) for target, item in pairs if is_place(target)]
+    return [(target, _move(stmt.value)) for target in stmt.targets if is_place(target)]
 
 
 def viewed(value: Expr | None) -> Var | None:
@@ -205,8 +201,8 @@ def components(function: Function) -> dict[Var, Var]:
             var = above[var]
         return var
 
-    for stmt, _ in statements(function.body):
-        related = list(puts(stmt))
+    for stmt in on_places(function.body):
+        related = puts(stmt)
         for var in written(stmt):
             root(var)
         if isinstance(stmt, Assign):
@@ -222,7 +218,8 @@ def components(function: Function) -> dict[Var, Var]:
 
 def puts(stmt: Stmt) -> list[tuple[Var, Var]]:
     """The (list, array) pairs where a statement makes the array an item of the list."""
-    if not isinstance(stmt, (Assign, Effect)):
+    kind = type(stmt)
+    if kind is not Effect and (kind is not Assign or not isinstance(stmt.targets[0].type, ListOf)):  # type: ignore[union-attr]
         return []
     match stmt:
         case Effect(Call(ops.append | ops.set_item, (sequence, *_, item))):
@@ -239,15 +236,35 @@ def written(stmt: Stmt) -> tuple[Var, ...]:
     """The names through which a statement writes."""
     if isinstance(stmt, Store):
         return (stmt.array,)
-    call = stmt.value if isinstance(stmt, Assign) else stmt.call if isinstance(stmt, Effect) else None
-    if not isinstance(call, Call):
+    if isinstance(stmt, Assign):
+        return _written_by_call(stmt.value) if isinstance(stmt.value, Call) else ()
+    if not isinstance(stmt, Effect):
         return ()
+    call = stmt.call
+    found = _written_by_call(call)
+    if is_one_of(call.func, _LIST_WRITERS) or call.func is print:
+        return found
+    return (*found, *[var for arg in call.args for var in _vars(arg)])  # np.copyto, np.fill_diagonal, rng.shuffle, ...
+
+
+def _written_by_call(call: Call) -> tuple[Var, ...]:
     if is_one_of(call.func, _LIST_WRITERS):
         return _vars(call.args[0])
-    out = tuple([var for name, value in call.kwargs if name == "out" for var in _vars(value)])
-    if isinstance(stmt, Effect) and call.func is not print:  # np.copyto, np.fill_diagonal, rng.shuffle, ...
-        return (*out, *[var for arg in call.args for var in _vars(arg)])
-    return out
+    if not call.kwargs:
+        return ()
+    return tuple([var for name, value in call.kwargs if name == "out" for var in _vars(value)])
+
+
+def on_places(block: Block) -> list[Stmt]:
+    """The statements, nested ones included, that make or hand on a place, or write into one."""
+    found: list[Stmt] = []
+    for stmt in rewrite.statements(block):
+        if isinstance(stmt, Assign):
+            if any(map(is_place, stmt.targets)) or written(stmt):
+                found.append(stmt)
+        elif isinstance(stmt, (Store, Effect)):
+            found.append(stmt)
+    return found
 
 
 def content_reads(stmt: Stmt) -> Iterator[Var]:

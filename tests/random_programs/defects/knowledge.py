@@ -14,24 +14,25 @@ from tapegen.transform import dead, share, tidy
 from tapegen.transform.moves import Moves
 from tests.random_programs.defects.switch import edit
 
-_STORED = """case Store(array, _, value):
-                for source in active_operands(value):
-                    yield source, array"""
-
 ACTIVITY = (
     edit(
         "what is stored into an array is taken for inactive",
         activity,
         "_flows",
-        (_STORED, "case Store():\n                yield from ()"),
+        ("into = [(array, value)]", "into = []"),
     ),
     edit(
         "what is stored through a view is taken for inactive",
         activity,
         "_shared",
-        ("yield from ((target, source) for source in move.sources)", "pass"),
+        ("yield from ((target, source) for source in move.sources if is_floating(source.type))", "pass"),
     ),
-    edit("what is appended to a list is taken for inactive", activity, "_flows", ("yield source, args[0]", "pass")),
+    edit(
+        "what is appended to a list is taken for inactive",
+        activity,
+        "_flows",
+        ("into = [(args[0], args[-1])]", "into = []"),
+    ),
 )
 
 SHAPES = (
