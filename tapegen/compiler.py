@@ -33,7 +33,7 @@ from tapegen.ir.types import Array, is_floating
 from tapegen.transform.applied import rule_for
 from tapegen.transform.directions import Several, several
 from tapegen.transform.expand import expand
-from tapegen.transform.facts import Facts, facts_of
+from tapegen.transform.facts import Facts, facts_of, places_of
 from tapegen.transform.forms import doc_of, joint_form, listed, mutated_row, pullback_form, record_form, table
 from tapegen.transform.forward import forward
 from tapegen.transform.hoist import hoist
@@ -310,11 +310,15 @@ def _prepared(
     merges = {var for var, assigns in scopes_of(accumulating).assigns.items() if len(assigns) > 1}
     split = replace(accumulating, body=split_merges(accumulating.body, merges, names))
     expanded = replace(split, body=share_loads(split.body, effects_of(split), user_names, merges))
-    expanded = replace(expanded, body=hoist(expanded, merges))
+    places = places_of(expanded)
+    hoisted = hoist(expanded.body, places.effects, places.shapes, merges)
+    if hoisted is not expanded.body:
+        expanded = replace(expanded, body=hoisted)
+        places = places_of(expanded)
     last = expanded.body[-1]  # it may name the values that others turned out to share
     assert isinstance(last, Return)
     results = [v for v, active in zip(last.values, active_results, strict=True) if active and isinstance(v, Var)]
-    facts = facts_of(expanded, wrt, results)
+    facts = facts_of(expanded, wrt, results, places)
     _warn_of_truncation(facts, expanded.body)
     return expanded, facts, results
 

@@ -58,16 +58,32 @@ class Facts:
         return False
 
 
-def facts_of(function: Function, wrt: Iterable[Var], results: Iterable[Var]) -> Facts:
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Facts about one lowered program that do not depend on what is differentiated."""
+
+    scopes: Scopes
+    effects: Effects
+    shapes: Shapes
+
+
+def places_of(function: Function) -> Places:
+    """Analyse where the values of a lowered program live."""
+    scopes = scopes_of(function)
+    return Places(scopes, effects_of(function), shapes_of(function, scopes))
+
+
+def facts_of(function: Function, wrt: Iterable[Var], results: Iterable[Var], places: Places | None = None) -> Facts:
     """Analyse a lowered program for the derivative of `results` with respect to `wrt`."""
-    scopes, effects = scopes_of(function), effects_of(function)
+    if places is None:
+        places = places_of(function)
     activity = activity_of(function, wrt, results)
     return Facts(
         activity,
-        scopes,
-        effects,
-        final_loads(function, effects),
-        shapes_of(function, scopes),
+        places.scopes,
+        places.effects,
+        final_loads(function, places.effects),
+        places.shapes,
         ranges_of(function),
-        set_aside(function, scopes, activity.sources),
+        set_aside(function, places.scopes, activity.sources),
     )

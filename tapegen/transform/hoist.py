@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 
 from tapegen.analysis.activity import is_view
-from tapegen.analysis.effects import Effects, effects_of
-from tapegen.analysis.scopes import scopes_of
-from tapegen.analysis.shapes import Shapes, shapes_of
+from tapegen.analysis.effects import Effects
+from tapegen.analysis.shapes import Shapes
 from tapegen.ir import rewrite
-from tapegen.ir.nodes import Assign, Block, Call, Const, Expr, For, Function, Load, Slice, Stmt, Var, While
+from tapegen.ir.nodes import Assign, Block, Call, Const, Expr, For, Load, Slice, Stmt, Var, While
 from tapegen.ir.types import Array, is_floating
 from tapegen.rules.registry import rule_of
 
@@ -26,37 +25,41 @@ _OPERATORS: frozenset[Any] = frozenset(
 )
 
 
-def hoist(function: Function, merges: Set[Var]) -> Block:
+def hoist(block: Block, effects: Effects, shapes: Shapes, merges: Set[Var]) -> Block:
     """Move invariant element-wise arithmetic on arrays out of loops.
 
     Only what cannot raise is moved, since the loop may make no trip.
 
     Parameters
     ----------
-    function : Function
-        A lowered function.
+    block : Block
+        The body of a lowered function.
+    effects : Effects
+        What its statements write.
+    shapes : Shapes
+        The shapes of its arrays.
     merges : set of Var
         Its names with several values.
+
+    Returns
+    -------
+    Block
+        The same block where nothing moves.
     """
-    if not any(isinstance(stmt, (For, While)) for stmt in rewrite.statements(function.body)):
-        return function.body
-    return _hoisted(function.body, effects_of(function), shapes_of(function, scopes_of(function)), merges)
 
-
-def _hoisted(block: Block, effects: Effects, shapes: Shapes, merges: Set[Var]) -> Block:
-    out: list[Stmt] = []
-    for stmt in block:
+    def change(stmt: Stmt) -> list[Stmt]:
         inner = rewrite.blocks(stmt)
-        if inner:
-            new = tuple(_hoisted(part, effects, shapes, merges) for part in inner)
-            if isinstance(stmt, (For, While)):
-                moved, body = _invariant(stmt, new[0], effects, shapes, merges)
-                out.extend(moved)
-                new = (body,)
-            if any(a is not b for a, b in zip(new, inner, strict=True)):
-                stmt = rewrite.with_blocks(stmt, new)
-        out.append(stmt)
-    return tuple(out)
+        if not inner:
+            return [stmt]
+        new = tuple(hoist(part, effects, shapes, merges) for part in inner)
+        moved: list[Stmt] = []
+        if isinstance(stmt, (For, While)):
+            moved, body = _invariant(stmt, new[0], effects, shapes, merges)
+            new = (body,)
+        return [*moved, rewrite.with_blocks(stmt, new)]
+
+    out = tuple([part for stmt in block for part in change(stmt)])
+    return out if len(out) != len(block) or any(map(operator.is_not, out, block)) else block
 
 
 def _invariant(
