@@ -140,6 +140,7 @@ def differentiate(
     active_results: tuple[bool, ...],
     user_names: Set[str],
     *,
+    again: bool = False,
     record_everything: bool = False,
 ) -> Stages:
     """Derive the joint and the split form of the reverse derivative.
@@ -154,12 +155,14 @@ def differentiate(
         Which returned values are differentiated.
     user_names : set of str
         Names that stand in the user's source.
+    again : bool
+        Whether the derivative will be derived once more.
     record_everything : bool
         Switch the recording analysis off (tests: results must not change).
     """
     _refuse_hidden_sharing(lowered)
     names = NameSupply(_names_of(lowered) | set(user_names), user_names)
-    expanded, facts, results = _prepared(lowered, wrt, active_results, user_names, names)
+    expanded, facts, results = _prepared(lowered, wrt, active_results, user_names, names, again)
     last = expanded.body[-1]
     assert isinstance(last, Return)
     merges = {var for var, assigns in facts.scopes.assigns.items() if len(assigns) > 1}
@@ -167,7 +170,7 @@ def differentiate(
     body, selecting = (expanded.body, {}) if mirrors.of else selections(expanded.body, facts, names)
     if mirrors.of or selecting:
         expanded = replace(expanded, body=body)
-        facts = facts_of(expanded, wrt, results)
+        facts = facts_of(expanded, wrt, results, again=again)
     sweeps = reverse(expanded, wrt, active_results, facts, mirrors, names, selecting)
     recorded = record(expanded, sweeps, facts, names, user_names, everything=record_everything)
     laid = lay_out(recorded, sweeps, facts.scopes, facts.shapes, names)
@@ -225,14 +228,19 @@ def differentiate(
 
 
 def push_forward(
-    lowered: Function, wrt: tuple[Var, ...], active_results: tuple[bool, ...], user_names: Set[str]
+    lowered: Function,
+    wrt: tuple[Var, ...],
+    active_results: tuple[bool, ...],
+    user_names: Set[str],
+    *,
+    again: bool = False,
 ) -> Function:
     """Derive the function that returns the results and the tangents of the active ones.
 
     The tangents of the parameters in `wrt` are its last parameters.  See `differentiate` for the arguments.
     """
     names = NameSupply(_names_of(lowered) | set(user_names), user_names)
-    expanded, facts, results, pushed, _ = _pushed(lowered, wrt, active_results, user_names, names)
+    expanded, facts, results, pushed, _ = _pushed(lowered, wrt, active_results, user_names, names, again)
     pushed = _tidied(pushed, lowered, user_names)
     last = pushed.body[-1]
     assert isinstance(last, Return)
@@ -262,9 +270,9 @@ def without_value(pushed: Function, lowered: Function, count: int, user_names: S
 def push_several(
     lowered: Function, wrt: tuple[Var, ...], active_results: tuple[bool, ...], user_names: Set[str]
 ) -> Several | None:
-    """The same in several directions at once, where the program has such a form."""
+    """The same in several directions at once, where the program has such a form; it may be derived once more."""
     names = NameSupply(_names_of(lowered) | set(user_names), user_names)
-    _, _, _, pushed, tangents = _pushed(lowered, wrt, active_results, user_names, names)
+    _, _, _, pushed, tangents = _pushed(lowered, wrt, active_results, user_names, names, True)
     dots = tuple(tangents[var] for var in wrt)
     found = several(pushed, tangents, dots, sum(active_results), names)
     if found is None:
@@ -273,11 +281,16 @@ def push_several(
 
 
 def _pushed(
-    lowered: Function, wrt: tuple[Var, ...], active_results: tuple[bool, ...], user_names: Set[str], names: NameSupply
+    lowered: Function,
+    wrt: tuple[Var, ...],
+    active_results: tuple[bool, ...],
+    user_names: Set[str],
+    names: NameSupply,
+    again: bool,
 ) -> tuple[Function, Facts, list[Var], Function, Mapping[Var, Var]]:
     """The program prepared, what is known of it, and the program with tangents, as they were made."""
     _refuse_hidden_sharing(lowered)
-    expanded, facts, results = _prepared(lowered, wrt, active_results, user_names, names)
+    expanded, facts, results = _prepared(lowered, wrt, active_results, user_names, names, again)
     _refuse_conflicts(expanded, facts)
     return expanded, facts, results, *forward(expanded, wrt, active_results, facts, names)
 
@@ -297,6 +310,7 @@ def _prepared(
     active_results: tuple[bool, ...],
     user_names: Set[str],
     names: NameSupply,
+    again: bool,
 ) -> tuple[Function, Facts, list[Var]]:
     """The program as both modes take it: formulas written out, shared loads, results with names of their own."""
     *body, last = lowered.body
@@ -318,7 +332,7 @@ def _prepared(
     last = expanded.body[-1]  # it may name the values that others turned out to share
     assert isinstance(last, Return)
     results = [v for v, active in zip(last.values, active_results, strict=True) if active and isinstance(v, Var)]
-    facts = facts_of(expanded, wrt, results, places)
+    facts = facts_of(expanded, wrt, results, places, again=again)
     _warn_of_truncation(facts, expanded.body)
     return expanded, facts, results
 

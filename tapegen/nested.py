@@ -47,12 +47,12 @@ class _Pipeline:
     def reverse(
         self, function: Function, wrt: tuple[Var, ...], active: tuple[bool, ...], modules: Mapping[str, str]
     ) -> FunctionType:
-        return self._built(compiler.differentiate(function, wrt, active, frozenset()).joint, modules)
+        return self._built(compiler.differentiate(function, wrt, active, frozenset(), again=True).joint, modules)
 
     def forward(
         self, function: Function, wrt: tuple[Var, ...], active: tuple[bool, ...], modules: Mapping[str, str]
     ) -> FunctionType:
-        return self._built(compiler.push_forward(function, wrt, active, frozenset()), modules)
+        return self._built(compiler.push_forward(function, wrt, active, frozenset(), again=True), modules)
 
     def jacobian(
         self,

@@ -184,6 +184,8 @@ CALLS: dict[str, tuple[Callable, tuple]] = {
     "solve": (lambda m, z: np.linalg.solve(m, z), (M, Z)),
     "inverse": (lambda m: np.linalg.inv(m) * np.linalg.det(m), (M,)),
     "norms": (lambda m: (np.linalg.norm(m), np.linalg.norm(m, axis=0)), (M,)),
+    "norms of vectors": (lambda m: [np.linalg.norm(m, p, axis=1) for p in (1, 3, np.inf, -np.inf, 0.5)], (M,)),
+    "norms of matrices": (lambda m: [np.linalg.norm(m, p) for p in (1, -1, np.inf, 2, -2, "nuc")], (M,)),
     "choice": (lambda z, x: np.where(x > 0, z, x), (Z, X)),
     "joined": (lambda z, x: np.concatenate((z, x, z[::-1])), (Z, X)),
     "convolved": (lambda z, w: (np.convolve(z, w), np.correlate(z, w, "full")), (Z, W[:3])),

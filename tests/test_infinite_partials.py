@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tapegen import differentiable
+from tapegen import differentiable, jacobian
 
 
 def root_of_product(x, v):
@@ -44,3 +44,20 @@ def test_constant_divided_by_value(number, x):
         _, tangent = differentiable(lambda v: np.sum(quotient(v)), **options).jvp(args, (np.ones(1),))
     np.testing.assert_allclose(gradient, [wanted], rtol=1e-15)
     np.testing.assert_allclose(tangent, wanted, rtol=1e-15)
+
+
+def powers_set_aside(x):
+    return np.where(x > 0.0, x**1.5 + x**2.5, 0.0)
+
+
+@pytest.mark.parametrize("mode", ["forward", "reverse"])
+def test_derivatives_of_any_order_of_what_is_set_aside(mode):
+    """Higher derivatives of a power can be infinite where the first is not."""
+    function = powers_set_aside
+    expected = [lambda x: 1.5 * x**0.5 + 2.5 * x**1.5, lambda x: 0.75 * x**-0.5 + 3.75 * x**0.5]
+    expected.append(lambda x: -0.375 * x**-1.5 + 1.875 * x**-0.5)
+    for slope in expected:
+        function = jacobian(function, mode=mode, backend="python")
+        for x in (0.0, 1.7):
+            with np.errstate(all="ignore"):
+                assert function(x) == pytest.approx(slope(x) if x else 0.0, rel=1e-13)

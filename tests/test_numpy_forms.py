@@ -261,3 +261,38 @@ def test_a_layout_that_is_asked_for_may_be_a_copy() -> None:
         tg.grad(either, backend="python")(A)
     with pytest.raises(NotDifferentiable, match="copy"):
         tg.grad(lambda a: np.sum(a.copy("F") ** 2), backend="python")(A)
+
+
+def about_a_mean(a):
+    some = np.where(a == a[1, 2], np.nan, a)
+    middle = np.mean(a, axis=1, keepdims=True)
+    return np.nanvar(some, axis=1, mean=middle), np.nanstd(some, mean=middle[:1], correction=1, keepdims=True)
+
+
+def by_weight(a):
+    q = np.array([0.0, 0.3, 1.0])
+    some = np.where(a == a[1, 2], np.nan, a)
+    rows = np.quantile(a, q, axis=1, weights=np.array([0.0, 1.0, 2.0, 1.0]), method="inverted_cdf")
+    columns = np.percentile(a, 40.0, axis=0, weights=np.array([2, 1, 2]), method="inverted_cdf", keepdims=True)
+    return rows, columns, np.nanquantile(some, 0.6, weights=np.abs(a), method="inverted_cdf")
+
+
+def along_axes(a):
+    row = np.matmul(a, a[:, 0], axes=[(1, 0), 0, (0,)])
+    both = np.matmul(np.stack([a, 2.0 * a]), a, axes=[(1, 2), (1, 0), (0, 1)])
+    return row, both, np.matmul(a[0], a[1], axes=[(0,), (0,), ()])
+
+
+def from_the_first(a):
+    none = a[:, :0]
+    least = np.min(none, axis=1, initial=2.0) * a[:, 0]
+    return np.max(a, axis=0, initial=5.0), least, none.max(initial=a[0, 1]), np.max(a, initial=9.0, keepdims=True)
+
+
+@pytest.mark.parametrize("function", [about_a_mean, by_weight, along_axes, from_the_first])
+def test_keywords(function: Callable) -> None:
+    value, _ = tg.vjp(function, A, backend="python")
+    for got, expected in zip(value, function(A), strict=True):
+        assert np.shape(got) == np.shape(expected)
+        np.testing.assert_allclose(got, expected, rtol=1e-14)
+    tg.check_grads(function, A, modes=("forward", "reverse"), backend="python")

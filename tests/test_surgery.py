@@ -80,7 +80,7 @@ def test_forward_mode(backend: str, capsys: pytest.CaptureFixture[str]) -> None:
         tg.jvp(clipped, (X,), (direction,), backend=backend)
 
 
-@pytest.mark.parametrize("factor", ["a", None])
+@pytest.mark.parametrize("factor", ["a", None, (1.0, 2.0)])
 def test_a_factor_is_a_number(factor: Any) -> None:
     with pytest.raises(TypeError, match="factor of a gradient is a number"):
         tg.scale_gradient(X, factor)

@@ -22,6 +22,7 @@ from tapegen.frontend.lower_values import operand, run_list_of, static, struct_o
 from tapegen.frontend.structure import Leaf, StaticValue, Struct, tuple_of
 from tapegen.ir.text import callable_text
 from tapegen.ir.types import Array, is_floating
+from tapegen.rules import forms
 from tapegen.rules.registry import rule_of, signature_of
 
 _PACKAGES = frozenset({"numpy", "math", "cmath", "scipy", "operator", "_operator"})
@@ -350,6 +351,8 @@ _JOINED: dict[Any, Any] = {
     np.nanmin: np.fmin,
 }
 """How an initial value is put to the result of a reduction."""
+_EXTREMES = frozenset({np.max, np.min, np.nanmax, np.nanmin})
+"""Those that have no value of no elements."""
 _AVERAGES: dict[Any, Any] = {
     np.mean: ufunc_texts.mean_where,
     np.var: ufunc_texts.var_where,
@@ -405,6 +408,10 @@ def _some_of(
         )
     if where is not None:
         args = [call_library(cx, np.where, [where, args[0], instead], {}), *args[1:]]
+    named = dict(zip(("a", "axis"), args, strict=False)) | kwargs
+    if initial is not None and func in _EXTREMES and named.keys() <= {"a", "axis", "keepdims"}:
+        first = StaticValue(func), StaticValue(_JOINED[func]), _as_array(cx, named.pop("a")), initial
+        return cx.call(cx, StaticValue(forms.extreme_from), first, named)
     result = call_library(cx, func, args, kwargs, None if initial is not None else hint)
     if initial is not None:
         result = call_library(cx, _JOINED[func], [result, initial], {}, hint)

@@ -76,6 +76,8 @@ def _about(func: Any, text: Any) -> None:
     @handles(func)
     def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
         named = dict(zip(("a", "axis"), args, strict=False)) | kwargs
+        if "correction" in named and known_value(named.get("ddof", StaticValue(0))) == 0:
+            named["ddof"] = named.pop("correction")
         if "mean" in kwargs and len(args) <= 2 and named.keys() <= {"a", "axis", "ddof", "keepdims", "mean"}:
             return cx.call(cx, StaticValue(text), (), named)
         return call_library(cx, func, args, kwargs, hint)
@@ -83,6 +85,15 @@ def _about(func: Any, text: Any) -> None:
 
 _about(np.var, forms.var_about)
 _about(np.std, forms.std_about)
+_about(np.nanvar, forms.nanvar_about)
+_about(np.nanstd, forms.nanstd_about)
+
+
+@handles(np.matmul)
+def _matmul(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    if len(args) == 2 and kwargs.keys() == {"axes"}:
+        return cx.call(cx, StaticValue(forms.matmul_along), tuple(args), kwargs)
+    return call_library(cx, np.matmul, args, kwargs, hint)
 
 
 def _complex_in_any_case(func: Any, always: Any) -> None:

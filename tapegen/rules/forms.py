@@ -117,6 +117,41 @@ def std_about(a, mean, axis=None, ddof=0, keepdims=False):
     return np.sqrt(np.where(spread == 0.0, 1.0, spread)) * (spread != 0.0)
 
 
+def nanvar_about(a, mean, axis=None, ddof=0, keepdims=False):
+    """`np.nanvar(a, mean=...)`."""
+    present = np.logical_not(np.isnan(a))
+    squares = np.sum(np.where(present, np.square(np.abs(a - mean)), 0.0), axis=axis, keepdims=keepdims)
+    count = np.sum(present, axis=axis, dtype=np.result_type(squares), keepdims=keepdims)
+    return np.where(count > ddof, squares / np.where(count > ddof, count - ddof, 1.0), np.nan)
+
+
+def nanstd_about(a, mean, axis=None, ddof=0, keepdims=False):
+    """`np.nanstd(a, mean=...)`; where all are equal its derivative is 0."""
+    spread = nanvar_about(a, mean, axis, ddof, keepdims)
+    return np.sqrt(np.where(spread == 0.0, 1.0, spread)) * (spread != 0.0)
+
+
+def extreme_from(func, join, a, initial, axis=None, keepdims=False):
+    """`np.max(a, initial=...)`, also of no elements: their sum has the shape of what is reduced."""
+    if np.size(a) == 0:
+        return np.sum(a, axis=axis, keepdims=keepdims) + initial
+    return join(func(a, axis=axis, keepdims=keepdims), initial)
+
+
+def matmul_along(a, b, axes):
+    """`np.matmul(axes=)`: the axes of the matrices in the operands, and in the result; those of vectors are one."""
+    if np.ndim(a) > 1:
+        a = np.moveaxis(a, axes[0], (-2, -1))
+    if np.ndim(b) > 1:
+        b = np.moveaxis(b, axes[1], (-2, -1))
+    found = a @ b
+    if np.ndim(found) == 0:
+        return found
+    if np.ndim(a) == 1 or np.ndim(b) == 1:
+        return np.moveaxis(found, -1, axes[2])
+    return np.moveaxis(found, (-2, -1), axes[2])
+
+
 def in_rows(parts, dtype):
     """`np.r_[...]`: numbers and arrays behind each other."""
     made = ()

@@ -215,7 +215,6 @@ def norm(x, ord=None, axis=None, keepdims=False, *, out, out_bar):
     length_bar = keep_axis(out_bar, axis, keepdims)
     if ord is None or ord == "fro" or (len(axes) == 1 and ord == 2):
         return np.conj(x) * (length_bar / (length + (length == 0.0)))
-    require(not np.iscomplexobj(x), "norms of complex arrays are Euclidean here.", "Leave ord out, or write np.abs(x).")
     if len(axes) == 1:
         return vector_norm_bar(x, ord, axis, length, length_bar)
     return matrix_norm_bar(x, ord, axis, length, length_bar)
@@ -226,13 +225,20 @@ def norm_pushforward(x, ord=None, axis=None, keepdims=False, *, out, x_dot):
     axes = axes_tuple(axis, np.ndim(x))
     if ord is None or ord == "fro" or (len(axes) == 1 and ord == 2):
         return np.sum(np.real(np.conj(x) * x_dot), axis=axis, keepdims=keepdims) / (out + (out == 0.0))
-    require(not np.iscomplexobj(x), "norms of complex arrays are Euclidean here.", "Leave ord out, or write np.abs(x).")
     length = keep_axis(out, axis, keepdims)
     if len(axes) == 1:
         slope = vector_norm_bar(x, ord, axis, length, 1.0)
     else:
         slope = matrix_norm_bar(x, ord, axis, length, 1.0)
-    return np.sum(slope * x_dot, axis=axis, keepdims=keepdims)
+    return np.sum(np.real(slope * x_dot), axis=axis, keepdims=keepdims)
+
+
+def direction(x):
+    """The derivative of the absolute value; 0 at 0."""
+    if not np.iscomplexobj(x):
+        return np.sign(x)
+    size = np.abs(x)
+    return np.conj(x) / (size + (size == 0.0))
 
 
 def vector_norm_bar(x, ord, axis, length, length_bar):
@@ -240,11 +246,11 @@ def vector_norm_bar(x, ord, axis, length, length_bar):
     if ord == 0:
         return np.zeros_like(x)
     if ord == 1:
-        return np.sign(x) * length_bar
+        return direction(x) * length_bar
     if ord == np.inf or ord == -np.inf:
         hit = np.abs(x) == length
-        return np.where(hit, np.sign(x) * length_bar / kept_count(hit, axis, x.dtype), 0.0)
-    return np.sign(x) * (np.abs(x) / (length + (length == 0.0))) ** (ord - 1) * length_bar
+        return np.where(hit, direction(x) * length_bar / kept_count(hit, axis, x.dtype), 0.0)
+    return direction(x) * (np.abs(x) / (length + (length == 0.0))) ** (ord - 1) * length_bar
 
 
 def matrix_norm_bar(x, ord, axis, length, length_bar):
@@ -254,7 +260,7 @@ def matrix_norm_bar(x, ord, axis, length, length_bar):
         summed = axes[0] if ord == 1 or ord == -1 else axes[1]
         sums = np.sum(np.abs(x), axis=summed, keepdims=True)
         hit = sums == length
-        return np.where(hit, np.sign(x) * length_bar / kept_count(hit, axis, x.dtype), 0.0)
+        return np.where(hit, direction(x) * length_bar / kept_count(hit, axis, x.dtype), 0.0)
     u, _, vh = np.linalg.svd(np.moveaxis(x, axes, (-2, -1)), full_matrices=False)
     if ord == "nuc":
         slope = u @ vh
@@ -262,7 +268,7 @@ def matrix_norm_bar(x, ord, axis, length, length_bar):
         slope = np.expand_dims(u[..., :, 0], -1) * np.expand_dims(vh[..., 0, :], -2)
     else:
         slope = np.expand_dims(u[..., :, -1], -1) * np.expand_dims(vh[..., -1, :], -2)
-    return np.moveaxis(slope, (-2, -1), axes) * length_bar
+    return np.conj(np.moveaxis(slope, (-2, -1), axes)) * length_bar
 
 
 @expands(np.linalg.vector_norm, shapes=[(3, 4)], of_complex=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tapegen.rules.helpers import keep_axis, kept_count, kept_sum, lanes, one_axis, require
-from tapegen.rules.order_statistics import at_quantiles
+from tapegen.rules.order_statistics import at_quantiles, place_by_weight, row_at, weights_of
 from tapegen.rules.registry import expands
 
 
@@ -82,17 +82,22 @@ def nanstd(a, axis=None, dtype=None, *, ddof=0, correction=None, keepdims=False)
 
 
 @expands(np.nanquantile, shapes=[some_missing(5), lambda rng: 0.3])
-def nanquantile(a, q, axis=None, *, method="linear", keepdims=False):
+def nanquantile(a, q, axis=None, *, method="linear", keepdims=False, weights=None):
     require(np.ndim(q) < 2, "quantiles have no rule for a q of more than one axis.", "Pass q.ravel(), and reshape.")
     rows = np.sort(lanes(a, axis), axis=0)  # NaN comes last
     rows = np.concatenate((rows, np.full((1,) + np.shape(rows)[1:], np.nan, dtype=a.dtype)))  # of no elements it is all
-    count = np.sum(np.logical_not(np.isnan(rows)), axis=0, dtype=np.result_type(a))
-    return keep_axis(at_quantiles(rows, q, count, method), one_axis(axis, np.ndim(a), np.ndim(q), keepdims), False)
+    if weights is None:
+        count = np.sum(np.logical_not(np.isnan(rows)), axis=0, dtype=np.result_type(a))
+        found = at_quantiles(rows, q, count, method)
+    else:
+        present = np.where(np.isnan(lanes(a, axis)), 0.0, weights_of(weights, a, axis))
+        found = row_at(rows, place_by_weight(lanes(a, axis), present, q))
+    return keep_axis(found, one_axis(axis, np.ndim(a), np.ndim(q), keepdims), False)
 
 
 @expands(np.nanpercentile, shapes=[some_missing(5), lambda rng: 30.0])
-def nanpercentile(a, q, axis=None, *, method="linear", keepdims=False):
-    return nanquantile(a, q / 100.0, axis, method=method, keepdims=keepdims)
+def nanpercentile(a, q, axis=None, *, method="linear", keepdims=False, weights=None):
+    return nanquantile(a, q / 100.0, axis, method=method, keepdims=keepdims, weights=weights)
 
 
 @expands(np.nanmedian, shapes=[some_missing(3, 4)])

@@ -47,19 +47,43 @@ def median(a, axis=None, *, keepdims=False):
 
 
 @expands(np.quantile, shapes=[(5,), fixed(0.3)])
-def quantile(a, q, axis=None, *, method="linear", keepdims=False):
+def quantile(a, q, axis=None, *, method="linear", keepdims=False, weights=None):
     """Also with respect to q: the slope of the line between the neighbours."""
     require(np.ndim(q) < 2, "quantiles have no rule for a q of more than one axis.", "Pass q.ravel(), and reshape.")
     rows = np.sort(lanes(a, axis), axis=0)
     n = np.shape(rows)[0]
-    found = at_quantiles(rows, q, n, method)
+    if weights is None:
+        found = at_quantiles(rows, q, n, method)
+    else:
+        found = row_at(rows, place_by_weight(lanes(a, axis), weights_of(weights, a, axis), q))
     found = np.where(np.isnan(rows[n - 1]), np.nan, found)
     return keep_axis(found, one_axis(axis, np.ndim(a), np.ndim(q), keepdims), False)
 
 
 @expands(np.percentile, shapes=[(5,), fixed(30.0)])
-def percentile(a, q, axis=None, *, method="linear", keepdims=False):
-    return quantile(a, q / 100.0, axis, method=method, keepdims=keepdims)
+def percentile(a, q, axis=None, *, method="linear", keepdims=False, weights=None):
+    return quantile(a, q / 100.0, axis, method=method, keepdims=keepdims, weights=weights)
+
+
+def weights_of(weights, a, axis):
+    """The weight of each element, as the elements lie in lanes; one for each place of the axis holds for all lanes."""
+    if np.ndim(weights) == np.ndim(a):
+        return lanes(weights, axis)
+    known = np.ndim(weights) == 1 and isinstance(axis, int)
+    require(known, "weights are those of all elements here, or those along one axis.", "Broadcast them.")
+    along = np.reshape(weights, np.shape(weights) + (1,) * (np.ndim(a) - 1))
+    return np.broadcast_to(along, np.shape(lanes(a, axis)))
+
+
+def place_by_weight(rows, weights, q):
+    """Where the weights of the sorted elements reach their share of the whole: NumPy's `inverted_cdf`."""
+    share = np.cumsum(np.take_along_axis(weights, np.argsort(rows, axis=0), axis=0), axis=0, dtype=np.float64)
+    share = share / share[-1]
+    share = np.where(share == 0.0, -1.0, share)  # what weighs nothing is never the first
+    if np.ndim(q) > 0:
+        q = np.reshape(q, np.shape(q) + (1,) * np.ndim(rows))
+        return 1.0 * np.minimum(np.sum(share < q, axis=1), np.shape(rows)[0] - 1)
+    return 1.0 * np.minimum(np.sum(share < q, axis=0), np.shape(rows)[0] - 1)
 
 
 def at_quantiles(rows, q, count, method):

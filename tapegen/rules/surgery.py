@@ -61,7 +61,7 @@ def scale_gradient(x: Any, factor: float) -> Any:
     object
         The value; arrays are copied.
     """
-    if isinstance(factor, str | None):
+    if isinstance(factor, str | tuple | list | dict | None):
         raise TypeError(f"the factor of a gradient is a number, not {factor!r}")
     return _same(scale_gradient, x, factor)
 

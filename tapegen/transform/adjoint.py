@@ -104,8 +104,8 @@ class Adjoints:
         block, wanted = local_partials(call, rule, target, stmt, self._is_active, self.reverser.names)
         if not wanted:
             return
-        pole = has_pole(call, rule)
         facts = self.reverser.facts
+        pole = has_pole(call, rule, facts.again)
         partials = [partial for _, partial in wanted]
         guarded = guards(target, call, pole, block, partials, facts.ranges, facts.set_aside)
         number = build.without_broadcast(total)

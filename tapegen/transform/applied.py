@@ -176,12 +176,15 @@ def cotangents_of(rule: Rule, value: Abstract, stmt: Stmt) -> list[Abstract]:
     return found
 
 
-def has_pole(call: Call, rule: Rule) -> bool:
-    """Whether a partial derivative of this call can fail to be finite where the call itself does not raise."""
+def has_pole(call: Call, rule: Rule, again: bool) -> bool:
+    """Whether a partial derivative of this call can fail to be finite where the call itself does not raise.
+
+    Where the derivative is derived `again`, whether one of any order can.
+    """
     python = all(isinstance(arg.type, Scalar) and arg.type.python for arg in call.args)
     raises = python and call.func in _RAISES_INSTEAD
     nonfinite = rule.nonfinite or (rule.poles and meets_complex(call))
-    return nonfinite and not raises and not _is_polynomial(call)
+    return nonfinite and not raises and not _is_smooth(call, again)
 
 
 def guards(
@@ -277,12 +280,14 @@ def bind_arguments(body: Callable[..., Any], call: Call, stmt: Stmt) -> dict[str
     return out
 
 
-def _is_polynomial(call: Call) -> bool:
-    """Whether a call is a power with a constant exponent whose derivative is finite everywhere."""
+def _is_smooth(call: Call, again: bool) -> bool:
+    """Whether a call is a power with a constant exponent whose derivative (of any order: `again`) is always finite."""
     if call.func not in (operator.pow, np.power, math.pow) or not isinstance(call.args[1], Const):
         return False
     exponent = call.args[1].value
-    return isinstance(exponent, (int, float)) and (exponent >= 1 or exponent == 0)
+    if not isinstance(exponent, (int, float)) or (again and exponent % 1 != 0):
+        return False
+    return exponent >= 1 or exponent == 0
 
 
 def never_raising(node: Any) -> Any:

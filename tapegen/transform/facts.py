@@ -28,6 +28,7 @@ class Facts:
     shapes: Shapes
     ranges: Ranges
     set_aside: frozenset[Var]
+    again: bool
 
     def is_final(self, stmt: Stmt, array: Var, index: tuple[Index, ...]) -> bool:
         """Whether the backward sweep may read `array[index]` instead of the value it had at `stmt`.
@@ -73,8 +74,10 @@ def places_of(function: Function) -> Places:
     return Places(scopes, effects_of(function), shapes_of(function, scopes))
 
 
-def facts_of(function: Function, wrt: Iterable[Var], results: Iterable[Var], places: Places | None = None) -> Facts:
-    """Analyse a lowered program for the derivative of `results` with respect to `wrt`."""
+def facts_of(
+    function: Function, wrt: Iterable[Var], results: Iterable[Var], places: Places | None = None, *, again: bool
+) -> Facts:
+    """Analyse a lowered program for the derivative of `results` with respect to `wrt`, which may be derived `again`."""
     if places is None:
         places = places_of(function)
     activity = activity_of(function, wrt, results)
@@ -86,4 +89,5 @@ def facts_of(function: Function, wrt: Iterable[Var], results: Iterable[Var], pla
         places.shapes,
         ranges_of(function),
         set_aside(function, places.scopes, activity.sources),
+        again,
     )

@@ -83,7 +83,7 @@ class _Pusher:
         self.function, self.wrt, self.active_results = function, wrt, active_results
         self.active = facts.activity.active
         self.effects, self.scopes, self.shapes = facts.effects, facts.scopes, facts.shapes
-        self.ranges = facts.ranges
+        self.ranges, self.again = facts.ranges, facts.again
         self.finite = made_finite(function, facts.activity.sources)
         self.names = names
         self.dots: dict[Var, Var] = {}
@@ -302,7 +302,7 @@ class _Pusher:
     def _partials(self, stmt: Assign, target: Var, call: Call, rule: Rule) -> None:
         block, wanted = local_partials(call, rule, target, stmt, self.is_active, self.names)
         self.out.extend(block)
-        pole = has_pole(call, rule)
+        pole = has_pole(call, rule, self.again)
         guarded = guards(target, call, pole, block, [partial for _, partial in wanted], self.ranges, self.finite)
         terms: list[Expr] = []
         for (arg, partial), is_guarded in zip(wanted, guarded, strict=True):

@@ -161,7 +161,7 @@ def _of_shape(call: Call, array: Var, extents: tuple[Expr, ...]) -> Expr:
             return Call(ops.sum_to, (call.args[0], Call(np.empty, (shape,), (), array.type)), (), call.type)
         case _:
             if call.func is np.size or call.func is len:
-                total = extents[0]
+                total = extents[0] if extents else Const(1)
                 for extent in extents[1:] if call.func is np.size else ():
                     total = Call(operator.mul, (total, extent), (), Scalar("int64"))
                 return total
