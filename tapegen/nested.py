@@ -15,12 +15,13 @@ from tapegen.backend.emit import emit
 from tapegen.errors import BadArgument
 from tapegen.frontend.generated import function_from_text
 from tapegen.frontend.lower_twins import refuse_unseeded
-from tapegen.ir import ops
+from tapegen.ir import ops, rewrite
 from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import Function, Return, Var
 from tapegen.ir.protocols import Kind, Mode, marks
 from tapegen.ir.types import Array, RandomGenerator, Scalar, Type, is_complex
 from tapegen.rules import solvers
+from tapegen.rules.registry import rule_of
 
 __all__ = ["PIPELINE"]
 
@@ -72,6 +73,7 @@ class _Pipeline:
         if mode is None:
             results = [value.type for value, is_active in zip(last.values, active, strict=True) if is_active]
             mode = "forward" if any(map(_rank, results)) or not any(_rank(var.type) for var in wrt) else "reverse"
+            mode = mode if goes_forward(function) else "reverse"
         primal = self.primal(function, modules)
         count = len(active)
         several: dict[Var, bool] = {}
@@ -106,6 +108,12 @@ class _Pipeline:
             known = {"np": np, "twin": ops.twin, "draw_as": ops.draw_as}
             self._texts[key] = function_from_text(text, {**known, **given})
         return self._texts[key]
+
+
+def goes_forward(function: Function) -> bool:
+    """Whether each rule that a program may need has a pushforward; those of users may have none."""
+    rules = [rule_of(func) for stmt in function.body for func in rewrite.calls(stmt)]
+    return all(rule is None or rule.kind != "pullback" or rule.pushforward is not None for rule in rules)
 
 
 def mode_of_complex(

@@ -15,8 +15,8 @@ from tapegen.errors import BadArgument
 from tapegen.frontend.lower_twins import refuse_unseeded
 from tapegen.frontend.structure import Slot, StaticValue, Struct, flatten, leaves_of, map_leaves, rebuild
 from tapegen.generators import put_back, states_of
-from tapegen.ir.protocols import Mode, marks
-from tapegen.nested import PIPELINE, mode_of_complex
+from tapegen.ir.protocols import Mode, mark_of, marks
+from tapegen.nested import PIPELINE, goes_forward, mode_of_complex
 from tapegen.options import Options, Wrt, as_wrt
 from tapegen.program import Program
 from tapegen.specialise import Specialisation
@@ -57,7 +57,7 @@ class Jacobian:
         aux = self._aux(program)
         kept = tuple(leaf.index for leaf in leaves_of(aux) if isinstance(leaf, Slot))
         asked = mode_of_complex(program.lowered.function, wrt, active, self.mode, holomorphic=self.holomorphic)
-        mode = asked or self._cheaper(call, args, kwargs)
+        mode = asked or (self._cheaper(call, args, kwargs) if goes_forward(program.lowered.function) else "reverse")
         runners = self._runners.setdefault(program, {})
         if mode not in runners:
             lowered = program.lowered
@@ -85,6 +85,10 @@ class Jacobian:
 
     def _cheaper(self, call: Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Mode:
         """A direction costs about two primals forward, three backward; there are as many as inputs, or results."""
+        inner: Any = getattr(self.python, "__self__", None)
+        mark = mark_of(self.python)
+        if mark is not None and mark.kind in ("grad", "jacobian") and inner.options.wrt == self.options.wrt:
+            return "forward"  # a derivative by the same arguments has no fewer numbers than they
         leaves = call.leaves()
         key = (id(call.program), tuple(map(np.shape, leaves)))
         if key not in self._modes:
@@ -152,12 +156,14 @@ def _jacobian_of(
 def hessian(func: Callable[..., Any], wrt: Wrt = 0, **options: Any) -> Callable[..., Any]:
     """A function that returns the Hessian of `func`: forward mode over reverse mode.
 
+    Where a rule has no pushforward it is reverse mode over reverse mode.
+
     For several arguments, or structures, the result has the structure of `wrt` twice; where `func` returns arrays or
     structures, it has theirs around that, and the axes of each result come first.  With `has_aux` it is followed by
     what else the function returns.
     """
     options = _own_options(func, options)
-    return jacobian(jacobian(func, wrt, "reverse", **options), wrt, "forward", **options)
+    return jacobian(jacobian(func, wrt, "reverse", **options), wrt, **options)
 
 
 def _own_options(func: Callable[..., Any], options: dict[str, Any]) -> dict[str, Any]:

@@ -402,3 +402,34 @@ def test_errors_of_plain_python_stay(backend: str) -> None:
     tg.partials(scaled)(twice_as_steep)
     with pytest.raises(ValueError, match=r"math domain error|expected a positive input"):
         tg.grad(failing, backend=backend)(1.0)
+
+
+def smooth_ramp(x: Any) -> Any:
+    with np.errstate(all="ignore"):
+        return np.logaddexp(0.0, x)
+
+
+@tg.pullback(smooth_ramp)
+def smooth_ramp_pullback(x, *, out, out_bar):
+    return out_bar * (1.0 - np.exp(-out))
+
+
+def squares_of_ramps(x: Any) -> Any:
+    return np.sum(smooth_ramp(x) ** 2)
+
+
+def curvature(x: Any) -> Any:
+    return np.sum(tg.hessian(squares_of_ramps)(x) @ x)
+
+
+def test_a_pullback_alone_has_jacobians_and_hessians() -> None:
+    x = np.array([0.3, -1.2])
+    slope, value = 1.0 / (1.0 + np.exp(-x)), np.log1p(np.exp(x))
+    np.testing.assert_allclose(tg.jacobian(smooth_ramp, backend="python")(x), np.diag(slope), rtol=1e-14)
+    expected = np.diag(2.0 * slope**2 + 2.0 * value * slope * (1.0 - slope))
+    np.testing.assert_allclose(tg.hessian(squares_of_ramps, backend="python")(x), expected, rtol=1e-13)
+    assert tg.differentiable(curvature, backend="python")(x) == pytest.approx(np.sum(expected @ x), rel=1e-13)
+    with pytest.raises(MissingRule, match="smooth_ramp has no forward derivative"):
+        tg.jacobian(squares_of_ramps, mode="forward", backend="python")(x)
+    with pytest.raises(MissingRule, match="smooth_ramp has no forward derivative"):
+        tg.hvp(squares_of_ramps, (x,), (x,), backend="python")
