@@ -25,18 +25,18 @@ from numba.core.callconv import CPUCallConv
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
 from numba.core.cpu import CPUContext
-from numba.core.lowering import Lower
 from numba.core.typed_passes import NativeLowering, NopythonRewrites, PreLowerStripPhis
 from numba.core.untyped_passes import InlineClosureLikes, IRProcessing, ReconstructSSA
 
 from tapegen.backend.allocation import NewArrays
 from tapegen.backend.apart import Scopes, groups_of
+from tapegen.backend.held import HeldLower
 
 
 class _LocatedErrors(CPUCallConv):
     """The calling convention, with the current line wherever an error has none."""
 
-    def __init__(self, context: Any, lower: Lower) -> None:
+    def __init__(self, context: Any, lower: HeldLower) -> None:
         super().__init__(context)
         self._lower = lower
 
@@ -69,7 +69,7 @@ class _LocatedContext(CPUContext):
         self.lower.accessed(builder.block.instructions[-1])
 
 
-class _LocatedLower(Lower):
+class _LocatedLower(HeldLower):
     def init(self) -> None:
         super().init()
         self.context.__class__ = _LocatedContext  # a copy of the target's context, made for this function
@@ -147,7 +147,7 @@ class _LocatedLowering(NativeLowering):
     _name = "located_lowering"
 
     @property
-    def lowering_class(self) -> type[Lower]:
+    def lowering_class(self) -> type[HeldLower]:
         return _LocatedLower
 
 
@@ -156,7 +156,7 @@ class _LoweringFromStart(NativeLowering):
     _name = "located_lowering_from_start"
 
     @property
-    def lowering_class(self) -> type[Lower]:
+    def lowering_class(self) -> type[HeldLower]:
         return _LowerFromStart
 
 
@@ -165,7 +165,7 @@ class _LoweringApart(_LoweringFromStart):
     _name = "located_lowering_apart"
 
     @property
-    def lowering_class(self) -> type[Lower]:
+    def lowering_class(self) -> type[HeldLower]:
         return _LowerApart
 
 
