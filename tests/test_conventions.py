@@ -237,3 +237,18 @@ def test_nan(backend: str) -> None:
         seeds = [0.0] * 7
         seeds[k] = 1.0
         np.testing.assert_array_equal(pullback(tuple(seeds)), [expected, 0.0])
+
+
+def two_kinds(x: Any, y: Any) -> Any:
+    flag = True
+    if x < 0.0:
+        flag = x * 2.0
+    count = 2 if x > 0.0 else x
+    return flag, count, max(1.0, y)
+
+
+@pytest.mark.parametrize("x", [0.5, -0.5])
+def test_numbers_of_two_kinds_are_the_wider_and_equal(x: float) -> None:
+    value, _ = differentiable(two_kinds, wrt=(0, 1), backend="python").vjp(x, np.float64(0.5))
+    assert value == two_kinds(x, np.float64(0.5))
+    assert [type(part) for part in value] == [float, float, np.float64]

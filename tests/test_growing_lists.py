@@ -231,3 +231,18 @@ def test_two_rows_of_a_table() -> None:
     assert function.grad(0.7, np.array, 1e-9) == pytest.approx(gradient, rel=1e-14)
     with pytest.raises(NotDifferentiable, match=r"several names here, and both are read\.(.|\n)*np\.array\(items\)"):
         function.grad(0.7, list, 1e-9)
+
+
+def test_a_float32_among_numbers_of_python_says_what_to_convert() -> None:
+    def stored(x: float, y: Any, n: int, made: Callable[[Any], Any]) -> Any:
+        items = [x, 2.0]
+        for k in range(n):
+            items[k % 2] = made(y) * 1.0
+        return items[0] * items[1] * x
+
+    function = differentiable(backend="python", wrt=(0, 1))(stored)
+    with pytest.raises(NotDifferentiable, match=r"the items of a list differ(.|\n)*items\[k % 2\](.|\n)*float\(x\)"):
+        function.value_and_grad(0.5, np.float32(1.5), 1, np.float32)
+    value, gradient = function.value_and_grad(0.5, np.float32(1.5), 1, float)
+    assert value == stored(0.5, np.float32(1.5), 1, float) == 1.5
+    assert gradient == (3.0, 1.0)

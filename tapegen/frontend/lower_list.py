@@ -22,6 +22,8 @@ from tapegen.ir.names import TEMPORARY
 from tapegen.ir.nodes import Call, Const, Expr, Var
 from tapegen.ir.types import INT, ListOf, Scalar
 
+ONE_KIND = "Convert what differs: float(x), so that all items are of one kind."
+
 Sides = Sequence[tuple[Any, State]]
 
 
@@ -74,7 +76,9 @@ def make_run_list(
 ) -> RunList:
     """A new run-time list whose items look like `template`."""
     if isinstance(template, Poison):
-        raise cx.refusal(NotDifferentiable, f"the items of a list differ: {template.reason}", template.advice)
+        kinds_of_numbers = template.advice.startswith("Convert")  # the advice names what only one item is called here
+        advice = ONE_KIND if kinds_of_numbers else template.advice
+        raise cx.refusal(NotDifferentiable, f"the items of a list differ: {template.reason}", advice)
     leaves = list(_leaves(cx, template))
     if not leaves:
         raise cx.refusal(NotDifferentiable, "a list that grows must hold numbers or arrays.", "Use a dict or a tuple.")
@@ -140,7 +144,7 @@ def _columns(cx: Context, run_list: RunList, value: Any) -> list[Expr]:
         merged = Merge(cx, cx.state, cx.state, fresh=True).template("item", [(leaf, cx.state), (Leaf(expr), cx.state)])
         if isinstance(merged, Poison) or getattr(merged.type, "dtype", None) != getattr(leaf.type, "dtype", None):
             raise cx.refusal(
-                NotDifferentiable, "an item has another type than those that the list holds.", "Convert it: float(x)."
+                NotDifferentiable, "an item has another type than those that the list holds.", ONE_KIND
             )
     for column, leaf, expr in zip(run_list.columns, wanted, exprs, strict=True):
         if _is_python(leaf.type) and not _is_python(expr.type):
