@@ -143,9 +143,7 @@ def _columns(cx: Context, run_list: RunList, value: Any) -> list[Expr]:
     for leaf, expr in zip(wanted, exprs, strict=True):
         merged = Merge(cx, cx.state, cx.state, fresh=True).template("item", [(leaf, cx.state), (Leaf(expr), cx.state)])
         if isinstance(merged, Poison) or getattr(merged.type, "dtype", None) != getattr(leaf.type, "dtype", None):
-            raise cx.refusal(
-                NotDifferentiable, "an item has another type than those that the list holds.", ONE_KIND
-            )
+            raise cx.refusal(NotDifferentiable, "an item has another type than those that the list holds.", ONE_KIND)
     for column, leaf, expr in zip(run_list.columns, wanted, exprs, strict=True):
         if _is_python(leaf.type) and not _is_python(expr.type):
             cx.mixed_lists.add(column)
