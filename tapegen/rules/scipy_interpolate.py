@@ -35,7 +35,15 @@ def fall_outside(x, points):
 
 # ---- piecewise polynomials -------------------------------------------------------------------------------------------
 
-_C, _X = ("_c", "_x") if "_c" in interpolate.PPoly.__slots__ else ("c", "x")  # as scipy calls them in its versions
+# where versions of scipy keep the coefficients and the breakpoints of a curve
+_CURVE = interpolate.PPoly([[0.0]], [0.0, 1.0])
+_DELEGATES = hasattr(_CURVE, "_delegate_to")
+_C, _X = ("_c", "_x") if hasattr(_CURVE, "_c") else ("c", "x")
+
+
+def held(curve):
+    """What holds the arrays of a curve."""
+    return curve._delegate_to if _DELEGATES else curve
 
 
 class Cubic:
@@ -72,9 +80,10 @@ class Cubic:
 @expands(interpolate.PPoly.integrate, written=True)
 def integral_of_polynomials(self, a, b, extrapolate=None):
     require(isinstance(self, interpolate.PPoly), "curves of this kind have no rule.", "Use a CubicSpline.")
+    curve = held(self)
     if extrapolate is None:
-        extrapolate = self.extrapolate
-    return integral_between(getattr(self, _C), getattr(self, _X), a, b, extrapolate)
+        extrapolate = curve.extrapolate
+    return integral_between(getattr(curve, _C), getattr(curve, _X), a, b, extrapolate)
 
 
 def integral_between(c, x, a, b, extrapolate):
@@ -93,9 +102,10 @@ def integral_between(c, x, a, b, extrapolate):
 @expands(interpolate.PPoly.__call__, written=True)
 def call_of_polynomials(self, x, nu=0, extrapolate=None):
     require(isinstance(self, interpolate.PPoly), "curves of this kind have no rule.", "Use a CubicSpline.")
+    curve = held(self)
     if extrapolate is None:
-        extrapolate = self.extrapolate
-    return polynomials_at(getattr(self, _C), getattr(self, _X), x, nu, extrapolate, self.axis)
+        extrapolate = curve.extrapolate
+    return polynomials_at(getattr(curve, _C), getattr(curve, _X), x, nu, extrapolate, curve.axis)
 
 
 def polynomials_at(c, x, points, nu, extrapolate, axis):
