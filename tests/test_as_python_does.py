@@ -366,6 +366,73 @@ def test_compiled_code_raises_the_same(function: Callable[..., Any]) -> None:
         assert outcome(compiled, AT, k, m) == outcome(function, AT, k, m), (k, m)
 
 
+# ---- classes -------------------------------------------------------------------------------------------------------
+
+
+def whole_at_first(x: Any) -> Any:
+    total = 0
+    for _ in range(3):
+        total = total + x if isinstance(total, int) else total + 10.0 * x
+    return total
+
+
+def whole_on_one_path(x: Any) -> Any:
+    power = 1 if x > 1.0 else x
+    doubled = power + power
+    return x * (3.0 if type(doubled) is int else 5.0)
+
+
+def of_numpy_later(x: Any) -> Any:
+    total = 0.0
+    for value in np.full(3, x):
+        total = total + 10.0 * value if isinstance(total, np.float64) else total + value
+    return total
+
+
+def whole_in_a_list(x: Any) -> Any:
+    rows = [0]
+    while len(rows) < 4:
+        rows.append(rows[-1] + x)
+    last = rows[-1]
+    return x if isinstance(last, int) else last
+
+
+def steps(n: Any, x: Any) -> Any:
+    return 0 if n < x else x + steps(n - 1, x)
+
+
+def whole_in_a_recursion(x: Any) -> Any:
+    return x * (3.0 if type(steps(x + 3.0, x)) is int else 5.0)
+
+
+def truth_or_number(x: Any) -> Any:
+    found = True if x > 1.0 else 2
+    return x * (3.0 if isinstance(found, bool) else 5.0)
+
+
+def number_on_all_paths(x: Any) -> Any:
+    total = 0
+    for k in range(3):
+        total += x * k
+    made = total * 2.0
+    factor = 3.0 if isinstance(total, (int, float)) else 5.0
+    return made * factor if isinstance(made, float) else 0.0
+
+
+CLASSES = [whole_at_first, whole_on_one_path, of_numpy_later, whole_in_a_list, whole_in_a_recursion, truth_or_number]
+
+
+@pytest.mark.parametrize("function", CLASSES, ids=lambda f: f.__name__)
+def test_a_class_that_depends_on_the_path_is_refused(function: Callable[..., Any]) -> None:
+    with pytest.raises(NotDifferentiable, match="depending on the path") as caught:
+        differentiable(backend="python")(function).value_and_grad(AT)
+    assert "Give it one type on all paths" in str(caught.value)
+
+
+def test_a_class_that_all_paths_share_is_known() -> None:
+    assert differentiable(backend="python")(number_on_all_paths).value_and_grad(AT) == (number_on_all_paths(AT), 18.0)
+
+
 # ---- what is refused -----------------------------------------------------------------------------------------------
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
+from collections.abc import Callable
 from types import MemberDescriptorType
 from typing import Any
 
@@ -23,6 +24,7 @@ from tapegen.frontend.lower_expr import look_up_name, spread
 from tapegen.frontend.lower_index import Place, load_place
 from tapegen.frontend.lower_inline import inline_function
 from tapegen.frontend.lower_iter import series_of
+from tapegen.frontend.lower_kinds import kinds_of
 from tapegen.frontend.lower_numpy import call_library
 from tapegen.frontend.lower_operators import binary
 from tapegen.frontend.lower_set_attr import set_attribute
@@ -271,16 +273,7 @@ def class_of(cx: Context, value: Any) -> type:
     if isinstance(value, StaticValue):
         return type(value.value) if not isinstance(value.value, Closure) else type(class_of)
     if isinstance(value, Leaf):
-        type_ = value.type
-        if isinstance(type_, Array):
-            return np.ndarray
-        if isinstance(type_, Scalar):
-            if not type_.python:
-                return np.dtype(type_.dtype).type
-            return python_class(type_)
-        if isinstance(type_, RandomGenerator):
-            return getattr(np.random, type_.kind)
-        return str if type_ == STATIC else list
+        return _class_of_type(value.type)
     if isinstance(value, Captured):
         return type(value.value)
     if isinstance(value, View):
@@ -291,19 +284,47 @@ def class_of(cx: Context, value: Any) -> type:
     return list if isinstance(value, Ref) else type(class_of)
 
 
+def _class_of_type(type_: Type) -> type:
+    if isinstance(type_, Array):
+        return np.ndarray
+    if isinstance(type_, Scalar):
+        return python_class(type_) if type_.python else np.dtype(type_.dtype).type
+    if isinstance(type_, RandomGenerator):
+        return getattr(np.random, type_.kind)
+    return str if type_ == STATIC else list
+
+
+def _same_on_all_paths(cx: Context, value: Any, asked: Callable[[type], Any]) -> StaticValue:
+    """What is asked of the class of a value, if all paths to it give the same answer."""
+    if not isinstance(value, Leaf):
+        return StaticValue(asked(class_of(cx, value)))
+    classes = {_class_of_type(kind) for kind in kinds_of(cx, value.expr)}
+    answers = {asked(cls) for cls in classes}
+    if len(answers) > 1:
+        name = f"'{value.expr.name.partition('#')[0]}'" if isinstance(value.expr, Var) else "this value"
+        names = " or ".join(sorted(cls.__name__ for cls in classes))
+        raise cx.refusal(
+            NotDifferentiable,
+            f"{name} is {names}, depending on the path: the answer is not known when compiling.",
+            "Give it one type on all paths (start with 0.0 instead of 0), or ask for something else.",
+        )
+    return StaticValue(answers.pop())
+
+
 @handles(isinstance)
 def _isinstance(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     value, classes = args
+    cls = static(cx, classes, "the class")
     if isinstance(value, StaticValue) and not isinstance(value.value, Closure):
-        return StaticValue(isinstance(value.value, static(cx, classes, "the class")))
-    return StaticValue(issubclass(class_of(cx, value), static(cx, classes, "the class")))
+        return StaticValue(isinstance(value.value, cls))
+    return _same_on_all_paths(cx, value, lambda found: issubclass(found, cls))
 
 
 @handles(type)
 def _type(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     if len(args) != 1:
         raise cx.refusal(NotDifferentiable, "making a class is not supported.", "Define it at module level.")
-    return StaticValue(class_of(cx, args[0]))
+    return _same_on_all_paths(cx, args[0], lambda found: found)
 
 
 @handles(callable)

@@ -321,7 +321,8 @@ def _ternary(cx: Context, node: gast.IfExp, hint: str | None) -> Any:
     a = quietly(cx, lambda: side(node.body, True))
     b = quietly(cx, lambda: side(node.orelse, False)) if a is not None else None
     if a is not None and b is not None and type_of(a) is not None and type_of(b) is not None:
-        ints = all(isinstance(type_of(v), Scalar) and not is_floating(type_of(v)) for v in (a, b))  # type: ignore[arg-type]
+        type_ = type_of(a)
+        ints = isinstance(type_, Scalar) and not is_floating(type_) and type_ == type_of(b)
         if ints or cx.whole:
             try:
                 type_ = merged_type("value", (a, b))

@@ -117,8 +117,7 @@ class Context:
         self.fixed_origin = False
         self.whole = False  # inside a condition: the expression stays in one piece
         self.effects = 0  # statements so far that may change what an expression means
-        self.mixed: set[Var] = set()  # Python numbers on some paths, float64 of NumPy on others
-        self.mixed_lists: set[Var] = set()  # lists made for Python numbers that hold float64 of NumPy too
+        self.kinds: dict[Var, frozenset[Type]] = {}  # types of a name on several paths, or of the items of a list
         self.heads: list[Head] = []
         self.merged_cells: dict[int, Cell] = {}
         self.copied: dict[int, str] = {}  # containers of which there is a copy that would not see a change, and why

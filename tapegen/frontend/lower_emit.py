@@ -13,6 +13,7 @@ import numpy as np
 from tapegen.errors import BadArgument, NotDifferentiable
 from tapegen.frontend.lower_capture import expand
 from tapegen.frontend.lower_context import Context, NotWhole
+from tapegen.frontend.lower_kinds import is_mixed, note_kinds
 from tapegen.frontend.lower_shapes import note_result
 from tapegen.frontend.lower_state import Captured, Ref, RunList, is_number, known_value
 from tapegen.frontend.lower_values import const_expr, describe, expr_of, operand, poison_check
@@ -114,17 +115,11 @@ def emit_call(
     if not named or cx.whole:
         return Leaf(call, known)
     var = cx.assign(hint or TEMPORARY, call)
-    if cx.mixed and type_ == Scalar("float64", python=False) and _is_mixed(cx, call):
-        cx.mixed.add(var)
+    if cx.kinds:
+        note_kinds(cx, var, (call,))
     note_view(cx, var, call)
     note_result(cx, var, call)
     return Leaf(var, known)
-
-
-def _is_mixed(cx: Context, call: Call) -> bool:
-    """Whether a result is a Python number where an operand is one that is so on some paths only."""
-    rest = [arg.type for arg in call.args if arg not in cx.mixed]
-    return len(rest) < len(call.args) and all(isinstance(type_, Scalar) and type_.python for type_ in rest)
 
 
 def note_view(cx: Context, var: Var, call: Call) -> None:
@@ -230,11 +225,11 @@ def _said(func: Callable[..., Any]) -> str:
 
 def _check_precision(cx: Context, args: tuple[Any, ...], types: tuple[Any, ...], found: Any) -> None:
     """A Python number leaves a float32 what it is, a float64 of NumPy does not."""
-    if not cx.mixed or getattr(found, "dtype", "") != "float64":
+    if not cx.kinds or getattr(found, "dtype", "") != "float64":
         return
     if any(getattr(type_, "dtype", "") == "float32" for type_ in types):
         for arg in args:
-            if isinstance(arg, Leaf) and arg.expr in cx.mixed:
+            if isinstance(arg, Leaf) and is_mixed(cx, arg.expr):
                 name = arg.expr.name.partition("#")[0]  # type: ignore[union-attr]
                 raise cx.refusal(
                     BadArgument,

@@ -14,6 +14,7 @@ from tapegen.frontend.lower_expr import enter, put_name
 from tapegen.frontend.lower_finish import finish, resolved, surroundings
 from tapegen.frontend.lower_flow import body_of, run_body
 from tapegen.frontend.lower_forms import Body, Form, Parameter, Path, Summary, is_parameter, plain_type
+from tapegen.frontend.lower_kinds import kinds_of, note_kinds
 from tapegen.frontend.lower_state import FLAGS, RESULT, Cell, Frame, is_number, known_value
 from tapegen.frontend.lower_values import adopt, const_expr, export, expr_of, flat_result
 from tapegen.frontend.structure import Leaf, StaticValue, Struct
@@ -107,7 +108,7 @@ def lower_form(cx: Context, form: Form, frame: Frame, values: Mapping[str, Any])
         output,
         sources,
         tuple(plain_type(expr.type) for expr in results),
-        tuple(expr in cx.mixed for expr in results),
+        tuple(kinds_of(cx, expr) for expr in results),
         _written(cx, done.body, names, params),
         shares,
     )
@@ -137,8 +138,7 @@ def _parameter(cx: Context, form: Form, value: Any, path: Path, params: list[Par
     var = place = cx.new_var(name, plain_type(expr.type))
     if len(params) in form.summary.written:
         place = cx.assign(name, build.copy(var))
-    if expr in cx.mixed:
-        cx.mixed.add(var)
+    note_kinds(cx, var, (expr,))
     params.append(Parameter(path, var, place))
     return Leaf(place)
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from tapegen.errors import NotDifferentiable
 from tapegen.frontend.lower_context import OF_GROWING_LIST, Context
+from tapegen.frontend.lower_kinds import note_kinds
 from tapegen.frontend.lower_merge import Merge
 from tapegen.frontend.lower_merged_types import converted
 from tapegen.frontend.lower_state import Cell, Choice, Poison, Ref, RunList, State, known_value
@@ -88,7 +89,9 @@ def make_run_list(
     for k, leaf in enumerate(leaves):
         items = [list(_leaves(cx, child))[k] for child in children]
         exprs = tuple(cx.atom(converted(expr_of(cx, item), leaf.type)) for item in items)
-        columns.append(cx.assign(hint, Call(ops.new_list, exprs, (), ListOf(leaf.type))))
+        column = cx.assign(hint, Call(ops.new_list, exprs, (), ListOf(leaf.type)))
+        note_kinds(cx, column, (leaf.expr, *(expr_of(cx, item) for item in items)))
+        columns.append(column)
     return RunList(_template(cx, template), tuple(columns), loop)
 
 
@@ -145,22 +148,19 @@ def _columns(cx: Context, run_list: RunList, value: Any) -> list[Expr]:
         if isinstance(merged, Poison) or getattr(merged.type, "dtype", None) != getattr(leaf.type, "dtype", None):
             raise cx.refusal(NotDifferentiable, "an item has another type than those that the list holds.", ONE_KIND)
     for column, leaf, expr in zip(run_list.columns, wanted, exprs, strict=True):
-        if _is_python(leaf.type) and not _is_python(expr.type):
-            cx.mixed_lists.add(column)
+        note_kinds(cx, column, (leaf.expr, expr))
     return [cx.atom(converted(expr, leaf.type)) for leaf, expr in zip(wanted, exprs, strict=True)]
-
-
-def _is_python(type_: Any) -> bool:
-    return isinstance(type_, Scalar) and type_.python
 
 
 def _read(cx: Context, column: Var, call: Call, hint: str) -> Leaf:
     """Name an item that has been read."""
-    if column not in cx.mixed_lists:
+    kinds = cx.kinds.get(column)
+    if kinds is None:
         return Leaf(cx.assign(hint, call))
-    assert isinstance(call.type, Scalar)
-    var = cx.assign(hint, dataclasses.replace(call, type=Scalar(call.type.dtype, python=False)))
-    cx.mixed.add(var)
+    if isinstance(call.type, Scalar) and not all(isinstance(kind, Scalar) and kind.python for kind in kinds):
+        call = dataclasses.replace(call, type=Scalar(call.type.dtype, python=False))
+    var = cx.assign(hint, call)
+    cx.kinds[var] = kinds
     return Leaf(var)
 
 

@@ -14,6 +14,7 @@ from typing import Any, Final, cast
 
 from tapegen.frontend.lower_capture import capture, class_member, expand
 from tapegen.frontend.lower_context import Context
+from tapegen.frontend.lower_kinds import kinds_of, note_kinds
 from tapegen.frontend.lower_merged_types import Clash, converted, merged_type
 from tapegen.frontend.lower_state import (
     FLAGS,
@@ -181,10 +182,7 @@ class Merge:
             return values[0]
         type_ = merged_type(base, values)
         var = self._var(base, type_)
-        if type_ == Scalar("float64", python=False):
-            weak = (isinstance(expr.type, Scalar) and expr.type.python for expr in exprs)
-            if any(weak) or not self.cx.mixed.isdisjoint(exprs):
-                self.cx.mixed.add(var)
+        note_kinds(self.cx, var, exprs)
         return Leaf(var)
 
     def _var(self, base: str, type_: Type) -> Var:
@@ -401,7 +399,7 @@ def _of_class(cx: Context, cls: type, name: str, found: Any) -> Any:
 def same_shape(cx: Context, a: Any, b: Any) -> bool:
     """Whether two templates agree in structure, types and compile-time values (their merges may differ)."""
     if isinstance(a, Leaf) and isinstance(b, Leaf):
-        return a.type == b.type and (a.expr in cx.mixed) == (b.expr in cx.mixed)
+        return a.type == b.type and kinds_of(cx, a.expr) == kinds_of(cx, b.expr)
     if isinstance(a, Maybe) and isinstance(b, Maybe):
         return same_shape(cx, a.value, b.value)
     if isinstance(a, StaticValue) and isinstance(b, StaticValue):

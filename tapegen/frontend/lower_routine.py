@@ -63,9 +63,9 @@ def _call(cx: Context, form: Form, values: Mapping[str, Any]) -> Any:
         cx.emit(Assign(targets, call, cx.origin))
     else:
         cx.effect(Call(form.routine, args, (), TupleOf(())))
-    for target, mixed in zip(targets, summary.mixed, strict=False):
-        if mixed:
-            cx.mixed.add(target)
+    for target, kinds in zip(targets, summary.kinds, strict=False):
+        if len(kinds) > 1:
+            cx.kinds[target] = kinds
     for k, content in zip(summary.written, targets[len(summary.types) :], strict=True):
         array = given[k]
         assert isinstance(array, Var)

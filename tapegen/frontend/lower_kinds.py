@@ -1,0 +1,73 @@
+"""The types that Python itself gives a value, where one type holds the values of several paths.
+
+A name that is an integer on one path and a float on another is a float in the program, and a Python number or a float64
+of NumPy is a float64: that is what its arithmetic asks for.  What asks for the class of a value must know more.
+"""
+
+from __future__ import annotations
+
+import itertools
+import operator
+from collections.abc import Iterable
+
+import numpy as np
+
+from tapegen.frontend.lower_context import Context
+from tapegen.frontend.structure import StaticValue
+from tapegen.frontend.typing import NoResultType, result_type
+from tapegen.ir import ops
+from tapegen.ir.nodes import Call, Const, Expr, Var
+from tapegen.ir.types import ListOf, Scalar, Type
+
+Kinds = frozenset[Type]
+
+_NUMPY = Scalar("float64", python=False)
+
+
+def kinds_of(cx: Context, expr: Expr) -> Kinds:
+    """The types of a value on the paths to it."""
+    if cx.kinds:
+        if isinstance(expr, Var) and expr in cx.kinds:
+            return cx.kinds[expr]
+        if isinstance(expr, Call) and isinstance(expr.type, Scalar):
+            return _of_call(cx, expr)
+    return frozenset((expr.type,))
+
+
+def note_kinds(cx: Context, var: Var, exprs: Iterable[Expr]) -> None:
+    """Remember what a name stands for, or what a list holds."""
+    if not isinstance(var.type.item if isinstance(var.type, ListOf) else var.type, Scalar):
+        return
+    kinds = cx.kinds.get(var, frozenset()).union(*(kinds_of(cx, expr) for expr in exprs))
+    if len(kinds) > 1:
+        cx.kinds[var] = kinds
+
+
+def is_mixed(cx: Context, expr: Expr) -> bool:
+    """Whether a float64 of NumPy is a Python number on some paths."""
+    return bool(cx.kinds) and expr.type == _NUMPY and any(getattr(kind, "python", False) for kind in kinds_of(cx, expr))
+
+
+def _of_call(cx: Context, call: Call) -> Kinds:
+    own = frozenset((call.type,))
+    if call.func is ops.item and isinstance(call.args[0], Var):
+        return cx.kinds.get(call.args[0], own)
+    given = [kinds_of(cx, arg) for arg in call.args]
+    if call.kwargs or all(len(kinds) == 1 for kinds in given) or not _is_arithmetic(call):
+        return own
+    found: set[Type] = set()
+    for types in itertools.product(*given):
+        exact = call.func is operator.pow
+        args = tuple(
+            StaticValue(arg.value) if exact and isinstance(arg, Const) else type_
+            for arg, type_ in zip(call.args, types, strict=True)
+        )
+        try:
+            found.add(result_type(call.func, args))
+        except NoResultType:  # no path gets so far
+            continue
+    return frozenset(found) or own
+
+
+def _is_arithmetic(call: Call) -> bool:
+    return isinstance(call.func, np.ufunc) or getattr(call.func, "__module__", "") in ("_operator", "builtins", "math")
