@@ -54,6 +54,7 @@ SCIPY_VARIANTS: dict[Callable, list] = {
     linalg.hankel: [call(values(3)), call(values(2), values(4))],
     linalg.fiedler_companion: [call(values(n)) for n in (2, 3, 4, 6)],
     linalg.hessenberg: [call(values(4, 4)), call(values(2, 2), calc_q=True)],
+    linalg.qr: [call(values(4, 2), mode="economic")],
     linalg.qr_multiply: [call(values(4, 2), values(4)), call(values(4, 2), values(3, 4), "right")],
     linalg.funm: [call(SPD[0], np.sqrt), call(STACKED[0], np.exp)],
     linalg.convolution_matrix: [
