@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import bisect
 import heapq
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -244,12 +245,22 @@ def places_in_lists(x: Any) -> Any:
     return taken * held[1] + first * len(held) + fixed.count(x) * sum(grown)
 
 
+def sums_of_floats(x: Any) -> Any:
+    """Python 3.12 began to carry along what additions lose."""
+    terms = []
+    while len(terms) < 6:
+        terms.append(math.exp(x * len(terms)) * (-1.0) ** len(terms))
+    total = sum(math.sin(x * k) * 10.0**k for k in range(9)) + sum([x, 1e16 * x, 1.0, -1e16 * x, 3, x], 0.5)
+    of_numpy = sum(np.full(3, x)) + sum([x, 1e16 * x, 2.0 * x, np.float64(x), x]) + sum(terms, np.float64(x))
+    return total + sum(terms) + sum(terms, 5) + sum(terms, x) + sum([1e308 * x, 1.0, -1e308 * x]) + of_numpy
+
+
 FUNCTIONS: list[Callable[..., Any]] = [
     *(values_seen_later, values_that_change_under_a_loop, views_in_calls, keys_as_sets),
     *(keys_of_a_loop, memory, attribute_of_the_class, functions_of_a_comprehension, walrus_in_a_comprehension),
     *(deleted_parts, parts_of_ranges, dicts_from_keys, grids, all_singular_vectors),
     *(the_best_of_all, heap_in_place, shortest_ways, looked_up, powers_by_a_modulus),
-    *(cheapest_first, places_in_lists),
+    *(cheapest_first, places_in_lists, sums_of_floats),
 ]
 
 

@@ -10,8 +10,12 @@ import numpy as np
 
 import tapegen.rules
 from tapegen.frontend import stdlib_texts, ufunc_texts
+from tapegen.rules.surgery import stop_gradient
 
 _RULES = str(Path(tapegen.rules.__file__).parent)
+
+COMPENSATES = sum([1.0, 1e100, -1e100]) == 1.0
+"""Whether Python carries along what additions of its floats lose: since 3.12."""
 
 
 def is_own(file: str) -> bool:
@@ -24,6 +28,44 @@ def sum_of(items: Any, start: Any = 0) -> Any:
     total = start
     for item in items:
         total = total + item
+    return total
+
+
+def compensated_sum_of(items: Any, start: Any = 0) -> Any:
+    """`sum(items)` where Python carries along what additions of its floats lose."""
+    total = start
+    lost = 0
+    for k, item in enumerate(items):
+        if are_floats(start) or start == 0 or k > 0:
+            total, lost = with_item(total, lost, item)
+        else:
+            total = start + item
+    return with_lost(total, lost)
+
+
+def with_item(total: Any, lost: Any, item: Any) -> Any:
+    """A sum with one more item, and what its additions have lost (Neumaier, ZAMM 54, 1974)."""
+    following = total + item
+    if are_floats(item, following):
+        if abs(total) >= abs(item):
+            lost += (total - following) + item
+        else:
+            lost += (item - following) + total
+    elif are_floats(total) and not are_floats(following):  # of NumPy from here on
+        following = with_lost(total, lost) + item
+        lost = 0
+    return following, lost
+
+
+def are_floats(*values: Any) -> bool:
+    """Whether values are floats of Python; known when compiling."""
+    return all(type(value) is float for value in values)
+
+
+def with_lost(total: Any, lost: Any) -> Any:
+    """A sum with what its additions have lost, which has no derivative."""
+    if are_floats(lost) and lost != 0.0 and math.isfinite(lost):
+        return total + stop_gradient(lost)
     return total
 
 

@@ -35,8 +35,20 @@ from tapegen.frontend.parse import MISSING
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, tuple_of
 from tapegen.frontend.syntax import arguments_of
 from tapegen.ir import ops
-from tapegen.ir.nodes import Call, Const
-from tapegen.ir.types import BOOL, INT, STATIC, Array, RandomGenerator, Scalar, is_complex, is_floating, python_class
+from tapegen.ir.nodes import Call, Const, Var
+from tapegen.ir.types import (
+    BOOL,
+    FLOAT,
+    INT,
+    STATIC,
+    Array,
+    RandomGenerator,
+    Scalar,
+    Type,
+    is_complex,
+    is_floating,
+    python_class,
+)
 
 Args = list[Any]
 Kwargs = dict[str, Any]
@@ -208,6 +220,14 @@ _extreme(max, operator.gt)
 _extreme(min, operator.lt)
 
 
+_SUM_OF = builtin_texts.compensated_sum_of if builtin_texts.COMPENSATES else builtin_texts.sum_of
+
+
+@handles(builtin_texts.are_floats)
+def _are_floats(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    return StaticValue(all(type_of(arg) == FLOAT for arg in args))
+
+
 @handles(sum)
 def _sum(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     items, start = [*args, *kwargs.values(), StaticValue(0)][:2]
@@ -216,8 +236,10 @@ def _sum(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
         if items.unroll:
             items = tuple_of(items.item(StaticValue(k)) for k in range(items.length))
     if isinstance(items, Series) or (struct_of(cx, items) is None and not isinstance(items, StaticValue)):
-        return written_out(cx, builtin_texts.sum_of, [items, start])
+        return written_out(cx, _SUM_OF, [items, start])
     total = start
+    if builtin_texts.COMPENSATES and sum(type_of(child) == FLOAT for child in spread(cx, items)) > 1:
+        return written_out(cx, _SUM_OF, [items, start])
     for child in spread(cx, items):
         first = type(known_value(total)) is int and known_value(total) == 0
         # 0 + x is x, but a new array, and an integer if x is a bool

@@ -10,6 +10,7 @@ import gast
 import numpy as np
 
 from tapegen.errors import UnsupportedSyntax
+from tapegen.frontend.builtin_texts import COMPENSATES, with_item, with_lost
 from tapegen.frontend.lower_context import Context, NotWhole
 from tapegen.frontend.lower_expr import Given, evaluates
 from tapegen.frontend.lower_flow import Region, run
@@ -19,7 +20,7 @@ from tapegen.frontend.lower_state import Frame, Series
 from tapegen.frontend.structure import StaticValue, dict_of, list_of
 
 Comprehension: TypeAlias = gast.ListComp | gast.SetComp | gast.DictComp | gast.GeneratorExp
-_MADE, _SOURCE = "made ", "source "  # no name in the text has a space
+_MADE, _SOURCE, _LOST, _ADDED = "made ", "source ", "lost ", "added "  # no name in the text has a space
 
 
 def _name(name: str, context: gast.AST) -> gast.Name:
@@ -32,6 +33,10 @@ def _innermost(node: Comprehension, consumer: Any) -> gast.stmt:
         target = gast.Subscript(_name(_MADE, gast.Load()), node.key, gast.Store())
         return gast.Assign([target], node.value, None)
     if consumer is sum:
+        if COMPENSATES:
+            parts = [_name(_MADE, gast.Load()), _name(_LOST, gast.Load()), node.elt]
+            both = gast.Tuple([_name(_MADE, gast.Store()), _name(_LOST, gast.Store())], gast.Store())
+            return gast.Assign([both], gast.Call(_name(_ADDED, gast.Load()), parts, []), None)
         total = gast.BinOp(_name(_MADE, gast.Load()), gast.Add(), node.elt)
         return gast.Assign([_name(_MADE, gast.Store())], total, None)
     if consumer is any or consumer is all:
@@ -50,7 +55,7 @@ def _as_function(node: Comprehension, consumer: Any) -> gast.FunctionDef:
         for test in reversed(part.ifs):
             body = gast.If(test, [body], [])
         body = gast.For(part.target, part.iter if k else _name(_SOURCE, gast.Load()), [body], [], None)
-    result = gast.Return(_name(_MADE, gast.Load()))
+    result = gast.Return(gast.Tuple([_name(_MADE, gast.Load()), _name(_LOST, gast.Load())], gast.Load()))  # are read
     args = gast.arguments([], [], None, [], [], None, [])
     made = gast.FunctionDef("comprehension", args, [body, result], [], None, None, [])
     for inner in gast.walk(made):
@@ -100,7 +105,7 @@ def comprehend(cx: Context, node: Comprehension, first: Series | None = None, co
     frame = Frame(
         function,
         cx.frame.parsed,
-        targets | {_MADE, _SOURCE},
+        targets | {_MADE, _SOURCE, _LOST, _ADDED},
         _liveness(function),
         cx.frame,
         cx.frame.name,
@@ -115,9 +120,15 @@ def comprehend(cx: Context, node: Comprehension, first: Series | None = None, co
     cx.frame, cx.fixed_origin = frame, True
     cx.state.vars[(frame, _MADE)] = made
     cx.state.vars[(frame, _SOURCE)] = first
+    compensates = consumer is sum and COMPENSATES
+    if compensates:
+        cx.state.vars[(frame, _LOST)] = StaticValue(0)
+        cx.state.vars[(frame, _ADDED)] = StaticValue(with_item)
     try:
         run(cx, function.body[:1], Region())
         made = cx.state.vars[(frame, _MADE)]
+        if compensates:
+            made = cx.call(cx, StaticValue(with_lost), (made, cx.state.vars[(frame, _LOST)]), {})
     finally:
         cx.frame, cx.fixed_origin = outer, fixed
     if not any(isinstance(inner, gast.Lambda) for inner in gast.walk(node)):  # these read its variables when called
