@@ -400,6 +400,8 @@ def _warn_of_truncation(facts: Facts, body: Block) -> None:
 
 def _uncounted(forward: Block, sweeps: Sweeps) -> set[Var]:
     """Counters of trips that the forward sweep itself only counts."""
+    if not sweeps.trips:
+        return set()
     read = {
         var
         for stmt in rewrite.statements(forward)

@@ -86,20 +86,20 @@ class Ranges:
 
     def of(self, expr: Any) -> Range | None:
         """The range of an operand; None where nothing has been computed yet."""
+        if isinstance(expr, (Var, Load)):
+            if not is_floating(expr.type):
+                return ANY
+            key = self._key(expr.array if isinstance(expr, Load) else expr)
+            known = self._of.get(key)
+            if key in self._assigned and key not in self._given:
+                return known
+            return ANY if known is None else known.joined(ANY)
         match expr:
             case Const(bool() | int() | float() as value):
                 value = float(value)
                 if math.isnan(value):
                     return Range(worst=NAN)
                 return Range(value, value, INFINITE if math.isinf(value) else FINITE)
-            case Var() | Load():
-                if not is_floating(expr.type):
-                    return ANY
-                key = self._key(expr.array if isinstance(expr, Load) else expr)
-                known = self._of.get(key)
-                if key in self._assigned and key not in self._given:
-                    return known
-                return ANY if known is None else known.joined(ANY)
             case Tuple(items):
                 return join(map(self.of, items))
             case Call():

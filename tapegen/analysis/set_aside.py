@@ -84,20 +84,21 @@ def _vanishing(function: Function, sources: Mapping[Var, set[Var]], handing_on: 
     # an array is not computed to be divided by because one of its elements is
     elements = {target for stmt in inside for target in _element_read(stmt)}
     direct = {sink: into for sink, into in sources.items() if sink not in elements}
-    return closure({var for stmt in inside for var in _made_finite(stmt, handing_on)}, direct)
+    kept = handing_on | _CHOOSING
+    return closure({var for stmt in inside for var in _made_finite(stmt, kept)}, direct)
 
 
 def _chosen(stmt: Stmt) -> Iterator[Var]:
     """Values among which a call chooses."""
     for part in _parts(stmt):
-        if isinstance(part, Call) and (part.func in _CHOOSING or "where" in dict(part.kwargs)):
+        if type(part) is Call and (part.func in _CHOOSING or (part.kwargs and "where" in dict(part.kwargs))):
             yield from active_operands(part)
 
 
 def _dropped(stmt: Stmt, scopes: Scopes) -> Iterator[Var]:
     """Values of which a statement chooses a part."""
     for part in _parts(stmt):
-        if isinstance(part, Load) and _is_part(part.index):
+        if type(part) is Load and _is_part(part.index):
             yield part.array
     if isinstance(stmt, Store) and not stmt.accumulate and (_in_branch(scopes.at[stmt]) or _is_part(stmt.index)):
         yield stmt.array
@@ -111,10 +112,10 @@ def _dropped(stmt: Stmt, scopes: Scopes) -> Iterator[Var]:
                 yield var
 
 
-def _made_finite(stmt: Stmt, handing_on: Set[Any]) -> Iterator[Var]:
+def _made_finite(stmt: Stmt, kept: Set[Any]) -> Iterator[Var]:
     """Values whose infinity a statement may make finite: `np.exp(-inf)` is 0, and so is its derivative."""
     for part in _parts(stmt):
-        if isinstance(part, Call) and part.func not in handing_on | _CHOOSING:
+        if type(part) is Call and part.func not in kept:
             yield from active_operands(part.args[1] if part.func in _DIVISIONS else part)
 
 
@@ -123,9 +124,9 @@ def _element_read(stmt: Stmt) -> Iterator[Var]:
         yield from stmt.targets
 
 
-def _parts(stmt: Stmt) -> Iterator[Any]:
-    for header in rewrite.headers(stmt):
-        yield from rewrite.subexpressions(header)
+def _parts(stmt: Stmt) -> list[Any]:
+    headers = rewrite.headers(stmt)
+    return [part for header in headers if type(header) is not Var for part in rewrite.subexpressions(header)]
 
 
 def _is_part(index: tuple[Any, ...]) -> bool:

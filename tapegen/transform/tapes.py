@@ -94,6 +94,9 @@ def without(block: Block, unread: Set[Var]) -> Block:
     """A forward sweep that leaves out the tapes and counters that no backward sweep reads."""
     out: list[Stmt] = []
     for stmt in block:
+        if unread.isdisjoint(rewrite.reads(stmt)) and unread.isdisjoint(rewrite.assigns(stmt)):
+            out.append(stmt)
+            continue
         match stmt:
             case Assign((target,)) if target in unread:
                 continue

@@ -180,11 +180,11 @@ class Memory:
             match stmt:
                 case Assign(targets, value):
                     for target in targets:
-                        if not isinstance(target.type, Scalar):
+                        if type(target.type) is not Scalar:
                             self._made.setdefault(target, []).append(stmt)
                             for source in sources(value):
                                 self._join(target, source)
-                case Return() | Store() | For() | If() | Raise() | Comment():
+                case Store() | For() | If() | Return() | Raise() | Comment():
                     pass
                 case _:
                     places = [

@@ -55,20 +55,15 @@ def escapes(block: Block) -> bool:
 def read_after_loops(block: Block) -> set[Var]:
     """Counters that are read outside the loops that count by them."""
     found: set[Var] = set()
-
-    def visit(block: Block, counting: frozenset[Var]) -> None:
-        for stmt in block:
-            nested = rewrite.blocks(stmt)
-            if not nested:
-                found.update(rewrite.reads(stmt) - counting)
-                continue
-            for part in rewrite.headers(stmt):
-                found.update(rewrite.free_vars(part) - counting)
-            inner = counting | {stmt.target} if isinstance(stmt, For) else counting
-            for each in nested:
-                visit(each, inner)
-
-    visit(block, frozenset())
+    for stmt in block:
+        if isinstance(stmt, For):
+            inside = read_after_loops(stmt.body)
+            inside.discard(stmt.target)
+            found.update(inside, *map(rewrite.free_vars, rewrite.headers(stmt)))
+        elif nested := rewrite.blocks(stmt):
+            found.update(*map(rewrite.free_vars, rewrite.headers(stmt)), *map(read_after_loops, nested))
+        else:
+            found |= rewrite.reads(stmt)
     return found
 
 
@@ -188,7 +183,7 @@ def without_unused(block: Block, optional: set[Var]) -> Block:
     """Drop assignments of optional names that nothing reads."""
     while True:
         gone = optional.difference(*map(rewrite.reads, block))
-        shorter = _without(block, gone)
+        shorter = _without(block, gone) if gone else block
         if shorter is block:
             return block
         block = shorter
@@ -202,7 +197,7 @@ def _without(block: Block, gone: set[Var]) -> Block:
             changed = True
             continue
         inner = rewrite.blocks(stmt)
-        if inner:
+        if inner and not gone.isdisjoint(rewrite.assigns(stmt)):
             new = tuple(_without(part, gone) for part in inner)
             if any(a is not b for a, b in zip(new, inner, strict=True)):
                 stmt, changed = rewrite.with_blocks(stmt, new), True

@@ -51,11 +51,13 @@ class _Unread:
         self.gone: set[Stmt] = set()
         made_elsewhere = {*function.params, *function.tapes, *function.computed}
         for stmt in rewrite.statements(function.body):
-            if isinstance(stmt, (Assign, Store)):
-                for var in rewrite.defines(stmt) or (stmt.array,):  # type: ignore[union-attr]
+            if isinstance(stmt, Assign):
+                for var in stmt.targets:
                     self.defining[var].append(stmt)
-                    if isinstance(stmt, Assign) and not _is_new(stmt):
-                        made_elsewhere.add(var)
+                if not _is_new(stmt):
+                    made_elsewhere.update(stmt.targets)
+            elif isinstance(stmt, Store):
+                self.defining[stmt.array].append(stmt)
             else:
                 made_elsewhere.update(rewrite.defines(stmt))
             self._count(stmt, 1)
@@ -92,7 +94,7 @@ class _Unread:
         found: list[Var] = []
         for header in headers:
             found += rewrite.occurrences(header)
-            if rewrite.callees(header).isdisjoint(_SIZES):
+            if type(header) is Var or rewrite.callees(header).isdisjoint(_SIZES):
                 continue
             for part in rewrite.subexpressions(header):
                 if isinstance(part, Call) and part.func in _SIZES and isinstance(part.args[0], Var):
