@@ -52,6 +52,7 @@ class RememberedBlocks:
 
     occurring: tuple[Var, ...] | None = field(init=False, default=None, repr=False)
     mentioned: frozenset[Var] | None = field(init=False, default=None, repr=False)
+    valued: frozenset[Var] | None = field(init=False, default=None, repr=False)
     assigned: frozenset[Var] | None = field(init=False, default=None, repr=False)
     called: frozenset[Any] | None = field(init=False, default=None, repr=False)
     nested: tuple[Stmt, ...] | None = field(init=False, default=None, repr=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -295,6 +295,23 @@ def occurring(stmt: Any) -> tuple[Var, ...]:
     return stmt.occurring
 
 
+def values_read(stmt: Any) -> frozenset[Var]:
+    """The same Vars, but for the arrays that are only stored into."""
+    if stmt.valued is None:
+        kind = type(stmt)
+        if kind not in _NESTING and kind is not Store:
+            stmt.valued = reads(stmt)
+        else:
+            nested = [values_read(inner) for block in blocks(stmt) for inner in block]
+            stmt.valued = _NONE.union(*map(free_vars, value_headers(stmt)), *nested)
+    return stmt.valued
+
+
+def value_headers(stmt: Stmt) -> tuple[Any, ...]:
+    """The same as `headers` without the array that a statement stores into."""
+    return (*stmt.index, stmt.value) if isinstance(stmt, Store) else headers(stmt)
+
+
 def assigns(stmt: Any) -> frozenset[Var]:
     """The Vars that a statement assigns, nested statements included."""
     if stmt.assigned is None:
@@ -422,7 +439,7 @@ def map_headers(stmt: Stmt, change: Callable[[Any], Any]) -> Stmt:
 
 def with_blocks(stmt: Stmt, new: tuple[Block, ...]) -> Stmt:
     """A statement with its nested blocks replaced, in the order of `blocks`; the same where they hold the same."""
-    if not new or all(map(_same, new, blocks(stmt))):
+    if not new or all(map(same, new, blocks(stmt))):
         return stmt
     if isinstance(stmt, If):
         return If(stmt.test, new[0], new[1], stmt.origin)
@@ -433,7 +450,8 @@ def with_blocks(stmt: Stmt, new: tuple[Block, ...]) -> Stmt:
     return stmt
 
 
-def _same(a: Block, b: Block) -> bool:
+def same(a: Sequence[Stmt], b: Sequence[Stmt]) -> bool:
+    """Whether two blocks hold the same statements."""
     return a is b or (len(a) == len(b) and all(map(operator.is_, a, b)))
 
 

@@ -36,30 +36,9 @@ Groups = tuple[frozenset[Var], ...]
 
 def drop_dead(block: Block, live_out: Set[Var], keep: Set[Var], aliases: Aliases) -> Block:
     """Remove assignments whose value nobody reads, and stores into arrays nobody reads."""
-    read = set(live_out).union(*map(_values_read, block))
+    read = set(live_out).union(*map(rewrite.values_read, block))
     live_roots = {aliases.root(var) for var in read if isinstance(var.type, (Array, ListOf))}
     return _keep_live(block, read, live_roots, aliases, keep)
-
-
-def _values_read(stmt: Stmt) -> Iterable[Var]:
-    """What a statement reads, nested statements included; a store does not read the array it writes."""
-    if isinstance(stmt, Store):
-        return [var for header in _value_headers(stmt) for var in rewrite.occurrences(header)]
-    inner = rewrite.blocks(stmt)
-    if not inner:
-        return rewrite.occurring(stmt)
-    found = [var for header in rewrite.headers(stmt) for var in rewrite.occurrences(header)]
-    for block in inner:
-        for part in block:
-            found += _values_read(part)
-    return found
-
-
-def _value_headers(stmt: Stmt) -> tuple[object, ...]:
-    """What a statement reads; a store does not read the array it writes."""
-    if isinstance(stmt, Store):
-        return (*stmt.index, stmt.value)
-    return rewrite.headers(stmt)
 
 
 def _keep_live(block: Block, read: set[Var], live_roots: set[Var], aliases: Aliases, keep: Set[Var]) -> Block:
@@ -87,18 +66,18 @@ def _keep_live(block: Block, read: set[Var], live_roots: set[Var], aliases: Alia
         if inner:
             new = tuple(_keep_live(part, read, live_roots, aliases, keep) for part in inner)
             silent = not keep or stmt.origin is None or not _may_raise(stmt)
-            if not any(_acts(part) for part in new) and not isinstance(stmt, While) and silent:
+            if not any(map(_acts, new)) and not isinstance(stmt, While) and silent:
                 continue
             if isinstance(stmt, If) and not _acts(new[0]) and _acts(new[1]):
                 stmt = replace(stmt, test=build.not_(stmt.test), body=new[1], orelse=())
-            elif new != inner:
+            else:
                 stmt = rewrite.with_blocks(stmt, new)
         out.append(stmt)
-    return tuple(out) if len(out) != len(block) or any(a is not b for a, b in zip(out, block, strict=True)) else block
+    return block if rewrite.same(out, block) else tuple(out)
 
 
 def _acts(block: Block) -> bool:
-    return any(not isinstance(stmt, Comment) for stmt in block)
+    return any(type(stmt) is not Comment for stmt in block)
 
 
 def _may_raise(stmt: Stmt) -> bool:
@@ -162,12 +141,11 @@ def _without_last(block: Block, read: _Read, aliases: Aliases) -> Block:
                     continue
                 read.add(ends[0].names)
                 read.add(ends[1].names)
-                if any(a is not b for a, b in zip(parts, (body, orelse), strict=True)):
-                    new = rewrite.with_blocks(stmt, parts)
+                new = rewrite.with_blocks(stmt, parts)
         out.append(new)
         read.add(rewrite.reads(new))
     out.reverse()
-    return tuple(out) if len(out) != len(block) or any(a is not b for a, b in zip(out, block, strict=True)) else block
+    return block if rewrite.same(out, block) else tuple(out)
 
 
 def joined_stores(block: Block, aliases: Aliases) -> Block:
@@ -179,8 +157,7 @@ def joined_stores(block: Block, aliases: Aliases) -> Block:
         inner = rewrite.blocks(stmt)
         if inner:
             new = tuple(joined_stores(part, aliases) for part in inner)
-            if any(a is not b for a, b in zip(new, inner, strict=True)):
-                stmt = rewrite.with_blocks(stmt, new)
+            stmt = rewrite.with_blocks(stmt, new)
         match stmt:
             case Assign((target,), Call(np.copy, (source,))) if target == source and not aliases.stored(target):
                 changed = True
@@ -217,7 +194,7 @@ def _cleared(before: list[Stmt], stmt: Store, aliases: Aliases) -> int | None:
 
 def _roots_read(stmt: Stmt, aliases: Aliases) -> set[Var]:
     """What a statement without blocks may read, views of it included."""
-    return {aliases.root(var) for header in _value_headers(stmt) for var in rewrite.free_vars(header)}
+    return {aliases.root(var) for header in rewrite.value_headers(stmt) for var in rewrite.free_vars(header)}
 
 
 def _parts(index: tuple[Index, ...]) -> Iterator[Expr]:

@@ -70,14 +70,13 @@ class Moves:
         while k < len(stmts):
             stmt = stmts[k]
             if isinstance(stmt, Assign) and len(stmt.targets) == 1:
-                if self._is_idle(stmts, k):
+                moved = isinstance(stmt.value, Var)
+                if moved and self._is_idle(stmts, k):
                     del stmts[k]
                     changed = True
                     continue
-                done = (
-                    self._start(stmts, k) or self._propagate(stmts, k) or self._nest(stmts, k) or self._merge(stmts, k)
-                )
-                if done:
+                done = (moved or isinstance(stmt.value, Const)) and (self._start(stmts, k) or self._propagate(stmts, k))
+                if done or self._nest(stmts, k) or (moved and self._merge(stmts, k)):
                     changed = True
                     k = max(k - 1, 0)
                     continue
@@ -97,8 +96,7 @@ class Moves:
     def _is_idle(self, stmts: list[Stmt], k: int) -> bool:
         stmt = stmts[k]
         assert isinstance(stmt, Assign)
-        if not isinstance(stmt.value, Var) or len(stmt.targets) != 1:
-            return False
+        assert isinstance(stmt.value, Var)
         for j in range(k - 1, -1, -1):
             here = stmts[j]
             if isinstance(here, Assign) and here.targets == (stmt.value,):

@@ -90,11 +90,17 @@ class _Unread:
 
     def _count(self, stmt: Stmt, times: int) -> list[Var]:
         """Count what a statement itself reads; the names."""
-        headers = (*stmt.index, stmt.value) if isinstance(stmt, Store) else rewrite.headers(stmt)
         found: list[Var] = []
+        headers: tuple[Any, ...]
+        if isinstance(stmt, Assign):
+            found += rewrite.occurring(stmt)
+            headers = () if rewrite.calls(stmt).isdisjoint(_SIZES) else (stmt.value,)
+        else:
+            headers = (*stmt.index, stmt.value) if isinstance(stmt, Store) else rewrite.headers(stmt)
+            for header in headers:
+                found += rewrite.occurrences(header)
         for header in headers:
-            found += rewrite.occurrences(header)
-            if type(header) is Var or rewrite.callees(header).isdisjoint(_SIZES):
+            if rewrite.callees(header).isdisjoint(_SIZES):
                 continue
             for part in rewrite.subexpressions(header):
                 if isinstance(part, Call) and part.func in _SIZES and isinstance(part.args[0], Var):
