@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,20 +22,32 @@ def mangle(name: str, class_name: str | None) -> str:
 _IDENTIFIERS = {ast.Name: "id", ast.arg: "arg", ast.Attribute: "attr", ast.FunctionDef: "name", ast.alias: "asname"}
 # What never runs inside a function.  Decorators of inner functions the fence refuses.
 _UNUSED = frozenset({"annotation", "returns", "decorator_list", "type_params", "type_comment"})
+_NEVER_RUN = _UNUSED | {"ctx"}
 
 
 _CONTEXTS: dict[type, gast.AST] = {ast.Load: gast.Load(), ast.Store: gast.Store(), ast.Del: gast.Del()}
 _PARAMETER = gast.Param()
 
 
+# Fields that hold no node, or one that says no more than its class.
+_WORDS = frozenset({"ctx", "op", "ops", "id", "attr", "arg", "kind"})
+
+
+@functools.cache
+def _fields(kind: Any, left_out: frozenset[str]) -> tuple[str, ...]:
+    """The fields of a class of nodes without some."""
+    return tuple(name for name in kind._fields if name not in left_out)
+
+
 def children(node: ast.AST) -> list[Any]:
-    """The nodes right below a node, in order of the text; contexts (Load, Store) are left out."""
+    """The nodes right below a node, in order of the text; contexts (Load, Store) and operators are left out."""
     found: list[Any] = []
-    for name in node._fields:
+    kind: Any = type(node)
+    for name in _fields(kind, _WORDS):
         value = getattr(node, name, None)
         if isinstance(value, list):
             found += [item for item in value if isinstance(item, ast.AST)]
-        elif isinstance(value, ast.AST) and name != "ctx":
+        elif isinstance(value, ast.AST):
             found.append(value)
     return found
 
@@ -67,12 +80,12 @@ def nodes_of(root: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> list[
         if node is root.args:
             todo.extend(_parameters(root.args))
             continue
-        for name in node._fields:
+        kind: Any = type(node)
+        for name in _fields(kind, _NEVER_RUN):
             value = getattr(node, name, None)
             if isinstance(value, list):
-                if name not in _UNUSED:
-                    todo.extend([item for item in value if isinstance(item, ast.AST)])
-            elif isinstance(value, ast.AST) and name != "ctx" and name not in _UNUSED:
+                todo.extend([item for item in value if isinstance(item, ast.AST)])
+            elif isinstance(value, ast.AST):
                 todo.append(value)
     return found
 
@@ -103,19 +116,18 @@ def _convert(node: ast.AST, done: dict[int, gast.AST], class_name: str | None) -
     if kind is ast.Global:  # the fence has seen that the function only reads these names
         return ast.copy_location(gast.Pass(), node)
     values = dict(vars(node))  # fields and positions
-    for name in node._fields:
+    for name in kind._fields:
         value = values.get(name)
         if name in _UNUSED:
             values[name] = [] if isinstance(value, list) else None
-        elif name == "ctx":
-            values[name] = _CONTEXTS[type(value)]
-        elif isinstance(value, ast.AST):
-            values[name] = done[id(value)]
         elif isinstance(value, list):
             values[name] = [done.get(id(item)) if isinstance(item, ast.AST) else item for item in value]
+        elif isinstance(value, ast.AST):
+            values[name] = _CONTEXTS[type(value)] if name == "ctx" else done[id(value)]
     if class_name is not None:
         _mangle_in(node, values, class_name)
-    _list_at_once(node, values)
+    if kind in _LISTING:
+        _list_at_once(node, values)
     if kind is ast.arg or kind is ast.Name:
         identifier = values.pop("arg") if kind is ast.arg else values["id"]
         values |= {"id": identifier, "ctx": values.get("ctx", _PARAMETER), "annotation": None, "type_comment": None}
@@ -127,6 +139,9 @@ def _convert(node: ast.AST, done: dict[int, gast.AST], class_name: str | None) -
         new = type_.__new__(type_)
     vars(new).update(values)
     return new
+
+
+_LISTING = frozenset({ast.Assign, ast.Starred, ast.Call})
 
 
 def _list_at_once(node: ast.AST, values: dict[str, Any]) -> None:
@@ -204,10 +219,8 @@ def bound_names(node: gast.FunctionDef | gast.Lambda) -> frozenset[str]:
             bound.update(alias.asname or alias.name.partition(".")[0] for alias in item.names)
         elif kind in _COMPREHENSIONS:
             in_comprehension = True
-        for name in getattr(item, "_fields", ()):
-            value = getattr(item, name)
-            if isinstance(value, (list, gast.AST)):
-                todo.append((value, in_comprehension))
+        if isinstance(item, gast.AST):
+            todo.extend([(child, in_comprehension) for child in children(item)])
     return frozenset(bound - lent)
 
 

@@ -53,8 +53,9 @@ def share_loads(block: Block, effects: Effects, user_names: Set[str], merges: Se
         inner = rewrite.blocks(stmt)
         if inner:
             stmt = rewrite.with_blocks(stmt, tuple(share_loads(part, effects, user_names, merges) for part in inner))
-        written = {var for part in rewrite.statements((original,)) for var in effects.written_by(part)}
-        assigned = {var for part in rewrite.statements((original,)) for var in rewrite.defines(part)}
+        parts = rewrite.statements((original,)) if inner else (original,)
+        written = frozenset().union(*map(effects.written_by, parts))
+        assigned = rewrite.assigns(original)
         if (
             isinstance(stmt, Assign)
             and isinstance(stmt.value, Load)

@@ -171,14 +171,15 @@ def _collect(block: Block, assigned: set[Var], found: set[Var]) -> set[Var]:
     for stmt in block:
         if isinstance(stmt, (Raise, Comment)):
             continue
-        for header in rewrite.headers(stmt):
-            found |= rewrite.free_vars(header) - assigned
         inner = rewrite.blocks(stmt)
         if inner:
+            for header in rewrite.headers(stmt):
+                found |= rewrite.free_vars(header) - assigned
             inside = assigned | set(rewrite.defines(stmt))
             ends = [_collect(part, inside, found) for part in inner]
             if isinstance(stmt, If):
                 assigned |= ends[0] & ends[1]
         else:
-            assigned |= set(rewrite.defines(stmt))
+            found |= rewrite.reads(stmt) - assigned
+            assigned |= rewrite.assigns(stmt)
     return assigned

@@ -56,7 +56,10 @@ def written_out(function: Function) -> Function:
     NoCompiledForm
         If a function whose rule is for real numbers meets complex ones: so may be what stands for it here.
     """
-    calls = [(call, stmt) for stmt in rewrite.statements(function.body) for call in _calls(stmt)]
+    odd = {func for stmt in function.body for func in rewrite.calls(stmt) if not _is_plain(func)}
+    if not odd:
+        return function
+    calls = [(call, stmt) for stmt in rewrite.statements(function.body) for call in _calls(stmt) if call.func in odd]
     for call, stmt in calls:
         rule = rule_of(call.func) if meets_complex(call) else None
         if rule is not None and not rule.of_complex:
@@ -66,6 +69,14 @@ def written_out(function: Function) -> Function:
     used = {param.name for param in function.params} | {name for name, _ in function.globals} | {function.name}
     used |= {var.name for stmt in rewrite.statements(function.body) for var in rewrite.defines(stmt)}
     return replace(function, body=_block(function.body, NameSupply(used)))
+
+
+def _is_plain(func: Any) -> bool:
+    """Whether a function is an operation on numbers, real or complex, that has no other text."""
+    if func not in OPERATIONS or func in TEXTS:
+        return False
+    rule = rule_of(func)
+    return rule is None or rule.of_complex
 
 
 def _body_of(call: Call) -> Callable[..., Any] | None:
