@@ -481,8 +481,8 @@ def rename_block(block: Block, mapping: Mapping[Var, Var]) -> Block:
             return stmt
         new = map_headers(stmt, lambda node: substitute(node, mapping))
         match new:
-            case Assign(targets) if not mapping.keys().isdisjoint(targets):
-                new = replace(new, targets=tuple(mapping.get(target, target) for target in targets))
+            case Assign(targets, value) if not mapping.keys().isdisjoint(targets):
+                new = Assign(tuple([mapping.get(target, target) for target in targets]), value, new.origin)
             case For(target) | Pop(target) if target in mapping:
                 new = replace(new, target=mapping[target])
         return with_blocks(new, tuple(rename_block(inner, mapping) for inner in blocks(new)))

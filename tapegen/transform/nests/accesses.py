@@ -127,12 +127,13 @@ def in_loops(loops: tuple[For, ...], body: tuple[Stmt, ...]) -> Nest | None:
             if reads is None:
                 return None
             accesses += reads
-            first |= {var for var in rewrite.free_vars(part) if isinstance(var.type, Scalar) and var not in assigned}
-        assigned |= set(rewrite.defines(stmt))
+            first |= rewrite.free_vars(part) - assigned
+        assigned.update(rewrite.defines(stmt))
     counters = {loop.target for loop in loops}
     if assigned & counters:
         return None
-    return Nest(loops, body, tuple(accesses), frozenset(first - counters), frozenset(assigned), checks)
+    numbers = frozenset([var for var in first - counters if type(var.type) is Scalar])
+    return Nest(loops, body, tuple(accesses), numbers, frozenset(assigned), checks)
 
 
 def _is_number(item: object) -> bool:
@@ -142,6 +143,8 @@ def _is_number(item: object) -> bool:
 def _reads(expr: Expr) -> list[Access] | None:
     """The elements an expression reads; None where it reads more than elements, or does more than read."""
     found: list[Access] = []
+    if all(type(var.type) is Scalar for var in rewrite.free_vars(expr)):
+        return None if Routine in map(type, rewrite.callees(expr)) else found
     work: list[Expr] = [expr]
     while work:
         part = work.pop()
@@ -163,6 +166,9 @@ def _reads(expr: Expr) -> list[Access] | None:
 # ---- memory ----------------------------------------------------------------------------------------------------------
 
 
+_JOINING_NOTHING = frozenset({Store, For, If, Return, Raise, Comment})
+
+
 class Memory:
     """Which names may share memory, anywhere in a function."""
 
@@ -177,21 +183,16 @@ class Memory:
             for other in others:
                 self._join(first, other)
         for stmt in rewrite.statements(function.body):
-            match stmt:
-                case Assign(targets, value):
-                    for target in targets:
-                        if type(target.type) is not Scalar:
-                            self._made.setdefault(target, []).append(stmt)
-                            for source in sources(value):
-                                self._join(target, source)
-                case Store() | For() | If() | Return() | Raise() | Comment():
-                    pass
-                case _:
-                    places = [
-                        var for part in rewrite.headers(stmt) for var in rewrite.free_vars(part) if _is_place(var)
-                    ]
-                    for other in places[1:]:
-                        self._join(places[0], other)
+            if isinstance(stmt, Assign):
+                for target in stmt.targets:
+                    if type(target.type) is not Scalar:
+                        self._made.setdefault(target, []).append(stmt)
+                        for source in sources(stmt.value):
+                            self._join(target, source)
+            elif type(stmt) not in _JOINING_NOTHING:
+                places = [var for part in rewrite.headers(stmt) for var in rewrite.free_vars(part) if _is_place(var)]
+                for other in places[1:]:
+                    self._join(places[0], other)
 
     @cached_property
     def uses(self) -> Counter[Var]:

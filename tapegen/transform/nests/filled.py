@@ -59,6 +59,8 @@ class _Filling:
         return stmt
 
     def _inside(self, stmt: Stmt) -> Stmt:
+        if np.zeros not in rewrite.calls(stmt):
+            return stmt
         outer = self.known
         match stmt:
             case For() | While():

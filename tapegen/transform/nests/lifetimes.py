@@ -34,8 +34,8 @@ class _Lives:
 
     def block(self, block: Block, live: set[Var]) -> tuple[Block, set[Var]]:
         """The block, and the arrays that are read in it or after it before they are made; `live` are those after it."""
-        jumps = any(isinstance(stmt, (Break, Continue)) for stmt in rewrite.statements(block))
-        escaping = live | (self.leaving[-1] if jumps and self.leaving else set())
+        jumps = self.leaving and any(isinstance(stmt, (Break, Continue)) for stmt in rewrite.statements(block))
+        escaping = live | (self.leaving[-1] if jumps else set())
         out: list[Stmt] = []  # in reverse
         end: dict[Var, int] = {}  # how much of it stands behind the next time that a name is made
         for stmt in reversed(block):

@@ -50,6 +50,8 @@ def named(function: Function) -> Function:
 def _sizes(stmt: Stmt) -> list[Call]:
     """The sizes that a statement mentions, nested ones included, each after those it is made of."""
     found: list[Call] = []
+    if rewrite.calls(stmt).isdisjoint(_SIZES):
+        return found
     for inner in rewrite.statements((stmt,)):
         for header in rewrite.headers(inner):
             if rewrite.callees(header).isdisjoint(_SIZES):
@@ -78,6 +80,8 @@ def _base(size: Call) -> str:
 
 
 def _statement(stmt: Stmt, known: Mapping[Expr, Var]) -> Stmt:
+    if rewrite.calls(stmt).isdisjoint(_SIZES):
+        return stmt
     new = rewrite.map_headers(stmt, lambda header: _by_names(header, known))
     return rewrite.with_blocks(new, tuple(_block(inner, known) for inner in rewrite.blocks(new)))
 

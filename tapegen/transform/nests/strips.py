@@ -52,11 +52,12 @@ class _Strips(Walk):
             self.rooms = []
         return tuple(out)
 
+    def concerns(self, stmt: Stmt) -> bool:
+        return not _LONG.isdisjoint(rewrite.calls(stmt))
+
     def innermost(self, nest: Nest, before: list[Stmt], outside: Known) -> list[Stmt]:
         """The loop in strips."""
         (loop,) = nest.loops
-        if _LONG.isdisjoint(rewrite.calls(loop)):
-            return [loop]
         sums = _sums(nest)
         if not sums or not self._is_apart(nest, set(sums)) or not _pays(nest):
             return [nest.stmt]

@@ -28,6 +28,10 @@ class Walk(abc.ABC):
         """What is known where the walk stands."""
         return self.known.facts
 
+    def concerns(self, stmt: Stmt) -> bool:
+        """Whether there may be anything to do in a loop or a branch."""
+        return True
+
     @abc.abstractmethod
     def innermost(self, nest: Nest, before: list[Stmt], outside: Known) -> list[Stmt]:
         """What takes the place of a loop around assignments of numbers and elements.
@@ -45,18 +49,14 @@ class Walk(abc.ABC):
     def block(self, block: Block) -> Block:
         out: list[Stmt] = []
         for stmt in block:
-            match stmt:
-                case For() | While():
-                    out += self._loop(stmt, out)
-                case If():
-                    out.append(self._branches(stmt))
-                    self.known.learn(stmt)
-                case Comment():
-                    self.backward |= stmt.text == BACKWARD
-                    out.append(stmt)
-                case _:
-                    out.append(stmt)
-                    self.known.learn(stmt)
+            if isinstance(stmt, (For, While)) and self.concerns(stmt):
+                out += self._loop(stmt, out)
+            elif isinstance(stmt, Comment):
+                self.backward |= stmt.text == BACKWARD
+                out.append(stmt)
+            else:
+                out.append(self._branches(stmt) if isinstance(stmt, If) and self.concerns(stmt) else stmt)
+                self.known.learn(stmt)
         return tuple(out)
 
     def _loop(self, stmt: For | While, before: list[Stmt]) -> list[Stmt]:
