@@ -482,7 +482,8 @@ def renamed(value: Any, rename: Callable[[Expr], Expr]) -> Any:
         return Leaf(rename(value.expr))
     if isinstance(value, Struct):
         whole = None if value.whole is None else rename(value.whole)
-        return replace(value, children=tuple(renamed(child, rename) for child in value.children), whole=whole)
+        children = tuple([renamed(child, rename) for child in value.children])
+        return Struct(value.kind, value.keys, children, value.cls, whole)
     return value
 
 

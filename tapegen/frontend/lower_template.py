@@ -76,7 +76,9 @@ def written_out(
 
 
 def _is_plain(expr: Expr) -> bool:
-    return all(not isinstance(part, Const) or type(part.value) in _PLAIN for part in rewrite.subexpressions(expr))
+    if type(expr) is Var:
+        return True
+    return all(type(part) is not Const or type(part.value) in _PLAIN for part in rewrite.subexpressions(expr))
 
 
 class _Recorder(NameSupply):

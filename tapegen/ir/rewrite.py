@@ -401,6 +401,8 @@ def as_factor(partial: Expr) -> tuple[Any, Expr]:
 
 def substitute(node: Any, mapping: Mapping[Var, Expr]) -> Any:
     """Replace Vars in an expression.  An indexed array must be replaced by a Var."""
+    if type(node) is Var:
+        return mapping.get(node, node)
     if free_vars(node).isdisjoint(mapping):
         return node
     return map_expr(node, lambda part: mapping.get(part, part) if type(part) is Var else part)

@@ -262,25 +262,31 @@ def _check_pushforward(rule: Rule) -> None:
             )
 
 
-def positional_names(body: Callable[..., Any]) -> list[str]:
+@functools.cache
+def positional_names(body: Callable[..., Any]) -> tuple[str, ...]:
     """The parameters of a body that stand for arguments of its function by position."""
-    return [p.name for p in signature_of(body).parameters.values() if p.kind is not p.KEYWORD_ONLY]
+    return tuple(p.name for p in signature_of(body).parameters.values() if p.kind is not p.KEYWORD_ONLY)
+
+
+@functools.cache
+def _needed_names(body: Callable[..., Any]) -> tuple[str, ...]:
+    """Those of them that have no default."""
+    parameters = signature_of(body).parameters
+    return tuple(name for name in positional_names(body) if parameters[name].default is inspect.Parameter.empty)
 
 
 def wrong_count(rule: Rule, count: int) -> tuple[str, str] | None:
     """What is wrong, and what to do, where a body returns `count` derivatives; None where they are as many as due."""
     assert rule.body is not None
+    of_all = rule.kind == "partials" and not rule.wrt
+    needed = _needed_names(rule.body) if of_all else ()
+    if len(needed) <= count <= len(positional_names(rule.body)) if of_all else count == len(rule.wrt):
+        return None
     name = getattr(rule.func, "__name__", repr(rule.func))
     found = f"the rule of {name} gives {count} {'derivative' if count == 1 else 'derivatives'}"
-    if rule.kind == "partials" and not rule.wrt:
-        parameters = signature_of(rule.body).parameters.values()
-        needed = [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY and p.default is p.empty]
-        if len(needed) <= count <= len(positional_names(rule.body)):
-            return None
+    if of_all:
         advice = "Return one for each argument in their order, and None for one that carries no derivative."
         return f"{found}; its arguments are {', '.join(needed)}.", advice
-    if count == len(rule.wrt):
-        return None
     advice = "Return one for each name in wrt, in their order."
     return f"{found}; it is to give those of {', '.join(rule.wrt)}.", advice
 

@@ -138,7 +138,7 @@ def local_partials(
     partials = list(value.children) if isinstance(value, Struct) else [value]
     _check_partials(rule, len(partials), stmt)
     bound = bind_arguments(rule.body, call, stmt)
-    order = list(rule.wrt) or positional_names(rule.body)[: len(partials)]
+    order = rule.wrt or positional_names(rule.body)[: len(partials)]
     for name in positional_names(rule.body):
         if name not in order and name in bound and active(bound[name]):
             raise _no_derivative(call, name, stmt)

@@ -327,6 +327,8 @@ class Facts:
     def _atom(self, atom: Expr) -> Affine:
         if type(atom) is Var:
             return self.forms.get(atom) or Affine.atom(atom)
+        if type(atom) is Call and atom.func not in _FORMED:
+            return Affine.atom(atom)
         match atom:
             case Call(builtins.len | np.size, (Var() as array,)) if isinstance(array.type, Array):
                 if atom.func is len or array.type.rank == 1:
@@ -338,7 +340,8 @@ class Facts:
                 assert isinstance(array.type, Array)
                 if array.type.is_unit(axis % array.type.rank):
                     return _ONE
-                atom = dim(array, axis % array.type.rank)
+                if axis < 0:
+                    atom = dim(array, axis % array.type.rank)
                 if array in self.shapes:
                     form = self.shapes[array][axis].form
                     if atom not in form.atoms and self.nonnegative(
@@ -461,6 +464,9 @@ class Facts:
         return False
 
 
+_FORMED: frozenset[Any] = frozenset(
+    {ops.dim, ops.item, builtins.len, np.size, builtins.min, builtins.max, operator.floordiv, operator.mod}
+)
 _NEGATED: dict[Any, Any] = {
     operator.lt: operator.ge,
     operator.ge: operator.lt,
