@@ -417,7 +417,7 @@ def _with_tapes(forward: Block, create: Block) -> Block:
     if not create:
         return forward
     for k, stmt in enumerate(forward):
-        if any(isinstance(inner, For | While) for inner in rewrite.statements((stmt,))) or any(
+        if any(isinstance(inner, (For, While)) for inner in rewrite.statements((stmt,))) or any(
             var in rewrite.assigned_in(*create) for header in rewrite.headers(stmt) for var in rewrite.free_vars(header)
         ):
             return (*forward[:k], *create, *forward[k:])

@@ -76,6 +76,8 @@ class Shortener:
         return before, done[0].expr
 
     def _concerns(self, expr: Any) -> bool:
+        if type(expr) is nodes.Var or type(expr) is nodes.Const:
+            return False
         return len(rewrite.subexpressions(expr)) > _SMALL or not rewrite.callees(expr).isdisjoint(_SPECIAL)
 
     def _rebuilt(self, node: Any, inner: list[_Part], lazy: bool, take_out: Callable[[_Part, bool], _Part]) -> _Part:

@@ -119,6 +119,8 @@ class Expressions:
 
     def constant(self, value: object) -> ast.expr:
         """A literal, or the name of a function, class or dtype."""
+        if type(value) is int:
+            return _signed(value < 0, ast.Constant(abs(value)))
         match value:
             case None | bool() | str() | bytes():
                 return ast.Constant(value)

@@ -42,9 +42,13 @@ _BOOL = min(_OR, _AND)  # `and` and `or` break together
 
 def precedence(node: ast.expr) -> int:
     """How tightly the outermost operator of an expression binds."""
-    if isinstance(node, (ast.BinOp, ast.UnaryOp, ast.BoolOp)):
-        return _PRECEDENCE[type(node.op)]
-    return _PRECEDENCE.get(type(node), PRIMARY)
+    kind = type(node)
+    if kind in _WITH_OPERATOR:
+        return _PRECEDENCE[type(node.op)]  # type: ignore[attr-defined]
+    return _PRECEDENCE.get(kind, PRIMARY)
+
+
+_WITH_OPERATOR = frozenset({ast.BinOp, ast.UnaryOp, ast.BoolOp})
 
 
 _PRECEDENCE: dict[type[ast.AST], int] = {
@@ -71,15 +75,16 @@ def _operand(node: ast.expr, at_least: int) -> Operand:
 
 def operands(node: ast.expr) -> tuple[Operand, ...]:
     """The parts of an expression that no bracket of its own encloses, in source order."""
+    if isinstance(node, ast.BinOp):
+        own = _PRECEDENCE[type(node.op)]
+        if type(node.op) is ast.Pow:
+            return _operand(node.left, own + 1), _operand(node.right, SIGN)
+        return _operand(node.left, own), _operand(node.right, own + 1)
     if isinstance(node, (ast.Attribute, ast.Subscript)):
         return (_operand(node.value, PRIMARY),)
     if isinstance(node, ast.Call):
         return (_operand(node.func, PRIMARY),)
     own = precedence(node)
-    if isinstance(node, ast.BinOp):
-        if isinstance(node.op, ast.Pow):
-            return _operand(node.left, own + 1), _operand(node.right, SIGN)
-        return _operand(node.left, own), _operand(node.right, own + 1)
     match node:
         case ast.UnaryOp(operand=operand):
             power = isinstance(operand, ast.BinOp) and isinstance(operand.op, ast.Pow)

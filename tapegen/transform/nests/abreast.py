@@ -153,7 +153,7 @@ def _parts(loop: For) -> tuple[Nest, ...]:
     found: list[Nest] = []
     between: list[Stmt] = []
     for stmt in (*loop.body, None):
-        if isinstance(stmt, Assign | Store | If | Comment):
+        if isinstance(stmt, (Assign, Store, If, Comment)):
             between.append(stmt)
             continue
         around = in_loops((loop,), tuple(between)) if between else None

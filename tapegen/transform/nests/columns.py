@@ -125,7 +125,7 @@ def _surely_touched(nest: Nest) -> Iterator[Var]:
     for stmt in nest.body:
         if isinstance(stmt, Store):
             yield stmt.array
-        if isinstance(stmt, Assign | Store):
+        if isinstance(stmt, (Assign, Store)):
             yield from (load.array for load in surely_read(stmt.value))
 
 

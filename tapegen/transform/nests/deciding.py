@@ -26,7 +26,8 @@ def deciding(function: Function, memory: Memory) -> set[Var]:
             case If(part) | While(part) | Effect(part):
                 found |= _contents(part)
         for part in rewrite.headers(stmt):
-            found |= _decides(part)
+            if type(part) is not Var and type(part) is not Const:
+                found |= _decides(part)
     work = {memory.group(var) for var in found}
     found = set()
     while work:
@@ -97,7 +98,7 @@ def _contents(expr: Any) -> set[Var]:
 
 
 def _is_float(type_: Any) -> bool:
-    return isinstance(type_, Scalar | Array) and type_.dtype in ("float64", "float32")
+    return isinstance(type_, (Scalar, Array)) and type_.dtype in ("float64", "float32")
 
 
 _STEPS: frozenset[Any] = frozenset(

@@ -182,7 +182,7 @@ def _places(stmt: Stmt, array: Var) -> list[Any] | None:
     """Where a statement touches a row; None for one that does more than read elements of it and store one."""
     if array not in rewrite.reads(stmt):
         return []
-    if not isinstance(stmt, Assign | Store):
+    if not isinstance(stmt, (Assign, Store)):
         return None
     parts = rewrite.headers(stmt)[1:] if isinstance(stmt, Store) else rewrite.headers(stmt)
     found = [load.index for part in parts for load in rewrite.loads(part) if load.array == array]

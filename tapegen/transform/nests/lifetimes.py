@@ -62,7 +62,7 @@ class _Lives:
         return self.made[var] > 1 + sum(var in rewrite.defines(stmt) for stmt in rewrite.statements(again))
 
     def _statement(self, stmt: Stmt, live: set[Var]) -> tuple[Stmt, set[Var], bool]:
-        if isinstance(stmt, For | While) and not any(map(_is_array, rewrite.assigns(stmt))):
+        if isinstance(stmt, (For, While)) and not any(map(_is_array, rewrite.assigns(stmt))):
             return stmt, live | set(filter(_is_array, rewrite.reads(stmt))), False
         reads = _arrays_read(stmt)
         match stmt:
