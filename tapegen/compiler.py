@@ -402,13 +402,9 @@ def _uncounted(forward: Block, sweeps: Sweeps) -> set[Var]:
     """Counters of trips that the forward sweep itself only counts."""
     if not sweeps.trips:
         return set()
-    read = {
-        var
-        for stmt in rewrite.statements(forward)
-        for header in rewrite.headers(stmt)
-        for var in rewrite.free_vars(header)
-        if var not in rewrite.defines(stmt)
-    }
+    read: set[Var] = set()
+    for stmt in rewrite.statements(forward):
+        read.update(*[rewrite.free_vars(header).difference(rewrite.defines(stmt)) for header in rewrite.headers(stmt)])
     return set(sweeps.trips.values()) - read
 
 

@@ -170,6 +170,8 @@ def _hashed(functions: list[Any]) -> frozenset[Any]:
 
 def loads(node: Any) -> list[Load]:
     """Every Load in an expression."""
+    if type(node) not in _COMPOUND:
+        return []
     return [part for part in subexpressions(node) if type(part) is Load]
 
 

@@ -99,7 +99,7 @@ def inlined(
 
 def _refuse_stores(body: Callable[..., Any], block: Block, operands: tuple[Any, ...], origin: Span | None) -> None:
     """Refuse a rule that stores into what it is given: the program, or its caller, goes on to read that."""
-    if not any(isinstance(stmt, Store) for stmt in rewrite.statements(block)):
+    if not block or not any(isinstance(stmt, Store) for stmt in rewrite.statements(block)):
         return
     given = {var for operand in operands if isinstance(operand, (Var, Tuple)) for var in rewrite.free_vars(operand)}
     params = tuple(sorted((var for var in given if isinstance(var.type, Array)), key=lambda var: var.name))

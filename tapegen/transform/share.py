@@ -122,9 +122,13 @@ def _changing(block: Block) -> set[Var]:
     found: set[Var] = set()
     seen: set[Var] = set()
     for stmt in rewrite.statements(block):
-        seen.update(*map(rewrite.free_vars, rewrite.headers(stmt)))
-        found.update(var for var in rewrite.defines(stmt) if var in seen)
-        seen.update(rewrite.defines(stmt))
+        if isinstance(stmt, Assign):
+            seen |= rewrite.reads(stmt)
+        else:
+            seen.update(*map(rewrite.free_vars, rewrite.headers(stmt)))
+        defined = rewrite.defines(stmt)
+        found.update([var for var in defined if var in seen])
+        seen.update(defined)
     return found
 
 

@@ -27,8 +27,10 @@ class _Lives:
         names = {param.name for param in function.params} | {name for name, _ in function.globals} | {function.name}
         self.made: Counter[Var] = Counter(function.params)
         for stmt in rewrite.statements(function.body):
-            names |= {var.name for var in rewrite.defines(stmt)}
-            self.made.update(var for var in rewrite.defines(stmt) if isinstance(var.type, Array))
+            for var in rewrite.defines(stmt):
+                names.add(var.name)
+                if isinstance(var.type, Array):
+                    self.made[var] += 1
         self.names = NameSupply(names)
         self.leaving: list[set[Var]] = []  # for each loop around, what is read after a Break or Continue
 
