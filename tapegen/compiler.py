@@ -31,6 +31,7 @@ from tapegen.ir.nodes import (
 )
 from tapegen.ir.types import Array, is_floating
 from tapegen.transform.applied import rule_for
+from tapegen.transform.dead import Aliases
 from tapegen.transform.directions import Several, several
 from tapegen.transform.expand import expand
 from tapegen.transform.facts import Facts, facts_of, places_of
@@ -179,7 +180,7 @@ def differentiate(
     gradients = sweeps.gradients
     ends = set().union(*(rewrite.free_vars(expr) for expr in gradients)) if gradients else set()
     backward = share_values(resolve_primal_as(laid.backward), ends, user_names)
-    backward = tidy(backward, ends, user_names, shared=mirrors.groups)
+    backward = tidy(backward, ends, user_names, shared=Aliases(sweep, mirrors.groups).groups())
     wanted = reads_of(backward) | set().union(*(rewrite.free_vars(value) for value in last.values))
     wanted |= {param for param in lowered.params if isinstance(param.type, Array)}
     wanted |= ends

@@ -232,6 +232,9 @@ class Aliases:
                 self.through.add(stmt.array)
             elif isinstance(stmt, Effect) and stmt.call.args and isinstance(stmt.call.args[0], Var):
                 self.through.add(stmt.call.args[0])
+                for item in stmt.call.args[1:]:
+                    if isinstance(item, Var) and isinstance(item.type, (Array, ListOf)):
+                        self._union(item, stmt.call.args[0])
         self.stores = {self.root(var) for var in self.through}
         self.foreign = {self.root(var) for group in shared for var in group}
 
@@ -248,6 +251,14 @@ class Aliases:
             for arg in value.args[:1]:
                 for var in rewrite.free_vars(arg):
                     self._union(target, var)
+
+    def groups(self) -> Groups:
+        """Arrays and lists that may share memory with what comes from outside of the sweep."""
+        found: dict[Var, set[Var]] = {root: set() for root in self.foreign}
+        for var in (*self.parent, *self.foreign):
+            if (root := self.root(var)) in found:
+                found[root].add(var)
+        return tuple(map(frozenset, found.values()))
 
     def root(self, var: Var) -> Var:
         while (above := self.parent.get(var, var)) != var:
