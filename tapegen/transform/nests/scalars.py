@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tapegen.ir import ops, rewrite
+from tapegen.ir import build, ops, rewrite
 from tapegen.ir.nodes import Call, Const, Expr
 from tapegen.ir.types import BOOL, FLOAT, INT, Scalar, is_complex
 from tapegen.ir.types import COMPLEX as COMPLEX_DTYPES
@@ -121,6 +121,9 @@ def _sum_or_product(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar)
     if dtype.startswith(("int", "uint")):
         wide = Call(func, tuple(convert(arg, "int64") if dtype_of(arg) == "bool" else arg for arg in args), (), INT)
         return folded(wide) if dtype == "int64" else convert(wide, dtype)
+    for number, factor in (args, args[::-1]):  # the seed of a derivative, mostly
+        if func is operator.mul and build.is_const(factor, 1.0) and dtype_of(number) == dtype:
+            return number
     return Call(func, _in_precision(args, dtype), (), type_)
 
 
