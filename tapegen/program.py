@@ -204,6 +204,7 @@ class Program:
                     last.origin or self.lowered.function.origin,
                 )
             if not isinstance(objective, Slot) or not _is_number(last.values[objective.index].type):
+                self.wrt_vars()  # integers in, integers out: the argument is what to change
                 raise BadArgument(
                     f"{self.owner.function.__name__} does not return a float, so it has no gradient.",
                     "Return one number, or use vjp.",

@@ -35,7 +35,7 @@ def doubled_in_place(a: np.ndarray) -> float:
 
 
 @both
-def test_layouts(backend: str) -> None:
+def test_e63_layouts(backend: str) -> None:
     base = np.linspace(0.1, 2.0, 48).reshape(6, 8)
     derived = differentiable(wave, backend=backend)
     layouts = [base, np.asfortranarray(base), base[::2, 1::3], base[::-1, ::-2], base.T, base.T[::-1]]
@@ -48,7 +48,7 @@ def test_layouts(backend: str) -> None:
 
 
 @both
-def test_read_only(backend: str) -> None:
+def test_e64_read_only(backend: str) -> None:
     fixed = X.copy()
     fixed.flags.writeable = False
     np.testing.assert_allclose(differentiable(squares, backend=backend).grad(fixed), 2.0 * X, rtol=1e-15)
@@ -68,7 +68,7 @@ def average(a: np.ndarray) -> float:
 
 
 @both
-def test_no_elements(backend: str) -> None:
+def test_e65_no_elements(backend: str) -> None:
     for shape in ((0,), (3, 0, 2)):
         empty = np.zeros(shape)
         value, gradient = differentiable(squares, backend=backend).value_and_grad(empty)
@@ -87,7 +87,7 @@ def cubed(x: Any) -> Any:
 
 
 @both
-def test_kinds_of_one_number(backend: str) -> None:
+def test_e66_kinds_of_one_number(backend: str) -> None:
     for x in (1.5, np.float64(1.5), np.float32(1.5), np.array(1.5), np.array(1.5, np.float32)):
         derived = differentiable(cubed, backend=backend)
         value, gradient = derived.value_and_grad(x)
@@ -101,7 +101,7 @@ DTYPES = [">f8", np.longdouble, object, "datetime64[s]", "U5", "S5", [("a", "f8"
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_dtypes_without_machine_numbers(dtype: Any) -> None:
+def test_e67_dtypes_without_machine_numbers(dtype: Any) -> None:
     a = np.zeros(3, dtype)
     with pytest.raises(BadArgument) as caught:
         differentiable(squares).grad(a)
@@ -109,7 +109,7 @@ def test_dtypes_without_machine_numbers(dtype: Any) -> None:
     assert "astype" in caught.value.advice
 
 
-def test_float16() -> None:
+def test_e68_float16() -> None:
     refused(squares, np.ones(3, np.float16), error=BadArgument, match="float16")
 
 
@@ -119,7 +119,7 @@ def mixed(a: np.ndarray, k: float) -> float:
 
 
 @both
-def test_float32(backend: str) -> None:
+def test_e69_float32(backend: str) -> None:
     a = np.linspace(0.1, 3.0, 1000, dtype=np.float32)
     derived = differentiable(mixed, backend=backend)
     value, gradient = derived.value_and_grad(a, 1.7)
@@ -137,16 +137,16 @@ def added(a: np.ndarray) -> Any:
 
 
 @both
-def test_sums_are_as_accurate_as_those_of_numpy(backend: str) -> None:
+def test_e69_sums_are_as_accurate_as_those_of_numpy(backend: str) -> None:
     a = np.full(2**22, 0.1, np.float32)
     exact = float(np.float32(0.1)) * 2**22
     assert differentiable(added, backend=backend)(a) == pytest.approx(exact, rel=1e-6)
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.uint8, np.bool_])
-def test_integers_have_no_gradient(dtype: Any) -> None:
+def test_e70_integers_have_no_gradient(dtype: Any) -> None:
     with pytest.raises(BadArgument, match="'a' holds integers, which have no gradient") as caught:
-        differentiable(squares).grad(np.ones(3, dtype))
+        differentiable(squares).grad(np.ones(3, dtype))  # of integers the result may hold no float either
     assert caught.value.advice == "Pass floats, or leave it out of wrt."
     with pytest.raises(BadArgument, match="'x' holds integers"):
         differentiable(cubed).grad(3)
@@ -157,7 +157,7 @@ def picked(a: np.ndarray, k: Any) -> float:
 
 
 @both
-def test_indices(backend: str) -> None:
+def test_e71_indices(backend: str) -> None:
     for k in (np.uint64(2), -4, np.int8(-1), np.uint8(3)):
         right(picked, X, k, backend=backend)
     for k in (4, -5, 2**40, np.uint64(4), np.uint64(2**63), -(2**62)):
@@ -171,13 +171,13 @@ def truncates(x: np.ndarray, cells: np.ndarray) -> float:
 
 
 @both
-def test_float_into_an_array_of_integers(backend: str) -> None:
+def test_e72_float_into_an_array_of_integers(backend: str) -> None:
     cells = np.zeros(4, np.int64)
     with pytest.warns(UserWarning, match=r"test_awkward_arrays.py:\d+: 'cells' holds integers"):
         right(truncates, X + 0.37, cells, backend=backend)
 
 
-def test_complex() -> None:
+def test_e73_complex() -> None:
     for function, point in ((squares, np.ones(3, complex)), (cubed, 1j)):
         for how in ("value_and_grad", "grad"):
             with pytest.raises(BadArgument, match="returns a complex number, which has no gradient") as caught:
@@ -193,7 +193,7 @@ def of_sequence(a: Any) -> float:
     return a[0] * a[0] + a[1] * 3.0
 
 
-def test_not_quite_arrays() -> None:
+def test_e74_not_quite_arrays() -> None:
     assert differentiable(of_sequence).grad([2.0, 5.0]) == [4.0, 3.0]
     assert differentiable(of_sequence).grad((2.0, 5.0)) == (4.0, 3.0)
     for thing in (np.ma.masked_array([1.0, 2.0], [0, 1]), np.ones(2).view(Tagged)):
@@ -210,7 +210,7 @@ def weighted(a: np.ndarray, w: np.ndarray) -> float:
 
 
 @both
-def test_special_values(backend: str) -> None:
+def test_e75_special_values(backend: str) -> None:
     derived = differentiable(weighted, backend=backend)
     w = np.array([1.0, 2.0, 3.0, 4.0])
     for special in (np.nan, np.inf, -np.inf, 5e-324, -0.0):
@@ -236,7 +236,7 @@ def multiplied(a: np.ndarray, b: np.ndarray) -> float:
 
 
 @both
-def test_shapes_that_do_not_fit(backend: str) -> None:
+def test_e76_shapes_that_do_not_fit(backend: str) -> None:
     raises_as_python(summed, np.ones(3), np.ones(4), backend=backend, at="(a + b).sum()")
     raises_as_python(summed, np.ones((2, 3)), np.ones((3, 2)), backend=backend, at="(a + b).sum()")
     raises_as_python(multiplied, np.ones((2, 3)), np.ones((2, 3)), backend=backend, at="(a @ b).sum()")
@@ -250,7 +250,7 @@ def spread(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> float:
 
 
 @both
-def test_broadcasting(backend: str) -> None:
+def test_e77_broadcasting(backend: str) -> None:
     a = np.linspace(0.1, 1.2, 6).reshape(2, 3)
     right(spread, a, np.array([[0.3], [0.9]]), np.array([0.2, -0.4, 0.6]), backend=backend, wrt=(0, 1, 2))
     right(spread, a, np.array(0.7), np.array([[0.2, -0.4, 0.6]]), backend=backend, wrt=(0, 1, 2))
@@ -263,7 +263,7 @@ def allocates(x: float, n: int) -> float:
 
 
 @both
-def test_more_than_memory(backend: str) -> None:
+def test_e78_more_than_memory(backend: str) -> None:
     right(allocates, 1.5, 3, backend=backend)
     raises_as_python(allocates, 1.5, -1, backend=backend, at="np.empty(n)")
     with pytest.raises(MemoryError) as caught:
@@ -279,14 +279,14 @@ def last_of(a: np.ndarray, start: int) -> float:
 
 
 @both
-def test_counters_of_64_bits(backend: str) -> None:
+def test_e79_counters_of_64_bits(backend: str) -> None:
     huge = np.broadcast_to(np.int8(1), (2**33,))
     assert differentiable(lambda x, a, start: last_of(a, start) * x, backend=backend).value_and_grad(
         3.0, huge, 2**33 - 5
     ) == (30.0, 10.0)
 
 
-def test_unaligned() -> None:
+def test_e80_unaligned() -> None:
     raw = np.zeros(33, np.uint8)
     a = raw[1:].view(np.float64)
     assert not a.flags.aligned

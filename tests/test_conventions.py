@@ -106,7 +106,7 @@ def test_conventions_hold_in_loops_and_in_compiled_code(backend: str) -> None:
 
 
 @both
-def test_finite_factors_are_not_suppressed(backend: str) -> None:
+def test_f86_finite_factors_are_not_suppressed(backend: str) -> None:
     """The derivative of `sin(x)**2` at 0 is 0, and its difference quotients do not vanish."""
     derived = differentiable(lambda x: np.sin(x) ** 2, backend=backend)
     assert derived.grad(0.0) == 0.0
@@ -127,7 +127,7 @@ def makes_nan(x: np.ndarray, k: float) -> Any:
 
 
 @both
-def test_the_first_line_that_makes_a_nan_is_named(backend: str) -> None:
+def test_f88_the_first_line_that_makes_a_nan_is_named(backend: str) -> None:
     derived = differentiable(makes_nan, backend=backend)
     start = makes_nan.__code__.co_firstlineno
     fine = derived.value_and_grad(np.array([1.0, 4.0]), 2.0)
@@ -191,7 +191,7 @@ def exponential(x: float) -> float:
 
 
 @both
-def test_outside_of_the_domain(backend: str) -> None:
+def test_f89_outside_of_the_domain(backend: str) -> None:
     raises_as_python(logarithm, -1.0, backend=backend, at="math.log(x)")
     raises_as_python(logarithm, 0.0, backend=backend, at="math.log(x)")
     raises_as_python(root, -1.0, backend=backend, at="math.sqrt(x)")
@@ -202,7 +202,7 @@ def test_outside_of_the_domain(backend: str) -> None:
 
 
 @both
-def test_powers_of_negative_numbers(backend: str) -> None:
+def test_f89_powers_of_negative_numbers(backend: str) -> None:
     value, gradient = differentiable(half_power, backend=backend).value_and_grad(np.float64(-1.0))
     assert np.isnan(value)
     assert np.isnan(gradient)
@@ -212,9 +212,15 @@ def test_powers_of_negative_numbers(backend: str) -> None:
     assert caught.value.span is not None
 
 
+def parted(x: float) -> float:
+    quotient, rest = divmod(1.0, x)
+    return quotient * rest
+
+
 @both
-def test_division_by_zero(backend: str) -> None:
+def test_f90_division_by_zero(backend: str) -> None:
     raises_as_python(inverse, 0.0, backend=backend, at="1.0 / x")
+    raises_as_python(parted, 0.0, backend=backend, at="divmod(1.0, x)")
     value, gradient = differentiable(inverse, backend=backend).value_and_grad(np.float64(0.0))
     assert (value, gradient) == (INF, -INF)
     value, gradient = differentiable(lambda a: (1.0 / a).sum(), backend=backend).value_and_grad(np.array([0.0, 2.0]))
@@ -227,7 +233,7 @@ def with_nan(x: np.ndarray) -> Any:
 
 
 @both
-def test_nan(backend: str) -> None:
+def test_f91_nan(backend: str) -> None:
     x = np.array([NAN, 2.0])
     np.testing.assert_array_equal(differentiable(with_nan, backend=backend)(x), with_nan(x))
     value, pullback = differentiable(with_nan, backend=backend).vjp(x)

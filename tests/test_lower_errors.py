@@ -92,7 +92,36 @@ def casts_in_place(idx):
     return idx
 
 
+def product_of_matrices(x):
+    return x @ x
+
+
+def shift(x):
+    return x << 2
+
+
+def negative_power_of_zero(x):
+    return x * 0**-1
+
+
+def into_a_broadcast_view(x):
+    y = np.broadcast_to(x, (2, 3))
+    y[0] = 1.0
+    return y.sum()
+
+
+def into_a_part_of_a_diagonal(x):
+    y = np.diag(np.outer(x, x))[1:]
+    y[0] = 1.0
+    return y.sum()
+
+
 FAILING: list[tuple[Any, ...]] = [
+    (product_of_matrices, 0.5),
+    (shift, 0.5),
+    (negative_power_of_zero, 0.5),
+    (into_a_broadcast_view, X),
+    (into_a_part_of_a_diagonal, X),
     (index_out_of_range, X, 7),
     (tuple_out_of_range, 0.5),
     (too_many_indices, X),

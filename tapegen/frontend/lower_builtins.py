@@ -79,6 +79,8 @@ def _plain(func: Any) -> None:
             cx.raise_(TypeError, f"bad operand type for {func.__name__}()")
         if func is round and isinstance(type_of(args[0]), Array):
             return call_library(cx, np.round, args, kwargs, hint)
+        if func is divmod and any(isinstance(type_of(arg), Array) for arg in args):
+            return call_library(cx, np.divmod, args, kwargs, hint)
         if func is round and len(args) == 2:
             args = [args[0], StaticValue(static(cx, args[1], "the number of digits"))]
         return emit_call(cx, func, args, kwargs, hint)

@@ -176,7 +176,8 @@ def call_type(cx: Context, func: Callable[..., Any], args: tuple[Any, ...], kwar
     Raises
     ------
     NotDifferentiable
-        The function fails for arguments of these types.
+        The function fails for arguments of these types.  What operators and functions of `math` raise for numbers, the
+        program raises when it runs.
     """
     exact = (func not in _OPERATORS and not isinstance(func, np.ufunc)) or func is operator.pow
     types = tuple(arg_type(cx, arg, exact) for arg in args)
@@ -186,12 +187,19 @@ def call_type(cx: Context, func: Callable[..., Any], args: tuple[Any, ...], kwar
         _check_precision(cx, args, types, found)
         return found
     except NoResultType as error:
+        kind = type(error.cause)
+        of_numbers = getattr(func, "__module__", None) in ("_operator", "math")
+        if of_numbers and kind in _RAISED_BY_NUMBERS and not any(isinstance(type_, Array) for type_ in types):
+            cx.raise_(kind, str(error.cause))
         shown = ", ".join(describe(cx, arg) for arg in args)
         raise cx.refusal(
             NotDifferentiable,
             f"{_said(func)} cannot be applied to {shown}: {error.cause}.",
             "Check the arguments by running the plain function.",
         ) from error.cause
+
+
+_RAISED_BY_NUMBERS = frozenset({TypeError, ValueError, ZeroDivisionError, OverflowError})
 
 
 SIGNS = {

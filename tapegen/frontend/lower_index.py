@@ -362,6 +362,8 @@ def store_place(cx: Context, place: Place, value: Any, *, accumulate: bool = Fal
 def _store(cx: Context, base: Leaf, index: Sequence[Any], value: Any, *, accumulate: bool) -> None:
     array = operand(cx, base)
     assert isinstance(array, Var) and isinstance(array.type, Array)
+    if _is_read_only(cx, array):
+        cx.raise_(ValueError, "assignment destination is read-only")
     items, part = array_index(cx, array.type, index)
     if type_of(value) is None:
         if isinstance(value, StaticValue) or (struct_of(cx, value) is None and run_list_of(cx, value) is None):
@@ -377,6 +379,16 @@ def _store(cx: Context, base: Leaf, index: Sequence[Any], value: Any, *, accumul
             # NumPy reads all of the right side before it writes
             expr = cx.assign(TEMPORARY, Call(np.copy, (expr,), (), dataclasses.replace(stored, layout="C")))
     cx.store(array, items, expr, accumulate=accumulate)
+
+
+def _is_read_only(cx: Context, array: Var) -> bool:
+    """Whether an array is one of those views that NumPy lets nobody write to, or a part of one."""
+    made = cx.definitions.get(array)
+    while isinstance(made, Load):
+        made = cx.definitions.get(made.array)
+    if isinstance(made, Call) and made.func is np.diag:
+        return isinstance(made.type, Array) and made.type.rank == 1
+    return isinstance(made, Call) and made.func in (np.broadcast_to, np.diagonal)
 
 
 def _check_complex(cx: Context, array: Var, stored: Type) -> None:

@@ -113,6 +113,8 @@ def opaque(w: Writer, call: Call) -> Call:
     if not known and not is_native(call.func):
         raise w.unsupported(call.func)
     args = tuple(operand(w, arg) for arg in call.args)
+    if call.func is builtins.divmod and all(isinstance(arg.type, Scalar) and arg.type.python for arg in args):
+        args = (args[0], scalars.nonzero(w, args[1], "division by zero"))
     return Call(call.func, args, tuple((name, operand(w, value)) for name, value in call.kwargs), call.type)
 
 
