@@ -28,7 +28,7 @@ def decay(x: float, limit: float) -> float:
 
 
 @both
-def test_while_with_any_number_of_trips(backend: str) -> None:
+def test_c27_while_with_any_number_of_trips(backend: str) -> None:
     right(decay, 3.0, 0.1, backend=backend)
     derived = right(decay, 0.05, 0.1, backend=backend)  # no trip at all
     assert derived.value_and_grad(0.05, 0.1) == (0.0, 0.0)
@@ -53,7 +53,7 @@ def search(a: np.ndarray, limit: float) -> float:
 
 
 @both
-def test_break_continue_return_and_else(backend: str) -> None:
+def test_c28_break_continue_return_and_else(backend: str) -> None:
     a = np.array([[1.0, -2.0, 0.5], [0.3, 4.0, 7.0]])
     for limit in (0.1, 2.0, 5.0, 9.0):
         right(search, a, limit, backend=backend)
@@ -75,13 +75,13 @@ def bound_in_branch(x: float) -> float:
 
 
 @both
-def test_name_bound_in_a_loop_without_trips(backend: str) -> None:
+def test_c29_name_bound_in_a_loop_without_trips(backend: str) -> None:
     right(bound_in_loop, 1.5, 3, backend=backend)
     raises_as_python(bound_in_loop, 1.5, 0, backend=backend, at="return last * x")
 
 
 @both
-def test_name_bound_in_one_branch(backend: str) -> None:
+def test_c30_name_bound_in_one_branch(backend: str) -> None:
     right(bound_in_branch, 1.5, backend=backend)
     raises_as_python(bound_in_branch, -1.5, backend=backend, at="return y * 2.0")
 
@@ -111,13 +111,13 @@ def rank_changes_in_loop(x: np.ndarray, n: int) -> Any:
 
 
 @both
-def test_type_of_a_name_changes(backend: str) -> None:
+def test_c31_type_of_a_name_changes(backend: str) -> None:
     right(number_widens, 1.5, 3, backend=backend)
     right(number_widens, 1.5, 0, backend=backend)
     right(scalar_becomes_array, X, backend=backend)
 
 
-def test_rank_that_depends_on_the_trips() -> None:
+def test_c31_rank_that_depends_on_the_trips() -> None:
     derived = differentiable(rank_changes_in_loop)
     value, pullback = derived.vjp(X, 2)
     np.testing.assert_array_equal(value, rank_changes_in_loop(X, 2))
@@ -141,7 +141,7 @@ def rebinding(x: np.ndarray) -> float:
 
 
 @both
-def test_alias_and_rebinding(backend: str) -> None:
+def test_c32_alias_and_rebinding(backend: str) -> None:
     right(rebinding, X, backend=backend)
 
 
@@ -152,7 +152,7 @@ def iterated(x: float, n: int) -> float:
 
 
 @both
-def test_loop_carried_overwrite(backend: str) -> None:
+def test_c33_loop_carried_overwrite(backend: str) -> None:
     right(iterated, 1.3, 4, backend=backend)
 
 
@@ -173,7 +173,7 @@ def overwritten_results(x: float, y: np.ndarray, n: int) -> float:
 
 
 @both
-def test_rules_that_use_their_result(backend: str) -> None:
+def test_c34_rules_that_use_their_result(backend: str) -> None:
     right(overwritten_results, 0.7, np.array([0.3, 0.9]), 3, backend=backend, wrt=(0, 1))
 
 
@@ -188,7 +188,7 @@ def stepping(x: np.ndarray, start: int, stop: int, step: int) -> float:
 
 
 @both
-def test_range(backend: str) -> None:
+def test_c35_range(backend: str) -> None:
     x = np.linspace(0.5, 2.0, 7)
     for bounds in ((6, -1, -1), (6, 0, -2), (0, 7, 3), (5, 5, 1), (0, -4, 1), (3, 100, -1), (2, -(2**62), 1)):
         right(stepping, x, *bounds, backend=backend)
@@ -205,7 +205,7 @@ def loop_variable(x: np.ndarray, n: int) -> float:
 
 
 @both
-def test_loop_variable(backend: str) -> None:
+def test_c36_loop_variable(backend: str) -> None:
     right(loop_variable, X, 3, backend=backend)
     raises_as_python(loop_variable, X, 0, backend=backend, at="return total * i")
 
@@ -223,7 +223,7 @@ def unpacking(x: np.ndarray, n: int) -> float:
 
 
 @both
-def test_unpacking_and_swaps(backend: str) -> None:
+def test_c37_unpacking_and_swaps(backend: str) -> None:
     for trips in (0, 1, 3):
         right(unpacking, X, trips, backend=backend)
 
@@ -245,7 +245,7 @@ def once_each(x: np.ndarray, calls: np.ndarray) -> float:
 
 
 @both
-def test_operands_are_evaluated_once(backend: str) -> None:
+def test_c38_operands_are_evaluated_once(backend: str) -> None:
     right(once_each, X, np.zeros(1, np.int64), backend=backend)
     right(once_each, np.abs(X), np.zeros(1, np.int64), backend=backend)
 
@@ -262,7 +262,7 @@ SYNTAX = {
 
 
 @pytest.mark.parametrize("construct", SYNTAX)
-def test_refused_syntax(construct: str) -> None:
+def test_c39_refused_syntax(construct: str) -> None:
     func = define(f"def f(x):\n    {SYNTAX[construct]}\n    return y\n")
     with pytest.raises((UnsupportedSyntax, NotDifferentiable)) as caught:
         differentiable(func).grad(2.0)
@@ -280,7 +280,7 @@ def accepted_syntax(x: np.ndarray, name: str) -> float:
 
 
 @both
-def test_accepted_syntax(backend: str) -> None:
+def test_c39_accepted_syntax(backend: str) -> None:
     right(accepted_syntax, X, "x", backend=backend)
     raises_as_python(accepted_syntax, -np.abs(X), "x", backend=backend, at="assert len(squares) > 0")
     raises_as_python(accepted_syntax, np.ones(101), "x", backend=backend, at="raise ValueError")
@@ -314,14 +314,14 @@ def by_value(x: float) -> float:
 
 
 @both
-def test_recursion(backend: str) -> None:
+def test_c40_recursion(backend: str) -> None:
     right(power, 1.2, 5, backend=backend)
     right(even, 0.7, 5, backend=backend)
     right(by_value, 2.0, backend=backend)
 
 
 @both
-def test_recursion_without_an_end(backend: str) -> None:
+def test_c40_recursion_without_an_end(backend: str) -> None:
     raises_as_python(endless, 2.0, backend=backend, at="return endless(x) * 2.0")
     raises_as_python(too_deep, 2.0, backend=backend, at="too_deep(x * 0.999)")
 
@@ -336,14 +336,14 @@ def truth_of_an_array(x: np.ndarray) -> float:
 
 
 @both
-def test_truth_of_an_array(backend: str) -> None:
+def test_c41_truth_of_an_array(backend: str) -> None:
     raises_as_python(truth_of_an_array, X, backend=backend, at="if x > 0.0:")
 
 
 @pytest.mark.parametrize(
     "body", ["return x[0] * len(str(x[0]) + '1')", "return {x[0]: 1.0}[x[0]]", "return x[0] if id(x[0]) else x[1]"]
 )
-def test_objects_made_of_active_numbers(body: str) -> None:
+def test_c42_objects_made_of_active_numbers(body: str) -> None:
     func = define(f"def f(x):\n    {body}\n")
     with pytest.raises(TapegenError) as caught:
         differentiable(func).grad(X)
@@ -360,7 +360,7 @@ def membership(x: np.ndarray, mode: str) -> float:
 
 
 @both
-def test_membership_decides_a_branch(backend: str) -> None:
+def test_c42_membership_decides_a_branch(backend: str) -> None:
     derived = differentiable(membership, backend=backend)
     for mode in ("twice", "other"):
         for first in (2.0, 3.0):
@@ -385,7 +385,7 @@ def remainder(x: float, a: np.ndarray) -> float:
 
 
 @both
-def test_flat_functions_have_gradient_zero(backend: str) -> None:
+def test_c43_flat_functions_have_gradient_zero(backend: str) -> None:
     derived = right(flat, 1.63, X + 0.13, backend=backend, wrt=(0, 1))
     gradient = derived.grad(1.63, X + 0.13)
     assert gradient[0] == 0.0
@@ -402,7 +402,7 @@ def talkative(x: float) -> float:
 
 
 @both
-def test_print_happens_once(backend: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_c44_print_happens_once(backend: str, capfd: pytest.CaptureFixture[str]) -> None:
     derived = differentiable(talkative, backend=backend)
     assert derived.value_and_grad(3.0) == (9.0, 6.0)
     assert capfd.readouterr().out == "x is 3.0\n"
@@ -415,7 +415,7 @@ RANDOM = {
 
 
 @pytest.mark.parametrize("name", RANDOM)
-def test_randomness_of_python_and_time_are_refused(name: str) -> None:
+def test_c44_randomness_of_python_and_time_are_refused(name: str) -> None:
     func = define(f"import random, time\ndef f(x):\n    return {RANDOM[name]}\n")
     with pytest.raises(NotDifferentiable) as caught:
         differentiable(func).grad(2.0)
@@ -451,7 +451,7 @@ def powers(x: float, base: int, n: int) -> float:
 
 
 @both
-def test_integers_never_wrap(backend: str) -> None:
+def test_c45_integers_never_wrap(backend: str) -> None:
     outcomes: list[tuple[Any, tuple[Any, ...]]] = [
         (big_constant, (1.5,)),
         (wraps, (1.5, 2**63 - 1)),
@@ -474,7 +474,7 @@ def test_integers_never_wrap(backend: str) -> None:
 
 
 @both
-def test_negative_powers_of_integers(backend: str) -> None:
+def test_c46_negative_powers_of_integers(backend: str) -> None:
     for n in (-1, 0, 3, -2):
         right(powers, 1.5, 2, n, backend=backend)
 

@@ -96,7 +96,7 @@ def branches(x: float, trips: int) -> float:
     ("func", "args"),
     [(scalars, (0.7,)), (arrays, (np.array([0.3, 0.5, 0.9]), 1.1)), (branches, (0.8, 5))],
 )
-def test_names_of_the_generated_code(func: Callable[..., Any], args: tuple[Any, ...], backend: str) -> None:
+def test_b16_names_of_the_generated_code(func: Callable[..., Any], args: tuple[Any, ...], backend: str) -> None:
     check(differentiable(func, backend=backend), func, *args)
 
 
@@ -107,7 +107,7 @@ def renamed(x: float) -> float:
     return s(x) * math.cos(x)
 
 
-def test_functions_under_other_names(backend: str) -> None:
+def test_b17_functions_under_other_names(backend: str) -> None:
     check(differentiable(renamed, backend=backend), renamed, 0.4)
 
 
@@ -117,7 +117,7 @@ def f(x):
 """
 
 
-def test_np_is_whatever_it_is(backend: str) -> None:
+def test_b17_np_is_whatever_it_is(backend: str) -> None:
     func = define(IMPOSTOR)
     func.__globals__["np"] = types.SimpleNamespace(sin=np.cos)
     derived = differentiable(func, backend=backend)
@@ -133,7 +133,7 @@ def test_python_function_in_the_place_of_a_numpy_function(backend: str) -> None:
     assert (value, gradient) == (27.0, 27.0)
 
 
-def test_unknown_function_is_refused() -> None:
+def test_b17_unknown_function_is_refused() -> None:
     func = define("\n\n" + IMPOSTOR)
     func.__globals__["np"] = types.SimpleNamespace(sin=binascii.hexlify)
     with pytest.raises(NotDifferentiable, match="hexlify") as caught:
@@ -151,7 +151,7 @@ def shadowing(x: Any) -> Any:
 
 
 @pytest.mark.parametrize("how", ["__call__", "grad"])
-def test_calling_a_number(how: str) -> None:
+def test_b18_calling_a_number(how: str) -> None:
     with pytest.raises(TypeError, match="'float' object is not callable") as caught:
         getattr(differentiable(shadowing), how)(np.ones(3))
     line = shadowing.__code__.co_firstlineno + 2
@@ -171,11 +171,11 @@ def greek(α: float, n: int) -> float:
     return été * µ
 
 
-def test_unicode_identifiers(backend: str) -> None:
+def test_b19_unicode_identifiers(backend: str) -> None:
     check(differentiable(greek, backend=backend), greek, 0.6, 3)
 
 
-def test_unicode_identifiers_are_folded_in_wrt() -> None:
+def test_b19_unicode_identifiers_are_folded_in_wrt() -> None:
     def fine(*, ﬁ: float) -> float:
         return fi * fi
 
@@ -199,7 +199,7 @@ class Model:
 """
 
 
-def test_private_names(tmp_path: Path, backend: str) -> None:
+def test_b20_private_names(tmp_path: Path, backend: str) -> None:
     module = load(tmp_path / "private.py", PRIVATE)
     model = module.Model(3.0)
     assert model.run(2.0) == 24.0
@@ -207,7 +207,7 @@ def test_private_names(tmp_path: Path, backend: str) -> None:
     assert (value, gradient) == (24.0, 36.0)
 
 
-def test_identifier_of_5000_characters(backend: str) -> None:
+def test_b21_identifier_of_5000_characters(backend: str) -> None:
     name = "long" * 1250
     func = define(f"def f({name}):\n    x = {name} * {name}\n    {name} = x * x\n    return {name}\n")
     assert differentiable(func, backend=backend).value_and_grad(3.0) == (81.0, 108.0)
@@ -220,14 +220,14 @@ def soft(match: float, case: float) -> float:
     return match
 
 
-def test_soft_keywords(backend: str) -> None:
+def test_b22_soft_keywords(backend: str) -> None:
     check(differentiable(soft, backend=backend), soft, 0.6, 1.5)
 
 
 # ---- writes outside ------------------------------------------------------------------------------------------------
 
 
-def test_global_and_nonlocal_writes_are_refused_before_they_happen() -> None:
+def test_b23_global_and_nonlocal_writes_are_refused_before_they_happen() -> None:
     func = define("total = 5.0\ndef f(x):\n    global total\n    total = x * total\n    return total\n")
     for how in ("__call__", "value_and_grad", "grad", "vjp", "inspect"):
         with pytest.raises(NotDifferentiable, match="this writes 'total', a global variable"):
@@ -246,7 +246,7 @@ def test_global_and_nonlocal_writes_are_refused_before_they_happen() -> None:
     assert count == 0.0
 
 
-def test_refused_in_a_callee_too() -> None:
+def test_b23_refused_in_a_callee_too() -> None:
     text = "total = 5.0\ndef g(x):\n    global total\n    total = x\n    return x\ndef f(x):\n    return g(x) * total\n"
     with pytest.raises(NotDifferentiable, match="this writes 'total', a global variable"):
         differentiable(define(text)).grad(2.0)
@@ -255,7 +255,7 @@ def test_refused_in_a_callee_too() -> None:
 # ---- values outside that change ------------------------------------------------------------------------------------
 
 
-def test_cell_that_changes_between_calls(backend: str) -> None:
+def test_b24_cell_that_changes_between_calls(backend: str) -> None:
     scale, weights = 2.0, np.array([1.0, 2.0])
 
     def f(x: np.ndarray) -> float:
@@ -276,7 +276,7 @@ def test_cell_that_changes_between_calls(backend: str) -> None:
     check(derived, f, x)
 
 
-def test_closures_of_one_def_do_not_share_values(backend: str) -> None:
+def test_b24_closures_of_one_def_do_not_share_values(backend: str) -> None:
     def make(scale: float) -> Callable[[float], float]:
         def f(x: float) -> float:
             return x * x * scale
@@ -287,7 +287,7 @@ def test_closures_of_one_def_do_not_share_values(backend: str) -> None:
         check(differentiable(make(scale), backend=backend), make(scale), 1.5)
 
 
-def test_object_whose_attribute_changes(backend: str) -> None:
+def test_b24_object_whose_attribute_changes(backend: str) -> None:
     settings = types.SimpleNamespace(rate=2.0, table=np.array([1.0, 2.0]))
 
     def f(x: float) -> float:
@@ -303,7 +303,7 @@ def test_object_whose_attribute_changes(backend: str) -> None:
     check(derived, f, 1.5)
 
 
-def test_branch_on_a_cell(backend: str) -> None:
+def test_b24_branch_on_a_cell(backend: str) -> None:
     quick, order = True, 2
 
     def f(x: float) -> float:
@@ -326,7 +326,7 @@ def with_globals(x: float) -> float:
     return math.sin(x * RATE) + x * WEIGHTS[2]
 
 
-def test_globals_that_change(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_b25_globals_that_change(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
     derived = differentiable(with_globals, backend=backend)
     check(derived, with_globals, 0.5)
     monkeypatch.setitem(with_globals.__globals__, "RATE", 5.0)
@@ -337,7 +337,7 @@ def test_globals_that_change(backend: str, monkeypatch: pytest.MonkeyPatch) -> N
     check(derived, with_globals, 0.5)
 
 
-def test_global_read_by_a_callee(backend: str) -> None:
+def test_b25_global_read_by_a_callee(backend: str) -> None:
     text = "rate = 2.0\ndef g(x):\n    return x * x * rate\ndef f(x):\n    return g(x) + x\n"
     func = define(text)
     derived = differentiable(func, backend=backend)
@@ -346,7 +346,7 @@ def test_global_read_by_a_callee(backend: str) -> None:
         assert derived.value_and_grad(2.0) == (4.0 * rate + 2.0, 4.0 * rate + 1.0)
 
 
-def test_global_that_disappears(backend: str) -> None:
+def test_b25_global_that_disappears(backend: str) -> None:
     func = define("rate = 2.0\n\ndef f(x):\n    return x * rate\n")
     derived = differentiable(func, backend=backend)
     assert derived.grad(1.0) == 2.0
@@ -358,7 +358,7 @@ def test_global_that_disappears(backend: str) -> None:
 # ---- helpers that change -------------------------------------------------------------------------------------------
 
 
-def test_global_function_replaced(backend: str) -> None:
+def test_b25_global_function_replaced(backend: str) -> None:
     func = define("def g(x):\n    return x * x\n\ndef f(x):\n    return g(x) * 2.0\n")
     derived = differentiable(func, backend=backend)
     assert derived.value_and_grad(3.0) == (18.0, 12.0)
@@ -381,7 +381,7 @@ def helper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[ty
     sys.modules.pop("edited_helper")
 
 
-def test_helper_module_edited_and_reloaded(helper: tuple[types.ModuleType, Path], backend: str) -> None:
+def test_b26_helper_module_edited_and_reloaded(helper: tuple[types.ModuleType, Path], backend: str) -> None:
     module, path = helper
     derived = differentiable(lambda x: module.g(x) * 2.0, backend=backend)
     assert derived.value_and_grad(3.0) == (18.0, 12.0)
@@ -390,7 +390,7 @@ def test_helper_module_edited_and_reloaded(helper: tuple[types.ModuleType, Path]
     assert derived.value_and_grad(3.0) == (54.0, 54.0)
 
 
-def test_helper_edited_but_not_reloaded(helper: tuple[types.ModuleType, Path]) -> None:
+def test_b26_helper_edited_but_not_reloaded(helper: tuple[types.ModuleType, Path]) -> None:
     # Python runs the old code, whose text is gone
     module, path = helper
     path.write_text("def g(x):\n    return x * x * x\n")

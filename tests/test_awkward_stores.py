@@ -34,12 +34,12 @@ def recurrence(a: np.ndarray) -> float:
 
 
 @both
-def test_old_value_of_a_store(backend: str) -> None:
+def test_d47_old_value_of_a_store(backend: str) -> None:
     right(overwritten, X, backend=backend)
 
 
 @both
-def test_recurrence(backend: str) -> None:
+def test_d48_recurrence(backend: str) -> None:
     right(recurrence, X, backend=backend)
 
 
@@ -55,7 +55,7 @@ def overlapping(a: np.ndarray, b: np.ndarray) -> float:
 
 
 @both
-def test_right_side_overlaps_the_target(backend: str) -> None:
+def test_d49_right_side_overlaps_the_target(backend: str) -> None:
     right(overlapping, X, SQUARE, backend=backend, wrt=(0, 1))
 
 
@@ -72,7 +72,7 @@ def writes_first(x: np.ndarray, y: np.ndarray) -> float:
 
 
 @both
-def test_same_array_twice(backend: str) -> None:
+def test_d50_same_array_twice(backend: str) -> None:
     derived = differentiable(product, wrt=(0, 1), backend=backend)
     value, (first, second) = derived.value_and_grad(X, X)
     assert value == pytest.approx((X**3).sum(), rel=1e-14)
@@ -86,7 +86,7 @@ def test_same_array_twice(backend: str) -> None:
 
 
 @both
-def test_overlapping_views_as_arguments(backend: str) -> None:
+def test_d51_overlapping_views_as_arguments(backend: str) -> None:
     z = np.linspace(0.5, 2.0, 5)
     before = z.copy()
     with pytest.raises(AliasError, match="'x' is written and shares memory with 'y'"):
@@ -108,7 +108,7 @@ def mutates(x: np.ndarray, k: float) -> float:
 
 
 @both
-def test_argument_written_in_place(backend: str) -> None:
+def test_d52_argument_written_in_place(backend: str) -> None:
     derived = right(mutates, X, 1.5, backend=backend, wrt=(0, 1))
     inspection = derived.inspect(X.copy(), 1.5)
     assert "mutated:" in inspection.joint
@@ -122,12 +122,12 @@ def halves_and_raises(x: np.ndarray) -> float:
 
 
 @both
-def test_argument_written_before_an_exception(backend: str) -> None:
+def test_d52_argument_written_before_an_exception(backend: str) -> None:
     raises_as_python(halves_and_raises, X, backend=backend)
 
 
 @both
-def test_argument_is_not_rolled_back(backend: str) -> None:
+def test_d53_argument_is_not_rolled_back(backend: str) -> None:
     left = X.copy()
     mutates(left, 1.5)
     derived = differentiable(mutates, backend=backend)
@@ -154,7 +154,7 @@ def part(x: np.ndarray, how: str) -> Any:
 
 @both
 @pytest.mark.parametrize("how", ["slice", "transposed", "reshaped", "local"])
-def test_result_is_a_view(how: str, backend: str) -> None:
+def test_d54_result_is_a_view(how: str, backend: str) -> None:
     given = SQUARE.copy()
     value, pullback = differentiable(part, backend=backend).vjp(given, how)
     expected = part(SQUARE, how)
@@ -175,7 +175,7 @@ def test_result_is_a_view(how: str, backend: str) -> None:
 
 
 @both
-def test_captured_array_changes_between_the_sweeps(backend: str) -> None:
+def test_d55_captured_array_changes_between_the_sweeps(backend: str) -> None:
     weights = np.array([1.0, 2.0, 3.0, 4.0])
 
     def weighted(x: np.ndarray) -> float:
@@ -206,13 +206,13 @@ def repeated_read(a: np.ndarray, k: np.ndarray, mask: np.ndarray) -> float:
 
 
 @both
-def test_repeated_indices_in_a_store(backend: str) -> None:
+def test_d57_repeated_indices_in_a_store(backend: str) -> None:
     k = np.array([2, 0, 2, 2, -2])
     right(repeated_store, X, np.linspace(0.1, 0.9, 5), k, backend=backend, wrt=(0, 1))
 
 
 @both
-def test_repeated_indices_in_a_read(backend: str) -> None:
+def test_d58_repeated_indices_in_a_read(backend: str) -> None:
     right(repeated_read, X, np.array([1, 1, 3, -1, 1]), X > 0.0, backend=backend)
 
 
@@ -220,7 +220,7 @@ def test_repeated_indices_in_a_read(backend: str) -> None:
 
 
 @both
-def test_broadcast_view_as_target(backend: str) -> None:
+def test_d59_broadcast_view_as_target(backend: str) -> None:
     fixed = np.broadcast_to(np.float64(2.0), (4,))
     raises_as_python(mutates, fixed, 1.5, backend=backend)
     # NumPy lets such a view be written when it is made by hand
@@ -238,7 +238,7 @@ def affine(x: np.ndarray, k: float) -> Any:
 
 
 @both
-def test_cotangents_of_the_caller_stay_as_they_are(backend: str) -> None:
+def test_d61_cotangents_of_the_caller_stay_as_they_are(backend: str) -> None:
     _, pullback = differentiable(affine, backend=backend, wrt=(0, 1)).vjp(X, 3.0)
     seeds = (np.array([1.0, 2.0, 3.0, 4.0]), np.array([5.0, 6.0, 7.0, 8.0]))
     kept = [seed.copy() for seed in seeds]
@@ -255,7 +255,7 @@ def identity(x: np.ndarray, y: np.ndarray) -> Any:
 
 
 @both
-def test_results_do_not_share_memory(backend: str) -> None:
+def test_d62_results_do_not_share_memory(backend: str) -> None:
     derived = differentiable(affine, backend=backend)
     first = derived(X, 2.0)
     kept = [item.copy() for item in first]

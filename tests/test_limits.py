@@ -28,7 +28,7 @@ X = np.array([0.5, -1.5, 2.0])
 
 
 @pytest.mark.parametrize("terms", [500, 900])
-def test_long_sums(terms: int) -> None:
+def test_g95_long_sums(terms: int) -> None:
     func = define("def f(x):\n    return " + " + ".join(f"x * {k}.0" for k in range(1, terms + 1)) + "\n")
     total = terms * (terms + 1) / 2.0
     value, gradient = differentiable(func, backend="python").value_and_grad(2.0)
@@ -37,14 +37,14 @@ def test_long_sums(terms: int) -> None:
 
 
 @pytest.mark.compiled
-def test_long_sum_compiled() -> None:
+def test_g95_long_sum_compiled() -> None:
     func = define("def f(x):\n    return " + " + ".join(f"x * {k}.0" for k in range(1, 501)) + "\n")
     value, gradient = differentiable(func, backend="numba").value_and_grad(2.0)
     assert (value, gradient) == (pytest.approx(2.0 * 125250.0), pytest.approx(125250.0))
 
 
 @pytest.mark.parametrize("depth", [90, 190])
-def test_nested_parentheses(depth: int) -> None:
+def test_g95_nested_parentheses(depth: int) -> None:
     func = define("def f(x):\n    return " + "(" * depth + "x" + " * 1.01 + x)" * depth + "\n")
     derived = differentiable(func, backend="python")
     assert derived(0.5) == func(0.5)
@@ -66,18 +66,18 @@ def nested(blocks: int) -> Any:
 
 
 @both
-def test_nested_blocks(backend: str) -> None:
+def test_g96_nested_blocks(backend: str) -> None:
     right(nested(9), 0.3, 1, backend=backend)
 
 
 @pytest.mark.parametrize("backend", ["python", pytest.param("numba", marks=pytest.mark.compiled)])
-def test_as_deep_as_python_allows(backend: str) -> None:
+def test_g96_as_deep_as_python_allows(backend: str) -> None:
     func = nested(36)  # with 18 loops; CPython takes 20
     right(func, 0.3, 1, backend=backend)
 
 
 @pytest.mark.parametrize("lines", [250, 1000])
-def test_time_grows_with_the_length(lines: int) -> None:
+def test_g97_time_grows_with_the_length(lines: int) -> None:
     body = "".join(f"    y = y * x + math.sin(y) * {k}.5\n" for k in range(lines))
     func = define(f"import math\ndef f(x):\n    y = x\n{body}    return y * 1e-9\n")
     start = time.process_time()
@@ -115,7 +115,7 @@ def interrupted(call: Any, seconds: float) -> float:
 
 
 @pytest.mark.compiled
-def test_interrupt_while_compiling() -> None:
+def test_g98_interrupt_while_compiling() -> None:
     body = "".join(f"    y = y * x + math.sin(y) * {k}.5\n" for k in range(120))
     func = define(f"import math\ndef f(x):\n    y = x\n{body}    return y * 1e-9\n")
     derived = differentiable(func, backend="numba")
@@ -124,7 +124,7 @@ def test_interrupt_while_compiling() -> None:
     assert derived.grad(0.1) == pytest.approx(differentiable(func, backend="python").grad(0.1), rel=1e-9)
 
 
-def test_interrupt_of_a_loop_in_python() -> None:
+def test_g99_interrupt_of_a_loop_in_python() -> None:
     derived = differentiable(waits, backend="python")
     derived.grad(0.1, 3)
     assert interrupted(lambda: derived.grad(0.1, 3_000_000), 0.2) < 1.0
@@ -146,7 +146,7 @@ def checked(a: np.ndarray, limit: float) -> float:
 
 
 @both
-def test_exception_of_the_user(backend: str) -> None:
+def test_g102_exception_of_the_user(backend: str) -> None:
     derived = right(checked, X, 9.0, backend=backend)
     expected = derived.grad(X, 9.0)
     raises_as_python(checked, X, 1.5, backend=backend, at='raise ValueError("too large")')
@@ -154,7 +154,7 @@ def test_exception_of_the_user(backend: str) -> None:
 
 
 @both
-def test_errors_leave_no_memory_behind(backend: str) -> None:
+def test_g102_errors_leave_no_memory_behind(backend: str) -> None:
     derived = differentiable(checked, backend=backend)
     large = np.full(200_000, 0.5)
     large[150_000] = 99.0
@@ -190,7 +190,7 @@ def with_rule(x: float, parts: int) -> float:
     return y
 
 
-def test_error_in_the_gradient_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_g103_error_in_the_gradient_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "_RULES", dict(registry._RULES))
     tg.pullback(halves)(halves_pullback)
     derived = differentiable(with_rule, backend="python")
@@ -211,7 +211,7 @@ def outer(x: float, n: int) -> float:
 
 
 @both
-def test_memory_error(backend: str) -> None:
+def test_g104_memory_error(backend: str) -> None:
     derived = differentiable(outer, backend=backend)
     assert derived.grad(3.0, 1) == 6.0
     with pytest.raises(MemoryError):
@@ -219,7 +219,7 @@ def test_memory_error(backend: str) -> None:
     assert derived.grad(3.0, 1) == 6.0
 
 
-def test_a_tape_that_does_not_fit_into_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_g101_a_tape_that_does_not_fit_into_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Plain Python is not asked then: the loop may be one that takes days."""
 
     def waves(x: float, n: int) -> float:
@@ -246,7 +246,7 @@ def test_a_tape_that_does_not_fit_into_memory(monkeypatch: pytest.MonkeyPatch) -
         assert caught.value.span.line == waves.__code__.co_firstlineno + 1
 
 
-def test_calls_a_hundred_deep() -> None:
+def test_g105_calls_a_hundred_deep() -> None:
     text = "".join(f"def f{k}(x):\n    return f{k - 1}(x) * 1.01 + x\n" for k in range(1, 101))
     func = define(f"def f0(x):\n    return x\n{text}", "f100")
     value, gradient = differentiable(func, backend="python").value_and_grad(2.0)
@@ -254,7 +254,7 @@ def test_calls_a_hundred_deep() -> None:
     assert gradient == pytest.approx(func(1.0), rel=1e-12)
 
 
-def test_decorated_all_the_way() -> None:
+def test_g105_decorated_all_the_way() -> None:
     func: Any = differentiable(define("def f(x):\n    return x * x\n"), backend="python")
     for k in range(100):
         made = define(f"def f(x):\n    # {k}\n    return inner(x) * 1.01\n")

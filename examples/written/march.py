@@ -250,7 +250,7 @@ def march_hvp(u0, k, cap, u0_dot, k_dot):
         i_1 = trip + 1
         r_1 = r_tape[trip]
         r_1_dot = r_tape_dot[trip]
-        u0_bar[i_1] += 2.0 * u[i_1] * 1.0
+        u0_bar[i_1] += 2.0 * u[i_1]
         u0_bar_dot[i_1] += 2.0 * u_dot[i_1]
         r_bar = 0.0
         if r_1 > 0.0:
