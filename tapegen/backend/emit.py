@@ -110,14 +110,18 @@ class _Module:
 
     def source(self, header: str | None) -> PythonSource:
         printed = [_FunctionText(each, self).lines() for each in self.functions]
+        blocks: list[_Lines] = []
+        for name, text in self.helpers.texts.items():
+            decorated = self._decorator_lines(reordered=name in self.helpers.reordered)
+            blocks.append([(line, None) for line in (*decorated, *text)])
         decorated = self._decorator_lines()
-        helpers: list[_Lines] = [[(line, None) for line in text] for text in self.helpers.texts.values()]
+        blocks += [[*((line, None) for line in decorated), *text] for text in printed]
         lines: _Lines = [(line, None) for line in comment(header, 0)] if header else []
         imports = self.names.import_lines()
         if imports:
             lines += [("", None)] * bool(lines) + [(line, None) for line in imports]
-        for block in [*helpers, *printed]:
-            lines += [("", None)] * (2 if lines else 0) + [(line, None) for line in decorated] + block
+        for block in blocks:
+            lines += [("", None)] * (2 if lines else 0) + block
         return PythonSource(
             text="".join(line + "\n" for line, _ in lines),
             entry=self.entry.name,
@@ -128,10 +132,13 @@ class _Module:
             overlapping=any(each.shared for each in self.functions),
         )
 
-    def _decorator_lines(self) -> list[str]:
+    def _decorator_lines(self, *, reordered: bool = False) -> list[str]:
         if self.decorator is None:
             return []
         node = ast.parse(self.decorator, mode="eval").body
+        if reordered and isinstance(node, ast.Call) and all(given.arg != "fastmath" for given in node.keywords):
+            allowed = ast.Set([ast.Constant("contract"), ast.Constant("reassoc")])
+            node = ast.Call(node.func, node.args, [*node.keywords, ast.keyword("fastmath", allowed)])
         name = node.func if isinstance(node, ast.Call) else node
         if not isinstance(name, ast.Name):
             raise ValueError(f"not a decorator of numba: {self.decorator}")

@@ -308,6 +308,11 @@ class Expressions:
         spare = ast.Call(self.names.numpy("empty_like"), [tape], [])
         return ast.Call(self.names.numpy("concatenate"), [ast.Tuple([tape, spare])], [])
 
+    def _dots(self, call: nodes.Call) -> ast.expr:
+        places = {vector: k for k, vector in enumerate(dict.fromkeys(call.args))}
+        helper = self.helpers.dots(tuple(places[vector] for vector in call.args))
+        return ast.Call(helper, [self(vector) for vector in places], [])
+
     def _same_value(self, call: nodes.Call) -> ast.expr | None:
         """Without the names of tapegen, a value that is merely differentiated in another way."""
         if self.marks:
@@ -384,6 +389,7 @@ _SYNTAX: dict[Any, Callable[[Expressions, nodes.Call], ast.expr | None]] = {
     ops.primal_as: Expressions._primal_as,
     ops.sum_to: Expressions._sum_to,
     ops.grown: Expressions._grown,
+    ops.dots: Expressions._dots,
     ops.strong_mul: Expressions._strong_mul,
     **dict.fromkeys(SURGERY, Expressions._same_value),
 }

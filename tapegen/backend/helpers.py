@@ -7,7 +7,8 @@ import ast
 from tapegen.backend.namespace import Namespace
 
 _COUNTERS = "ijklmnopqr"
-LOCALS_OF_HELPERS = frozenset({"x", "like", "total", "lead", "axes", "longer", *_COUNTERS})
+_VECTORS, _SUMS = "abcdefgh", ("total_0", "total_1", "total_2", "total_3")
+LOCALS_OF_HELPERS = frozenset({"x", "like", "total", "lead", "axes", "longer", *_COUNTERS, *_VECTORS, *_SUMS})
 """Variables of the functions below, which no module may be called."""
 
 
@@ -26,8 +27,10 @@ class Helpers:
         self.names = names
         self.compiled = compiled
         self.texts: dict[str, list[str]] = {}  # name -> lines of the function
+        self.reordered: set[str] = set()  # those whose sums are added up in any order
         self._functions: dict[tuple[int, ...], str] = {}
         self._growing: dict[int, str] = {}
+        self._dots: dict[tuple[int, ...], str] = {}
 
     def sum_to(self, rank: int, rank_like: int) -> ast.expr:
         """The function that undoes broadcasting, for operands of these ranks (one or more)."""
@@ -58,6 +61,14 @@ class Helpers:
             self._growing[rank] = name
             self.texts[name] = self._grown(name, rank)
         return ast.Name(self._growing[rank])
+
+    def dots(self, pairs: tuple[int, ...]) -> ast.expr:
+        """The function that multiplies vectors: the first one here with the second, the third with the fourth, ..."""
+        if pairs not in self._dots:
+            name = self._dots[pairs] = self.names.fresh("products")
+            self.texts[name] = _products(name, pairs)
+            self.reordered.add(name)
+        return ast.Name(self._dots[pairs])
 
     def _grown(self, name: str, rank: int) -> list[str]:
         np = ast.unparse(self.names.module("numpy"))
@@ -99,3 +110,22 @@ def _sum_to(name: str) -> list[str]:
         "    axes = [k for k in range(x.ndim) if k < lead or like.shape[k - lead] != x.shape[k]]",
         "    return x.sum(axis=tuple(axes)).reshape(like.shape)",
     ]
+
+
+def _products(name: str, pairs: tuple[int, ...]) -> list[str]:
+    letters = [_VECTORS[k] for k in pairs]
+    used = sorted(set(letters))
+    first, *others = used
+    factors = list(zip(letters[::2], letters[1::2], strict=True))
+    sums = _SUMS[: len(factors)]
+    lines = [
+        f"def {name}({', '.join(used)}):",
+        f'    """{", ".join(f"{x} @ {y}" for x, y in factors)}."""',
+        f"    if {' or '.join(f'{x}.size != {first}.size' for x in others)}:" if others else "",
+        '        raise ValueError("shapes are not aligned")' if others else "",
+        *(f"    {total} = 0.0" for total in sums),
+        f"    for i in range({first}.size):",
+        *(f"        {total} += {x}[i] * {y}[i]" for total, (x, y) in zip(sums, factors, strict=True)),
+        f"    return {', '.join(sums)}",
+    ]
+    return [line for line in lines if line]

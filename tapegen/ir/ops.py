@@ -143,6 +143,11 @@ def grown(tape: np.ndarray) -> np.ndarray:
     return np.concatenate((tape, np.empty_like(tape)))
 
 
+def dots(*vectors: np.ndarray) -> tuple[Any, ...]:
+    """Inner products of the first vector with the second, the third with the fourth, ... (compiled text only)."""
+    return tuple(np.dot(a, b) for a, b in zip(vectors[::2], vectors[1::2], strict=True))
+
+
 def primal_as(value: Any, formula: Any) -> Any:
     """`value`, differentiated as `formula`: how a function whose rule is an expansion keeps its own primal."""
     return value

@@ -66,6 +66,8 @@ def expression(node: ast.expr, level: Level) -> Doc:
             if len(elts) == 1:
                 return _brackets("(", (expression(elts[0], INSIDE), ","), ")", level)
             return _brackets("(", commas([expression(item, INSIDE) for item in elts]), ")", level)
+        case ast.Set(elts):
+            return _brackets("{", commas([expression(item, INSIDE) for item in elts]), "}", level)
         case ast.Slice():
             return tuple(slice_parts(node, lambda part: expression(part, INSIDE)))
     raise AssertionError(f"no layout for {type(node).__name__}")

@@ -18,6 +18,7 @@ arrays in between; what the program does, and which errors it raises, is what Nu
 * `filled` - zeros where they are first added to; `abreast`, `columns`, `held` - what lies apart in memory, near while a
   loop comes back to it; `rooms` - memory for that
 * `inner`, `waiting`, `deciding`, `remainders`, `quotients`, `strips` - innermost loops as a processor likes them
+* `dots` - inner products that read the same vectors
 * `unread`, `checks`, `sizes` - less for numba to look at
 """
 
@@ -39,6 +40,7 @@ from tapegen.transform.nests.abreast import abreast
 from tapegen.transform.nests.calling import calling
 from tapegen.transform.nests.checks import together
 from tapegen.transform.nests.columns import columns
+from tapegen.transform.nests.dots import in_one_pass
 from tapegen.transform.nests.driver import Nests
 from tapegen.transform.nests.filled import filled
 from tapegen.transform.nests.fuse import fuse
@@ -85,4 +87,5 @@ def scalarise(function: Function, *, boundscheck: bool = True, wide: bool = Fals
         OPERATIONS.setdefault(func, from_library)
     nests = without_unread(Nests(marked(written_out(function), wide=wide), boundscheck).run())
     fused = without_unread(fuse(apart(nests)))  # sizes of what was between the loops
-    return calling(named(in_strips(together(divisors_chosen(compared(held(columns(abreast(filled(fused))))))))))
+    near = held(columns(abreast(filled(fused))))
+    return calling(named(in_one_pass(in_strips(together(divisors_chosen(compared(near)))))))
