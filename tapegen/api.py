@@ -47,6 +47,7 @@ class Differentiable:
         self._specialiser = Specialiser(func) if specialiser is None else specialiser
         self._method_of = method_of  # each access of a method makes an object; what must last lives there
         self._last: Specialisation | None = None
+        self._changed = functools.lru_cache(maxsize=8)(lambda wrt: replace(options, wrt=wrt))
         functools.update_wrapper(self, func, updated=())
         del self.__dict__["__wrapped__"]  # `inspect` must not mistake the object for the function
 
@@ -167,8 +168,10 @@ class Differentiable:
         """The arrays among the arguments that a call would write into."""
         return self._specialise(args, kwargs).written()
 
-    def _specialise(self, args: tuple[Any, ...], kwargs: dict[str, Any], **changes: Any) -> Specialisation:
-        options = replace(self.options, **changes) if changes else self.options
+    def _specialise(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], wrt: tuple[int, ...] | None = None
+    ) -> Specialisation:
+        options = self._changed(wrt) if wrt is not None and wrt != self.options.wrt else self.options
         call = self._specialiser.specialise(args, kwargs, options)
         (self._method_of or self)._last = call
         return call

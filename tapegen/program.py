@@ -91,6 +91,7 @@ class Program:
     last_used: float = 0.0
     restored: Callable[[Sequence[Any]], Any] | None = None  # see `repeated.value_of`
     repeated: Any = None  # see `repeated.Repeated`
+    repeated_tangents: dict[bool, Any] = field(default_factory=dict)  # by whether the value is computed too
 
     def holds(self, arguments: dict[str, Any]) -> bool:
         """Whether what was taken as constant (captured scalars, static integers) still has the same value."""

@@ -6,7 +6,7 @@ import copy
 import functools
 import inspect
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any
@@ -30,11 +30,12 @@ from tapegen.frontend.structure import (
 from tapegen.generators import States, put_back, states_of
 from tapegen.inspection import Inspection
 from tapegen.ir.nodes import Return, Var
+from tapegen.ir.protocols import is_opaque
 from tapegen.ir.types import Array
 from tapegen.kept import Kept
 from tapegen.options import Options
 from tapegen.program import Form, Program, Raised, frames_of_tapegen
-from tapegen.repeated import Repeated, as_type, gradient_of, value_of
+from tapegen.repeated import Repeated, RepeatedTangent, as_type, gradient_of, value_of
 from tapegen.rules.registry import generation
 from tapegen.shared import share_parts, with_changing_floats
 from tapegen.tangents import argument_tangents, as_result, result_tangent
@@ -88,12 +89,35 @@ class Specialiser:
             self.signature, self._made_of = inspect.signature(self.function), now
             self._plain = self._plain_names()
 
-    def _plain_names(self) -> tuple[str, ...] | None:
-        """The parameters, if a call can give each by position."""
-        parameters = self.signature.parameters.values()
-        if self.bound_args or self.bound_kwargs or any(p.kind is not p.POSITIONAL_OR_KEYWORD for p in parameters):
+    def _plain_names(self) -> tuple[tuple[str, ...], str, str] | None:
+        """The parameters that a call gives one by one, and those that take the rest, if no more is to be known."""
+        if self.bound_kwargs or not all(map(is_opaque, self.bound_args)):  # what is opaque is a constant
             return None
-        return tuple(self.signature.parameters)
+        names: list[str] = []
+        rest = {inspect.Parameter.VAR_POSITIONAL: "", inspect.Parameter.VAR_KEYWORD: ""}
+        for name, parameter in self.signature.parameters.items():
+            if parameter.kind in rest:
+                rest[parameter.kind] = name
+            elif parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
+                names.append(name)
+            else:
+                return None
+        return tuple(names), rest[inspect.Parameter.VAR_POSITIONAL], rest[inspect.Parameter.VAR_KEYWORD]
+
+    def _named(self, args: tuple[Any, ...]) -> dict[str, Any] | None:
+        """Arguments that are given by position, by the names of the parameters; None where there is more to them."""
+        if self._plain is None:
+            return None
+        names, rest, named = self._plain
+        given = (*self.bound_args, *args)
+        if len(given) < len(names) or (len(given) > len(names) and not rest):
+            return None
+        arguments = dict(zip(names, given, strict=False))
+        if rest:
+            arguments[rest] = given[len(names) :]
+        if named:
+            arguments[named] = {}
+        return arguments
 
     def free_names(self) -> list[str]:
         """The parameters that a caller counts: neither `self` nor what is bound already."""
@@ -108,9 +132,9 @@ class Specialiser:
     def specialise(self, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options) -> Specialisation:
         """The program for these arguments, together with them."""
         glance = None
-        if self._plain is not None and not kwargs and len(args) == len(self._plain):
+        arguments = self._named(args) if not kwargs else None
+        if arguments is not None:
             glance = _glance(args)
-            arguments = dict(zip(self._plain, args, strict=True))
             for program in self._at_a_glance.of((glance, generation())) if glance is not None else ():
                 if (program.options is options or program.options == options) and program.holds(arguments):
                     program.last_used = monotonic()
@@ -264,12 +288,16 @@ class Specialisation:
 
         return value, pullback, *aux
 
-    def jvp(self, tangents: Iterable[Any], *, value: bool = True) -> tuple[Any, ...]:
+    def jvp(self, tangents: Collection[Any], *, value: bool = True) -> tuple[Any, ...]:
         """Value and tangent, and with `has_aux` what else there is; `tangents` are those of `wrt`, in order.
 
         Without `value` None stands in its place, and it is not computed.
         """
         program = self.program
+        known = program.repeated_tangents.get(value) if self.held is None else None
+        again: tuple[Any, Any] | None = None if known is None else known.run(self.arguments, tangents)
+        if again is not None:
+            return again
         is_alone = not value and not program.options.has_aux and any(program.active_results(scalar=False))
         form: Form = "tangent" if is_alone else "jvp"
         given: dict[Var, Any] = {}
@@ -284,7 +312,10 @@ class Specialisation:
         wrt = program.wrt_vars()
         if program.never_returns:
             self.value()  # raises what plain Python raises
-        values = self._run(form, [*self.leaves(), *(given[var] for var in wrt)])
+        leaves = self.leaves()
+        values = self._run(form, [*leaves, *(given[var] for var in wrt)])
+        if value not in program.repeated_tangents:
+            program.repeated_tangents[value] = RepeatedTangent.of(program, form, leaves)
         last = program.lowered.function.body[-1]
         assert isinstance(last, Return)
         active = [k for k, is_active in enumerate(program.active_results(scalar=False)) if is_active]

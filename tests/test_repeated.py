@@ -10,7 +10,8 @@ import pytest
 
 import tapegen as tg
 from tapegen.program import Program
-from tapegen.repeated import Repeated
+from tapegen.repeated import Repeated, RepeatedTangent
+from tapegen.specialise import Specialiser
 
 pytestmark = pytest.mark.compiled
 
@@ -46,17 +47,23 @@ def structured(p: Any) -> Any:
     return (p["a"] * p["b"][0]).sum() + p["b"][1]
 
 
-def watched(func: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> tuple[Any, list[bool]]:
-    """A function with derivatives, and for each repeated call of it whether it was answered without another look."""
+def noting(kind: type, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """For each repeated call, whether it was answered without another look."""
     answered: list[bool] = []
-    run = Repeated.run
+    run: Callable[..., Any] = kind.run  # type: ignore[attr-defined]
 
-    def noted(self: Repeated, arguments: Any) -> Any:
-        found = run(self, arguments)
+    def noted(self: Any, *given: Any) -> Any:
+        found = run(self, *given)
         answered.append(found is not None)
         return found
 
-    monkeypatch.setattr(Repeated, "run", noted)
+    monkeypatch.setattr(kind, "run", noted)
+    return answered
+
+
+def watched(func: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> tuple[Any, list[bool]]:
+    """A function with derivatives, and its repeated calls."""
+    answered = noting(Repeated, monkeypatch)
     return tg.differentiable(func, wrt=0, cache=False), answered
 
 
@@ -135,3 +142,80 @@ def test_numbers_that_are_not_finite_are_found() -> None:
             func.value_and_grad(np.float64(0.0))
     with tg.debug_nans(), pytest.raises(tg.NotFinite):
         func.value_and_grad(np.float64(0.0))
+
+
+def test_tangents_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    answered = noting(RepeatedTangent, monkeypatch)
+    func = tg.differentiable(scaled, cache=False)
+    x, dot = np.arange(3.0), np.ones(3)
+    for _ in range(3):
+        value, tangent = func.jvp((x,), (dot,))
+        assert (value, tangent) == (10.0, 12.0)
+        assert type(value) is type(tangent) is np.float64
+    assert answered == [True, True]
+    del answered[:]
+    for given in (dot.tolist(), dot.astype(int), dot.astype(np.float32), np.ones(6)[::2], dot):
+        assert func.jvp((x,), (given,)) == (10.0, 12.0)
+    assert answered == [False, False, False, False, True]
+    for given in (np.ones(2), np.ones((3, 1)), 1j * dot, 1.0):
+        with pytest.raises(tg.BadArgument, match="the tangent of 'x'"):
+            func.jvp((x,), (given,))
+    monkeypatch.setitem(globals(), "SCALE", 3.0)
+    assert func.jvp((x,), (dot,)) == (15.0, 18.0)
+
+
+def test_tangents_of_numbers_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    answered = noting(RepeatedTangent, monkeypatch)
+    func = tg.differentiable(polynomial, cache=False)
+    for tangent in (1.0, 1.0, np.float64(1.0), 1, np.ones(())):
+        assert func.jvp((1.5, 0.25, 1), (tangent, None, None)) == (2.5, 3.0)
+        assert func.jvp((1.5, 0.25, 1), (None, tangent, None)) == (2.5, 1.0)
+    assert answered == [True, True] + [False] * 6
+    assert [type(part) for part in func.jvp((1.5, 0.25, 1), (1.0, None, None))] == [float, float]
+
+
+def test_tangents_that_need_another_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    answered = noting(RepeatedTangent, monkeypatch)
+    for func in (overwritten, lambda x: np.sum(x * 1j).imag):
+        for _ in range(3):
+            assert tg.jvp(func, (np.ones(2),), (np.ones(2),), cache=False)[1] == (16.0 if func is overwritten else 2.0)
+    tree = {"a": np.arange(3.0), "b": (2.0, 1.0)}
+    for _ in range(3):
+        assert tg.jvp(structured, (tree,), (tree,), cache=False) == (7.0, 13.0)
+    assert answered == []
+    for _ in range(2):
+        for sign in (4.0, -4.0):
+            x = np.array([sign, 1.0])
+            if sign < 0.0:
+                with pytest.raises(ValueError, match="no root"):
+                    tg.jvp(root, (x,), (x,), cache=False)
+            else:
+                assert tg.jvp(root, (x,), (x,), cache=False) == (2.0, 3.0)
+    assert answered == [False, True, False]
+
+
+def test_results_share_no_memory_with_tangents() -> None:
+    x, dot = np.arange(3.0), np.ones(3)
+    for _ in range(3):
+        _, (first, second) = tg.jvp(lambda x: (x, x[1:]), (x,), (dot,), cache=False)
+        assert not np.may_share_memory(first, dot)
+        assert not np.may_share_memory(first, second)
+
+
+def test_products_with_hessians_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    answered = noting(RepeatedTangent, monkeypatch)
+    looked: list[int] = []
+    looked_up = Specialiser._looked_up
+
+    def noted(self: Specialiser, *given: Any) -> Any:
+        looked.append(1)
+        return looked_up(self, *given)
+
+    monkeypatch.setattr(Specialiser, "_looked_up", noted)
+    for count in (2, 3, 3):
+        x = np.arange(count * 1.0)
+        assert tg.hvp(scaled, (x,), (x,), cache=False).tolist() == (4.0 * x).tolist()
+        product = tg.hvp(polynomial, (1.5, 0.25, 2), (1.0, 1.0, None), cache=False)
+        assert product == (12.0 * 1.5**2 + 4.0 * 0.25 + 4.0 * 1.5, 4.0 * 1.5 + 2.0)
+    assert answered == [True] * 4
+    assert len(looked) == 2
