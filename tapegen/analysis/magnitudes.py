@@ -94,24 +94,23 @@ class _Used:
                     self._number(header)
 
     def _number(self, expr: Any) -> None:
-        match expr:
-            case Var():
-                if _is_python_int(expr) or expr in self._tapes:
-                    self._name(expr)
-            case Load(array):
-                if array in self._tapes:
-                    self._name(array)
-            case Tuple(items):
-                for item in items:
-                    self._number(item)
-            case Call(func, args, kwargs):
-                if isinstance(expr.type, Array) and not is_floating(expr.type):
-                    return
-                if _is_python_int(expr) and func in _GROWING:
-                    self.calls.add(expr)
-                for part in (*args, *(value for _, value in kwargs)):
-                    if not isinstance(part, Tuple):  # shapes and axes
-                        self._number(part)
+        if isinstance(expr, Var):
+            if _is_python_int(expr) or expr in self._tapes:
+                self._name(expr)
+        elif isinstance(expr, Load):
+            if expr.array in self._tapes:
+                self._name(expr.array)
+        elif isinstance(expr, Tuple):
+            for item in expr.items:
+                self._number(item)
+        elif isinstance(expr, Call):
+            if isinstance(expr.type, Array) and not is_floating(expr.type):
+                return
+            if _is_python_int(expr) and expr.func in _GROWING:
+                self.calls.add(expr)
+            for part in rewrite.parts(expr):
+                if type(part) is not Tuple and type(part) is not Const:  # shapes and axes
+                    self._number(part)
 
     def _name(self, var: Var) -> None:
         if var not in self._seen:

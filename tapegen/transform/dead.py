@@ -57,7 +57,7 @@ def _keep_live(block: Block, read: set[Var], live_roots: set[Var], aliases: Alia
                         stmt = Assign((kept[0][0],), kept[0][1], stmt.origin)
                     elif len(kept) < len(targets):
                         stmt = Assign(tuple(t for t, _ in kept), Tuple(tuple(v for _, v in kept)), stmt.origin)
-                if len(stmt.targets) == 1 and stmt.value == stmt.targets[0]:
+                if len(stmt.targets) == 1 and stmt.value is stmt.targets[0]:
                     continue
             case Store(array) if aliases.root(array) not in live_roots and aliases.is_local(array):
                 if array not in keep:

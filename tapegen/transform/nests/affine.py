@@ -59,7 +59,7 @@ class Affine:
 
     def coefficient(self, atom: Expr) -> int:
         for own, coefficient in self.terms:
-            if own == atom:
+            if own is atom or own == atom:
                 return coefficient
         return 0
 

@@ -57,9 +57,8 @@ def written_out(function: Function) -> Function:
         If a function whose rule is for real numbers meets complex ones: so may be what stands for it here.
     """
     odd = {func for stmt in function.body for func in rewrite.calls(stmt) if not _is_plain(func)}
-    if not odd:
-        return function
-    calls = [(call, stmt) for stmt in rewrite.statements(function.body) for call in _calls(stmt) if call.func in odd]
+    concerned = [stmt for stmt in function.body if not odd.isdisjoint(rewrite.calls(stmt))]
+    calls = [(call, stmt) for stmt in rewrite.statements(concerned) for call in _calls(stmt) if call.func in odd]
     for call, stmt in calls:
         rule = rule_of(call.func) if meets_complex(call) else None
         if rule is not None and not rule.of_complex:
