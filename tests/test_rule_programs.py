@@ -186,7 +186,9 @@ def test_compiled(rule: Rule) -> None:
 @pytest.mark.whole
 @each
 def test_every_call_compiled(rule: Rule) -> None:
+    # of the upper triangle the vectors of numba may have other signs: such a program runs as Python
+    cases = [case for case in all_cases(rule) if rule.func is not np.linalg.eigh or case[0][1:] != ("U",)]
     if rule.func not in UNCOMPILED:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            check_text(rule, all_cases(rule), compiled)
+            check_text(rule, cases, compiled)
