@@ -23,8 +23,8 @@ def vectors(count: int, size: int) -> tuple[np.ndarray, ...]:
 
 CHAIN = """
 def f(x, y):
-    a = np.sin(x)
-    b = np.exp(-y)
+    a = np.arctan(x)
+    b = np.exp2(-y)
     c = a*b
     d = c + x
     return np.sum(c*d)

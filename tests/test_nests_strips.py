@@ -20,14 +20,14 @@ def f(x, y, m):
     less = 1.5
     last = 0.0
     for i in range(2, m):
-        a = np.sin(x[i])
-        b = np.exp(-a*a)
-        total = total + np.tanh(b*y[i])
+        a = np.arctan(x[i])
+        b = np.exp2(-a*a)
+        total = total + np.sinh(b*y[i])
         y[i] = a*b
-        less = less - b*np.cos(b)
+        less = less - b*np.arcsinh(b)
         last = a + i
     for j in range(2, m):
-        total = total + np.log(np.exp(np.sin(x[j])))
+        total = total + np.cbrt(np.exp2(np.arctan(x[j])))
     return total, less, last
 """
 
@@ -55,7 +55,7 @@ def f(x, y, n):
     s = 0.0
     c = 0.5
     for i in range(1, n):
-        t = np.tanh(np.sin(x[i])*np.exp(x[i]))
+        t = np.sinh(np.arctan(x[i])*np.exp2(x[i]))
         s = s + t
     return s + c
 """
@@ -74,8 +74,8 @@ def f(x, y, n):
         ("s = s + t", "s = s + math.log(t)"),
         ("range(1, n)", "range(1, n, 2)"),
         ("range(1, n)", "range(n - 1, 0, -1)"),
-        ("np.tanh(np.sin(x[i])*np.exp(x[i]))", "np.sin(x[i])*np.exp(x[i]) + np.cos(x[i])"),
-        ("np.tanh(np.sin(x[i])*np.exp(x[i]))", "x[i]*x[i]"),
+        ("np.sinh(np.arctan(x[i])*np.exp2(x[i]))", "np.arctan(x[i])*np.exp2(x[i]) + np.arcsinh(x[i])"),
+        ("np.sinh(np.arctan(x[i])*np.exp2(x[i]))", "x[i]*x[i]"),
     ],
 )
 def test_other_loops_stay(old: str, new: str) -> None:

@@ -15,6 +15,7 @@ text it gets must therefore avoid (numba 0.68):
 from __future__ import annotations
 
 import functools
+import inspect
 import linecache
 import os
 import warnings
@@ -81,6 +82,9 @@ def refuse_long(source: PythonSource) -> None:
         reason = f"The code of {source.entry} has {count} lines; more than {LINES} take minutes to compile."
         raise CompileLimit(reason, SPLIT)
 
+
+_inlined: dict[str, Any] = {}
+"""Functions that become part of their callers, by their text: compiled once, whichever programs hold that text."""
 
 _LARGEST_IN_HEAP = 2**25 - 2**16
 """Just below the largest size from which glibc learns (32 MB)."""
@@ -154,7 +158,11 @@ def build_numba(
         raise ValueError(f"the text of {source.entry} says itself how it is compiled: @{source.decorator}")
     compilers = compilers_for(from_start=from_start, overlapping=source.overlapping)
     for name in source.functions:
-        _prepare(namespace[name], compilers)
+        own = namespace[name]
+        if own.targetoptions.get("forceinline"):
+            namespace[name] = _inlined.setdefault(inspect.getsource(own.py_func), own)
+        if namespace[name] is own:
+            _prepare(own, compilers)
     entry = namespace[source.entry]
     if kept and isinstance(entry, Dispatcher):
         entry._cache = KeptCode(source, from_start)  # type: ignore[attr-defined]

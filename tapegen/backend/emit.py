@@ -11,7 +11,7 @@ from typing import Any, assert_never
 
 from tapegen.backend.depth import Shortener
 from tapegen.backend.expressions import BINARY, Expressions, is_binary
-from tapegen.backend.helpers import LOCALS_OF_HELPERS, Helpers
+from tapegen.backend.helpers import INLINED, LOCALS_OF_HELPERS, Helpers
 from tapegen.backend.layout.document import INDENT
 from tapegen.backend.layout.flat import flat
 from tapegen.backend.layout.statements import clause, definition, statement
@@ -111,10 +111,14 @@ class _Module:
     def source(self, header: str | None) -> PythonSource:
         printed = [_FunctionText(each, self).lines() for each in self.functions]
         blocks: list[_Lines] = []
+        inlined = self._decorator_lines(None if self.decorator is None else INLINED)
         for name, text in self.helpers.texts.items():
-            decorated = self._decorator_lines(reordered=name in self.helpers.reordered)
-            blocks.append([(line, None) for line in (*decorated, *text)])
-        decorated = self._decorator_lines()
+            reordered = name in self.helpers.reordered
+            own = (
+                inlined if name in self.helpers.inlined else self._decorator_lines(self.decorator, reordered=reordered)
+            )
+            blocks.append([(line, None) for line in (*own, *text)])
+        decorated = self._decorator_lines(self.decorator)
         blocks += [[*((line, None) for line in decorated), *text] for text in printed]
         lines: _Lines = [(line, None) for line in comment(header, 0)] if header else []
         imports = self.names.import_lines()
@@ -132,16 +136,16 @@ class _Module:
             overlapping=any(each.shared for each in self.functions),
         )
 
-    def _decorator_lines(self, *, reordered: bool = False) -> list[str]:
-        if self.decorator is None:
+    def _decorator_lines(self, decorator: str | None, *, reordered: bool = False) -> list[str]:
+        if decorator is None:
             return []
-        node = ast.parse(self.decorator, mode="eval").body
+        node = ast.parse(decorator, mode="eval").body
         if reordered and isinstance(node, ast.Call) and all(given.arg != "fastmath" for given in node.keywords):
             allowed = ast.Set([ast.Constant("contract"), ast.Constant("reassoc")])
             node = ast.Call(node.func, node.args, [*node.keywords, ast.keyword("fastmath", allowed)])
         name = node.func if isinstance(node, ast.Call) else node
         if not isinstance(name, ast.Name):
-            raise ValueError(f"not a decorator of numba: {self.decorator}")
+            raise ValueError(f"not a decorator of numba: {decorator}")
         imported = self.names.imported("numba", name.id)
         node = ast.Call(imported, node.args, node.keywords) if isinstance(node, ast.Call) else imported
         return decorator_line(node)

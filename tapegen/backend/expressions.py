@@ -13,7 +13,7 @@ import numpy as np
 
 from tapegen.backend.helpers import Helpers
 from tapegen.backend.namespace import Namespace
-from tapegen.ir import nodes, ops, rewrite
+from tapegen.ir import elementary, nodes, ops, rewrite
 from tapegen.ir.types import Array, Type
 from tapegen.rules.surgery import SURGERY
 
@@ -313,6 +313,9 @@ class Expressions:
         helper = self.helpers.dots(tuple(places[vector] for vector in call.args))
         return ast.Call(helper, [self(vector) for vector in places], [])
 
+    def _elementary(self, call: nodes.Call) -> ast.expr:
+        return ast.Call(self.helpers.elementary(call.func), [self(arg) for arg in call.args], [])
+
     def _same_value(self, call: nodes.Call) -> ast.expr | None:
         """Without the names of tapegen, a value that is merely differentiated in another way."""
         if self.marks:
@@ -391,5 +394,6 @@ _SYNTAX: dict[Any, Callable[[Expressions, nodes.Call], ast.expr | None]] = {
     ops.grown: Expressions._grown,
     ops.dots: Expressions._dots,
     ops.strong_mul: Expressions._strong_mul,
+    **dict.fromkeys(elementary.CALLED, Expressions._elementary),
     **dict.fromkeys(SURGERY, Expressions._same_value),
 }

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import ast
+import re
+from collections.abc import Callable
+from typing import Any
 
 from tapegen.backend.namespace import Namespace
+from tapegen.ir import elementary
 
 _COUNTERS = "ijklmnopqr"
 _VECTORS, _SUMS = "abcdefgh", ("total_0", "total_1", "total_2", "total_3")
-LOCALS_OF_HELPERS = frozenset({"x", "like", "total", "lead", "axes", "longer", *_COUNTERS, *_VECTORS, *_SUMS})
+_OWN = {"x", "like", "total", "lead", "axes", "longer", *_COUNTERS, *_VECTORS, *_SUMS}
+LOCALS_OF_HELPERS = elementary.LOCALS | _OWN
 """Variables of the functions below, which no module may be called."""
+
+INLINED = 'njit(error_model="numpy", forceinline=True)'
+"""How functions are compiled that must become part of their callers, whose sums nobody reorders."""
 
 
 class Helpers:
@@ -28,9 +36,24 @@ class Helpers:
         self.compiled = compiled
         self.texts: dict[str, list[str]] = {}  # name -> lines of the function
         self.reordered: set[str] = set()  # those whose sums are added up in any order
+        self.inlined: set[str] = set()  # which of them must become part of their callers
+        self._elementary: dict[Callable[..., Any], str] = {}
         self._functions: dict[tuple[int, ...], str] = {}
         self._growing: dict[int, str] = {}
         self._dots: dict[tuple[int, ...], str] = {}
+
+    def elementary(self, function: Callable[..., Any]) -> ast.expr:
+        """A function of `ir.elementary`, written after those it calls."""
+        if function not in self._elementary:
+            known = {each.__name__: ast.unparse(self.elementary(each)) for each in elementary.CALLED[function]}
+            name = known[function.__name__] = self.names.fresh(function.__name__)
+            known["np"] = ast.unparse(self.names.module("numpy"))
+            words = re.compile(rf"\b({'|'.join(known)})\b(?=[.(])")
+            text = elementary.text_of(function)
+            self.texts[name] = [words.sub(lambda found: known[found[0]], line) for line in text]
+            self._elementary[function] = name
+            self.inlined.add(name)
+        return ast.Name(self._elementary[function])
 
     def sum_to(self, rank: int, rank_like: int) -> ast.expr:
         """The function that undoes broadcasting, for operands of these ranks (one or more)."""

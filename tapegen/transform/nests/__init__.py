@@ -17,7 +17,8 @@ arrays in between; what the program does, and which errors it raises, is what Nu
 * `lifetimes` - a name for each life of an array; `fuse`, `gather`, `accesses` - fewer loops and arrays
 * `filled` - zeros where they are first added to; `abreast`, `columns`, `held` - what lies apart in memory, near while a
   loop comes back to it; `rooms` - memory for that
-* `inner`, `waiting`, `deciding`, `remainders`, `quotients`, `strips` - innermost loops as a processor likes them
+* `inner`, `waiting`, `deciding`, `remainders`, `quotients`, `strips`, `vectors` - innermost loops as a processor likes
+  them
 * `dots` - inner products that read the same vectors
 * `unread`, `checks`, `sizes` - less for numba to look at
 """

@@ -79,6 +79,8 @@ def _decides(part: Any) -> set[Var]:
         match node := work.pop():
             case Call(ops.ifelse, (Call(operator.ne, (number, Const(0.0))), value, Const(0.0))):
                 work += [number, value]  # a product that is zero where the number is
+            case Call(ops.ifelse, (Call(operator.eq, (number, Const(0.0))), Const(1.0), value)):
+                work += [number, value]  # its divisor
             case Call():
                 if _is_decision(node):
                     found |= _contents(node)

@@ -8,10 +8,11 @@ whose trips are apart, and a second loop adds them to the sum one after another.
 from __future__ import annotations
 
 import builtins
+import functools
 import math
 import operator
 from collections import Counter
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +23,9 @@ from tapegen.ir.nodes import Assign, Block, Call, Const, Expr, For, Function, Lo
 from tapegen.ir.types import INT, Array, Scalar
 from tapegen.transform.nests.accesses import Nest
 from tapegen.transform.nests.affine import minus, plus
+from tapegen.transform.nests.deciding import deciding
 from tapegen.transform.nests.known import Known
+from tapegen.transform.nests.vectors import vectors
 from tapegen.transform.nests.walking import Walk
 
 _LENGTH = 512
@@ -55,29 +58,41 @@ class _Strips(Walk):
     def concerns(self, stmt: Stmt) -> bool:
         return not _LONG.isdisjoint(rewrite.calls(stmt))
 
+    @functools.cached_property
+    def deciding(self) -> set[Var]:
+        """Names whose value must not change in its last place."""
+        return deciding(self.function, self.memory)
+
     def innermost(self, nest: Nest, before: list[Stmt], outside: Known) -> list[Stmt]:
         """The loop in strips."""
         (loop,) = nest.loops
         sums = _sums(nest)
-        if not sums or not self._is_apart(nest, set(sums)) or not _pays(nest):
+        if not self._is_apart(nest, set(sums)):
+            return [nest.stmt]
+        found = vectors(nest.body, lambda var: self.memory.group(var) in self.deciding, self.names)
+        if not sums:
+            return [nest.stmt] if found is None else found.loops(nest.body, lambda body: replace(loop, body=body))
+        if found is None and not _pays(nest):
             return [nest.stmt]
         start, size, k = (Var(self.names.fresh(name), INT) for name in ("start", "size", "k"))
         terms = dict(zip(sums, self._room(len(sums), loop), strict=True))
-        first: list[Stmt] = [Assign((loop.target,), plus(start, k), loop.origin)]
+        number: Stmt = Assign((loop.target,), _place(plus(start, k), nest), loop.origin)
         second: list[Stmt] = []
         for stmt in nest.body:
             if isinstance(stmt, Assign) and stmt.targets[0] in terms:
                 (target,), value = stmt.targets, stmt.value
                 assert isinstance(value, Call)
-                first.append(Store(terms[target], (k,), value.args[1], False, stmt.origin))
                 term = Load(terms[target], (k,), Scalar("float64", False))
                 second.append(replace(stmt, value=replace(value, args=(target, term))))
-            else:
-                first.append(stmt)
+
+        def within(body: Block) -> For:
+            """The trips of a strip."""
+            return For(k, Const(0), size, Const(1), (number, *(_kept(stmt, terms, k) for stmt in body)), loop.origin)
+
         trips = Call(builtins.min, (Const(_LENGTH), minus(loop.stop, start)), (), INT)
         strip: list[Stmt] = [
             Assign((size,), trips, loop.origin),
-            For(k, Const(0), size, Const(1), tuple(first), loop.origin),
+            *([within(nest.body)] if found is None else found.loops(nest.body, within)),
             For(k, Const(0), size, Const(1), tuple(second), loop.origin),
         ]
         return [For(start, loop.start, loop.stop, Const(_LENGTH), tuple(strip), loop.origin)]
@@ -103,6 +118,23 @@ class _Strips(Walk):
                 return False
         moving = all(loop.target in access.index for access in written.values())
         return moving and all(not rewrite.loads(item) for access in written.values() for item in access.index)
+
+
+def _place(number: Expr, nest: Nest) -> Expr:
+    """The number of a trip; without a sign where it is an index and nothing else, which spares looking at its sign."""
+    (target,) = nest.counters
+    mentioned = Counter(var for stmt in nest.body for header in rewrite.headers(stmt) for var in _reads(header))
+    as_index = sum(item == target for access in nest.accesses for item in access.index)
+    return Call(np.uintp, (number,), (), INT) if mentioned[target] == as_index else number
+
+
+def _kept(stmt: Stmt, terms: Mapping[Var, Var], k: Var) -> Stmt:
+    """A statement that keeps the term of a sum where it added it."""
+    if not isinstance(stmt, Assign) or stmt.targets[0] not in terms:
+        return stmt
+    (target,), value = stmt.targets, stmt.value
+    assert isinstance(value, Call)
+    return Store(terms[target], (k,), value.args[1], False, stmt.origin)
 
 
 def _sums(nest: Nest) -> list[Var]:

@@ -1,0 +1,215 @@
+"""Elementary functions without branches, tables or calls, which LLVM makes vector instructions of.
+
+Their source is printed into compiled texts that use them (`transform.nests.vectors`), so each stands alone but for the
+functions of this module that it calls.  They round in double precision alone, nowhere two roundings in one, so every
+processor gives the same bits, and so do vector instructions and others.  Errors are the largest found against extended
+precision, in units in the last place.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+LARGEST_ANGLE = 32768.0
+"""Up to this size `vsin` and `vcos` are right."""
+
+
+def vexp(x: Any) -> Any:
+    """exp(x) within 0.8 ulp.
+
+    x = n log(2) + r and exp(r) = 1 + r + r^2 q(r), with q by Remez' algorithm.  2^n is
+    two factors, since the largest and the smallest results need more than one.
+    """
+    c = 711.0 if x > 711.0 else x
+    c = -746.0 if c < -746.0 else c
+    t = c * 1.4426950408889634 + 6755399441055744.0
+    n = t - 6755399441055744.0
+    hi = c - n * 0.6931471803691238
+    lo = n * 1.9082149292705877e-10
+    r = hi - lo
+    z = r * r
+    w = z * z
+    q = 0.001388888894375988 + r * 0.00019841269505891396
+    q += z * (2.480149294954299e-05 + r * 2.7557586716377972e-06)
+    q += w * (2.7630306344520343e-07 + r * 2.5000042598505542e-08)
+    q = 0.04166666666652973 + r * 0.00833333333349491 + z * q
+    q = 0.5000000000000011 + r * 0.1666666666666641 + z * q
+    s = 1.0 + hi
+    y = s + ((1.0 - s) + hi + (z * q - lo))
+    n_bits = np.float64(t).view(np.int64)
+    half = n_bits >> 1
+    scale = np.int64((half << 52) + 4607182418800017408).view(np.float64)
+    y = y * scale
+    half = n_bits - half
+    scale = np.int64((half << 52) + 4607182418800017408).view(np.float64)
+    return y * scale
+
+
+def vlog(x: Any) -> Any:
+    """log(x) within 0.9 ulp.
+
+    x = 2^k (1 + f) and log(1 + f) = 2 artanh(f / (2 + f)), with the polynomial of Sun's
+    fdlibm.
+    """
+    tiny = x < 2.2250738585072014e-308
+    scaled = x * 18014398509481984.0 if tiny else x
+    u = np.float64(scaled).view(np.int64) + 2638149301829632
+    power = np.int64(u >> 52 | 4841369599423283200).view(np.float64)
+    k = power - (4503599627371573.0 if tiny else 4503599627371519.0)
+    u = (u & 4503599627370495) + 4604544269498187776
+    f = np.int64(u).view(np.float64) - 1.0
+    s = f / (2.0 + f)
+    z = s * s
+    w = z * z
+    r = 0.2857142874366239 + w * (0.1818357216161805 + w * 0.14798198605116586)
+    r = z * (0.6666666666666735 + w * r)
+    r += w * (0.3999999999940942 + w * (0.22222198432149784 + w * 0.15313837699209373))
+    h = 0.5 * f * f
+    rest = s * (h + r) + k * 1.9082149292705877e-10
+    y = k * 0.6931471803691238 - ((h - rest) - f)
+    y = y if x < np.inf else x
+    pole = -np.inf if x == 0.0 else np.nan
+    return y if x > 0.0 else pole
+
+
+def vlog1p(x: Any) -> Any:
+    """log(1 + x) within 0.9 ulp.
+
+    1 + x = 2^k (1 + f) and log(1 + f) = 2 artanh(f / (2 + f)), with what rounding 1 + x
+    has lost, after Sun's fdlibm.
+    """
+    d = 1.0 + x
+    u = np.float64(d).view(np.int64) + 2638149301829632
+    power = np.int64(u >> 52 | 4841369599423283200).view(np.float64)
+    k = power - 4503599627371519.0
+    u = (u & 4503599627370495) + 4604544269498187776
+    f = np.int64(u).view(np.float64) - 1.0
+    c = (1.0 - (d - x) if x > 1.0 else x - (d - 1.0)) / d
+    g = f if k != 0.0 else x
+    c = c if k != 0.0 else 0.0
+    s = g / (2.0 + g)
+    z = s * s
+    w = z * z
+    r = 0.2857142874366239 + w * (0.1818357216161805 + w * 0.14798198605116586)
+    r = z * (0.6666666666666735 + w * r)
+    r += w * (0.3999999999940942 + w * (0.22222198432149784 + w * 0.15313837699209373))
+    h = 0.5 * g * g
+    rest = s * (h + r) + (k * 1.9082149292705877e-10 + c)
+    y = k * 0.6931471803691238 - ((h - rest) - g)
+    y = y if x < np.inf else x
+    pole = -np.inf if x == -1.0 else np.nan
+    inside = y if x > -1.0 else pole
+    return x if x == 0.0 else inside
+
+
+def sine_and_cosine(x: Any) -> Any:
+    """sin(x) and cos(x) within 0.8 ulp, for abs(x) <= 32768.
+
+    x = n pi/2 + hi + lo, with pi/2 in three parts, and the polynomials of Sun's fdlibm.
+    """
+    t = x * 0.6366197723675814 + 6755399441055744.0
+    n = t - 6755399441055744.0
+    quadrant = np.float64(t).view(np.int64)
+    a = x - n * 1.5707963267923333
+    w = n * 2.5633441515839558e-12
+    b = a - w
+    v = b - a
+    c = n * 1.0562999066987428e-23 - ((a - (b - v)) - (w + v))
+    hi = b - c
+    lo = (b - hi) - c
+    z = hi * hi
+    w = z * z
+    v = z * hi
+    r = 2.7557313707070068e-06 + z * -2.5050760253406863e-08 + w * 1.58969099521155e-10
+    r = 0.00833333333332249 + z * -0.0001984126982985795 + w * r
+    sine = hi - ((z * (0.5 * lo - v * r) - lo) - v * -0.16666666666666632)
+    r = 2.480158728947673e-05 + z * -2.7557314351390663e-07
+    r = r + w * (2.087572321298175e-09 + z * -1.1359647557788195e-11)
+    r = z * (0.0416666666666666 + z * -0.001388888888887411 + w * r)
+    h = 0.5 * z
+    u = 1.0 - h
+    cosine = u + (((1.0 - u) - h) + (z * r - hi * lo))
+    across = (quadrant & 1) != 0
+    first = cosine if across else sine
+    second = sine if across else cosine
+    first = -first if quadrant & 2 else first
+    second = -second if (quadrant + 1) & 2 else second
+    return x if x == 0.0 else first, second
+
+
+def vsin(x: Any) -> Any:
+    """sin(x), see `sine_and_cosine`."""
+    return sine_and_cosine(x)[0]
+
+
+def vcos(x: Any) -> Any:
+    """cos(x), see `sine_and_cosine`."""
+    return sine_and_cosine(x)[1]
+
+
+def vtanh(x: Any) -> Any:
+    """tanh(x) within 0.9 ulp.
+
+    -m / (2 + m) with m = exp(-2 abs(x)) - 1 in two parts, and with what rounding the
+    quotient has lost.
+    """
+    size = abs(x)
+    c = -2.0 * size
+    c = -40.0 if c < -40.0 else c
+    t = c * 1.4426950408889634 + 6755399441055744.0
+    n = t - 6755399441055744.0
+    hi = c - n * 0.6931471803691238
+    lo = n * 1.9082149292705877e-10
+    r = hi - lo
+    z = r * r
+    w = z * z
+    q = 0.0013888888888866757 + r * 0.0001984126988619239
+    q += z * (2.4801587360721463e-05 + r * 2.755724413016392e-06)
+    p = 2.755724261681134e-07 + r * 2.5109068289662572e-08 + z * 2.092448800623241e-09
+    q += w * p
+    q = 0.0416666666666667 + r * 0.00833333333332161 + z * q
+    q = 0.5 + r * 0.16666666666666677 + z * q
+    n_bits = np.float64(t).view(np.int64)
+    s = np.int64((n_bits << 52) + 4607182418800017408).view(np.float64)
+    g = s * hi
+    less = s - 1.0
+    top = less + g
+    rest = (g - (top - less)) + ((s - (less + 1.0)) + s * (z * q - lo))
+    m = top + rest
+    m_rest = rest - (m - top)
+    d = 2.0 + m
+    d_rest = (m - (d - 2.0)) + m_rest
+    inverse = 1.0 / d
+    y = m * inverse
+    y_head = np.int64(np.float64(y).view(np.int64) & -134217728).view(np.float64)
+    d_head = np.int64(np.float64(d).view(np.int64) & -134217728).view(np.float64)
+    left = (m - y_head * d_head) - y_head * (d - d_head)
+    left += m_rest - y_head * d_rest
+    y = y_head + left * inverse
+    y = -y if x > 0.0 else y
+    return x if size < 1e-300 else y
+
+
+CALLED: dict[Callable[..., Any], tuple[Callable[..., Any], ...]] = {
+    vexp: (),
+    vlog: (),
+    vlog1p: (),
+    sine_and_cosine: (),
+    vsin: (sine_and_cosine,),
+    vcos: (sine_and_cosine,),
+    vtanh: (),
+}
+"""Which of these functions each of them calls."""
+
+LOCALS = frozenset(name for function in CALLED for name in function.__code__.co_varnames)
+"""Names of their variables."""
+
+
+def text_of(function: Callable[..., Any]) -> list[str]:
+    """The lines of one of these functions, without the types of what it takes and gives."""
+    head, *lines = inspect.getsource(function).splitlines()
+    return [head.replace(": Any", "").replace(" -> Any", ""), *lines]

@@ -1,0 +1,147 @@
+"""Functions made for vector instructions: errors, special values, and the same bits one by one and side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+from numba import njit
+
+from tapegen.backend.helpers import INLINED
+from tapegen.ir import elementary
+
+R = np.random.default_rng(11)
+COUNT = 4000
+FUNCTIONS = {
+    "exp": elementary.vexp,
+    "log": elementary.vlog,
+    "log1p": elementary.vlog1p,
+    "sin": elementary.vsin,
+    "cos": elementary.vcos,
+    "tanh": elementary.vtanh,
+}
+
+
+def of_all_sizes(low: float, high: float) -> np.ndarray:
+    return np.exp2(R.uniform(low, high, COUNT)) * R.choice([-1.0, 1.0], COUNT)
+
+
+def of_any_bits() -> np.ndarray:
+    found = R.integers(0, 2**64, COUNT, dtype=np.uint64).view(np.float64)
+    return found[np.isfinite(found)]
+
+
+ANGLES = (
+    R.uniform(-10.0, 10.0, COUNT),
+    of_all_sizes(-1074, 15),
+    R.integers(-20860, 20861, COUNT) * (np.pi / 2),
+    R.uniform(-32768.0, 32768.0, COUNT),
+)
+POINTS = {
+    "exp": (
+        R.uniform(-1.0, 1.0, COUNT),
+        R.uniform(-746.0, 710.0, COUNT),
+        R.uniform(-745.2, -707.0, COUNT),
+        of_any_bits(),
+    ),
+    "log": (
+        1.0 + of_all_sizes(-52, -1),
+        np.abs(of_any_bits()),
+        np.abs(of_all_sizes(-1074, -1020)),
+        R.uniform(0.6, 1.7, COUNT),
+    ),
+    "log1p": (
+        of_all_sizes(-1074, -0.1),
+        np.abs(of_any_bits()),
+        R.uniform(-1.0, 2.0, COUNT),
+        np.exp(R.uniform(-40, 40, COUNT)),
+    ),
+    "sin": ANGLES,
+    "cos": ANGLES,
+    "tanh": (R.uniform(-1.0, 1.0, COUNT), R.uniform(-20.0, 20.0, COUNT), of_all_sizes(-1074, 6), of_any_bits()),
+}
+LARGEST_ERROR = {"exp": 0.8, "log": 0.9, "log1p": 0.9, "sin": 0.8, "cos": 0.8, "tanh": 0.9}
+
+
+def errors(name: str, x: np.ndarray) -> np.ndarray:
+    """Distances from the true values, in units in the last place."""
+    with np.errstate(all="ignore"):
+        got = np.array([FUNCTIONS[name](item) for item in x])
+    exact = _extended(name, x)
+    with np.errstate(over="ignore"):
+        rounded = exact.astype(np.float64)
+    np.testing.assert_array_equal(np.isfinite(got), np.isfinite(rounded))
+    finite = np.isfinite(rounded)
+    off = np.abs(got[finite].astype(np.longdouble) - exact[finite])
+    return (off / np.spacing(np.abs(rounded[finite]))).astype(np.float64)
+
+
+def _extended(name: str, x: np.ndarray) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        return getattr(np, name)(x.astype(np.longdouble))
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="longdouble is no longer than double")
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_errors(name: str) -> None:
+    worst = max(float(np.max(errors(name, x))) for x in POINTS[name])
+    assert 0.5 < worst < LARGEST_ERROR[name]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_errors_in_many_digits(name: str) -> None:
+    with mpmath.workprec(200):
+        for x in POINTS[name]:
+            for item in x[:25]:
+                want = getattr(mpmath, name)(mpmath.mpf(float(item)))
+                if abs(want) < 1e308:
+                    got = float(FUNCTIONS[name](item))
+                    assert abs(got - want) <= LARGEST_ERROR[name] * mpmath.mpf(float(np.spacing(abs(float(want))))), (
+                        item
+                    )
+
+
+SPECIAL = [0.0, 5e-324, 2.2250738585072014e-308, 1.0, 709.782712893384, 709.7827128933841, 745.1332191019411]
+SPECIAL += [745.1332191019412, 746.0, 1e5, 1.7976931348623157e308, np.inf, np.nan, np.nextafter(1.0, 2.0)]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_special_values(name: str) -> None:
+    for item in [*SPECIAL, *(-x for x in SPECIAL)]:
+        if name in ("sin", "cos") and abs(item) > 32768:
+            continue
+        with np.errstate(all="ignore"):
+            got, want = FUNCTIONS[name](np.float64(item)), getattr(np, name)(np.float64(item))
+        if np.isfinite(want) and want not in (0.0, 1.0, -1.0):
+            np.testing.assert_allclose(got, want, rtol=3e-16, atol=0.0 if abs(want) > 1e-300 else 5e-324)
+        else:
+            np.testing.assert_array_equal(got, want)
+            assert np.isnan(want) or np.signbit(got) == np.signbit(want)
+
+
+def compiled(name: str) -> Any:
+    function = FUNCTIONS[name]
+    namespace: dict[str, Any] = {"np": np, "njit": njit}
+    for each in (*elementary.CALLED[function], function):
+        exec("\n".join([f"@{INLINED}", *elementary.text_of(each)]), namespace)
+    return namespace[function.__name__]
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_vector_instructions_give_the_same_bits(name: str) -> None:
+    function = compiled(name)
+
+    @njit(error_model="numpy")
+    def of_each(x: Any, y: Any) -> None:
+        for i in range(x.size):
+            y[i] = function(x[i])
+
+    for x in POINTS[name]:
+        y = np.empty_like(x)
+        of_each(x, y)
+        with np.errstate(all="ignore"):
+            np.testing.assert_array_equal(y, [FUNCTIONS[name](item) for item in x])
+    assert " x double>" in of_each.inspect_llvm(of_each.signatures[0])

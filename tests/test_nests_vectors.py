@@ -1,0 +1,123 @@
+"""Loops whose functions become vector instructions, and loops that keep those of the C library."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapegen as tg
+from tests.nests_reader import lowered_text
+
+R = np.random.default_rng(17)
+
+LOOP = """
+def f(x, y, n):
+    for i in range(n):
+        t = np.tanh(np.sin(x[i])*np.exp(y[i]))
+        y[i] = t + np.cos(t)
+    return y
+"""
+
+
+def args(size: int) -> tuple[Any, ...]:
+    return R.normal(size=size), R.normal(size=size), size
+
+
+def body_of(text: str) -> str:
+    return text[text.index("def f(") :]
+
+
+def test_functions_of_vector_instructions() -> None:
+    text = lowered_text(LOOP, *args(5))
+    assert "far += abs(x[i]) > 32768.0" in text
+    quick, slow = body_of(text).split("else:")[1], body_of(text).split("else:")[0]
+    assert all(f"{name}(" in quick for name in ("vtanh", "vsin", "vexp", "vcos")) and "np.sin" not in quick
+    assert all(f"np.{name}(" in slow for name in ("tanh", "sin", "exp", "cos"))
+    assert text.count("def vsin(") == text.count("def sine_and_cosine(") == 1
+    assert "def vlog" not in text
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("y[i] = t", "y[i - 1] = t"),
+        ("np.exp(y[i])", "np.exp(y[n - 1 - i])"),
+        ("y[i] = t", "y[0] = t"),
+        ("np.exp(y[i])", "np.gamma(y[i])"),
+        ("y[i] = t", "s = s*t\n        y[i] = s"),
+        ("range(n)", "range(0, n, 2)"),
+        ("y[i] = t", "if t > 0.1:\n            break\n        y[i] = t"),
+    ],
+)
+def test_other_loops_keep_the_library(old: str, new: str) -> None:
+    text = LOOP.replace(old, new).replace("    for", "    s = 1.0\n    for").replace("np.gamma", "np.sinh")
+    assert "vexp" not in lowered_text(text, *args(5))
+
+
+def test_what_decides_keeps_the_library() -> None:
+    """The same number may be worked out again elsewhere, and must lead the same way."""
+    text = LOOP.replace("return y", "k = 0\n    while y[k] > 0.5:\n        k = k + 1\n    return y")
+    assert "v" not in {line.strip()[:1] for line in lowered_text(text, *args(5)).splitlines()}
+    assert "vexp" not in lowered_text(text, *args(5))
+
+
+@pytest.mark.parametrize(
+    ("angle", "counts"),
+    [
+        ("np.tanh(x[i])", False),
+        ("-3.0*np.cos(np.tanh(x[i])) - 2.0*np.tanh(x[i])", False),
+        ("30000.0*np.cos(np.sin(x[i])) - 20000.0*np.tanh(x[i])", None),
+        ("2.0*x[i] + y[i]*y[i]", None),
+        ("6.28*x[i]", True),
+        ("np.exp(x[i])", None),
+    ],
+)
+def test_angles(angle: str, counts: bool | None) -> None:
+    """What is known to be near is not counted, what is not known and takes long is left to the library."""
+    text = LOOP.replace("np.sin(x[i])", f"np.sin({angle})").replace("+ np.cos(t)", "")
+    lowered = lowered_text(text, *args(5))
+    if counts is None:
+        assert "np.sin(" in body_of(lowered) and "vtanh(" in body_of(lowered)
+    else:
+        assert ("far" in body_of(lowered)) is counts and "vsin(" in body_of(lowered)
+
+
+def test_elements_that_a_condition_guards_are_not_counted() -> None:
+    text = LOOP.replace("np.sin(x[i])", "(np.sin(x[i - 1]) if i > 0 else 0.5)").replace("+ np.cos(t)", "")
+    lowered = body_of(lowered_text(text, *args(5)))
+    assert "far" not in lowered and "np.sin(" in lowered
+
+
+def wave(x: np.ndarray, w: np.ndarray) -> float:
+    return np.sum(np.sin(w * x) * np.exp(-x) + np.log(1.5 + np.cos(x)) * np.log1p(x * x) + np.tanh(x))
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("far", [0.0, 4e4, 1e22])
+def test_values_and_gradients(far: float) -> None:
+    f = tg.differentiable(wave, wrt=(0, 1))
+    for size in (1, 3, 511, 513, 1300):
+        x, w = R.normal(size=size), R.normal(size=size)
+        w[size // 2] += far
+        value, gradient = f.value_and_grad(x, w)
+        plain, exact = tg.differentiable(wave, wrt=(0, 1), backend="python").value_and_grad(x, w)
+        np.testing.assert_allclose(value, plain, rtol=1e-13, atol=1e-13)
+        for got, want in zip(gradient, exact, strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-13, atol=1e-14 * (1.0 + far))
+        assert value == f(x, w)
+
+
+@pytest.mark.compiled
+def test_what_is_not_finite() -> None:
+    x = np.array([np.inf, -np.inf, np.nan, 0.0, -0.0, 1e300, 5e-324])
+    f = tg.differentiable(each)
+    with np.errstate(all="ignore"):
+        want = each(x)
+    np.testing.assert_allclose(f(x), want, rtol=1e-15)
+    np.testing.assert_array_equal(np.signbit(f(x))[want == 0.0], np.signbit(want)[want == 0.0])
+
+
+def each(x: np.ndarray) -> np.ndarray:
+    return np.stack((np.sin(x), np.cos(x), np.tanh(x), np.exp(x), np.log(x), np.log1p(x)))
