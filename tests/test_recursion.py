@@ -190,6 +190,28 @@ def test_compiled_code_is_as_deep_as_python_and_no_deeper() -> None:
 # ---- what is kept on disk --------------------------------------------------------------------------------------------
 
 
+def halves(x: Any) -> Any:
+    return x[0] * x[0] if len(x) == 1 else halves(x[: len(x) // 2]) - 0.5 * halves(x[len(x) // 2 :])
+
+
+def power(x: float, n: int) -> float:
+    return 1.0 if n == 0 else x * power(x, n - 1)
+
+
+def halves_of_columns(a: Any, n: int) -> Any:
+    total = 0
+    for k in range(n):
+        total += power(halves(a[k]) + halves(a[:, k]), k)
+    return total
+
+
+def test_one_routine_serves_all_layouts() -> None:
+    derived = differentiable(backend="python")(halves_of_columns)
+    text = str(derived.inspect(np.ones((3, 3)), 3).primal)
+    assert [line for line in text.splitlines() if line.startswith("def halves(")] == ["def halves(x):"]
+    assert text.count("def ") == 3
+
+
 def test_programs_with_other_routines_are_kept_apart() -> None:
     text = "def f(x):\n    def walk(v):\n        return v if v < 0.1 else walk(v * {})\n    return walk(x)\n"
     programs = [lower(define(text.format(factor)), 2.0).function for factor in (0.5, 0.5, 0.7)]

@@ -14,7 +14,7 @@ from tapegen.frontend.lower_expr import enter, put_name
 from tapegen.frontend.lower_finish import finish, resolved, surroundings
 from tapegen.frontend.lower_flow import body_of, run_body
 from tapegen.frontend.lower_forms import Body, Form, Parameter, Path, Summary, is_parameter, plain_type
-from tapegen.frontend.lower_kinds import kinds_of, note_kinds
+from tapegen.frontend.lower_kinds import note_kinds, several_kinds
 from tapegen.frontend.lower_state import FLAGS, RESULT, Cell, Frame, is_number, known_value
 from tapegen.frontend.lower_values import adopt, const_expr, export, expr_of, flat_result
 from tapegen.frontend.structure import Leaf, StaticValue, Struct
@@ -108,7 +108,7 @@ def lower_form(cx: Context, form: Form, frame: Frame, values: Mapping[str, Any])
         output,
         sources,
         tuple(plain_type(expr.type) for expr in results),
-        tuple(kinds_of(cx, expr) for expr in results),
+        tuple(several_kinds(cx, expr) for expr in results),
         _written(cx, done.body, names, params),
         shares,
     )

@@ -10,7 +10,7 @@ import numpy as np
 
 from tapegen.errors import CompileLimit, NotDifferentiable, Span, TapegenError
 from tapegen.frontend.lower_context import Context, NeedsStatic
-from tapegen.frontend.lower_kinds import kinds_of
+from tapegen.frontend.lower_kinds import several_kinds
 from tapegen.frontend.lower_state import Captured, Frame, State, is_number, known_value
 from tapegen.frontend.lower_values import expr_of
 from tapegen.frontend.structure import UNKNOWN, Itself, Leaf, StaticValue, Struct
@@ -138,7 +138,7 @@ def _kind(cx: Context, value: Any, path: Path, fixed: set[Path]) -> Any:
             return "captured", value.path
         return value if isinstance(value, StaticValue) else Itself(value)
     expr = expr_of(cx, value)
-    return plain_type(expr.type), kinds_of(cx, expr)
+    return plain_type(expr.type), several_kinds(cx, expr)
 
 
 def is_parameter(cx: Context, value: Any, path: Path, fixed: set[Path]) -> bool:

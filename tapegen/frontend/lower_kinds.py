@@ -34,6 +34,12 @@ def kinds_of(cx: Context, expr: Expr) -> Kinds:
     return frozenset((expr.type,))
 
 
+def several_kinds(cx: Context, expr: Expr) -> Kinds:
+    """The types of a number that has another one on some path; none where it has the same on all."""
+    kinds = kinds_of(cx, expr) if isinstance(expr.type, Scalar) else frozenset()
+    return kinds if len(kinds) > 1 else frozenset()
+
+
 def note_kinds(cx: Context, var: Var, exprs: Iterable[Expr]) -> None:
     """Remember what a name stands for, or what a list holds."""
     if not isinstance(var.type.item if isinstance(var.type, ListOf) else var.type, Scalar):

@@ -64,7 +64,7 @@ def _call(cx: Context, form: Form, values: Mapping[str, Any]) -> Any:
     else:
         cx.effect(Call(form.routine, args, (), TupleOf(())))
     for target, kinds in zip(targets, summary.kinds, strict=False):
-        if len(kinds) > 1:
+        if kinds:
             cx.kinds[target] = kinds
     for k, content in zip(summary.written, targets[len(summary.types) :], strict=True):
         array = given[k]
