@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from numba import njit
 
+import tapegen as tg
 from tapegen.backend.helpers import INLINED
 from tapegen.ir import elementary
+from tests.sources import define
 
 R = np.random.default_rng(11)
 COUNT = 4000
@@ -145,3 +147,27 @@ def test_vector_instructions_give_the_same_bits(name: str) -> None:
         with np.errstate(all="ignore"):
             np.testing.assert_array_equal(y, [FUNCTIONS[name](item) for item in x])
     assert " x double>" in of_each.inspect_llvm(of_each.signatures[0])
+
+
+def test_functions_and_numpy_may_be_called_like_variables_of_these() -> None:
+    loss: Any = define(
+        """
+        import numpy as scale
+
+        def power(x, n):
+            return 1.0 if n == 0 else x * power(x, n - 1)
+
+        def loss(x, n):
+            return scale.sum(scale.exp(-x)) + power(x[0], n)
+        """,
+        "loss",
+    )
+    x = np.linspace(0.5, 2.0, 50)
+    derived = tg.differentiable(loss)
+    text = str(derived.inspect(x, 3).compiled)
+    assert "def power(x, n, depth):" in text
+    assert "def vexp(x):" in text
+    value, gradient = derived.value_and_grad(x, 3)
+    assert value == pytest.approx(loss(x, 3), rel=1e-14)
+    step = 1e-6 * np.eye(50)[0]
+    assert gradient[0] == pytest.approx((loss(x + step, 3) - loss(x - step, 3)) / 2e-6, rel=1e-8)

@@ -93,7 +93,7 @@ class _Module:
         routines: dict[nodes.Routine, nodes.Function],
         marks: bool,
     ) -> None:
-        taken = {function.name, *(each.name for each in extra), *LOCALS_OF_HELPERS}
+        taken = {function.name, *(each.name for each in extra)}
         for each in (function, *extra, *routines.values()):
             taken.update(_local_names(each))
         renamed = NameSupply(taken)
@@ -102,6 +102,7 @@ class _Module:
         self.entry = function
         self.decorator = decorator
         taken |= {function.name for function in self.functions}
+        taken |= {modules.get("numpy", "np")} & LOCALS_OF_HELPERS  # helpers call functions of NumPy
         given = [item for each in self.functions for item in each.globals]
         self.names = Namespace(taken, modules, given)
         self.helpers = Helpers(self.names, compiled=decorator is not None)

@@ -14,7 +14,7 @@ _COUNTERS = "ijklmnopqr"
 _VECTORS, _SUMS = "abcdefgh", ("total_0", "total_1", "total_2", "total_3")
 _OWN = {"x", "like", "total", "lead", "axes", "longer", *_COUNTERS, *_VECTORS, *_SUMS}
 LOCALS_OF_HELPERS = elementary.LOCALS | _OWN
-"""Variables of the functions below, which no module may be called."""
+"""Variables of the functions below, which NumPy may not be called."""
 
 INLINED = 'njit(error_model="numpy", forceinline=True)'
 """How functions are compiled that must become part of their callers, whose sums nobody reorders."""
