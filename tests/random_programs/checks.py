@@ -17,6 +17,7 @@ import ast
 import copy
 import itertools
 import random
+import re
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -44,6 +45,8 @@ TOLERANCE = 64.0
 COMPILED_RTOL = 1e-9  # compiled transcendental functions and sums differ in the last digits
 COMPILED_RTOL_FLOAT32 = 1e-4
 COMPILED_MARGIN = 1e-6  # a comparison closer than this may come out otherwise when compiled
+COMPENSATES = sum([1.0, 1e100, -1e100]) == 1.0  # since Python 3.12
+_SUM = re.compile(r"(?<![.\w])sum\(")
 
 
 @dataclass(frozen=True)
@@ -250,7 +253,8 @@ class Check:
     def rtol(self) -> float:
         """How precisely values must agree with plain Python."""
         if self.backend == "python":
-            return 0.0
+            # how Python's sum adds up depends on the class of each item, which may depend on the path
+            return COMPILED_RTOL if COMPENSATES and _SUM.search(self.program.source) else 0.0
         return COMPILED_RTOL if self.unit() < 1e-10 else COMPILED_RTOL_FLOAT32
 
     def is_near_a_branch(self, truth: Derivative) -> bool:
