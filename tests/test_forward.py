@@ -298,7 +298,8 @@ def test_a_store_through_a_reshape_of_unknown_order_is_refused() -> None:
 
 
 def test_every_pullback_has_a_pushforward() -> None:
-    missing = [rule.func for rule in registry.all_rules() if rule.kind == "pullback" and not rule.pushforward]
+    found = [rule for rule in registry.all_rules() if rule.kind == "pullback" and not rule.pushforward]
+    missing = [rule.func for rule in found if rule.body.__module__.startswith("tapegen.")]  # tests make others
     assert missing == [tg.clip_gradient]  # which is about cotangents alone
 
 
