@@ -151,11 +151,7 @@ def _read(func: FunctionType) -> _SourceFile:
     linecache.checkcache(code.co_filename)
     lines = tuple(linecache.getlines(code.co_filename, func.__globals__))
     if not lines:
-        raise SourceUnavailable(
-            f"there is no source text of '{func.__qualname__}' ({_why_no_text(code.co_filename)}).",
-            "Put the function in a file or a notebook cell.",
-            Span(code.co_filename, code.co_firstlineno, 0, code.co_firstlineno, 0),
-        )
+        raise _without_text(func)
     known = _FILES.get(code.co_filename)
     if known is not None and known.lines == lines:
         return known
@@ -183,6 +179,15 @@ def _parsed(text: str) -> ast.Module:
     finally:
         if collecting:
             gc.enable()
+
+
+def _without_text(func: FunctionType) -> SourceUnavailable:
+    file, line = func.__code__.co_filename, func.__code__.co_firstlineno
+    return SourceUnavailable(
+        f"there is no source text of '{func.__qualname__}' ({_why_no_text(file)}).",
+        "Put the function in a file or a notebook cell.",
+        Span(file, line, 0, line, 0),
+    )
 
 
 def _why_no_text(file: str) -> str:
@@ -456,6 +461,8 @@ def _line_span(file: str, lines: tuple[str, ...], line: int) -> Span:
 
 
 def _edited(func: FunctionType, source: _SourceFile, line: int, what: str) -> SourceUnavailable:
+    if func.__code__.co_filename == "<string>":  # the text of `python -c`, kept since Python 3.13, is that of another
+        return _without_text(func)
     return SourceUnavailable(
         f"the text on disk of '{func.__qualname__}' is not the loaded code ({what}).",
         "The file changed after it was imported: import the module again, or restart Python.",
