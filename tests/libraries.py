@@ -45,7 +45,7 @@ def openblas() -> str:
     """The library in the wheel of scipy, with CBLAS and LAPACK."""
     found = sorted(Path(scipy.__file__).parent.with_name("scipy.libs").glob("libscipy_openblas-*.so"))
     if not found:
-        pytest.skip("scipy has no OpenBLAS of its own here")
+        pytest.skip("links the OpenBLAS that wheels of scipy bring; this scipy was built against another library")
     return f"cblas:{found[0]}"
 
 

@@ -55,7 +55,8 @@ def _as_function(node: Comprehension, consumer: Any) -> gast.FunctionDef:
         for test in reversed(part.ifs):
             body = gast.If(test, [body], [])
         body = gast.For(part.target, part.iter if k else _name(_SOURCE, gast.Load()), [body], [], None)
-    result = gast.Return(gast.Tuple([_name(_MADE, gast.Load()), _name(_LOST, gast.Load())], gast.Load()))  # are read
+    # never run: it tells what is read behind the loops
+    result = gast.Return(gast.Tuple([_name(_MADE, gast.Load()), _name(_LOST, gast.Load())], gast.Load()))
     args = gast.arguments([], [], None, [], [], None, [])
     made = gast.FunctionDef("comprehension", args, [body, result], [], None, None, [])
     for inner in gast.walk(made):
