@@ -13,6 +13,7 @@ from typing import Any
 
 from tapegen.backend.extension import make_known
 from tapegen.backend.watch import watching
+from tapegen.calls import Specialisation
 from tapegen.errors import BadArgument
 from tapegen.frontend.callables import unwrap
 from tapegen.frontend.carried import Texts, keep_texts, texts_of
@@ -24,7 +25,7 @@ from tapegen.ir.protocols import marks, recorder_of
 from tapegen.native import native
 from tapegen.nested import PIPELINE
 from tapegen.options import Backend, Options, Wrt, as_wrt
-from tapegen.specialise import Specialisation, Specialiser
+from tapegen.specialise import Specialiser
 
 
 class Differentiable:

@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from tapegen.api import Differentiable, along, differentiable, directions, grad, refuse_recorded, with_options
+from tapegen.calls import Specialisation
 from tapegen.errors import BadArgument
 from tapegen.frontend.lower_twins import refuse_unseeded
 from tapegen.frontend.structure import Slot, StaticValue, Struct, flatten, leaves_of, map_leaves, rebuild
@@ -19,7 +20,6 @@ from tapegen.ir.protocols import Mode, mark_of, marks
 from tapegen.nested import PIPELINE, goes_forward, mode_of_complex
 from tapegen.options import Options, Wrt, as_wrt
 from tapegen.program import Program
-from tapegen.specialise import Specialisation
 
 __all__ = ["hessian", "hvp", "jacobian", "linearize"]
 

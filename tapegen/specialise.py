@@ -1,46 +1,35 @@
-"""One specialisation per combination of argument types: lowering, deriving, building and running."""
+"""One specialisation per combination of argument types: found again, or lowered."""
 
 from __future__ import annotations
 
-import copy
 import functools
 import inspect
-import warnings
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from time import monotonic
 from typing import Any
 
 import numpy as np
 
 from tapegen.backend.build import building
-from tapegen.errors import AliasError, BadArgument, PerformanceWarning, Span, TapegenError, TapeMemoryError
+from tapegen.calls import Specialisation
+from tapegen.errors import Span
 from tapegen.frontend.callables import calling, unwrap
 from tapegen.frontend.lower import Lowered, lower_function
 from tapegen.frontend.lower_own import own_rule
 from tapegen.frontend.structure import (
     Abstract,
     Leaf,
-    Slot,
     StaticValue,
     Struct,
     abstract_of,
-    children_of,
 )
-from tapegen.generators import States, put_back, states_of
-from tapegen.inspection import Inspection
-from tapegen.ir.nodes import Return, Var
 from tapegen.ir.protocols import is_opaque
-from tapegen.ir.types import Array
 from tapegen.kept import Kept
 from tapegen.options import Options
-from tapegen.program import Form, Program, Raised, frames_of_tapegen
-from tapegen.repeated import Repeated, RepeatedTangent, as_type, gradient_of, value_of
+from tapegen.program import Program
 from tapegen.rules.registry import generation
 from tapegen.shared import share_parts, with_changing_floats
-from tapegen.tangents import argument_tangents, as_result, result_tangent
-
-_SHARING_EFFORT = 10_000  # steps spent on finding out whether two arrays really share an element
 
 
 class Specialiser:
@@ -226,323 +215,7 @@ def _key(abstract: Abstract) -> Any:
     return abstract
 
 
-@dataclass(eq=False)
-class Specialisation:
-    """A program with the arguments of one call."""
-
-    program: Program
-    owner: Specialiser
-    arguments: dict[str, Any]
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
-    held: list[Any] | None = None
-
-    def kept(self, wrt: tuple[int, ...]) -> Specialisation:
-        """This call with everything it reads as it is now, differentiated by other arguments."""
-        held = copy.deepcopy(self.leaves()) if self.held is None else self.held
-        return replace(self, program=self.owner.varied(self.program, wrt), held=held)
-
-    # ---- calls -------------------------------------------------------------------------------------------------------
-
-    def value(self) -> Any:
-        """The primal."""
-        values = self._run("primal", self.leaves())
-        return self._result(values)
-
-    def value_and_grad(self) -> tuple[Any, Any]:
-        program = self.program
-        known = program.repeated
-        found: tuple[Any, Any] | None = None if known is None else known.run(self.arguments)
-        if found is not None:
-            return found
-        if program.never_returns:
-            self.value()  # raises what plain Python raises
-        seeds = [_seed_one(seed) for seed in program.outline("joint").seeds]
-        leaves = self.leaves()
-        values = self._run("joint", leaves + seeds)
-        count = len(values) - len(program.wrt_vars())
-        if known is None:
-            program.repeated = Repeated.of(program, leaves, seeds)
-        return self._result(values[:count]), self._gradient(values[count:])
-
-    def vjp(self) -> tuple[Any, ...]:
-        """Value and pullback, and with `has_aux` what else the function returns."""
-        outline = self.program.outline("record")
-        values = self._run("record", self.leaves())
-        count = len(values) - len(outline.kept)
-        value, *aux = self.parts(self._result(values[:count]))
-        # what the pullback reads must survive whatever the caller does with his arrays and with the value
-        theirs = [leaf for leaf in (*self.leaves(), *values[:count]) if isinstance(leaf, np.ndarray)]
-        kept = [_apart(item, theirs) for item in values[count:]]
-
-        def pullback(value_bar: Any) -> Any:
-            """Cotangents of the arguments of `wrt` for cotangents of the value."""
-            seeds = self._seeds(value, value_bar, outline.seeds)
-            # a pullback takes values off the end of its lists; the next call must find them again
-            again = [list(item) if isinstance(item, list) else item for item in kept]
-            try:
-                gradients = self.program.run("pullback", [*again, *seeds])
-            except Raised as raised:
-                raise self._refusal(raised.error) from raised.error
-            return self._gradient(gradients)
-
-        return value, pullback, *aux
-
-    def jvp(self, tangents: Collection[Any], *, value: bool = True) -> tuple[Any, ...]:
-        """Value and tangent, and with `has_aux` what else there is; `tangents` are those of `wrt`, in order.
-
-        Without `value` None stands in its place, and it is not computed.
-        """
-        program = self.program
-        known = program.repeated_tangents.get(value) if self.held is None else None
-        again: tuple[Any, Any] | None = None if known is None else known.run(self.arguments, tangents)
-        if again is not None:
-            return again
-        is_alone = not value and not program.options.has_aux and any(program.active_results(scalar=False))
-        form: Form = "tangent" if is_alone else "jvp"
-        given: dict[Var, Any] = {}
-        for name, tangent in zip(program.wrt_names, tangents, strict=True):
-            template = program.wrt_template(name)
-            # a program that stores into no argument stores into no tangent of one
-            found = argument_tangents(name, template, self.arguments[name], tangent, copied=bool(program.mutated))
-            for leaf, dot in found:
-                var = program.lowered.param_of(leaf)
-                if var is not None:
-                    given.setdefault(var, dot)
-        wrt = program.wrt_vars()
-        if program.never_returns:
-            self.value()  # raises what plain Python raises
-        leaves = self.leaves()
-        values = self._run(form, [*leaves, *(given[var] for var in wrt)])
-        if value not in program.repeated_tangents:
-            program.repeated_tangents[value] = RepeatedTangent.of(program, form, leaves)
-        last = program.lowered.function.body[-1]
-        assert isinstance(last, Return)
-        active = [k for k, is_active in enumerate(program.active_results(scalar=False)) if is_active]
-        count = len(values) - len(active)
-        theirs, taken = list(given.values()), list[Any]()
-        for position, dot in zip(active, values[count:], strict=True):
-            taken.append(as_result(dot, last.values[position].type, [*theirs, *taken]))
-        tangent = result_tangent(program.objective, dict(zip(active, taken, strict=True)))
-        if is_alone:
-            return None, tangent
-        result, *aux = self.parts(self._result(values[:count]))
-        return result, tangent, *aux
-
-    def inspect(self) -> Inspection:
-        program = self.program
-        try:
-            stages = program.stages(scalar=True)
-        except BadArgument:
-            stages = program.stages(scalar=False)
-        return Inspection(program, stages, self.leaves())
-
-    # ---- arguments ---------------------------------------------------------------------------------------------------
-
-    def leaves(self) -> list[Any]:
-        """The flat arguments of the generated functions."""
-        return self.program.lowered.leaves(self.arguments) if self.held is None else copy.deepcopy(self.held)
-
-    def written(self) -> list[Any]:
-        """The arguments that the program stores into."""
-        params = self.program.lowered.function.params
-        return [leaf for param, leaf in zip(params, self.leaves(), strict=True) if param.name in self.program.mutated]
-
-    def _run(self, form: Form, leaves: list[Any]) -> tuple[Any, ...]:
-        program = self.program
-        mutated = program.mutated
-        arrays: list[np.ndarray] = []
-        if mutated:
-            params = program.lowered.function.params
-            written = [(k, leaves[k]) for k, param in enumerate(params) if param.name in mutated]
-            self._check_written(written, leaves[: len(params)])
-            arrays = [leaf for _, leaf in written if isinstance(leaf, np.ndarray)]
-        entry = [(leaf, leaf.copy()) for leaf in arrays if leaf.flags.writeable]
-        states = states_of(leaves)
-        try:
-            if len(entry) < len(arrays):  # compiled code takes no read-only arrays to write into
-                return program.interpret(program.function(form), leaves)
-            return program.run(form, leaves)
-        except Raised as raised:
-            error = raised.error
-            _put_back(entry, states)
-            loop = program.loop_of_tape(error, form)
-            if loop is not None:  # plain Python is not asked: it would go through a loop that is too long
-                raise self._refusal(error, loop) from error
-            self._reraise(error)
-            _put_back(entry, states)
-            if isinstance(error, OverflowError | RecursionError) and program.options.backend == "auto":
-                warnings.warn(
-                    f"{error}; the generated Python runs uncompiled",
-                    PerformanceWarning,
-                    stacklevel=frames_of_tapegen(),
-                )
-                try:
-                    return program.interpret(program.function(form), leaves)
-                except Raised as again:  # tapes hold 64 bits, and the stack has an end
-                    error = again.error
-                    _put_back(entry, states)
-            raise self._refusal(error) from error
-
-    def _reraise(self, error: Exception) -> None:
-        """Run plain Python in order to raise what it raises, with its own traceback."""
-        try:
-            self.owner.python(*self.args, **self.kwargs)
-        except Exception as own:
-            line = _user_line(own, self.owner.function)
-            if line is not None:
-                own.add_note(f"in {self.owner.function.__qualname__}, {line}")
-            raise own from None
-
-    def _refusal(self, error: Exception, loop: Span | None = None) -> TapegenError:
-        """An error of generated code where plain Python has a value, or of the tape of a loop."""
-        span, backward = self.program.place(error)
-        whole = self.program.lowered.function.origin
-        name = self.owner.function.__qualname__
-        if isinstance(error, MemoryError):
-            return TapeMemoryError(
-                f"what the derivative of {name} records does not fit into memory: {error}.",
-                "Take shorter loops or smaller arrays, or use jvp, which records nothing.",
-                loop or span or whole,
-            )
-        if not backward:
-            return BadArgument(
-                f"the generated code of {name} cannot go on here: {error}.",
-                "Plain Python has a value here, without a derivative: pass other numbers, or write this differently.",
-                span or whole,
-            )
-        where = f"of line {span.line}" if span is not None else f"of {name}"
-        return BadArgument(
-            f"in the gradient {where}: {type(error).__name__}: {error}.",
-            "The function has a value here, but no finite derivative: pass other numbers, or write this differently.",
-            span or whole,
-        )
-
-    def _check_written(self, written: list[tuple[int, Any]], leaves: list[Any]) -> None:
-        for k, leaf in written:
-            if not isinstance(leaf, np.ndarray):
-                continue
-            for j, other in enumerate(leaves):
-                if j != k and isinstance(other, np.ndarray) and _share(leaf, other):
-                    names = [self.program.lowered.function.params[n].name for n in (k, j)]
-                    raise AliasError(
-                        f"'{names[0]}' is written and shares memory with '{names[1]}'.",
-                        f"Pass a copy of one of them ({names[1]}.copy()).",
-                    )
-            if leaf.size > 1 and 0 in [stride for n, stride in zip(leaf.shape, leaf.strides, strict=True) if n > 1]:
-                name = self.program.lowered.function.params[k].name
-                if leaf.flags.writeable:
-                    raise AliasError(
-                        f"'{name}' is written, and several of its elements are the same memory.",
-                        f"Pass a copy ({name}.copy()).",
-                    )
-
-    # ---- results -----------------------------------------------------------------------------------------------------
-
-    def _result(self, values: Sequence[Any]) -> Any:
-        program = self.program
-        if program.restored is None:
-            program.restored = value_of(program)
-        return program.restored(values)
-
-    def parts(self, value: Any) -> tuple[Any, ...]:
-        """The value; with `has_aux` the objective, and what else the function returns."""
-        return (value,) if self.program.objective is self.program.lowered.output else tuple(value)
-
-    def _gradient(self, values: Sequence[Any]) -> Any:
-        return gradient_of(self.program)(values)
-
-    def _seeds(self, value: Any, value_bar: Any, wanted: tuple[Var, ...]) -> list[Any]:
-        """Cotangents of the active results, checked against the value."""
-        seeds: list[Any] = []
-        for position, (leaf, bar) in enumerate(_matched(self.program.objective, value, value_bar)):
-            if not _floats(leaf):
-                continue
-            if np.shape(bar) != np.shape(leaf):
-                raise BadArgument(
-                    f"the cotangent of result {position} has shape {np.shape(bar)}, the result {np.shape(leaf)}.",
-                    "Give cotangents in the structure of the value.",
-                )
-            if np.iscomplexobj(bar) and not np.iscomplexobj(leaf):
-                raise BadArgument(
-                    f"the cotangent of result {position} is complex, the result is real.",
-                    "Give real cotangents of real results.",
-                )
-            if isinstance(leaf, np.ndarray):
-                seeds.append(np.array(bar, leaf.dtype))
-            else:
-                seeds.append(leaf.dtype.type(bar) if isinstance(leaf, np.generic) else type(leaf)(bar))
-        if len(seeds) != len(wanted):
-            raise BadArgument("the cotangents do not match the value.", "Give one for each result.")
-        return seeds
-
-
-# ---- helpers ---------------------------------------------------------------------------------------------------------
-
-
 def _same_parts(a: Any, b: Any) -> bool:
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(a[name] is b[name] for name in a)
     return a is b
-
-
-def _seed_one(seed: Var) -> Any:
-    if isinstance(seed.type, Array):
-        return np.ones((), seed.type.dtype)
-    return as_type(1.0, seed.type)
-
-
-def _apart(item: Any, others: list[np.ndarray]) -> Any:
-    """An array, or a copy if one of the others has memory of it."""
-    if isinstance(item, np.ndarray) and any(np.may_share_memory(item, other) for other in others):
-        return item.copy()
-    return item
-
-
-def _put_back(entry: list[tuple[np.ndarray, np.ndarray]], states: States) -> None:
-    """Give arrays and generators what they held on entry."""
-    for leaf, before in entry:
-        leaf[...] = before
-    put_back(states)
-
-
-def _share(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether two arrays share an element, or that is too hard to tell."""
-    try:
-        return np.shares_memory(a, b, max_work=_SHARING_EFFORT)  # type: ignore[arg-type]  # the stub knows 0 and -1
-    except np.exceptions.TooHardError:
-        return True
-
-
-def _floats(leaf: Any) -> bool:
-    return np.asarray(leaf).dtype.kind in "fc"
-
-
-def _matched(template: Any, value: Any, value_bar: Any) -> Iterator[tuple[Any, Any]]:
-    """The computed leaves of a value with their cotangents; what the program returns as a constant has none."""
-    if isinstance(template, StaticValue):
-        return
-    if isinstance(template, Slot):
-        yield value, value_bar
-        return
-    values, bars = children_of(value), children_of(value_bar)
-    if values is None or bars is None or values.keys != bars.keys:
-        raise BadArgument("the cotangents do not match the value.", "Give them in the structure of the value.")
-    for child, part, bar in zip(template.children, values.children, bars.children, strict=True):
-        yield from _matched(child, part, bar)
-
-
-def _user_line(error: BaseException, function: Any) -> str | None:
-    """`file:line: text` of the innermost frame that belongs to the user's function."""
-    found = None
-    traceback = error.__traceback__
-    while traceback is not None:
-        if traceback.tb_frame.f_code.co_filename == function.__code__.co_filename:
-            found = traceback.tb_lineno
-        traceback = traceback.tb_next
-    if found is None:
-        return None
-    import linecache
-
-    file = function.__code__.co_filename
-    return f"{file}:{found}: {linecache.getline(file, found).strip()}"

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from tapegen.api import Differentiable, vjp
+from tapegen.calls import Specialisation
 from tapegen.errors import NotDifferentiable
 from tapegen.frontend.generated import function_from_text
 from tapegen.frontend.lower_twins import refuse_unseeded
 from tapegen.generators import States, drawing_again, states_of
 from tapegen.options import Options
-from tapegen.specialise import Specialisation
 from tapegen.tape import nest
 from tapegen.tape.closure import Closure, recorded
 from tapegen.tape.places import user_span

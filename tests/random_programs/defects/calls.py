@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tapegen import repeated, specialise
-from tapegen.specialise import Specialisation
+from tapegen import calls, repeated
+from tapegen.calls import Specialisation
 from tapegen.transform import forms
 from tests.random_programs.defects.switch import edit
 
@@ -17,7 +17,7 @@ DEFECTS = (
     ),
     edit(
         "arguments are not put back after an exception",
-        specialise,
+        calls,
         "_put_back",
         ("leaf[...] = before", "pass"),
         in_text=False,
