@@ -71,7 +71,19 @@ def history(x: Any) -> Any:
     return sum(y.sum() for y in slopes)
 
 
-PROGRAMS = [arrays_of_rows, parts_of_several_sizes, numbers, history]
+def two_that_grow_together(x: Any) -> Any:
+    rows, scales = [x], [2.0 * x]
+    for k in range(4):
+        made = x * k
+        if len(rows) > 2:
+            for j in range(len(rows)):
+                made = made + rows[j] * scales[j]
+        rows.append(made)
+        scales.append(made * x)
+    return rows[-1].sum()
+
+
+PROGRAMS = [arrays_of_rows, parts_of_several_sizes, numbers, history, two_that_grow_together]
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

@@ -9,7 +9,7 @@ from tapegen.frontend import builtin_texts
 from tapegen.frontend.lower_call import method
 from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_expr import spread
-from tapegen.frontend.lower_list import Widen, append, pop, widen_cell
+from tapegen.frontend.lower_list import append, pop, widen_cell
 from tapegen.frontend.lower_sequences import pairs_of
 from tapegen.frontend.lower_state import Ref, View, known_value
 from tapegen.frontend.lower_values import describe, run_list_of, static, struct_of
@@ -49,7 +49,7 @@ def _pop(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None)
     owner, *position = args
     content = struct_of(cx, owner)
     if position and content is not None and content.children and known_value(position[0]) is UNKNOWN:
-        widen_cell(cx, Widen(_own(cx, owner).cell, [(content, cx.state)]))
+        widen_cell(cx, _own(cx, owner).cell, [(content, cx.state)])
     if position and run_list_of(cx, owner) is not None and known_value(position[0]) != -1:
         return cx.call(cx, StaticValue(builtin_texts.taken), (_own(cx, owner), *position), {})
     return pop(cx, _own(cx, owner), *position)
@@ -70,7 +70,7 @@ def _sort_list(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str |
             cx.set_cell(args[0], list_of(map(StaticValue, ordered)))
             return StaticValue(None)
     if content is not None and content.children:  # its places are computed
-        widen_cell(cx, Widen(args[0].cell, [(content, cx.state)]))
+        widen_cell(cx, args[0].cell, [(content, cx.state)])
     cx.call(cx, StaticValue(builtin_texts.put_in_order), (args[0], key, StaticValue(reverse)), {})
     return StaticValue(None)
 

@@ -18,8 +18,8 @@ from tapegen.frontend.lower_choice import split
 from tapegen.frontend.lower_context import Context, NeedsStatic, NotWhole
 from tapegen.frontend.lower_emit import emit_call
 from tapegen.frontend.lower_expr import evaluate, evaluates
-from tapegen.frontend.lower_list import Widen, set_item, widen_cell
 from tapegen.frontend.lower_list import item as list_item
+from tapegen.frontend.lower_list import set_item, widen_cell
 from tapegen.frontend.lower_shapes import note_part
 from tapegen.frontend.lower_state import Captured, Choice, Ref, Series, SliceValue, View, known_value
 from tapegen.frontend.lower_values import (
@@ -345,7 +345,7 @@ def store_place(cx: Context, place: Place, value: Any, *, accumulate: bool = Fal
             if isinstance(content, Struct) and known_value(index[0]) is UNKNOWN:
                 if not all(type_of(item) is not None for item in (*content.children, value)):
                     static(cx, index[0], "the index into a list of other things than numbers and arrays")
-                widen_cell(cx, Widen(base.cell, [(content, cx.state), (list_of((value,)), cx.state)]))
+                widen_cell(cx, base.cell, [(content, cx.state), (list_of((value,)), cx.state)])
             set_item(cx, base, index[0], value)
             return
     if isinstance(base, Captured):

@@ -33,7 +33,8 @@ def branches(
             break
         except Widen as widen:
             cx.state = base
-            widen_cell(cx, widen)
+            for number, contents in widen.lists.items():
+                widen_cell(cx, number, contents)
             base = cx.state
     (first, _, a), (second, _, b) = sides
     if len(living) == 1:
@@ -143,7 +144,7 @@ def _joined_cell(
         return []
     sides = list(zip((cell.content for cell in cells), states, strict=True))
     if needs_widening(sides):
-        raise Widen(number, sides)
+        raise Widen({number: sides})
     template = merge.contents(sides)  # type: ignore[arg-type]
     merge.state.cells[number] = Cell(template, cells[0].frozen)
     return [(template, sides)] if template.kind != "poison" else []

@@ -7,7 +7,7 @@ A list is a sequence of known items until paths disagree about its length (an `a
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tapegen.errors import NotDifferentiable
@@ -29,12 +29,11 @@ Sides = Sequence[tuple[Any, State]]
 
 
 class Widen(Exception):
-    """The list in a cell has different lengths on different paths; `sides` are its contents there."""
+    """Lists have different lengths on different paths: for the cell of each its contents there."""
 
-    def __init__(self, cell: int, sides: Sides) -> None:
-        super().__init__(cell)
-        self.cell = cell
-        self.sides = sides
+    def __init__(self, lists: Mapping[int, Sides]) -> None:
+        super().__init__(lists)
+        self.lists = lists
 
 
 def needs_widening(sides: Sides) -> bool:
@@ -45,21 +44,21 @@ def needs_widening(sides: Sides) -> bool:
     return contents[0].kind == "list" and any(content.keys != contents[0].keys for content in contents)
 
 
-def widen_cell(cx: Context, widen: Widen, loop: Any = None) -> None:
+def widen_cell(cx: Context, cell: int, sides: Sides, loop: Any = None) -> None:
     """Turn the list into a run-time list, here; `loop` is the `for` that makes it grow."""
-    content = cx.state.cells[widen.cell].content
+    content = cx.state.cells[cell].content
     if isinstance(content, RunList):
         raise cx.refusal(
             NotDifferentiable,
             "the items of a list change their type while it grows.",
             "Put the first item of the final type (0.0 instead of 0) into it from the start.",
         )
-    frozen = cx.state.cells[widen.cell].frozen
+    frozen = cx.state.cells[cell].frozen
     if frozen:
         raise cx.refusal(NotDifferentiable, frozen, "Build a new list and return it.")
     merge = Merge(cx, cx.state.copy(), State({}, {}), fresh=True)
     items: list[tuple[Any, State]] = []
-    for side, state in widen.sides:
+    for side, state in sides:
         if isinstance(side, RunList):
             items.append((side.item, state))
         else:
@@ -69,7 +68,7 @@ def widen_cell(cx: Context, widen: Widen, loop: Any = None) -> None:
         made = make_run_list(cx, template, content.children, loop=loop)
     except NotDifferentiable as error:  # what is one of two kinds is so in each trip as well
         cx.loop_refused(None if isinstance(template, Choice) else loop, error)
-    cx.state.cells[widen.cell] = Cell(made)
+    cx.state.cells[cell] = Cell(made)
 
 
 def make_run_list(

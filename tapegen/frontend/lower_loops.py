@@ -146,13 +146,14 @@ class _Loop:
                 found, other, agreed = self._compare(entry, templates, head)
             except Widen as widen:
                 cx.state = entry
-                widen_cell(cx, widen, None if series is None else self.stmt)
+                for number, sides in widen.lists.items():
+                    widen_cell(cx, number, sides, None if series is None else self.stmt)
                 entry = cx.state
                 merge = Merge(cx, entry.copy(), entry, fresh=True)
                 templates = {
                     key: self._template(merge, key, [(_get(entry, key), entry)])
                     for key in templates
-                    if key != widen.cell
+                    if key not in widen.lists
                 }
                 continue
             if agreed:
@@ -255,11 +256,11 @@ class _Loop:
         changed = [
             number for number, cell in entry.cells.items() if number not in templates and self._changes(number, cell)
         ]
-        for key in [*templates, *changed]:
-            sides = [(_get(entry, key), entry)]
-            sides += [(_get(end.state, key), end.state) for end in self.ends if self._matters(key, end)]
-            if isinstance(key, int) and needs_widening(sides):
-                raise Widen(key, sides)
+        compared = {key: self._sides(entry, key) for key in [*templates, *changed]}
+        grown = {key: sides for key, sides in compared.items() if isinstance(key, int) and needs_widening(sides)}
+        if grown:
+            raise Widen(grown)
+        for key, sides in compared.items():
             template = self._template(merge, key, sides)
             if isinstance(key, int) and getattr(template, "kind", "") == "poison" and self.series is not None:
                 cx.unsettled.setdefault(key, self.stmt)
@@ -271,13 +272,14 @@ class _Loop:
             agreed = agreed and not (isinstance(key, int) or key in head.observed or kept)
         if not agreed:  # all merges anew, so that one set of them belongs together
             again = Merge(cx, entry.copy(), entry, fresh=True)
-            fresh = {}
-            for key in found:
-                sides = [(_get(entry, key), entry)]
-                sides += [(_get(end.state, key), end.state) for end in self.ends if self._matters(key, end)]
-                fresh[key] = self._template(again, key, sides)
+            fresh = {key: self._template(again, key, self._sides(entry, key)) for key in found}
             return fresh, again, False
         return found, merge, True
+
+    def _sides(self, entry: State, key: Key | int) -> list[tuple[Any, State]]:
+        """What a variable or a container is at the start of the trip, and at those ends where that matters."""
+        sides = [(_get(entry, key), entry)]
+        return sides + [(_get(end.state, key), end.state) for end in self.ends if self._matters(key, end)]
 
     def _changes(self, number: int, cell: Cell) -> bool:
         return any(end.state.cells[number].content is not cell.content for end in self.ends)
