@@ -429,7 +429,76 @@ def test_a_pullback_alone_has_jacobians_and_hessians() -> None:
     expected = np.diag(2.0 * slope**2 + 2.0 * value * slope * (1.0 - slope))
     np.testing.assert_allclose(tg.hessian(squares_of_ramps, backend="python")(x), expected, rtol=1e-13)
     assert tg.differentiable(curvature, backend="python")(x) == pytest.approx(np.sum(expected @ x), rel=1e-13)
-    with pytest.raises(MissingRule, match="smooth_ramp has no forward derivative"):
-        tg.jacobian(squares_of_ramps, mode="forward", backend="python")(x)
-    with pytest.raises(MissingRule, match="smooth_ramp has no forward derivative"):
-        tg.hvp(squares_of_ramps, (x,), (x,), backend="python")
+    forward = tg.jacobian(squares_of_ramps, mode="forward", backend="python")(x)
+    np.testing.assert_allclose(forward, 2.0 * value * slope, rtol=1e-13)
+    np.testing.assert_allclose(tg.hvp(squares_of_ramps, (x,), (x,), backend="python"), expected @ x, rtol=1e-13)
+
+
+def mixed(x: Any, y: Any) -> Any:
+    with np.errstate(all="ignore"):
+        return x * y, np.sin(x).sum()
+
+
+@tg.pullback(mixed, wrt=("x", "y"))
+def mixed_pullback(x, y, *, out, out_bar):
+    first, second = out_bar
+    return first * y + second * np.cos(x), first * x
+
+
+def joined(*parts: Any) -> Any:
+    with np.errstate(all="ignore"):
+        return np.concatenate(parts)
+
+
+@tg.pullback(joined, wrt="parts")
+def joined_pullback(*parts, out_bar):
+    return out_bar[:2], out_bar[2:]
+
+
+def third_power(z: Any, scale: float = 2.0) -> Any:
+    with np.errstate(all="ignore"):
+        return scale * z**3
+
+
+@tg.pullback(third_power, of_complex=True)
+def third_power_pullback(z, scale=2.0, *, out_bar):
+    return 3.0 * scale * z**2 * out_bar
+
+
+AT, ALONG = np.array([0.3, -1.2]), np.array([0.7, 0.4])
+
+
+@pytest.mark.parametrize(
+    ("function", "x", "v", "expected"),
+    [
+        (lambda x: mixed(x, x[::-1])[0], AT, ALONG, ALONG * AT[::-1] + AT * ALONG[::-1]),
+        (lambda x: mixed(x[:, None], AT)[0], AT, ALONG, np.outer(ALONG, AT)),
+        (lambda x: mixed(x, AT)[1], AT, ALONG, np.cos(AT) @ ALONG),
+        (lambda x: mixed(2.0, x)[0], 0.3, 1.0, 2.0),
+        (lambda x: joined(x * x, x) ** 2, AT, ALONG, np.concatenate([4.0 * AT**3 * ALONG, 2.0 * AT * ALONG])),
+        (lambda x: joined(AT, x), AT, ALONG, np.concatenate([0.0 * ALONG, ALONG])),
+        (lambda z: third_power(z, scale=0.5), 0.3 - 0.4j, 1.0 + 2.0j, 1.5 * (0.3 - 0.4j) ** 2 * (1.0 + 2.0j)),
+    ],
+)
+def test_the_transpose_of_a_pullback_is_a_pushforward(function: Any, x: Any, v: Any, expected: Any) -> None:
+    np.testing.assert_allclose(tg.jvp(function, (x,), (v,), backend="python")[1], expected, rtol=1e-14)
+
+
+def identity(x: Any) -> Any:
+    with np.errstate(all="ignore"):
+        return x + 0.0
+
+
+@pytest.mark.parametrize(
+    "pullback",
+    [
+        lambda x, *, out_bar: np.clip(out_bar, -1.0, 1.0),
+        lambda x, *, out_bar: out_bar / np.linalg.norm(out_bar),
+        lambda x, *, out_bar: np.where(np.isnan(out_bar), 0.0, out_bar),
+        lambda x, *, out_bar: out_bar if out_bar[0] > 0.0 else 2.0 * out_bar,
+    ],
+)
+def test_a_pullback_that_is_not_linear_has_no_transpose(pullback: Any) -> None:
+    tg.pullback(identity)(pullback)
+    with pytest.raises(MissingRule, match=r"identity has no forward derivative.*not linear in out_bar"):
+        tg.jvp(lambda x: identity(x), (AT,), (ALONG,), backend="python")

@@ -97,7 +97,7 @@ def _note_body(cx: Context, name: str, body: FunctionType) -> None:
 def _result(type_: Type) -> Any:
     if isinstance(type_, TupleOf):
         return tuple_of(_result(item) for item in type_.items)
-    return Leaf(Var("out'", type_))
+    return Leaf(Var("result_of_call", type_))
 
 
 def _results(body: FunctionType, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> dict[str, Any]:

@@ -58,7 +58,7 @@ def written_out(
     given = (*args, *kwargs.values())
     if all(map(_is_plain, given)):
         operands = list(dict.fromkeys(var for expr in given for var in rewrite.occurrences(expr)))
-        places = {var: Var(f"'{k}", var.type) for k, var in enumerate(operands)}
+        places = {var: Var(f"operand_{k}", var.type) for k, var in enumerate(operands)}
         known = tuple(rewrite.substitute(expr, places) for expr in given)
         key = (func, tuple(kwargs), known, finish, rules, generation())
         template = _TEMPLATES.get(key)

@@ -15,7 +15,7 @@ from tapegen.analysis.set_aside import made_finite
 from tapegen.errors import AliasError, MissingRule
 from tapegen.frontend.structure import Struct
 from tapegen.ir import build, ops, rewrite
-from tapegen.ir.names import NameSupply, dot_name
+from tapegen.ir.names import NameSupply, bar_name, dot_name
 from tapegen.ir.nodes import (
     Assign,
     Block,
@@ -46,6 +46,7 @@ from tapegen.transform.applied import (
     rule_for,
 )
 from tapegen.transform.facts import Facts
+from tapegen.transform.transposed import depend, transposed
 from tapegen.transform.zeros import without_zeros
 
 
@@ -337,12 +338,6 @@ class _Pusher:
         self._results(stmt, targets, Call(call.func, args, kwargs, call.type))
 
     def _pushed(self, stmt: Assign, targets: tuple[Var, ...], call: Call, rule: Rule) -> None:
-        if rule.pushforward is None:
-            raise MissingRule(
-                f"{call.func.__name__} has no forward derivative",
-                "Use reverse mode (grad, vjp), or give its rule a pushforward.",
-                stmt.origin,
-            )
         assert rule.body is not None
         bound = bind_arguments(rule.body, call, stmt)
         refuse_other_active(call, rule, bound, stmt, self.is_active)
@@ -356,13 +351,23 @@ class _Pusher:
                 extra[f"{name}_dot"] = zero
             else:
                 extra[f"{name}_dot"] = self.tangent(arg)
-        declared = signature_of(rule.pushforward).parameters
-        if "out" in declared:
-            extra["out"] = targets[0] if len(targets) == 1 else Tuple(targets)
+        pushforward = rule.pushforward or transposed(rule.body, rule.wrt)
+        declared = signature_of(pushforward).parameters
+        bars = () if rule.pushforward else tuple(Var(self.names.fresh(bar_name(t.name)), t.type) for t in targets)
+        for name, given in (("out", targets), ("out_bar", bars)):
+            extra[name] = given[0] if len(given) == 1 else Tuple(given)
         extra = {name: value for name, value in extra.items() if name in declared}
-        block, value = inlined(rule.pushforward, call.args, dict(call.kwargs) | extra, self.names, stmt.origin)
+        block, value = inlined(pushforward, call.args, dict(call.kwargs) | extra, self.names, stmt.origin)
         parts = value.children if isinstance(value, Struct) and len(targets) > 1 else (value,)
         exprs = [expression_of(part) for part in parts]
+        if not rule.pushforward and depend(filter(None, exprs), block, bars):
+            raise MissingRule(
+                f"{call.func.__name__} has no forward derivative: its rule has no pushforward, and the pullback is not "
+                "linear in out_bar",
+                "Use reverse mode (grad, vjp), or give the rule a pushforward.",
+                stmt.origin,
+            )
+        self.out.extend(Assign((bar,), build.zero_like(target)) for bar, target in zip(bars, targets, strict=False))
         reduced = without_zeros(block, [Const(0.0) if expr is None else expr for expr in exprs], set(zeros))
         if reduced is None:
             self.out.extend(Assign((zero,), build.zero_like(arg), stmt.origin) for zero, arg in zeros.items())
