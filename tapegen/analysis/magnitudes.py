@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from tapegen.ir import ops, rewrite
-from tapegen.ir.nodes import Assign, Call, Const, Expr, For, Function, Load, Stmt, Store, Tuple, Var
-from tapegen.ir.types import Array, Scalar, is_floating
+from tapegen.ir.nodes import Assign, Call, Const, Expr, For, Function, Load, Store, Tuple, Var
+from tapegen.ir.types import INT, Array, Scalar, is_floating
 
 ARGUMENT_BITS = 31
 """Size of the integer arguments that a program is compiled for, unless a call has larger ones."""
@@ -44,12 +44,12 @@ def overflowing(function: Function, *, wide: bool = False) -> frozenset[Call]:
     used = _Used(function)
     if not used.calls:
         return frozenset()
-    sizes = _Sizes(function, wide)
+    sizes = _Sizes(function, wide, used.calls)
     return frozenset(call for call in used.calls if sizes.exact(call) >= _LIMIT)
 
 
 def _is_python_int(expr: Any) -> bool:
-    return isinstance(expr.type, Scalar) and expr.type.python and expr.type.dtype == "int64"
+    return expr.type is INT
 
 
 # ---- what is used as a number --------------------------------------------------------------------------------------
@@ -64,53 +64,46 @@ class _Used:
         self._names: list[Var] = []
         self._seen: set[Var] = set()
         self._tapes = frozenset(function.tapes)
-        statements = list(rewrite.statements(function.body))
-        for stmt in statements:
-            if isinstance(stmt, Store) and stmt.array in self._tapes:
-                self._values[stmt.array].append(stmt.value)
-            elif isinstance(stmt, Assign):
-                for target, value in _pairs(stmt):
-                    if _is_python_int(target):
-                        self._values[target].append(value)
-        for stmt in statements:
-            self._statement(stmt)
+        for stmt in rewrite.statements(function.body):
+            match stmt:
+                case Assign():
+                    for target, value in _pairs(stmt):
+                        if _is_python_int(target):
+                            self._values[target].append(value)
+                        else:
+                            self._number(value)
+                case Store(array, _, value):
+                    if array in self._tapes:
+                        self._values[array].append(value)
+                    else:
+                        self._number(value)
+                case For():
+                    pass
+                case _:
+                    for header in rewrite.headers(stmt):
+                        self._number(header)
         while self._names:
             for value in self._values[self._names.pop()]:
                 self._number(value)
 
-    def _statement(self, stmt: Stmt) -> None:
-        match stmt:
-            case Assign():
-                for target, value in _pairs(stmt):
-                    if not _is_python_int(target):
-                        self._number(value)
-            case Store(array, _, value):
-                if array not in self._tapes:
-                    self._number(value)
-            case For():
-                pass
-            case _:
-                for header in rewrite.headers(stmt):
-                    self._number(header)
-
     def _number(self, expr: Any) -> None:
-        if isinstance(expr, Var):
-            if _is_python_int(expr) or expr in self._tapes:
-                self._name(expr)
-        elif isinstance(expr, Load):
-            if expr.array in self._tapes:
-                self._name(expr.array)
-        elif isinstance(expr, Tuple):
-            for item in expr.items:
-                self._number(item)
-        elif isinstance(expr, Call):
-            if isinstance(expr.type, Array) and not is_floating(expr.type):
-                return
-            if _is_python_int(expr) and expr.func in _GROWING:
-                self.calls.add(expr)
-            for part in rewrite.parts(expr):
-                if type(part) is not Tuple and type(part) is not Const:  # shapes and axes
-                    self._number(part)
+        work = [expr]
+        while work:
+            part = work.pop()
+            kind = type(part)
+            if kind is Var:
+                if _is_python_int(part) or part in self._tapes:
+                    self._name(part)
+            elif kind is Load:
+                if part.array in self._tapes:
+                    self._name(part.array)
+            elif kind is Tuple:
+                work += part.items
+            elif kind is Call and (type(part.type) is not Array or is_floating(part.type)):
+                if _is_python_int(part) and part.func in _GROWING:
+                    self.calls.add(part)
+                # but for shapes and axes
+                work += [each for each in rewrite.parts(part) if type(each) is not Tuple and type(each) is not Const]
 
     def _name(self, var: Var) -> None:
         if var not in self._seen:
@@ -130,26 +123,35 @@ def _pairs(stmt: Assign) -> list[tuple[Var, Expr]]:
 
 
 class _Sizes:
-    """How large the integers of a program are at most, whatever their signs."""
+    """How large the integers of a program that go into some operations are at most, whatever their signs."""
 
-    def __init__(self, function: Function, wide: bool) -> None:
+    def __init__(self, function: Function, wide: bool, calls: Iterable[Call]) -> None:
         self._of: dict[Var, float] = {}
         definitions: dict[Var, list[Expr]] = defaultdict(list)
         for stmt in rewrite.statements(function.body):
-            if isinstance(stmt, For):
-                definitions[stmt.target] += [stmt.start, stmt.stop]
-            elif isinstance(stmt, Assign):
+            if type(stmt) is Assign:
                 for target, value in _pairs(stmt):
                     if _is_python_int(target):
                         definitions[target].append(value)
+            elif type(stmt) is For:
+                definitions[stmt.target] += [stmt.start, stmt.stop]
         for param in function.params:
             if _is_python_int(param):
                 self._of[param] = _LIMIT if wide else 2.0**ARGUMENT_BITS
                 if param in definitions:
                     definitions[param].append(Const(int(self._of[param])))
-        for tape, values in _tapes(function).items():
-            definitions[tape] += values
-        for cycle in cycles({var: _mentioned(values) for var, values in definitions.items()}):
+        needs: dict[Var, set[Var]] = {}
+        tapes: dict[Var, list[Expr]] | None = None
+        work = _mentioned(calls)
+        while work:
+            var = work.pop()
+            if tapes is None and type(var.type) is Array:
+                tapes = _tapes(function)
+                definitions.update(tapes)
+            if var not in needs and var in definitions:
+                needs[var] = _mentioned(definitions[var])
+                work |= needs[var]
+        for cycle in cycles(needs):
             self._cycle(cycle, [value for var in cycle for value in definitions[var]])
 
     def _cycle(self, names: set[Var], values: list[Expr]) -> None:
@@ -252,7 +254,7 @@ def _tapes(function: Function) -> dict[Var, list[Expr]]:
     }
 
 
-def _mentioned(values: list[Expr]) -> set[Var]:
+def _mentioned(values: Iterable[Expr]) -> set[Var]:
     return set().union(*(rewrite.free_vars(value) for value in values))
 
 
