@@ -49,35 +49,40 @@ class _Unread:
         self.contents: Counter[Var] = Counter()  # how often each name is read, but for sizes of arrays
         self.sizes: Counter[Var] = Counter()
         self.gone: set[Stmt] = set()
-        made_elsewhere = {*function.params, *function.tapes, *function.computed}
+        self.foreign = {*function.params, *function.tapes, *function.computed}  # made elsewhere
+        for stmt in function.body:
+            self.contents.update(rewrite.occurring(stmt))
         for stmt in rewrite.statements(function.body):
-            if isinstance(stmt, Assign):
+            if type(stmt) is Assign:
                 for var in stmt.targets:
                     self.defining[var].append(stmt)
                 if not _is_new(stmt):
-                    made_elsewhere.update(stmt.targets)
-            elif isinstance(stmt, Store):
+                    self.foreign.update(stmt.targets)
+            elif type(stmt) is Store:
                 self.defining[stmt.array].append(stmt)
+                self.contents[stmt.array] -= 1
             else:
-                made_elsewhere.update(rewrite.defines(stmt))
-            self._count(stmt, 1)
-        self.foreign = made_elsewhere
+                self.foreign.update(rewrite.defines(stmt))
+            self._count_sizes(stmt, 1)
         work = list(self.defining)
         while work:
             work += self._drop(work.pop())
 
     def _drop(self, var: Var) -> list[Var]:
         """Leave out what gives a name its value, if nobody reads it; the names that were read there."""
-        found: list[Var] = []
         if self.contents[var]:
-            return found
+            return []
+        found: list[Var] = []
         stores = {stmt for stmt in self.defining[var] if isinstance(stmt, Store)}
         for stmt in sorted(self.defining[var], key=lambda stmt: isinstance(stmt, Assign)):
             # what is stored into must be there
             needed = isinstance(stmt, Assign) and not self.gone.issuperset(stores)
             if stmt not in self.gone and not needed and self._is_idle(stmt):
                 self.gone.add(stmt)
-                found += self._count(stmt, -1)
+                for part in rewrite.value_headers(stmt):
+                    found += rewrite.occurrences(part)
+                self._count_sizes(stmt, -1)
+        self.contents.subtract(found)
         return found
 
     def _is_idle(self, stmt: Assign | Store) -> bool:
@@ -88,27 +93,17 @@ class _Unread:
             return False
         return _is_new(stmt) or (isinstance(target.type, Scalar) and _is_silent(stmt.value))
 
-    def _count(self, stmt: Stmt, times: int) -> list[Var]:
-        """Count what a statement itself reads; the names."""
-        found: list[Var] = []
-        headers: tuple[Any, ...]
-        if isinstance(stmt, Assign):
-            found += rewrite.occurring(stmt)
-            headers = () if rewrite.calls(stmt).isdisjoint(_SIZES) else (stmt.value,)
-        else:
-            headers = (*stmt.index, stmt.value) if isinstance(stmt, Store) else rewrite.headers(stmt)
-            for header in headers:
-                found += rewrite.occurrences(header)
-        for header in headers:
+    def _count_sizes(self, stmt: Stmt, times: int) -> None:
+        """Count the sizes that a statement itself reads, where they have been counted as contents."""
+        if rewrite.calls(stmt).isdisjoint(_SIZES):
+            return
+        for header in rewrite.value_headers(stmt):
             if rewrite.callees(header).isdisjoint(_SIZES):
                 continue
             for part in rewrite.subexpressions(header):
                 if isinstance(part, Call) and part.func in _SIZES and isinstance(part.args[0], Var):
                     self.sizes[part.args[0]] += times
-                    self.contents[part.args[0]] -= times  # it is counted below as well
-        for var in found:
-            self.contents[var] += times
-        return found
+                    self.contents[part.args[0]] -= times
 
     def rest(self, block: Block) -> Block:
         """A block without what has gone, and without blocks that hold nothing any more."""
