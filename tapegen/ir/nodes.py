@@ -48,7 +48,10 @@ class Remembered:
 
 @node(eq=False)
 class RememberedBlocks:
-    """The same for a statement: what it reads, assigns and calls, nested statements included; and all of these."""
+    """The same for a statement: what it reads, assigns and calls, nested statements included; and all of these.
+
+    `touches` are the elements that it reads and writes (`accesses.in_loops`), False where it does more.
+    """
 
     occurring: tuple[Var, ...] | None = field(init=False, default=None, repr=False)
     mentioned: frozenset[Var] | None = field(init=False, default=None, repr=False)
@@ -56,6 +59,7 @@ class RememberedBlocks:
     assigned: frozenset[Var] | None = field(init=False, default=None, repr=False)
     called: frozenset[Any] | None = field(init=False, default=None, repr=False)
     nested: tuple[Stmt, ...] | None = field(init=False, default=None, repr=False)
+    touches: Any = field(init=False, default=None, repr=False)
 
 
 # ---- expressions ---------------------------------------------------------------------------------------------------

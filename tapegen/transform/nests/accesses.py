@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, Literal
 
 from tapegen.ir import ops, rewrite
 from tapegen.ir.nodes import (
@@ -110,25 +111,17 @@ def in_loops(loops: tuple[For, ...], body: tuple[Stmt, ...]) -> Nest | None:
     first: set[Var] = set()
     assigned: set[Var] = set()
     for stmt in body:
-        match stmt:
-            case Assign((target,), value) if isinstance(target.type, Scalar):
-                parts: tuple[Expr, ...] = (value,)
-            case Store(array, index, value) if isinstance(value.type, Scalar) and all(map(_is_number, index)):
-                parts = (*index, value)  # type: ignore[arg-type]
-                accesses.append(Access(array, index, True))  # type: ignore[arg-type]
-            case If(test, (Raise(_, message),), ()) if all(isinstance(part, Const) for part in message):
-                parts, checks = (test,), True
-            case Comment():
-                continue
-            case _:
-                return None
-        for part in parts:
-            reads = _reads(part)
-            if reads is None:
-                return None
-            accesses += reads
-            first |= rewrite.free_vars(part) - assigned
-        assigned.update(rewrite.defines(stmt))
+        if type(stmt) is Comment:
+            continue
+        found = _accesses(stmt)
+        if found is None:
+            return None
+        accesses += found
+        first |= rewrite.reads(stmt) - assigned
+        if type(stmt) is Assign:
+            assigned.update(stmt.targets)
+        else:
+            checks |= type(stmt) is If
     counters = {loop.target for loop in loops}
     if assigned & counters:
         return None
@@ -136,31 +129,57 @@ def in_loops(loops: tuple[For, ...], body: tuple[Stmt, ...]) -> Nest | None:
     return Nest(loops, body, tuple(accesses), numbers, frozenset(assigned), checks)
 
 
-def _is_number(item: object) -> bool:
-    return isinstance(getattr(item, "type", None), Scalar)
+def _accesses(stmt: Any) -> Sequence[Access] | None:
+    """The elements that a statement touches, first what it stores; None if it does not assign or check numbers."""
+    if stmt.touches is None:
+        stmt.touches = _found_in(stmt)
+    return None if stmt.touches is False else stmt.touches
 
 
-def _reads(expr: Expr) -> list[Access] | None:
-    """The elements an expression reads; None where it reads more than elements, or does more than read."""
-    found: list[Access] = []
-    if all(type(var.type) is Scalar for var in rewrite.free_vars(expr)):
-        return None if Routine in map(type, rewrite.callees(expr)) else found
-    work: list[Expr] = [expr]
-    while work:
-        part = work.pop()
-        kind = type(part)
-        if kind is Const:
-            continue
-        if kind is Call and part.func is ops.dim and type(part.args[0]) is Var and type(part.args[1]) is Const:  # type: ignore[union-attr]
-            continue
-        if kind is Call and type(part.func) is not Routine:  # type: ignore[union-attr]
-            work += rewrite.parts(part)
-        elif kind is Load and type(part.type) is Scalar:
-            found.append(Access(part.array, part.index, False))  # type: ignore[union-attr, arg-type]
-            work += part.index  # type: ignore[union-attr, arg-type]
-        elif kind is not Var or type(part.type) is not Scalar:
-            return None
+def _found_in(stmt: Stmt) -> Sequence[Access] | Literal[False]:
+    match stmt:
+        case Assign((target,), value) if type(target.type) is Scalar:
+            parts: tuple[Any, ...] = (value,)
+            found: list[Access] = []
+        case Store(array, index, value) if all(map(_is_number, (*index, value))):
+            parts = (*index, value)
+            found = [Access(array, index, True)]  # type: ignore[arg-type]
+        case If(test, (Raise(_, message),), ()) if all(isinstance(part, Const) for part in message):
+            parts, found = (test,), []
+        case _:
+            return False
+    for part in parts:
+        reads = _reads(part)
+        if reads is None:
+            return False
+        found += reads
     return found
+
+
+def _is_number(item: object) -> bool:
+    return type(getattr(item, "type", None)) is Scalar
+
+
+def _reads(expr: Expr) -> Sequence[Access] | None:
+    """The elements an expression reads; None where it reads more than elements, or does more than read."""
+    if type(expr) is Const:
+        return ()
+    if all(type(var.type) is Scalar for var in rewrite.free_vars(expr)):
+        return None if Routine in map(type, rewrite.callees(expr)) else ()
+    found: list[Access] = []
+    arrays = 0  # that are mentioned beside their elements and sizes
+    for part in rewrite.subexpressions(expr):
+        kind = type(part)
+        if kind is Var:
+            arrays += type(part.type) is not Scalar
+        elif kind is Load and type(part.type) is Scalar:
+            found.append(Access(part.array, part.index, False))
+            arrays -= 1
+        elif kind is Call and type(part.func) is not Routine:
+            arrays -= part.func is ops.dim and type(part.args[0]) is Var and type(part.args[1]) is Const
+        elif kind is not Const:
+            return None
+    return None if arrays else found
 
 
 # ---- memory ----------------------------------------------------------------------------------------------------------

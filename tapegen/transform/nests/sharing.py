@@ -131,14 +131,16 @@ def sources(value: Expr) -> Iterator[Var]:
             yield from sources(a)
             yield from sources(b)
         case Call(func, args, kwargs):
-            out = dict(kwargs).get("out")
-            if out is not None:
+            if kwargs and (out := dict(kwargs).get("out")) is not None:
                 yield from sources(out)
-            if func in ops.VIEW_CALLS or func in (ops.primal_as, ops.item, ops.pop):
+            if func in ops.VIEW_CALLS or func in _PASSING_ON:
                 yield from sources(args[0])
             elif func is ops.new_list or func in _MAY_RETURN_ARGUMENT or not _makes_fresh(func):
                 for arg in (*args, *(kwarg for _, kwarg in kwargs)):
                     yield from sources(arg)
+
+
+_PASSING_ON: frozenset[Any] = frozenset({ops.primal_as, ops.item, ops.pop})
 
 
 def _is_gather(item: Expr | Slice) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+from functools import cached_property
 
 from tapegen.ir import ops, rewrite
 from tapegen.ir.names import BACKWARD, NameSupply
@@ -18,10 +19,18 @@ class Walk(abc.ABC):
 
     def __init__(self, function: Function) -> None:
         self.function = function
-        self.memory = Memory(function)
         self.known = Known()
-        self.names = NameSupply(names_in(function))
         self.backward = function.backward
+
+    @cached_property
+    def memory(self) -> Memory:
+        """Which names may share memory."""
+        return Memory(self.function)
+
+    @cached_property
+    def names(self) -> NameSupply:
+        """Where new names come from."""
+        return NameSupply(names_in(self.function))
 
     @property
     def facts(self) -> Facts:
