@@ -10,6 +10,8 @@ from tapegen.ir.nodes import Call, Const, Expr, Var, node
 from tapegen.ir.rewrite import free_vars
 from tapegen.ir.types import INT, Scalar
 
+_NUMPY_INT = Scalar("int64", False)
+
 
 @node(eq=False)
 class Affine:
@@ -143,7 +145,7 @@ def _linear(expr: Call) -> Affine | None:
 def is_int(expr: Expr) -> bool:
     """Whether an expression is a 64-bit integer."""
     type_ = expr.type
-    return type(type_) is Scalar and type_.dtype == "int64"
+    return type_ is INT or type_ is _NUMPY_INT
 
 
 def folded(expr: Expr) -> Expr:

@@ -8,42 +8,49 @@ name is assigned again.  `Facts.nonnegative` is the only prover; a stronger one 
 from __future__ import annotations
 
 import builtins
+import functools
 import math
 import operator
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from tapegen.ir import ops
-from tapegen.ir.nodes import Assign, Call, Const, Expr, For, If, Load, Raise, Stmt, Tuple, Var
-from tapegen.ir.rewrite import assigns, free_vars, subexpressions
+from tapegen.ir.nodes import Assign, Call, Const, Expr, For, If, Load, Raise, Stmt, Tuple, Var, While, node
+from tapegen.ir.rewrite import assigns, free_vars, parts, subexpressions
 from tapegen.ir.types import INT, Array
 from tapegen.transform.nests.affine import Affine, is_int, linear
 
 _DEPTH = 6  # how many inequalities a proof may combine
 _LONGEST = 60  # nodes of a definition that is filled in where its name is read
+_MANY = 512  # axes whose sizes are made once
 _QUESTIONS = 5  # how many questions may wait for the answer of another
 
 
-@dataclass(frozen=True)
+@node()
 class Extent:
     """The size of an array along one axis: `max(0, form)`, printed as `size`."""
 
     size: Expr
     form: Affine
+    mentioned: frozenset[Var] | None = field(init=False, default=None, compare=False, repr=False)
+
+    def __hash__(self) -> int:
+        return hash((self.size, self.form))
 
     @property
     def is_unit(self) -> bool:
         return self.form == _ONE
 
-    @cached_property
+    @property
     def names(self) -> frozenset[Var]:
-        """The Vars in it."""
-        return self.form.names | free_vars(self.size)
+        """The Vars in it; found once."""
+        if self.mentioned is None:
+            self.mentioned = self.form.names | free_vars(self.size)  # type: ignore[misc]
+        return self.mentioned
 
 
 _ONE = Affine(1)
@@ -51,9 +58,17 @@ UNIT = Extent(Const(1), _ONE)
 Extents = tuple[Extent, ...]
 
 
+@functools.lru_cache(maxsize=_MANY)
 def dim(array: Var, axis: int) -> Expr:
-    """`array.shape[axis]`."""
+    """`array.shape[axis]`: mostly one object, which is the same as itself at once."""
     return Call(ops.dim, (array, Const(axis)), (), INT)
+
+
+@functools.lru_cache(maxsize=_MANY)
+def own_extent(array: Var, axis: int) -> Extent:
+    """The extent of an array read from its own shape."""
+    size = dim(array, axis)
+    return Extent(size, Affine.atom(size))
 
 
 @dataclass(slots=True)
@@ -183,10 +198,11 @@ class Facts:
 
     def set_shape(self, var: Var, extents: Extents) -> None:
         """Remember the extents of an array that has just been made."""
-        own = tuple(Extent(dim(var, k), Affine.atom(dim(var, k))) for k in range(len(extents)))
         self.shapes[var] = tuple(
-            extent if stable(extent.form) and var not in free_vars(extent.size) else other
-            for extent, other in zip(extents, own, strict=True)
+            [
+                extent if stable(extent.form) and var not in free_vars(extent.size) else own_extent(var, k)
+                for k, extent in enumerate(extents)
+            ]
         )
         self._answers = {}
         self.mentioned.add(var)
@@ -287,19 +303,27 @@ class Facts:
 
     def learn(self, stmt: Stmt) -> None:
         """Remember what holds after a statement: integers and sizes that it defines, checks that have passed."""
-        self.forget(assigns(stmt))
-        match stmt:
-            case Assign((target,), value) if is_int(target) and is_int(value):
+        if isinstance(stmt, Assign):
+            self.forget(stmt.targets)
+            target, value = stmt.targets[0], stmt.value
+            if len(stmt.targets) > 1:
+                return
+            if is_int(target) and is_int(value):
                 self.define(target, value)
-            case Assign((target,), Call() as call) if isinstance(target.type, Array):
-                extents = self._of_new(call)
+            elif type(value) is Call and type(target.type) is Array:
+                extents = self._of_new(value)
                 if extents:
                     self.set_shape(target, extents)
-            case If(test, (*_, Raise()), ()):
-                self.assume_test(test, False)
+        elif isinstance(stmt, (If, For, While)):
+            self.forget(assigns(stmt))
+            match stmt:
+                case If(test, (*_, Raise()), ()):
+                    self.assume_test(test, False)
 
     def _of_new(self, call: Call) -> Extents:
         """The extents of a new array, nothing where they are not known."""
+        if call.func not in _MAKING:
+            return ()
         match call:
             case Call(np.copy, (Var() as other,)) | Call(np.empty | np.zeros, (Call(ops.shape, (Var() as other,)), *_)):
                 return self.extents(other)
@@ -327,15 +351,9 @@ class Facts:
     def _atom(self, atom: Expr) -> Affine:
         if type(atom) is Var:
             return self.forms.get(atom) or Affine.atom(atom)
-        if type(atom) is Call and atom.func not in _FORMED:
+        if type(atom) is not Call or atom.func not in _FORMED:
             return Affine.atom(atom)
         match atom:
-            case Call(builtins.len | np.size, (Var() as array,)) if isinstance(array.type, Array):
-                if atom.func is len or array.type.rank == 1:
-                    return self._atom(dim(array, 0))
-            case Call(ops.item, (Call(ops.shape | np.shape, (Var() as array,)), Const(int() as axis))):
-                if isinstance(array.type, Array):
-                    return self._atom(dim(array, axis % array.type.rank))
             case Call(ops.dim, (Var() as array, Const(int() as axis))):
                 assert isinstance(array.type, Array)
                 if array.type.is_unit(axis % array.type.rank):
@@ -348,6 +366,12 @@ class Facts:
                         form
                     ):  # otherwise the size is `max(0, form)`, an atom of its own
                         return form
+            case Call(builtins.len | np.size, (Var() as array,)) if isinstance(array.type, Array):
+                if atom.func is len or array.type.rank == 1:
+                    return self._atom(dim(array, 0))
+            case Call(ops.item, (Call(ops.shape | np.shape, (Var() as array,)), Const(int() as axis))):
+                if isinstance(array.type, Array):
+                    return self._atom(dim(array, axis % array.type.rank))
             case Call(operator.floordiv | operator.mod | builtins.min | builtins.max, args) if all(map(is_int, args)):
                 # the same number has one spelling
                 atom = Call(atom.func, tuple(self.form(arg).expr for arg in args), (), INT)
@@ -358,10 +382,7 @@ class Facts:
         assert isinstance(array.type, Array)
         if array in self.shapes:
             return self.shapes[array]
-        return tuple(
-            UNIT if array.type.is_unit(k) else Extent(dim(array, k), Affine.atom(dim(array, k)))
-            for k in range(array.type.rank)
-        )
+        return tuple(UNIT if array.type.is_unit(k) else own_extent(array, k) for k in range(array.type.rank))
 
     def equal(self, a: Affine, b: Affine) -> bool:
         """Whether two sizes are known to be the same."""
@@ -395,15 +416,24 @@ class Facts:
     def _prove(self, form: Affine, depth: int) -> bool:
         # a term that stands in the way needs an inequality that cancels it; what bounds a negative one may cancel
         # others with it
-        hard = next((term for term in form.terms if term[1] < 0), None)
-        if hard is None:
-            hard = next((term for term in form.terms if not self._is_size(term[0])), None)
-            if hard is None and form.constant >= 0:
-                return True
-        if depth == 0 or form.is_constant:
+        terms = form.terms
+        hard: tuple[Expr, int] | None = None
+        for term in terms:
+            if term[1] < 0:
+                hard = term
+                break
+        else:
+            for term in terms:
+                if not self._is_size(term[0]):
+                    hard = term
+                    break
+            else:
+                if form.constant >= 0:
+                    return True
+        if depth == 0 or not terms:
             return False
-        for atom, coefficient in form.terms if hard is None else (hard,):
-            cases = _cases(atom, coefficient)
+        for atom, coefficient in terms if hard is None else (hard,):
+            cases = () if type(atom) is Var else _cases(atom, coefficient)
             if cases and all(
                 self._prove(form.without(atom).plus(self.form(case), coefficient), depth - 1) for case in cases
             ):
@@ -415,7 +445,7 @@ class Facts:
                     rest = (form * (abs(ours) // common)).plus(known, -(abs(coefficient) // common))
                     if self._prove(rest, depth - 1):
                         return True
-            droppable = hard is None and form.constant >= 0 and len(form.terms) > 1
+            droppable = hard is None and form.constant >= 0 and len(terms) > 1
             if droppable and self._prove(form.without(atom), depth - 1):
                 return True
         return False
@@ -428,10 +458,15 @@ class Facts:
     def _implied(self, atom: Expr) -> list[Affine]:
         """Inequalities that the meaning of an atom implies."""
         own = Affine.atom(atom)
+        if type(atom) is not Call:
+            return []
+        if atom.func is ops.dim:
+            match atom.args:
+                case (Var() as array, Const(int() as axis)) if array in self.shapes:
+                    form = self.shapes[array][axis].form
+                    return [own] if atom in form.atoms else [own - form, own]
+            return [own]
         match atom:
-            case Call(ops.dim, (Var() as array, Const(int() as axis))) if array in self.shapes:
-                form = self.shapes[array][axis].form
-                return [own] if atom in form.atoms else [own - form, own]
             case Call(operator.floordiv, (a, Const(int() as d))) if d > 0 and is_int(a):
                 return [self.form(a) - own * d, own * d + (d - 1) - self.form(a)]
             case Call(operator.mod, (_, n)) if is_int(n) and self._is_positive(n):
@@ -448,11 +483,11 @@ class Facts:
 
     def _is_size(self, atom: Expr) -> bool:
         """Whether an atom cannot be negative by its nature."""
-        if not isinstance(atom, Call):
+        if type(atom) is not Call:
             return False
+        if atom.func in _SIZES:
+            return True
         match atom:
-            case Call(ops.dim | builtins.len | np.size | builtins.abs):
-                return True
             case Call(builtins.min, args):
                 return all(is_int(arg) and self.nonnegative(self.form(arg)) for arg in args)
             case Call(builtins.max, args):
@@ -464,6 +499,8 @@ class Facts:
         return False
 
 
+_MAKING: frozenset[Any] = frozenset({np.copy, np.empty, np.zeros})
+_SIZES: frozenset[Any] = frozenset({ops.dim, builtins.len, np.size, builtins.abs})
 _FORMED: frozenset[Any] = frozenset(
     {ops.dim, ops.item, builtins.len, np.size, builtins.min, builtins.max, operator.floordiv, operator.mod}
 )
@@ -479,8 +516,6 @@ _NEGATED: dict[Any, Any] = {
 
 def _cases(atom: Expr, coefficient: int) -> tuple[Expr, ...]:
     """Numbers one of which is the value of an atom, where a bound on all of them is what is asked for."""
-    if type(atom) is Var:
-        return ()
     match atom:
         case Call(builtins.max, args) if coefficient < 0 and all(map(is_int, args)):
             return args
@@ -493,15 +528,16 @@ def _cases(atom: Expr, coefficient: int) -> tuple[Expr, ...]:
 
 def stable(form: Affine) -> bool:
     """Whether the value of a form depends on names alone, not on elements of arrays or on calls."""
-    inner = [atom for atom, _ in form.terms if type(atom) is not Var]
-    return not inner or all(map(_stable, [part for atom in inner for part in subexpressions(atom)]))
+    return all(type(atom) is Var or _stable(atom) for atom, _ in form.terms)
 
 
-def _stable(part: object) -> bool:
-    kind = type(part)
+def _stable(expr: Any) -> bool:
+    kind = type(expr)
     if kind is Call:
-        return part.func in _PURE_INTEGER  # type: ignore[attr-defined]
-    return kind is Const or kind is Var or kind is Tuple
+        if expr.func is ops.dim and type(expr.args[0]) is Var:
+            return True
+        return expr.func in _PURE_INTEGER and all(map(_stable, parts(expr)))
+    return kind is Const or kind is Var or (kind is Tuple and all(map(_stable, expr.items)))
 
 
 _PURE_INTEGER = frozenset(
