@@ -20,14 +20,13 @@ def deciding(function: Function, memory: Memory) -> set[Var]:
     found: set[Var] = set()
     for stmt in rewrite.statements(function.body):
         match stmt:
-            case Assign(targets, value):
-                if not all(_is_float(target.type) for target in targets):
-                    found |= _contents(value)
-            case If(part) | While(part) | Effect(part):
+            case Assign(targets, value) if all(_is_float(target.type) for target in targets):
+                found |= _decides(value)
+            case Assign(value=part) | If(part) | While(part) | Effect(part):
                 found |= _contents(part)
-        for part in rewrite.headers(stmt):
-            if type(part) is not Var and type(part) is not Const:
-                found |= _decides(part)
+            case _:
+                for part in rewrite.headers(stmt):
+                    found |= _decides(part)
     work = {memory.group(var) for var in found}
     found = set()
     while work:
@@ -72,8 +71,8 @@ def _decides(part: Any) -> set[Var]:
     if not called:
         return found
     if ops.ifelse not in called:  # what is in a call that decides, decides with it
-        calls = [node for node in rewrite.subexpressions(part) if type(node) is Call]
-        return found.union(*[_contents(call) for call in calls if _is_decision(call)])
+        calls = [node for node in rewrite.subexpressions(part) if type(node) is Call and _is_decision(node)]
+        return found.union(*map(_contents, calls))
     work = [part]
     while work:
         match node := work.pop():

@@ -62,7 +62,11 @@ def _element(w: Writer, load: Load) -> Expr:
 def _call(w: Writer, call: Call) -> Expr:
     func: Any = call.func
     if func in _ARITHMETIC and type(call.type) is Scalar and all(map(_is_number, call.args)):
-        return scalars.operation(w, func, tuple([scalar(w, arg) for arg in call.args]), call.type)
+        args = tuple([scalar(w, arg) for arg in call.args])
+        if not any(map(operator.is_not, args, call.args)):
+            args = call.args
+        result = scalars.operation(w, func, args, call.type)
+        return call if _is_same(result, call) else result
     if isinstance(func, Routine):
         return opaque(w, call)
     if func in (ops.and_, ops.or_):
@@ -96,6 +100,11 @@ _ARITHMETIC: frozenset[Any] = frozenset(
     {operator.add, operator.sub, operator.mul, operator.truediv, operator.neg}
     | {operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne}
 )
+
+
+def _is_same(result: Expr, call: Call) -> bool:
+    """Whether a number is that operation, which remembers what has been found out about it."""
+    return type(result) is Call and result.args is call.args and result.func is call.func and result.type == call.type
 
 
 def _is_number(expr: Expr) -> bool:
