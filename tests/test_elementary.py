@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import mpmath
@@ -23,6 +24,7 @@ FUNCTIONS = {
     "sin": elementary.vsin,
     "cos": elementary.vcos,
     "tanh": elementary.vtanh,
+    "erf": elementary.verf,
 }
 
 
@@ -63,8 +65,9 @@ POINTS = {
     "sin": ANGLES,
     "cos": ANGLES,
     "tanh": (R.uniform(-1.0, 1.0, COUNT), R.uniform(-20.0, 20.0, COUNT), of_all_sizes(-1074, 6), of_any_bits()),
+    "erf": (R.uniform(0.8, 1.3, COUNT), R.uniform(-6.5, 6.5, COUNT), of_all_sizes(-1074, 3), of_any_bits()),
 }
-LARGEST_ERROR = {"exp": 0.8, "log": 0.9, "log1p": 0.9, "sin": 0.8, "cos": 0.8, "tanh": 0.9}
+LARGEST_ERROR = {"exp": 0.8, "log": 0.9, "log1p": 0.9, "sin": 0.8, "cos": 0.8, "tanh": 0.9, "erf": 0.95}
 
 
 def errors(name: str, x: np.ndarray) -> np.ndarray:
@@ -81,6 +84,12 @@ def errors(name: str, x: np.ndarray) -> np.ndarray:
 
 
 def _extended(name: str, x: np.ndarray) -> np.ndarray:
+    if name == "erf":
+        with mpmath.workprec(90):
+            exact = [mpmath.ldexp(mpmath.erf(mpmath.mpf(float(item))), 200) for item in x]
+            high = [float(item) for item in exact]
+            low = [float(item - rough) for item, rough in zip(exact, high, strict=True)]
+        return (np.array(high, np.longdouble) + low) / np.longdouble(2.0) ** 200
     with np.errstate(all="ignore"):
         return getattr(np, name)(x.astype(np.longdouble))
 
@@ -94,7 +103,7 @@ def test_errors(name: str) -> None:
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_errors_in_many_digits(name: str) -> None:
-    with mpmath.workprec(200):
+    with mpmath.workprec(200), np.errstate(all="ignore"):
         for x in POINTS[name]:
             for item in x[:25]:
                 want = getattr(mpmath, name)(mpmath.mpf(float(item)))
@@ -115,7 +124,10 @@ def test_special_values(name: str) -> None:
         if name in ("sin", "cos") and abs(item) > 32768:
             continue
         with np.errstate(all="ignore"):
-            got, want = FUNCTIONS[name](np.float64(item)), getattr(np, name)(np.float64(item))
+            got, want = (
+                FUNCTIONS[name](np.float64(item)),
+                getattr(math if name == "erf" else np, name)(np.float64(item)),
+            )
         if np.isfinite(want) and want not in (0.0, 1.0, -1.0):
             np.testing.assert_allclose(got, want, rtol=3e-16, atol=0.0 if abs(want) > 1e-300 else 5e-324)
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -121,3 +122,95 @@ def test_what_is_not_finite() -> None:
 
 def each(x: np.ndarray) -> np.ndarray:
     return np.stack((np.sin(x), np.cos(x), np.tanh(x), np.exp(x), np.log(x), np.log1p(x)))
+
+
+RAISING = """
+def f(x, y, n):
+    z = np.empty(n)
+    total = 0.0
+    for i in range(n):
+        t = math.log(x[i])
+        z[i] = math.exp(y[i]*y[i])*math.erf(t)
+        total = total + z[i]
+    return total, z
+"""
+
+
+def test_errors_are_looked_for_in_front() -> None:
+    text = body_of(lowered_text(RAISING, R.uniform(0.5, 2.0, 5), R.normal(size=5), 5))
+    assert all(f"{name}(" in text for name in ("vlog", "vexp", "verf"))
+    assert "far += t_1 <= 0.0" in text and "far += (y[i] * y[i] > 709.782712893384) & (y[i] * y[i] < np.inf)" in text
+    assert "math.exp" not in text and "math.log" not in text
+
+
+def test_what_an_error_leaves_behind_is_written_first() -> None:
+    text = RAISING.replace("z = np.empty(n)", "z = y")
+    text = body_of(lowered_text(text.replace("y[i]*y[i]", "x[i]"), R.uniform(0.5, 2.0, 5), R.normal(size=5), 5))
+    assert text.index("math.exp(") < text.index("else:") < text.index("vexp(")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("math.log(x[i])", "math.log(math.log(x[i]))"),
+        ("math.exp(y[i]*y[i])", "math.exp(t*y[i])"),
+        ("math.exp(y[i]*y[i])", "math.exp(y[n - 1 - i])*y[int(x[i])]"),
+        ("math.log(x[i])", "math.sqrt(z[n - 1 - i])"),
+        ("math.log(x[i])", "math.expm1(x[i])"),
+    ],
+)
+def test_errors_that_take_long_to_find(old: str, new: str) -> None:
+    text = lowered_text(RAISING.replace(old, new), R.uniform(1.5, 2.0, 5), R.normal(size=5), 5)
+    assert "vexp" not in text and "far" not in text
+
+
+def prices(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> float:
+    total = 0.0
+    for i in range(x.size):
+        t = math.log(float(x[i]))
+        z[i] = math.exp(float(y[i])) * math.erf(t) + math.sin(t)
+        total += math.sqrt(float(x[i])) * z[i]
+    return total
+
+
+def outcome(f: Any, *args: Any) -> tuple[Any, ...]:
+    try:
+        return ("value", *np.atleast_1d(f(*args)))
+    except (ValueError, OverflowError) as error:
+        return type(error), str(error)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("place", [0, 511, 512, 600])
+def test_errors_of_python(place: int) -> None:
+    f = tg.differentiable(prices, wrt=(0, 1))
+    x, y = R.uniform(0.5, 2.0, 601), R.normal(size=601)
+    for odd, power in [(1.0, 709.782712893384), (1.0, 709.7827128933841), (0.0, 0.0), (-1.0, 800.0), (np.nan, np.inf)]:
+        x[place], y[place] = odd, power
+        for other in (0, 300):
+            at, bt = x.copy(), y.copy()
+            bt[other] = 710.0 if other else bt[other]
+            results = []
+            for run in (f, lambda *args: f.value_and_grad(*args)[0], prices):
+                z = np.zeros(601)
+                results.append((outcome(run, at, bt, z), z))
+            for got, z in results[:2]:
+                want, left = results[2]
+                assert got[0] == want[0]
+                if got[0] == "value":
+                    np.testing.assert_allclose(got[1], want[1], rtol=1e-13)
+                else:
+                    assert got == want
+                np.testing.assert_allclose(z, left, rtol=1e-14, atol=1e-300)
+
+
+@pytest.mark.compiled
+def test_gradients_without_errors() -> None:
+    x, y = R.uniform(0.5, 2.0, 1030), R.normal(size=1030)
+    got = tg.differentiable(prices, wrt=(0, 1)).grad(x, y, np.zeros(1030))
+    t = np.log(x)
+    erf = np.array([math.erf(item) for item in t])
+    z = np.exp(y) * erf + np.sin(t)
+    slope = (np.exp(y) * 2.0 / math.sqrt(math.pi) * np.exp(-t * t) + np.cos(t)) / x
+    np.testing.assert_allclose(got[0], 0.5 / np.sqrt(x) * z + np.sqrt(x) * slope, rtol=1e-13, atol=1e-14)
+    np.testing.assert_allclose(got[1], np.sqrt(x) * np.exp(y) * erf, rtol=1e-13, atol=1e-14)

@@ -17,6 +17,9 @@ import numpy as np
 LARGEST_ANGLE = 32768.0
 """Up to this size `vsin` and `vcos` are right."""
 
+LARGEST_POWER = 709.782712893384
+"""The largest number whose exponential is finite."""
+
 
 def vexp(x: Any) -> Any:
     """exp(x) within 0.8 ulp.
@@ -194,6 +197,46 @@ def vtanh(x: Any) -> Any:
     return x if size < 1e-300 else y
 
 
+def verf(x: Any) -> Any:
+    """erf(x) within 0.95 ulp.
+
+    x + x p(x^2) up to 0.8125, a polynomial of its own up to 1.125, then 1 - exp(-x^2) r,
+    with polynomials by Remez' algorithm.
+    """
+    size = abs(x)
+    z = x * x
+    t = z - 0.3125
+    u = t * t
+    p = 1.2452673775054477e-06 + t * -1.236561239801685e-07 + u * 1.0967705679341477e-08
+    p = 9.20133309720714e-05 + t * -1.13348873027403e-05 + u * p
+    p = 0.004049991296808644 + t * -0.0006567771486480188 + u * p
+    p = 0.09046728432637043 + t * -0.021102135797003593 + u * p
+    p = 0.021086488073378776 + (t * -0.31287464647761215 + u * p)
+    near = x + x * p
+    t = size - 0.96875
+    u = t * t
+    p = 0.0011837729676819721 + t * 0.0001623019441572105 + u * -0.00020316931765221918
+    p = -0.004193456213327841 + t * -0.002262473323686932 + u * p
+    p = 0.0011716658587920398 + t * 0.016278240815997227 + u * p
+    p = 0.08004573848282696 + t * -0.06973067190024268 + u * p
+    p = -0.42765305846794804 + t * 0.12904316078771302 + u * p
+    p = 0.0011941505933151274 + (t * 0.4414483184185269 + u * p)
+    middle = 0.828125 + p
+    c = 6.0 if size > 6.0 else size
+    t = (c - 2.0) / (c + 2.0)
+    u = t * t
+    p = 2.752223241290004e-05 + t * -2.7204391060743327e-05 + u * -1.3336809839156988e-05
+    p = 4.3552598647942374e-05 + t * 0.00017433317216996496 + u * p
+    p = -0.0008471431202528807 + t * -0.0009819763070360837 + u * p
+    p = 0.0037328924026241352 + t * 0.00699746173519198 + u * p
+    p = 0.24165819424247237 + t * -0.07897858101577356 + u * p
+    p = 0.25539567631050575 + (t * -0.42718584741395815 + u * p)
+    far = 1.0 - vexp(-z) * p
+    far = middle if size < 1.125 else far
+    far = -far if x < 0.0 else far
+    return near if size < 0.8125 else far
+
+
 CALLED: dict[Callable[..., Any], tuple[Callable[..., Any], ...]] = {
     vexp: (),
     vlog: (),
@@ -202,6 +245,7 @@ CALLED: dict[Callable[..., Any], tuple[Callable[..., Any], ...]] = {
     vsin: (sine_and_cosine,),
     vcos: (sine_and_cosine,),
     vtanh: (),
+    verf: (vexp,),
 }
 """Which of these functions each of them calls."""
 

@@ -116,7 +116,7 @@ def _in_one(block: list[Stmt]) -> list[Stmt]:
             and _is_check(before)
             and _error(stmt) == _error(before)
         ):
-            test = Call(operator.or_, (_whole(before.test), _whole(stmt.test)), (), BOOL)
+            test = Call(operator.or_, (whole(before.test), whole(stmt.test)), (), BOOL)
             out[-1] = If(test, before.body, (), before.origin)
         else:
             out.append(stmt)
@@ -129,12 +129,12 @@ def _error(check: If) -> tuple[type[BaseException], tuple[Expr, ...]]:
     return raising.exception, raising.message
 
 
-def _whole(test: Expr) -> Expr:
+def whole(test: Expr) -> Expr:
     """A condition whose parts are all looked at, without a branch."""
     if isinstance(test, Call) and test.func in (ops.and_, ops.or_):
         function = operator.and_ if test.func is ops.and_ else operator.or_
-        whole, *others = map(_whole, test.args)
+        found, *others = map(whole, test.args)
         for other in others:
-            whole = Call(function, (whole, other), (), BOOL)
-        return whole
+            found = Call(function, (found, other), (), BOOL)
+        return found
     return test

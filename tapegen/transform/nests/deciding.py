@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tapegen.ir import ops, rewrite
-from tapegen.ir.nodes import Assign, Call, Const, Effect, Function, If, Routine, Store, Var, While
+from tapegen.ir.nodes import Assign, Call, Const, Effect, Function, If, Raise, Routine, Stmt, Store, Var, While
 from tapegen.ir.types import Array, Scalar
 from tapegen.transform.nests.accesses import Memory
 
@@ -17,8 +17,13 @@ from tapegen.transform.nests.accesses import Memory
 def deciding(function: Function, memory: Memory) -> set[Var]:
     """Names on whose value it may depend where a function goes and which elements it touches; groups for arrays."""
     made_of = _made_of(function, memory)
+    exponentials = _exponentials(function)
     found: set[Var] = set()
     for stmt in rewrite.statements(function.body):
+        number = overflowing(stmt)
+        if number in exponentials:  # the power tells as well whether it overflowed
+            found |= _contents(rewrite.headers(stmt)[0]) - {number}
+            continue
         match stmt:
             case Assign(targets, value) if all(_is_float(target.type) for target in targets):
                 found |= _decides(value)
@@ -34,6 +39,26 @@ def deciding(function: Function, memory: Memory) -> set[Var]:
         found.add(var)
         work |= made_of.get(var, set()) - found
     return found
+
+
+def overflowing(stmt: Stmt) -> Var | None:
+    """The number of which a statement checks that it did not overflow."""
+    match stmt:
+        case If(test, (Raise(),), ()):
+            match test:
+                case Call(math.isinf, (Var() as number,)) | Call(ops.and_, (Call(math.isinf, (Var() as number,)), *_)):
+                    return number
+    return None
+
+
+def _exponentials(function: Function) -> set[Var]:
+    """Names that `math.exp` alone gives a value."""
+    found: dict[Var, bool] = {}
+    for stmt in rewrite.statements(function.body):
+        of_exp = isinstance(stmt, Assign) and isinstance(stmt.value, Call) and stmt.value.func is math.exp
+        for var in rewrite.defines(stmt):
+            found[var] = of_exp and found.get(var, True)
+    return {var for var, of_exp in found.items() if of_exp}
 
 
 def following(function: Function, memory: Memory) -> set[Var]:

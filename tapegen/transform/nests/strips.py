@@ -69,9 +69,11 @@ class _Strips(Walk):
         sums = _sums(nest)
         if not self._is_apart(nest, set(sums)):
             return [nest.stmt]
-        found = vectors(nest.body, lambda var: self.memory.group(var) in self.deciding, self.names)
+        found = vectors(nest.body, self._exact, lambda var: self.memory.own(var) is None, self.names)
+        if found is None and nest.checks:
+            return [nest.stmt]
         if not sums:
-            return [nest.stmt] if found is None else found.loops(nest.body, lambda body: replace(loop, body=body))
+            return [nest.stmt] if found is None else found.loops(lambda body: replace(loop, body=body))
         if found is None and not _pays(nest):
             return [nest.stmt]
         start, size, k = (Var(self.names.fresh(name), INT) for name in ("start", "size", "k"))
@@ -92,10 +94,13 @@ class _Strips(Walk):
         trips = Call(builtins.min, (Const(_LENGTH), minus(loop.stop, start)), (), INT)
         strip: list[Stmt] = [
             Assign((size,), trips, loop.origin),
-            *([within(nest.body)] if found is None else found.loops(nest.body, within)),
+            *([within(nest.body)] if found is None else found.loops(within)),
             For(k, Const(0), size, Const(1), tuple(second), loop.origin),
         ]
         return [For(start, loop.start, loop.stop, Const(_LENGTH), tuple(strip), loop.origin)]
+
+    def _exact(self, var: Var) -> bool:
+        return self.memory.group(var) in self.deciding
 
     def _room(self, count: int, loop: For) -> list[Var]:
         while len(self.terms) < count:
@@ -107,7 +112,7 @@ class _Strips(Walk):
     def _is_apart(self, nest: Nest, sums: Set[Var]) -> bool:
         """Whether a trip hands nothing on to the next one but the sums, and the range of the loop stays."""
         (loop,) = nest.loops
-        if loop.step != Const(1) or nest.checks or nest.first_read & nest.assigned != sums:
+        if loop.step != Const(1) or nest.first_read & nest.assigned != sums:
             return False
         if rewrite.loads(loop.stop) or rewrite.free_vars(loop.stop) & {loop.target, *nest.assigned}:
             return False

@@ -3,7 +3,8 @@
 The C library's functions take one number, and a loop that calls them takes one trip after the other.  In such a loop
 `np.exp` and its like become the functions of `ir.elementary`, which LLVM makes vector instructions of.  Sine and cosine
 of numbers far from zero need more than these do: where the program does not say that there are none, a loop in front
-counts them, and where it finds one, the loop runs as it was.
+counts them, and where it finds one, the loop runs as it was.  So it is with what raises an error: `math.exp` and its
+like do in Python where `np.exp` does not, and a check on a trip keeps LLVM from making vector instructions.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ import numpy as np
 
 from tapegen.ir import elementary, ops, rewrite
 from tapegen.ir.names import NameSupply
-from tapegen.ir.nodes import Assign, Block, Call, Comment, Const, Expr, For, If, Stmt, Store, Var
+from tapegen.ir.nodes import Assign, Block, Call, Comment, Const, Expr, For, If, Load, Stmt, Store, Var
 from tapegen.ir.types import BOOL, INT, Scalar
+from tapegen.transform.nests.checks import whole
+from tapegen.transform.nests.deciding import overflowing
 
 
 @dataclass(frozen=True)
@@ -32,38 +35,48 @@ class Vectors:
     body : tuple of Stmt
         A trip with functions that become vector instructions.
     far : tuple of Stmt
-        What a trip does to count the numbers that are too far from zero for that; nothing where none can be.
+        What a trip does to count the numbers that are too far from zero for that, and errors; nothing where none can
+        be.
     count : Var or None
         What it counts with.
+    slow : tuple of Stmt
+        What a trip does where there are any.
+    raises : bool
+        Whether that ends with an error in any case.
     """
 
     body: Block
     far: Block = ()
     count: Var | None = None
+    slow: Block = ()
+    raises: bool = False
 
-    def loops(self, before: Block, loop: Callable[[Block], For]) -> list[Stmt]:
-        """The loop with such functions, or, where a loop in front finds numbers far from zero, the one without.
+    def loops(self, loop: Callable[[Block], For]) -> list[Stmt]:
+        """The loop with such functions; where a loop in front finds numbers far from zero or errors, the one without.
 
         Parameters
         ----------
-        before : tuple of Stmt
-            A trip as it was.
         loop : callable
             Makes a loop of a trip.
         """
         quick = loop(self.body)
         if self.count is None:
             return [quick]
-        slow = loop(tuple(replace(stmt) for stmt in before if not isinstance(stmt, Comment)))
-        counting = loop(tuple(replace(stmt) for stmt in self.far))
+        slow = loop(tuple(replace(stmt) for stmt in self.slow if not isinstance(stmt, Comment)))
+        counting: list[Stmt] = [Assign((self.count,), Const(0), quick.origin), loop(self.far)]
         found = Call(operator.gt, (self.count, Const(0)), (), BOOL)
-        return [Assign((self.count,), Const(0), quick.origin), counting, If(found, (slow,), (quick,), quick.origin)]
+        if self.raises:
+            return [*counting, If(found, (slow,), (), quick.origin), quick]
+        return [*counting, If(found, (slow,), (quick,), quick.origin)]
 
 
-def vectors(body: Block, exact: Callable[[Var], bool], names: NameSupply) -> Vectors | None:
+def vectors(
+    body: Block, exact: Callable[[Var], bool], lasts: Callable[[Var], bool], names: NameSupply
+) -> Vectors | None:
     """The trips of a loop, which are apart but for sums, with functions for vector instructions.
 
-    None where a trip calls no function that has such a form, or one that keeps LLVM from making vector instructions.
+    None where a trip calls no function that has such a form, or one that keeps LLVM from making vector instructions, or
+    where it may raise an error and no loop in front can tell whether any trip does.
 
     Parameters
     ----------
@@ -72,40 +85,57 @@ def vectors(body: Block, exact: Callable[[Var], bool], names: NameSupply) -> Vec
     exact : callable
         Whether what a name holds must not change in its last place: the same value may be worked out elsewhere by the
         C library.
+    lasts : callable
+        Whether the elements of an array are seen after an error.
     names : NameSupply
         Where new names come from.
     """
-    called = frozenset().union(*map(rewrite.calls, body))
+    called = frozenset().union(*(rewrite.calls(stmt) for stmt in body if not isinstance(stmt, If)))
     if VECTORS.keys().isdisjoint(called) or not called <= VECTORS.keys() | _PLAIN:
         return None
     made = _made(body)
-    stored = {stmt.array for stmt in body if isinstance(stmt, Store)}
+    checks: dict[Stmt, list[Expr]] = {stmt: [_wrong(stmt, body)] for stmt in body if isinstance(stmt, If)}
+    if _needed(body, checks) is None:
+        return None
     left = [stmt for stmt in body if any(exact(var) for var in _results(stmt))]
-    far: list[Expr] = []
+    far: dict[Stmt, list[Expr]] = {}
     for stmt in body:
-        for (angle,) in () if stmt in left else [part.args for part in _parts(stmt) if part.func in _PERIODIC]:
-            always = _CONDITIONAL.isdisjoint(rewrite.calls(stmt)) or not rewrite.loads(angle)
-            if _bound(angle, made) > elementary.LARGEST_ANGLE and always and _may_be_counted(angle, made, stored):
-                far.append(angle)
+        angles = [] if stmt in left else [part.args[0] for part in _parts(stmt) if part.func in _PERIODIC]
+        always = _CONDITIONAL.isdisjoint(rewrite.calls(stmt))
+        for angle in angles:
+            if _bound(angle, made) <= elementary.LARGEST_ANGLE or (rewrite.loads(angle) and not always):
+                continue
+            if _needed(body, {stmt: [_is_far(angle)]}) is not None:
+                far.setdefault(stmt, []).append(angle)
 
-    def chosen(expr: Any) -> Any:
-        if not isinstance(expr, Call) or expr.func not in VECTORS or not _is_float64(expr.args[0]):
-            return expr
-        (operand, *_) = expr.args
-        near = expr.func not in _PERIODIC or operand in far or _bound(operand, made) <= elementary.LARGEST_ANGLE
-        return replace(expr, func=VECTORS[expr.func]) if near else expr
+    def changed(stmt: Stmt) -> Stmt:
+        def chosen(expr: Any) -> Any:
+            if not _is_call(expr) or expr.func not in VECTORS or not all(map(_is_float64, expr.args)):
+                return expr
+            near = expr.func not in _PERIODIC or expr.args[0] in far.get(stmt, [])
+            near = near or _bound(expr.args[0], made) <= elementary.LARGEST_ANGLE
+            return replace(expr, func=VECTORS[expr.func]) if near else expr
 
-    new = tuple(stmt if stmt in left else _changed(stmt, chosen) for stmt in body)
+        return rewrite.map_headers(stmt, lambda header: rewrite.map_expr(header, chosen))
+
+    new = tuple(stmt if stmt in left else changed(stmt) for stmt in body if not isinstance(stmt, If))
     if _CHOSEN.isdisjoint(frozenset().union(*map(rewrite.calls, new))):
         return None
-    if not far:
+    counted = checks | {stmt: [_is_far(angle) for angle in angles] for stmt, angles in far.items()}
+    if not counted:
         return Vectors(new)
     count = Var(names.fresh("far"), INT)
-    return Vectors(new, _counting(list(dict.fromkeys(far)), made, body, count), count)
 
+    def adding(condition: Expr, stmt: Stmt) -> Stmt:
+        return Assign((count,), Call(operator.add, (count, condition), (), INT))
 
-def _changed(stmt: Stmt, change: Callable[[Any], Any]) -> Stmt:
-    return rewrite.map_headers(stmt, lambda part: rewrite.map_expr(part, change))
+    def raising(condition: Expr, stmt: Stmt) -> Stmt:
+        assert isinstance(stmt, If)
+        return replace(stmt, test=condition)
+
+    raises = not far and not any(lasts(stmt.array) for stmt in body if isinstance(stmt, Store))
+    slow = _each(_needed(body, checks), raising) if raises else body
+    return Vectors(new, _each(_needed(body, counted), adding), count, slow, raises)
 
 
 def _results(stmt: Stmt) -> tuple[Var, ...]:
@@ -145,39 +175,85 @@ def _bound(expr: Expr, made: Mapping[Var, Expr | None]) -> float:
     return math.inf
 
 
-def _may_be_counted(expr: Expr, made: Mapping[Var, Expr | None], stored: Set[Var]) -> bool:
-    """Whether a number is made of elements that the loop does not write, and by arithmetic alone."""
-    work: list[Expr] = [expr]
-    while work:
-        part = work.pop()
-        calls = [inner.func for inner in rewrite.subexpressions(part) if _is_call(inner)]
-        if not _ARITHMETIC.issuperset(calls) or any(load.array in stored for load in rewrite.loads(part)):
-            return False
-        for var in rewrite.free_vars(part) & made.keys():
-            value = made[var]
-            if value is None:
+def _is_far(angle: Expr) -> Expr:
+    size = Call(builtins.abs, (angle,), (), angle.type)
+    return Call(operator.gt, (size, Const(elementary.LARGEST_ANGLE)), (), BOOL)
+
+
+def _wrong(check: If, body: Block) -> Expr:
+    """Where a check raises its error, as a condition without functions that take long."""
+    number = overflowing(check)
+    before = body[body.index(check) - 1]
+    match before:
+        case Assign((target,), Call(math.exp, (power,))) if target == number:
+            large = Call(operator.gt, (power, Const(elementary.LARGEST_POWER)), (), BOOL)
+            return Call(operator.and_, (large, Call(operator.lt, (power, Const(math.inf)), (), BOOL)), (), BOOL)
+    return check.test if rewrite.loads(check.test) else whole(check.test)
+
+
+_Needed = list[Assign | tuple[Expr, Stmt]]
+
+
+def _needed(body: Block, conditions: Mapping[Stmt, list[Expr]]) -> _Needed | None:
+    """The part of a trip that tells which conditions hold in front of which statements.
+
+    None where that takes more than arithmetic, elements that the loop writes, or numbers of the trip before.
+    """
+    stored = {stmt.array for stmt in body if isinstance(stmt, Store)}
+    assigned = frozenset().union(*map(rewrite.defines, body))
+    found: _Needed = []
+    names: frozenset[Var] = frozenset()
+    for stmt in reversed(body):
+        if isinstance(stmt, Assign) and stmt.targets[0] in names:
+            if not _may_be_counted(stmt.value, stored, assigned):
+                return None
+            found.append(stmt)
+            names = names - {*stmt.targets} | rewrite.free_vars(stmt.value)
+        for condition in conditions.get(stmt, []):
+            if not _may_be_counted(condition, stored, assigned):
+                return None
+            found.append((condition, stmt))
+            names |= rewrite.free_vars(condition)
+    return None if names & assigned else found[::-1]
+
+
+def _each(parts: _Needed | None, made: Callable[[Expr, Stmt], Stmt]) -> Block:
+    """The statements of such a part, with what is made of each condition, once."""
+    out: list[Stmt] = []
+    seen: set[Expr] = set()
+    for part in parts or ():
+        if isinstance(part, Assign):
+            seen = {condition for condition in seen if rewrite.free_vars(condition).isdisjoint(part.targets)}
+            out.append(replace(part))
+        elif part[0] not in seen:
+            seen.add(part[0])
+            out.append(made(*part))
+    return tuple(out)
+
+
+def _may_be_counted(expr: Expr, stored: Set[Var], assigned: Set[Var]) -> bool:
+    """Whether an expression is made of floats by arithmetic, and of elements whose places the loop alone decides."""
+    for part in rewrite.subexpressions(expr):
+        if isinstance(part, Load):
+            moved = any(rewrite.loads(item) or rewrite.free_vars(item) & assigned for item in part.index)
+            if moved or part.array in stored:
                 return False
-            work.append(value)
+        elif isinstance(part, Call) and not (
+            part.func in _ARITHMETIC or (part.func in _TESTS and all(map(_is_number_or_test, part.args)))
+        ):
+            return False
     return True
-
-
-def _counting(angles: list[Expr], made: Mapping[Var, Expr | None], body: Block, count: Var) -> Block:
-    needed: set[Var] = set()
-    work = list(angles)
-    while work:
-        more = rewrite.free_vars(work.pop()) & made.keys() - needed
-        needed |= more
-        work += [value for var in more if (value := made[var]) is not None]
-    far: Expr = count
-    for angle in angles:
-        size = Call(builtins.abs, (angle,), (), angle.type)
-        far = Call(operator.add, (far, Call(operator.gt, (size, Const(elementary.LARGEST_ANGLE)), (), BOOL)), (), INT)
-    before = [stmt for stmt in body if isinstance(stmt, Assign) and stmt.targets[0] in needed]
-    return (*before, Assign((count,), far))
 
 
 def _is_call(part: Any) -> bool:
     return isinstance(part, Call)
+
+
+def _is_number_or_test(expr: Expr) -> bool:
+    """Whether it is no integer, which may be an index."""
+    return isinstance(expr, Const) or (
+        isinstance(expr.type, Scalar) and expr.type.dtype in ("float64", "float32", "bool")
+    )
 
 
 def _is_float64(expr: Expr) -> bool:
@@ -191,22 +267,33 @@ VECTORS: dict[Any, Any] = {
     np.sin: elementary.vsin,
     np.cos: elementary.vcos,
     np.tanh: elementary.vtanh,
+    math.exp: elementary.vexp,
+    math.log: elementary.vlog,
+    math.log1p: elementary.vlog1p,
+    math.sin: elementary.vsin,
+    math.cos: elementary.vcos,
     math.tanh: elementary.vtanh,
+    math.erf: elementary.verf,
 }
-"""The functions that have a form for vector instructions; none of them raises an error."""
+"""The functions that have a form for vector instructions; where one raises an error in Python, a check says so."""
 
 _CHOSEN = frozenset(VECTORS.values())
-_PERIODIC = frozenset({np.sin, np.cos})
-_AT_MOST_ONE = frozenset({np.sin, np.cos, np.tanh, math.tanh, elementary.vsin, elementary.vcos, elementary.vtanh})
+_PERIODIC = frozenset({np.sin, np.cos, math.sin, math.cos})
+_AT_MOST_ONE = (
+    _PERIODIC | {np.tanh, math.tanh, math.erf} | {VECTORS[func] for func in (np.sin, np.cos, np.tanh, math.erf)}
+)
 _CONDITIONAL: frozenset[Any] = frozenset({ops.ifelse, ops.and_, ops.or_})
 """Calls whose operands need not all be looked at: an element among them may be none."""
 
 _ARITHMETIC: frozenset[Any] = frozenset(
     {operator.add, operator.sub, operator.mul, operator.truediv, operator.neg, ops.dim}
 )
-_PLAIN: frozenset[Any] = _ARITHMETIC | {
-    *(operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge, operator.not_),
-    *(operator.and_, operator.or_, ops.and_, ops.or_, ops.ifelse, np.sqrt, builtins.abs, builtins.float),
-    *(np.maximum, np.minimum, np.isnan, math.isnan, math.fabs),
-}
+_TESTS: frozenset[Any] = frozenset(
+    {
+        *(operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge, operator.not_),
+        *(operator.and_, operator.or_, builtins.abs, math.fabs, np.sqrt, math.sqrt),
+        *(np.isnan, math.isnan, math.isinf, math.isfinite),
+    }
+)
+_PLAIN: frozenset[Any] = _ARITHMETIC | _TESTS | _CONDITIONAL | {builtins.float, np.maximum, np.minimum}
 """What LLVM makes vector instructions of by itself."""
