@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapegen.frontend.lower_builtins import Args, Hint, Kwargs
-from tapegen.frontend.lower_call import handles
+from tapegen.frontend.lower_call import call_value, handles
 from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_emit import emit_call
 from tapegen.frontend.lower_numpy import call_library
@@ -87,6 +87,29 @@ _about(np.var, forms.var_about)
 _about(np.std, forms.std_about)
 _about(np.nanvar, forms.nanvar_about)
 _about(np.nanstd, forms.nanstd_about)
+
+
+def _of_another_shape(like: Any, plain: Any) -> None:
+    @handles(like)
+    def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+        shape = kwargs.pop("shape", StaticValue(None))
+        if known_value(shape) is None:
+            return call_library(cx, like, args, kwargs, hint)
+        names = ("a", "fill_value", "dtype", "order") if like is np.full_like else ("a", "dtype", "order")
+        named = dict(zip(names, args, strict=False)) | kwargs
+        array = named["a"] if type_of(named["a"]) is not None else emit_call(cx, np.array, (named["a"],))
+        dtype = named.get("dtype", StaticValue(None))
+        if known_value(dtype) is None:
+            dtype = StaticValue(np.dtype(type_of(array).dtype).type)  # type: ignore[union-attr]
+        order = {"order": named["order"]} if known_value(named.get("order")) in ("C", "F") else {}
+        filled = [named["fill_value"]] if like is np.full_like else []
+        return call_value(cx, StaticValue(plain), [shape, *filled], {"dtype": dtype, **order}, hint)
+
+
+_of_another_shape(np.empty_like, np.empty)
+_of_another_shape(np.zeros_like, np.zeros)
+_of_another_shape(np.ones_like, np.ones)
+_of_another_shape(np.full_like, np.full)
 
 
 @handles(np.matmul)

@@ -383,8 +383,13 @@ def _position(w: Writer, call: Call) -> Expr:
 def _positions(w: Writer, call: Call, target: Var) -> None:
     array, axis, _, keepdims = arguments(w, call, "a", "axis", "out", "keepdims")
     x = lazy(w, array)
-    along = axis_of(w, axis, x.rank)
     keep = bool(static(w, keepdims, "keepdims"))
+    if len(axes_of(w, axis, x.rank)) != 1:  # of all elements, with keepdims
+        place = _position(w, call)
+        allocate(w, target, (UNIT,) * x.rank)
+        w.emit(Store(target, (Const(0),) * x.rank, place, False, w.origin))
+        return
+    along = axis_of(w, axis, x.rank)
     _check_empty(w, MAX, x, (along,))
     best, where = w.fresh("best", Scalar(x.dtype, False)), w.fresh("where", INT)
     index = counters_for(w, x.extents)
