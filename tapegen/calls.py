@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import copy
 import linecache
-import warnings
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tapegen.errors import AliasError, BadArgument, PerformanceWarning, Span, TapegenError, TapeMemoryError
+from tapegen.errors import AliasError, BadArgument, Span, TapegenError, TapeMemoryError
 from tapegen.frontend.structure import (
     Slot,
     StaticValue,
@@ -21,9 +20,10 @@ from tapegen.generators import States, put_back, states_of
 from tapegen.inspection import Inspection
 from tapegen.ir.nodes import Return, Var
 from tapegen.ir.types import Array
-from tapegen.program import Form, Program, Raised, frames_of_tapegen
+from tapegen.program import Form, Program, Raised
 from tapegen.repeated import Repeated, RepeatedTangent, as_type, gradient_of, value_of
 from tapegen.tangents import argument_tangents, as_result, result_tangent
+from tapegen.transform.nests.telling import GIVES_UP
 
 if TYPE_CHECKING:
     from tapegen.specialise import Specialiser
@@ -174,19 +174,21 @@ class Specialisation:
             loop = program.loop_of_tape(error, form)
             if loop is not None:  # plain Python is not asked: it would go through a loop that is too long
                 raise self._refusal(error, loop) from error
-            self._reraise(error)
-            _put_back(entry, states)
-            if isinstance(error, OverflowError | RecursionError) and program.options.backend == "auto":
-                warnings.warn(
-                    f"{error}; the generated Python runs uncompiled",
-                    PerformanceWarning,
-                    stacklevel=frames_of_tapegen(),
-                )
+            gives_up = isinstance(error, NotImplementedError) and str(error).endswith(GIVES_UP)
+            if not gives_up:
+                self._reraise(error)
+                _put_back(entry, states)
+            runs_as_python = gives_up or isinstance(error, OverflowError | RecursionError)
+            if runs_as_python and program.options.backend == "auto":
+                program.warn_uncompiled(program.function(form), str(error), program.place(error)[0])
                 try:
                     return program.interpret(program.function(form), leaves)
                 except Raised as again:  # tapes hold 64 bits, and the stack has an end
                     error = again.error
                     _put_back(entry, states)
+                    if gives_up:
+                        self._reraise(error)
+                        _put_back(entry, states)
             raise self._refusal(error) from error
 
     def _reraise(self, error: Exception) -> None:

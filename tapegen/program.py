@@ -34,6 +34,7 @@ from tapegen.backend.stored import Derived, Place
 from tapegen.backend.watch import MadeNonFinite, run_watched, watching, without_garbage
 from tapegen.errors import BadArgument, BuildError, CompileLimit, NotFinite, PerformanceWarning, Span, TapegenError
 from tapegen.frontend.lower import Lowered
+from tapegen.frontend.parse import span_of_parameter
 from tapegen.frontend.structure import Abstract, Leaf, Slot, StaticValue, Struct, leaves_of
 from tapegen.ir import rewrite
 from tapegen.ir.depth import deep
@@ -42,6 +43,7 @@ from tapegen.ir.nodes import Block, Function, If, Raise, Return, Routine, Store,
 from tapegen.ir.types import Array, ListOf, Scalar, is_complex, is_floating
 from tapegen.options import Options
 from tapegen.transform.nests import NoCompiledForm, scalarise
+from tapegen.transform.nests.telling import giving_up
 from tapegen.transform.real_powers import meets_complex_numbers, with_real_powers
 
 WIDE = 2**ARGUMENT_BITS
@@ -180,9 +182,15 @@ class Program:
             floating = [leaf for leaf in leaves if is_floating(leaf.type)]
             integer = [leaf for leaf in leaves if isinstance(leaf.type, Array) and not is_floating(leaf.type)]
             if not floating or integer:
+                kind = (
+                    f"is a {type(template.value).__name__}, which has"
+                    if isinstance(template, StaticValue)
+                    else (f"holds {'integers' if leaves else 'no numbers'}, which have")
+                )
                 raise BadArgument(
-                    f"'{name}' holds {'integers' if leaves else 'no numbers'}, which have no gradient.",
+                    f"'{name}' {kind} no gradient.",
                     "Pass floats, or leave it out of wrt.",
+                    span_of_parameter(self.owner.function, name) or self.lowered.function.origin,
                 )
             for leaf in floating:
                 var = self.lowered.param_of(leaf)
@@ -326,6 +334,8 @@ class Program:
     def compiled_text(self, function: Function, *, wide: bool = False) -> PythonSource:
         """The text that numba gets; `wide` where an integer argument is too large for the usual one."""
         with deep():
+            if self.options.backend == "auto":
+                function = giving_up(function)
             nests = scalarise(function, boundscheck=self.options.boundscheck, wide=wide)
             routines = self.routines(function, compiled=True)
         modules, header = self.lowered.modules, self._header()
@@ -447,12 +457,16 @@ class Program:
     def _uncompiled(self, function: Function, reason: str, span: Span | None) -> Callable[..., Any]:
         if self.options.backend == "numba":
             raise BuildError(reason, 'Use backend="auto" or "python".', span) from None
+        self.warn_uncompiled(function, reason, span)
+        return build_python(self.text(function))
+
+    def warn_uncompiled(self, function: Function, reason: str, span: Span | None) -> None:
+        """Say what has no compiled form: once, however many texts a function becomes."""
         where = f"{span.file}:{span.line}: " if span is not None else ""
         message = f"{where}{reason.rstrip('.')}; the generated Python of {function.name} runs uncompiled"
-        if (reason, span) not in self.owner.uncompiled:  # once, however many texts the function becomes
+        if (reason, span) not in self.owner.uncompiled:
             self.owner.uncompiled.add((reason, span))
             warnings.warn(message, PerformanceWarning, stacklevel=frames_of_tapegen())
-        return build_python(self.text(function))
 
 
 def _truncates(function: Function) -> bool:

@@ -13,10 +13,11 @@ import numpy as np
 
 from tapegen.backend.build import building
 from tapegen.calls import Specialisation
-from tapegen.errors import Span
+from tapegen.errors import BadArgument, Span
 from tapegen.frontend.callables import calling, unwrap
 from tapegen.frontend.lower import Lowered, lower_function
 from tapegen.frontend.lower_own import own_rule
+from tapegen.frontend.parse import span_of_parameter
 from tapegen.frontend.structure import (
     Abstract,
     Leaf,
@@ -136,7 +137,12 @@ class Specialiser:
 
     def _looked_up(self, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options) -> Specialisation:
         arguments = self.bind(args, kwargs)
-        abstracts = {name: abstract_of(value, name) for name, value in arguments.items()}
+        try:
+            abstracts = {name: abstract_of(value, name) for name, value in arguments.items()}
+        except BadArgument as refusal:
+            named = (span_of_parameter(self.function, name) for name in arguments if f"'{name}" in refusal.reason)
+            refusal.span = refusal.span or next(named, None)
+            raise
         key = (tuple(_key(abstract) for abstract in abstracts.values()), options, generation())
         for program in self._programs.of(key):
             if program.holds(arguments):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import array
+import textwrap
 import warnings
 from typing import Any
 
@@ -9,8 +11,9 @@ import numpy as np
 import pytest
 
 from tapegen import differentiable
-from tapegen.errors import BadArgument
+from tapegen.errors import BadArgument, TapegenError
 from tests.judged import both, raises_as_python, refused, right, same
+from tests.sources import define
 
 X = np.array([0.5, -1.5, 2.0, 0.7])
 
@@ -84,6 +87,36 @@ def test_e65_no_elements(backend: str) -> None:
 
 def cubed(x: Any) -> Any:
     return x * x * x
+
+
+# ---- the same in all four places -------------------------------------------------------------------------------------
+
+FORMS = {
+    "at_top": "{}",
+    "in_for": "for _ in range(2):\n{}",
+    "in_while": "k = 0\nwhile k < 2:\n{}\n    k += 1",
+    "in_branch": "if x is not None:\n{}",
+}
+in_all_places = pytest.mark.parametrize("place", FORMS)
+
+
+def put(text: str, place: str, params: str = "x") -> Any:
+    """A function that does this at top level, in a loop or in a branch, and returns `y`."""
+    body = FORMS[place].format(text if place == "at_top" else textwrap.indent(text, "    "))
+    body = textwrap.indent(f"y = 0.0\n{body}\nreturn y\n", "    ")
+    return define(f"import array\nimport numpy as np\ndef f({params}):\n{body}")
+
+
+EMPTY = ["x.sum()", "np.sort(x)[:1].sum()", "(x @ x)", "np.cumsum(x).sum()", "x[x > 0].prod()", "np.append(x, 2.0)[0]"]
+
+
+@in_all_places
+def test_e65_no_elements_anywhere(place: str) -> None:
+    lines = "\n".join(f"y = y + {form}" for form in EMPTY)
+    right(put(lines, place), np.zeros(0), backend="python")
+    for form in ("x.max()", "x[0]", "np.argmin(x)", "np.percentile(x, 50)"):
+        text = f"y = y + {form}"
+        raises_as_python(put(text, place), np.zeros(0), backend="python", at=text)
 
 
 @both
@@ -185,6 +218,48 @@ def test_e73_complex() -> None:
             assert caught.value.span is not None and "vjp" in caught.value.advice
 
 
+NARROW = {
+    "object": "y = y + np.array(x, dtype=object)[0] * 1.0",
+    "filled object": "z = np.empty(2, dtype=object)\nz[0] = x[0]\ny = float(z[0])",
+    "float16": "y = y + float(x.astype('f2').sum())",
+    "float16 store": "z = np.zeros(2, np.float16)\nz[0] = x[0]\ny = float(z[0])",
+    "float16 sum": "y = y + float(np.sum(x * x, dtype=np.float16))",
+    "one float16": "y = float(np.float16(x[0]) * x[1])",
+    "longdouble": "y = float(x.astype(np.longdouble)[0])",
+    "one longdouble": "y = float(np.longdouble(x[0]) * x[1])",
+    "str": "y = float(x.astype(str)[0])",
+    "record": "z = np.zeros(2, dtype=[('a', float)])\nz['a'] = x[:2]\ny = z['a'][0]",
+}
+
+
+@in_all_places
+@pytest.mark.parametrize("kind", NARROW)
+def test_e67_e68_dtypes_without_derivatives_inside(kind: str, place: str) -> None:
+    """A number that went through such a dtype would have the gradient zero."""
+    with pytest.raises(BadArgument, match=r"(dtype|records).* no derivatives") as caught:
+        differentiable(put(NARROW[kind], place)).value_and_grad(X)
+    assert caught.value.span is not None and caught.value.span.source_line().strip() in NARROW[kind]
+    assert caught.value.advice
+
+
+@in_all_places
+def test_e73_complex_anywhere(place: str) -> None:
+    z = np.array([0.3 + 0.4j, -1.0 + 0.2j])
+    f = put("y = y + np.sum(x * np.conj(x) * x.real).real", place)
+    once = 2.0 if place in ("in_for", "in_while") else 1.0
+    value, gradient = differentiable(f, backend="python").value_and_grad(z)
+    assert value == pytest.approx(once * np.sum(np.abs(z) ** 2 * z.real))
+    step = 1e-6
+    for k in range(2):
+        for unit in (1.0, 1.0j):
+            moved = np.where(np.arange(2) == k, step * unit, 0.0)
+            slope = (f(z + moved) - f(z - moved)) / (2 * step)
+            assert (gradient[k] * unit).real == pytest.approx(slope, rel=1e-7)
+    with pytest.raises(BadArgument, match="returns a complex number, which has no gradient") as caught:
+        differentiable(put("y = y + np.sum(x * x)", place)).grad(z)
+    assert caught.value.span is not None
+
+
 class Tagged(np.ndarray):
     """An array with something on it."""
 
@@ -198,7 +273,29 @@ def test_e74_not_quite_arrays() -> None:
     assert differentiable(of_sequence).grad((2.0, 5.0)) == (4.0, 3.0)
     for thing in (np.ma.masked_array([1.0, 2.0], [0, 1]), np.ones(2).view(Tagged)):
         refused(of_sequence, thing, error=BadArgument, match="masked array|Tagged")
-    refused(of_sequence, memoryview(np.ones(2)), error=BadArgument, match="memoryview")
+        refused(of_sequence, {"a": thing}, error=BadArgument, match=r"'a\['a'\]'", at="def of_sequence(a")
+    for thing in (memoryview(np.ones(2)), array.array("d", [1.0, 2.0]), "ab", {1.0}, range(2)):
+        refused(of_sequence, thing, error=BadArgument, match=f"'a' is a {type(thing).__name__}", at="def of_sequence(a")
+
+
+MADE = {
+    "np.matrix(x)[0]": "@",
+    "np.ma.masked_where(x > 0, x)": "np.where",
+    "memoryview(x)": "tuples, lists",
+    "array.array('d', x)": "tuples, lists",
+    "x.view(np.int64)": "astype",
+    "x.tobytes()": "NumPy",
+    "set(x)": "list",
+}
+
+
+@in_all_places
+@pytest.mark.parametrize("made", MADE)
+def test_e74_other_kinds_of_arrays_inside(made: str, place: str) -> None:
+    with pytest.raises(TapegenError) as caught:
+        differentiable(put(f"z = {made}\ny = y + z[0]", place)).grad(X)
+    assert caught.value.span is not None and made in caught.value.span.source_line()
+    assert MADE[made] in caught.value.advice
 
 
 # ---- values, shapes, sizes -------------------------------------------------------------------------------------------
@@ -271,6 +368,30 @@ def test_e78_more_than_memory(backend: str) -> None:
     assert "np.empty(n)" in "\n".join(caught.value.__notes__)
 
 
+SIZED = ["np.zeros((2, n))", "np.full(n, x)", "np.linspace(0.0, x, n)", "np.ones_like(np.zeros(2), shape=(n,))"]
+
+
+@in_all_places
+def test_e78_sizes_anywhere(place: str) -> None:
+    for form in SIZED:
+        text = f"a = {form}\ny = y + a.ravel()[0] * x"
+        raises_as_python(put(text, place, "x, n"), 1.5, -1, backend="python", at=f"a = {form}")
+        with pytest.raises((MemoryError, ValueError)) as caught:
+            differentiable(put(text, place, "x, n"), backend="python").grad(1.5, 2**50)
+        assert f"a = {form}" in "\n".join(caught.value.__notes__)
+
+
+def of_another_shape(x: np.ndarray, n: int) -> float:
+    a = np.zeros_like(x, shape=(n, 2))
+    a[n - 1] = x[:2]
+    return (a * np.full_like(x, x[0], shape=2)).sum() * np.ones_like(x, shape=n).sum()
+
+
+@both
+def test_e78_another_shape(backend: str) -> None:
+    right(of_another_shape, X, 5, backend=backend)
+
+
 def last_of(a: np.ndarray, start: int) -> float:
     total = 0.0
     for i in range(start, a.shape[0]):
@@ -284,6 +405,29 @@ def test_e79_counters_of_64_bits(backend: str) -> None:
     assert differentiable(lambda x, a, start: last_of(a, start) * x, backend=backend).value_and_grad(
         3.0, huge, 2**33 - 5
     ) == (30.0, 10.0)
+
+
+SMALL = {
+    "for i in range(n - 4, n):\n    y = y + x * (i - n)": 2**33,
+    "for i in range(10 * n):\n    y = y + x * i\n    if i > 3:\n        break": 10**11,
+    "i = n\nwhile i < 2**31 + 2:\n    i += 1\n    y = y + x * i": 2**31 - 3,
+    "for v in n:\n    y = y + x * (int(v) * 4)": np.array([2**30, 3], np.int32),
+    "y = y + x * n.sum()": np.full(4, 2**30, np.int32),
+    "y = y + x * (n[1] - n[0])": np.array([2**31 - 3, 2**31 - 1], np.int32),
+}
+
+
+@in_all_places
+def test_e79_no_counter_wraps(place: str) -> None:
+    for text, n in SMALL.items():
+        right(put(text, place, "x, n"), 1.5, n, backend="python")
+
+
+def test_e80_unaligned_parts() -> None:
+    records = np.zeros(3, dtype=[("flag", "i1"), ("b", "f8")])
+    for part in (records["b"], np.zeros(17, np.uint8)[1:].view(np.int64), np.zeros(9, np.uint8)[1:].view("f4")):
+        refused(lambda x: x["a"], {"a": 1.0, "b": part}, error=BadArgument, match="aligned", at="lambda x")
+        refused(lambda x, u: x + u[0], 1.0, part, error=BadArgument, match="'u' is not aligned", at="lambda x, u")
 
 
 def test_e80_unaligned() -> None:

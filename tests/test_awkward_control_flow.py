@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import functools
+import logging
 import math
+import sys
+import warnings
 from typing import Any
 
 import numpy as np
 import pytest
 
 from tapegen import differentiable
-from tapegen.errors import BadArgument, NotDifferentiable, TapegenError, UnsupportedSyntax
+from tapegen.errors import BadArgument, NotDifferentiable, PerformanceWarning, TapegenError, UnsupportedSyntax
 from tests.judged import both, raises_as_python, right
 from tests.sources import define
 
@@ -406,6 +410,124 @@ def test_c44_print_happens_once(backend: str, capfd: pytest.CaptureFixture[str])
     derived = differentiable(talkative, backend=backend)
     assert derived.value_and_grad(3.0) == (9.0, 6.0)
     assert capfd.readouterr().out == "x is 3.0\n"
+
+
+LOG = logging.getLogger(__name__)
+
+
+def in_words(x: float, n: int) -> float:
+    LOG.info("%d steps from %s", n, x)
+    for k in range(n):
+        x = math.sin(x) - 0.5
+        if x < -1.2:
+            warnings.warn(f"small in step {k}: {x:.2f}", RuntimeWarning, stacklevel=2)
+            LOG.debug("%s is small", k)
+    while n > 0:
+        n -= 1
+        logging.warning(f"{n} left, x = {x:.3f}")
+    return x
+
+
+def test_c44_messages_are_kept(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    derived = differentiable(in_words, backend="python")
+    for start in (0.5, -1.0, -1.0):
+        told = []
+        for call in (in_words, derived.value_and_grad):
+            caplog.clear()
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                call(start, 3)
+            told.append((caplog.messages, [(str(w.message), w.category) for w in caught]))
+        assert told[0] == told[1]
+        assert len(caught) == (0 if start == 0.5 else 3)
+    assert f'logging.getLogger("{__name__}").info("%d steps from %s", n, x)' in str(derived.inspect(0.5, 3).joint)
+
+
+def warns_if_small(x: np.ndarray, steps: int) -> Any:
+    x *= 2.0
+    for k in range(steps):
+        x[:] = np.sin(x) - 0.5
+        if x[0] < -0.9:
+            warnings.warn("small", RuntimeWarning, stacklevel=2)
+            if x[0] < -1.45:
+                raise ValueError("too small")
+        elif x[0] > 0.4:
+            print(f"{k}: {x[0]:.2f}")
+    return (x * x).sum()
+
+
+@pytest.mark.compiled
+def test_c44_messages_in_branches_stop_compiled_code(capfd: pytest.CaptureFixture[str]) -> None:
+    derived, python = differentiable(warns_if_small), differentiable(warns_if_small, backend="python")
+    calls = ((0.0, "", ""), (-0.4, "warnings.warn", "small"), (0.785, "print", ""), (-0.4, "", "small"))
+    for start, place, message in calls:
+        caught = []
+        for each in (derived, python):
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
+                given = np.array([start, 0.3])
+                value, gradient = each.value_and_grad(given, 1)
+            caught.append((value, gradient.tolist(), given.tolist(), capfd.readouterr().out))
+            slow = [w for w in told if w.category is PerformanceWarning]
+            assert [str(w.message) for w in told if w not in slow] == ([message] if message else [])
+            assert len(slow) == (1 if place and each is derived else 0)
+            for warning in slow:
+                assert f"{place} has no compiled form here; the generated Python" in str(warning.message)
+                assert str(warning.message).startswith(f"{__file__}:")
+        np.testing.assert_allclose(caught[0][0], caught[1][0], rtol=1e-14)
+        np.testing.assert_allclose(caught[0][1], caught[1][1], rtol=1e-14)
+        assert caught[0][2:] == caught[1][2:]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        raises_as_python(warns_if_small, np.array([-0.4, 0.3]), 3, backend="auto", at='raise ValueError("too small")')
+
+
+def to_a_file(x: float) -> float:
+    print(x, file=sys.stderr)
+    return x
+
+
+@functools.cache
+def repeated(x: float, n: int) -> float:
+    return x if n < 1 else x * repeated(x, n - 1)
+
+
+class Cached:
+    @functools.lru_cache  # noqa: B019
+    def squared(self, x: float) -> float:
+        return x * x
+
+
+SAID = {
+    "to_a_file(x)": "logging",
+    "repeated(x, 3)": "Leave out the decorator",
+    "globals()['math'].sin(x)": "the name of the global",
+    "len(f'{x:.3f}') * x": "numbers themselves",
+    "float(str(x))": "numbers themselves",
+    "x.hex()": "operators",
+}
+
+
+@pytest.mark.parametrize("text", SAID)
+def test_c44_what_to_write_instead(text: str) -> None:
+    func: Any = define(f"import math\ndef f(x):\n    y = {text}\n    return y\n")
+    func.__globals__.update(to_a_file=to_a_file, repeated=repeated)
+    with pytest.raises(NotDifferentiable) as caught:
+        differentiable(func).grad(1.5)
+    assert SAID[text] in caught.value.advice
+    assert caught.value.span is not None
+    assert (caught.value.span.source_line().strip()) in (f"y = {text}", "print(x, file=sys.stderr)")
+
+
+def chosen_by_a_test(x: float) -> float:
+    made = Cached()
+    return made.squared(x) + (x, x * x)[x > 1.0] + [1.0, x][x < 1.0]
+
+
+def test_c42_tests_as_indices() -> None:
+    for x in (0.7, 1.5):
+        right(chosen_by_a_test, x, backend="python")
 
 
 RANDOM = {

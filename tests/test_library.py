@@ -278,7 +278,7 @@ def shifted(a, b):
     return np.sum(a * b)
 
 
-def test_arrays_that_are_written_share_no_memory(tmp_path: Path) -> None:
+def test_d60_arrays_that_are_written_share_no_memory(tmp_path: Path) -> None:
     module = load(build(shifted, np.ones(4), np.ones(4), directory=tmp_path, modes=["grad"]))
     a = np.arange(8.0)
     with pytest.raises(ValueError, match="shares memory"):

@@ -307,5 +307,6 @@ def test_results_are_made_in_memory_of_the_caller(tmp_path: Path) -> None:
         assert run(value, None, again) == 0
         same(again, b_bar)
         kept = low.copy(), b.copy()
-        assert run(value, low, again) == run(value, low_bar, b) == run(value, low_bar, low_bar[0]) == 5  # shared memory
+        # case 60: shared memory
+        assert run(value, low, again) == run(value, low_bar, b) == run(value, low_bar, low_bar[0]) == 5
         same((low, b), kept)

@@ -124,7 +124,7 @@ def window(x: float) -> float:
 
 @pytest.mark.parametrize("func", [smooth, windows, window])
 def test_active_values_and_shared_memory_are_refused(func: Any) -> None:
-    with pytest.raises(MissingRule, match="has no derivative rule") as caught:
+    with pytest.raises(MissingRule, match=r"has no derivative rule|looks at memory several times") as caught:
         differentiable(func).grad(1.5 if func is window else X)
     assert caught.value.span is not None
     assert caught.value.advice

@@ -242,7 +242,7 @@ def written(stmt: Stmt) -> tuple[Var, ...]:
         return ()
     call = stmt.call
     found = _written_by_call(call)
-    if is_one_of(call.func, _LIST_WRITERS) or call.func is print:
+    if is_one_of(call.func, _LIST_WRITERS) or ops.tells(call.func):
         return found
     return (*found, *[var for arg in call.args for var in _vars(arg)])  # np.copyto, np.fill_diagonal, rng.shuffle, ...
 

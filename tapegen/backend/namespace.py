@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import logging
 import re
 import sys
 from collections.abc import Hashable, Iterable, Mapping
@@ -18,6 +19,7 @@ import numpy as np
 
 _LIBRARIES = ("numpy", "math", "cmath", "scipy.special", "scipy")
 _SPELLING: dict[Any, str] = {np.absolute: "abs", np.conjugate: "conj", np.remainder: "mod", np.bool_: "bool_"}
+_KNOWN = frozenset({"builtins", "numpy", "scipy", "math", "cmath", "logging", "warnings"})
 _THROUGH_NUMPY = ("numpy.linalg", "numpy.fft", "numpy.random", "numpy.lib.stride_tricks", "numpy.polynomial")
 
 
@@ -89,6 +91,10 @@ class Namespace:
         if id(value) in self._names:
             return ast.Name(self._names[id(value)][0])
         public = self._public(value)
+        owner = getattr(value, "__self__", None)
+        if isinstance(owner, logging.Logger) and logging.getLogger(owner.name) is owner:
+            found = ast.Call(ast.Attribute(self.module("logging"), "getLogger"), [ast.Constant(owner.name)], [])
+            return ast.Attribute(found, value.__name__)
         if public is None:
             return ast.Name(self._give(_identifier(getattr(value, "__name__", "")), value))
         module, *path = public
@@ -146,8 +152,8 @@ class Namespace:
 
 def _homes(value: object, more: tuple[str, ...]) -> list[str]:
     """Modules that may export an object, the likeliest first."""
-    home = str(getattr(value, "__module__", None) or "").partition("._")[0]
-    known = home.partition(".")[0] in ("builtins", "numpy", "scipy", "math", "cmath") or home in more
+    home = str(getattr(value, "__module__", None) or "").partition("._")[0].removeprefix("_")
+    known = home.partition(".")[0] in _KNOWN or home in more
     return [*([home] if known else []), "builtins", *_LIBRARIES, *more]
 
 

@@ -29,6 +29,15 @@ OF_FUNCTIONS = {
     "set.update": _FLAGS,
     "set.remove": _FLAGS,
     "set.discard": _FLAGS,
+    "globals": "Write the name of the global: it is read at each call.",
+    "locals": "Write the names of the variables.",
+    "eval": "Write the expression itself.",
+    "exec": "Write the statements themselves.",
+    "id": "Compare what the objects hold.",
+    "time": "Measure time outside of the function.",
+    "perf_counter": "Measure time outside of the function.",
+    "open": "Read files before the call, and write them after it.",
+    "input": "Pass it as an argument.",
 }
 """Functions and methods written in C that have no derivative rule."""
 

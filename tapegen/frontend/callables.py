@@ -222,6 +222,11 @@ def refusal(func: Any) -> NotDifferentiable:
             f"Wrap it: lambda x: {name}(x), on a line of its own.",
         )
     wrapped = getattr(func, "__wrapped__", None)
+    if isinstance(func, functools._lru_cache_wrapper):
+        return NotDifferentiable(
+            f"'{name}' keeps its results in a cache, which derivatives do not follow.",
+            "Leave out the decorator; where it calls itself often, fill a list of results in a loop.",
+        )
     if wrapped is not None:
         return NotDifferentiable(
             f"'{name}' is hidden by '{type(func).__module__}.{type(func).__qualname__}', which is not Python code.",

@@ -212,6 +212,12 @@ def _number_attribute(cx: Context, owner: Any, name: str, hint: str | None) -> A
         cls = python_class(type_)
         if name in ("conjugate", "bit_length", "item") and hasattr(cls, name):
             return Bound(StaticValue(Method("number", name)), (owner,))
+        if hasattr(cls, name):
+            raise cx.refusal(
+                NotDifferentiable,
+                f"the attribute '{name}' of a Python {cls.__name__} is not supported.",
+                "Write it with operators, and functions of math.",
+            )
         cx.raise_(AttributeError, f"'{cls.__name__}' object has no attribute '{name}'")
     match name:
         case "T":

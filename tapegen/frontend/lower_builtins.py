@@ -18,7 +18,7 @@ from tapegen.frontend.lower_call import call_value, handles
 from tapegen.frontend.lower_capture import class_member, has_attribute, special_method
 from tapegen.frontend.lower_choice import choose
 from tapegen.frontend.lower_compare import both, compare_values
-from tapegen.frontend.lower_context import Context, NotWhole
+from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_emit import emit_call, fold
 from tapegen.frontend.lower_expr import look_up_name, spread
 from tapegen.frontend.lower_index import Place, load_place
@@ -408,15 +408,6 @@ def _text(func: Any) -> None:
 
 for _func in (str, repr, format):
     _text(_func)
-
-
-@handles(print)
-def _print(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-    if cx.whole:
-        raise NotWhole
-    given = tuple((name, Const(static(cx, value, f"'{name}' of print"))) for name, value in kwargs.items())
-    cx.effect(Call(print, tuple(text_of(cx, arg) for arg in args), given, STATIC))
-    return StaticValue(None)
 
 
 @handles(object.__setattr__)

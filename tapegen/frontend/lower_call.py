@@ -31,11 +31,12 @@ from tapegen.frontend.lower_library_objects import call_of_library_object
 from tapegen.frontend.lower_numpy import call_library, is_library
 from tapegen.frontend.lower_own import call_own, own_rule
 from tapegen.frontend.lower_state import Bound, Choice, Closure, Method, Series, SliceValue
-from tapegen.frontend.lower_text import formatted
+from tapegen.frontend.lower_text import formatted, told
 from tapegen.frontend.lower_unknown import call_opaque
 from tapegen.frontend.lower_values import adopt, describe, static, struct_of
 from tapegen.frontend.structure import Leaf, StaticValue, tuple_of
 from tapegen.frontend.typing import any_size
+from tapegen.ir import ops
 from tapegen.ir.protocols import mark_of, refusal_by
 from tapegen.rules.helpers import is_compile_time
 from tapegen.rules.registry import rule_of
@@ -182,6 +183,8 @@ def _call_static(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
     mark = mark_of(func)
     if mark is not None:
         return marked_call(cx, func, mark, args, kwargs)
+    if ops.tells(func):
+        return told(cx, func, args, kwargs)
     handler = _handler_of(func)
     if handler is not None:
         by_name = tuple(itertools.takewhile(kwargs.__contains__, _needed_names(func)[len(args) :])) if kwargs else ()

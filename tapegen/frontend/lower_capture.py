@@ -118,8 +118,9 @@ def _member(cls: type, name: str, after: type | None = None) -> Any:
 
 
 def is_method(found: Any) -> bool:
-    """Whether what a class holds is a function that an access binds to the object: plain, compiled, differentiable."""
-    return isinstance(found, FunctionType) or hasattr(found, "py_func") or is_opaque(found)
+    """Whether an access binds what a class holds to the object: functions, plain, compiled, cached, differentiable."""
+    kinds = (FunctionType, functools._lru_cache_wrapper)
+    return isinstance(found, kinds) or hasattr(found, "py_func") or is_opaque(found)
 
 
 def has_attribute(cx: Context, owner: Any, name: str, getter: Callable[[], Any], path: Any) -> bool:

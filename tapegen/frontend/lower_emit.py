@@ -16,8 +16,8 @@ from tapegen.frontend.lower_context import Context, NotWhole
 from tapegen.frontend.lower_kinds import is_mixed, note_kinds
 from tapegen.frontend.lower_shapes import note_result
 from tapegen.frontend.lower_state import Captured, Ref, RunList, is_number, known_value
-from tapegen.frontend.lower_values import const_expr, describe, expr_of, operand, poison_check
-from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, list_of, tuple_of
+from tapegen.frontend.lower_values import const_expr, describe, expr_of, operand, poison_check, refuse_text
+from tapegen.frontend.structure import DTYPES, UNKNOWN, Leaf, StaticValue, Struct, list_of, tuple_of
 from tapegen.frontend.typing import NoResultType, result_type
 from tapegen.ir import ops
 from tapegen.ir.names import TEMPORARY
@@ -185,12 +185,14 @@ def call_type(cx: Context, func: Callable[..., Any], args: tuple[Any, ...], kwar
     try:
         found = result_type(func, types, keywords)
         _check_precision(cx, args, types, found)
+        _check_dtype(cx, func, found)
         return found
     except NoResultType as error:
         kind = type(error.cause)
         of_numbers = getattr(func, "__module__", None) in ("_operator", "math")
         if of_numbers and kind in _RAISED_BY_NUMBERS and not any(isinstance(type_, Array) for type_ in types):
             cx.raise_(kind, str(error.cause))
+        refuse_text(cx, *args)
         shown = ", ".join(describe(cx, arg) for arg in args)
         raise cx.refusal(
             NotDifferentiable,
@@ -245,6 +247,18 @@ def _check_precision(cx: Context, args: tuple[Any, ...], types: tuple[Any, ...],
                     "here: the precision of the result depends on the path.",
                     f"Convert it: float({name}), or np.float64({name}).",
                 )
+
+
+def _check_dtype(cx: Context, func: Callable[..., Any], found: Type) -> None:
+    """Numbers that pass through a dtype without derivatives would lose theirs."""
+    for type_ in found.items if isinstance(found, TupleOf) else (found,):
+        dtype = getattr(type_, "dtype", "bool")
+        if dtype not in DTYPES and not dtype.startswith(("datetime", "timedelta")):
+            raise cx.refusal(
+                BadArgument,
+                f"{_said(func)} gives values of dtype {dtype} here, for which there are no derivatives.",
+                "Use float64 (complex128 for complex numbers); objects, text and records stay outside of the function.",
+            )
 
 
 def arg_type(cx: Context, value: Any, exact: bool) -> Any:

@@ -218,7 +218,7 @@ def _stored(block: Block) -> Iterator[Var]:
                 yield array
             case Assign(_, Call(_, _, kwargs)):
                 yield from (value for name, value in kwargs if name == "out" and isinstance(value, Var))
-            case Effect(Call(func, args)) if func is not print and not isinstance(func, Routine):
+            case Effect(Call(func, args)) if not ops.tells(func) and not isinstance(func, Routine):
                 yield from (arg for arg in args if isinstance(arg, Var) and isinstance(arg.type, Array))
 
 

@@ -38,7 +38,7 @@ from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, child
 from tapegen.ir import ops
 from tapegen.ir.names import TEMPORARY
 from tapegen.ir.nodes import Call, Load, Var
-from tapegen.ir.types import Array, Scalar, Type, is_complex, is_floating
+from tapegen.ir.types import BOOL, Array, Scalar, Type, is_complex, is_floating
 from tapegen.rules import forms
 
 
@@ -269,10 +269,12 @@ def _item(cx: Context, content: Struct, index: Sequence[Any]) -> Any:
     if isinstance(part, SliceValue):
         children = content.children[_static_index(cx, part)]
         return tuple_of(children) if content.kind == "tuple" else cx.new_cell(list_of(children))
+    if type_of(part) == BOOL and known_value(part) is UNKNOWN:
+        part = emit_call(cx, int, (part,))
     if not is_int(part) and not isinstance(known_value(part), bool):
-        cx.raise_(
-            TypeError, f"{content.kind} indices must be integers or slices, not {type(known_value(part)).__name__}"
-        )
+        found = known_value(part)
+        kind = "float" if found is UNKNOWN else type(found).__name__
+        cx.raise_(TypeError, f"{content.kind} indices must be integers or slices, not {kind}")
     known = known_value(part)
     if known is UNKNOWN:
         return _computed_item(cx, content, part)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tapegen.errors import MissingRule, NotDifferentiable, TapegenError
+from tapegen.errors import BadArgument, MissingRule, NotDifferentiable, TapegenError
 from tapegen.frontend import ufunc_texts
 from tapegen.frontend.lower_capture import captured_shape
 from tapegen.frontend.lower_context import Context
@@ -186,6 +186,10 @@ def _prepared(cx: Context, func: Any, name: str, value: Any) -> Any:
     if name in _STATIC_NAMES or _STATIC_COUNTS.get(func) == name:
         known = static(cx, value, f"'{name}' of {callable_text(func)}")
         if name == "dtype" and known is not None:
+            if isinstance(known, (tuple, list)) or np.dtype(known).fields is not None:
+                raise cx.refusal(
+                    BadArgument, "arrays of records have no derivatives.", "Use one array for each field, or a dict."
+                )
             return StaticValue(np.dtype(known).type)
         return StaticValue(known)
     type_ = type_of(value)

@@ -19,7 +19,7 @@ from tapegen.frontend.lower_iter import applied, enumerated, known_length, range
 from tapegen.frontend.lower_list import length
 from tapegen.frontend.lower_shapes import extent
 from tapegen.frontend.lower_state import Series, SliceValue, known_value
-from tapegen.frontend.lower_values import is_int, operand, static, struct_of
+from tapegen.frontend.lower_values import is_int, operand, refuse_text, static, struct_of
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, dict_of, list_of, tuple_of
 from tapegen.ir import ops
 from tapegen.ir.nodes import Call, Const
@@ -115,6 +115,7 @@ def _len(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     known = fold(cx, len, args)
     if known is not UNKNOWN:
         return StaticValue(known)
+    refuse_text(cx, value)
     cx.raise_(TypeError, "object of this type has no len()")
 
 

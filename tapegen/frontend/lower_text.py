@@ -10,13 +10,14 @@ from typing import Any
 import gast
 
 from tapegen.errors import NotDifferentiable, UnsupportedSyntax
-from tapegen.frontend.lower_context import Context
+from tapegen.frontend.lower_context import Context, NotWhole
 from tapegen.frontend.lower_expr import evaluate, evaluates
 from tapegen.frontend.lower_state import known_value
-from tapegen.frontend.lower_values import is_int, operand, struct_of
+from tapegen.frontend.lower_values import is_int, operand, static, struct_of
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue
 from tapegen.ir import ops
 from tapegen.ir.nodes import Call, Const, Expr
+from tapegen.ir.text import callable_text
 from tapegen.ir.types import INT, STATIC, Scalar
 
 # ---- text ----------------------------------------------------------------------------------------------------------
@@ -126,11 +127,28 @@ def _no_format(cx: Context, text: str) -> Exception:
     )
 
 
+def told(cx: Context, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """A call that only tells people something: made once, where it stands."""
+    if cx.whole:
+        raise NotWhole
+    if known_value(kwargs.get("file", StaticValue(None))) is not None:
+        raise cx.refusal(
+            NotDifferentiable,
+            "print writes to standard output in derivatives, and to no file.",
+            "Leave out 'file=', or use logging.",
+        )
+    given = tuple(
+        (name, Const(static(cx, value, f"'{name}' of {callable_text(func)}"))) for name, value in kwargs.items()
+    )
+    cx.effect(Call(func, tuple(text_of(cx, arg) for arg in args), given, STATIC))
+    return StaticValue(None)
+
+
 def text_of(cx: Context, value: Any) -> Expr:
     """A value in a message or in print."""
     known = known_value(value)
     if known is not UNKNOWN and isinstance(value, StaticValue):
-        plain = known is None or isinstance(known, (bool, int, float, str))
+        plain = known is None or isinstance(known, (bool, int, float, str, type))
         return Const(known if plain else str(known))
     content = struct_of(cx, value)
     if content is not None and content.kind in ("dict", "object"):

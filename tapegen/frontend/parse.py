@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import gast
 
-from tapegen.errors import Span
+from tapegen.errors import Span, TapegenError
 from tapegen.frontend import fence
 from tapegen.frontend.callables import calls_instead, is_elementwise, refusal, refuse_hidden, unwrap
 from tapegen.frontend.rewriting import rewritten_definition
@@ -194,6 +194,16 @@ def parse_function(func: FunctionType, *, decorated: bool = False) -> Parsed:
 
 # By identity, like the definitions: equal code objects may come from different files.
 _TREES: dict[int, tuple[weakref.ref[CodeType], _Tree]] = {}
+
+
+def span_of_parameter(func: FunctionType, name: str) -> Span | None:
+    """Where a parameter stands in the head of a function; None where there is no text, or no such parameter."""
+    try:
+        parsed = parse_function(func, decorated=True)
+    except TapegenError:
+        return None
+    named = (node for node in gast.walk(parsed.tree.args) if isinstance(node, gast.Name) and node.id == name)
+    return next(map(parsed.span, named), None)
 
 
 def _tree(func: FunctionType) -> _Tree:

@@ -10,6 +10,7 @@ import dataclasses
 import enum
 import functools
 import inspect
+import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -193,8 +194,8 @@ def dict_of(items: Iterable[tuple[Any, Any]], cls: type = dict) -> Struct:
 
 # ---- from runtime values -------------------------------------------------------------------------------------------
 
-_DTYPES = "float64 float32 complex128 complex64 int64 int32 int16 int8 uint64 uint32 uint16 uint8 bool".split()
-_DTYPE_NAMES = {np.dtype(name): name for name in _DTYPES}  # in the byte order of this machine; `dtype.name` is slow
+DTYPES = "float64 float32 complex128 complex64 int64 int32 int16 int8 uint64 uint32 uint16 uint8 bool".split()
+_DTYPE_NAMES = {np.dtype(name): name for name in DTYPES}  # in the byte order of this machine; `dtype.name` is slow
 _STATIC = (
     *(
         str,
@@ -210,7 +211,7 @@ _STATIC = (
         np.dtype,
         range,
     ),
-    *(slice, enum.Enum, set, frozenset, np.ufunc, np.random.Generator, np.random.RandomState),
+    *(slice, enum.Enum, set, frozenset, np.ufunc, np.random.Generator, np.random.RandomState, logging.Logger),
 )
 
 

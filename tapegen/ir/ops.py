@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import copy
 import inspect
+import logging
+import warnings
 from collections.abc import Hashable, Sequence
 from typing import Any
 
@@ -96,6 +98,18 @@ def same_start(a: np.ndarray, b: np.ndarray) -> bool:
 def fstring(*parts: Any) -> str:
     """`f"..."` of constant strings and values (only in messages and print)."""
     return "".join(str(part) for part in parts)
+
+
+_LEVELS = ("debug", "info", "warning", "error", "critical", "exception", "log")
+_TELLING = frozenset({print, warnings.warn, *(getattr(logging, name) for name in _LEVELS)})
+
+
+def tells(func: Any) -> bool:
+    """Whether a call only tells people something: it changes nothing that the program reads."""
+    owner = getattr(func, "__self__", None)
+    if isinstance(owner, logging.Logger):
+        return func.__name__ in _LEVELS
+    return isinstance(func, Hashable) and func in _TELLING
 
 
 def transpose_view(a: np.ndarray) -> np.ndarray:

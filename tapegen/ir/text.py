@@ -97,6 +97,10 @@ def expr_text(expr: Expr | Slice) -> str:
     raise TypeError(f"not an expression: {expr!r}")
 
 
+_SPELLED_OUT = frozenset({"math", "cmath", "operator", "logging"})
+_PREFIXES = {"numpy": "np.", "tapegen": "ops.", "_warnings": "warnings."}
+
+
 def callable_text(func: object) -> str:
     """The name of a called function, with the module where that helps."""
     name = getattr(func, "__name__", None) or repr(func)
@@ -107,11 +111,12 @@ def callable_text(func: object) -> str:
         return f"tg.{name}"
     if module in ("numpy.linalg", "numpy.fft"):
         return f"np.{module.partition('.')[2]}.{name}"
+    if module.startswith("numpy.ma"):
+        return f"np.ma.{name}"
     package, _, rest = module.partition(".")
     if package == "scipy":
         return ".".join(filter(None, (package, rest.partition(".")[0], name)))
-    short = {"numpy": "np.", "tapegen": "ops."}
-    prefix = f"{package}." if package in ("math", "cmath", "operator") else short.get(package, "")
+    prefix = f"{package}." if package in _SPELLED_OUT else _PREFIXES.get(package, "")
     return prefix + name
 
 

@@ -81,6 +81,16 @@ refused(
     advice="Call it before the function, and pass an array as an argument; inside use np.array or np.block.",
 )
 refused(
+    *(np.matrix, np.ma.array, np.ma.masked_array, np.ma.masked_where, np.ma.masked_invalid, np.ma.masked_equal),
+    reason="it makes a kind of array with rules of its own.",
+    advice="Use a plain array, with '@' for products of matrices; in the place of a mask, np.where or weights of 0.0.",
+)
+refused(
+    *(np.lib.stride_tricks.as_strided, np.lib.stride_tricks.sliding_window_view),
+    reason="it looks at memory several times, which derivatives do not follow.",
+    advice="Write x[np.arange(x.size - n + 1)[:, None] + np.arange(n)] for windows of n elements.",
+)
+refused(
     *(np.busday_count, np.busday_offset, np.is_busday, np.datetime_as_string, np.datetime_data, np.isnat),
     reason="it is a function of dates.",
     advice="Turn dates into numbers before the function, and pass these as an argument.",

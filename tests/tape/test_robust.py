@@ -217,6 +217,25 @@ def test_line_108_overwritten_arrays_do_not_matter(function: Any) -> None:
     np.testing.assert_array_equal(tape.gradient(y, x).numpy(), want)
 
 
+def test_d56_arrays_that_are_overwritten_while_recording() -> None:
+    x, w = tg.Variable([1.0, 1.0, 1.0]), np.full(3, 2.0)
+    with tg.GradientTape(persistent=True) as tape:
+        y = 0.0
+        for k in range(3):
+            w[k] = k + 5.0
+            y = y + np.sum(x * w)
+        while w[0] < 7.0:
+            w += 1.0
+            y = y + np.sum(x[:2] * w[:2])
+        if w[0] == 7.0:
+            w[:] = 0.0
+    for _ in range(2):
+        assert tape.gradient(y, x).numpy().tolist() == [15.0 + 13.0, 14.0 + 15.0, 11.0]
+        w += 1.0
+    for fixed in (x.numpy(), y.numpy()):
+        assert not np.asarray(fixed).flags.writeable or not np.shares_memory(fixed, x.numpy())
+
+
 def test_line_108_overwritten_indices_and_lists() -> None:
     x = tg.Variable([1.0, 2.0, 3.0])
     rows, parts = np.array([0, 0, 2]), [np.ones(2), np.ones(2)]
