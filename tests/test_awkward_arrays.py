@@ -274,7 +274,7 @@ def test_e74_not_quite_arrays() -> None:
     for thing in (np.ma.masked_array([1.0, 2.0], [0, 1]), np.ones(2).view(Tagged)):
         refused(of_sequence, thing, error=BadArgument, match="masked array|Tagged")
         refused(of_sequence, {"a": thing}, error=BadArgument, match=r"'a\['a'\]'", at="def of_sequence(a")
-    for thing in (memoryview(np.ones(2)), array.array("d", [1.0, 2.0]), "ab", {1.0}, range(2)):
+    for thing in (memoryview(np.ones(2)), array.array("d", [1.0, 2.0]), range(2)):
         refused(of_sequence, thing, error=BadArgument, match=f"'a' is a {type(thing).__name__}", at="def of_sequence(a")
 
 
