@@ -28,6 +28,16 @@ def test_python_result_of_numpy_number(function, backend):
     assert gradient == math.inf
 
 
+@pytest.mark.parametrize("backend", ["python", pytest.param("numba", marks=pytest.mark.compiled)])
+@pytest.mark.parametrize("zero", [0, 0.0])
+@pytest.mark.parametrize("x", [2.0, np.array([1.0, -3.0])])
+def test_division_by_a_constant_zero(x, zero, backend):
+    function = differentiable(lambda x: np.sum(np.divide(x, zero)), backend=backend)
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(function.grad(x), np.full(np.shape(x), np.inf))
+        np.testing.assert_array_equal(function.jvp((x,), (np.ones_like(x)[()],))[1], np.inf)
+
+
 @pytest.mark.parametrize("number", [1, 1.0, -1.0, 0.5, -4.0, 3.0, 2.0**-1000, 2.0**500])
 @pytest.mark.parametrize("x", [0.7, -3.0, 2.0**-60, 2.0**450, 2.0**-200, 0.0, math.inf])
 def test_constant_divided_by_value(number, x):

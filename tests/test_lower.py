@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tapegen.errors import NotDifferentiable
 from tapegen.ir.text import function_text
 from tests.interpret import run
 from tests.lowering import agree, lower
@@ -520,3 +521,23 @@ def test_an_integer_to_a_negative_power_is_not_silently_an_integer() -> None:
     with pytest.raises(ValueError, match="negative power"):
         value_of(integer_power_of_negative, 3)
     assert value_of(integer_power_of_negative, 13) == 8
+
+
+def inverse_powers(n: Any) -> Any:
+    return [10**-k for k in range(n - 3, n)]
+
+
+def class_of_an_inverse_power(n: Any) -> Any:
+    total = 0.0
+    for k in range(n):
+        total += isinstance(2**-k, int)
+    return total
+
+
+def test_an_integer_to_the_inverse_of_a_counter_is_a_float() -> None:
+    for n in (0, 2, 5):
+        assert value_of(inverse_powers, n) == inverse_powers(n)
+    with pytest.raises(ValueError, match="too large for a float"):
+        value_of(inverse_powers, -13)
+    with pytest.raises(NotDifferentiable, match="float or int, depending on the path"):
+        value_of(class_of_an_inverse_power, 3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any
 
@@ -33,7 +34,7 @@ from tapegen.frontend.lower_values import (
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, list_of, tuple_of, with_items
 from tapegen.ir import ops
 from tapegen.ir.nodes import Call, Const, Expr, Var
-from tapegen.ir.types import BOOL, STATIC, Array, Scalar, is_floating
+from tapegen.ir.types import BOOL, INT, STATIC, Array, Scalar, is_floating
 
 BINARY: dict[type, Any] = {
     gast.Add: operator.add,
@@ -115,6 +116,8 @@ def binary(cx: Context, func: Any, left: Any, right: Any, hint: str | None = Non
         return percent(cx, known_value(left), right)
     if type_of(left) is not None and type_of(right) is not None:
         if func is operator.pow:
+            if (inverse := _inverse_power(cx, left, right, hint)) is not None:
+                return inverse
             _check_power(cx, left, right)
         return emit_call(cx, func, (left, right), hint=hint)
     left, right = keys_as_set(cx, left), keys_as_set(cx, right)
@@ -154,6 +157,24 @@ def type_name(cx: Context, value: Any) -> str:
         return "'float'" if is_floating(value.type) else "'int'"
     content = struct_of(cx, value)
     return f"'{content.cls.__name__}'" if content is not None else "'numpy.ndarray'"
+
+
+def _inverse_power(cx: Context, base: Any, exponent: Any, hint: str | None) -> Any:
+    """`2 ** -k`: a float, also where Python has an integer for `k = 0`; None if this is none."""
+    number = known_value(base)
+    if not isinstance(number, int) or known_value(exponent) is not UNKNOWN or type_of(exponent) != INT:
+        return None
+    power = expr_of(cx, exponent)
+    if not (isinstance(power, Call) and power.func is operator.neg):
+        return None
+    if abs(number) > 1:  # as long as the float is the integer
+        most = Const(int(53 / math.log2(abs(number))))
+        test = Call(operator.gt, (power, most), (), BOOL)
+        cx.raise_if(test, ValueError, "the power of an integer is too large for a float; write float(...) for the base")
+    found = emit_call(cx, operator.pow, (StaticValue(float(number)), exponent), hint=hint)
+    if isinstance(found, Leaf) and isinstance(found.expr, Var):
+        cx.kinds[found.expr] = frozenset((found.expr.type, INT))
+    return found
 
 
 def _check_power(cx: Context, base: Any, exponent: Any) -> None:

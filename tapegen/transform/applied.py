@@ -293,7 +293,7 @@ def _is_smooth(call: Call, again: bool) -> bool:
 def never_raising(node: Any) -> Any:
     """Division and power of Python floats that give inf where Python raises: a derivative may be infinite."""
     if isinstance(node, Call) and isinstance(node.type, Scalar) and node.type.python:
-        if node.func is operator.truediv and not isinstance(node.args[1], Const):
+        if node.func is operator.truediv and (not isinstance(node.args[1], Const) or node.args[1].value == 0):
             return Call(np.divide, node.args, (), Scalar(node.type.dtype, False))
         if node.func is operator.pow:
             return Call(np.power, node.args, (), Scalar(node.type.dtype, False))
