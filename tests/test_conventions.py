@@ -56,6 +56,15 @@ POINTS: dict[str, tuple[Callable[..., Any], list[float], list[float]]] = {
 }
 
 
+def test_in_forward_mode_the_tangent_wins() -> None:
+    point, along = np.float64(0.0), np.float64(1.0)
+    with np.errstate(all="ignore"):
+        assert tg.jvp(lambda x: x * np.sqrt(x), (point,), (0.0 * along,), backend="python")[1] == 0.0
+        assert tg.jvp(lambda x: np.sqrt(x * x), (point,), (along,), backend="python")[1] == 0.0
+        assert np.isnan(tg.jvp(lambda x: x * np.sqrt(x), (point,), (along,), backend="python")[1])
+        assert tg.grad(lambda x: x * np.sqrt(x), backend="python")(point) == 0.0
+
+
 @pytest.mark.parametrize("name", POINTS)
 def test_gradient_at(name: str) -> None:
     func, where, expected = POINTS[name]
