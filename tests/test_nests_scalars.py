@@ -107,6 +107,15 @@ def test_integers_raise() -> None:
     assert_same(text, *((i, j) for i in (-7, 0, 5) for j in (-2, 3, 0)))
 
 
+def test_products_of_vectors_take_two_numbers_too() -> None:
+    text = """
+    def f(x, y):
+        return np.dot(x, y) - np.inner(x, 3.0)*y
+    """
+    assert "dot" not in lowered_text(text, 1.5, 2.5)
+    assert_same(text, (1.5, 2.5))
+
+
 def test_numpy_numbers_do_not_raise() -> None:
     text = """
     def f(x, a, i):

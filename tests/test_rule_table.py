@@ -6,6 +6,8 @@ import pathlib
 import subprocess
 import sys
 
+import numpy as np
+
 from tapegen.rules import all_refusals
 
 ROOT = pathlib.Path(__file__).parent.parent
@@ -15,7 +17,9 @@ def test_the_table_is_up_to_date() -> None:
     printed = subprocess.run(
         [sys.executable, "-m", "tapegen", "rules"], cwd=ROOT, check=True, capture_output=True, text=True
     ).stdout
-    assert (ROOT / "docs" / "rules.md").read_text(encoding="utf-8") == printed, (
+    kept = (ROOT / "docs" / "rules.md").read_text(encoding="utf-8").splitlines()
+    gone = () if hasattr(np, "row_stack") else ("| `np.row_stack` |",)  # since NumPy 2.5
+    assert [line for line in kept if not line.startswith(gone)] == printed.splitlines(), (
         "python -m tapegen rules > docs/rules.md"
     )
     assert "| `np.linalg.solve` | pullback | forward, reverse | all | real, complex | yes | a, out |" in printed

@@ -47,6 +47,7 @@ UNCOMPILED = frozenset(
 
 _METHODS = {
     "_PPolyBase.__call__": "PPoly.__call__",
+    "PPoly.__call__": "PPoly.__call__",  # since scipy 1.18
     "PPoly.integrate": "PPoly.integrate",
     "_Interpolator1D.__call__": "interp1d.__call__",
     "RegularGridInterpolator.__call__": "RegularGridInterpolator.__call__",

@@ -85,6 +85,8 @@ def _call(w: Writer, call: Call) -> Expr:
         return Call(func, tuple(operand(w, arg) for arg in call.args), (), call.type)
     if func in ops.DRAWS and func in SCALAR:
         return SCALAR[func](w, call)
+    if func in (np.dot, np.inner) and all(isinstance(arg.type, Scalar) for arg in call.args):
+        func = operator.mul
     if func in SCALAR and any(isinstance(arg.type, Array) or isinstance(arg, Tuple) for arg in call.args):
         return SCALAR[func](w, call)
     operands = (*call.args, *(value for _, value in call.kwargs))
