@@ -121,6 +121,8 @@ class Expressions:
         """A literal, or the name of a function, class or dtype."""
         if type(value) is int:
             return _signed(value < 0, ast.Constant(abs(value)))
+        if type(value) is float and value > 0.0 and value != math.inf:
+            return ast.Constant(value)
         match value:
             case None | bool() | str() | bytes():
                 return ast.Constant(value)

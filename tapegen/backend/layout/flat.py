@@ -6,7 +6,18 @@ import ast
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tapegen.backend.layout.grammar import BINARY, COMPARE, UNARY, Operand, is_simple, operands, slice_parts
+from tapegen.backend.layout.grammar import (
+    BINARY,
+    COMPARE,
+    OPERATIONS,
+    PRIMARY,
+    UNARY,
+    Operand,
+    is_simple,
+    operands,
+    precedence,
+    slice_parts,
+)
 from tapegen.backend.layout.literals import Piece, literal, number, words
 
 
@@ -41,6 +52,13 @@ def _listed(nodes: Iterable[ast.expr]) -> str:
     return ", ".join([flat(node) for node in nodes])
 
 
+def _within(node: ast.expr, at_least: int) -> str:
+    """Part of an expression, in parentheses if it binds less tightly than it must there."""
+    kind = type(node)
+    text = _FLAT[kind](node)
+    return f"({text})" if kind in OPERATIONS and precedence(node) < at_least else text
+
+
 def _part(operand: Operand) -> str:
     return f"({flat(operand.node)})" if operand.parentheses else flat(operand.node)
 
@@ -50,10 +68,12 @@ def _constant(node: ast.Constant) -> str:
 
 
 def _binary(node: ast.BinOp) -> str:
-    left, right = operands(node)
-    symbol = BINARY[type(node.op)][0]
-    space = "" if symbol == "**" and is_simple(left) and is_simple(_base(right)) else " "
-    return f"{_part(left)}{space}{symbol}{space}{_part(right)}"
+    symbol, own = BINARY[type(node.op)]
+    if symbol == "**":
+        left, right = operands(node)
+        space = "" if is_simple(left) and is_simple(_base(right)) else " "
+        return f"{_part(left)}{space}**{space}{_part(right)}"
+    return f"{_within(node.left, own)} {symbol} {_within(node.right, own + 1)}"
 
 
 def _base(exponent: Operand) -> Operand:
@@ -92,7 +112,7 @@ def _conditional(node: ast.IfExp) -> str:
 
 def _call(node: ast.Call) -> str:
     args = [flat(arg) for arg in node.args] + [f"{keyword.arg}={flat(keyword.value)}" for keyword in node.keywords]
-    return f"{_part(operands(node)[0])}({', '.join(args)})"
+    return f"{_within(node.func, PRIMARY)}({', '.join(args)})"
 
 
 def _tuple(node: ast.Tuple) -> str:
@@ -111,8 +131,8 @@ _FLAT: dict[type[ast.expr], Callable[[Any], str]] = {
     ast.Compare: _compare,
     ast.BoolOp: _bool,
     ast.IfExp: _conditional,
-    ast.Attribute: lambda node: f"{_part(operands(node)[0])}.{node.attr}",
-    ast.Subscript: lambda node: f"{_part(operands(node)[0])}[{_bare(node.slice)}]",
+    ast.Attribute: lambda node: f"{_within(node.value, PRIMARY)}.{node.attr}",
+    ast.Subscript: lambda node: f"{_within(node.value, PRIMARY)}[{_bare(node.slice)}]",
     ast.Call: _call,
     ast.List: lambda node: f"[{_listed(node.elts)}]",
     ast.Tuple: _tuple,

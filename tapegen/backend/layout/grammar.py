@@ -49,6 +49,7 @@ def precedence(node: ast.expr) -> int:
 
 
 _WITH_OPERATOR = frozenset({ast.BinOp, ast.UnaryOp, ast.BoolOp})
+OPERATIONS = _WITH_OPERATOR | {ast.Compare, ast.IfExp}
 
 
 _PRECEDENCE: dict[type[ast.AST], int] = {
