@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -11,6 +11,7 @@ from typing import Any, Literal
 from tapegen.ir import ops, rewrite
 from tapegen.ir.nodes import (
     Assign,
+    Block,
     Call,
     Comment,
     Const,
@@ -225,6 +226,10 @@ class Memory:
             var = leader
         return var
 
+    def groups(self, names: Set[Var]) -> Iterable[Var]:
+        """These for several names."""
+        return names if self._leader.keys().isdisjoint(names) else map(self.group, names)
+
     def own(self, var: Var) -> Stmt | None:
         """The one statement that makes an array, if no other name shares its memory."""
         made = self._made.get(var, [])
@@ -237,7 +242,7 @@ class Memory:
             reads, assigns = rewrite.reads(stmt), rewrite.assigns(stmt)
             inside = rewrite.statements((stmt,))
             if len(inside) > 1:
-                own = {loop.target for loop in inside if isinstance(loop, For)} - self._counting
+                own = {loop.target for loop in _loops((stmt,))} - self._counting
                 reads, assigns = reads - own, assigns - own
             writes = frozenset([self.group(inner.array) for inner in inside if isinstance(inner, Store)])
             found = reads, assigns, writes, writes.union([self.group(var) for var in reads if _is_place(var)])
@@ -245,16 +250,17 @@ class Memory:
         return found
 
     @cached_property
+    def lasting(self) -> set[Var]:
+        """Counters that are read outside the loops that count by them."""
+        return read_after_loops(self._function.body)
+
+    @cached_property
     def _counting(self) -> set[Var]:
         """Counters whose values matter outside of a loop that counts by them."""
-        found = read_after_loops(self._function.body)
-        work: list[tuple[Stmt, frozenset[Var]]] = [(stmt, frozenset()) for stmt in self._function.body]
-        while work:
-            stmt, around = work.pop()
-            if isinstance(stmt, For):
-                found |= around & {stmt.target}  # counted anew while it counts
-                around |= {stmt.target}
-            work += [(inner, around) for block in rewrite.blocks(stmt) for inner in block]
+        found = set(self.lasting)
+        for loop in rewrite.statements(self._function.body):
+            if isinstance(loop, For) and loop.target in [each.target for each in _loops(loop.body)]:
+                found.add(loop.target)  # counted anew while it counts
         return found
 
     def _join(self, a: Var, b: Var) -> None:
@@ -262,6 +268,10 @@ class Memory:
         if a != b:
             self._leader[a] = b
             self._shared |= {a, b}
+
+
+def _loops(block: Block) -> list[For]:
+    return [stmt for stmt in rewrite.statements(block) if type(stmt) is For]
 
 
 def _is_place(var: Var) -> bool:

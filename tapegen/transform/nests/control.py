@@ -56,14 +56,14 @@ def read_after_loops(block: Block) -> set[Var]:
     """Counters that are read outside the loops that count by them."""
     found: set[Var] = set()
     for stmt in block:
-        if isinstance(stmt, For):
-            inside = read_after_loops(stmt.body)
-            inside.discard(stmt.target)
-            found.update(inside, *map(rewrite.free_vars, rewrite.headers(stmt)))
-        elif nested := rewrite.blocks(stmt):
-            found.update(*map(rewrite.free_vars, rewrite.headers(stmt)), *map(read_after_loops, nested))
-        else:
+        nested = rewrite.blocks(stmt)
+        if not nested or For not in map(type, rewrite.statements((stmt,))):
             found |= rewrite.reads(stmt)
+            continue
+        inside = set().union(*map(read_after_loops, nested))
+        if isinstance(stmt, For):
+            inside.discard(stmt.target)
+        found.update(inside, *map(rewrite.free_vars, rewrite.headers(stmt)))
     return found
 
 

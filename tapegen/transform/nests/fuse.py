@@ -10,7 +10,7 @@ import operator
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from tapegen.ir.nodes import (
     Raise,
     Return,
     Routine,
+    Slice,
     Stmt,
     Store,
     Tuple,
@@ -39,7 +40,6 @@ from tapegen.ir.types import Array, Scalar
 from tapegen.transform.nests import scalars
 from tapegen.transform.nests.accesses import Memory, Nest, independent, may_share_loops, nest_of
 from tapegen.transform.nests.affine import is_int
-from tapegen.transform.nests.control import read_after_loops
 from tapegen.transform.nests.gather import gathered
 from tapegen.transform.nests.inner import eased
 from tapegen.transform.nests.known import Known
@@ -63,27 +63,20 @@ class Item:
     backward: bool = False  # of the backward sweep
 
     @cached_property
-    def is_check(self) -> bool:
-        body = self.stmt.body if isinstance(self.stmt, If) and not self.stmt.orelse else ()
-        return bool(body) and isinstance(body[-1], Raise)
-
-    @cached_property
-    def is_plain(self) -> bool:
-        """Whether it only makes a name for a value that has no other effect."""
-        if not isinstance(self.stmt, Assign) or len(self.stmt.targets) != 1:
-            return False
-        return not _has_effects(self.stmt.value)
-
-    @cached_property
-    def is_element(self) -> bool:
-        """Whether it only stores a number into an array."""
-        if not isinstance(self.stmt, Store) or not isinstance(self.stmt.value.type, Scalar):
-            return False
-        parts = rewrite.headers(self.stmt)
-        return all(isinstance(part.type, Scalar) and not _has_effects(part) for part in parts[1:])
+    def role(self) -> Literal["check", "plain", "element", "other"]:
+        """What it does, if that is to look for an error, to name a value or to store a number, and nothing else."""
+        match self.stmt:
+            case If(_, (*_, Raise()), ()):
+                return "check"
+            case Assign((_,), value):
+                return "other" if _has_effects(value) else "plain"
+            case Store(_, index, value):
+                numbers = all(isinstance(part.type, Scalar) for part in (value, *index))  # type: ignore[union-attr]
+                return "element" if numbers and not any(map(_has_effects, (value, *index))) else "other"
+        return "other"
 
 
-def _has_effects(expr: Expr) -> bool:
+def _has_effects(expr: Expr | Slice) -> bool:
     called = rewrite.callees(expr)
     return not called.isdisjoint(_EFFECTS) or Routine in map(type, called)
 
@@ -96,7 +89,6 @@ class _Fusion:
         self.function = function
         self.memory = Memory(function)
         self.known = Known()
-        self.lasting = read_after_loops(function.body)
         self.before: list[Stmt] = []  # what the loop that was last visited leaves to the block around it
         self.gone: set[Stmt] = set()  # that make arrays which have become numbers
 
@@ -186,7 +178,7 @@ class _Fusion:
                 nest = _joined(earlier.nest, item.nest, item.comments)
                 out[k] = replace(earlier, comments=comments, nest=nest)
                 return
-            if earlier.nest is None and not earlier.is_plain and (item.nest.checks or not earlier.is_element):
+            if earlier.nest is None and earlier.role != "plain" and (item.nest.checks or earlier.role != "element"):
                 break
             other = earlier.stmt if earlier.nest is None else earlier.nest.stmt
             if not ordered or not independent(other, item.stmt, self.memory):
@@ -214,7 +206,7 @@ class _Fusion:
             return False
         if not all(self._same_size(a.stop, b.stop) for a, b in zip(first.loops, second.loops, strict=True)):
             return False
-        if self.lasting & {*first.counters, *second.counters} and first.counters != second.counters:
+        if self.memory.lasting & {*first.counters, *second.counters} and first.counters != second.counters:
             return False
         counters = {*first.counters, *second.counters}
         if counters & (first.assigned | second.assigned | first.first_read | second.first_read):
@@ -275,13 +267,13 @@ def raised(items: list[Item], memory: Memory) -> list[Item]:
             item = replace(item, comments=left)
         left = []
         place = len(out)
-        if first is not None and (item.is_check or item.is_plain):
+        if first is not None and item.role in ("check", "plain"):
             reads = any(rewrite.loads(part) for part in rewrite.headers(item.stmt))
             for k in range(len(out) - 1, first - 1, -1):
                 earlier = out[k]
-                passable = earlier.is_plain or (earlier.is_check and not reads)
-                passable = passable or (earlier.nest is not None and not (item.is_check and earlier.nest.checks))
-                passable = passable or (item.is_plain and earlier.is_element)
+                passable = earlier.role == "plain" or (earlier.role == "check" and not reads)
+                passable = passable or (earlier.nest is not None and not (item.role == "check" and earlier.nest.checks))
+                passable = passable or (item.role == "plain" and earlier.role == "element")
                 if not passable or not independent(earlier.stmt, item.stmt, memory):
                     break
                 if earlier.nest is not None:

@@ -19,7 +19,7 @@ from tapegen.ir.nodes import Assign, Call, Const, Expr, For, Function, Stmt, Var
 from tapegen.ir.types import Scalar
 from tapegen.transform.nests.accesses import Access, Nest, in_loops, same_trip
 from tapegen.transform.nests.affine import Affine, plus
-from tapegen.transform.nests.control import read_after_loops, read_elsewhere
+from tapegen.transform.nests.control import read_elsewhere
 from tapegen.transform.nests.deciding import deciding, following
 from tapegen.transform.nests.known import Known
 from tapegen.transform.nests.waiting import Meetings, factored, parted
@@ -32,10 +32,6 @@ def eased(function: Function) -> Function:
 
 
 class _Easing(Walk):
-    def __init__(self, function: Function) -> None:
-        super().__init__(function)
-        self.lasting = read_after_loops(function.body)
-
     @functools.cached_property
     def leaving(self) -> set[Var]:
         """Names that are read where no block around assigns them before."""
@@ -89,7 +85,7 @@ class _Easing(Walk):
     def _ordered(self, nest: Nest) -> list[Stmt]:
         """A loop that counts up if it may; what is left of one whose trips wait for each other."""
         (loop,) = nest.loops
-        if loop.step not in (Const(1), Const(-1)) or loop.target in self.lasting:
+        if loop.step not in (Const(1), Const(-1)) or loop.target in self.memory.lasting:
             return [nest.stmt]
         if self.function.tangents and nest.first_read & nest.assigned:
             nest = factored(nest, self.memory, self.following - self.deciding, self.names, sums=True)
@@ -116,7 +112,7 @@ class _Easing(Walk):
         What such a loop looks at to raise an error, the forward sweep has looked at before.
         """
         (loop,) = nest.loops
-        if not self.backward or loop.step != Const(-1) or loop.target in self.lasting:
+        if not self.backward or loop.step != Const(-1) or loop.target in self.memory.lasting:
             return False
         left = nest.assigned & (nest.first_read | self.leaving)
         return not left or not (left - _sums(nest) or left & self.deciding)
@@ -140,7 +136,10 @@ class _Easing(Walk):
         varying = {loop.target, *nest.assigned}
         if same_trip(a.index, b.index, {loop.target}, varying):
             return False
-        elsewhere: dict[Var, Expr] = {var: Var(f"?{var.name}", var.type) for var in varying}  # on another trip
+        mentioned = {var for item in b.index for var in rewrite.free_vars(item) if var in varying}
+        elsewhere: dict[Var, Expr] = {  # on another trip
+            var: Var(f"?{var.name}", var.type) for var in {loop.target, *mentioned}
+        }
         counter = Affine.atom(elsewhere[loop.target])
         first, last = (loop.start, loop.stop) if loop.step == Const(1) else (loop.stop, loop.start)
         first, last = (first, plus(last, -1)) if loop.step == Const(1) else (plus(first, 1), last)
