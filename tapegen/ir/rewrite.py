@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any
 
@@ -195,6 +195,11 @@ def reads_by_kind(node: Any) -> tuple[set[Var], set[Var]]:
         else:
             work.extend(parts(found))
     return contents, shapes
+
+
+def contents_read(node: Any) -> Set[Var]:
+    """Vars whose contents an expression reads."""
+    return free_vars(node) if callees(node).isdisjoint(_SHAPE_ONLY) else reads_by_kind(node)[0]
 
 
 def whole_reads(node: Any) -> set[Var]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Set
 from typing import Any
 
 import numpy as np
@@ -83,9 +84,9 @@ def _made_of(function: Function, memory: Memory) -> dict[Var, set[Var]]:
         match stmt:
             case Assign(targets, value):
                 for target in targets:
-                    found.setdefault(memory.group(target), set()).update(map(memory.group, _contents(value)))
+                    found.setdefault(memory.group(target), set()).update(memory.groups(_contents(value)))
             case Store(array, _, value):
-                found.setdefault(memory.group(array), set()).update(map(memory.group, _contents(value)))
+                found.setdefault(memory.group(array), set()).update(memory.groups(_contents(value)))
     return found
 
 
@@ -119,8 +120,8 @@ def _is_decision(call: Call) -> bool:
     return not _is_float(call.type) or call.func in _STEPS or isinstance(call.func, Routine)
 
 
-def _contents(expr: Any) -> set[Var]:
-    return rewrite.reads_by_kind(expr)[0]
+def _contents(expr: Any) -> Set[Var]:
+    return rewrite.contents_read(expr)
 
 
 def _is_float(type_: Any) -> bool:
