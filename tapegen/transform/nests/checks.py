@@ -29,11 +29,16 @@ def together(function: Function) -> Function:
 
 
 def _block(block: Block) -> Block:
-    parts = [rewrite.with_blocks(stmt, tuple(map(_block, rewrite.blocks(stmt)))) for stmt in block]
-    return tuple(_in_one(_of_largest(parts)))
+    parts = rewrite.map_block(block, _statement)
+    return tuple(_in_one(_of_largest(parts))) if If in map(type, parts) else parts
 
 
-def _of_largest(block: list[Stmt]) -> list[Stmt]:
+def _statement(stmt: Stmt) -> Stmt:
+    nested = rewrite.blocks(stmt)
+    return rewrite.with_blocks(stmt, tuple(map(_block, nested))) if nested else stmt
+
+
+def _of_largest(block: Block) -> list[Stmt]:
     """Where an axis is compared with several constants, the first check compares with the largest.
 
     What stands between two of them leads to the second one, or ends with an error as well.

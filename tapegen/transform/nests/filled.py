@@ -77,10 +77,12 @@ class _Filling:
 
     def _is_new(self, stmt: Assign) -> bool:
         """Whether a statement makes an array of zeros that has no other name."""
-        target, *_ = stmt.targets
+        target, value = stmt.targets[0], stmt.value
+        if not isinstance(value, Call) or value.func is not np.zeros:
+            return False
         if not isinstance(target.type, Array) or self.memory.own(target) is not stmt or target.type.dtype != "float64":
             return False
-        return isinstance(stmt.value, Call) and stmt.value.func is np.zeros and target in self.known.facts.shapes
+        return target in self.known.facts.shapes
 
     # ---- the loop that comes first -----------------------------------------------------------------------------------
 

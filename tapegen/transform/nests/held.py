@@ -8,15 +8,14 @@ The order in which it is added up stays what it was.
 from __future__ import annotations
 
 import operator
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import replace
 from typing import Any
 
 from tapegen.ir import rewrite
 from tapegen.ir.nodes import Assign, Call, Const, Expr, For, Function, If, Load, Stmt, Store, Var
 from tapegen.ir.types import BOOL, Array, Scalar
-from tapegen.transform.nests.accesses import Nest
+from tapegen.transform.nests.accesses import Access, Nest
 from tapegen.transform.nests.affine import minus
 from tapegen.transform.nests.bounds import Facts
 from tapegen.transform.nests.known import Known
@@ -59,17 +58,15 @@ class _Holding(Walk):
         (loop,) = nest.loops
         if runs(loop) is None:
             return []
-        varying = {loop.target, *nest.assigned}
-        touches = Counter((access.array, access.index) for access in nest.accesses)
+        varying = nest.assigned | {loop.target}
+        staying = dict.fromkeys((access.array, access.index) for access in nest.accesses if _stays(access, varying))
+        if not staying:
+            return []
         writes = {(access.array, access.index) for access in nest.accesses if access.writes}
         sure = {(load.array, load.index) for part in _parts(nest) for load in surely_read(part)}
         found: list[Element] = []
-        for element in touches:
+        for element in staying:
             array, index = element
-            if not isinstance(array.type, Array) or array.type.dtype != "float64":
-                continue
-            if any(rewrite.free_vars(item) & varying or rewrite.loads(item) for item in index):
-                continue
             others = (access for access in nest.accesses if (access.array, access.index) != element)
             written = element in writes
             if not written and element not in sure:
@@ -80,6 +77,14 @@ class _Holding(Walk):
         # what is only read can be seen to last where no other element of the array is stored
         moving = {self.memory.group(array) for array, _ in writes - set(found)}
         return [element for element in found if element in writes or self.memory.group(element[0]) in moving]
+
+
+def _stays(access: Access, varying: Set[Var]) -> bool:
+    """Whether it is the same element, of an array of float64, while some names change."""
+    type_ = access.array.type
+    if not isinstance(type_, Array) or type_.dtype != "float64":
+        return False
+    return not any(rewrite.loads(item) or not varying.isdisjoint(rewrite.free_vars(item)) for item in access.index)
 
 
 def _parts(nest: Nest) -> Iterator[Any]:

@@ -36,7 +36,7 @@ class _Lives:
 
     def block(self, block: Block, live: set[Var]) -> tuple[Block, set[Var]]:
         """The block, and the arrays that are read in it or after it before they are made; `live` are those after it."""
-        jumps = self.leaving and any(isinstance(stmt, (Break, Continue)) for stmt in rewrite.statements(block))
+        jumps = self.leaving and not _JUMPS.isdisjoint(map(type, rewrite.statements(block)))
         escaping = live | (self.leaving[-1] if jumps else set())
         out: list[Stmt] = []  # in reverse
         end: dict[Var, int] = {}  # how much of it stands behind the next time that a name is made
@@ -65,7 +65,7 @@ class _Lives:
 
     def _statement(self, stmt: Stmt, live: set[Var]) -> tuple[Stmt, set[Var], bool]:
         if isinstance(stmt, (For, While)) and not any(map(_is_array, rewrite.assigns(stmt))):
-            return stmt, live | set(filter(_is_array, rewrite.reads(stmt))), False
+            return stmt, live | {var for var in rewrite.reads(stmt) if type(var.type) is Array}, False
         reads = _arrays_read(stmt)
         match stmt:
             case For() | While():
@@ -89,12 +89,17 @@ class _Lives:
         return stmt, live if reads <= live else live | reads, False
 
 
+_JUMPS = frozenset({Break, Continue})
+
+
 def _is_array(var: Var) -> bool:
-    return isinstance(var.type, Array)
+    return type(var.type) is Array
 
 
 def _arrays_read(stmt: Stmt) -> set[Var]:
-    return {var for part in rewrite.headers(stmt) for var in rewrite.free_vars(part) if isinstance(var.type, Array)}
+    if not rewrite.blocks(stmt):
+        return {var for var in rewrite.reads(stmt) if type(var.type) is Array}
+    return {var for part in rewrite.headers(stmt) for var in rewrite.free_vars(part) if type(var.type) is Array}
 
 
 def _made(stmt: Stmt) -> list[Var]:

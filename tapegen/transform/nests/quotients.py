@@ -20,8 +20,11 @@ def divisors_chosen(function: Function) -> Function:
     return replace(function, body=tuple(map(_outside, function.body)))
 
 
+_DIVIDED: frozenset[Any] = frozenset({ops.ifelse, operator.truediv})
+
+
 def _outside(stmt: Stmt) -> Stmt:
-    if ops.ifelse not in rewrite.calls(stmt):
+    if not rewrite.calls(stmt) >= _DIVIDED:
         return stmt
     blocks = tuple(rewrite.blocks(stmt))
     inside = _inside if isinstance(stmt, (For, While)) else _outside
@@ -29,7 +32,7 @@ def _outside(stmt: Stmt) -> Stmt:
 
 
 def _inside(stmt: Stmt) -> Stmt:
-    if ops.ifelse not in rewrite.calls(stmt):
+    if not rewrite.calls(stmt) >= _DIVIDED:
         return stmt
     stmt = rewrite.map_headers(stmt, lambda part: rewrite.map_expr(part, _chosen))
     return rewrite.with_blocks(stmt, tuple(tuple(map(_inside, block)) for block in rewrite.blocks(stmt)))

@@ -17,8 +17,8 @@ from tapegen.transform.nests.control import names_in
 
 def has_matrices(function: Function) -> bool:
     """Whether there are arrays that have columns."""
-    mentioned = (var.type for stmt in function.body for var in rewrite.reads(stmt))
-    return any(isinstance(type_, Array) and type_.rank > 1 for type_ in mentioned)
+    mentioned = frozenset[Var]().union(*map(rewrite.reads, function.body))
+    return any(type(var.type) is Array and var.type.rank > 1 for var in mentioned)
 
 
 class Rooming(abc.ABC):

@@ -68,10 +68,10 @@ def numpy_name(dtype: str) -> str:
 
 
 def dtype_of(expr: Expr) -> str:
-    if type(expr) is Const and isinstance(expr.value, np.generic):
-        return expr.value.dtype.name
     type_ = expr.type
-    return type_.dtype if type(type_) is Scalar else ""
+    if type(type_) is Scalar:
+        return type_.dtype
+    return expr.value.dtype.name if type(expr) is Const and isinstance(expr.value, np.generic) else ""
 
 
 def _weak(expr: Expr) -> bool:

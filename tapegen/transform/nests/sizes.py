@@ -41,7 +41,7 @@ def named(function: Function) -> Function:
                 name = Var(names.fresh(_base(size)), INT)
                 body.append(Assign((name,), value, stmt.origin))
             known[size] = known[value] = name
-        body.append(_statement(stmt, given) if within[stmt] else stmt)
+        body.append(stmt if given.keys().isdisjoint(within[stmt]) else _statement(stmt, given))
         if isinstance(stmt, Assign):
             lasting.update(target for target in stmt.targets if assigned[target] == 1)
     return replace(function, body=tuple(body))

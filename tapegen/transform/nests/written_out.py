@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass, replace
 from types import FunctionType
 from typing import Any
@@ -56,9 +56,9 @@ def written_out(function: Function) -> Function:
     NoCompiledForm
         If a function whose rule is for real numbers meets complex ones: so may be what stands for it here.
     """
-    odd = {func for stmt in function.body for func in rewrite.calls(stmt) if not _is_plain(func)}
-    concerned = [stmt for stmt in function.body if not odd.isdisjoint(rewrite.calls(stmt))]
-    calls = [(call, stmt) for stmt in rewrite.statements(concerned) for call in _calls(stmt) if call.func in odd]
+    called = frozenset[Any]().union(*map(rewrite.calls, function.body))
+    odd = {func for func in called if not _is_plain(func)}
+    calls = [(call, stmt) for stmt in _calling(function.body, odd) for call in _calls(stmt) if call.func in odd]
     for call, stmt in calls:
         rule = rule_of(call.func) if meets_complex(call) else None
         if rule is not None and not rule.of_complex:
@@ -89,6 +89,12 @@ def _body_of(call: Call) -> Callable[..., Any] | None:
         return None
     own = own_rule(func)
     return func if own is not None and isinstance(func, FunctionType) and own.kind != "expands" else text_of(func)
+
+
+def _calling(block: Block, functions: Set[Any]) -> list[Stmt]:
+    """The statements, nested ones included, in which some functions are called."""
+    concerned = [stmt for stmt in block if not functions.isdisjoint(rewrite.calls(stmt))]
+    return [stmt for stmt in rewrite.statements(concerned) if not functions.isdisjoint(rewrite.calls(stmt))]
 
 
 def _calls(stmt: Stmt) -> Iterator[Call]:
