@@ -43,6 +43,8 @@ def children(node: ast.AST) -> list[Any]:
     """The nodes right below a node, in order of the text; contexts (Load, Store) and operators are left out."""
     found: list[Any] = []
     kind: Any = type(node)
+    if kind is gast.Constant:
+        return found
     for name in _fields(kind, _WORDS):
         value = getattr(node, name, None)
         if isinstance(value, list):
@@ -116,6 +118,11 @@ def _convert(node: ast.AST, done: dict[int, gast.AST], class_name: str | None) -
     if kind is ast.Global:  # the fence has seen that the function only reads these names
         return ast.copy_location(gast.Pass(), node)
     values = dict(vars(node))  # fields and positions
+    if kind is ast.Constant:
+        return _made(gast.Constant, values)
+    if kind is ast.Name:
+        identifier = mangle(values["id"], class_name)
+        return _made(gast.Name, values | _UNTYPED | {"id": identifier, "ctx": _CONTEXTS[type(values["ctx"])]})
     for name in kind._fields:
         value = values.get(name)
         if name in _UNUSED:
@@ -128,15 +135,19 @@ def _convert(node: ast.AST, done: dict[int, gast.AST], class_name: str | None) -
         _mangle_in(node, values, class_name)
     if kind in _LISTING:
         _list_at_once(node, values)
-    if kind is ast.arg or kind is ast.Name:
-        identifier = values.pop("arg") if kind is ast.arg else values["id"]
-        values |= {"id": identifier, "ctx": values.get("ctx", _PARAMETER), "annotation": None, "type_comment": None}
-        new = gast.Name.__new__(gast.Name)
-    else:
-        if kind is ast.FunctionDef:
-            values["type_params"] = []
-        type_ = getattr(gast, kind.__name__)
-        new = type_.__new__(type_)
+    if kind is ast.arg:
+        identifier = values.pop("arg")
+        return _made(gast.Name, values | _UNTYPED | {"id": identifier, "ctx": _PARAMETER})
+    if kind is ast.FunctionDef:
+        values["type_params"] = []
+    return _made(getattr(gast, kind.__name__), values)
+
+
+_UNTYPED = {"annotation": None, "type_comment": None}
+
+
+def _made(kind: Any, values: dict[str, Any]) -> gast.AST:
+    new = kind.__new__(kind)
     vars(new).update(values)
     return new
 
