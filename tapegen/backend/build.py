@@ -32,6 +32,7 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.errors import NumbaError, NumbaPendingDeprecationWarning, NumbaPerformanceWarning
 
 from tapegen.backend import special
+from tapegen.backend.live import quick_lifetimes
 from tapegen.backend.machine import KeptCode
 from tapegen.backend.source import PythonSource
 from tapegen.errors import BuildError, CompileLimit, Span, TapegenError
@@ -235,7 +236,7 @@ def _prepare(dispatcher: Any, compilers: tuple[type[CompilerBase], ...]) -> None
         return compile_(signature)
 
     def quiet(signature: Any) -> Any:
-        with global_compiler_lock, warnings.catch_warnings():
+        with global_compiler_lock, quick_lifetimes(), warnings.catch_warnings():
             warnings.simplefilter("ignore", NumbaPerformanceWarning)  # "@ is faster on contiguous arrays"
             warnings.simplefilter("ignore", NumbaPendingDeprecationWarning)  # the lists that a pullback takes
             try:

@@ -31,6 +31,7 @@ from numba.core.untyped_passes import InlineClosureLikes, IRProcessing, Reconstr
 from tapegen.backend.allocation import NewArrays
 from tapegen.backend.apart import Scopes, groups_of
 from tapegen.backend.held import HeldLower
+from tapegen.backend.long import LongLowering
 
 
 class _LocatedErrors(CPUCallConv):
@@ -143,7 +144,7 @@ def _from_start(signature: Any) -> Any:
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class _LocatedLowering(NativeLowering):
+class _LocatedLowering(LongLowering):
     _name = "located_lowering"
 
     @property
@@ -152,7 +153,7 @@ class _LocatedLowering(NativeLowering):
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class _LoweringFromStart(NativeLowering):
+class _LoweringFromStart(LongLowering):
     _name = "located_lowering_from_start"
 
     @property
