@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -52,3 +53,47 @@ def test_an_underscore_stays_one_where_nobody_reads_it() -> None:
     assert "__" not in text
     assert "for trip_1 in range(4):" in text  # the tape is read by it
     assert differentiable(f).grad(0.5, 2.0, 2) == differentiable(f, backend="python").grad(0.5, 2.0, 2)
+
+
+def test_what_a_call_returns_has_the_name_under_which_the_caller_keeps_it() -> None:
+    def squashed(x: float) -> float:
+        if x > 9.0:
+            return x * 0.1
+        return 1.0 / (1.0 + math.exp(-x))
+
+    def pair(x: float) -> Any:
+        low = x - 1.0
+        return low, x * x
+
+    def f(x: float, y: float) -> Any:
+        gate = squashed(x)
+        below, other = pair(y)
+        total = 0.0
+        for weight in [x * y, x + y]:
+            total += weight * weight
+        return squashed(gate * below + other) * total
+
+    inspected = differentiable(f, wrt=(0, 1)).inspect(0.5, 2.0)
+    text = inspected.primal
+    for line in ("gate = 1.0 / (1.0 + math.exp(-x))", "low = y - 1.0", "other = y * y", "weight = x * y"):
+        assert line in text
+    assert "result = " in text
+    assert "result_1" not in text
+    assert "gate_bar" in inspected.backward
+
+
+def test_a_branch_that_only_says_whether_is_no_branch() -> None:
+    def is_near(x: float, y: float) -> bool:
+        if abs(x - y) < 1.0:  # noqa: SIM103
+            return True
+        return False
+
+    def f(x: float, y: float) -> Any:
+        far = True
+        if is_near(x, y):
+            far = False
+        return x * y if far else x + y
+
+    text = differentiable(f).inspect(0.5, 2.0).primal
+    assert "True" not in text
+    assert [differentiable(f, backend="python").grad(0.5, y) for y in (1.0, 2.0)] == [1.0, 2.0]

@@ -18,11 +18,11 @@ def misfit_value_and_grad(
     times,
     emitted,
     measured,
-    result_4_bar=1.0,
+    result_bar=1.0,
 ):
     """Value of misfit and the cotangents of its inputs.
 
-    useful results:  result_4  (seed: result_4_bar)
+    useful results:  result  (seed: result_bar)
     varying inputs:  p_start, p_uptake, p_release, p_enrichment, p_season
     recorded:        air_1, store, season, tmp_10, tmp_13, air_2, store_1, season_2,
         tmp_36, tmp_39, air_3, store_2, season_4, tmp_62, tmp_65, air_4, store_3,
@@ -61,7 +61,7 @@ def misfit_value_and_grad(
     p_uptake = float(p_uptake)
     p_release = float(p_release)
     p_enrichment = float(p_enrichment)
-    result_4_bar = float(result_4_bar)
+    result_bar = float(result_bar)
     # ---- forward sweep ---------------------------------------------------
     t_1 = times.size
     air = np.empty(t_1)
@@ -113,13 +113,13 @@ def misfit_value_and_grad(
         | (times_n0 > 1) & (emitted.shape[1] < 3)
     ):
         raise IndexError("index is out of bounds")
-    result = np.empty(2)
+    k1 = np.empty(2)
     tmp_27 = np.empty(2)
-    result_1 = np.empty(2)
+    k2 = np.empty(2)
     tmp_53 = np.empty(2)
-    result_2 = np.empty(2)
+    k3 = np.empty(2)
     tmp_77 = np.empty(2)
-    t_21 = np.empty(2)
+    k4 = np.empty(2)
     for i in range(times.size - 1):
         t = times[i]
         h = times[i + 1] - t
@@ -140,7 +140,7 @@ def misfit_value_and_grad(
         season_4 = 0.0
         tmp_75 = t + h
         season_6 = 0.0
-        t_20 = h / 6
+        t_21 = h / 6
         for k in range(2):
             angle = 2.0 * 3.141592653589793 * (k + 1) * t
             if math.isinf(angle):
@@ -153,10 +153,10 @@ def misfit_value_and_grad(
         season_tape[i] = season
         season_1 = season * (1.0 + p_enrichment * (air_1 / 280.0 - 1.0))
         t_15 = emitted[i, 0] / 2.124 - uptake + season_1
-        result[0] = t_15
-        result[1] = uptake
+        k1[0] = t_15
+        k1[1] = uptake
         for j in range(2):
-            tmp_27[j] = state[j] + t_16 * result[j]
+            tmp_27[j] = state[j] + t_16 * k1[j]
         if tmp_27.shape[0] != 2:
             raise ValueError("the number of values to unpack is not 2")
         air_2 = tmp_27[0]
@@ -176,10 +176,10 @@ def misfit_value_and_grad(
         season_2_tape[i] = season_2
         season_3 = season_2 * (1.0 + p_enrichment * (air_2 / 280.0 - 1.0))
         t_17 = tmp_28 / 2.124 - uptake_1 + season_3
-        result_1[0] = t_17
-        result_1[1] = uptake_1
+        k2[0] = t_17
+        k2[1] = uptake_1
         for j in range(2):
-            tmp_53[j] = state[j] + t_18 * result_1[j]
+            tmp_53[j] = state[j] + t_18 * k2[j]
         if tmp_53.shape[0] != 2:
             raise ValueError("the number of values to unpack is not 2")
         air_3 = tmp_53[0]
@@ -199,10 +199,10 @@ def misfit_value_and_grad(
         season_4_tape[i] = season_4
         season_5 = season_4 * (1.0 + p_enrichment * (air_3 / 280.0 - 1.0))
         t_19 = tmp_28 / 2.124 - uptake_2 + season_5
-        result_2[0] = t_19
-        result_2[1] = uptake_2
+        k3[0] = t_19
+        k3[1] = uptake_2
         for j in range(2):
-            tmp_77[j] = state[j] + h * result_2[j]
+            tmp_77[j] = state[j] + h * k3[j]
         if tmp_77.shape[0] != 2:
             raise ValueError("the number of values to unpack is not 2")
         air_4 = tmp_77[0]
@@ -221,11 +221,11 @@ def misfit_value_and_grad(
             season_6 += p_season[k_3, 0] * tmp_86 + p_season[k_3, 1] * tmp_89
         season_6_tape[i] = season_6
         season_7 = season_6 * (1.0 + p_enrichment * (air_4 / 280.0 - 1.0))
-        t_22 = emitted[i, 2] / 2.124 - uptake_3 + season_7
-        t_21[0] = t_22
-        t_21[1] = uptake_3
+        t_20 = emitted[i, 2] / 2.124 - uptake_3 + season_7
+        k4[0] = t_20
+        k4[1] = uptake_3
         for j in range(2):
-            state[j] += t_20 * (result[j] + 2 * result_1[j] + 2 * result_2[j] + t_21[j])
+            state[j] += t_21 * (k1[j] + 2 * k2[j] + 2 * k3[j] + k4[j])
         air[i + 1] = state[0]
     total = 0.0
     count = 0
@@ -237,9 +237,9 @@ def misfit_value_and_grad(
         if not test:
             total += (air[i_1] - measured[i_1]) ** 2
             count += 1
-    result_4 = total / count
+    result = total / count
     # ---- backward sweep --------------------------------------------------
-    total_bar = result_4_bar / count if result_4_bar != 0.0 else 0.0
+    total_bar = result_bar / count if result_bar != 0.0 else 0.0
     air_bar = np.empty(t_1)
     for i_1 in range(times.size - 1, -1, -1):
         air_bar[i_1] = 0.0
@@ -254,9 +254,9 @@ def misfit_value_and_grad(
     p_season_bar = np.zeros(p_season.shape)
     p_enrichment_bar = 0.0
     tmp_104_bar = np.empty(2)
-    result_2_bar = np.empty(2)
-    result_1_bar = np.empty(2)
-    result_bar = np.empty(2)
+    k3_bar = np.empty(2)
+    k2_bar = np.empty(2)
+    k1_bar = np.empty(2)
     for i in range(times.size - 2, -1, -1):
         store = store_tape[i]
         air_1 = air_1_tape[i]
@@ -286,20 +286,20 @@ def misfit_value_and_grad(
         air_bar[i + 1] = 0.0
         state_bar[0] += tmp_106_bar
         # state += h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
-        t_23 = h / 6
+        t_22 = h / 6
         tmp_77_bar = np.zeros(2)
         tmp_53_bar = np.zeros(2)
         tmp_27_bar = np.zeros(2)
         for j in range(2):
-            tmp_104_bar[j] = t_23 * state_bar[j]
+            tmp_104_bar[j] = t_22 * state_bar[j]
         # return np.array([emitted / GIGATONNES - uptake + season, uptake])
-        t_24 = tmp_104_bar[0]
-        tmp_98_bar = t_24
+        t_23 = tmp_104_bar[0]
+        tmp_98_bar = t_23
         # season *= 1.0 + p["enrichment"] * (air / BEFORE_INDUSTRY - 1.0)
         tmp_94_bar = season_6 * tmp_98_bar
         season_6_bar = (1.0 + p_enrichment * tmp_93) * tmp_98_bar
-        t_25 = tmp_104_bar[1]
-        uptake_3_bar = t_25 - tmp_98_bar
+        t_24 = tmp_104_bar[1]
+        uptake_3_bar = t_24 - tmp_98_bar
         tmp_81_bar = -uptake_3_bar
         for k_3 in range(2):
             # season += p["season"][k, 0] * math.cos(angle) + p["season"][k, 1] *
@@ -316,14 +316,14 @@ def misfit_value_and_grad(
         for j in range(2):
             state_bar[j] += tmp_77_bar[j]
             # return np.array([emitted / GIGATONNES - uptake + season, uptake])
-            result_2_bar[j] = 2 * tmp_104_bar[j] + h * tmp_77_bar[j]
-        t_26 = result_2_bar[0]
-        tmp_74_bar = t_26
+            k3_bar[j] = 2 * tmp_104_bar[j] + h * tmp_77_bar[j]
+        t_25 = k3_bar[0]
+        tmp_74_bar = t_25
         # season *= 1.0 + p["enrichment"] * (air / BEFORE_INDUSTRY - 1.0)
         tmp_70_bar = season_4 * tmp_74_bar
         season_4_bar = (1.0 + p_enrichment * tmp_69) * tmp_74_bar
-        t_27 = result_2_bar[1]
-        uptake_2_bar = t_27 - tmp_74_bar
+        t_26 = k3_bar[1]
+        uptake_2_bar = t_26 - tmp_74_bar
         tmp_57_bar = -uptake_2_bar
         for k_2 in range(2):
             # season += p["season"][k, 0] * math.cos(angle) + p["season"][k, 1] *
@@ -340,14 +340,14 @@ def misfit_value_and_grad(
         for j in range(2):
             state_bar[j] += tmp_53_bar[j]
             # return np.array([emitted / GIGATONNES - uptake + season, uptake])
-            result_1_bar[j] = 2 * tmp_104_bar[j] + tmp_25 * tmp_53_bar[j]
-        t_28 = result_1_bar[0]
-        tmp_48_bar = t_28
+            k2_bar[j] = 2 * tmp_104_bar[j] + tmp_25 * tmp_53_bar[j]
+        t_27 = k2_bar[0]
+        tmp_48_bar = t_27
         # season *= 1.0 + p["enrichment"] * (air / BEFORE_INDUSTRY - 1.0)
         tmp_44_bar = season_2 * tmp_48_bar
         season_2_bar = (1.0 + p_enrichment * tmp_43) * tmp_48_bar
-        t_29 = result_1_bar[1]
-        uptake_1_bar = t_29 - tmp_48_bar
+        t_28 = k2_bar[1]
+        uptake_1_bar = t_28 - tmp_48_bar
         tmp_31_bar = -uptake_1_bar
         for k_1 in range(2):
             # season += p["season"][k, 0] * math.cos(angle) + p["season"][k, 1] *
@@ -364,14 +364,14 @@ def misfit_value_and_grad(
         for j in range(2):
             state_bar[j] += tmp_27_bar[j]
             # return np.array([emitted / GIGATONNES - uptake + season, uptake])
-            result_bar[j] = tmp_104_bar[j] + tmp_25 * tmp_27_bar[j]
-        t_30 = result_bar[0]
-        tmp_22_bar = t_30
+            k1_bar[j] = tmp_104_bar[j] + tmp_25 * tmp_27_bar[j]
+        t_29 = k1_bar[0]
+        tmp_22_bar = t_29
         # season *= 1.0 + p["enrichment"] * (air / BEFORE_INDUSTRY - 1.0)
         tmp_18_bar = season * tmp_22_bar
         season_bar = (1.0 + p_enrichment * tmp_17) * tmp_22_bar
-        t_31 = result_bar[1]
-        uptake_bar = t_31 - tmp_22_bar
+        t_30 = k1_bar[1]
+        uptake_bar = t_30 - tmp_22_bar
         tmp_5_bar = -uptake_bar
         p_uptake_bar += (
             tmp_79 * uptake_3_bar
@@ -402,10 +402,10 @@ def misfit_value_and_grad(
             0.0035714285714285713 * (p_enrichment * tmp_18_bar) + p_uptake * uptake_bar
         )
     # air[0] = p["start"]
-    t_32 = state_bar[0]
-    p_start_bar = t_32 + air_bar[0]
+    t_31 = state_bar[0]
+    p_start_bar = t_31 + air_bar[0]
     return (
-        result_4,
+        result,
         p_start_bar,
         p_uptake_bar,
         p_release_bar,

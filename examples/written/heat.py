@@ -5,13 +5,13 @@ import numpy as np
 
 
 def misfit_value_and_grad(
-    u0, conductivity, rows, cols, readings, smoothness, result_2_bar=1.0
+    u0, conductivity, rows, cols, readings, smoothness, result_bar=1.0
 ):
     """Value of misfit and the cotangents of its inputs.
 
-    useful results:  result_2  (seed: result_2_bar)
+    useful results:  result  (seed: result_bar)
     varying inputs:  u0, conductivity
-    recorded:        result
+    recorded:        t_10
     """
     if not (u0.ndim == 2 and u0.dtype == np.dtype(np.float64)):
         raise TypeError("u0 must be an array of float64 with 2 axes")
@@ -40,56 +40,56 @@ def misfit_value_and_grad(
     # ---- forward sweep ---------------------------------------------------
     u = u0.copy()
     predicted = np.empty((20, rows.size))
-    result_tape = np.empty((20, 6, max(u0.shape[0] - 2, 0), max(u0.shape[1] - 2, 0)))
+    t_10_tape = np.empty((20, 6, max(u0.shape[0] - 2, 0), max(u0.shape[1] - 2, 0)))
     for n in range(20):
         for trip in range(6):
-            result = (
+            t_10 = (
                 u[2:, 1:-1]
                 + u[:-2, 1:-1]
                 + u[1:-1, 2:]
                 + u[1:-1, :-2]
                 - 4.0 * u[1:-1, 1:-1]
             )
-            result_tape[n, trip] = result
-            u[1:-1, 1:-1] += conductivity * result
+            t_10_tape[n, trip] = t_10
+            u[1:-1, 1:-1] += conductivity * t_10
         for s in range(rows.size):
             predicted[n, s] = u[rows[s], cols[s]]
     error = (predicted - readings) / 0.1
-    t_22 = u0[2:, 1:-1] + u0[:-2, 1:-1] + u0[1:-1, 2:] + u0[1:-1, :-2]
-    t_24 = 4.0 * u0[1:-1, 1:-1]
-    result_2 = 0.5 * np.sum(error * error) + smoothness * np.sum((t_22 - t_24) ** 2)
+    t_23 = u0[2:, 1:-1] + u0[:-2, 1:-1] + u0[1:-1, 2:] + u0[1:-1, :-2]
+    t_25 = 4.0 * u0[1:-1, 1:-1]
+    result = 0.5 * np.sum(error * error) + smoothness * np.sum((t_23 - t_25) ** 2)
     # ---- backward sweep --------------------------------------------------
     # return u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 4.0 * u[1:-1,
     #     1:-1]
-    result_1_bar = 2 * (t_22 - t_24) * (smoothness * result_2_bar)
+    t_26_bar = 2 * (t_23 - t_25) * (smoothness * result_bar)
     u0_bar = np.zeros_like(u0)
-    u0_bar[1:-1, 1:-1] -= 4.0 * result_1_bar
-    u0_bar[1:-1, :-2] += result_1_bar
-    u0_bar[1:-1, 2:] += result_1_bar
-    u0_bar[:-2, 1:-1] += result_1_bar
-    u0_bar[2:, 1:-1] += result_1_bar
+    u0_bar[1:-1, 1:-1] -= 4.0 * t_26_bar
+    u0_bar[1:-1, :-2] += t_26_bar
+    u0_bar[1:-1, 2:] += t_26_bar
+    u0_bar[:-2, 1:-1] += t_26_bar
+    u0_bar[2:, 1:-1] += t_26_bar
     # error = (simulate(u0, conductivity, rows, cols) - readings) / NOISE
-    predicted_bar = 10.0 * (2.0 * error * (0.5 * result_2_bar))
+    predicted_bar = 10.0 * (2.0 * error * (0.5 * result_bar))
     u_bar = np.zeros_like(u)
     conductivity_bar = 0.0
     for n in range(19, -1, -1):
         for s in range(rows.size - 1, -1, -1):
             # predicted[n, s] = u[rows[s], cols[s]]
-            t_11_bar = predicted_bar[n, s]
+            t_12_bar = predicted_bar[n, s]
             predicted_bar[n, s] = 0.0
-            u_bar[rows[s], cols[s]] += t_11_bar
+            u_bar[rows[s], cols[s]] += t_12_bar
         for trip in range(5, -1, -1):
             # u[1:-1, 1:-1] += conductivity * curvature(u)
-            t_10_bar = u_bar[1:-1, 1:-1].copy()
+            t_11_bar = u_bar[1:-1, 1:-1].copy()
             # return u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 4.0 *
             #     u[1:-1, 1:-1]
-            result_bar = conductivity * t_10_bar
-            u_bar[1:-1, 1:-1] -= 4.0 * result_bar
-            u_bar[1:-1, :-2] += result_bar
-            u_bar[1:-1, 2:] += result_bar
-            u_bar[:-2, 1:-1] += result_bar
-            u_bar[2:, 1:-1] += result_bar
-            conductivity_bar += np.sum(result_tape[n, trip] * t_10_bar)
+            t_10_bar = conductivity * t_11_bar
+            u_bar[1:-1, 1:-1] -= 4.0 * t_10_bar
+            u_bar[1:-1, :-2] += t_10_bar
+            u_bar[1:-1, 2:] += t_10_bar
+            u_bar[:-2, 1:-1] += t_10_bar
+            u_bar[2:, 1:-1] += t_10_bar
+            conductivity_bar += np.sum(t_10_tape[n, trip] * t_11_bar)
     # u = u0.copy()
     u0_bar += u_bar
-    return result_2, u0_bar, conductivity_bar
+    return result, u0_bar, conductivity_bar

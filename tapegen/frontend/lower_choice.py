@@ -14,6 +14,7 @@ from tapegen.frontend.lower_join import branches
 from tapegen.frontend.lower_state import Choice
 from tapegen.frontend.lower_values import definite, poison_check
 from tapegen.frontend.structure import StaticValue
+from tapegen.ir.names import TEMPORARY
 from tapegen.ir.nodes import Expr
 
 
@@ -36,7 +37,7 @@ def choose(cx: Context, test: Expr, a: Callable[[], Any], b: Callable[[], Any], 
     """The value of one of two expressions, as the join of an If."""
     if cx.whole:
         raise NotWhole
-    key = (cx.frame, f"{hint or 't'} ")  # no name in the text has a space
+    key = (cx.frame, f"{hint or TEMPORARY} ")  # no name in the text has a space
 
     def into(compute: Callable[[], Any]) -> Callable[[], None]:
         def run() -> None:

@@ -125,7 +125,7 @@ class Context:
         self.unsettled: dict[int, Any] = {}  # containers whose keys differ from trip to trip: the loop
         self.written_out: dict[Any, TapegenError] | None = None  # loops that stay no loops, and why
         self.substitution: dict[Var, Expr] = {}
-        self.titles: dict[Var, str] = {}  # results of one call among several: the names that the user gives them
+        self.titles: dict[Var, str] = {}  # names that the user gives to values that had been computed without one
         self.definitions: dict[Var, Expr] = {}
         self.shapes: dict[Var, tuple[int, ...]] = {}
         self.samples: dict[Var, int] = {}  # integer arguments in the call at hand
@@ -156,6 +156,11 @@ class Context:
         """A Var with a name of its own; `lower_finish` gives it its final name."""
         self._names += 1
         return Var(f"{base.strip()}#{self._names}", type_)
+
+    def entitle(self, var: Var, name: str) -> None:
+        """Give a value that has been computed without a name the one under which the user keeps it."""
+        if self.titles.get(var, var.name.partition("#")[0]) == TEMPORARY:
+            self.titles[var] = name
 
     def emit(self, stmt: Any) -> None:
         """Write a statement."""

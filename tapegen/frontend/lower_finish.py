@@ -10,10 +10,10 @@ from typing import Any
 
 from tapegen.errors import Span
 from tapegen.frontend.lower_context import Builder, Context, OpenIf, OpenLatch, OpenLoop
-from tapegen.ir import ops, rewrite
+from tapegen.ir import build, ops, rewrite
 from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import Assign, Block, Call, Const, Expr, For, If, Load, Stmt, Tuple, Var, While
-from tapegen.ir.types import is_floating
+from tapegen.ir.types import BOOL, is_floating
 
 
 @dataclass(slots=True)
@@ -93,7 +93,8 @@ class _Closer:
         test, body, orelse = self.resolve(item.test), self.block(item.body), self.block(item.orelse)
         if isinstance(test, Call) and test.func is operator.not_ and orelse:
             test, body, orelse = test.args[0], orelse, body
-        return If(test, body, orelse, item.origin)
+        flag = _flag(test, body, orelse)
+        return If(test, body, orelse, item.origin) if flag is None else flag
 
     def _loop(self, item: OpenLoop) -> Stmt:
         body = self.block(item.body)
@@ -148,6 +149,15 @@ class _Closer:
             (var, *sunk.get(value, (value, None))) if isinstance(value, Var) else (var, value, None)
             for var, value in pairs
         ]
+
+
+def _flag(test: Expr, body: Block, orelse: Block) -> Assign | None:
+    """`if test: x = True` and `else: x = False` as `x = test`; None where a branch does anything else."""
+    match body, orelse:
+        case (Assign((var,), Const(bool() as here), origin),), (Assign((other,), Const(bool() as there)),):
+            if var == other and here != there and test.type == var.type == BOOL:
+                return Assign((var,), test if here else build.not_(test), origin)
+    return None
 
 
 def _movable(value: Expr) -> bool:

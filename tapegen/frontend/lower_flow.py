@@ -101,8 +101,7 @@ def _statement(cx: Context, stmt: gast.stmt, body: Sequence[gast.stmt], k: int, 
     """Run one statement; True when what follows it has been dealt with."""
     match stmt:
         case gast.Return():
-            hint = None if cx.rules else "result"
-            value = StaticValue(None) if stmt.value is None else evaluate(cx, stmt.value, hint=hint)
+            value = StaticValue(None) if stmt.value is None else evaluate(cx, stmt.value)
             cx.state.vars[RESULT] = value
             return _escape(cx, RETURN, region)
         case gast.Break():

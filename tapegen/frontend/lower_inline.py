@@ -25,9 +25,10 @@ from tapegen.frontend.lower_state import Captured, Closure, Frame, known_value
 from tapegen.frontend.lower_unknown import call_opaque
 from tapegen.frontend.lower_values import expr_of, is_int, named, struct_of
 from tapegen.frontend.parse import parse_function
-from tapegen.frontend.structure import UNKNOWN, Itself, Leaf, StaticValue, dict_of, tuple_of
+from tapegen.frontend.structure import UNKNOWN, Itself, Leaf, StaticValue, dict_of, leaves_of, tuple_of
 from tapegen.frontend.syntax import bound_names, lent_names
-from tapegen.ir.nodes import Call, Tuple
+from tapegen.ir.names import TEMPORARY
+from tapegen.ir.nodes import Call, Tuple, Var
 from tapegen.ir.types import INT, Array
 
 MOST_WRITTEN_OUT = 60
@@ -204,6 +205,9 @@ def _inline(cx: Context, frame: Frame, identity: Any, values: Mapping[str, Any])
     if not frame.live.captured and not _makes_functions(node):
         for name in frame.locals:
             cx.state.vars.pop((frame, name), None)
+    for leaf in leaves_of(result):
+        if isinstance(leaf, Leaf) and isinstance(leaf.expr, Var) and leaf.expr.name.startswith("result#"):
+            cx.titles.setdefault(leaf.expr, TEMPORARY)  # the caller may have a better name
     return result
 
 

@@ -33,6 +33,7 @@ from tapegen.frontend.lower_values import expr_of, type_of, zero_of
 from tapegen.frontend.parse import MISSING
 from tapegen.frontend.structure import UNKNOWN, Itself, Leaf, StaticValue, Struct, same_static
 from tapegen.ir import ops
+from tapegen.ir.names import TEMPORARY
 from tapegen.ir.nodes import Call, Const, Expr, Var
 from tapegen.ir.types import BOOL, Array, ListOf, Scalar, Type
 
@@ -93,7 +94,8 @@ class Merge:
         try:
             if any(isinstance(value, Choice) for value in values):
                 raise Clash(
-                    f"'{base}' is not the same kind of value on all paths.", "Give it the same type on all paths."
+                    f"{_called(base)} is not the same kind of value on all paths.",
+                    "Give it the same type on all paths.",
                 )
             return self._template(base, sides)
         except Clash as clash:
@@ -169,12 +171,14 @@ class Merge:
         contents = [self._content(value, state) for value, state in sides]
         for value, content in zip(values, contents, strict=True):
             if isinstance(value, Ref) and isinstance(content, Struct):
-                self.cx.copied[value.cell] = f"'{base}' may be this {content.kind}, and this changes it."
+                self.cx.copied[value.cell] = f"{_called(base)} may be this {content.kind}, and this changes it."
         if any(isinstance(content, RunList) for content in contents) or _lengths_differ(contents):
             return self._run_list(base, contents, sides)
         if all(isinstance(content, Struct) for content in contents):
             return self._struct(base, first, [(c, s) for c, (_, s) in zip(contents, sides, strict=True)])
-        raise Clash(f"'{base}' is not the same kind of value on all paths.", "Give it the same type on all paths.")
+        raise Clash(
+            f"{_called(base)} is not the same kind of value on all paths.", "Give it the same type on all paths."
+        )
 
     def _leaf(self, base: str, values: list[Any]) -> Any:
         exprs = [expr_of(self.cx, value) for value in values]
@@ -206,18 +210,18 @@ class Merge:
         frozen = ""
         for content, (value, state) in zip(contents, sides, strict=True):
             if isinstance(value, Ref) and isinstance(content, Struct) and _has_other_name(value, base, state):
-                frozen = f"'{base}' may be a list that has another name, and this changes it."
+                frozen = f"{_called(base)} may be a list that has another name, and this changes it."
             if isinstance(content, RunList):
                 items.append((content.item, state))
             elif isinstance(content, Struct) and content.kind == "list":
                 items.extend((child, state) for child in content.children)
             else:
-                raise Clash(f"'{base}' is not a list on all paths.", "Give it the same type on all paths.")
+                raise Clash(f"{_called(base)} is not a list on all paths.", "Give it the same type on all paths.")
         template = Merge(self.cx, self.state, self.base, fresh=True).template("item", items)
         leaves = list(number_leaves(template))
         for content in contents:
             if isinstance(content, RunList) and [c.type for c in content.columns] != [ListOf(t) for t in leaves]:
-                raise Clash(f"the items of '{base}' differ in type.", "Put items of one type into it.")
+                raise Clash(f"the items of {_called(base)} differ in type.", "Put items of one type into it.")
         columns = tuple(self._var(base, ListOf(type_)) for type_ in leaves)
         ref = self.cx.new_cell(RunList(template, columns), frozen)
         self.state.cells[ref.cell] = self.cx.merged_cells[ref.cell] = self.cx.state.cells[ref.cell]
@@ -240,7 +244,7 @@ class Merge:
         for other, _ in sides:
             if (other.kind, other.cls) != (struct.kind, struct.cls):
                 raise Clash(
-                    f"'{base}' is a {struct.kind} on one path and a {other.kind} on another.", "Use one of them."
+                    f"{_called(base)} is a {struct.kind} on one path and a {other.kind} on another.", "Use one of them."
                 )
             if other.keys != struct.keys:
                 advice = (
@@ -249,7 +253,8 @@ class Merge:
                     else "Use the same keys."
                 )
                 raise Clash(
-                    f"'{base}' has different {'lengths' if struct.kind in ('list', 'tuple') else 'keys'}.", advice
+                    f"{_called(base)} has different {'lengths' if struct.kind in ('list', 'tuple') else 'keys'}.",
+                    advice,
                 )
         children = tuple(
             self.template(f"{base}_{key}", [(side.children[k], state) for side, state in sides])
@@ -258,7 +263,7 @@ class Merge:
         made = dataclasses.replace(struct, children=children, whole=None)
         if struct.kind == "tuple":
             return made
-        frozen = f"'{base}' is one of several {struct.kind}s here, and this changes it."
+        frozen = f"{_called(base)} is one of several {struct.kind}s here, and this changes it."
         return self._new_cell(made, frozen)
 
     def _new_cell(self, content: Struct, frozen: str) -> Ref:
@@ -356,6 +361,11 @@ def number_exprs(cx: Context, value: Any) -> list[Expr]:
 
 
 # ---- templates compared --------------------------------------------------------------------------------------------
+
+
+def _called(base: str) -> str:
+    """A merge in a message: one that the user has not named is a value."""
+    return "a value" if base.startswith(TEMPORARY) else f"'{base}'"
 
 
 def _has_other_name(ref: Ref, base: str, state: State) -> bool:

@@ -84,9 +84,8 @@ def assign_target(cx: Context, target: gast.AST, value: Any) -> None:
     """`target = value`."""
     match target:
         case gast.Name():
-            expr = value.expr if isinstance(value, Leaf) else None
-            if isinstance(expr, Var) and cx.titles.get(expr) == TEMPORARY and target.id != "_":
-                cx.titles[expr] = target.id
+            if isinstance(value, Leaf) and isinstance(value.expr, Var) and target.id != "_":
+                cx.entitle(value.expr, target.id)
             bind_name(cx, target.id, value)
         case gast.Tuple() | gast.List():
             _unpack(cx, target.elts, value)

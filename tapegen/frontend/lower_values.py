@@ -290,6 +290,8 @@ def flat_result(cx: Context, result: Any) -> tuple[Any, list[Expr]]:
     def slots(value: Any) -> Any:
         if isinstance(value, Leaf):
             expr = expr_of(cx, value)
+            if isinstance(expr, Var):
+                cx.entitle(expr, "result")
             exprs.append(expr if isinstance(expr, (Var, Const)) else cx.atom(expr, "result"))
             return Slot(len(exprs) - 1)
         if isinstance(value, Struct):

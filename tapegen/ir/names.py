@@ -58,7 +58,7 @@ class NameSupply:
 
     def fresh(self, base: str) -> str:
         """`base` itself if it is free, else the first free one of `base_1`, `base_2`, ..."""
-        base = self._temporary if base == TEMPORARY else base[:LONGEST]
+        base = base.replace(TEMPORARY, self._temporary, 1)[:LONGEST]
         name = base
         number = self._next.get(base, 0)
         while name in self:

@@ -31,12 +31,12 @@ def at_top_value_and_grad(a, x, result_bar=1.0):
     s = abs(-x) + t_3 + t_8 + total + x**3
     q, r = divmod(x * 7.0, 2.0)
     n = int(x * 3.0) + a.shape[0] + round(x)
-    t_18 = float(n)
-    t_19 = x != 0.0
-    t_25 = x**x
-    result = s * n + r * q + t_18 * t_19 * x + round(x, 2) + t_25
+    t_17 = float(n)
+    t_18 = x != 0.0
+    t_24 = x**x
+    result = s * n + r * q + t_17 * t_18 * x + round(x, 2) + t_24
     # ---- backward sweep --------------------------------------------------
-    t_20 = t_18 * t_19
+    t_19 = t_17 * t_18
     # q, r = divmod(x * 7.0, 2.0)
     r_bar = q * result_bar
     # s = abs(-x) + min(x, a[0]) + max(x, a[0], a[1]) + sum(a) + pow(x, 3)
@@ -53,8 +53,8 @@ def at_top_value_and_grad(a, x, result_bar=1.0):
     t_2_bar = 0.0
     x_bar = (
         (result_bar * (x * np.power(x, x - (x != 0))) if result_bar != 0.0 else 0.0)
-        + (result_bar * (t_25 * np.log(x + (x == 0))) if result_bar != 0.0 else 0.0)
-        + t_20 * result_bar
+        + (result_bar * (t_24 * np.log(x + (x == 0))) if result_bar != 0.0 else 0.0)
+        + t_19 * result_bar
         + 7.0 * r_bar
         + 3 * x**2 * s_bar
     )

@@ -3,10 +3,10 @@
 import numpy as np
 
 
-def in_for_value_and_grad(spring_stiffness, spring_rest, x, result_1_bar=1.0):
+def in_for_value_and_grad(spring_stiffness, spring_rest, x, result_bar=1.0):
     """Value of in_for and the cotangents of its inputs.
 
-    useful results:  result_1  (seed: result_1_bar)
+    useful results:  result  (seed: result_bar)
     varying inputs:  spring_stiffness, spring_rest, x
     recorded:        t_1
     """
@@ -20,12 +20,12 @@ def in_for_value_and_grad(spring_stiffness, spring_rest, x, result_1_bar=1.0):
         v = v + 0.1 * (-spring_stiffness * t_1)
         x_1 = x_1 + 0.1 * v
     d = x_1 - spring_rest
-    t_6 = np.sum(d * d)
-    result_1 = 0.5 * spring_stiffness * t_6
+    t_7 = np.sum(d * d)
+    result = 0.5 * spring_stiffness * t_7
     # ---- backward sweep --------------------------------------------------
     # d = x - self.rest
-    d_bar = 2.0 * d * (0.5 * spring_stiffness * result_1_bar)
-    spring_stiffness_bar = 0.5 * t_6 * result_1_bar
+    d_bar = 2.0 * d * (0.5 * spring_stiffness * result_bar)
+    spring_stiffness_bar = 0.5 * t_7 * result_bar
     x_bar = d_bar.copy()
     spring_rest_bar = -d_bar
     v_bar = np.zeros_like(v)
@@ -33,10 +33,10 @@ def in_for_value_and_grad(spring_stiffness, spring_rest, x, result_1_bar=1.0):
         # v = v + 0.1 * spring.force(x)
         v_1_bar = v_bar + 0.1 * x_bar
         # return -self.stiffness * (x - self.rest)
-        result_bar = 0.1 * v_1_bar
-        t_1_bar = -spring_stiffness * result_bar
+        t_2_bar = 0.1 * v_1_bar
+        t_1_bar = -spring_stiffness * t_2_bar
         spring_rest_bar -= t_1_bar
-        spring_stiffness_bar -= np.sum(t_1_tape[trip] * result_bar)
+        spring_stiffness_bar -= np.sum(t_1_tape[trip] * t_2_bar)
         x_bar = x_bar + t_1_bar
         v_bar = v_1_bar.copy()
-    return result_1, spring_stiffness_bar, spring_rest_bar, x_bar
+    return result, spring_stiffness_bar, spring_rest_bar, x_bar

@@ -8,15 +8,15 @@ def in_for_value_and_grad(x, y, s_bar=1.0):
 
     useful results:  s  (seed: s_bar)
     varying inputs:  x, y
-    recorded:        result
+    recorded:        t_2
     """
     # ---- forward sweep ---------------------------------------------------
     s = 0.0
-    result_tape = np.empty(3)
+    t_2_tape = np.empty(3)
     for i in range(3):
-        result = s * 2.0 + x * i
-        result_tape[i] = result
-        s += result * y
+        t_2 = s * 2.0 + x * i
+        t_2_tape[i] = t_2
+        s += t_2 * y
     # ---- backward sweep --------------------------------------------------
     x_bar = 0.0
     y_bar = 0.0
@@ -24,8 +24,8 @@ def in_for_value_and_grad(x, y, s_bar=1.0):
         # s += affine(s, offset=x * i) * y
         s_bar_1 = s_bar
         # return x * slope + offset
-        result_bar = y * s_bar_1
-        x_bar += i * result_bar
-        s_bar = s_bar_1 + 2.0 * result_bar
-        y_bar += result_tape[i] * s_bar_1
+        t_2_bar = y * s_bar_1
+        x_bar += i * t_2_bar
+        s_bar = s_bar_1 + 2.0 * t_2_bar
+        y_bar += t_2_tape[i] * s_bar_1
     return s, x_bar, y_bar

@@ -16,31 +16,34 @@ def f_value_and_grad(a, one, x, result_bar=1.0):
     s_1 = np.sum(t) + np.sum(one)
     s_1_tape = np.empty(1)
     for k in range(a.shape[0]):
-        s_1 += a[k]
+        v = a[k]
+        s_1 += v
     for k_1 in range(1):
         s_1_tape[k_1] = s_1
-        s_1 *= one[k_1]
+        v_1 = one[k_1]
+        s_1 *= v_1
     m = np.zeros((0, 3))
     s_2 = s_1 + np.sum(m @ np.ones(3))
     b = one[1:]
     b += 2.0
-    t_10 = one[:, None] * a
-    result = s_2 * x + np.sum(t_10)
+    t_8 = one[:, None] * a
+    result = s_2 * x + np.sum(t_8)
     # ---- backward sweep --------------------------------------------------
     # return s * x + np.sum(one[:, None] * a)
     one_bar = np.zeros_like(one)
     one_bar[:, None] += np.sum(
-        a * np.broadcast_to(result_bar, t_10.shape), axis=1, keepdims=True
+        a * np.broadcast_to(result_bar, t_8.shape), axis=1, keepdims=True
     )
     # b += 2.0
     s_bar = x * result_bar
     for k_1 in range(0, -1, -1):
         s_1 = s_1_tape[k_1]
+        v_1 = one[k_1]
         # for v in one:
         one_bar[k_1] += s_1 * s_bar
-        s_bar = one[k_1] * s_bar
+        s_bar = v_1 * s_bar
     # for v in one:
-    a_bar = np.sum(one[:, None] * np.broadcast_to(result_bar, t_10.shape), axis=0)
+    a_bar = np.sum(one[:, None] * np.broadcast_to(result_bar, t_8.shape), axis=0)
     for k in range(a.shape[0] - 1, -1, -1):
         # for v in a:
         a_bar[k] += s_bar

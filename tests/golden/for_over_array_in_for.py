@@ -14,21 +14,23 @@ def in_for_value_and_grad(a, m, s_bar=1.0):
     s = 0.0
     for i in range(2):
         for k in range(m.shape[0]):
-            t = m[k]
-            for k_1 in range(t.shape[0]):
-                s += t[k_1] * a[i] + i
+            row = m[k]
+            for k_1 in range(row.shape[0]):
+                x = row[k_1]
+                s += x * a[i] + i
     # ---- backward sweep --------------------------------------------------
     m_bar = np.zeros_like(m)
     a_bar = np.zeros_like(a)
     for i in range(1, -1, -1):
         # for i in range(2):
         for k in range(m.shape[0] - 1, -1, -1):
-            t = m[k]
+            row = m[k]
             # for row in m:
-            t_bar = m_bar[k]
-            for k_1 in range(t.shape[0] - 1, -1, -1):
+            row_bar = m_bar[k]
+            for k_1 in range(row.shape[0] - 1, -1, -1):
+                x = row[k_1]
                 # s += x * a[i] + i
-                a_bar[i] += t[k_1] * s_bar
+                a_bar[i] += x * s_bar
                 # for x in row:
-                t_bar[k_1] += a[i] * s_bar
+                row_bar[k_1] += a[i] * s_bar
     return s, a_bar, m_bar

@@ -8,12 +8,12 @@ def in_for_value_and_grad(a, x, s_bar=1.0):
 
     useful results:  s  (seed: s_bar)
     varying inputs:  a, x
-    recorded:        t, t_5
+    recorded:        t, h
     """
     # ---- forward sweep ---------------------------------------------------
     items = [x]
     t_tape = np.empty(4)
-    t_5_tape = np.empty(64)
+    h_tape = np.empty(64)
     top = 0
     for i in range(4):
         t = items[-1]
@@ -21,19 +21,19 @@ def in_for_value_and_grad(a, x, s_bar=1.0):
         items.append(t * a[i % 3] + items[0])
     s = 0.0
     for k in range(len(items)):
-        t_5 = items[k]
+        h = items[k]
         top += 1
-        if top > t_5_tape.shape[0]:
-            t_5_tape = np.concatenate((t_5_tape, np.empty_like(t_5_tape)))
-        t_5_tape[top - 1] = t_5
-        s += t_5 * t_5
+        if top > h_tape.shape[0]:
+            h_tape = np.concatenate((h_tape, np.empty_like(h_tape)))
+        h_tape[top - 1] = h
+        s += h * h
     # ---- backward sweep --------------------------------------------------
     items_bar = [0.0] * len(items)
     for k in range(len(items) - 1, -1, -1):
-        t_5 = t_5_tape[top - 1]
+        h = h_tape[top - 1]
         top -= 1
         # for h in history:
-        items_bar[k] += 2.0 * t_5 * s_bar
+        items_bar[k] += 2.0 * h * s_bar
     # s = 0.0
     a_bar = np.zeros_like(a)
     for i in range(3, -1, -1):

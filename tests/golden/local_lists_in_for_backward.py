@@ -3,19 +3,19 @@
 import numpy as np
 
 
-def in_for_pullback(a, items, t_5_tape, t_tape, top, s_bar):
+def in_for_pullback(a, h_tape, items, t_tape, top, s_bar):
     """Cotangents of the inputs of in_for.
 
     useful results:  s  (seed: s_bar)
     varying inputs:  a, x
-    recorded:        t, t_5
+    recorded:        t, h
     """
     items_bar = [0.0] * len(items)
     for k in range(len(items) - 1, -1, -1):
-        t_5 = t_5_tape[top - 1]
+        h = h_tape[top - 1]
         top -= 1
         # for h in history:
-        items_bar[k] += 2.0 * t_5 * s_bar
+        items_bar[k] += 2.0 * h * s_bar
     # s = 0.0
     a_bar = np.zeros_like(a)
     for i in range(3, -1, -1):

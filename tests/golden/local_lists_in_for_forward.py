@@ -8,11 +8,11 @@ def in_for_record(a, x):
 
     useful results:  s  (seed: s_bar)
     varying inputs:  a, x
-    recorded:        t, t_5
+    recorded:        t, h
     """
     items = [x]
     t_tape = np.empty(4)
-    t_5_tape = np.empty(64)
+    h_tape = np.empty(64)
     top = 0
     for i in range(4):
         t = items[-1]
@@ -20,10 +20,10 @@ def in_for_record(a, x):
         items.append(t * a[i % 3] + items[0])
     s = 0.0
     for k in range(len(items)):
-        t_5 = items[k]
+        h = items[k]
         top += 1
-        if top > t_5_tape.shape[0]:
-            t_5_tape = np.concatenate((t_5_tape, np.empty_like(t_5_tape)))
-        t_5_tape[top - 1] = t_5
-        s += t_5 * t_5
-    return s, a.copy(), items, t_5_tape, t_tape, top
+        if top > h_tape.shape[0]:
+            h_tape = np.concatenate((h_tape, np.empty_like(h_tape)))
+        h_tape[top - 1] = h
+        s += h * h
+    return s, a.copy(), h_tape, items, t_tape, top

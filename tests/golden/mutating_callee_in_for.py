@@ -8,34 +8,36 @@ def in_for_value_and_grad(a, x, x_1_bar=1.0):
 
     useful results:  x_1  (seed: x_1_bar)
     varying inputs:  a, x
-    recorded:        x_1, t_3
+    recorded:        x_1, t_2
     mutated:         a  (cotangents belong to the values on entry)
     """
     # ---- forward sweep ---------------------------------------------------
     x_1 = x
     x_1_tape = np.empty(3)
-    t_3_tape = np.empty(3)
+    t_2_tape = np.empty(3)
     for i in range(3):
         x_1_tape[i] = x_1
         half = x_1 / 2.0
+        q = x_1 - half * half
         a += half * i
-        t_3 = a[i]
-        t_3_tape[i] = t_3
-        x_1 = (x_1 - half * half) * t_3
+        t_2 = a[i]
+        t_2_tape[i] = t_2
+        x_1 = q * t_2
     value = x_1
     # ---- backward sweep --------------------------------------------------
     a_bar = np.zeros_like(a)
     for i in range(2, -1, -1):
         x_1 = x_1_tape[i]
         half = x_1 / 2.0
+        q = x_1 - half * half
         # x = q * a[i]
-        a_bar[i] += (x_1 - half * half) * x_1_bar
+        a_bar[i] += q * x_1_bar
         # return half, x - half * half
-        t_1_bar = t_3_tape[i] * x_1_bar
-        t_bar = -t_1_bar
+        q_bar = t_2_tape[i] * x_1_bar
+        t_bar = -q_bar
         # half = x / 2.0
         half_bar = i * np.sum(a_bar) + half * t_bar + half * t_bar
-        x_1_bar = t_1_bar + 0.5 * half_bar
+        x_1_bar = q_bar + 0.5 * half_bar
     # for i in range(3):
     x_bar = x_1_bar
     return value, a_bar, x_bar

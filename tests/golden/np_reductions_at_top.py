@@ -53,10 +53,10 @@ def at_top_value_and_grad(m, result_bar=1.0):
     tmp_28_bar = tmp_29 * result_bar
     hit_1 = m == tmp_28
     tmp_25_bar = tmp_24 * result_bar
-    tmp_53 = m.ravel()
-    one = np.ones_like(tmp_53[0:1])
-    tmp_57 = tmp_53[::-1]
-    after = np.concatenate((one, np.cumprod(tmp_57[0:-1], axis=0)), axis=0)
+    tmp_51 = m.ravel()
+    one = np.ones_like(tmp_51[0:1])
+    tmp_55 = tmp_51[::-1]
+    after = np.concatenate((one, np.cumprod(tmp_55[0:-1], axis=0)), axis=0)
     tmp_24_bar = tmp_25 * result_bar
     # u = np.var(m, axis=1) + np.std(m, axis=1, ddof=1) + m.prod(axis=1) + np.amin(m,
     #     axis=(1,))
@@ -64,8 +64,8 @@ def at_top_value_and_grad(m, result_bar=1.0):
     hit_2 = m == np.expand_dims(tmp_17, (1,))
     tmp_15_bar = np.broadcast_to(result_bar, u.shape)
     one_1 = np.ones_like(m[:, 0:1])
-    tmp_78 = m[:, ::-1]
-    after_1 = np.concatenate((one_1, np.cumprod(tmp_78[:, 0:-1], axis=1)), axis=1)
+    tmp_76 = m[:, ::-1]
+    after_1 = np.concatenate((one_1, np.cumprod(tmp_76[:, 0:-1], axis=1)), axis=1)
     tmp_13_bar = np.broadcast_to(result_bar, u.shape)
     tmp_12_bar = np.broadcast_to(result_bar, u.shape)
     # t = m.sum(axis=1, keepdims=True) * m.mean(axis=-1, keepdims=True) + m.max(axis=1,
@@ -82,8 +82,8 @@ def at_top_value_and_grad(m, result_bar=1.0):
     hit_5 = m == np.expand_dims(tmp_5, 0)
     tmp_3_bar = np.broadcast_to(result_bar, s.shape)
     one_2 = np.ones_like(m[0:1])
-    tmp_119 = m[::-1]
-    after_2 = np.concatenate((one_2, np.cumprod(tmp_119[0:-1], axis=0)), axis=0)
+    tmp_115 = m[::-1]
+    after_2 = np.concatenate((one_2, np.cumprod(tmp_115[0:-1], axis=0)), axis=0)
     tmp_1_bar = tmp * result_bar
     tmp_bar = tmp_1 * result_bar
     m_bar = (
@@ -92,7 +92,7 @@ def at_top_value_and_grad(m, result_bar=1.0):
         + np.where(hit, tmp_29_bar / np.sum(hit, dtype=np.float64), 0.0)
         + np.where(hit_1, tmp_28_bar / np.sum(hit_1, dtype=np.float64), 0.0)
         + np.reshape(
-            np.concatenate((one, np.cumprod(tmp_53[0:-1], axis=0)), axis=0)
+            np.concatenate((one, np.cumprod(tmp_51[0:-1], axis=0)), axis=0)
             * after[::-1],
             m.shape,
         )

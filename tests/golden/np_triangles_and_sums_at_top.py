@@ -62,10 +62,10 @@ def at_top_value_and_grad(m, a, result_bar=1.0):
     m_bar += t_51[:, ::-1]
     t_21_bar = 2 * t_21 * result_bar
     bar = np.zeros_like(a)
-    t_60 = bar[1:]
-    t_61 = bar[0:-1]
-    t_60 += t_21_bar
-    t_61 -= t_21_bar
+    upper = bar[1:]
+    lower = bar[0:-1]
+    upper += t_21_bar
+    lower -= t_21_bar
     a_bar += bar
     rows_bar = np.copy(np.broadcast_to(result_bar, t_18.shape))
     for k_1 in range(a.shape[0] - 2, -1, -1):
@@ -73,8 +73,8 @@ def at_top_value_and_grad(m, a, result_bar=1.0):
     rows_bar[1:] = rows_bar[1:] * np.cumprod(a[:-1], axis=0)
     a_bar += rows_bar
     t_14_bar = 2 * t_14 * result_bar
-    t_79 = np.cumsum(t_14_bar[::-1])
-    a_bar += t_79[::-1]
+    t_77 = np.cumsum(t_14_bar[::-1])
+    a_bar += t_77[::-1]
     # s = np.sum(np.triu(m) * np.tril(m, -1).T) + np.sum(np.diag(m) * a) + np.trace(m)
     #     ** 2 + np.sum(np.triu(m, k=1))
     m_bar += np.triu(np.broadcast_to(result_bar, t_12.shape), 1)

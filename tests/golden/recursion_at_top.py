@@ -3,48 +3,42 @@
 import numpy as np
 
 
-def at_top_value_and_grad(a, x, result_14_bar=1.0):
+def at_top_value_and_grad(a, x, result_bar=1.0):
     """Value of at_top and the cotangents of its inputs.
 
-    useful results:  result_14  (seed: result_14_bar)
+    useful results:  result  (seed: result_bar)
     varying inputs:  a, x
     recorded:        nothing
     """
     # ---- forward sweep ---------------------------------------------------
-    result = x * 1.0
-    result_2 = x * (result * result)
+    half = x * 1.0
+    half_1 = x * (half * half)
     mid = 2
     mid_1 = (0 + mid) // 2
     mid_2 = (mid + 5) // 2
     mid_3 = (mid_2 + 5) // 2
-    result_13 = (
+    t_25 = (
         a[0] * a[0]
         + 0.5 * (a[mid_1] * a[mid_1])
         + 0.5
         * (a[mid] * a[mid] + 0.5 * (a[mid_2] * a[mid_2] + 0.5 * (a[mid_3] * a[mid_3])))
     )
-    result_14 = x * (result_2 * result_2) + result_13
+    result = x * (half_1 * half_1) + t_25
     # ---- backward sweep --------------------------------------------------
-    result = x * 1.0
-    result_1 = result * result
-    result_2 = x * result_1
+    t_1 = half_1 * half_1
     # return pairwise(a, lo, mid) + 0.5 * pairwise(a, mid, hi)
-    result_12_bar = 0.5 * result_14_bar
-    result_11_bar = 0.5 * result_12_bar
+    t_23_bar = 0.5 * result_bar
+    t_21_bar = 0.5 * t_23_bar
     # return a[lo] * a[lo]
     a_bar = np.zeros_like(a)
-    a_bar[mid_3] += 2.0 * a[mid_3] * (0.5 * result_11_bar)
-    a_bar[mid_2] += 2.0 * a[mid_2] * result_11_bar
-    a_bar[mid] += 2.0 * a[mid] * result_12_bar
-    a_bar[mid_1] += 2.0 * a[mid_1] * result_12_bar
-    a_bar[0] += 2.0 * a[0] * result_14_bar
+    a_bar[mid_3] += 2.0 * a[mid_3] * (0.5 * t_21_bar)
+    a_bar[mid_2] += 2.0 * a[mid_2] * t_21_bar
+    a_bar[mid] += 2.0 * a[mid] * t_23_bar
+    a_bar[mid_1] += 2.0 * a[mid_1] * t_23_bar
+    a_bar[0] += 2.0 * a[0] * result_bar
     # return x * power(x, n - 1)
-    result_2_bar = 2.0 * result_2 * (x * result_14_bar)
+    half_1_bar = 2.0 * half_1 * (x * result_bar)
     # return half * half
-    result_1_bar = x * result_2_bar
-    x_bar = (
-        result_2 * result_2 * result_14_bar
-        + result_1 * result_2_bar
-        + 2.0 * result * result_1_bar
-    )
-    return result_14, a_bar, x_bar
+    t_bar = x * half_1_bar
+    x_bar = t_1 * result_bar + half * half * half_1_bar + 2.0 * half * t_bar
+    return result, a_bar, x_bar

@@ -3,10 +3,10 @@
 import numpy as np
 
 
-def f_value_and_grad(a, x, result_2_bar=1.0):
+def f_value_and_grad(a, x, result_bar=1.0):
     """Value of f and the cotangents of its inputs.
 
-    useful results:  result_2  (seed: result_2_bar)
+    useful results:  result  (seed: result_bar)
     varying inputs:  a, x
     recorded:        nothing
     mutated:         a  (cotangents belong to the values on entry)
@@ -17,32 +17,32 @@ def f_value_and_grad(a, x, result_2_bar=1.0):
     a += 0.5
     a_kept_2 = a.copy()
     t_3 = np.sum(a * a * a)
-    t_5 = a[1:]
-    t_6 = a[:-1]
-    a_kept = t_5.copy()
-    a_kept_1 = t_6.copy()
-    s_1 = np.sum(t_5 * t_6)
-    t_5 += 0.5
-    result_2 = (s + t_3) * x + (s_1 + np.sum(t_6 * t_6 * t_6))
+    t_6 = a[1:]
+    t_7 = a[:-1]
+    a_kept = t_6.copy()
+    a_kept_1 = t_7.copy()
+    s_1 = np.sum(t_6 * t_7)
+    t_6 += 0.5
+    result = (s + t_3) * x + (s_1 + np.sum(t_7 * t_7 * t_7))
     # ---- backward sweep --------------------------------------------------
     # return s + np.sum(q * q * q)
-    t_8_bar = t_6 * result_2_bar
+    t_9_bar = t_7 * result_bar
     # a += by
     a_bar = np.zeros_like(a)
-    t_6_bar = a_bar[:-1]
-    t_6_bar += t_6 * t_6 * result_2_bar + t_6 * t_8_bar + t_6 * t_8_bar
-    t_5_bar = a_bar[1:]
+    t_7_bar = a_bar[:-1]
+    t_7_bar += t_7 * t_7 * result_bar + t_7 * t_9_bar + t_7 * t_9_bar
+    t_6_bar = a_bar[1:]
     # s = np.sum(p * q)
-    t_5_bar += a_kept_1 * result_2_bar
-    t_6_bar += a_kept * result_2_bar
+    t_6_bar += a_kept_1 * result_bar
+    t_7_bar += a_kept * result_bar
     # return s + np.sum(q * q * q)
-    result_bar = x * result_2_bar
-    a_bar += a_kept_2 * a_kept_2 * result_bar
-    t_1_bar = a_kept_2 * result_bar
+    t_4_bar = x * result_bar
+    a_bar += a_kept_2 * a_kept_2 * t_4_bar
+    t_1_bar = a_kept_2 * t_4_bar
     a_bar += a_kept_2 * t_1_bar
     a_bar += a_kept_2 * t_1_bar
     # s = np.sum(p * q)
-    a_bar += a_kept_3 * result_bar
-    a_bar += a_kept_3 * result_bar
-    x_bar = (s + t_3) * result_2_bar
-    return result_2, a_bar, x_bar
+    a_bar += a_kept_3 * t_4_bar
+    a_bar += a_kept_3 * t_4_bar
+    x_bar = (s + t_3) * result_bar
+    return result, a_bar, x_bar

@@ -14,9 +14,9 @@ def in_for_pullback(a, pair_1_tape, x, pair_0_bar, pair_1_bar):
     x_bar = 0.0
     for k in range(a.shape[0] - 1, -1, -1):
         pair_1 = pair_1_tape[k]
-        t = a[k]
+        v = a[k]
         # for v in a:
         a_bar[k] += pair_1 * pair_1_bar + x * pair_0_bar
-        x_bar += t * pair_0_bar
-        pair_1_bar = t * pair_1_bar
+        x_bar += v * pair_0_bar
+        pair_1_bar = v * pair_1_bar
     return a_bar, x_bar

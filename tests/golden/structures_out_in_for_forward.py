@@ -15,7 +15,7 @@ def in_for_record(a, x):
     pair_1_tape = np.empty(a.shape[0])
     for k in range(a.shape[0]):
         pair_1_tape[k] = pair_1
-        t = a[k]
-        pair_0 += t * x
-        pair_1 *= t
+        v = a[k]
+        pair_0 += v * x
+        pair_1 *= v
     return pair_0, pair_1, a.copy(), pair_1_tape, x

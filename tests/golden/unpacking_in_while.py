@@ -29,12 +29,12 @@ def in_while_value_and_grad(x, y, a, result_bar=1.0):
         x_1_tape[trips - 1] = x_1
         y_1_tape[trips - 1] = y_1
         t_1_tape[trips - 1] = t_1
-        t_3 = a[1]
+        x_2 = a[1]
         a[0] = a[2]
         a[2] = t_1 * x_1
-        x_1 = t_3
+        x_1 = x_2
         n += 1
-        y_1 *= t_3
+        y_1 *= x_2
     result = a[0] * y_1 + a[2] * x_1
     # ---- backward sweep --------------------------------------------------
     # return a[0] * y + a[2] * x
@@ -44,6 +44,7 @@ def in_while_value_and_grad(x, y, a, result_bar=1.0):
     x_1_bar = a[2] * result_bar
     y_1_bar = a[0] * result_bar
     for trip in range(trips - 1, -1, -1):
+        x_2 = a[1]
         # a[0], a[2], x = a[2], a[0] * x, a[1]
         t_2_bar = a_bar[2]
         a_bar[2] = 0.0
@@ -53,7 +54,7 @@ def in_while_value_and_grad(x, y, a, result_bar=1.0):
         a_bar[0] += x_1_tape[trip] * t_2_bar
         a_bar[2] += t_bar
         x_1_bar = t_1_tape[trip] * t_2_bar
-        y_1_bar = a[1] * y_1_bar
+        y_1_bar = x_2 * y_1_bar
     # while n < 3:
     x_bar = x_1_bar
     y_bar = y_1_bar

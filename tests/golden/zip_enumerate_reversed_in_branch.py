@@ -22,7 +22,9 @@ def in_branch_value_and_grad(a, b, s_2_bar=1.0):
             if top > s_1_tape.shape[0]:
                 s_1_tape = np.concatenate((s_1_tape, np.empty_like(s_1_tape)))
             s_1_tape[top - 1] = s_2
-            s_2 = s_2 * t[k] + k * a[k]
+            x = a[k]
+            y = t[k]
+            s_2 = s_2 * y + k * x
     else:
         s_2 = s
     # ---- backward sweep --------------------------------------------------
@@ -37,10 +39,11 @@ def in_branch_value_and_grad(a, b, s_2_bar=1.0):
         for k in range(min(a.shape[0], t.shape[0]) - 1, -1, -1):
             s_1 = s_1_tape[top - 1]
             top -= 1
+            y = t[k]
             # for (i, x), y in zip(enumerate(a), b[1:]):
             t_bar[k] += s_1 * s_1_bar
             a_bar[k] += k * s_1_bar
-            s_1_bar = t[k] * s_1_bar
+            s_1_bar = y * s_1_bar
         # for (i, x), y in zip(enumerate(a), b[1:]):
         s_bar += s_1_bar
     else:

@@ -20,11 +20,11 @@ Path = tuple[tuple[str, int | None], ...]
 def shrink(program: Program, fails: Callable[[Program], bool], seconds: float = 25.0) -> Program:
     """The smallest program found for which `fails` still holds.
 
-    `fails` must hold for `program`; it decides alone what counts as the same failure.
+    `fails` must hold for `program`; it decides alone what counts as the same failure.  `seconds` are of the processor.
     """
-    end = time.monotonic() + seconds
+    end = time.process_time() + seconds
     improved = True
-    while improved and time.monotonic() < end:
+    while improved and time.process_time() < end:
         improved = False
         for candidates in (fewer_statements, unwrapped, fewer_parameters, simpler_expressions, simpler_arguments):
             program, better = _descend(program, candidates, fails, end)
@@ -42,7 +42,7 @@ def _descend(
         for k, candidate in enumerate(candidates(program)):
             if k < tried or not _smaller(candidate, program):
                 continue
-            if time.monotonic() > end:
+            if time.process_time() > end:
                 return program, better
             if _holds(fails, candidate):
                 found, tried = candidate, k
