@@ -230,7 +230,9 @@ def _is_move(value: Expr) -> bool:
         return all(map(_is_move, value.items))
     if isinstance(value, (Var, Const)):
         return True
-    return isinstance(value, Call) and _is_integer_arithmetic(value)
+    if not isinstance(value, Call):
+        return False
+    return value.func is ops.dim or _is_integer_arithmetic(value)
 
 
 def _is_integer_arithmetic(value: Call) -> bool:
