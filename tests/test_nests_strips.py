@@ -74,6 +74,7 @@ def f(x, y, n):
         ("s = s + t", "s = s + math.log(t)"),
         ("range(1, n)", "range(1, n, 2)"),
         ("range(1, n)", "range(n - 1, 0, -1)"),
+        ("range(1, n)", "range(1, 5)"),
         ("np.sinh(np.arctan(x[i])*np.exp2(x[i]))", "np.arctan(x[i])*np.exp2(x[i]) + np.arcsinh(x[i])"),
         ("np.sinh(np.arctan(x[i])*np.exp2(x[i]))", "x[i]*x[i]"),
     ],

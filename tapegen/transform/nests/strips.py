@@ -31,6 +31,8 @@ from tapegen.transform.nests.walking import Walk
 _LENGTH = 512
 _CALLS, _IN_A_ROW = 3, 2
 """How many calls of the C library a trip makes, and how many of them one after another, where strips pay."""
+_FEW = 8
+"""Trips that are not worth a second loop: two vectors."""
 
 
 def in_strips(function: Function) -> Function:
@@ -67,7 +69,7 @@ class _Strips(Walk):
         """The loop in strips."""
         (loop,) = nest.loops
         sums = _sums(nest)
-        if not self._is_apart(nest, set(sums)):
+        if _is_short(loop) or not self._is_apart(nest, set(sums)):
             return [nest.stmt]
         found = vectors(nest.body, self._exact, lambda var: self.memory.own(var) is None, self.names)
         if found is None and nest.checks:
@@ -123,6 +125,11 @@ class _Strips(Walk):
                 return False
         moving = all(loop.target in access.index for access in written.values())
         return moving and all(not rewrite.loads(item) for access in written.values() for item in access.index)
+
+
+def _is_short(loop: For) -> bool:
+    trips = minus(loop.stop, loop.start)
+    return isinstance(trips, Const) and isinstance(trips.value, int) and trips.value <= _FEW
 
 
 def _place(number: Expr, nest: Nest) -> Expr:
