@@ -15,6 +15,7 @@ from tapegen.rules import all_refusals, refusal_of, rule_of
 
 LIST = pathlib.Path(__file__).with_name("numpy_names.txt")
 OUT_OF_SCOPE = "out of scope"
+GONE = {name for name in ("row_stack",) if not hasattr(np, name)}  # since NumPy 2.5
 
 
 def groups() -> dict[str, list[str]]:
@@ -34,13 +35,13 @@ def functions() -> dict[str, Callable]:
     for group, names in groups().items():
         owner = {"numpy.linalg": np.linalg, "numpy.fft": np.fft}.get(group, np)
         if group != OUT_OF_SCOPE:
-            found.update({f"{owner.__name__}.{name}": getattr(owner, name) for name in names})
+            found.update({f"{owner.__name__}.{name}": getattr(owner, name) for name in names if name not in GONE})
     return found
 
 
 def test_every_name_is_known() -> None:
     names = functions()
-    assert len(names) == 378
+    assert len(names) == 378 - len(GONE)
     missing = [name for name, func in names.items() if rule_of(func) is None and refusal_of(func) is None]
     assert not missing
     for func in names.values():
