@@ -463,7 +463,18 @@ def one_of_two_views(a: np.ndarray) -> Any:
     return found * found
 
 
-@pytest.mark.parametrize("function", [seen_later, stored_through, one_of_two_views])
+def one_of_two_that_is_stored_over(a: np.ndarray) -> Any:
+    c = np.outer(a, a)
+    found = c[0, ..., 1]
+    if a.size > 4:
+        found = c[2, 3, ...]
+    c[2, 3] *= a[0]
+    c[0] += a[1]
+    return found * found
+
+
+@pytest.mark.parametrize("backend", ["python", pytest.param("numba", marks=pytest.mark.compiled)])
+@pytest.mark.parametrize("function", [seen_later, stored_through, one_of_two_views, one_of_two_that_is_stored_over])
 @pytest.mark.parametrize("size", [4, 6])
-def test_views_without_axes(function: Any, size: int) -> None:
-    right(function, np.resize(X, size), backend="python")
+def test_views_without_axes(function: Any, size: int, backend: str) -> None:
+    right(function, np.resize(X, size), backend=backend)

@@ -10,8 +10,8 @@ import numpy as np
 
 from tapegen.ir import ops
 from tapegen.ir.nodes import Call, Const, Expr, Load, Slice, Tuple, Var
-from tapegen.ir.types import BOOL, INT, Array, TupleOf
-from tapegen.transform.nests.affine import minus, times
+from tapegen.ir.types import BOOL, INT, Array, Scalar, TupleOf
+from tapegen.transform.nests.affine import minus, plus, times
 from tapegen.transform.nests.arrange import shape_extents, static
 from tapegen.transform.nests.bounds import UNIT, Extents
 from tapegen.transform.nests.elements import lazy, scalar
@@ -59,7 +59,7 @@ def atomic_index(w: Writer, load: Load) -> Load:
 def native_view(w: Writer, expr: Expr) -> Expr | None:
     """A view as numba takes it, or None."""
     if isinstance(expr, (Var, Load)):
-        return expr
+        return _without_axes(expr) if isinstance(expr, Load) and w.layout(expr.array) == "C" else expr
     assert isinstance(expr, Call)
     inner = expr.args[0]
     base = inner if isinstance(inner, Var) else w.materialise(inner)
@@ -79,6 +79,17 @@ def native_view(w: Writer, expr: Expr) -> Expr | None:
     element = shown.at(index)
     assert isinstance(element, Load)
     return _as_indexing(base, element, index, w.array(base).extents, expr)
+
+
+def _without_axes(load: Load) -> Expr:
+    """Of an element that is a view numba makes a number, unless it is an axis of one element without that axis."""
+    *front, last = load.index
+    if not isinstance(load.type, Array) or load.type.rank or isinstance(last, Slice):
+        return load
+    if any(isinstance(item, Slice) or not isinstance(item.type, Scalar) for item in load.index):
+        return load
+    one = Load(load.array, (*front, Slice(last, plus(last, Const(1)))), Array(load.type.dtype, 1, "C"))
+    return Call(np.reshape, (one, Tuple(())), (), replace(load.type, layout="C"))
 
 
 def _as_indexing(base: Var, element: Load, index: tuple[Var, ...], extents: Extents, expr: Call) -> Expr | None:
