@@ -92,6 +92,8 @@ class Nest:
 
 def nest_of(stmt: Stmt) -> Nest | None:
     """A statement as a nest, if it is one."""
+    if type(stmt) is not For:
+        return None
     loops: list[For] = []
     body: tuple[Stmt, ...] = (stmt,)
     while len(body) == 1 and type(body[0]) is For:

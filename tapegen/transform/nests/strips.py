@@ -37,7 +37,7 @@ _FEW = 8
 
 def in_strips(function: Function) -> Function:
     """The same program with sums in strips where that pays."""
-    if not any(func in _LONG for stmt in function.body for func in rewrite.calls(stmt)):
+    if all(_LONG.isdisjoint(rewrite.calls(stmt)) for stmt in function.body):
         return function
     return replace(function, body=_Strips(function).whole())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 from tapegen.ir import ops, rewrite
 from tapegen.ir.nodes import Assign, Block, Const, Effect, For, Function, If, Raise, Stmt, While
@@ -16,6 +17,9 @@ GIVES_UP = " has no compiled form here"
 
 def giving_up(function: Function) -> Function:
     """The program with an error in the place of such messages, if it tells nothing else."""
+    called = frozenset[Any]().union(*map(rewrite.calls, function.body))
+    if not any(map(ops.tells, called)):
+        return function
     body = _block(function.body, inside=False)
     if any(isinstance(stmt, Effect) and ops.tells(stmt.call.func) for stmt in rewrite.statements(body)):
         return function  # Python would tell it once more
