@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tapegen as tg
 from tapegen.backend.build import build_python
 from tapegen.backend.emit import emit
 from tapegen.transform.nests import scalarise
@@ -223,3 +224,46 @@ def test_a_condition_is_looked_at_once() -> None:
     wrong, infinite = args[0].copy(), args[0].copy()
     wrong[2], infinite[1] = -1.0, np.inf
     assert_same_text(TWICE, args, (wrong, 4), (infinite, 4))
+
+
+def packed(w: np.ndarray, x: np.ndarray, start: int) -> float:
+    total = 0.0
+    k = start
+    for i in range(x.size):
+        row = x[i]
+        for j in range(i):
+            row += w[k] * x[j]
+            k += 1
+        total += row * row
+    return total
+
+
+def from_zero(w: np.ndarray, x: np.ndarray) -> float:
+    return packed(w, x, 0)
+
+
+def test_recorded_places_count_up_from_the_start() -> None:
+    """What the forward sweep shows of integers holds where they come from a tape."""
+    w, x = R.normal(size=10), R.normal(size=5)
+    text = tg.differentiable(from_zero, wrt=(0, 1)).inspect(w, x).compiled
+    backward = str(text).split("backward sweep")[1]
+    assert "k_tape[i]" in backward and "< 0" not in backward and "for j in range(i):" in backward
+    text = tg.differentiable(packed, wrt=(0, 1)).inspect(w, x, 0).compiled
+    backward = str(text).split("backward sweep")[1]
+    assert "k_tape[i]" in backward and "if k_1 < 0" in backward and "for j in range(i - 1, -1, -1):" in backward
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("start", [0, -3, -10])
+def test_recorded_places(start: int) -> None:
+    w, x = R.normal(size=12), R.normal(size=5)
+    f = tg.differentiable(packed if start else from_zero, wrt=(0, 1))
+    more = (start,) if start else ()
+    value, gradient = f.value_and_grad(w, x, *more)
+    assert value == pytest.approx(packed(w, x, start), rel=1e-14)
+    for got, at in zip(gradient, (w, x), strict=True):
+        for k in range(at.size):
+            step = np.zeros(at.size)
+            step[k] = 1e-5
+            up, down = ((packed(w + s, x, start) if at is w else packed(w, x + s, start)) for s in (step, -step))
+            assert got[k] == pytest.approx((up - down) / 2e-5, rel=1e-7, abs=1e-8)

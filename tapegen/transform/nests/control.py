@@ -21,6 +21,7 @@ from tapegen.ir.nodes import (
     For,
     Function,
     If,
+    Load,
     Raise,
     Return,
     Stmt,
@@ -203,6 +204,33 @@ def _without(block: Block, gone: set[Var]) -> Block:
                 stmt, changed = rewrite.with_blocks(stmt, new), True
         out.append(stmt)
     return tuple(out) if changed else block
+
+
+class Recorded:
+    """Integers on tapes: what the forward sweep shows of them holds where the backward sweep reads them.
+
+    Parameters
+    ----------
+    function : Function
+        What is walked over.
+    """
+
+    def __init__(self, function: Function) -> None:
+        self._unsure: dict[Var, set[Stmt]] = {}  # for each tape the stores of what may be negative
+        for stmt in rewrite.statements(function.body) if function.tapes else ():
+            if isinstance(stmt, Store) and stmt.array in function.tapes:
+                self._unsure.setdefault(stmt.array, set()).add(stmt)
+
+    def store(self, w: Nests, stmt: Store) -> None:
+        """Pass a store, maybe once more with other facts."""
+        unsure = self._unsure.get(stmt.array)
+        if unsure is not None and is_int(stmt.value):
+            (unsure.discard if w.facts.nonnegative(w.facts.form(stmt.value)) else unsure.add)(stmt)
+
+    def load(self, w: Nests, target: Var, value: Expr) -> None:
+        """Learn about an integer that has just been read."""
+        if isinstance(value, Load) and is_int(target) and self._unsure.get(value.array) == set():
+            w.facts.assume(Affine.atom(target))
 
 
 # ---- loops -----------------------------------------------------------------------------------------------------------

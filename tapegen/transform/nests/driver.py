@@ -39,6 +39,7 @@ from tapegen.transform.nests.affine import Affine, is_int, linear
 from tapegen.transform.nests.bounds import Extents, Facts, dim
 from tapegen.transform.nests.broadcasting import fit
 from tapegen.transform.nests.control import (
+    Recorded,
     alternatives,
     constant_message,
     escapes,
@@ -77,6 +78,7 @@ class Nests(Writer):
         self.expected: dict[Var, Extents] = {}  # extents that a loop relies on
         self.broken: set[Var] = set()
         self._written = written_names(function)
+        self._recorded = Recorded(function)
         never_one = []
         for param in function.params:
             if isinstance(param.type, Array):
@@ -166,6 +168,7 @@ class Nests(Writer):
         self.emit(Assign((target,), number, self.origin))
         if step is not None and not step.is_constant:
             self.facts.define(target, value)
+            self._recorded.load(self, target, value)
 
     def _assign_text(self, target: Var, value: Call) -> None:
         """A text that is only printed is put together when it is printed."""
@@ -301,6 +304,7 @@ class Nests(Writer):
 
     def store(self, stmt: Store) -> None:
         array, index = stmt.array, stmt.index
+        self._recorded.store(self, stmt)
         if isinstance(stmt.value.type, Scalar) and len(index) == _rank(array) and all(map(_is_number, index)):
             place = scalar(self, Load(array, index, Scalar(_dtype(array), False)))
             assert isinstance(place, Load)

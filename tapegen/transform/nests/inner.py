@@ -12,13 +12,14 @@ import functools
 import itertools
 import operator
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 
 from tapegen.ir import rewrite
 from tapegen.ir.nodes import Assign, Call, Const, Expr, For, Function, Stmt, Var
 from tapegen.ir.types import Scalar
 from tapegen.transform.nests.accesses import Access, Nest, in_loops, same_trip
-from tapegen.transform.nests.affine import Affine, plus
+from tapegen.transform.nests.affine import Affine, is_int, plus
 from tapegen.transform.nests.control import read_elsewhere
 from tapegen.transform.nests.deciding import deciding, following
 from tapegen.transform.nests.known import Known
@@ -98,7 +99,7 @@ class _Easing(Walk):
         if waits or meets:
             if not self.backward:
                 return [nest.stmt]
-            meet = functools.partial(self._meet_elsewhere, nest)
+            meet = functools.partial(self._meet_elsewhere, nest, _integers(nest))
             meetings = Meetings(meet, lambda a, b: meet(a, b) or self.may_meet(a.array, a.index, b), self.memory.group)
             nest = factored(nest, self.memory, nest.assigned - self.deciding, self.names)
             return parted(nest, meetings, self.deciding, self.names) or [nest.stmt]
@@ -124,9 +125,10 @@ class _Easing(Walk):
         pairs = itertools.chain(
             itertools.combinations_with_replacement(writes, 2), itertools.product(writes, reads.values())
         )
-        return any(self._meet_elsewhere(nest, a, b) for a, b in pairs)
+        made = _integers(nest)
+        return any(self._meet_elsewhere(nest, made, a, b) for a, b in pairs)
 
-    def _meet_elsewhere(self, nest: Nest, a: Access, b: Access) -> bool:
+    def _meet_elsewhere(self, nest: Nest, made: Mapping[Var, Expr], a: Access, b: Access) -> bool:
         """Whether an element that one access writes may be that of the other one on another trip."""
         if not (a.writes or b.writes) or self.memory.group(a.array) != self.memory.group(b.array):
             return False
@@ -134,9 +136,10 @@ class _Easing(Walk):
             return True
         (loop,) = nest.loops
         varying = {loop.target, *nest.assigned}
-        if same_trip(a.index, b.index, {loop.target}, varying):
+        first_index, other_index = (tuple(rewrite.substitute(item, made) for item in each.index) for each in (a, b))
+        if same_trip(first_index, other_index, {loop.target}, varying):
             return False
-        mentioned = {var for item in b.index for var in rewrite.free_vars(item) if var in varying}
+        mentioned = {var for item in other_index for var in rewrite.free_vars(item) if var in varying}
         elsewhere: dict[Var, Expr] = {  # on another trip
             var: Var(f"?{var.name}", var.type) for var in {loop.target, *mentioned}
         }
@@ -145,7 +148,24 @@ class _Easing(Walk):
         first, last = (first, plus(last, -1)) if loop.step == Const(1) else (plus(first, 1), last)
         facts = self.facts
         with facts.supposing(facts.form(last) - counter, counter - facts.form(first)):
-            return not self.apart(a.index, tuple(rewrite.substitute(item, elsewhere) for item in b.index))
+            return not self.apart(first_index, tuple(rewrite.substitute(item, elsewhere) for item in other_index))
+
+
+def _integers(nest: Nest) -> dict[Var, Expr]:
+    """What integers of a trip are made of: its number, and what lasts."""
+    found: dict[Var, Expr] = {}
+    often = Counter([var for stmt in nest.body for var in rewrite.defines(stmt)])
+    for stmt in nest.body:
+        if isinstance(stmt, Assign) and is_int(stmt.targets[0]) and not rewrite.loads(stmt.value):
+            (target,) = stmt.targets
+            value = rewrite.substitute(stmt.value, found)
+            if (
+                often[target] == 1
+                and target not in nest.first_read
+                and nest.assigned.isdisjoint(rewrite.free_vars(value))
+            ):
+                found[target] = value
+    return found
 
 
 def _reversed(loop: For) -> For:
