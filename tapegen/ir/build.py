@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import operator
 from collections.abc import Callable, Iterable
@@ -159,9 +160,12 @@ def strong_mul(cotangent: Expr, partial: Expr) -> Expr:
 
 
 def add_all(terms: Iterable[Expr]) -> Expr:
+    """The sum of terms; equal ones that stand together are one, as often."""
     total: Expr | None = None
-    for term in terms:
-        total = term if total is None else add(total, term)
+    for term, equal in itertools.groupby(terms):
+        count = len(list(equal))
+        whole = term if count == 1 else mul(Const(float(count)), term)
+        total = whole if total is None else add(total, whole)
     if total is None:
         raise AssertionError("no terms")
     return total

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Set
 from dataclasses import replace
 
+from tapegen.analysis.activity import is_view
 from tapegen.ir import build, ops, rewrite
 from tapegen.ir.nodes import (
     Assign,
@@ -216,7 +217,7 @@ class Moves:
         assert isinstance(stmt, Assign)
         (target,) = stmt.targets
         several = self.reads[target] != 1
-        if several and not (isinstance(stmt.value, Load) and isinstance(target.type, Scalar)):
+        if several and not (isinstance(stmt.value, Load) and (isinstance(target.type, Scalar) or is_view(stmt.value))):
             return False
         if not self._single(target) or not self.is_temporary(target):
             return False

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from tapegen.analysis.activity import is_view
 from tapegen.analysis.effects import Effects
 from tapegen.analysis.scopes import Scope, Scopes
 from tapegen.ir import build, rewrite
@@ -32,7 +33,7 @@ _FUNCTIONS: frozenset[Any] = frozenset(
 
 
 def share_loads(block: Block, effects: Effects, user_names: Set[str], merges: Set[Var]) -> Block:
-    """Let equal scalar loads between two writes share one value.
+    """Let equal loads between two writes share one value, or one view.
 
     Parameters
     ----------
@@ -59,7 +60,7 @@ def share_loads(block: Block, effects: Effects, user_names: Set[str], merges: Se
         if (
             isinstance(stmt, Assign)
             and isinstance(stmt.value, Load)
-            and isinstance(stmt.value.type, Scalar)
+            and (isinstance(stmt.value.type, Scalar) or is_view(stmt.value))
             and stmt.targets[0] not in merges
         ):
             earlier = known.get(stmt.value)

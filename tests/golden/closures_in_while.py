@@ -29,8 +29,7 @@ def in_while_value_and_grad(x, y, x_1_bar=1.0):
         x_1 = x_1_tape[trip]
         # return v + 0.5 * (y - v * v)
         t_1_bar = 0.5 * x_1_bar
-        t_bar = -t_1_bar
-        x_1_bar = x_1_bar + x_1 * t_bar + x_1 * t_bar
+        x_1_bar += 2.0 * x_1 * -t_1_bar
         y_bar += t_1_bar
     # while n < 5:
     x_bar = x_1_bar

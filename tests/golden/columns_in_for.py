@@ -8,22 +8,19 @@ def in_for_value_and_grad(a, v, result_bar=1.0):
 
     useful results:  result  (seed: result_bar)
     varying inputs:  a, v
-    recorded:        t_4, a_kept, a_kept_1
+    recorded:        t_4, a_kept
     mutated:         a  (cotangents belong to the values on entry)
     """
     # ---- forward sweep ---------------------------------------------------
     v_1 = v
     t_4_tape = np.empty(a.shape[1])
     a_kept_tape = np.empty((a.shape[1], a.shape[0]))
-    a_kept_1_tape = np.empty((a.shape[1], a.shape[0]))
     for j in range(a.shape[1]):
         t = a[:, j]
-        t_1 = a[:, j]
         a_kept_tape[j] = t
-        a_kept_1_tape[j] = t_1
-        t_4 = np.sqrt(np.sum(t * t_1))
+        t_4 = np.sqrt(np.sum(t * t))
         t_4_tape[j] = t_4
-        a[:, j] = a[:, j] / t_4
+        a[:, j] = t / t_4
         v_1 = v_1 + a[:, j] * j
     result = np.sum(v_1 * v_1)
     # ---- backward sweep --------------------------------------------------
@@ -31,13 +28,14 @@ def in_for_value_and_grad(a, v, result_bar=1.0):
     v_bar = 2.0 * v_1 * result_bar
     for j in range(a.shape[1] - 1, -1, -1):
         t_4 = t_4_tape[j]
+        a_kept = a_kept_tape[j]
         # v = v + a[:, j] * j
         a_bar[:, j] += j * v_bar
         # a[:, j] /= np.sqrt(np.sum(a[:, j] * a[:, j]))
         t_6_bar = a_bar[:, j].copy()
-        a_bar[:, j] = np.where(t_6_bar == 0.0, 0.0, t_6_bar / t_4)
         part = np.sum(np.where(t_6_bar == 0.0, 0.0, t_6_bar * (-a[:, j] / t_4)))
         t_3_bar = part * (0.5 / t_4) if part != 0.0 else 0.0
-        a_bar[:, j] += np.where(t_3_bar == 0.0, 0.0, t_3_bar * a_kept_tape[j])
-        a_bar[:, j] += np.where(t_3_bar == 0.0, 0.0, t_3_bar * a_kept_1_tape[j])
+        a_bar[:, j] = np.where(t_6_bar == 0.0, 0.0, t_6_bar / t_4) + 2.0 * np.where(
+            t_3_bar == 0.0, 0.0, t_3_bar * a_kept
+        )
     return result, a_bar, v_bar

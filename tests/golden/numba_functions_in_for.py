@@ -28,7 +28,6 @@ def in_for_value_and_grad(v, m, s_bar=1.0):
         s = s_tape[i]
         t = v * i
         # return x * x + 1.0
-        t_6_bar = 0.1 * s_bar
         t_bar = np.zeros_like(t)
         for i_1 in range(t.size - 1, -1, -1):
             t_3 = t[i_1]
@@ -37,5 +36,5 @@ def in_for_value_and_grad(v, m, s_bar=1.0):
             m_bar[i_1] += 0.5 * t_3**2 * s_bar
         # s += kinetic(v * i, m) + lift(s) * 0.1
         v_bar += i * t_bar
-        s_bar = s_bar + s * t_6_bar + s * t_6_bar
+        s_bar += 2.0 * s * (0.1 * s_bar)
     return value, v_bar, m_bar

@@ -25,12 +25,10 @@ def f_value_and_grad(a, x, result_bar=1.0):
     t_6 += 0.5
     result = (s + t_3) * x + (s_1 + np.sum(t_7 * t_7 * t_7))
     # ---- backward sweep --------------------------------------------------
-    # return s + np.sum(q * q * q)
-    t_9_bar = t_7 * result_bar
     # a += by
     a_bar = np.zeros_like(a)
     t_7_bar = a_bar[:-1]
-    t_7_bar += t_7 * t_7 * result_bar + t_7 * t_9_bar + t_7 * t_9_bar
+    t_7_bar += t_7 * t_7 * result_bar + 2.0 * t_7 * (t_7 * result_bar)
     t_6_bar = a_bar[1:]
     # s = np.sum(p * q)
     t_6_bar += a_kept_1 * result_bar
