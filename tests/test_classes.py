@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -96,10 +97,12 @@ def test_every_kind_of_method_has_derivatives() -> None:
         (model.squares.grad(X), 2.0 * X),
         (model.scaled.grad(X), np.full(3, 2.0)),
         (Child.scaled.grad(X), np.full(3, 5.0)),
-        (model.halved.grad(X), np.full(3, 0.5)),
         (Model.loss.grad(model, X), 4.0 * X),
     ]:
         np.testing.assert_array_equal(found, want)
+    assert model.halved(X) == 3.0
+    if sys.version_info < (3, 13):  # then `classmethod` binds no decorated function to the class any more
+        np.testing.assert_array_equal(model.halved.grad(X), np.full(3, 0.5))
     assert model.doubled == 4.0
     assert "x_bar" in model.loss.backward_source
 
