@@ -3,16 +3,22 @@
 Cold is with an empty cache, warm with a full one.  What is measured begins after the imports and after the first call
 of a trivial function that numba has cached, whose time is numba's own.  Times are those of the process itself, so that
 others do not count.
+
+`python -m benchmarks.first_call --programs [NAME ...]` compares long programs of `tests/programs` with the first call
+of their primal under `numba.njit`, which takes few of them as they stand: a gradient may take twice that time and a
+second.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 CALL = """
@@ -33,8 +39,40 @@ first = time.process_time()
 gradient(*args)
 print(begin - start, (first - begin) - (time.process_time() - first))
 """
+PROGRAM = """
+import time
+import numpy as np
+from numba import njit
+import tapegen as tg
+from benchmarks.measure import plain_dispatcher
+from tests.test_programs import PROGRAMS
+
+[program] = [found for found in PROGRAMS if found.name == {name!r}]
+njit(lambda x: x.sum())(np.ones(3))
+begin = time.process_time()
+try:
+    plain_dispatcher(program.function)(*program.args(), **program.kwargs())
+    plain = time.process_time() - begin
+except Exception:  # of several kinds, where numba does not take it
+    plain = float("nan")
+function = tg.differentiable(wrt=program.wrt, cache=False)(program.function)
+args, kwargs, bar = program.args(), program.kwargs(), program.value_bar()
+begin = time.process_time()
+if program.is_scalar:
+    function.value_and_grad(*args, **kwargs)
+else:
+    function.vjp(*args, **kwargs)[1](bar)
+gradient = time.process_time() - begin
+print(str(function.inspect(*program.args(), **kwargs).compiled).count("\\n"), plain, gradient)
+"""
 TRIVIAL = "from numba import njit\n\n\n@njit(cache=True)\ndef trivial(x):\n    return x.sum()\n"
 KERNELS = ("newton", "lstm")
+LONG = (
+    *("science/glicko_ratings", "users/arm_dynamics", "science/beta_binomial", "science/sabr_smile"),
+    *("science/unscented_kalman", "users/pruning_likelihood", "textbook/runge_kutta_45", "science/adams_moulton"),
+    *("textbook/fft_recursive", "textbook/multigrid", "science/fast_sweeping", "science/force_field"),
+)
+"""Programs whose compiled text has five hundred lines and more."""
 
 
 def times(name: str, folder: str, cache: str) -> tuple[float, float]:
@@ -46,13 +84,27 @@ def times(name: str, folder: str, cache: str) -> tuple[float, float]:
     return trivial, first
 
 
+def compare(names: Sequence[str]) -> None:
+    """Print the first calls of gradients of programs, and of their primals where numba takes these."""
+    print("| program | lines compiled | primal, s | gradient, s | (gradient - 1 s) / primal |\n|---|--:|--:|--:|--:|")
+    for name in names:
+        out = subprocess.check_output([sys.executable, "-c", PROGRAM.format(name=name)], text=True)
+        lines, primal, gradient = map(float, out.splitlines()[-1].split())
+        shown = ("", "") if math.isnan(primal) else (f"{primal:.1f}", f"{(gradient - 1.0) / primal:.1f}")
+        print(f"| {name} | {lines:.0f} | {shown[0]} | {gradient:.1f} | {shown[1]} |", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("kernels", nargs="*", default=KERNELS)
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--programs", action="store_true", help="programs of tests/programs in the place of kernels")
     parser.add_argument("--rounds", type=int, default=7)
     options = parser.parse_args()
+    if options.programs:
+        compare(options.names or LONG)
+        return
     print("| kernel | cold, s | warm, ms | trivial cached function, ms |\n|---|--:|--:|--:|")
-    for name in options.kernels:
+    for name in options.names or KERNELS:
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "trivial.py").write_text(TRIVIAL, encoding="utf-8")
             cold = [times(name, folder, f"{folder}/{k}")[1] for k in range(max(1, options.rounds // 2))]

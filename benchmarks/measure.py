@@ -48,10 +48,13 @@ class Measurement:
 
 def plain_dispatcher(function: Callable[..., Any]) -> Any:
     """The kernel under `numba.njit`, its helper functions too, without touching the module."""
-    namespace = {
-        name: numba.njit(value) if is_helper(value, function) else value for name, value in function.__globals__.items()
-    }
-    return numba.njit(types.FunctionType(function.__code__, namespace, function.__name__))
+    namespace = dict(function.__globals__)
+
+    def twin(own: Callable[..., Any]) -> Any:
+        return numba.njit(types.FunctionType(own.__code__, namespace, own.__name__, own.__defaults__))
+
+    namespace.update({name: twin(value) for name, value in namespace.items() if is_helper(value, function)})
+    return twin(function)
 
 
 def is_helper(value: Any, function: Callable[..., Any]) -> bool:
