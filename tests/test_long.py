@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 from numba.core import analysis, compiler
+from numba.core.runtime import _nrt_python
 
 from tapegen import differentiable
 from tapegen.backend import long
 from tapegen.backend.live import live_map, quick_lifetimes
-from tests.test_held import steps
+from tests.test_held import living, steps
 
 
 def searches(rows, wanted):
@@ -66,7 +67,21 @@ def test_a_long_function_computes_what_a_short_one_does(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(long._LongLibrary, "_optimize_functions", counted)
     monkeypatch.setattr(long, "_LONG", 0)
-    value, gradient = differentiable(steps, backend="numba", cache=False).value_and_grad(*args)
+    function = differentiable(steps, backend="numba", cache=False)
+    value, gradient = function.value_and_grad(*args)
     assert "steps_value_and_grad" in "".join(made)
     np.testing.assert_allclose(value, expected[0], rtol=1e-13)
     np.testing.assert_allclose(gradient, expected[1], rtol=1e-12)
+    _nrt_python.memsys_enable_stats()
+    try:
+        held = living()
+        for n, skip in [(5, 2), (5, 9), (0, 0)]:
+            function.value_and_grad(np.linspace(0.5, 1.0, 5), n, skip)
+        assert living() == held
+        for _ in range(2):
+            held = living()
+            with pytest.raises(IndexError):
+                function.value_and_grad(np.linspace(0.5, 1.0, 3), 5, 1)
+        assert living() - held <= 1  # the error itself
+    finally:
+        _nrt_python.memsys_disable_stats()

@@ -18,10 +18,11 @@ from typing import Any
 
 from llvmlite.ir import AllocaInstr, Constant, Function, PhiInstr, StoreInstr
 from numba.core import cgutils, ir, types
-from numba.core.lowering import Lower
+
+from tapegen.backend.long import LongLower
 
 
-class HeldLower(Lower):
+class HeldLower(LongLower):
     """numba's lowering, with fewer slots."""
 
     def init(self) -> None:

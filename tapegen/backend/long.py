@@ -1,22 +1,34 @@
-"""Fewer passes of the optimiser for long functions.
+"""Less work for the optimiser in long functions.
 
 numba optimises a function in full before it takes in those that it calls, and then in full once more.  The first time
 is for small functions, which become part of others; for a long one it was a third of the time of compilation.  There
 only slots become values, what follows from that is simplified, and references that need not be counted are not.
+
+Before every `raise` numba lets go of all arrays that live there: errors times arrays.  In long functions errors leave
+by one chain of blocks that let go of an array each, the longest living last, and enter it where their own arrays begin.
 """
 
 # mypy: disable-error-code="no-untyped-call"
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import takewhile
 from typing import Any
 
 from llvmlite.binding.newpassmanagers import create_new_function_pass_manager
+from numba.core import ir
+from numba.core.callconv import RETCODE_USEREXC
 from numba.core.codegen import JITCodeLibrary
+from numba.core.lowering import Lower
 from numba.core.typed_passes import NativeLowering
 
 _LONG = 3000
 """Statements in numba's form, about five for a line of text."""
+
+
+def _is_long(func_ir: Any) -> bool:
+    return sum(len(block.body) for block in func_ir.blocks.values()) > _LONG
 
 
 class _LongLibrary(JITCodeLibrary):
@@ -38,7 +50,62 @@ class LongLowering(NativeLowering):
 
     def run_pass(self, state: Any) -> bool:
         """Whether anything has changed."""
-        if state.library is None and sum(len(block.body) for block in state.func_ir.blocks.values()) > _LONG:
+        if state.library is None and _is_long(state.func_ir):
             state.library = _LongLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
             state.library.enable_object_caching()
         return bool(super().run_pass(state))
+
+
+class LongLower(Lower):
+    """numba's lowering of one function, with a way out that the errors of a long one share."""
+
+    def init(self) -> None:
+        super().init()
+        self._ways_out: dict[tuple[str, ...], Any] = {}
+        self._way_out: tuple[str, ...] | None = None
+        self._raised: Counter[str] | None = None
+        if _is_long(self.func_ir):
+            blocks = self.func_ir.blocks.values()
+            self._raised = Counter(name for block in blocks for name in self._let_go_first(block))
+
+    def _let_go_first(self, block: Any) -> list[str]:
+        """The names that a block lets go before all else, if it raises an error."""
+        if not isinstance(block.terminator, ir.StaticRaise):
+            return []
+        first = takewhile(lambda stmt: isinstance(stmt, ir.Del), block.body)
+        models, names = self.context.data_model_manager, self.fndesc.typemap
+        return [stmt.value for stmt in first if models[names[stmt.value]].contains_nrt_meminfo()]
+
+    def lower_block(self, block: Any) -> None:
+        """Write a block; one that raises an error lets go of nothing itself."""
+        counts = self._raised
+        if counts is None or not (names := self._let_go_first(block)):
+            super().lower_block(block)
+            return
+        self._way_out = tuple(sorted(names, key=lambda name: (counts[name], name)))
+        rest = block.copy()
+        rest.body = [stmt for stmt in block.body if not (isinstance(stmt, ir.Del) and stmt.value in names)]
+        super().lower_block(rest)
+        self._way_out = None
+
+    def return_exception(self, exc_class: Any, exc_args: Any = None, loc: Any = None) -> None:
+        """Leave the function with an error."""
+        if self._way_out is None:
+            super().return_exception(exc_class, exc_args, loc)
+            return
+        name = self.func_ir.func_id.func_name
+        self.call_conv.set_static_user_exc(self.builder, exc_class, exc_args, loc, name)
+        self.builder.branch(self._leaving(self._way_out))
+
+    def _leaving(self, names: tuple[str, ...]) -> Any:
+        """The block that lets go of names, one after the other, and returns."""
+        for k in range(len(names), -1, -1):
+            if names[k:] not in self._ways_out:
+                made = self._ways_out[names[k:]] = self.function.append_basic_block("raised")
+                with self.builder.goto_block(made):
+                    if k == len(names):
+                        self.call_conv._return_errcode_raw(self.builder, RETCODE_USEREXC)
+                    else:
+                        self.delvar(names[k])
+                        self.builder.branch(self._ways_out[names[k + 1 :]])
+        return self._ways_out[names]
