@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 
 import tapegen as tg
-from tests.nests_reader import lowered_text
+from tapegen.backend.build import build_numba, decorator_text
+from tapegen.backend.emit import emit
+from tapegen.transform.nests import scalarise
+from tests.nests_reader import lowered_text, read
 
 R = np.random.default_rng(17)
 
@@ -108,6 +111,13 @@ def test_values_and_gradients(far: float) -> None:
         for got, want in zip(gradient, exact, strict=True):
             np.testing.assert_allclose(got, want, rtol=1e-13, atol=1e-14 * (1.0 + far))
         assert value == f(x, w)
+
+
+@pytest.mark.compiled
+def test_python_may_run_what_is_compiled() -> None:
+    x, y, n = args(5)
+    f = build_numba(emit(scalarise(read(LOOP, (x, y, n))), decorator=decorator_text()), from_start=True)
+    np.testing.assert_array_equal(f(x, y.copy(), n), f.py_func(x, y.copy(), n))
 
 
 @pytest.mark.compiled

@@ -161,7 +161,7 @@ def build_numba(
     for name in source.functions:
         own = namespace[name]
         if own.targetoptions.get("forceinline"):
-            own.targetoptions.update(no_cpython_wrapper=True, no_cfunc_wrapper=True)  # compiled code alone calls it
+            own.targetoptions["no_cfunc_wrapper"] = True  # C does not call it; Python may, by `py_func` of its caller
             namespace[name] = _inlined.setdefault(inspect.getsource(own.py_func), own)
         if namespace[name] is own:
             _prepare(own, compilers)
