@@ -107,10 +107,12 @@ def _product(w: Writer, call: Call, target: Var) -> None:
         x, y = lazy(w, a), lazy(w, b)
         y = permuted(y, (y.rank - 1, *range(y.rank - 1)))
     elif rank_a <= 2 and rank_b <= 2 and _same_floats(a, b, call.type):
-        w.call_new(target, Call(np.dot, (_for_blas(w, a), _for_blas(w, b)), (), call.type))
-        if rank_a == 2:
-            rows = lazy(w, a).extents[:1]
-            w.facts.set_shape(target, rows if rank_b == 1 else (*rows, lazy(w, b).extents[1]))
+        left, right = _for_blas(w, a), _for_blas(w, b)
+        w.call_new(target, Call(np.dot, (left, right), (), call.type))
+        if rank_a == 2:  # a product among the operands is not computed once more
+            rows = lazy(w, a if isinstance(a, Var) else left).extents[:1]
+            columns = lazy(w, b if isinstance(b, Var) else right).extents[1:]
+            w.facts.set_shape(target, (*rows, *columns))
         return
     else:
         x, y = lazy(w, a), lazy(w, b)
