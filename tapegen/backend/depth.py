@@ -106,10 +106,19 @@ def _is_lazy(node: Any, position: int) -> bool:
     return node.func is ops.ifelse and position > 0
 
 
+def with_format(expr: Any) -> tuple[Any, str]:
+    """What stands in a placeholder, and behind the colon there: `x` and `.3f` of `format(x, ".3f")`."""
+    match expr:
+        case nodes.Call(func, (value, nodes.Const(str() as spec))) if func is format and not set(spec) & set("{}\"'\\"):
+            return value, spec
+    return expr, ""
+
+
 def _has_text(expr: Any) -> bool:
     """Whether a placeholder of an f-string would hold a string of its own."""
     if isinstance(expr, nodes.Const):
         return False
+    expr = with_format(expr)[0]
     return any(isinstance(p, nodes.Const) and isinstance(p.value, str) for p in rewrite.subexpressions(expr))
 
 

@@ -11,9 +11,10 @@ from typing import Any, assert_never
 
 import numpy as np
 
+from tapegen.backend.depth import with_format
 from tapegen.backend.helpers import Helpers
 from tapegen.backend.namespace import Namespace
-from tapegen.ir import elementary, nodes, ops, rewrite
+from tapegen.ir import build, elementary, nodes, ops, rewrite
 from tapegen.ir.types import Array, Type
 from tapegen.rules.surgery import SURGERY
 
@@ -32,6 +33,7 @@ BINARY: dict[Any, type[ast.operator]] = {
     operator.or_: ast.BitOr,
     operator.xor: ast.BitXor,
 }
+_TURNED: dict[type[ast.operator], type[ast.operator]] = {ast.Add: ast.Sub, ast.Sub: ast.Add}
 COMPARISONS: dict[Any, type[ast.cmpop]] = {
     operator.lt: ast.Lt,
     operator.le: ast.LtE,
@@ -196,6 +198,9 @@ class Expressions:
             left = left.args[0]
         node = self(left)
         for op, right in reversed(chain):
+            positive = build.without_minus(right) if op in _TURNED else None
+            if positive is not None:  # a - x where the term is -x: the same number
+                op, right = _TURNED[op], positive
             node = ast.BinOp(node, op(), self(right))
         return node
 
@@ -286,7 +291,9 @@ class Expressions:
             if isinstance(part, nodes.Const) and isinstance(part.value, str):
                 values.append(ast.Constant(part.value))
             else:
-                values.append(ast.FormattedValue(self(part), -1))
+                value, spec = with_format(part)
+                shown = ast.JoinedStr([ast.Constant(spec)]) if spec else None
+                values.append(ast.FormattedValue(self(value), -1, shown))
         return ast.JoinedStr(values)
 
     def _primal_as(self, call: nodes.Call) -> ast.expr:

@@ -16,8 +16,7 @@ def at_top_value_and_grad(a, x, result_bar=1.0):
     if not x > 0.0:
         raise AssertionError
     if x > 100.0:
-        part = format(x, ".3f")
-        raise ValueError(f"x is {part}, too large for {a.shape[0]} values")
+        raise ValueError(f"x is {x:.3f}, too large for {a.shape[0]} values")
     t_3 = np.sum(a)
     result = t_3 * x
     # ---- backward sweep --------------------------------------------------

@@ -88,7 +88,9 @@ def fields(node: ast.JoinedStr) -> list[Piece]:
     pieces: list[Piece] = []
     for value in node.values:
         if isinstance(value, ast.FormattedValue):
-            pieces.append(Piece(flat(value.value), placeholder=True))
+            shown = value.format_spec
+            spec = f":{shown.values[0].value}" if isinstance(shown, ast.JoinedStr) else ""  # type: ignore[attr-defined]
+            pieces.append(Piece(flat(value.value) + spec, placeholder=True))
         elif isinstance(value, ast.Constant):
             pieces += words(str(value.value))
     return pieces
