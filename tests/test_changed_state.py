@@ -554,3 +554,22 @@ def test_functions_that_are_swapped() -> None:
         lambda: table.update(a=model.energy),
         lambda: setattr(model, "k", 6.0),
     )
+
+
+POINTS = np.array([[0.0, 1.0], [2.0, -1.0]])
+
+
+def distances(x: np.ndarray) -> float:
+    total = 0.0
+    for i, j in [(0, 1), (1, 0)]:
+        total += sum([abs(part) ** 1.5 for part in (*(POINTS[i] - x), *POINTS[j])])
+        total += np.hypot(*(POINTS[i] - POINTS[j])[:2]) * x[0]
+    return total
+
+
+def test_rows_of_a_global_array_are_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
+    derived = differentiable(distances, backend="python")
+    for points in (POINTS, np.array([[0.3, 1.0, -2.0], [2.0, -1.0, 0.4]]), POINTS + 1.0):
+        monkeypatch.setitem(globals(), "POINTS", points)
+        x = np.linspace(0.5, 0.8, points.shape[1])
+        agrees(derived, x)

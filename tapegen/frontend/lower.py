@@ -223,10 +223,12 @@ def lower_function(
         The function cannot be lowered; the error points at the construct.
     """
     fixed: dict[Expr, Any] = {}
+    shaped: set[Any] = set()
     recursion = Recursion()
     leaves = [leaf for arg in (*args, *(kwargs or {}).values()) for leaf in leaves_of(arg) if isinstance(leaf, Leaf)]
     while True:
         run = _Run(func, args, dict(kwargs or {}), fixed, recursion, changing)
+        run.cx.shaped = shaped
         try:
             with deep():
                 return run.lower(name)
@@ -235,9 +237,11 @@ def lower_function(
         except NeedsStatic as need:
             wanted = run.origins(need.expr)
             samples = {leaf.expr: leaf.sample for leaf in leaves if leaf.expr in wanted and leaf.sample is not UNKNOWN}
-            if samples.keys() <= fixed.keys():
+            captured = run.captured(need.expr)
+            if samples.keys() <= fixed.keys() and captured <= shaped:
                 raise need.refusal from None
             fixed.update(samples)
+            shaped |= captured
         except CompileLimit:
             raise
         except RecursionError:
@@ -276,6 +280,11 @@ class _Run:
     def origins(self, expr: Expr) -> set[Expr]:
         """The arguments that an integer expression is computed from."""
         return {self.made[var] for var in self.cx.int_sources(expr) if var in self.made}
+
+    def captured(self, expr: Expr) -> set[Any]:
+        """Where the arrays from outside of the function stand that an integer expression is computed from."""
+        sources = self.cx.int_sources(expr)
+        return {path for path, (var, _) in self.cx.hidden.items() if var in sources and isinstance(var.type, Array)}
 
     def lower(self, name: str | None) -> Lowered:
         cx = self.cx

@@ -76,6 +76,8 @@ def capture(
     if type_ is not None and is_argument:
         if path not in cx.hidden:
             cx.hidden[path] = (cx.new_var(identifier(name), type_), getter)
+            if path in cx.shaped:
+                cx.shapes[cx.hidden[path][0]] = captured_shape(cx, cx.hidden[path][0]) or ()
         return Leaf(cx.hidden[path][0])
     if is_container and not is_function_of_library(value):
         watch(cx, (path, "class"), lambda: type(getter()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
@@ -134,6 +134,7 @@ class Context:
         self.merges: set[Var] = set()
         self.guards: dict[Any, tuple[Callable[[], Any], Any]] = {}
         self.hidden: dict[Any, tuple[Var, Callable[[], Any]]] = {}
+        self.shaped: Set[Any] = frozenset()  # of these, the arrays whose shapes must be known
         self.floats: dict[Any, Any] = {}  # captured floats that were taken as constant, by where the text reads them
         self.changing: frozenset[Any] = frozenset()  # of these, the ones that are arguments, since they have changed
         self.sources: dict[Any, None] = {}

@@ -254,7 +254,9 @@ def spread(cx: Context, value: Any) -> tuple[Any, ...]:
     if isinstance(value, Series) or (isinstance(value, Leaf) and isinstance(value.type, Array) and value.type.rank):
         return tuple(cx.call(cx, StaticValue(tuple), (value,), {}).children)
     raise cx.refusal(
-        NotDifferentiable, f"the length of {describe(cx, value)} is not known here.", "Index it, or unpack a tuple."
+        NotDifferentiable,
+        f"the length of {describe(cx, value)} is not known here.",
+        "Index it, or unpack a tuple; pass a list itself, without '*'.",
     )
 
 

@@ -13,8 +13,8 @@ from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_emit import emit_call
 from tapegen.frontend.lower_numpy import call_library
 from tapegen.frontend.lower_state import known_value
-from tapegen.frontend.lower_values import type_of
-from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct
+from tapegen.frontend.lower_values import static, type_of
+from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, tuple_of
 from tapegen.ir import ops
 from tapegen.ir.nodes import Call, Const
 from tapegen.ir.types import BOOL, INT, Array, is_complex, is_floating
@@ -110,6 +110,13 @@ _of_another_shape(np.empty_like, np.empty)
 _of_another_shape(np.zeros_like, np.zeros)
 _of_another_shape(np.ones_like, np.ones)
 _of_another_shape(np.full_like, np.full)
+
+
+@handles(np.diag_indices)
+def _diag_indices(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    named = dict(zip(("n", "ndim"), args, strict=False)) | kwargs
+    rank = static(cx, named.get("ndim", StaticValue(2)), "the number of axes")
+    return tuple_of((call_value(cx, StaticValue(np.arange), [named["n"]], {}, hint),) * rank)
 
 
 @handles(np.matmul)
