@@ -99,7 +99,7 @@ class _Easing(Walk):
         if waits or meets:
             if not self.backward:
                 return [nest.stmt]
-            meet = functools.partial(self._meet_elsewhere, nest, _integers(nest))
+            meet = functools.cache(functools.partial(self._meet_elsewhere, nest, _integers(nest)))
             meetings = Meetings(meet, lambda a, b: meet(a, b) or self.may_meet(a.array, a.index, b), self.memory.group)
             nest = factored(nest, self.memory, nest.assigned - self.deciding, self.names)
             return parted(nest, meetings, self.deciding, self.names) or [nest.stmt]

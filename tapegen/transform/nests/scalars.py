@@ -17,7 +17,7 @@ import numpy as np
 
 from tapegen.ir import build, ops, rewrite
 from tapegen.ir.nodes import Call, Const, Expr
-from tapegen.ir.types import BOOL, FLOAT, INT, Scalar, is_complex
+from tapegen.ir.types import BOOL, FLOAT, INT, Scalar
 from tapegen.ir.types import COMPLEX as COMPLEX_DTYPES
 from tapegen.transform.nests.affine import folded, is_int
 from tapegen.transform.nests.counting import counted
@@ -39,7 +39,7 @@ def operation(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Ex
 
 
 def _is_of_complex(args: tuple[Expr, ...], type_: Scalar) -> bool:
-    return is_complex(type_) or not COMPLEX_DTYPES.isdisjoint(map(dtype_of, args))
+    return type_.dtype in COMPLEX_DTYPES or not COMPLEX_DTYPES.isdisjoint(map(dtype_of, args))
 
 
 def convert(expr: Expr, dtype: str) -> Expr:
