@@ -237,6 +237,27 @@ def affine(x: np.ndarray, k: float) -> Any:
     return x * k, x[::-1] * 2.0
 
 
+def stores_a_row(a: np.ndarray) -> float:
+    b = np.zeros(a.size)
+    b[:] = a[None] * 2.0
+    a[:] = a[None]
+    for k in range(2):
+        b[k:] = (a[k:] * b[k:])[None, None]
+    return b @ a
+
+
+@both
+def test_d49_values_with_more_axes_than_their_place(backend: str) -> None:
+    right(stores_a_row, X, backend=backend)
+    raises_as_python(stores_columns, np.ones((2, 2)), backend=backend, at="b[:] = a")
+
+
+def stores_columns(a: np.ndarray) -> float:
+    b = np.zeros(2)
+    b[:] = a
+    return b @ b
+
+
 @both
 def test_d61_cotangents_of_the_caller_stay_as_they_are(backend: str) -> None:
     _, pullback = differentiable(affine, backend=backend, wrt=(0, 1)).vjp(X, 3.0)

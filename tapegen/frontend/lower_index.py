@@ -371,6 +371,9 @@ def _store(cx: Context, base: Leaf, index: Sequence[Any], value: Any, *, accumul
         if isinstance(value, StaticValue) or (struct_of(cx, value) is None and run_list_of(cx, value) is None):
             raise cx.refusal(NotDifferentiable, f"{describe(cx, value)} is stored into an array.", "Store numbers.")
         value = emit_call(cx, np.array, (value,))
+    surplus = getattr(type_of(value), "rank", 0) - getattr(part, "rank", 0) if isinstance(part, Array) else 0
+    if surplus > 0 and not accumulate:  # NumPy leaves out axes of size 1 in front
+        value = emit_call(cx, np.squeeze, (value,), {"axis": StaticValue(tuple(range(surplus)))})
     expr = operand(cx, value)
     stored = expr.type
     _check_complex(cx, array, stored)
