@@ -34,6 +34,9 @@ UNCOMPILED = frozenset(
         *("np.fft.fft2", "np.fft.ifft2", "np.fft.rfft2", "np.fft.irfft2"),
         *("scipy.fft.dct", "scipy.fft.idct", "scipy.fft.dst", "scipy.fft.idst"),
         *("scipy.fft.dctn", "scipy.fft.idctn", "scipy.fft.dstn", "scipy.fft.idstn"),
+        *("scipy.fft.fft", "scipy.fft.ifft", "scipy.fft.rfft", "scipy.fft.irfft", "scipy.fft.hfft", "scipy.fft.ihfft"),
+        *("scipy.fft.fftn", "scipy.fft.ifftn", "scipy.fft.rfftn", "scipy.fft.irfftn"),
+        *("scipy.fft.fft2", "scipy.fft.ifft2", "scipy.fft.rfft2", "scipy.fft.irfft2"),
         *("scipy.optimize.root", "scipy.optimize.root_scalar", "scipy.optimize.brentq", "scipy.optimize.bisect"),
         *("scipy.optimize.newton", "scipy.optimize.fixed_point", "scipy.optimize.minimize"),
         *("scipy.optimize.minimize_scalar", "scipy.integrate.quad", "scipy.integrate.quad_vec"),
@@ -154,7 +157,9 @@ def _ranks(rule: Rule, name: str) -> str:
 def _name(rule: Rule | Refusal) -> str:
     """The name by which users call the function; marker functions stand for syntax."""
     module = getattr(rule.func, "__module__", None) or ""
-    name = rule.func.__name__
+    name = getattr(rule.func, "__name__", None)
+    if name is None and isinstance(rule, Rule) and rule.body is not None:
+        name = rule.body.__name__  # families of functions of scipy before 1.17 have no name
     if isinstance(rule.func, np.ufunc):
         return callable_text(rule.func)
     if rule.func in SURGERY:
