@@ -383,7 +383,7 @@ def test_a10_wrapping_decorator() -> None:
     assert caught.value.span.source_line() == "@timed"
     with pytest.raises(NotDifferentiable, match="hidden by the decorator 'timed'"):
         unwrap(functools.partial(hidden, 1.0))
-    with pytest.raises(NotDifferentiable, match=r"'plain' is hidden by 'functools\._lru_cache_wrapper'"):
+    with pytest.raises(NotDifferentiable, match="'plain' keeps its results in a cache"):
         unwrap(functools.lru_cache(plain))
 
 

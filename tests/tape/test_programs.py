@@ -37,8 +37,9 @@ ROUNDED = {
     language/recursive_closures-at_top language/recursive_closures-in_for language/walrus-in_while
     science/attention_heads science/barnes_hut_quadrants science/euler_maruyama_sde science/finite_volume_limiter
     science/hamiltonian_leapfrog science/hull_white_bond science/metropolis_chain science/spectral_subtraction
-    language/overwritten_in_loop science/decay_chain science/horn_schunck science/lbfgs_two_loop science/tsne_affinity
-    textbook/logistic_irls""".split(),
+    language/np_products-at_top language/overwritten_in_loop language/if_elif_else-at_top science/decay_chain
+    science/force_field science/horn_schunck science/lbfgs_two_loop science/tsne_affinity textbook/adagrad
+    textbook/logistic_irls users/picture_registration users/quantal_response""".split(),
     4,
 )
 

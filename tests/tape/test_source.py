@@ -58,13 +58,20 @@ def test_source_refuses_what_has_no_text() -> None:
 
 
 ROUNDED = dict.fromkeys(
-    """language/np_products-in_while language/overwritten_in_loop science/force_field science/horn_schunck
-    science/tsne_affinity textbook/continued_fraction_recursive textbook/logistic_irls textbook/smooth_life""".split(),
+    """language/if_elif_else-at_top language/np_linalg-in_branch language/np_products-at_top
+    language/np_products-in_while language/overwritten_in_loop language/recursive_closures-in_for
+    language/walrus-in_while science/force_field science/horn_schunck science/tsne_affinity
+    textbook/conjugate_gradient textbook/continued_fraction_recursive textbook/logistic_irls textbook/lotka_volterra
+    textbook/smooth_life users/quantal_response""".split(),
     8,
-) | {"users/picture_registration": 64}  # 34 measured: what is added up nearly cancels
+) | {  # what is added up nearly cancels; 34, 32 and 9 measured
+    "users/picture_registration": 64,
+    "textbook/adagrad": 64,
+    "science/hull_white_bond": 16,
+}
 """Programs whose texts round otherwise than the tape, with units in the last place: they take `-out * out` for the
-derivative of `1.0 / x`, multiply by copies of the tape's views, which BLAS may round differently, or add at once at
-repeated places what the tape adds to zeros first."""
+derivative of `1.0 / x`, multiply by copies of the tape's views, which BLAS may round differently, add at once at
+repeated places what the tape adds to zeros first, or write `2.0 * x` for a sum of equal terms."""
 
 
 def check(program: Program) -> None:
