@@ -157,8 +157,8 @@ def _ranks(rule: Rule, name: str) -> str:
 def _name(rule: Rule | Refusal) -> str:
     """The name by which users call the function; marker functions stand for syntax."""
     module = getattr(rule.func, "__module__", None) or ""
-    name = getattr(rule.func, "__name__", None)
-    if name is None and isinstance(rule, Rule) and rule.body is not None:
+    name: str = getattr(rule.func, "__name__", "")
+    if not name and isinstance(rule, Rule) and rule.body is not None:
         name = rule.body.__name__  # families of functions of scipy before 1.17 have no name
     if isinstance(rule.func, np.ufunc):
         return callable_text(rule.func)

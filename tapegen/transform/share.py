@@ -33,7 +33,7 @@ _FUNCTIONS: frozenset[Any] = frozenset(
 
 
 def share_loads(block: Block, effects: Effects, user_names: Set[str], merges: Set[Var]) -> Block:
-    """Let equal loads between two writes share one value, or one view.
+    """Let equal scalar loads between two writes share one value, and operands of one call one view.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def share_loads(block: Block, effects: Effects, user_names: Set[str], merges: Se
     out: list[Stmt] = []
     known: dict[Load, Var] = {}
     same: dict[Var, Var] = {}
-    for original in block:
+    for k, original in enumerate(block):
         stmt = rewrite.substitute_block((original,), same)[0] if same else original
         inner = rewrite.blocks(stmt)
         if inner:
@@ -65,7 +65,12 @@ def share_loads(block: Block, effects: Effects, user_names: Set[str], merges: Se
         ):
             earlier = known.get(stmt.value)
             (target,) = stmt.targets
-            if earlier is not None and target.name not in user_names and earlier.type == target.type:
+            if (
+                earlier is not None
+                and target.name not in user_names
+                and earlier.type == target.type
+                and (isinstance(target.type, Scalar) or _meet(block[k + 1 :], earlier, target))
+            ):
                 same[target] = earlier
                 continue
             known[stmt.value] = target
@@ -79,6 +84,14 @@ def share_loads(block: Block, effects: Effects, user_names: Set[str], merges: Se
             }
         out.append(stmt)
     return tuple(out)
+
+
+def _meet(block: Block, first: Var, second: Var) -> bool:
+    """Whether the first statement that reads one view reads an equal one too.
+
+    Not all equal views: what each operand of a stencil adds to a cotangent is gathered best from each.
+    """
+    return next((first in rewrite.reads(stmt) for stmt in block if second in rewrite.reads(stmt)), False)
 
 
 def share_values(block: Block, live_out: Set[Var], user_names: Set[str]) -> Block:

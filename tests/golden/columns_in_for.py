@@ -20,7 +20,7 @@ def in_for_value_and_grad(a, v, result_bar=1.0):
         a_kept_tape[j] = t
         t_4 = np.sqrt(np.sum(t * t))
         t_4_tape[j] = t_4
-        a[:, j] = t / t_4
+        a[:, j] = a[:, j] / t_4
         v_1 = v_1 + a[:, j] * j
     result = np.sum(v_1 * v_1)
     # ---- backward sweep --------------------------------------------------
@@ -28,14 +28,12 @@ def in_for_value_and_grad(a, v, result_bar=1.0):
     v_bar = 2.0 * v_1 * result_bar
     for j in range(a.shape[1] - 1, -1, -1):
         t_4 = t_4_tape[j]
-        a_kept = a_kept_tape[j]
         # v = v + a[:, j] * j
         a_bar[:, j] += j * v_bar
         # a[:, j] /= np.sqrt(np.sum(a[:, j] * a[:, j]))
         t_6_bar = a_bar[:, j].copy()
+        a_bar[:, j] = np.where(t_6_bar == 0.0, 0.0, t_6_bar / t_4)
         part = np.sum(np.where(t_6_bar == 0.0, 0.0, t_6_bar * (-a[:, j] / t_4)))
         t_3_bar = part * (0.5 / t_4) if part != 0.0 else 0.0
-        a_bar[:, j] = np.where(t_6_bar == 0.0, 0.0, t_6_bar / t_4) + 2.0 * np.where(
-            t_3_bar == 0.0, 0.0, t_3_bar * a_kept
-        )
+        a_bar[:, j] += 2.0 * np.where(t_3_bar == 0.0, 0.0, t_3_bar * a_kept_tape[j])
     return result, a_bar, v_bar
