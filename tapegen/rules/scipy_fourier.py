@@ -22,7 +22,7 @@ def ifft(x, n=None, axis=-1, norm=None, *, out_bar):
     return of_size(own.ifft(out_bar, axis=axis, norm=norm), x, n, axis)
 
 
-@linear(own.rfft, in_="x", shapes=[(5,)])
+@linear(own.rfft, in_="x", shapes=[(5,)], of_complex=True)
 def rfft(x, n=None, axis=-1, norm=None, *, out_bar):
     """The half of the transform that is left out has no cotangent."""
     if n is None:
@@ -45,7 +45,7 @@ def hfft(x, n=None, axis=-1, norm=None):
     return own.irfft(np.conj(x), n, axis, opposite(norm))
 
 
-@expands(own.ihfft, shapes=[(5,)])
+@expands(own.ihfft, shapes=[(5,)], of_complex=True)
 def ihfft(x, n=None, axis=-1, norm=None):
     return np.conj(own.rfft(x, n, axis, opposite(norm)))
 
@@ -67,7 +67,7 @@ def ifftn(x, s=None, axes=None, norm=None):
     return x
 
 
-@expands(own.rfftn, shapes=[(3, 4)])
+@expands(own.rfftn, shapes=[(3, 4)], of_complex=True)
 def rfftn(x, s=None, axes=None, norm=None):
     axes = transformed_axes(axes, s, np.ndim(x))
     last = len(axes) - 1
@@ -96,7 +96,7 @@ def ifft2(x, s=None, axes=(-2, -1), norm=None):
     return own.ifftn(x, s, axes, norm)
 
 
-@expands(own.rfft2, shapes=[(3, 4)])
+@expands(own.rfft2, shapes=[(3, 4)], of_complex=True)
 def rfft2(x, s=None, axes=(-2, -1), norm=None):
     return own.rfftn(x, s, axes, norm)
 
