@@ -12,7 +12,6 @@ calls them and goes on with the result; nothing of them reaches generated code.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -232,22 +231,3 @@ def matrix_transpose(x: Any) -> Any:
     if np.ndim(x) == 2:
         return x.T
     return np.swapaxes(x, -1, -2)
-
-
-# ---- special functions ---------------------------------------------------------------------------------------------
-
-
-def digamma(x: Any) -> Any:
-    """Derivative of log(gamma(x)): reflection to x >= 1/2, recurrence to x >= 8, Stirling's series.
-
-    Abramowitz and Stegun, Handbook of Mathematical Functions, 6.3.5, 6.3.7 and 6.3.18.
-    """
-    z = np.where(x < 0.5, 1.0 - x, x)
-    below = 1.0 / z + 1.0 / (z + 1.0) + 1.0 / (z + 2.0) + 1.0 / (z + 3.0)
-    below = below + 1.0 / (z + 4.0) + 1.0 / (z + 5.0) + 1.0 / (z + 6.0) + 1.0 / (z + 7.0)
-    w = z + 8.0
-    q = 1.0 / (w * w)
-    tail = q * (1.0 / 132.0 - q * (691.0 / 32760.0 - q / 12.0))
-    series = q * (1.0 / 12.0 - q * (1.0 / 120.0 - q * (1.0 / 252.0 - q * (1.0 / 240.0 - tail))))
-    psi = np.log(w) - 0.5 / w - series - below
-    return np.where(x < 0.5, psi - math.pi / np.tan(math.pi * x), psi)
