@@ -1,6 +1,6 @@
 """Error function and gamma function of the standard library.
 
-`scipy.special` is imported by the program that needs it: it takes as long as all of tapegen.
+`scipy` imports its part `special`, which takes long, where a program first needs it.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import scipy
 
 from tapegen.rules.registry import partials
 
@@ -24,13 +25,9 @@ def erfc(x):
 
 @partials(math.gamma, domain=[(0.3, 4.0)], nonfinite=True)
 def gamma(x, *, out):
-    import scipy.special
-
     return out * scipy.special.digamma(x)
 
 
 @partials(math.lgamma, domain=[(0.3, 4.0)], nonfinite=True)
 def lgamma(x):
-    import scipy.special
-
     return scipy.special.digamma(x)
