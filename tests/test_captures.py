@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import pytest
 
 from tapegen import check_grads, differentiable
 
@@ -80,3 +83,22 @@ def test_two_views_of_the_same_part_are_kept_once() -> None:
 
 def test_views_that_are_spelled_alike_may_be_of_other_parts() -> None:
     check_grads(differentiable(moves_views, wrt=(0, 1), backend="python"), 0.3 * A, 0.3 * W)
+
+
+@pytest.mark.parametrize("backend", ["python", pytest.param("numba", marks=pytest.mark.compiled)])
+def test_recorded_bools_count_as_pythons(backend: Any) -> None:
+    """On a tape they are NumPy's, where `True + True` is True, `~True` is False and `True - True` an error."""
+
+    def f(a: np.ndarray, x: float) -> float:
+        n = 0.0
+        for i in range(a.size):
+            k = True if a[i] > 0.1 else False  # noqa: SIM210
+            m = a[i] > 0.1 and x > 0.0
+            n = n + (k + k) * x + (k - True) * x * x + ~k * x + (k * k + k * k) * x + m * x
+        return n
+
+    a = np.array([1.0, -1.0, 2.0])
+    found = differentiable(f, wrt=1, backend=backend)
+    value, gradient = found.value_and_grad(a, 1.5)
+    assert value == f(a, 1.5)
+    np.testing.assert_allclose(gradient, (f(a, 1.5 + 1e-6) - f(a, 1.5 - 1e-6)) / 2e-6, rtol=1e-8)

@@ -100,6 +100,9 @@ def _binary(cx: Context, node: gast.BinOp, hint: str | None) -> Any:
     return left
 
 
+_OF_BITS = frozenset({operator.and_, operator.or_, operator.xor})
+
+
 def binary(cx: Context, func: Any, left: Any, right: Any, hint: str | None = None) -> Any:
     """`left op right`."""
     if isinstance(left, Choice) or isinstance(right, Choice):
@@ -115,6 +118,8 @@ def binary(cx: Context, func: Any, left: Any, right: Any, hint: str | None = Non
     if func is operator.mod and isinstance(known_value(left), str) and fold(cx, func, (left, right)) is UNKNOWN:
         return percent(cx, known_value(left), right)
     if type_of(left) is not None and type_of(right) is not None:
+        if func not in _OF_BITS and type_of(left) == type_of(right) == BOOL:
+            left = emit_call(cx, int, (left,))  # read from a tape they are NumPy's, where True + True is True
         if func is operator.pow:
             if (inverse := _inverse_power(cx, left, right, hint)) is not None:
                 return inverse
@@ -306,4 +311,6 @@ def _unary(cx: Context, node: gast.UnaryOp, hint: str | None) -> Any:
             return cx.call(cx, StaticValue(found), (value,), {})
     if type_of(value) is None:
         cx.raise_(TypeError, f"bad operand type for unary {func.__name__}: {type_name(cx, value)}")
+    if type_of(value) == BOOL:
+        value = emit_call(cx, int, (value,))  # as above: where ~True is False
     return emit_call(cx, func, (value,), hint=hint)
