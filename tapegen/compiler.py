@@ -29,7 +29,7 @@ from tapegen.ir.nodes import (
     Var,
     While,
 )
-from tapegen.ir.types import Array, is_floating
+from tapegen.ir.types import Array, is_complex, is_floating
 from tapegen.transform.applied import rule_for
 from tapegen.transform.dead import Aliases
 from tapegen.transform.directions import Several, several
@@ -164,6 +164,7 @@ def differentiate(
     _refuse_hidden_sharing(lowered)
     names = NameSupply(_names_of(lowered) | set(user_names), user_names)
     expanded, facts, results = _prepared(lowered, wrt, active_results, user_names, names, again)
+    _refuse_written_parts(expanded, facts)
     last = expanded.body[-1]
     assert isinstance(last, Return)
     merges = {var for var, assigns in facts.scopes.assigns.items() if len(assigns) > 1}
@@ -378,6 +379,22 @@ def _refuse_conflicts(function: Function, facts: Facts) -> None:
     for conflict in facts.effects.conflicts:
         if group_of[conflict.stored] in unsure:
             raise refusal_of(conflict)
+
+
+def _refuse_written_parts(function: Function, facts: Facts) -> None:
+    """Of a part of a complex array no view of the cotangent is the cotangent, and what is stored would be lost."""
+    effects = facts.effects
+    allocated = {root: stmt.targets for root, stmt in effects.allocations.items()}
+    for stmt, roots in effects.writes.items():
+        if isinstance(stmt, Store) and stmt.array in facts.activity.active and not is_complex(stmt.array.type):
+            places = {target for root in roots for target in allocated.get(root, ())}
+            places |= {param for param in function.params if param.name in roots}
+            if any(isinstance(place.type, Array) and is_complex(place.type) for place in places):
+                raise AliasError(
+                    "this writes into an array that may be a part of a complex one (z.real, z.imag).",
+                    "Write z.real[...] = x on each path.",
+                    stmt.origin,
+                )
 
 
 def _names_of(function: Function) -> set[str]:

@@ -362,22 +362,6 @@ def test_debug_nans_looks_at_complex_numbers() -> None:
 # ---- what is refused -------------------------------------------------------------------------------------------------
 
 
-def writes_parts(z: np.ndarray) -> float:
-    z.real[0] = 2.0
-    return np.abs(z).sum()
-
-
-def writes_parts_by_name(z: np.ndarray) -> float:
-    part = z.imag
-    part *= 2.0
-    return np.abs(z).sum()
-
-
-def sets_a_part(z: np.ndarray) -> float:
-    z.imag = 2.0
-    return np.abs(z).sum()
-
-
 def complex_into_real(z: np.ndarray) -> float:
     a = np.zeros(z.size)
     a[0] = z[0]
@@ -408,9 +392,6 @@ def rounded(z: np.ndarray) -> Any:
 
 
 REFUSED: list[tuple[Callable, Any, type[TapegenError], str]] = [
-    (writes_parts, Z, NotDifferentiable, "real or imaginary parts"),
-    (writes_parts_by_name, Z, NotDifferentiable, "real or imaginary parts"),
-    (sets_a_part, Z, NotDifferentiable, r"z\[...\] = 1j \* x \+ z.real"),
     (complex_into_real, Z, NotDifferentiable, "lose their imaginary parts"),
     (reads_a_part_after_a_store, Z, AliasError, "z.real gives a view here"),
     (turned, X, NotDifferentiable, "a complex factor"),

@@ -74,7 +74,7 @@ class Expressions:
     functions : dict
         Names of the routines that the text calls, by their id.
     marks : bool
-        Whether `sum_to` and `strong_mul` are called by their names.
+        Whether `sum_to`, `strong_mul` and `of_parts` are called by their names.
     """
 
     def __init__(self, names: Namespace, helpers: Helpers, functions: dict[int, str], *, marks: bool = False) -> None:
@@ -276,6 +276,10 @@ class Expressions:
     def _zeros_beside(self, call: nodes.Call) -> ast.expr:
         return ast.Call(self.helpers.zeros_beside(), [self(call.args[0])], [])
 
+    def _of_parts(self, call: nodes.Call) -> ast.expr:
+        function = self.names.reference(ops.of_parts) if self.marks else self.helpers.of_parts()
+        return ast.Call(function, [self(arg) for arg in call.args], [])
+
     def _same_start(self, call: nodes.Call) -> ast.expr:
         a, b = (ast.Attribute(ast.Attribute(self(arg), "ctypes"), "data") for arg in call.args)
         return ast.Compare(a, [ast.Eq()], [b])
@@ -396,6 +400,7 @@ _SYNTAX: dict[Any, Callable[[Expressions, nodes.Call], ast.expr | None]] = {
     ops.zero_items: Expressions._zero_items,
     ops.zeros_beside: Expressions._zeros_beside,
     ops.same_start: Expressions._same_start,
+    ops.of_parts: Expressions._of_parts,
     ops.twin: Expressions._twin,
     ops.fstring: Expressions._fstring,
     ops.primal_as: Expressions._primal_as,

@@ -12,7 +12,7 @@ from tapegen.ir import elementary
 
 _COUNTERS = "ijklmnopqr"
 _VECTORS, _SUMS = "abcdefgh", ("total_0", "total_1", "total_2", "total_3")
-_OWN = {"x", "like", "total", "lead", "axes", "longer", *_COUNTERS, *_VECTORS, *_SUMS}
+_OWN = {"x", "y", "z", "like", "total", "lead", "axes", "longer", *_COUNTERS, *_VECTORS, *_SUMS}
 LOCALS_OF_HELPERS = elementary.LOCALS | _OWN
 """Variables of the functions below, which NumPy may not be called."""
 
@@ -74,6 +74,21 @@ class Helpers:
                 f"def {name}(x):",
                 '    """Zeros whose axes run through memory in the order and direction of those of `x`."""',
                 f"    return {np}.zeros_like(x)[tuple(slice(None, None, -1 if k < 0 else 1) for k in x.strides)]",
+            ]
+        return ast.Name(self._functions[key])
+
+    def of_parts(self) -> ast.expr:
+        """The function that makes a complex array of its parts."""
+        key = (1,)
+        if key not in self._functions:
+            name = self._functions[key] = self.names.fresh("of_parts")
+            np = ast.unparse(self.names.module("numpy"))
+            self.texts[name] = [
+                f"def {name}(x, y):",
+                '    """The complex numbers whose real parts are `x` and whose imaginary parts are `y`."""',
+                f"    z = {np}.empty({np}.broadcast(x, y).shape, {np}.result_type(x, y, {np}.complex64))",
+                "    z.real, z.imag = x, y",
+                "    return z",
             ]
         return ast.Name(self._functions[key])
 

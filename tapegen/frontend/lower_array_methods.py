@@ -15,6 +15,7 @@ from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_emit import emit_call
 from tapegen.frontend.lower_index import Place, load_place, store_place
 from tapegen.frontend.lower_numpy import call_library
+from tapegen.frontend.lower_parts import PARTS
 from tapegen.frontend.lower_values import static, struct_of, type_of
 from tapegen.frontend.structure import Leaf, StaticValue, tuple_of
 from tapegen.ir import ops
@@ -28,9 +29,6 @@ THROUGH_FUNCTIONS: dict[str, Any] = {
     ).split()
     if hasattr(np, name)
 }
-
-
-PARTS = {"real": ops.real_part, "imag": ops.imaginary_part}
 
 
 def _through_function(name: str, func: Any) -> None:

@@ -12,7 +12,7 @@ import gast
 import numpy as np
 
 from tapegen.errors import NotDifferentiable
-from tapegen.frontend.lower_array_methods import PARTS, THROUGH_FUNCTIONS, transposed
+from tapegen.frontend.lower_array_methods import THROUGH_FUNCTIONS, transposed
 from tapegen.frontend.lower_call import call_value, has_method
 from tapegen.frontend.lower_capture import (
     capture,
@@ -32,13 +32,14 @@ from tapegen.frontend.lower_emit import emit_call
 from tapegen.frontend.lower_expr import evaluate, evaluates
 from tapegen.frontend.lower_library_objects import attribute_of_distribution
 from tapegen.frontend.lower_numpy import call_library
+from tapegen.frontend.lower_parts import PARTS, part_of
 from tapegen.frontend.lower_shapes import extent, known_size
 from tapegen.frontend.lower_state import Bound, Captured, Choice, Method, Ref, Super, View
 from tapegen.frontend.lower_values import describe, expr_of, operand, refuse_text, run_list_of, struct_of, type_of
 from tapegen.frontend.parse import MISSING
 from tapegen.frontend.structure import Leaf, StaticValue, Struct, children_of, tuple_of
 from tapegen.ir import ops
-from tapegen.ir.nodes import Call
+from tapegen.ir.nodes import Call, Var
 from tapegen.ir.types import INT, Array, RandomGenerator, Scalar, TupleOf, is_complex, python_class
 
 
@@ -262,6 +263,8 @@ def _array_attribute(cx: Context, owner: Any, type_: Array, name: str, hint: str
         case "itemsize":
             return StaticValue(np.dtype(type_.dtype).itemsize)
         case "real" | "imag" if is_complex(type_):
+            if cx.recursion.parts and isinstance(whole := operand(cx, owner), Var):
+                return part_of(cx, PARTS[name], whole)
             return emit_call(cx, PARTS[name], (owner,), hint=hint)
         case "real":
             return owner

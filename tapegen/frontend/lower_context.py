@@ -131,7 +131,6 @@ class Context:
         self.samples: dict[Var, int] = {}  # integer arguments in the call at hand
         self.not_negative: set[Var] = set()  # integer arguments for which the program is right only then
         self.roots: dict[Var, frozenset[Var] | None] = {}
-        self.merges: set[Var] = set()
         self.guards: dict[Any, tuple[Callable[[], Any], Any]] = {}
         self.hidden: dict[Any, tuple[Var, Callable[[], Any]]] = {}
         self.shaped: Set[Any] = frozenset()  # of these, the arrays whose shapes must be known
@@ -177,6 +176,8 @@ class Context:
         self.emit(Assign((var,), value, self.origin))
         if isinstance(value.type, Array) or not is_floating(value.type):
             self.definitions[var] = value
+            if isinstance(value, Call) and value.func in (ops.real_part, ops.imaginary_part):
+                self.roots[var] = self.roots_of(value.args[0])  # type: ignore[arg-type]
         return var
 
     def atom(self, expr: Expr, base: str = TEMPORARY) -> Expr:

@@ -14,6 +14,7 @@ from tapegen.errors import BadArgument, NotDifferentiable
 from tapegen.frontend.lower_capture import expand
 from tapegen.frontend.lower_context import Context, NotWhole
 from tapegen.frontend.lower_kinds import is_mixed, note_kinds
+from tapegen.frontend.lower_parts import VIEWS_OF_PARTS, is_part, part_of
 from tapegen.frontend.lower_shapes import note_result
 from tapegen.frontend.lower_state import Captured, Ref, RunList, is_number, known_value
 from tapegen.frontend.lower_values import const_expr, describe, expr_of, operand, poison_check, refuse_text
@@ -86,6 +87,9 @@ def emit_call(
     A floating or array result is named at once (`hint` or `t`); an integer or boolean one stays an expression.
     """
     args, kwargs = tuple(args), dict(kwargs or {})
+    if args and is_part(args[0]) and func in VIEWS_OF_PARTS:
+        part = args[0].expr
+        return part_of(cx, part.func, emit_call(cx, func, (Leaf(part.args[0]), *args[1:]), kwargs).expr)
     if any(isinstance(arg, Leaf) and isinstance(arg.type, RandomGenerator) for arg in (*args, *kwargs.values())):
         raise cx.refusal(
             NotDifferentiable,
@@ -124,8 +128,18 @@ def emit_call(
 
 def note_view(cx: Context, var: Var, call: Call) -> None:
     """Remember that a result may share memory with the first argument."""
-    if call.func in ops.VIEW_CALLS and call.args and isinstance(call.args[0], Var) and isinstance(var.type, Array):
-        cx.roots[var] = cx.roots_of(call.args[0])
+    if is_view(call):
+        cx.roots[var] = cx.roots_of(call.args[0])  # type: ignore[arg-type]
+
+
+def is_view(call: Call) -> bool:
+    """Whether a result may share memory with the first argument."""
+    return (
+        call.func in ops.VIEW_CALLS
+        and bool(call.args)
+        and isinstance(call.args[0], Var)
+        and isinstance(call.type, Array)
+    )
 
 
 _GIVE_LISTS = frozenset({np.split, np.array_split, np.hsplit, np.vsplit, np.dsplit})

@@ -15,6 +15,7 @@ from tapegen.errors import BadArgument, NotDifferentiable, UnsupportedSyntax
 from tapegen.frontend.lower_capture import capture, watch
 from tapegen.frontend.lower_context import Context, NotWhole
 from tapegen.frontend.lower_merge import ABSENT
+from tapegen.frontend.lower_parts import is_part, unread
 from tapegen.frontend.lower_state import Box, Closure, Frame, Maybe, Series
 from tapegen.frontend.lower_values import describe, named, not_, poison_check, static, struct_of
 from tapegen.frontend.parse import MISSING
@@ -84,7 +85,7 @@ def evaluate_all(cx: Context, nodes: Sequence[gast.AST]) -> list[Any]:
 def pin(cx: Context, values: list[Any], place: int) -> None:
     """Name the expressions that were to be evaluated before statements that may change what they mean."""
     for k, value in enumerate(values):
-        if isinstance(value, Leaf) and not isinstance(value.expr, (Var, Const)):
+        if isinstance(value, Leaf) and not isinstance(value.expr, (Var, Const)) and not is_part(value):
             var = cx.new_var(TEMPORARY, value.type)
             cx.builder.items.insert(place, Assign((var,), value.expr, cx.origin))
             cx.definitions[var] = value.expr
@@ -156,7 +157,7 @@ def _local(cx: Context, frame: Frame, name: str) -> Any:
             cx.set_cell(box, Struct("object", (name,), (value,), Box))
         else:
             cx.state.vars[key] = value
-    return poison_check(cx, value)
+    return unread(cx, poison_check(cx, value))
 
 
 def _raise_unbound(cx: Context, frame: Frame, name: str, bound: Expr | None) -> None:

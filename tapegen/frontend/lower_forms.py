@@ -38,12 +38,15 @@ class Recursion:
         Their parameters that must be known when compiling.
     written_out : dict
         Loops whose trips are written one after the other, since no growing list can hold what they make, and why not.
+    parts : bool
+        Whether the program stores into real or imaginary parts of complex arrays.
     """
 
     called: set[Any] = field(default_factory=set)
     refused: dict[Any, TapegenError] = field(default_factory=dict)
     fixed: dict[Any, set[Path]] = field(default_factory=dict)
     written_out: dict[Any, TapegenError] = field(default_factory=dict)
+    parts: bool = False
 
 
 @dataclass(eq=False, slots=True)

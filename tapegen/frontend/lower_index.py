@@ -10,16 +10,17 @@ from typing import Any
 import gast
 import numpy as np
 
-from tapegen.errors import NotDifferentiable
+from tapegen.errors import NotDifferentiable, TapegenError
 from tapegen.frontend import builtin_texts
 from tapegen.frontend.lower_array_index import array_index, is_array_item
 from tapegen.frontend.lower_capture import captured_child, lacks_item, special_method
 from tapegen.frontend.lower_choice import split
 from tapegen.frontend.lower_context import Context, NeedsStatic, NotWhole
-from tapegen.frontend.lower_emit import emit_call
+from tapegen.frontend.lower_emit import emit_call, is_view
 from tapegen.frontend.lower_expr import evaluate, evaluates
 from tapegen.frontend.lower_list import item as list_item
 from tapegen.frontend.lower_list import set_item, widen_cell
+from tapegen.frontend.lower_parts import PARTS, follow_parts, is_part, part_of
 from tapegen.frontend.lower_shapes import note_part
 from tapegen.frontend.lower_state import Captured, Choice, Ref, Series, SliceValue, View, known_value
 from tapegen.frontend.lower_values import (
@@ -306,6 +307,8 @@ def _computed_item(cx: Context, content: Struct, part: Any) -> Any:
 
 
 def _load(cx: Context, base: Leaf, index: Sequence[Any], hint: str | None) -> Any:
+    if is_part(base):
+        return _load_part(cx, base, index, hint)
     array = operand(cx, base)
     assert isinstance(array.type, Array)
     items, type_ = array_index(cx, array.type, index)
@@ -323,6 +326,16 @@ def _load(cx: Context, base: Leaf, index: Sequence[Any], hint: str | None) -> An
     return Leaf(var)
 
 
+def _load_part(cx: Context, base: Leaf, index: Sequence[Any], hint: str | None) -> Any:
+    """An element or view of a part that is not read yet: that part of the element or view of the whole."""
+    part = base.expr
+    assert isinstance(part, Call)
+    seen = _load(cx, Leaf(part.args[0]), index, None)
+    if isinstance(seen.type, Array):
+        return part_of(cx, part.func, seen.expr)
+    return emit_call(cx, part.func, (seen,), hint=hint)
+
+
 # ---- writing -------------------------------------------------------------------------------------------------------
 
 
@@ -330,6 +343,9 @@ def store_place(cx: Context, place: Place, value: Any, *, accumulate: bool = Fal
     """`base[index] = value` (or `+=`)."""
     base, index = definite(cx, place.base), [definite(cx, part) for part in place.index]
     place = Place(base, index)
+    if is_part(base):
+        _store_part(cx, base, index, value, accumulate=accumulate)
+        return
     if place.is_array:
         _store(cx, base, index, value, accumulate=accumulate)
         return
@@ -386,6 +402,30 @@ def _store(cx: Context, base: Leaf, index: Sequence[Any], value: Any, *, accumul
     cx.store(array, items, expr, accumulate=accumulate)
 
 
+def _store_part(cx: Context, base: Leaf, index: list[Any], value: Any, *, accumulate: bool) -> None:
+    """Store the part with the other part of the complex array; what is added to that changes not even its sign."""
+    part = base.expr
+    assert isinstance(part, Call)
+    if type_of(value) is None:
+        value = emit_call(cx, np.array, (value,))
+    if is_complex(type_of(value)):
+        raise _loses_parts(cx, "a part of an array")
+    array = part.args[0]
+    assert isinstance(array, Var)
+    whole = Leaf(array)
+    (other,) = [func for func in PARTS.values() if func is not part.func]
+    kept: Any = StaticValue(-0.0)
+    if not accumulate:
+        seen = _load(cx, whole, index, None)
+        if cx.roots_of(array) is None and isinstance(seen.type, Array):  # no view that would be mirrored
+            seen = emit_call(cx, np.copy, (seen,))
+        kept = part_of(cx, other, seen.expr) if isinstance(seen.type, Array) else emit_call(cx, other, (seen,))
+    parts = (value, kept) if part.func is ops.real_part else (kept, value)
+    arrays = any(isinstance(type_of(each), Array) for each in parts)
+    together = emit_call(cx, ops.of_parts if arrays else complex, parts)
+    store_place(cx, Place(whole, index), together, accumulate=accumulate)
+
+
 def _is_read_only(cx: Context, array: Var) -> bool:
     """Whether an array is one of those views that NumPy lets nobody write to, or a part of one."""
     made = cx.definitions.get(array)
@@ -397,21 +437,37 @@ def _is_read_only(cx: Context, array: Var) -> bool:
 
 
 def _check_complex(cx: Context, array: Var, stored: Type) -> None:
-    """What is stored into real numbers is real, and the parts of complex ones are not stored into one by one."""
-    roots = cx.roots_of(array) or ()
-    if not is_complex(array.type) and any(is_complex(root.type) for root in roots):
+    """What is stored into real numbers is real, and parts of complex ones are known where they are stored into."""
+    if not is_complex(array.type) and _shows_part(cx, array):
+        follow_parts(cx)
         raise cx.refusal(
             NotDifferentiable,
-            "this writes into the real or imaginary parts of an array.",
-            "Store complex numbers: z[...] = x + 1j * y.",
+            "this writes into the real or imaginary parts of an array that has another name here.",
+            "Write z.real[...] = x, or store complex numbers: z[...] = x + 1j * y.",
         )
     if is_complex(stored) and not is_complex(array.type):
-        raise cx.refusal(
-            NotDifferentiable,
-            f"complex numbers are stored into '{array.name.partition('#')[0]}', which is real, and lose their "
-            "imaginary parts.",
-            "Make the array complex (dtype=complex), or store z.real.",
-        )
+        raise _loses_parts(cx, f"'{array.name.partition('#')[0]}'")
+
+
+def _shows_part(cx: Context, array: Var) -> bool:
+    """Whether an array is certainly a part of a complex one, or a view of that."""
+    roots = cx.roots_of(array)
+    if roots is not None:
+        return any(is_complex(root.type) for root in roots)
+    made = cx.definitions.get(array)
+    if isinstance(made, Load):
+        return _shows_part(cx, made.array)
+    if not isinstance(made, Call) or not made.args or not isinstance(made.args[0], Var):
+        return False
+    return made.func in PARTS.values() or (is_view(made) and _shows_part(cx, made.args[0]))
+
+
+def _loses_parts(cx: Context, place: str) -> TapegenError:
+    return cx.refusal(
+        NotDifferentiable,
+        f"complex numbers are stored into {place}, which is real, and lose their imaginary parts.",
+        "Make the array complex (dtype=complex), or store z.real.",
+    )
 
 
 def _only_element(cx: Context, array: Any) -> Any:

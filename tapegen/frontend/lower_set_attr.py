@@ -9,10 +9,12 @@ from typing import Any
 from tapegen.errors import NotDifferentiable
 from tapegen.frontend.lower_capture import class_member
 from tapegen.frontend.lower_context import Context
+from tapegen.frontend.lower_index import Place, store_place
+from tapegen.frontend.lower_parts import PARTS, follow_parts, part_of
 from tapegen.frontend.lower_state import Captured, Ref
-from tapegen.frontend.lower_values import describe, named, struct_of, type_of
+from tapegen.frontend.lower_values import describe, named, operand, struct_of, type_of
 from tapegen.frontend.structure import StaticValue
-from tapegen.ir.types import is_complex
+from tapegen.ir.types import Array, is_complex
 
 
 def set_attribute(cx: Context, owner: Any, name: str, value: Any) -> None:
@@ -30,12 +32,16 @@ def set_attribute(cx: Context, owner: Any, name: str, value: Any) -> None:
             f"this writes '{owner.name}.{name}', which is not part of the result.",
             "Return the new value, and assign it outside.",
         )
-    if name in ("real", "imag") and is_complex(type_of(owner)):
-        other = "1j * z.imag" if name == "real" else "z.real"
-        advice = f"Store complex numbers: z[...] = {'x' if name == 'real' else '1j * x'} + {other}."
-    else:
-        advice = "Build a new value."
-    raise cx.refusal(NotDifferentiable, f"the attribute '{name}' of {describe(cx, owner)} cannot be set here.", advice)
+    type_ = type_of(owner)
+    if name in PARTS and isinstance(type_, Array) and is_complex(type_):
+        follow_parts(cx)
+        store_place(cx, Place(part_of(cx, PARTS[name], operand(cx, owner)), []), value)
+        return
+    raise cx.refusal(
+        NotDifferentiable,
+        f"the attribute '{name}' of {describe(cx, owner)} cannot be set here.",
+        "Build a new value.",
+    )
 
 
 def _set_by_class(cx: Context, owner: Any, cls: type, name: str, value: Any) -> bool:

@@ -21,6 +21,7 @@ from tapegen.frontend.lower_index import Place, load_place, place_of, store_plac
 from tapegen.frontend.lower_list import append, item, length
 from tapegen.frontend.lower_merge import ABSENT
 from tapegen.frontend.lower_operators import BINARY, binary, in_place_operator
+from tapegen.frontend.lower_parts import is_part
 from tapegen.frontend.lower_set_attr import set_attribute
 from tapegen.frontend.lower_state import Box, Method, Ref, RunList, SliceValue, known_value
 from tapegen.frontend.lower_text import text_of
@@ -295,7 +296,7 @@ def _combine(cx: Context, func: Any, old: Any, value: Any, hint: str) -> Any:
             value = emit_call(cx, np.array, (value,))
         if func is operator.matmul:
             raise cx.refusal(NotDifferentiable, "'@=' is not supported.", "Write a[:] = a @ b.")
-        in_place(cx, func, Place(Leaf(operand(cx, old)), []), value)
+        in_place(cx, func, Place(old if is_part(old) else Leaf(operand(cx, old)), []), value)
         return None
     if isinstance(old, Ref) and func is operator.add:
         content = struct_of(cx, old)

@@ -127,6 +127,16 @@ def imaginary_part(z: Any) -> Any:
     return z.imag
 
 
+def of_parts(real: Any, imag: Any) -> Any:
+    """The complex array of these parts; unlike in `real + 1j * imag` nothing is multiplied that may be infinite.
+
+    The emitter prints it as a call of a helper function that the generated text itself defines.
+    """
+    z = np.empty(np.broadcast(real, imag).shape, np.result_type(real, imag, np.complex64))
+    z.real, z.imag = real, imag
+    return z
+
+
 def sum_to(x: Any, target: Any) -> Any:
     """Sum `x` over the axes along which an array shaped as `target` was broadcast to make it.
 

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from tapegen.ir.ops import imaginary_part, real_part
+from tapegen.ir.ops import imaginary_part, of_parts, real_part
 from tapegen.rules.registry import linear, partials, pullback
 
 # ---- parts ---------------------------------------------------------------------------------------------------------
@@ -45,7 +45,7 @@ def angle(z, deg=False):
     return -1j / z, None
 
 
-@partials(builtins.complex, domain=[(-2.0, 2.0), (-2.0, 2.0)], of_complex=True)
+@partials(builtins.complex, of_parts, domain=[(-2.0, 2.0), (-2.0, 2.0)], of_complex=True)
 def complex_(real, imag=None):
     if imag is None:
         return 1.0, None

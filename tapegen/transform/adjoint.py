@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 _BROADCASTS = frozenset(
     {
         *(np.where, np.maximum, np.minimum, np.fmax, np.fmin, np.full, np.full_like, np.broadcast_to, np.clip),
-        *(np.broadcast_arrays, ops.strong_mul),
+        *(np.broadcast_arrays, ops.strong_mul, ops.of_parts),
     }
 )
 _BATCHED = frozenset({operator.matmul, np.matmul, np.linalg.solve, np.linalg.inv})

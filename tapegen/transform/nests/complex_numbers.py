@@ -100,6 +100,11 @@ def _made(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     return Call(func, args, (), type_)
 
 
+def _of_parts(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+    made = Call(builtins.complex, tuple(convert(arg, "float64") for arg in args), (), Scalar("complex128"))
+    return convert(made, type_.dtype)
+
+
 def _where(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     test, a, b = args
     return Call(ops.ifelse, (convert(test, "bool"), convert(a, type_.dtype), convert(b, type_.dtype)), (), type_)
@@ -179,6 +184,7 @@ _EVERYWHERE: dict[Any, Operation] = {
     np.complex64: _same,
     cmath.phase: _angle,
     builtins.complex: _made,
+    ops.of_parts: _of_parts,
 }
 """Functions with complex results, or of `cmath`, also where their operands are real."""
 
