@@ -42,24 +42,42 @@ def steps_along(x, axis):
 def simpson(y, x=None, *, dx=1.0, axis=-1):
     """Parabolas through three points each; of an even number, the last step has a parabola through the last three."""
     lines = np.moveaxis(y, axis, -1)
+    if x is None:
+        return evenly_spaced(lines, dx)
+    width = steps_along(x, axis)
     n = np.shape(lines)[-1]
-    width = dx * np.ones_like(lines[..., 1:]) if x is None else steps_along(x, axis) + np.zeros_like(lines[..., 1:])
-    if n % 2 == 1:
-        return parabolas(lines, width)
-    if n == 2:
-        return 0.5 * index_axis(width, -1, 0) * (index_axis(lines, -1, 0) + index_axis(lines, -1, 1))
-    a, b = index_axis(width, -1, -2), index_axis(width, -1, -1)
-    last = index_axis(lines, -1, -1) * (2.0 * b + 3.0 * a) / (a + b) + index_axis(lines, -1, -2) * (b + 3.0 * a) / a
-    last = b / 6.0 * (last - index_axis(lines, -1, -3) * b * b / (a * (a + b)))
-    return parabolas(lines[..., :-1], width[..., :-1]) + last
-
-
-def parabolas(lines, width):
-    a, b = width[..., ::2], width[..., 1::2]
+    count = (n - 1) // 2
+    steps, left, right = in_twos(width, count), in_twos(lines[..., :-1], count), in_twos(lines[..., 1:], count)
+    a, b = steps[..., 0], steps[..., 1]
     both = a + b
-    first = lines[..., :-2:2] * (2.0 - b / a)
-    middle = lines[..., 1:-1:2] * both * both / (a * b)
-    return np.sum(both / 6.0 * (first + middle + lines[..., 2::2] * (2.0 - a / b)), axis=-1)
+    inner = left[..., 0] * (2.0 - b / a) + left[..., 1] * both * both / (a * b) + right[..., 1] * (2.0 - a / b)
+    total = np.sum(both / 6.0 * inner, axis=-1)
+    if n % 2 == 1:
+        return total
+    b = index_axis(width, -1, -1)
+    if n == 2:
+        return 0.5 * b * (index_axis(lines, -1, 0) + index_axis(lines, -1, 1))
+    a = index_axis(width, -1, -2)
+    last = index_axis(lines, -1, -1) * (2.0 * b + 3.0 * a) / (a + b) + index_axis(lines, -1, -2) * (b + 3.0 * a) / a
+    return total + b / 6.0 * (last - index_axis(lines, -1, -3) * b * b / (a * (a + b)))
+
+
+def evenly_spaced(lines, dx):
+    n = np.shape(lines)[-1]
+    count = (n - 1) // 2
+    left, right = in_twos(lines[..., :-1], count), in_twos(lines[..., 1:], count)
+    total = np.sum(left[..., 0] + 4.0 * left[..., 1] + right[..., 1], axis=-1) * (dx / 3.0)
+    if n % 2 == 1:
+        return total
+    if n == 2:
+        return 0.5 * dx * (index_axis(lines, -1, 0) + index_axis(lines, -1, 1))
+    last = 5.0 * index_axis(lines, -1, -1) + 8.0 * index_axis(lines, -1, -2) - index_axis(lines, -1, -3)
+    return total + last * (dx / 12.0)
+
+
+def in_twos(lines, count):
+    """The first `2 * count` elements of the last axis, two by two."""
+    return np.reshape(lines[..., : 2 * count], (*np.shape(lines)[:-1], count, 2))
 
 
 # ---- functions -------------------------------------------------------------------------------------------------------

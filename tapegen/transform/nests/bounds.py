@@ -108,7 +108,7 @@ class Facts:
     signs: dict[Var, str] = field(default_factory=dict)
     mentioned: set[Var] = field(default_factory=set)
     _asking: list[Affine] = field(default_factory=list)
-    _answers: dict[Affine, bool] = field(default_factory=dict)
+    _answers: dict[Affine | tuple[Affine, ...], bool] = field(default_factory=dict)
 
     def copy(self) -> Facts:
         return Facts(
@@ -402,15 +402,16 @@ class Facts:
             return form.constant >= 0
         if form in self._asking or len(self._asking) >= _QUESTIONS:
             return False  # a proof must not rest on itself
-        answer = self._answers.get(form)
+        # a proof holds anywhere; that there is none may be due to the questions around
+        asked = (form, *self._asking)
+        answer = self._answers.get(form) or self._answers.get(asked)
         if answer is None:
             self._asking.append(form)
             try:
                 answer = self._prove(form, _DEPTH)
             finally:
                 self._asking.pop()
-            if not self._asking:  # inside another question the answer may be incomplete
-                self._answers[form] = answer
+            self._answers[form if answer else asked] = answer
         return answer
 
     def _prove(self, form: Affine, depth: int) -> bool:
