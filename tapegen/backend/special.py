@@ -15,8 +15,10 @@ from typing import Any
 
 import llvmlite.binding as llvm
 import numpy as np
+from llvmlite import ir
 from numba import njit, types
-from numba.extending import get_cython_function_address, overload
+from numba.core import cgutils
+from numba.extending import get_cython_function_address, intrinsic, overload
 
 from tapegen.rules.registry import numbers
 
@@ -41,6 +43,8 @@ def _provide(func: Any) -> None:
         implementation: Callable[..., Any] = zeta
     elif func is special.polygamma:
         implementation = _polygamma(_external("psi", 1, 1))
+    elif numbers()[func] == "complex128":
+        implementation = _of_one_complex(func.__name__)
     elif func.__name__ in _PARTS:
         name, which = _PARTS[func.__name__]
         implementation = _part(_external(name, 1, 2), which)
@@ -77,6 +81,29 @@ def _external(name: str, count: int, results: int) -> Any:
                 return types.ExternalFunction(symbol, types.float64(*number, types.int32))
             return types.ExternalFunction(symbol, types.void(*number, types.voidptr, types.voidptr))
     raise LookupError(f"{_MODULE} has no function {signature.replace('(', f'{name}(', 1)}")
+
+
+def _of_one_complex(name: str) -> Callable[..., Any]:
+    """The exported function of a complex number: on 64-bit Unix systems C hands on the two parts in registers."""
+    from scipy.special import cython_special  # noqa: F401
+
+    symbol = f"scipy_special_{name}_of_complex"
+    llvm.add_symbol(symbol, get_cython_function_address(_MODULE, name))
+
+    @intrinsic
+    def external(typing: Any, x: Any, y: Any) -> Any:
+        def generated(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            number, skip = ir.DoubleType(), ir.IntType(32)
+            kind = ir.FunctionType(ir.LiteralStructType([number, number]), [number, number, skip])
+            function = cgutils.get_or_insert_function(builder.module, kind, symbol)
+            parts = builder.call(function, (*args, ir.Constant(skip, 0)))
+            z = context.make_complex(builder, types.complex128)
+            z.real, z.imag = builder.extract_value(parts, 0), builder.extract_value(parts, 1)
+            return z._getvalue()
+
+        return types.complex128(types.float64, types.float64), generated
+
+    return lambda z: external(z.real, z.imag)  # type: ignore[call-arg]
 
 
 def _of_one(external: Any) -> Callable[..., Any]:

@@ -42,7 +42,7 @@ UNCOMPILED = frozenset(
         *("scipy.optimize.minimize_scalar", "scipy.integrate.quad", "scipy.integrate.quad_vec"),
         *("scipy.integrate.odeint", "scipy.integrate.solve_ivp"),
         *("scipy.linalg.sqrtm", "scipy.linalg.logm", "scipy.linalg.solve_sylvester", "scipy.linalg.eigh_tridiagonal"),
-        *("scipy.linalg.schur", "scipy.linalg.funm", "scipy.special.wofz", "scipy.special.sph_harm_y"),
+        *("scipy.linalg.schur", "scipy.linalg.funm", "scipy.special.sph_harm_y"),
         *("scipy.signal.stft", "scipy.signal.istft", "scipy.signal.welch", "scipy.signal.csd"),
     }
 )

@@ -444,18 +444,18 @@ def text(*funcs: Callable[..., Any]) -> Callable[[Body], Body]:
     return register
 
 
-_NUMBERS: dict[Any, None] = {}
+_NUMBERS: dict[Any, str] = {}
 
 
-def of_numbers(*funcs: Callable[..., Any]) -> None:
+def of_numbers(*funcs: Callable[..., Any], dtype: str = "float64") -> None:
     """Functions of numbers, element by element, that compiled code takes from a library (`backend.special`)."""
-    _NUMBERS.update(dict.fromkeys(funcs))
+    _NUMBERS.update(dict.fromkeys(funcs, dtype))
 
 
-def numbers() -> tuple[Callable[..., Any], ...]:
-    """The functions declared by `of_numbers`."""
+def numbers() -> Mapping[Callable[..., Any], str]:
+    """The functions declared by `of_numbers`, and the dtype that they compute in."""
     _load_awaited()
-    return tuple(_NUMBERS)
+    return _NUMBERS
 
 
 def text_of(func: Callable[..., Any]) -> Callable[..., Any] | None:

@@ -207,6 +207,9 @@ def erfcx(x, *, out):
     return 2.0 * x * out - 2.0 / math.sqrt(math.pi)
 
 
+of_numbers(special.wofz, dtype="complex128")
+
+
 @partials(special.wofz, domain=[(-2.0, 2.0)], of_complex=True)
 def wofz(z, *, out):
     """Of real numbers it is complex too."""

@@ -50,7 +50,7 @@ from tapegen.transform.nests.lifetimes import apart
 from tapegen.transform.nests.overflow import marked
 from tapegen.transform.nests.quotients import divisors_chosen
 from tapegen.transform.nests.remainders import compared
-from tapegen.transform.nests.scalars import OPERATIONS, from_library
+from tapegen.transform.nests.scalars import COMPLEX, OPERATIONS, from_library
 from tapegen.transform.nests.sizes import named
 from tapegen.transform.nests.strips import in_strips
 from tapegen.transform.nests.unread import without_unread
@@ -84,8 +84,10 @@ def scalarise(function: Function, *, boundscheck: bool = True, wide: bool = Fals
     NoCompiledForm
         If a call is neither lowered nor taken by numba.
     """
-    for func in numbers():
+    for func, dtype in numbers().items():
         OPERATIONS.setdefault(func, from_library)
+        if dtype == "complex128":
+            COMPLEX.setdefault(func, from_library)
     nests = without_unread(Nests(marked(written_out(function), wide=wide), boundscheck).run())
     fused = without_unread(fuse(apart(nests)))  # sizes of what was between the loops
     near = held(columns(abreast(filled(fused))))

@@ -19,6 +19,7 @@ from tapegen.ir import build, ops, rewrite
 from tapegen.ir.nodes import Call, Const, Expr
 from tapegen.ir.types import BOOL, FLOAT, INT, Scalar
 from tapegen.ir.types import COMPLEX as COMPLEX_DTYPES
+from tapegen.rules.registry import numbers
 from tapegen.transform.nests.affine import folded, is_int
 from tapegen.transform.nests.counting import counted
 from tapegen.transform.nests.domains import DOMAINS, NUMPY_FOR, OVERFLOWS, is_inside, sign_of
@@ -448,8 +449,9 @@ def _math(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
 
 
 def from_library(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
-    """A function of numbers that the backend takes from a library: it computes in float64."""
-    result = Call(func, tuple(convert(arg, "float64") for arg in args), (), FLOAT)
+    """A function of numbers that the backend takes from a library: it computes in double precision."""
+    dtype = numbers()[func]
+    result = Call(func, tuple(convert(arg, dtype) for arg in args), (), Scalar(dtype))
     return convert(result, type_.dtype)
 
 
