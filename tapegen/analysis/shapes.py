@@ -44,9 +44,10 @@ _LIKE: frozenset[Any] = frozenset(
     (
         *(np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.copy, np.negative, operator.neg, np.astype),
         *(np.sort, np.argsort, np.triu, np.tril, np.flip, np.roll, np.ascontiguousarray),
-        *(np.linalg.inv, np.linalg.cholesky),
+        *(np.linalg.inv, np.linalg.cholesky, np.real, np.imag, ops.real_part, ops.imaginary_part),
     )
 )
+_TRANSFORMS: frozenset[Any] = frozenset({np.fft.fft, np.fft.ifft, np.fft.rfft, np.fft.irfft})
 _RUNNING: frozenset[Any] = frozenset({np.cumsum, np.cumprod})
 _REDUCING: frozenset[Any] = frozenset(
     {np.sum, np.mean, np.prod, np.max, np.min, np.std, np.var, np.any, np.all, np.argmax, np.argmin}
@@ -358,6 +359,11 @@ class _Pass:
                     left, right = self.shapes.of(args[0]), self.shapes.of(args[1])  # type: ignore[arg-type]
                     if len(left) == len(right) == 1:
                         return (*left, *right)
+                if (func is np.arange and len(args) == 1) or func is np.fft.fftfreq:
+                    form = self.integer(args[0])
+                    return unknown if form is None or not self.at_least_zero(form) else (form,)
+                if func in _TRANSFORMS and isinstance(args[0], Var) and isinstance(args[0].type, Array):
+                    return self.transformed(expr, args[0], unknown)
                 rule = rule_of(func)
                 if (rule is not None and rule.kind == "partials") or func is np.where or isinstance(func, np.ufunc):
                     return self.broadcast(args, unknown)
@@ -398,6 +404,23 @@ class _Pass:
         else:
             del extents[axis.value]
         return tuple(extents) if len(extents) == len(unknown) else unknown
+
+    def transformed(self, call: Call, array: Var, unknown: Extents) -> Extents:
+        """The extents of a Fourier transform; how much the half of one keeps is left open."""
+        given = {"n": Const(None), "axis": Const(-1), **dict(zip(("a", "n", "axis"), call.args)), **dict(call.kwargs)}
+        extents, axis = list(self.shapes.of(array)), given["axis"]
+        if (
+            not isinstance(axis, Const)
+            or not isinstance(axis.value, int)
+            or not -len(extents) <= axis.value < len(extents)
+        ):
+            return unknown
+        k = axis.value % len(extents)
+        if call.func is np.fft.rfft or (call.func is np.fft.irfft and given["n"] == Const(None)):
+            extents[k] = unknown[k]
+        elif given["n"] != Const(None):
+            extents[k] = self.shape_argument(given["n"], (unknown[k],))[0]
+        return tuple(extents)
 
     def broadcast(self, args: tuple[Expr, ...], unknown: Extents) -> Extents:
         rank = len(unknown)

@@ -29,14 +29,8 @@ _KINDS = {
 
 UNCOMPILED = frozenset(
     {
-        *("np.fft.fft", "np.fft.ifft", "np.fft.rfft", "np.fft.irfft", "np.fft.hfft", "np.fft.ihfft"),
-        *("np.fft.fftn", "np.fft.ifftn", "np.fft.rfftn", "np.fft.irfftn"),
-        *("np.fft.fft2", "np.fft.ifft2", "np.fft.rfft2", "np.fft.irfft2"),
         *("scipy.fft.dct", "scipy.fft.idct", "scipy.fft.dst", "scipy.fft.idst"),
         *("scipy.fft.dctn", "scipy.fft.idctn", "scipy.fft.dstn", "scipy.fft.idstn"),
-        *("scipy.fft.fft", "scipy.fft.ifft", "scipy.fft.rfft", "scipy.fft.irfft", "scipy.fft.hfft", "scipy.fft.ihfft"),
-        *("scipy.fft.fftn", "scipy.fft.ifftn", "scipy.fft.rfftn", "scipy.fft.irfftn"),
-        *("scipy.fft.fft2", "scipy.fft.ifft2", "scipy.fft.rfft2", "scipy.fft.irfft2"),
         *("scipy.optimize.root", "scipy.optimize.root_scalar", "scipy.optimize.brentq", "scipy.optimize.bisect"),
         *("scipy.optimize.newton", "scipy.optimize.fixed_point", "scipy.optimize.minimize"),
         *("scipy.optimize.minimize_scalar", "scipy.integrate.quad", "scipy.integrate.quad_vec"),

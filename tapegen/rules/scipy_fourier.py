@@ -7,7 +7,7 @@ from scipy import fft as own
 
 from tapegen.rules.fourier import of_size, opposite, size_along, transformed_axes
 from tapegen.rules.helpers import slice_axis
-from tapegen.rules.registry import expands, fixed, linear
+from tapegen.rules.registry import expands, fixed, linear, text
 
 # ---- one axis ------------------------------------------------------------------------------------------------------
 
@@ -127,3 +127,26 @@ def fftfreq(n, d=1.0):
 @expands(own.rfftfreq, shapes=[fixed(5), fixed(0.7)])
 def rfftfreq(n, d=1.0):
     return np.fft.rfftfreq(n, d)
+
+
+# ---- compiled ------------------------------------------------------------------------------------------------------
+
+
+@text(own.fft)
+def fft_text(x, n=None, axis=-1, norm=None):
+    return np.fft.fft(x, n, axis, norm)
+
+
+@text(own.ifft)
+def ifft_text(x, n=None, axis=-1, norm=None):
+    return np.fft.ifft(x, n, axis, norm)
+
+
+@text(own.rfft)
+def rfft_text(x, n=None, axis=-1, norm=None):
+    return np.fft.rfft(x, n, axis, norm)
+
+
+@text(own.irfft)
+def irfft_text(x, n=None, axis=-1, norm=None):
+    return np.fft.irfft(x, n, axis, norm)

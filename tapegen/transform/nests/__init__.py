@@ -33,6 +33,7 @@ from tapegen.transform.nests import (  # noqa: F401  (they fill the tables)
     complex_numbers,
     draws,
     formulas,
+    fourier,
     joins,
     products,
     reductions,
