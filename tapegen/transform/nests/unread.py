@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import operator
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -45,65 +46,52 @@ def without_unread(function: Function) -> Function:
 
 class _Unread:
     def __init__(self, function: Function) -> None:
-        self.defining: defaultdict[Var, list[Assign | Store]] = defaultdict(list)
-        self.contents: Counter[Var] = Counter()  # how often each name is read, but for sizes of arrays
-        self.sizes: Counter[Var] = Counter()
-        self.gone: set[Stmt] = set()
         self.foreign = {*function.params, *function.tapes, *function.computed}  # made elsewhere
-        for stmt in function.body:
-            self.contents.update(rewrite.occurring(stmt))
-        for stmt in rewrite.statements(function.body):
-            if type(stmt) is Assign:
-                for var in stmt.targets:
-                    self.defining[var].append(stmt)
-                if not _is_new(stmt):
-                    self.foreign.update(stmt.targets)
-            elif type(stmt) is Store:
-                self.defining[stmt.array].append(stmt)
-                self.contents[stmt.array] -= 1
-            else:
+        self.idle: defaultdict[Var, list[Assign | Store]] = defaultdict(list)  # what gives names their values
+        stmts = list(rewrite.statements(function.body))
+        for stmt in stmts:
+            if not isinstance(stmt, Store) and not (isinstance(stmt, Assign) and _is_new(stmt)):
                 self.foreign.update(rewrite.defines(stmt))
-            self._count_sizes(stmt, 1)
-        work = list(self.defining)
-        while work:
-            work += self._drop(work.pop())
-
-    def _drop(self, var: Var) -> list[Var]:
-        """Leave out what gives a name its value, if nobody reads it; the names that were read there."""
-        if self.contents[var]:
-            return []
-        found: list[Var] = []
-        stores = {stmt for stmt in self.defining[var] if isinstance(stmt, Store)}
-        for stmt in sorted(self.defining[var], key=lambda stmt: isinstance(stmt, Assign)):
-            # what is stored into must be there
-            needed = isinstance(stmt, Assign) and not self.gone.issuperset(stores)
-            if stmt not in self.gone and not needed and self._is_idle(stmt):
-                self.gone.add(stmt)
-                for part in rewrite.value_headers(stmt):
-                    found += rewrite.occurrences(part)
-                self._count_sizes(stmt, -1)
-        self.contents.subtract(found)
-        return found
+        self.work: list[Var] = []
+        self.read: set[Var] = set()
+        self.made: set[Var] = set()  # arrays of which the size is read, or that something stays stored into
+        for stmt in stmts:
+            if isinstance(stmt, (Assign, Store)) and self._is_idle(stmt):
+                self.idle[stmt.array if isinstance(stmt, Store) else stmt.targets[0]].append(stmt)
+            else:
+                self._stays(stmt)
+        staying: set[Stmt] = set()
+        while self.work:
+            var = self.work.pop()
+            for stmt in self.idle[var]:
+                if stmt not in staying and (var in self.read or isinstance(stmt, Assign)):
+                    staying.add(stmt)
+                    self._stays(stmt)
+        self.gone = {stmt for found in self.idle.values() for stmt in found} - staying
 
     def _is_idle(self, stmt: Assign | Store) -> bool:
+        """Whether nothing but its value can be noticed of a statement."""
         if isinstance(stmt, Store):
             return stmt.array not in self.foreign and all(map(_is_silent, (*stmt.index, stmt.value)))
         (target, *others) = stmt.targets
-        if others or self.sizes[target]:
-            return False
-        return _is_new(stmt) or (isinstance(target.type, Scalar) and _is_silent(stmt.value))
+        return not others and (_is_new(stmt) or (isinstance(target.type, Scalar) and _is_silent(stmt.value)))
 
-    def _count_sizes(self, stmt: Stmt, times: int) -> None:
-        """Count the sizes that a statement itself reads, where they have been counted as contents."""
-        if rewrite.calls(stmt).isdisjoint(_SIZES):
-            return
+    def _stays(self, stmt: Stmt) -> None:
+        """Whatever a statement reads is read."""
+        if isinstance(stmt, Store):
+            self._note(self.made, (stmt.array,))
         for header in rewrite.value_headers(stmt):
-            if rewrite.callees(header).isdisjoint(_SIZES):
-                continue
-            for part in rewrite.subexpressions(header):
-                if isinstance(part, Call) and part.func in _SIZES and isinstance(part.args[0], Var):
-                    self.sizes[part.args[0]] += times
-                    self.contents[part.args[0]] -= times
+            contents = Counter(rewrite.occurrences(header))
+            if not rewrite.callees(header).isdisjoint(_SIZES):
+                for part in rewrite.subexpressions(header):
+                    if isinstance(part, Call) and part.func in _SIZES and isinstance(part.args[0], Var):
+                        contents[part.args[0]] -= 1
+                        self._note(self.made, part.args[:1])
+            self._note(self.read, [var for var, count in contents.items() if count])
+
+    def _note(self, found: set[Var], names: Iterable[Any]) -> None:
+        self.work += [var for var in names if var not in found]
+        found.update(names)
 
     def rest(self, block: Block) -> Block:
         """A block without what has gone, and without blocks that hold nothing any more."""
