@@ -65,9 +65,8 @@ def check_second_order(program: Program) -> None:
         along = {(k, *path): leaf for k in program.positions() for path, leaf in floating(v[k]).items()}
         for path, slope in along.items():
             leaf = dict(leaves(args))[path]
-            moved = (
-                np.copy(leaf, order="K") + t * slope if isinstance(leaf, np.ndarray) else type(leaf)(leaf + t * slope)
-            )
+            moved = np.copy(leaf, order="K") if isinstance(leaf, np.ndarray) else type(leaf)(leaf)
+            moved += t * slope  # an array stays one of rows, or of columns
             args = with_leaf(args, path, moved)
         return floating(gradient(*args, **kwargs))
 
