@@ -21,6 +21,7 @@ from tapegen.ir.nodes import (
     Assign,
     Block,
     Call,
+    Comment,
     For,
     Function,
     Return,
@@ -128,7 +129,7 @@ def _derived(routine: Routine, user_names: Set[str]) -> Function:
 def primal(lowered: Function, user_names: Set[str]) -> Function:
     """The lowered program as text a person would read."""
     _refuse_hidden_sharing(lowered)
-    *body, last = lowered.body
+    *body, last = _in_one_sweep(lowered).body
     assert isinstance(last, Return)
     live = set().union(*(rewrite.free_vars(value) for value in last.values))
     live |= {param for param in lowered.params if isinstance(param.type, Array)}
@@ -162,6 +163,7 @@ def differentiate(
         Switch the recording analysis off (tests: results must not change).
     """
     _refuse_hidden_sharing(lowered)
+    lowered = _in_one_sweep(lowered)
     names = NameSupply(_names_of(lowered) | set(user_names), user_names)
     expanded, facts, results = _prepared(lowered, wrt, active_results, user_names, names, again)
     _refuse_written_parts(expanded, facts)
@@ -273,6 +275,7 @@ def push_several(
     lowered: Function, wrt: tuple[Var, ...], active_results: tuple[bool, ...], user_names: Set[str]
 ) -> Several | None:
     """The same in several directions at once, where the program has such a form; it may be derived once more."""
+    lowered = _in_one_sweep(lowered)
     names = NameSupply(_names_of(lowered) | set(user_names), user_names)
     _, _, _, pushed, tangents = _pushed(lowered, wrt, active_results, user_names, names, True)
     dots = tuple(tangents[var] for var in wrt)
@@ -337,6 +340,11 @@ def _prepared(
     facts = facts_of(expanded, wrt, results, places, again=again)
     _warn_of_truncation(facts, expanded.body)
     return expanded, facts, results
+
+
+def _in_one_sweep(lowered: Function) -> Function:
+    """A program that is a gradient without the comment above its backward sweep, for all but its own tangents."""
+    return replace(lowered, body=tuple([stmt for stmt in lowered.body if not isinstance(stmt, Comment)]))
 
 
 def _refuse_draws(body: Block, varied: Set[Var]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from types import FunctionType
 from typing import Any
 
@@ -16,8 +17,8 @@ from tapegen.errors import BadArgument
 from tapegen.frontend.generated import function_from_text
 from tapegen.frontend.lower_twins import refuse_unseeded
 from tapegen.ir import ops, rewrite
-from tapegen.ir.names import NameSupply
-from tapegen.ir.nodes import Function, Return, Var
+from tapegen.ir.names import BACKWARD, NameSupply
+from tapegen.ir.nodes import Call, Comment, Effect, Function, Return, Stmt, Var
 from tapegen.ir.protocols import Kind, Mode, marks
 from tapegen.ir.types import Array, RandomGenerator, Scalar, Type, is_complex
 from tapegen.rules import solvers
@@ -48,7 +49,8 @@ class _Pipeline:
     def reverse(
         self, function: Function, wrt: tuple[Var, ...], active: tuple[bool, ...], modules: Mapping[str, str]
     ) -> FunctionType:
-        return self._built(compiler.differentiate(function, wrt, active, frozenset(), again=True).joint, modules)
+        joint = compiler.differentiate(function, wrt, active, frozenset(), again=True).joint
+        return self._built(replace(joint, body=tuple(map(_told, joint.body))), modules)
 
     def forward(
         self, function: Function, wrt: tuple[Var, ...], active: tuple[bool, ...], modules: Mapping[str, str]
@@ -152,6 +154,13 @@ def mode_of_complex(
             function.origin,
         )
     return needed or mode
+
+
+def _told(stmt: Stmt) -> Stmt:
+    """The comment above a backward sweep as a statement, which is lowered again."""
+    if not isinstance(stmt, Comment) or stmt.text != BACKWARD:
+        return stmt
+    return Effect(Call(ops.backward_sweep, (), (), Scalar("float64")))
 
 
 class _Driver:

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from tapegen import differentiable
+from tapegen import differentiable, grad, hvp, jvp
 from tapegen.backend.build import build_python
 from tapegen.backend.emit import emit
 from tapegen.transform.nests import scalarise
@@ -363,6 +363,47 @@ def test_headers_of_sweeps_stand_where_the_sweeps_begin() -> None:
     before, _, after = text.partition("---- backward sweep ----")
     assert "z_bar[i] = " not in before and "np.sin" in before and after
     assert before.index("forward sweep") < before.index("np.empty")
+
+
+def entropy(x: np.ndarray) -> float:
+    total = 0.0
+    for i in range(x.size):
+        p = math.sqrt(x[i])
+        total += p * math.log(p)
+    return total
+
+
+@pytest.mark.compiled
+def test_the_sweeps_of_a_gradient_share_a_loop_with_their_tangents() -> None:
+    x, v = np.array([0.3, 1.7, 0.9]), np.array([0.2, -0.4, 1.3])
+    slope = hvp(entropy, (x,), (v,), backend="numba")
+    np.testing.assert_allclose(slope, -0.125 * x**-1.5 * np.log(x) * v, rtol=1e-13)
+    with pytest.raises(ValueError, match=r"math domain error|positive input"):
+        hvp(entropy, (-x,), (v,), backend="numba")
+    program = differentiable(grad(entropy))._specialise((x,), {}).program
+    text = program.compiled_text(program.function("tangent")).text
+    assert "---- both sweeps in one loop ----" in text
+    assert text.count("np.empty") == 1  # the result
+
+
+def test_a_gradient_that_something_follows_is_no_backward_sweep() -> None:
+    def steepness(x: np.ndarray) -> float:
+        slope = grad(entropy)(x)
+        total = 0.0
+        for i in range(x.size):
+            total += slope[i] * slope[i]
+        return total
+
+    def along_it(x: np.ndarray) -> float:
+        return jvp(entropy, (x,), (grad(entropy)(x),))[1]
+
+    x = np.array([0.3, 1.7, 0.9])
+    for function in (steepness, along_it):
+        program = differentiable(function)._specialise((x,), {}).program
+        assert "backward sweep" not in program.text(program.function("jvp")).text
+    program = differentiable(grad(entropy))._specialise((x,), {}).program
+    assert program.text(program.function("jvp")).text.count("---- backward sweep") == 1
+    assert "backward sweep" not in program.text(program.function("primal")).text
 
 
 def test_a_mask_is_counted_once() -> None:

@@ -16,7 +16,7 @@ from tapegen.frontend.lower_state import Cell, Frame, Head, Key, Ref, RunList, S
 from tapegen.frontend.structure import Struct
 from tapegen.ir import ops, rewrite
 from tapegen.ir.names import TEMPORARY
-from tapegen.ir.nodes import Assign, Call, Const, Effect, Expr, Load, Raise, Slice, Store, Tuple, Var
+from tapegen.ir.nodes import Assign, Call, Comment, Const, Effect, Expr, Load, Raise, Slice, Store, Tuple, Var
 from tapegen.ir.types import Array, Type, is_floating
 
 # ---- blocks being written ------------------------------------------------------------------------------------------
@@ -116,6 +116,8 @@ class Context:
         self.origin: Span | None = None
         self.fixed_origin = False
         self.whole = False  # inside a condition: the expression stays in one piece
+        self.sweep: Comment | None = None  # where the backward sweep begins of the derivative last written out,
+        self.sweep_ends = (0, 0)  # and where it ends: in which block, after how many statements
         self.effects = 0  # statements so far that may change what an expression means
         self.kinds: dict[Var, frozenset[Type]] = {}  # types of a name on several paths, or of the items of a list
         self.heads: list[Head] = []

@@ -24,7 +24,7 @@ from tapegen.frontend.lower_values import adopt, describe, export, struct_of
 from tapegen.frontend.structure import UNKNOWN, Leaf, Slot, StaticValue, Struct, leaves_of, tuple_of
 from tapegen.ir import build, rewrite
 from tapegen.ir.names import bar_name
-from tapegen.ir.nodes import Expr, Store, Var
+from tapegen.ir.nodes import Comment, Expr, Store, Var
 from tapegen.ir.protocols import Mark, is_opaque, mark_of
 from tapegen.ir.types import Array, ListOf, Scalar, is_complex, is_floating
 
@@ -376,6 +376,7 @@ def _written_out(cx: Context, text: Any, args: list[Any]) -> list[Any]:
     """Inline a derived text at the place of the call; refusals point at the call."""
     origin, fixed = cx.origin, cx.fixed_origin
     cx.fixed_origin = True
+    start = len(cx.builder.items)
     try:
         result = cx.call(cx, StaticValue(text), args, {})
     except TapegenError as error:
@@ -385,6 +386,9 @@ def _written_out(cx: Context, text: Any, args: list[Any]) -> list[Any]:
         raise cx.refusal(type(error), f"{error.reason} (in its derivative: {line})", error.advice) from None
     finally:
         cx.origin, cx.fixed_origin = origin, fixed
+    written = cx.builder.items[start:]
+    cx.sweep = next((item for item in reversed(written) if isinstance(item, Comment)), None)
+    cx.sweep_ends = (id(cx.builder), len(cx.builder.items))
     return list(result.children) if isinstance(result, Struct) else [result]
 
 

@@ -12,7 +12,7 @@ from tapegen.errors import Span
 from tapegen.frontend.lower_context import Builder, Context, OpenIf, OpenLatch, OpenLoop
 from tapegen.ir import build, ops, rewrite
 from tapegen.ir.names import NameSupply
-from tapegen.ir.nodes import Assign, Block, Call, Const, Expr, For, If, Load, Stmt, Tuple, Var, While
+from tapegen.ir.nodes import Assign, Block, Call, Comment, Const, Expr, For, If, Load, Stmt, Tuple, Var, While
 from tapegen.ir.types import BOOL, is_floating
 
 
@@ -34,7 +34,8 @@ def finish(
     closer = _Closer(cx)
     closed = closer.block(builder)
     kept = [closer.resolve(result) for result in results]
-    closed = _without_dead(closed, kept)
+    ends = cx.sweep_ends == (id(builder), len(builder.items))  # nothing follows the last derivative
+    closed = _without_dead(closed, kept, cx.sweep if ends else None)
     assigned = Counter(_defined(closed))
     reads = _reads(closed, kept)
     closed = _coalesced(closed, closer.firsts, {var for var in reads if reads[var] == assigned[var] == 1})
@@ -201,8 +202,8 @@ def _coalesced(body: Block, firsts: set[Stmt], single: set[Var]) -> Block:
 # ---- what nobody reads ---------------------------------------------------------------------------------------------
 
 
-def _without_dead(body: Block, results: Sequence[Expr]) -> Block:
-    """Drop moves of values and constants that nobody reads: merges that turned out not to matter."""
+def _without_dead(body: Block, results: Sequence[Expr], sweep: Comment | None) -> Block:
+    """Drop moves of values and constants that nobody reads: merges that turned out not to matter; and other sweeps."""
     needs: dict[Var, set[Var]] = {}
     live: set[Var] = set()
     for result in results:
@@ -221,7 +222,7 @@ def _without_dead(body: Block, results: Sequence[Expr]) -> Block:
             if var not in live:
                 live.add(var)
                 work.append(var)
-    return _swept(body, live)
+    return _swept(body, live, sweep)
 
 
 def _is_move(value: Expr) -> bool:
@@ -240,14 +241,16 @@ def _is_integer_arithmetic(value: Call) -> bool:
     return value.func in simple and not is_floating(value.type) and all(map(_is_move, value.args))
 
 
-def _swept(body: Block, live: set[Var]) -> Block:
+def _swept(body: Block, live: set[Var], sweep: Comment | None) -> Block:
     out: list[Stmt] = []
     for stmt in body:
+        if isinstance(stmt, Comment) and stmt is not sweep:
+            continue
         if isinstance(stmt, Assign) and _is_move(stmt.value) and not any(target in live for target in stmt.targets):
             continue
         inner = rewrite.blocks(stmt)
         if inner:
-            stmt = rewrite.with_blocks(stmt, tuple(_swept(block, live) for block in inner))
+            stmt = rewrite.with_blocks(stmt, tuple(_swept(block, live, sweep) for block in inner))
             if isinstance(stmt, If) and not stmt.body and not stmt.orelse and not rewrite.may_raise(stmt.test):
                 continue
         out.append(stmt)

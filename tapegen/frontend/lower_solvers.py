@@ -10,7 +10,9 @@ from tapegen.frontend.lower_builtins import Args, Hint, Kwargs
 from tapegen.frontend.lower_call import handles
 from tapegen.frontend.lower_context import Context
 from tapegen.frontend.structure import Leaf, StaticValue, Struct, tuple_of
-from tapegen.ir.nodes import Function
+from tapegen.ir import ops
+from tapegen.ir.names import BACKWARD
+from tapegen.ir.nodes import Comment, Function
 from tapegen.ir.protocols import mark_of
 from tapegen.ir.types import RandomGenerator, is_complex, is_floating
 from tapegen.rules import solvers
@@ -50,3 +52,9 @@ def _closed(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
 @handles(solvers.Found)
 def _found(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return cx.new_cell(Struct("object", tuple(kwargs), tuple(kwargs.values()), solvers.Found))
+
+
+@handles(ops.backward_sweep)
+def _backward_sweep(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    cx.emit(Comment(BACKWARD))
+    return StaticValue(None)

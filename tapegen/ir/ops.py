@@ -264,3 +264,7 @@ VIEW_CALLS = frozenset(
 
 READ_ONLY_VIEWS = frozenset({np.diagonal, np.broadcast_to, real_part, imaginary_part})
 """Those of them whose view of a cotangent cannot be added to, or is not the cotangent of the view."""
+
+
+def backward_sweep() -> None:
+    """Stands in derived text that is differentiated again, between its two sweeps."""
