@@ -202,6 +202,13 @@ def test_many_processes_at_once(machine: Machine) -> None:
 
 
 @pytest.mark.compiled
+@pytest.mark.compiled
+def test_loops_of_numpy_are_there_when_kept_code_comes(machine: Machine) -> None:
+    machine.write(KERNEL.replace("    total", "    x = np.fft.irfft(np.fft.rfft(x), 2)\n    total", 1))
+    assert machine.run() == (RIGHT, 1, 1, 0)
+    assert machine.run() == (RIGHT, 0, 0, 0)
+
+
 def test_killed_while_compiling(machine: Machine) -> None:
     for delay in (1.5, 2.0, 2.5, 3.0, 3.5):
         process = machine.start()

@@ -50,6 +50,23 @@ def provide() -> None:
 # ---- the loops -----------------------------------------------------------------------------------------------------
 
 
+def _name_loops(ufunc: np.ufunc) -> None:
+    """Make the loops of a ufunc known by their symbols."""
+    held = _UFunc.from_address(id(ufunc))
+    for k, signature in enumerate(ufunc.types):
+        llvm.add_symbol(_symbol(ufunc, signature[0]), held.functions[k])
+
+
+def _symbol(ufunc: np.ufunc, given: str) -> str:
+    return f"numpy_fft_{ufunc.__name__}_{given}"
+
+
+def _is_forward(ufunc: np.ufunc) -> bool | None:
+    """What its loops read to know which way to go; None for those that go one way."""
+    data = _UFunc.from_address(id(ufunc)).data
+    return ctypes.c_bool.from_address(data[0]).value if data else None
+
+
 def _call_of(ufuncs: tuple[np.ufunc, ...], dtype: np.dtype[Any]) -> Any:
     """What runs the loop for arrays of one type; the last ufunc is that of odd sizes.
 
@@ -57,13 +74,8 @@ def _call_of(ufuncs: tuple[np.ufunc, ...], dtype: np.dtype[Any]) -> Any:
     numbers that count elements: where to start in the two arrays, how many rows there are, how long they are in both,
     how far it is from row to row in both, and from element to element.
     """
-    symbols = []
-    for ufunc in ufuncs:
-        held = _UFunc.from_address(id(ufunc))
-        (k,) = (k for k, signature in enumerate(ufunc.types) if signature[0] == dtype.char)
-        symbols.append(f"numpy_fft_{ufunc.__name__}_{dtype.char}")
-        llvm.add_symbol(symbols[-1], held.functions[k])
-        forward = ctypes.c_bool.from_address(held.data[k]).value if held.data else None
+    symbols = [_symbol(ufunc, dtype.char) for ufunc in ufuncs]
+    forward = _is_forward(ufuncs[0])
     real = types.float64 if dtype.char in "dD" else types.float32
 
     @intrinsic
@@ -149,6 +161,8 @@ class _Transform:
 
 def _provide(func: Any, transform: _Transform) -> None:
     """Let numba compile calls of one function."""
+    for ufunc in transform.ufuncs:
+        _name_loops(ufunc)
     default, size_out = transform.size, transform.size_out
 
     @overload(func, prefer_literal=True)
