@@ -33,7 +33,7 @@ from tapegen.ir.nodes import (
     Var,
     While,
 )
-from tapegen.ir.types import BOOL, Array, Scalar
+from tapegen.ir.types import BOOL, INT, Array, Scalar
 from tapegen.transform.nests import joins
 from tapegen.transform.nests.affine import Affine, is_int, linear
 from tapegen.transform.nests.bounds import Extents, Facts, dim
@@ -54,7 +54,7 @@ from tapegen.transform.nests.elements import lazy, loaded, opaque, operand, scal
 from tapegen.transform.nests.elements import number as element
 from tapegen.transform.nests.loops import allocate, fill, stored
 from tapegen.transform.nests.reductions import REDUCTIONS, number_into
-from tapegen.transform.nests.scalars import OPERATIONS
+from tapegen.transform.nests.scalars import OPERATIONS, TOO_LARGE, dtype_of
 from tapegen.transform.nests.sharing import Sharing
 from tapegen.transform.nests.tables import FILL, LAZY, REWRITE, SEVERAL
 from tapegen.transform.nests.views import RESHAPES, atomic_index, is_place, native_view, reshaped
@@ -370,8 +370,19 @@ class Nests(Writer):
         loop = Loop(stmt.target, self.facts.form(start), self.facts.form(stop), stride, assigned, leaves(stmt.body))
         with loop_body(self, stmt, loop) as body:
             self.loop_statements(stmt)
-        self.emit(*loop.before, For(stmt.target, start, stop, step, tuple(body), stmt.origin))
+        ends = (self._wide(start), self._wide(stop), self._wide(step))
+        self.emit(*loop.before, For(stmt.target, *ends, tuple(body), stmt.origin))
         self._after_loop(loop)
+
+    def _wide(self, end: Expr) -> Expr:
+        """An end of a range as Python takes it: numba would count in 32 bits, or take a large one as negative."""
+        dtype = dtype_of(end)
+        if dtype in ("", "int64", "bool"):
+            return end
+        if dtype == "uint64":
+            end = self.let(end)
+            self.check(Call(operator.gt, (end, Const(2**63 - 1)), (), BOOL), OverflowError, TOO_LARGE)
+        return Call(np.int64, (end,), (), INT)
 
     def loop_statements(self, stmt: For | While) -> Expr | None:
         """The body of a loop (and the test of a while loop, which it returns)."""

@@ -259,6 +259,25 @@ def _bits(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     return _result(Call(func, args, (), INT), type_.dtype)
 
 
+def _shift(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+    """Bits moved by a number of places that a processor takes modulo the width of the integer."""
+    func = _OPERATORS.get(func, func)
+    number, places = args
+    width = 1 if type_.dtype == "bool" else np.iinfo(type_.dtype).bits
+    if width == 1 or (isinstance(places, Const) and 0 <= places.value < width):  # type: ignore[operator]
+        return _bits(w, func, args, type_)
+    number, places = w.let(number), w.let(places)
+    if type_.python:
+        w.check(Call(operator.lt, (places, Const(0)), (), BOOL), ValueError, "negative shift count")
+        if func is operator.lshift:  # whether the result has 64 bits is asked where that is not known
+            return _bits(w, func, (number, places), type_)
+    inside = Call(operator.ge, (places, Const(0)), (), BOOL), Call(operator.lt, (places, Const(width)), (), BOOL)
+    signs = func is operator.rshift and not type_.dtype.startswith("u")
+    beyond = Call(func, (number, Const(width - 1)), (), INT) if signs else Const(0)
+    moved = Call(func, (number, places), (), INT)
+    return _result(Call(ops.ifelse, (Call(ops.and_, inside, (), BOOL), moved, beyond), (), INT), type_.dtype)
+
+
 def _logical(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     truth = tuple(convert(arg, "bool") for arg in args)
     if func in (np.logical_not, operator.not_):
@@ -506,7 +525,7 @@ OPERATIONS: dict[Any, Operation] = {
     **dict.fromkeys((np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal), _compare),
     **dict.fromkeys((operator.is_, operator.is_not), _as_written),
     **dict.fromkeys((operator.and_, operator.or_, operator.xor, operator.invert), _bits),
-    **dict.fromkeys((operator.lshift, operator.rshift, np.left_shift, np.right_shift), _bits),
+    **dict.fromkeys((operator.lshift, operator.rshift, np.left_shift, np.right_shift), _shift),
     **dict.fromkeys((np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.invert), _bits),
     **dict.fromkeys((np.logical_and, np.logical_or, np.logical_xor, np.logical_not, operator.not_), _logical),
     **dict.fromkeys((np.where, ops.ifelse), _where),
