@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import operator
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from typing import Any
 
 import numpy as np
@@ -65,7 +65,7 @@ class Ranges:
 
     def _interpret(self, inside: list[Assign | Store | Effect]) -> None:
         """Take in every statement, and again where what it reads has changed since."""
-        read = [set(map(self._key, rewrite.reads(stmt) | set(_changed(stmt)))) for stmt in inside]
+        read = [set(map(self._key, _read(stmt))) for stmt in inside]
         seen = [0] * len(inside)
         turn, moving = 0, True
         while moving:
@@ -158,7 +158,8 @@ class Ranges:
             new = Range(low, high, new.worst)
         if new != held:
             self._of[key] = new
-            self._changed[key] = self._time
+            if key not in self._given or new.worst > (FINITE if held is None else held.worst):
+                self._changed[key] = self._time
 
     # ---- calls -------------------------------------------------------------------------------------------------------
 
@@ -225,6 +226,11 @@ def _changed(stmt: Stmt) -> Iterable[Var]:
         case Effect(Call(_, (Var() as sequence, *_))):
             return (sequence,)
     return ()
+
+
+def _read(stmt: Stmt) -> Set[Var]:
+    """On whose bounds those of the result depend."""
+    return rewrite.reads(stmt) if isinstance(stmt, Store) and stmt.accumulate else rewrite.values_read(stmt)
 
 
 def _definitions(inside: Iterable[Stmt]) -> dict[Var, Expr]:
