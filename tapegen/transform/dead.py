@@ -37,8 +37,15 @@ Groups = tuple[frozenset[Var], ...]
 def drop_dead(block: Block, live_out: Set[Var], keep: Set[Var], aliases: Aliases) -> Block:
     """Remove assignments whose value nobody reads, and stores into arrays nobody reads."""
     read = set(live_out).union(*map(rewrite.values_read, block))
-    live_roots = {aliases.root(var) for var in read if isinstance(var.type, (Array, ListOf))}
-    return _keep_live(block, read, live_roots, aliases, keep)
+    while True:
+        live_roots = {aliases.root(var) for var in read if isinstance(var.type, (Array, ListOf))}
+        new = _keep_live(block, read, live_roots, aliases, keep)
+        if new is block:
+            return block
+        block, before = new, len(read)
+        read = set(live_out).union(*map(rewrite.values_read, block))
+        if len(read) == before:
+            return block  # what is dead was not all that read something else
 
 
 def _keep_live(block: Block, read: set[Var], live_roots: set[Var], aliases: Aliases, keep: Set[Var]) -> Block:

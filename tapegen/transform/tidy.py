@@ -68,10 +68,8 @@ def tidy(
         if (new := one(block, aliases)) is block:
             idle += 1
         else:
-            idle = 0
+            idle = 1 if one is passes[0] else 0  # nothing is dead any more
             block, aliases = new, Aliases(new, shared)
-            if one is passes[0]:
-                continue  # what is dead now may have been all that read something else
         turn += 1
     return _without_lonely_comments(_without_idle_copies(block, aliases))
 
