@@ -66,7 +66,7 @@ def closure(start: Iterable[Var], edges: Mapping[Var, set[Var]]) -> set[Var]:
 def _shared(function: Function) -> Iterator[tuple[Var, Var]]:
     """Against the direction of moves: a store through a name reaches every name of the place."""
     group_of = components(function)
-    inside = on_places(function.body)
+    inside = on_places(function)
     stored = {group_of[stmt.array] for stmt in inside if isinstance(stmt, Store)}
     for stmt in inside:
         if isinstance(stmt, Assign):

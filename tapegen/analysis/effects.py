@@ -80,7 +80,7 @@ def effects_of(function: Function) -> Effects:
     function : Function
         A lowered program (docs/system.md, invariants).
     """
-    touching = on_places(function.body)
+    touching = on_places(function)
     places = _Places(function, touching)
     writes: dict[Stmt, frozenset[str]] = {}
     writers: dict[str, list[Stmt]] = {}

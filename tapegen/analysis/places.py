@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import BuiltinFunctionType
 from typing import Any
@@ -191,7 +191,8 @@ def _makes_fresh(func: Callable[..., Any]) -> bool:
     return module.split(".")[0] in _FRESH_MODULES or module == ops.__name__
 
 
-def components(function: Function) -> dict[Var, Var]:
+@rewrite.once
+def components(function: Function) -> Mapping[Var, Var]:
     """Each array or list name with a representative of all names that may share memory with it at some time."""
     above: dict[Var, Var] = {param: param for param in function.params if is_place(param)}
 
@@ -201,7 +202,7 @@ def components(function: Function) -> dict[Var, Var]:
             var = above[var]
         return var
 
-    for stmt in on_places(function.body):
+    for stmt in on_places(function):
         related = puts(stmt)
         for var in written(stmt):
             root(var)
@@ -255,14 +256,16 @@ def _written_by_call(call: Call) -> tuple[Var, ...]:
     return tuple([var for name, value in call.kwargs if name == "out" for var in _vars(value)])
 
 
-def on_places(block: Block) -> list[Stmt]:
-    """The statements, nested ones included, that make or hand on a place, or write into one."""
+@rewrite.once
+def on_places(function: Function) -> Sequence[Stmt]:
+    """The statements of a program that make or hand on a place, or write into one."""
     found: list[Stmt] = []
-    for stmt in rewrite.statements(block):
-        if isinstance(stmt, Assign):
-            if any(map(is_place, stmt.targets)) or written(stmt):
+    for stmt in rewrite.statements(function.body):
+        kind = type(stmt)
+        if kind is Assign:
+            if any(map(is_place, stmt.targets)) or written(stmt):  # type: ignore[union-attr]
                 found.append(stmt)
-        elif isinstance(stmt, (Store, Effect)):
+        elif kind is Store or kind is Effect:
             found.append(stmt)
     return found
 

@@ -334,6 +334,7 @@ class Function:
     backward: bool = False  # a backward sweep alone
     inner: bool = False  # called by the program: of its arguments only the types are known, not that a size is not 1
     computed: tuple[Var, ...] = ()  # parameters that are no arguments of the user's: their sizes may be 1 as well
+    known: dict[Any, Any] = field(init=False, default_factory=dict, compare=False, repr=False)  # `rewrite.once`
     tangents: tuple[tuple[Var, Var], ...] = ()  # parameters, each with another one that has its shape: its tangent
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from tapegen.ir.nodes import (
     Effect,
     Expr,
     For,
+    Function,
     If,
     Load,
     Pop,
@@ -33,6 +35,8 @@ from tapegen.ir.nodes import (
     While,
 )
 from tapegen.ir.types import Array, ListOf
+
+_Found = TypeVar("_Found")
 
 _SHAPE_ONLY: dict[Any, int] = {
     np.zeros_like: 0,
@@ -358,6 +362,18 @@ def routines(block: Block) -> list[Routine]:
 def calls_routine(stmt: Stmt) -> bool:
     """Whether a statement, or one in it, calls a routine."""
     return Routine in map(type, calls(stmt))
+
+
+def once(analysis: Callable[[Function], _Found]) -> Callable[[Function], _Found]:
+    """An analysis whose findings a program remembers; nobody may change them."""
+
+    @functools.wraps(analysis)
+    def found(function: Function) -> _Found:
+        if analysis not in function.known:
+            function.known[analysis] = analysis(function)
+        return function.known[analysis]
+
+    return found
 
 
 # ---- rewriting -------------------------------------------------------------------------------------------------------

@@ -76,7 +76,7 @@ def mirror(
     names : NameSupply
         Supply of fresh names.
     """
-    group_of = components(function)
+    group_of = dict(components(function))
     wanted: dict[Var, Conflict | None] = {}
     for conflict in conflicts:
         wanted.setdefault(group_of[conflict.stored], conflict)
