@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import operator
+from collections import defaultdict
 from collections.abc import Set
 from typing import Any
 
 import numpy as np
 
 from tapegen.ir import ops, rewrite
-from tapegen.ir.nodes import Assign, Call, Const, Effect, Function, If, Raise, Routine, Stmt, Store, Var, While
+from tapegen.ir.nodes import Assign, Call, Const, Effect, Expr, Function, If, Raise, Routine, Stmt, Store, Var, While
 from tapegen.ir.types import Array, Scalar
 from tapegen.transform.nests.accesses import Memory
 
@@ -21,8 +22,8 @@ def deciding(function: Function, memory: Memory) -> set[Var]:
     exponentials = _exponentials(function)
     found: set[Var] = set()
     for stmt in rewrite.statements(function.body):
-        number = overflowing(stmt)
-        if number in exponentials:  # the power tells as well whether it overflowed
+        if exponentials and (number := overflowing(stmt)) in exponentials:
+            # the power tells as well whether it overflowed
             found |= _contents(rewrite.headers(stmt)[0]) - {number}
             continue
         match stmt:
@@ -38,7 +39,9 @@ def deciding(function: Function, memory: Memory) -> set[Var]:
     while work:
         var = work.pop()
         found.add(var)
-        work |= made_of.get(var, set()) - found
+        for value in made_of.get(var, ()):
+            work.update(memory.groups(_contents(value)))
+        work -= found
     return found
 
 
@@ -54,6 +57,8 @@ def overflowing(stmt: Stmt) -> Var | None:
 
 def _exponentials(function: Function) -> set[Var]:
     """Names that `math.exp` alone gives a value."""
+    if not any(math.exp in rewrite.calls(stmt) for stmt in function.body):
+        return set()
     found: dict[Var, bool] = {}
     for stmt in rewrite.statements(function.body):
         of_exp = isinstance(stmt, Assign) and isinstance(stmt.value, Call) and stmt.value.func is math.exp
@@ -65,9 +70,10 @@ def _exponentials(function: Function) -> set[Var]:
 def following(function: Function, memory: Memory) -> set[Var]:
     """Names whose value depends on tangents that are given; groups for arrays."""
     leads_to: dict[Var, set[Var]] = {}
-    for made, sources in _made_of(function, memory).items():
-        for source in sources:
-            leads_to.setdefault(source, set()).add(made)
+    for made, values in _made_of(function, memory).items():
+        for value in values:
+            for source in memory.groups(_contents(value)):
+                leads_to.setdefault(source, set()).add(made)
     work = {memory.group(tangent) for _, tangent in function.tangents}
     found: set[Var] = set()
     while work:
@@ -77,16 +83,16 @@ def following(function: Function, memory: Memory) -> set[Var]:
     return found
 
 
-def _made_of(function: Function, memory: Memory) -> dict[Var, set[Var]]:
-    """For each name the names whose values go into it; groups for arrays."""
-    found: dict[Var, set[Var]] = {}
+def _made_of(function: Function, memory: Memory) -> dict[Var, list[Expr]]:
+    """For each name what it gets its values from; groups for arrays."""
+    found: defaultdict[Var, list[Expr]] = defaultdict(list)
     for stmt in rewrite.statements(function.body):
         match stmt:
             case Assign(targets, value):
                 for target in targets:
-                    found.setdefault(memory.group(target), set()).update(memory.groups(_contents(value)))
+                    found[memory.group(target)].append(value)
             case Store(array, _, value):
-                found.setdefault(memory.group(array), set()).update(memory.groups(_contents(value)))
+                found[memory.group(array)].append(value)
     return found
 
 
