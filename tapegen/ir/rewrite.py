@@ -127,20 +127,35 @@ def occurrences(node: Any) -> tuple[Var, ...]:
     if kind not in _COMPOUND:
         return ()
     if node.occurring is None:
-        found: list[Var] = []
-        work = list(parts(node))
-        while work:  # trees may be deeper than Python's stack
-            part = work.pop()
-            kind = type(part)
-            if kind is Var:
-                found.append(part)
-            elif kind in _COMPOUND:
-                if part.occurring is not None:
-                    found += part.occurring
-                else:
-                    work += parts(part)
-        node.occurring = tuple(found)
+        _look_into(node)
     return node.occurring
+
+
+def _look_into(node: Any) -> None:
+    """Find the Vars and the functions that an expression or index item mentions."""
+    found: list[Var] = []
+    functions: list[Any] = []
+    below: list[frozenset[Any]] = []
+    work: list[Any] = [node]
+    while work:  # trees may be deeper than Python's stack
+        part = work.pop()
+        kind = type(part)
+        if kind is Var:
+            found.append(part)
+        elif kind in _COMPOUND:
+            if part.occurring is not None:
+                found += part.occurring
+                below.append(part.called)
+            elif kind is Call and not part.kwargs:
+                functions.append(part.func)
+                work += part.args
+            else:
+                if kind is Call:
+                    functions.append(part.func)
+                work += parts(part)
+    node.occurring = tuple(found)
+    called = _hashed(functions) if functions else _NONE
+    node.called = called.union(*below) if below else called
 
 
 def callees(node: Any) -> frozenset[Any]:
@@ -148,20 +163,7 @@ def callees(node: Any) -> frozenset[Any]:
     if type(node) not in _COMPOUND:
         return _NONE
     if node.called is None:
-        found: list[Any] = []
-        below: list[frozenset[Any]] = []
-        work: list[Any] = [node]
-        while work:  # trees may be deeper than Python's stack
-            part = work.pop()
-            kind = type(part)
-            if kind in _COMPOUND:
-                if part.called is not None:
-                    below.append(part.called)
-                else:
-                    if kind is Call:
-                        found.append(part.func)
-                    work += parts(part)
-        node.called = _hashed(found).union(*below) if found or below else _NONE
+        _look_into(node)
     return node.called
 
 
@@ -326,8 +328,9 @@ def value_headers(stmt: Stmt) -> tuple[Any, ...]:
 def assigns(stmt: Any) -> frozenset[Var]:
     """The Vars that a statement assigns, nested statements included."""
     if stmt.assigned is None:
-        inner = blocks(stmt)
-        stmt.assigned = _NONE.union(defines(stmt), *[assigns(s) for block in inner for s in block])
+        own = frozenset(defines(stmt))
+        nested = [assigns(inner) for block in blocks(stmt) for inner in block]
+        stmt.assigned = own.union(*nested) if nested else own
     return stmt.assigned
 
 
