@@ -61,9 +61,9 @@ def set_aside(function: Function, scopes: Scopes, sources: Mapping[Var, set[Var]
     sources : mapping
         For each value what flows into it (`Activity.sources`).
     """
-    inside = rewrite.statements(function.body)
-    dropped = closure({var for stmt in inside for var in (*_chosen(stmt), *_dropped(stmt, scopes))}, sources)
-    return frozenset(dropped | _vanishing(function, sources, _HANDED_ON))
+    inside = _with_parts(function)
+    dropped = {var for stmt, parts in inside for var in (*_chosen(parts), *_dropped(stmt, parts, scopes))}
+    return frozenset(closure(dropped, sources) | _vanishing(inside, sources, _HANDED_ON))
 
 
 def made_finite(function: Function, sources: Mapping[Var, set[Var]]) -> frozenset[Var]:
@@ -72,32 +72,53 @@ def made_finite(function: Function, sources: Mapping[Var, set[Var]]) -> frozense
     A tangent follows its value: it is stored over, sliced away and left in a branch that is not taken together with it.
     So these are fewer than what the backward sweep finds set aside.  See `set_aside` for the arguments.
     """
-    inside = rewrite.statements(function.body)
-    chosen = closure({var for stmt in inside for var in _chosen(stmt)}, sources)
+    inside = _with_parts(function)
+    chosen = closure({var for _, parts in inside for var in _chosen(parts)}, sources)
     # a product with a cotangent that is zero has a tangent that says so itself
-    return frozenset(chosen | _vanishing(function, sources, _HANDED_ON | {ops.strong_mul}))
+    return frozenset(chosen | _vanishing(inside, sources, _HANDED_ON | {ops.strong_mul}))
 
 
-def _vanishing(function: Function, sources: Mapping[Var, set[Var]], handing_on: Set[Any]) -> set[Var]:
+_Parts = list[Load | Call]
+
+
+def _with_parts(function: Function) -> list[tuple[Stmt, _Parts]]:
+    """The statements of a program, each with the elements that it reads itself and its calls."""
+    return [
+        (
+            stmt,
+            [
+                part
+                for header in rewrite.headers(stmt)
+                for part in rewrite.subexpressions(header)
+                if type(part) in _KINDS
+            ],
+        )
+        for stmt in rewrite.statements(function.body)
+    ]
+
+
+_KINDS = (Load, Call)
+
+
+def _vanishing(inside: list[tuple[Stmt, _Parts]], sources: Mapping[Var, set[Var]], handing_on: Set[Any]) -> set[Var]:
     """Values whose infinity a call may make finite."""
-    inside = rewrite.statements(function.body)
     # an array is not computed to be divided by because one of its elements is
-    elements = {target for stmt in inside for target in _element_read(stmt)}
+    elements = {target for stmt, _ in inside for target in _element_read(stmt)}
     direct = {sink: into for sink, into in sources.items() if sink not in elements}
     kept = handing_on | _CHOOSING
-    return closure({var for stmt in inside for var in _made_finite(stmt, kept)}, direct)
+    return closure({var for _, parts in inside for var in _made_finite(parts, kept)}, direct)
 
 
-def _chosen(stmt: Stmt) -> Iterator[Var]:
+def _chosen(parts: _Parts) -> Iterator[Var]:
     """Values among which a call chooses."""
-    for part in _parts(stmt):
+    for part in parts:
         if type(part) is Call and (part.func in _CHOOSING or (part.kwargs and "where" in dict(part.kwargs))):
             yield from active_operands(part)
 
 
-def _dropped(stmt: Stmt, scopes: Scopes) -> Iterator[Var]:
+def _dropped(stmt: Stmt, parts: _Parts, scopes: Scopes) -> Iterator[Var]:
     """Values of which a statement chooses a part."""
-    for part in _parts(stmt):
+    for part in parts:
         if type(part) is Load and _is_part(part.index):
             yield part.array
     if isinstance(stmt, Store) and not stmt.accumulate and (_in_branch(scopes.at[stmt]) or _is_part(stmt.index)):
@@ -112,9 +133,9 @@ def _dropped(stmt: Stmt, scopes: Scopes) -> Iterator[Var]:
                 yield var
 
 
-def _made_finite(stmt: Stmt, kept: Set[Any]) -> Iterator[Var]:
-    """Values whose infinity a statement may make finite: `np.exp(-inf)` is 0, and so is its derivative."""
-    for part in _parts(stmt):
+def _made_finite(parts: _Parts, kept: Set[Any]) -> Iterator[Var]:
+    """Values whose infinity a call may make finite: `np.exp(-inf)` is 0, and so is its derivative."""
+    for part in parts:
         if type(part) is Call and part.func not in kept:
             yield from active_operands(part.args[1] if part.func in _DIVISIONS else part)
 
@@ -122,11 +143,6 @@ def _made_finite(stmt: Stmt, kept: Set[Any]) -> Iterator[Var]:
 def _element_read(stmt: Stmt) -> Iterator[Var]:
     if isinstance(stmt, Assign) and isinstance(stmt.value, Load) and isinstance(stmt.value.type, Scalar):
         yield from stmt.targets
-
-
-def _parts(stmt: Stmt) -> list[Any]:
-    headers = rewrite.headers(stmt)
-    return [part for header in headers if type(header) is not Var for part in rewrite.subexpressions(header)]
 
 
 def _is_part(index: tuple[Any, ...]) -> bool:

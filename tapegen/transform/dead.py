@@ -29,9 +29,11 @@ from tapegen.ir.nodes import (
     Var,
     While,
 )
-from tapegen.ir.types import Array, ListOf
+from tapegen.ir.types import Array, ListOf, Scalar
 
 Groups = tuple[frozenset[Var], ...]
+
+_NONE: frozenset[Var] = frozenset()
 
 
 def drop_dead(block: Block, live_out: Set[Var], keep: Set[Var], aliases: Aliases) -> Block:
@@ -179,12 +181,12 @@ def joined_stores(block: Block, aliases: Aliases) -> Block:
 
 def _cleared(before: list[Stmt], stmt: Store, aliases: Aliases) -> int | None:
     """Where the very elements that a statement adds to have been set to zero, with nothing in between that matters."""
-    chosen = set().union(*(rewrite.free_vars(part) for part in _parts(stmt.index)))
+    chosen = _NONE.union(*map(rewrite.free_vars, stmt.index))
     if any(isinstance(part.type, Array) and part.type.dtype != "bool" for part in _parts(stmt.index)):
         return None  # a repeated index adds more than once
     root = aliases.root(stmt.array)
     indices = {aliases.root(var) for var in chosen}
-    if root in _roots_read(stmt, aliases):
+    if _reads(stmt, root, aliases):
         return None
     for k in range(len(before) - 1, -1, -1):
         here = before[k]
@@ -192,16 +194,16 @@ def _cleared(before: list[Stmt], stmt: Store, aliases: Aliases) -> int | None:
             return k if not here.accumulate and build.is_const(here.value, 0.0) else None
         if rewrite.blocks(here) or isinstance(here, (Effect, Raise)) or not chosen.isdisjoint(rewrite.defines(here)):
             return None
-        if root in _roots_read(here, aliases):
+        if _reads(here, root, aliases):
             return None
         if isinstance(here, Store) and (aliases.root(here.array) == root or aliases.root(here.array) in indices):
             return None
     return None
 
 
-def _roots_read(stmt: Stmt, aliases: Aliases) -> set[Var]:
-    """What a statement without blocks may read, views of it included."""
-    return {aliases.root(var) for header in rewrite.value_headers(stmt) for var in rewrite.free_vars(header)}
+def _reads(stmt: Stmt, root: Var, aliases: Aliases) -> bool:
+    """Whether a statement may read an array, views of it included."""
+    return any(aliases.root(var) == root for var in rewrite.values_read(stmt) if type(var.type) is not Scalar)
 
 
 def _parts(index: tuple[Index, ...]) -> Iterator[Expr]:
@@ -229,7 +231,8 @@ class Aliases:
         for stmt in rewrite.statements(block):
             if isinstance(stmt, Assign):
                 if len(stmt.targets) == 1:
-                    self._relate(stmt.targets[0], stmt.value)
+                    if type(stmt.targets[0].type) is not Scalar:
+                        self._relate(stmt.targets[0], stmt.value)
                 elif isinstance(stmt.value, Tuple):
                     for target, item in zip(stmt.targets, stmt.value.items, strict=True):
                         self._relate(target, item)
