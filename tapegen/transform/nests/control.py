@@ -330,8 +330,8 @@ def _lasting_shapes(w: Nests, stmt: For | While, loop: Loop) -> dict[Var, Extent
 
 
 def _is_carried(w: Nests, loop: For | While, var: Var) -> bool:
-    """Whether a trip may read the array that the trip before has left under a name."""
-    if not isinstance(var.type, Array) or var not in w.bound:
+    """Whether a trip may read the array that the trip before has left under a name: a tape that is assigned grows."""
+    if not isinstance(var.type, Array) or var not in w.bound or var in w.tapes:
         return False
     for stmt in (If(loop.test, ()), *loop.body) if isinstance(loop, While) else loop.body:
         if var in rewrite.reads(stmt):
