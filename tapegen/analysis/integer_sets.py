@@ -33,6 +33,7 @@ class Solver:
         self.operations = operations
         self.splits = 0
         self._context: Any = None
+        self._numbers: dict[int, Any] = {}
 
     @cached_property
     def isl(self) -> Any:
@@ -49,6 +50,12 @@ class Solver:
             self._context = self.isl.Context()
             self._context.set_max_operations(self.operations)
         return self._context
+
+    def number(self, value: int) -> Any:
+        """An integer as isl takes it: mostly one of a few."""
+        if value not in self._numbers:
+            self._numbers[value] = self.isl.Val.int_from_si(self.context, value)
+        return self._numbers[value]
 
     def possible(self, *formulas: Formula) -> bool:
         """Whether some integers may satisfy all formulas together with the facts about their symbols.
@@ -104,12 +111,13 @@ class _Question:
     def constraint(self, atom: Atom) -> Any:
         if any(abs(number) > _LARGEST for number in (atom.form.constant, *(c for _, c in atom.form.terms))):
             raise _TooHard
-        isl, context = self.solver.isl, self.solver.context
+        isl, number = self.solver.isl, self.solver.number
         make = isl.Constraint.alloc_equality if atom.equality else isl.Constraint.alloc_inequality
-        result = make(self.local_space).set_constant_val(isl.Val.int_from_si(context, atom.form.constant))
+        result = make(self.local_space)
+        if atom.form.constant:
+            result = result.set_constant_val(number(atom.form.constant))
         for symbol, coefficient in atom.form.terms:
-            value = isl.Val.int_from_si(context, coefficient)
-            result = result.set_coefficient_val(self.dims, self.columns[symbol], value)
+            result = result.set_coefficient_val(self.dims, self.columns[symbol], number(coefficient))
         return result
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
 import operator
 from collections import Counter
@@ -268,6 +270,9 @@ def expression_of(value: Abstract) -> Expr | None:
 
 def bind_arguments(body: Callable[..., Any], call: Call, stmt: Stmt) -> dict[str, Expr]:
     """The arguments of a call by the names that the rule body gives them, in the order of its parameters."""
+    names = _plain_names(body)
+    if not call.kwargs and len(call.args) <= len(names):
+        return dict(zip(names, call.args, strict=False))
     try:
         bound = signature_of(body).bind_partial(*call.args, **dict(call.kwargs)).arguments
     except TypeError as error:
@@ -278,6 +283,13 @@ def bind_arguments(body: Callable[..., Any], call: Call, stmt: Stmt) -> dict[str
     for name, value in bound.items():
         out[name] = Tuple(value) if isinstance(value, tuple) else value  # a tuple: *args
     return out
+
+
+@functools.cache
+def _plain_names(body: Callable[..., Any]) -> tuple[str, ...]:
+    """The parameters of a body by position, as far as each stands for one argument."""
+    plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return tuple(p.name for p in signature_of(body).parameters.values() if p.kind in plain)
 
 
 def _is_smooth(call: Call, again: bool) -> bool:
