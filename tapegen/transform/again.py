@@ -99,8 +99,12 @@ class Again:
         kept: dict[Var, Expr] = {}
         for operand in rewrite.whole_reads(stmt.value):
             if not self.facts.is_final(stmt, operand, ()):
+                if is_view(stmt.value):
+                    return None
                 capture = self.sweeps.captured.get((stmt, build.copy(operand)))
-                if capture is None or is_view(stmt.value):
+                if capture is None and owner.in_loop and isinstance(operand.type, Array):
+                    capture = self.sweeps.version(stmt, operand)
+                if capture is None:
                     return None
                 kept[operand] = capture
         if kept:

@@ -102,6 +102,26 @@ class Captures:
             self.kept_at.setdefault(stmt, []).append(expr)
         return self.captured[key]
 
+    def version(self, stmt: Stmt, var: Var) -> Var:
+        """The contents of an array at a forward statement, kept before what changes them.
+
+        All statements that read the same contents share what is kept.
+        """
+        expr = build.copy(var)
+        kept = self._kept_later(stmt, expr)
+        return self.capture(self._changing(stmt, expr), expr, self._root_name(var)) if kept is None else kept
+
+    def _changing(self, stmt: Stmt, expr: Expr) -> Stmt:
+        """The first statement of the block, from one on, that changes what an expression gives; or the last one."""
+        reads = rewrite.free_vars(expr)
+        roots = frozenset[str]().union(*(self.effects.roots(var) for var in reads))
+        after = stmt
+        for after in itertools.dropwhile(lambda each: each is not stmt, self.scopes.at[stmt].block):
+            for inner in rewrite.statements((after,)):
+                if reads.intersection(rewrite.defines(inner)) or self.effects.written_by(inner) & roots:
+                    return after
+        return after
+
     def _kept_later(self, stmt: Stmt, expr: Expr) -> Var | None:
         """The same value, kept at a later statement of the same block.
 

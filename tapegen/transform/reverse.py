@@ -8,7 +8,7 @@ later is captured in a value of its own first, so every Load that appears in the
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from tapegen.analysis.places import moves
@@ -70,6 +70,8 @@ class Sweeps:
         Those of them that can be evaluated again -> the test.
     captured : dict
         (forward statement, expression) -> the Var that keeps the value it had there.
+    version : callable
+        (forward statement, array) -> the Var that keeps the contents it had there, for values evaluated again.
     captures : set of Var
         Values that exist only because the backward sweep reads them; they cannot be evaluated again.
     trips : dict
@@ -93,6 +95,7 @@ class Sweeps:
     tests: dict[Stmt, Var]
     flags: dict[Var, Expr]
     captured: dict[tuple[Stmt, Expr], Var]
+    version: Callable[[Stmt, Var], Var]
     captures: set[Var]
     trips: dict[Stmt, Var]
     trip_index: dict[Stmt, Var]
@@ -171,6 +174,7 @@ class _Reverser(Cotangents):
             self.control.tests,
             self.control.flags,
             self.captured,
+            self.version,
             self.captures,
             self.control.trips,
             self.control.trip_index,
