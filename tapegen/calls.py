@@ -174,6 +174,9 @@ class Specialisation:
             loop = program.loop_of_tape(error, form)
             if loop is not None:  # plain Python is not asked: it would go through a loop that is too long
                 raise self._refusal(error, loop) from error
+            if isinstance(error, MemoryError) and program.function(form).tapes and self._has_value(leaves):
+                _put_back(entry, states)
+                raise self._refusal(error) from error
             gives_up = isinstance(error, NotImplementedError) and str(error).endswith(GIVES_UP)
             if not gives_up:
                 self._reraise(error)
@@ -190,6 +193,14 @@ class Specialisation:
                         self._reraise(error)
                         _put_back(entry, states)
             raise self._refusal(error) from error
+
+    def _has_value(self, leaves: list[Any]) -> bool:
+        """Whether the function itself finds enough memory: built code says so sooner than plain Python."""
+        try:
+            self.program.run("primal", leaves[: len(self.program.lowered.function.params)])
+        except Raised:
+            return False
+        return True
 
     def _reraise(self, error: Exception) -> None:
         """Run plain Python in order to raise what it raises, with its own traceback."""
@@ -208,7 +219,7 @@ class Specialisation:
         name = self.owner.function.__qualname__
         if isinstance(error, MemoryError):
             return TapeMemoryError(
-                f"what the derivative of {name} records does not fit into memory: {error}.",
+                f"what the derivative of {name} records does not fit into memory: {str(error).rstrip('.')}.",
                 "Take shorter loops or smaller arrays, or use jvp, which records nothing.",
                 loop or span or whole,
             )

@@ -5,10 +5,13 @@ from __future__ import annotations
 import _thread
 import math
 import signal
+import subprocess
+import sys
 import threading
 import time
 import tracemalloc
 import types
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -244,6 +247,35 @@ def test_g101_a_tape_that_does_not_fit_into_memory(monkeypatch: pytest.MonkeyPat
             derivative(0.5, 2**60)  # plain Python would not come back
         assert caught.value.span is not None
         assert caught.value.span.line == waves.__code__.co_firstlineno + 1
+
+
+_FULL = """
+import resource
+import tapegen as tg
+
+def waves(x, n):
+    for _ in range(n):
+        x = 0.5 * x * x + 0.25
+    return x
+
+derived = tg.differentiable(waves, backend="numba")
+derived.grad(0.5, 3)
+derived(0.5, 3)
+resource.setrlimit(resource.RLIMIT_AS, (2**32, 2**32))
+try:
+    derived.grad(0.5, 10**9)
+except tg.TapeMemoryError as error:
+    print(error.reason)
+"""
+
+
+@pytest.mark.compiled
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are Linux's")
+def test_g101_compiled_tapes_do_not_send_plain_python_through_a_loop_that_is_too_long(tmp_path: Path) -> None:
+    program = tmp_path / "full.py"
+    program.write_text(_FULL)
+    ran = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=60, check=True)
+    assert "what the derivative of waves records does not fit into memory" in ran.stdout
 
 
 def test_g105_calls_a_hundred_deep() -> None:
