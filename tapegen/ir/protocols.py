@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from types import FunctionType, MethodType
 from typing import Any, Literal, Protocol, TypeVar
 
+import numpy as np
+
 from tapegen.ir.nodes import Function, Var
 
 Func = TypeVar("Func", bound=Callable[..., Any])
@@ -104,6 +106,8 @@ Recorder = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
 """Calls a function with arguments that are recorded, and records the call as a whole."""
 
 _CONTAINERS = (tuple, list, dict)
+_PLAIN = frozenset({np.ndarray, float, int, bool, complex, type(None)})
+"""Kinds of values that are not recorded and hold none that are."""
 
 
 def recorder_of(args: tuple[Any, ...], kwargs: Mapping[str, Any], within: tuple[int, ...] = ()) -> Recorder | None:
@@ -113,6 +117,8 @@ def recorder_of(args: tuple[Any, ...], kwargs: Mapping[str, Any], within: tuple[
     """
     for value in (*args, *kwargs.values()) if kwargs else args:
         kind = type(value)
+        if kind in _PLAIN:
+            continue
         found = getattr(kind, "__tapegen_call__", None)
         if found is None and issubclass(kind, _CONTAINERS) and id(value) not in within:
             inside = (*within, id(value))
