@@ -29,8 +29,6 @@ _KINDS = {
 
 UNCOMPILED = frozenset(
     {
-        *("scipy.fft.dct", "scipy.fft.idct", "scipy.fft.dst", "scipy.fft.idst"),
-        *("scipy.fft.dctn", "scipy.fft.idctn", "scipy.fft.dstn", "scipy.fft.idstn"),
         *("scipy.optimize.root", "scipy.optimize.root_scalar", "scipy.optimize.brentq", "scipy.optimize.bisect"),
         *("scipy.optimize.newton", "scipy.optimize.fixed_point", "scipy.optimize.minimize"),
         *("scipy.optimize.minimize_scalar", "scipy.integrate.quad", "scipy.integrate.quad_vec"),

@@ -113,7 +113,7 @@ _AWAITED = {
         "tapegen.rules.scipy_matrices",
     ),
     "scipy.integrate": ("tapegen.rules.scipy_integrate", "tapegen.rules.scipy_motion"),
-    "scipy.fft": ("tapegen.rules.scipy_fft", "tapegen.rules.scipy_fourier"),
+    "scipy.fft": ("tapegen.rules.scipy_fft", "tapegen.rules.scipy_fft_texts", "tapegen.rules.scipy_fourier"),
     "scipy.signal": ("tapegen.rules.scipy_signal", "tapegen.rules.scipy_spectra"),
     "scipy.ndimage": ("tapegen.rules.scipy_ndimage",),
     "scipy.interpolate": ("tapegen.rules.scipy_interpolate",),
