@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import operator
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import replace
 from typing import Any
 
@@ -46,52 +46,62 @@ def without_unread(function: Function) -> Function:
 
 class _Unread:
     def __init__(self, function: Function) -> None:
-        self.foreign = {*function.params, *function.tapes, *function.computed}  # made elsewhere
-        self.idle: defaultdict[Var, list[Assign | Store]] = defaultdict(list)  # what gives names their values
-        stmts = list(rewrite.statements(function.body))
-        for stmt in stmts:
-            if not isinstance(stmt, Store) and not (isinstance(stmt, Assign) and _is_new(stmt)):
-                self.foreign.update(rewrite.defines(stmt))
+        foreign = {*function.params, *function.tapes, *function.computed}  # arrays that are made elsewhere
+        self.giving: defaultdict[Var, list[Assign | Store]] = defaultdict(list)  # what may go, by what it gives a value
+        self.staying: set[Stmt] = set()
         self.work: list[Var] = []
         self.read: set[Var] = set()
         self.made: set[Var] = set()  # arrays of which the size is read, or that something stays stored into
-        for stmt in stmts:
-            if isinstance(stmt, (Assign, Store)) and self._is_idle(stmt):
-                self.idle[stmt.array if isinstance(stmt, Store) else stmt.targets[0]].append(stmt)
+        for stmt in rewrite.statements(function.body):
+            if type(stmt) is Store:
+                self.giving[stmt.array].append(stmt)
+            elif type(stmt) is Assign and len(stmt.targets) == 1 and (_is_number(stmt) or _is_new(stmt)):
+                self.giving[stmt.targets[0]].append(stmt)
             else:
+                foreign.update(rewrite.defines(stmt))
                 self._stays(stmt)
-        staying: set[Stmt] = set()
+        for array in self.giving.keys() & foreign:
+            self._stay([stmt for stmt in self.giving[array] if type(stmt) is Store])
+        self._follow()
+        # what raises, of what is not read anyway
+        self._stay([stmt for stmt in self._rest() if not _is_new(stmt) and not all(map(_is_silent, _values(stmt)))])
+        self._follow()
+        self.gone = set(self._rest())
+
+    def _rest(self) -> list[Assign | Store]:
+        return [stmt for found in self.giving.values() for stmt in found if stmt not in self.staying]
+
+    def _follow(self) -> None:
+        """What gives a value to what is read stays."""
         while self.work:
             var = self.work.pop()
-            for stmt in self.idle[var]:
-                if stmt not in staying and (var in self.read or isinstance(stmt, Assign)):
-                    staying.add(stmt)
-                    self._stays(stmt)
-        self.gone = {stmt for found in self.idle.values() for stmt in found} - staying
+            self._stay([stmt for stmt in self.giving.get(var, ()) if var in self.read or type(stmt) is Assign])
 
-    def _is_idle(self, stmt: Assign | Store) -> bool:
-        """Whether nothing but its value can be noticed of a statement."""
-        if isinstance(stmt, Store):
-            return stmt.array not in self.foreign and all(map(_is_silent, (*stmt.index, stmt.value)))
-        (target, *others) = stmt.targets
-        return not others and (_is_new(stmt) or (isinstance(target.type, Scalar) and _is_silent(stmt.value)))
+    def _stay(self, stmts: Iterable[Assign | Store]) -> None:
+        for stmt in stmts:
+            if stmt not in self.staying:
+                self.staying.add(stmt)
+                self._stays(stmt)
 
     def _stays(self, stmt: Stmt) -> None:
         """Whatever a statement reads is read."""
-        if isinstance(stmt, Store):
-            self._note(self.made, (stmt.array,))
+        if type(stmt) is Store:
+            self._note(self.made, {stmt.array})
         for header in rewrite.value_headers(stmt):
-            contents = Counter(rewrite.occurrences(header))
+            contents: Set[Var] = rewrite.free_vars(header)
             if not rewrite.callees(header).isdisjoint(_SIZES):
+                counts = Counter(rewrite.occurrences(header))
                 for part in rewrite.subexpressions(header):
                     if isinstance(part, Call) and part.func in _SIZES and isinstance(part.args[0], Var):
-                        contents[part.args[0]] -= 1
-                        self._note(self.made, part.args[:1])
-            self._note(self.read, [var for var, count in contents.items() if count])
+                        counts[part.args[0]] -= 1
+                        self._note(self.made, {part.args[0]})
+                contents = {var for var, count in counts.items() if count}
+            self._note(self.read, contents)
 
-    def _note(self, found: set[Var], names: Iterable[Any]) -> None:
-        self.work += [var for var in names if var not in found]
-        found.update(names)
+    def _note(self, found: set[Var], names: Set[Var]) -> None:
+        if not names <= found:
+            self.work += names - found
+            found |= names
 
     def rest(self, block: Block) -> Block:
         """A block without what has gone, and without blocks that hold nothing any more."""
@@ -113,9 +123,19 @@ class _Unread:
         return tuple(out)
 
 
-def _is_new(stmt: Assign) -> bool:
-    target, value = stmt.targets[0], stmt.value
-    return len(stmt.targets) == 1 and isinstance(target.type, Array) and isinstance(value, Call) and value.func in _NEW
+def _is_new(stmt: Stmt) -> bool:
+    """Whether it makes an array."""
+    if not isinstance(stmt, Assign) or not isinstance(stmt.targets[0].type, Array):
+        return False
+    return isinstance(stmt.value, Call) and stmt.value.func in _NEW
+
+
+def _is_number(stmt: Assign) -> bool:
+    return type(stmt.targets[0].type) is Scalar
+
+
+def _values(stmt: Assign | Store) -> tuple[Any, ...]:
+    return (*stmt.index, stmt.value) if isinstance(stmt, Store) else (stmt.value,)
 
 
 def _is_silent(expr: Any) -> bool:
