@@ -45,8 +45,7 @@ def children(node: ast.AST) -> list[Any]:
     kind: Any = type(node)
     if kind is gast.Constant:
         return found
-    for name in _fields(kind, _WORDS):
-        value = getattr(node, name, None)
+    for value in map(vars(node).get, _fields(kind, _WORDS)):
         if isinstance(value, list):
             found += [item for item in value if isinstance(item, ast.AST)]
         elif isinstance(value, ast.AST):
@@ -83,10 +82,11 @@ def nodes_of(root: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> list[
             todo.extend(_parameters(root.args))
             continue
         kind: Any = type(node)
-        for name in _fields(kind, _NEVER_RUN):
-            value = getattr(node, name, None)
+        if kind is ast.Name or kind is ast.Constant:
+            continue
+        for value in map(vars(node).get, _fields(kind, _NEVER_RUN)):
             if isinstance(value, list):
-                todo.extend([item for item in value if isinstance(item, ast.AST)])
+                todo += [item for item in value if isinstance(item, ast.AST)]
             elif isinstance(value, ast.AST):
                 todo.append(value)
     return found

@@ -163,17 +163,18 @@ def joined_stores(block: Block, aliases: Aliases) -> Block:
     changed = False
     for original in block:
         stmt = original
-        inner = rewrite.blocks(stmt)
-        if inner:
-            new = tuple(joined_stores(part, aliases) for part in inner)
-            stmt = rewrite.with_blocks(stmt, new)
-        match stmt:
-            case Assign((target,), Call(np.copy, (source,))) if target == source and not aliases.stored(target):
+        if isinstance(stmt, Assign):
+            value = stmt.value
+            copied = isinstance(value, Call) and value.func is np.copy and value.args == stmt.targets
+            if copied and not aliases.stored(stmt.targets[0]):
                 changed = True
                 continue
-            case Store(array, index, value, True) if (cleared := _cleared(out, stmt, aliases)) is not None:
+        elif isinstance(stmt, Store):
+            if stmt.accumulate and (cleared := _cleared(out, stmt, aliases)) is not None:
                 del out[cleared]
-                stmt = Store(array, index, value, False, stmt.origin)
+                stmt = replace(stmt, accumulate=False)
+        else:
+            stmt = rewrite.with_blocks(stmt, tuple(joined_stores(part, aliases) for part in rewrite.blocks(stmt)))
         changed |= stmt is not original
         out.append(stmt)
     return tuple(out) if changed else block
