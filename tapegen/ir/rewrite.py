@@ -429,7 +429,7 @@ def substitute(node: Any, mapping: Mapping[Var, Expr]) -> Any:
     """Replace Vars in an expression.  An indexed array must be replaced by a Var."""
     if type(node) is Var:
         return mapping.get(node, node)
-    if free_vars(node).isdisjoint(mapping):
+    if mapping.keys().isdisjoint(free_vars(node)):
         return node
     return map_expr(node, lambda part: mapping.get(part, part) if type(part) is Var else part)
 
@@ -493,7 +493,7 @@ def substitute_block(block: Block, mapping: Mapping[Var, Expr]) -> Block:
     """Replace Vars where a block reads them (assigned names stay)."""
 
     def change(stmt: Stmt) -> Stmt:
-        if reads(stmt).isdisjoint(mapping):
+        if mapping.keys().isdisjoint(reads(stmt)):
             return stmt
         new = map_headers(stmt, lambda node: substitute(node, mapping))
         return with_blocks(new, tuple(substitute_block(inner, mapping) for inner in blocks(new)))
@@ -505,7 +505,7 @@ def rename_block(block: Block, mapping: Mapping[Var, Var]) -> Block:
     """Rename Vars everywhere, assigned names included."""
 
     def change(stmt: Stmt) -> Stmt:
-        if reads(stmt).isdisjoint(mapping) and assigns(stmt).isdisjoint(mapping):
+        if mapping.keys().isdisjoint(reads(stmt)) and mapping.keys().isdisjoint(assigns(stmt)):
             return stmt
         new = map_headers(stmt, lambda node: substitute(node, mapping))
         match new:
