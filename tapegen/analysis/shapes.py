@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tapegen.analysis.arranged import Extent, Extents, Known, Symbol, arranged, plus
 from tapegen.analysis.scopes import Scopes
 from tapegen.ir import ops
 from tapegen.ir.nodes import (
@@ -36,10 +37,6 @@ from tapegen.ir.nodes import (
 from tapegen.ir.types import Array, ListOf, Scalar
 from tapegen.rules.registry import rule_of
 
-Symbol = tuple[str, str, int]
-Extent = tuple[int, tuple[tuple[Symbol, int], ...]]  # constant + sum of coefficient * symbol
-Extents = tuple[Extent, ...]
-
 _LIKE: frozenset[Any] = frozenset(
     (
         *(np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.copy, np.negative, operator.neg, np.astype),
@@ -47,10 +44,11 @@ _LIKE: frozenset[Any] = frozenset(
         *(np.linalg.inv, np.linalg.cholesky, np.real, np.imag, ops.real_part, ops.imaginary_part),
     )
 )
-_TRANSFORMS: frozenset[Any] = frozenset({np.fft.fft, np.fft.ifft, np.fft.rfft, np.fft.irfft})
-_RUNNING: frozenset[Any] = frozenset({np.cumsum, np.cumprod})
-_REDUCING: frozenset[Any] = frozenset(
-    {np.sum, np.mean, np.prod, np.max, np.min, np.std, np.var, np.any, np.all, np.argmax, np.argmin}
+_COMPARING: frozenset[Any] = frozenset(
+    (
+        *(operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne),
+        *(operator.and_, operator.or_, operator.xor, operator.invert),
+    )
 )
 _SHAPED: frozenset[Any] = frozenset({np.zeros, np.ones, np.empty, np.full})
 
@@ -121,13 +119,6 @@ def _symbol(kind: str, name: str, axis: int) -> Extent:
 def _cut(extent: Extent, lo: Extent, hi: Extent) -> Symbol:
     """A name for `len(range(extent)[lo:hi])`."""
     return "cut", repr((extent, lo, hi)), 0
-
-
-def _plus(a: Extent, b: Extent, sign: int = 1) -> Extent:
-    terms = dict(a[1])
-    for symbol, coefficient in b[1]:
-        terms[symbol] = terms.get(symbol, 0) + sign * coefficient
-    return a[0] + sign * b[0], tuple(sorted((s, c) for s, c in terms.items() if c))
 
 
 def shapes_of(function: Function, scopes: Scopes) -> Shapes:
@@ -260,9 +251,9 @@ class _Pass:
         symbol = ("int", loop.target.name, 0)
         if isinstance(step, Const) and isinstance(step.value, int) and not self.scopes.is_merge(loop.target):
             if step.value > 0:
-                self.ranges[symbol] = start, None if stop is None else _plus(stop, (-1, ()))
+                self.ranges[symbol] = start, None if stop is None else plus(stop, (-1, ()))
             else:
-                self.ranges[symbol] = None if stop is None else _plus(stop, (1, ())), start
+                self.ranges[symbol] = None if stop is None else plus(stop, (1, ())), start
 
     def assign(self, target: Var, value: Expr) -> None:
         if isinstance(target.type, Scalar):
@@ -295,7 +286,7 @@ class _Pass:
                 left, right = self.integer(a), self.integer(b)
                 if left is None or right is None:
                     return None
-                return _plus(left, right, 1 if expr.func is operator.add else -1)
+                return plus(left, right, 1 if expr.func is operator.add else -1)
             case Call(operator.mul, (Const(int() as factor), other)) | Call(
                 operator.mul, (other, Const(int() as factor))
             ):
@@ -340,34 +331,24 @@ class _Pass:
                     return self.shapes.of(args[1])
                 if func is ops.transpose_view and isinstance(args[0], Var):
                     return self.shapes.of(args[0])[::-1]
-                if func in _REDUCING and isinstance(args[0], Var) and isinstance(args[0].type, Array):
-                    return self.reduced(args[0], dict(kwargs), unknown)
-                if func in _RUNNING and isinstance(args[0], Var) and len(self.shapes.of(args[0])) == len(unknown):
-                    # of a matrix without an axis the running sum is flat
-                    return self.shapes.of(args[0]) if len(unknown) == 1 or "axis" in dict(kwargs) else unknown
                 if func is np.array:
                     return self.literal(args[0], unknown)
-                if func is np.linalg.solve and isinstance(args[1], Var):
-                    return self.shapes.of(args[1]) if len(self.shapes.of(args[1])) == len(unknown) else unknown
                 if func is np.reshape and len(args) == 2:
                     return self.shape_argument(args[1], unknown)
-                if func in (operator.matmul, np.dot, np.matmul) and all(isinstance(a, Var) for a in args[:2]):
-                    left, right = self.shapes.of(args[0]), self.shapes.of(args[1])  # type: ignore[arg-type]
-                    if len(left) in (1, 2) and len(right) in (1, 2):
-                        return (*left[:-1], *right[1:])
-                if func is np.outer and all(isinstance(a, Var) for a in args[:2]):
-                    left, right = self.shapes.of(args[0]), self.shapes.of(args[1])  # type: ignore[arg-type]
-                    if len(left) == len(right) == 1:
-                        return (*left, *right)
                 if (func is np.arange and len(args) == 1) or func is np.fft.fftfreq:
                     form = self.integer(args[0])
                     return unknown if form is None or not self.at_least_zero(form) else (form,)
-                if func in _TRANSFORMS and isinstance(args[0], Var) and isinstance(args[0].type, Array):
-                    return self.transformed(expr, args[0], unknown)
+                if (found := arranged(Known(expr, self.extents_of, self.integer, unknown))) is not None:
+                    return found
                 rule = rule_of(func)
-                if (rule is not None and rule.kind == "partials") or func is np.where or isinstance(func, np.ufunc):
+                if (rule is not None and rule.kind == "partials") or func is np.where or func in _COMPARING:
+                    return self.broadcast(args, unknown)
+                if isinstance(func, np.ufunc) and func.signature is None:
                     return self.broadcast(args, unknown)
         return unknown
+
+    def extents_of(self, expr: Expr) -> Extents | None:
+        return self.shapes.of(expr) if isinstance(expr, Var) and isinstance(expr.type, Array) else None
 
     def unknown(self, target: Var) -> Extents:
         assert isinstance(target.type, Array)
@@ -393,34 +374,6 @@ class _Pass:
         if isinstance(expr, Var) and isinstance(expr.type, Array):
             extents.extend(self.shapes.of(expr))
         return tuple(extents) if len(extents) == len(unknown) else unknown
-
-    def reduced(self, array: Var, kwargs: dict[str, Expr], unknown: Extents) -> Extents:
-        axis, keepdims = kwargs.get("axis"), kwargs.get("keepdims")
-        if not isinstance(axis, Const) or not isinstance(axis.value, int):
-            return unknown
-        extents = list(self.shapes.of(array))
-        if isinstance(keepdims, Const) and keepdims.value:
-            extents[axis.value] = (1, ())
-        else:
-            del extents[axis.value]
-        return tuple(extents) if len(extents) == len(unknown) else unknown
-
-    def transformed(self, call: Call, array: Var, unknown: Extents) -> Extents:
-        """The extents of a Fourier transform; how much the half of one keeps is left open."""
-        given = {"n": Const(None), "axis": Const(-1), **dict(zip(("a", "n", "axis"), call.args)), **dict(call.kwargs)}
-        extents, axis = list(self.shapes.of(array)), given["axis"]
-        if (
-            not isinstance(axis, Const)
-            or not isinstance(axis.value, int)
-            or not -len(extents) <= axis.value < len(extents)
-        ):
-            return unknown
-        k = axis.value % len(extents)
-        if call.func is np.fft.rfft or (call.func is np.fft.irfft and given["n"] == Const(None)):
-            extents[k] = unknown[k]
-        elif given["n"] != Const(None):
-            extents[k] = self.shape_argument(given["n"], (unknown[k],))[0]
-        return tuple(extents)
 
     def broadcast(self, args: tuple[Expr, ...], unknown: Extents) -> Extents:
         rank = len(unknown)
@@ -492,13 +445,13 @@ class _Pass:
         if lo is None or hi is None:
             return unknown
         if not hi[1] and hi[0] < 0:
-            end: Extent | None = _plus(extent, hi)
-        elif _plus(extent, hi, -1) in ((0, ()), (1, ()), (2, ())):
+            end: Extent | None = plus(extent, hi)
+        elif plus(extent, hi, -1) in ((0, ()), (1, ()), (2, ())):
             end = hi  # n - 2 is -1 for one element, which leaves none either
         else:
-            end = hi if self.at_least_zero(hi) and self.at_least_zero(_plus(extent, hi, -1)) else None
+            end = hi if self.at_least_zero(hi) and self.at_least_zero(plus(extent, hi, -1)) else None
         if end is not None and self.at_least_zero(lo):
-            size = _plus(end, lo, -1)
+            size = plus(end, lo, -1)
             return size if size[1] else (max(size[0], 0), ())
         if not (extent[1] or lo[1] or hi[1]):
             return len(range(extent[0])[lo[0] : hi[0]]), ()
@@ -518,5 +471,5 @@ class _Pass:
             if end is None:
                 return False
             rest = form[0], tuple(term for term in form[1] if term[0] != symbol)
-            form = _plus(rest, (end[0] * coefficient, tuple((s, c * coefficient) for s, c in end[1])))
+            form = plus(rest, (end[0] * coefficient, tuple((s, c * coefficient) for s, c in end[1])))
         return form[0] >= 0 and all(c > 0 and kind != "int" for (kind, _, _), c in form[1])

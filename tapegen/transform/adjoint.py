@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tapegen.analysis.activity import active_operands
-from tapegen.analysis.shapes import Extents
+from tapegen.analysis.arranged import Extents
 from tapegen.errors import NotDifferentiable
 from tapegen.frontend.structure import Abstract, Struct
 from tapegen.ir import build, ops, rewrite

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from tapegen import compiler
-from tapegen.analysis import activity, places
+from tapegen.analysis import activity, arranged, places
 from tapegen.analysis.finality import Finality
 from tapegen.analysis.regions import Regions
 from tapegen.analysis.shapes import Shapes
@@ -49,12 +49,12 @@ SHAPES = (
         ("if self.agree(extent, whole) or", "if True or"),
     ),
     edit("a variable is taken to keep its first shape", Shaping, "assign", ("if known != extents:", "if False:")),
-    edit("a slice is taken to start at zero", Shaping, "sliced", ("size = _plus(end, lo, -1)", "size = end")),
+    edit("a slice is taken to start at zero", Shaping, "sliced", ("size = plus(end, lo, -1)", "size = end")),
     edit(
         "a sum is taken over the other axis",
-        Shaping,
-        "reduced",
-        ("del extents[axis.value]", "del extents[-1 - axis.value]"),
+        arranged,
+        "_without",
+        ("if k not in axes", "if len(extents) - 1 - k not in axes"),
     ),
     edit(
         "a broadcast is taken to have the shape of its first operand",

@@ -1,0 +1,104 @@
+"""The extents that are said of results are those that NumPy gives them."""
+
+import numpy as np
+import pytest
+
+from tapegen.analysis.scopes import scopes_of
+from tapegen.analysis.shapes import shapes_of
+from tests.lowering import lower
+from tests.sources import define
+
+CALLS = """
+np.expand_dims(x, 0)
+np.expand_dims(m, (0, 2))
+np.expand_dims(t, -1)
+np.moveaxis(t, 0, 2)
+np.moveaxis(t, (0, 1), (-1, 0))
+np.swapaxes(t, 0, -1)
+np.transpose(t)
+np.transpose(t, (1, 2, 0))
+np.stack((x, y), axis=1)
+np.stack([m, m, m])
+np.concatenate((x, y, z))
+np.concatenate((m, m), axis=1)
+np.concatenate((t, t), -1)
+np.hstack((x, z))
+np.hstack((m, m))
+np.vstack((x, y))
+np.vstack((x, y, x))
+np.column_stack((x, y))
+np.column_stack((x, y, x))
+np.diag(x)
+np.diag(x, -2)
+np.ravel(z)
+np.diff(z)
+np.diff(m, 2, 0)
+np.diff(m, axis=1)
+np.sum(t, 1)
+np.sum(t, axis=(0, -1))
+np.max(t, axis=2, keepdims=True)
+np.mean(m, 0)
+np.argmax(m, axis=1)
+np.cumsum(m, axis=0)
+np.linalg.solve(np.eye(3), y)
+np.searchsorted(x, z)
+np.interp(z, x, y)
+y @ m
+m @ t[0]
+np.dot(m, np.ones(4))
+np.outer(x, z)
+np.linspace(0.0, 1.0, n)
+np.linspace(0.0, 1.0, x.size)
+np.linspace(0.0, 1.0)
+np.arange(z.size)
+np.fft.fft(x)
+np.fft.ifft(m, 7, 0)
+np.fft.irfft(z, 5)
+np.fft.fft(t, axis=1)
+np.fft.fftfreq(z.size)
+(x > 0.0) & ~(y < 0.0)
+np.where(m > 0.0, m, 0.0)
+m.sum(axis=0) * np.ones(4)
+np.stack((x[1:], x[:-1]))
+"""
+EMPTY = """
+np.cumsum(m)
+np.fft.rfft(z)
+np.diff(x)
+np.concatenate((x[1:], z))
+np.stack((x[1:], x[:-1]))
+np.concatenate((x, z))
+np.diag(x)
+np.sum(m, axis=1)
+"""
+SIZES = {"x": (3,), "y": (3,), "z": (5,), "m": (3, 4), "t": (2, 4, 5), "n": 6}
+NONE = SIZES | {"x": (0,), "y": (0,), "m": (0, 4)}
+
+
+def check(call: str, sizes: dict) -> int:
+    """Compare what is said of each axis with the shape that NumPy gives; how many axes something is said of."""
+    function = define(f"import numpy as np\n\ndef f({', '.join(sizes)}):\n    r = {call}\n    return r\n")
+    values = {name: size if isinstance(size, int) else np.ones(size) for name, size in sizes.items()}
+    lowered = lower(function, *values.values()).function
+    found = {var.name: extents for var, extents in shapes_of(lowered, scopes_of(lowered)).extents.items()}
+    (result,) = lowered.body[-1].values
+    shape = np.shape(function(**values))
+    assert len(found[result.name]) == len(shape)
+    said = 0
+    for (constant, terms), size in zip(found[result.name], shape, strict=True):
+        if all(kind in ("param", "int") for (kind, _, _), _ in terms):
+            sizes_of = [(np.shape(values[name]) or (values[name],))[axis] for (_, name, axis), _ in terms]
+            form = constant + sum(c * each for (_, c), each in zip(terms, sizes_of, strict=True))
+            assert max(form, 0) == size
+            said += 1
+    return said
+
+
+@pytest.mark.parametrize("call", CALLS.strip().splitlines())
+def test_sizes(call):
+    assert check(call, SIZES)
+
+
+@pytest.mark.parametrize("call", EMPTY.strip().splitlines())
+def test_of_nothing(call):
+    check(call, NONE)
