@@ -15,7 +15,8 @@ inactive(np.equal, np.not_equal, operator.eq, operator.ne, operator.not_, operat
 inactive(np.less, np.less_equal, np.greater, np.greater_equal, operator.lt, operator.le, operator.gt, operator.ge)
 inactive(operator.is_, operator.is_not, operator.contains)
 inactive(np.logical_and, np.logical_or, np.logical_xor, np.logical_not, np.all, np.any, builtins.all, builtins.any)
-inactive(np.isclose, np.allclose, np.array_equal, np.array_equiv, math.isclose, np.isin)
+inactive(np.isclose, np.allclose, of_complex=True)
+inactive(np.array_equal, np.array_equiv, math.isclose, np.isin)
 inactive(np.isnan, np.isinf, np.isfinite, np.isreal, np.iscomplex, np.isrealobj, np.iscomplexobj, of_complex=True)
 inactive(np.isneginf, np.isposinf, math.isnan, math.isinf, math.isfinite, np.isscalar, np.signbit)
 

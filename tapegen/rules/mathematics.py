@@ -49,6 +49,20 @@ def isclose_of_reals(a, b, *, rel_tol=1e-09, abs_tol=0.0):
     return math.isclose(a, b, rel_tol=rel_tol, abs_tol=abs_tol)
 
 
+@text(np.isclose)
+def isclose_of_arrays(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
+    b = b + 0.0  # no integer, of which a difference may wrap
+    near = np.isfinite(b) & (np.abs(a - b) <= atol + rtol * np.abs(b)) | (a == b)
+    if equal_nan:
+        return near | np.isnan(a) & np.isnan(b)
+    return near
+
+
+@text(np.allclose)
+def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
+    return bool(np.all(isclose_of_arrays(a, b, rtol, atol, equal_nan)))
+
+
 @text(math.remainder)
 def remainder(x, y):
     if math.isnan(x) or math.isnan(y):

@@ -504,7 +504,7 @@ _UFUNCS = (
     *(np.logaddexp, np.logaddexp2, np.nextafter, np.spacing, np.deg2rad, np.rad2deg, np.degrees, np.radians),
     *(np.sinc, np.nan_to_num, np.sign, np.ldexp, np.gcd, np.lcm),
 )
-_PREDICATES = (np.isnan, np.isinf, np.isfinite, np.signbit, np.isneginf, np.isposinf, np.isreal, np.isclose)
+_PREDICATES = (np.isnan, np.isinf, np.isfinite, np.signbit, np.isneginf, np.isposinf, np.isreal)
 _MATH = (
     *(math.sqrt, math.exp, math.exp2, math.expm1, math.log, math.log2, math.log10, math.log1p, math.cbrt),
     *(math.sin, math.cos, math.tan, math.asin, math.acos, math.atan, math.atan2, math.sinh, math.cosh, math.tanh),
