@@ -25,11 +25,16 @@ DOCS = Path(__file__).parent.parent / "docs"
 X = np.array([0.4, -1.1, 0.7])
 
 
+def _is_own(func: Any) -> bool:
+    return (getattr(func, "__module__", "") or "").startswith("tapegen.")
+
+
 @pytest.fixture(autouse=True)
 def fresh_registry() -> Iterator[None]:
     before = dict(registry._RULES)
     yield
-    loaded = {func: rule for func, rule in registry._RULES.items() if is_library(func)}  # they are loaded once
+    # those of the package are loaded once
+    loaded = {func: rule for func, rule in registry._RULES.items() if is_library(func) or _is_own(func)}
     registry._RULES.clear()
     registry._RULES.update({**loaded, **before})
 
