@@ -236,6 +236,7 @@ def march_hvp(u0, k, cap, u0_dot, k_dot):
             u_dot[i] += r * k_dot + k * r_dot
         energy += u[i] * u[i]
         i += 1
+    # ---- backward sweep --------------------------------------------------
     u0_bar = np.zeros(u0_n0)
     u0_bar_dot = np.zeros(u0_n0)
     k_bar_dot = 0.0

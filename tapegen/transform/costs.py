@@ -41,6 +41,7 @@ _UNIT = (
     *(operator.add, operator.sub, operator.mul, operator.neg, operator.pos, operator.floordiv, operator.mod),
     *(operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne),
     *(operator.not_, ops.and_, ops.or_, ops.ifelse, abs, float, int, max, min),
+    *(np.zeros, np.ones, np.full, np.eye, np.identity, np.arange, np.zeros_like, np.ones_like, np.full_like),
     *(np.abs, np.square, np.negative, np.add, np.subtract, np.multiply, np.maximum, np.minimum, np.where),
 )
 _COST |= dict.fromkeys(_UNIT, 1)

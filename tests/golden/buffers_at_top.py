@@ -20,8 +20,7 @@ def at_top_value_and_grad(x, y, result_bar=1.0):
     b[1] = a[:2]
     c = np.full(3, x)
     c[1] = 0.0
-    t_7 = np.ones(2)
-    result = np.sum(a * c) + np.sum(b * b) + np.sum(t_7 * y)
+    result = np.sum(a * c) + np.sum(b * b) + np.sum(np.ones(2) * y)
     # ---- backward sweep --------------------------------------------------
     # c[1] = 0.0
     c_bar = a * result_bar
@@ -40,5 +39,5 @@ def at_top_value_and_grad(x, y, result_bar=1.0):
     a_bar[1] = 0.0
     # a[0] = x
     x_bar = np.sum(c_bar) + x_bar_1 + y * t_bar + a_bar[0]
-    y_bar = np.sum(t_7 * result_bar) + b_bar[0, 0] + x * t_bar
+    y_bar = np.sum(np.ones(2) * result_bar) + b_bar[0, 0] + x * t_bar
     return result, x_bar, y_bar

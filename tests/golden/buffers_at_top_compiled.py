@@ -20,7 +20,6 @@ def at_top_value_and_grad(x, y, result_bar=1.0):
     b[0, 0] = y
     b[0, 1] = x
     c = np.empty(3)
-    t_7 = np.ones(2)
     total = 0.0
     total_1 = 0.0
     total_2 = 0.0
@@ -31,7 +30,7 @@ def at_top_value_and_grad(x, y, result_bar=1.0):
     total_4 = 0.0
     for i in range(2):
         b[1, i] = a[i]
-        total_2 += t_7[i] * y
+        total_2 += y
     for i in range(3):
         c[i] = x
     c[1] = 0.0
@@ -54,7 +53,7 @@ def at_top_value_and_grad(x, y, result_bar=1.0):
         t_1_bar = b_bar[1, i]
         b_bar[1, i] = 0.0
         a_bar[i] += t_1_bar
-        total_4 += t_7[i] * result_bar
+        total_4 += result_bar
     x_bar_1 = b_bar[0, 1]
     # b[0, 1] = x
     b_bar[0, 1] = 0.0

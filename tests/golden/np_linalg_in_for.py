@@ -8,16 +8,13 @@ def in_for_value_and_grad(m, b, result_bar=1.0):
 
     useful results:  result  (seed: result_bar)
     varying inputs:  m, b
-    recorded:        t_2, t_3
+    recorded:        t_3
     """
     # ---- forward sweep ---------------------------------------------------
     b_1 = b
-    t_2_tape = np.empty((3, m.shape[0], m.shape[1]))
     t_3_tape = np.empty((3, b.shape[0]))
     for i in range(3):
-        t_2 = m + 3.0 * np.eye(3)
-        t_2_tape[i] = t_2
-        t_3 = np.linalg.solve(t_2, b_1)
+        t_3 = np.linalg.solve(m + 3.0 * np.eye(3), b_1)
         t_3_tape[i] = t_3
         b_1 = t_3 + b_1
     result = np.linalg.norm(b_1)
@@ -26,7 +23,7 @@ def in_for_value_and_grad(m, b, result_bar=1.0):
     b_bar_1 = b_1 * (result_bar / (result + (result == 0.0)))
     for i in range(2, -1, -1):
         # b = np.linalg.solve(m + 3.0 * np.eye(3), b) + b
-        b_bar = np.linalg.solve(t_2_tape[i].T, b_bar_1)
+        b_bar = np.linalg.solve((m + 3.0 * np.eye(3)).T, b_bar_1)
         m_bar -= np.outer(b_bar, t_3_tape[i])
         b_bar_1 = b_bar_1 + b_bar
     return result, m_bar, b_bar_1

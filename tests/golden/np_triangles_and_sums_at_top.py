@@ -33,8 +33,7 @@ def at_top_value_and_grad(m, a, result_bar=1.0):
     s_1 = s + np.sum(t_14**2) + np.sum(t_18) + np.sum(t_21**2) + np.sum(t_25**2)
     order = np.argsort(a)
     k = np.searchsorted(np.sort(a), 1.0)
-    t_30 = np.arange(3)
-    t_31 = np.sort(a) * t_30
+    t_31 = np.sort(a) * np.arange(3)
     t_34 = a[order]
     t_39 = a[np.argmax(a)]
     t_40 = a[np.argmin(a)]
@@ -53,7 +52,7 @@ def at_top_value_and_grad(m, a, result_bar=1.0):
     np.add.at(a_bar, order, t_34_bar)
     order_1 = np.argsort(a, axis=-1)
     a_bar_1 = np.zeros_like(a)
-    a_bar_1[order_1] = t_30 * np.broadcast_to(result_bar, t_31.shape)
+    a_bar_1[order_1] = np.arange(3) * np.broadcast_to(result_bar, t_31.shape)
     a_bar += a_bar_1
     # s = s + np.sum(np.cumsum(a) ** 2) + np.sum(np.cumprod(a)) + np.sum(np.diff(a) **
     #     2) + np.sum(m.cumsum(axis=1) ** 2)
