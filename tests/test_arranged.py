@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+import tapegen as tg
 from tapegen.analysis.scopes import scopes_of
 from tapegen.analysis.shapes import shapes_of
 from tests.lowering import lower
+from tests.oracle import numerical_gradient
 from tests.sources import define
 
 CALLS = """
@@ -102,3 +104,15 @@ def test_sizes(call):
 @pytest.mark.parametrize("call", EMPTY.strip().splitlines())
 def test_of_nothing(call):
     check(call, NONE)
+
+
+def slopes(m):
+    along, across = np.gradient(0.5 * m)
+    return np.sum(along**2 + across**3)
+
+
+@pytest.mark.compiled
+def test_a_part_that_needs_no_sum_is_copied_before_it_gets_another_shape():
+    m = 0.01 * np.arange(12.0).reshape(3, 4) ** 2
+    got = tg.grad(slopes, backend="numba")(m)
+    np.testing.assert_allclose(got, numerical_gradient(slopes, (m,)).value[0,], rtol=1e-8, atol=1e-11)

@@ -273,6 +273,8 @@ class Nests(Writer):
         else:
             self.emit(Assign((target,), native, self.origin))
         self.set_view(target, view)
+        if isinstance(value.type, Array):
+            self.layouts[target] = value.type.layout  # the name may have been meant for an array of its own
 
     def _assign_new(self, target: Var, value: Expr) -> None:
         if isinstance(value, Load) and self._masked_load(target, value):

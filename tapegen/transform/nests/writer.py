@@ -96,7 +96,7 @@ class Writer(ABC):
         self.tapes = frozenset(function.tapes)
         self.facts = Facts()
         self.views: dict[Var, tuple[Lazy, frozenset[Var]]] = {}
-        self.layouts: dict[Var, str] = {}  # of arrays made here, where the type does not say
+        self.layouts: dict[Var, str] = {}  # of arrays made here and of views, where the type of the name does not say
         self.out: list[Stmt] = []
         self.loops: list[Loop] = []
         self.branches: list[int] = [0]  # for each loop around, how many conditions stand between it and here
