@@ -174,9 +174,11 @@ class Specialisation:
             loop = program.loop_of_tape(error, form)
             if loop is not None:  # plain Python is not asked: it would go through a loop that is too long
                 raise self._refusal(error, loop) from error
-            if isinstance(error, MemoryError) and program.function(form).tapes and self._has_value(leaves):
+            if isinstance(error, MemoryError) and program.function(form).tapes:
+                has_value = self._has_value(leaves)
                 _put_back(entry, states)
-                raise self._refusal(error) from error
+                if has_value:
+                    raise self._refusal(error) from error
             gives_up = isinstance(error, NotImplementedError) and str(error).endswith(GIVES_UP)
             if not gives_up:
                 self._reraise(error)
