@@ -6,6 +6,7 @@ import pytest
 import tapegen as tg
 from tapegen.analysis.scopes import scopes_of
 from tapegen.analysis.shapes import shapes_of
+from tests.judged import both
 from tests.lowering import lower
 from tests.oracle import numerical_gradient
 from tests.sources import define
@@ -58,14 +59,17 @@ np.fft.ifft(m, 7, 0)
 np.fft.irfft(z, 5)
 np.fft.fft(t, axis=1)
 np.fft.fftfreq(z.size)
+np.fft.fftfreq(d=0.5, n=z.size)
 (x > 0.0) & ~(y < 0.0)
 np.where(m > 0.0, m, 0.0)
 m.sum(axis=0) * np.ones(4)
 np.stack((x[1:], x[:-1]))
 """
 EMPTY = """
+np.sort(np.ones((2, 3)), axis=None)
 np.cumsum(m)
 np.fft.rfft(z)
+np.linalg.solve(np.ones((2, 3, 3)) + np.eye(3), np.ones((1, 3, 2)))
 np.diff(x)
 np.concatenate((x[1:], z))
 np.stack((x[1:], x[:-1]))
@@ -116,3 +120,31 @@ def test_a_part_that_needs_no_sum_is_copied_before_it_gets_another_shape():
     m = 0.01 * np.arange(12.0).reshape(3, 4) ** 2
     got = tg.grad(slopes, backend="numba")(m)
     np.testing.assert_allclose(got, numerical_gradient(slopes, (m,)).value[0,], rtol=1e-8, atol=1e-11)
+
+
+def solved_again(matrices, y):
+    total = 0.0
+    for _ in range(2):
+        z = np.linalg.solve(matrices, y)
+        total += np.sum(z**3 * y)
+        y = y * 1.1
+    return total
+
+
+@both
+def test_one_right_side_of_several_matrices(backend):
+    matrices = np.random.default_rng(0).normal(size=(3, 2, 2)) + 3.0 * np.eye(2)
+    tg.check_grads(solved_again, matrices, np.ones((1, 2, 2)), wrt=(0, 1), backend=backend)
+
+
+def sorted_again(m):
+    total = 0.0
+    for _ in range(2):
+        total += np.sum(np.sin(np.sort(m, axis=None)) ** 2 * np.arange(6))
+        m = m * 1.1
+    return total
+
+
+@both
+def test_a_matrix_sorted_without_an_axis(backend):
+    tg.check_grads(sorted_again, np.random.default_rng(0).normal(size=(2, 3)), backend=backend)

@@ -210,6 +210,19 @@ def _between(known: Known) -> Sequence[Extent]:
     return [known.size(Const(50) if points is None else points)]
 
 
+def _frequencies(known: Known) -> Sequence[Extent]:
+    """`np.fft.fftfreq`."""
+    return [known.size(known.given("n")[0])]
+
+
+def _solved(known: Known) -> Sequence[Extent]:
+    """`np.linalg.solve` of one matrix; stacks of matrices and of right sides are broadcast."""
+    a, b = known.given("a", "b")
+    if len(known.of(a)) != 2:
+        raise Unknown
+    return known.of(b)
+
+
 def _flat(known: Known) -> Sequence[Extent]:
     (size,) = known.of(known.call.args[0])
     return [size]
@@ -289,10 +302,12 @@ _RESULTS: dict[Any, Callable[[Known], Sequence[Extent]]] = {
     **dict.fromkeys((np.sum, np.mean, np.prod, np.max, np.min, np.std, np.var), _reduced),
     **dict.fromkeys((np.any, np.all, np.argmax, np.argmin), _reduced),
     **dict.fromkeys((np.cumsum, np.cumprod), _like_first),  # but of a matrix without an axis
-    **dict.fromkeys((np.linalg.solve, np.searchsorted), _like_second),
+    np.linalg.solve: _solved,
+    np.searchsorted: _like_second,
     np.interp: _like_first,
     **dict.fromkeys((operator.matmul, np.matmul, np.dot), _product),
     np.outer: _outer,
     np.linspace: _between,
+    np.fft.fftfreq: _frequencies,
     **dict.fromkeys((np.fft.fft, np.fft.ifft, np.fft.rfft, np.fft.irfft), _transformed),
 }

@@ -313,7 +313,8 @@ class _Pass:
                     known = group is not None and group not in self.opaque
                     return self.items.get(group, unknown) if known else unknown  # type: ignore[arg-type]
                 if func in _LIKE and isinstance(args[0], Var):
-                    return self.shapes.of(args[0]) if isinstance(args[0].type, Array) else unknown
+                    extents = self.extents_of(args[0]) or unknown
+                    return extents if len(extents) == len(unknown) else unknown  # sorted without an axis it is flat
                 if func in _SHAPED:
                     return self.shape_argument(args[0], unknown)
                 if ops.is_draw(func):
@@ -335,7 +336,7 @@ class _Pass:
                     return self.literal(args[0], unknown)
                 if func is np.reshape and len(args) == 2:
                     return self.shape_argument(args[1], unknown)
-                if (func is np.arange and len(args) == 1) or func is np.fft.fftfreq:
+                if func is np.arange and len(args) == 1:
                     form = self.integer(args[0])
                     return unknown if form is None or not self.at_least_zero(form) else (form,)
                 if (found := arranged(Known(expr, self.extents_of, self.integer, unknown))) is not None:

@@ -233,4 +233,5 @@ def _doubled(size: Any) -> Any:
 
 @njit
 def _unit(size: Any) -> Any:
+    """One, in the precision of the size."""
     return size / size

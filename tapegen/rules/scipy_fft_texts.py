@@ -37,28 +37,28 @@ def idst_text(x, type=2, n=None, axis=-1, norm=None):
 @text(fft.dctn)
 def dctn_text(x, type=2, s=None, axes=None, norm=None):
     for axis in axes_tuple(axes, np.ndim(x)):
-        x = np.moveaxis(cosines(with_points(x, None, axis), type, norm), -1, axis)
+        x = dct_text(x, type, None, axis, norm)
     return x
 
 
 @text(fft.idctn)
 def idctn_text(x, type=2, s=None, axes=None, norm=None):
     for axis in axes_tuple(axes, np.ndim(x)):
-        x = np.moveaxis(cosines(with_points(x, None, axis), inverse_type(type), inverse_norm(norm)), -1, axis)
+        x = idct_text(x, type, None, axis, norm)
     return x
 
 
 @text(fft.dstn)
 def dstn_text(x, type=2, s=None, axes=None, norm=None):
     for axis in axes_tuple(axes, np.ndim(x)):
-        x = np.moveaxis(sines(with_points(x, None, axis), type, norm), -1, axis)
+        x = dst_text(x, type, None, axis, norm)
     return x
 
 
 @text(fft.idstn)
 def idstn_text(x, type=2, s=None, axes=None, norm=None):
     for axis in axes_tuple(axes, np.ndim(x)):
-        x = np.moveaxis(sines(with_points(x, None, axis), inverse_type(type), inverse_norm(norm)), -1, axis)
+        x = idst_text(x, type, None, axis, norm)
     return x
 
 
