@@ -209,6 +209,15 @@ def test_loops_of_numpy_are_there_when_kept_code_comes(machine: Machine) -> None
     assert machine.run() == (RIGHT, 0, 0, 0)
 
 
+@pytest.mark.compiled
+def test_lapack_is_there_when_kept_code_comes(machine: Machine) -> None:
+    solved = "linalg.solve_sylvester(np.eye(1), 0.0 * np.eye(2), x[None])[0]"
+    text = KERNEL.replace("    total", f"    x = {solved}\n    total", 1)
+    machine.write(f"from scipy import linalg\n{text}")
+    assert machine.run() == (RIGHT, 1, 1, 0)
+    assert machine.run() == (RIGHT, 0, 0, 0)
+
+
 def test_killed_while_compiling(machine: Machine) -> None:
     for delay in (1.5, 2.0, 2.5, 3.0, 3.5):
         process = machine.start()

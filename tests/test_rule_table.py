@@ -26,9 +26,10 @@ def test_the_table_is_up_to_date() -> None:
     assert "| `np.exp` | partials | forward, reverse | all | real, complex | yes | out |" in printed
     assert "| `math.exp` | partials | forward, reverse | 0 | real | yes | out |" in printed
     assert (
-        "| `scipy.linalg.solve_sylvester` | pullback | forward, reverse | no stacks | real | no | a, b, out |"
+        "| `scipy.linalg.solve_sylvester` | pullback | forward, reverse | no stacks | real | yes | a, b, out |"
         in printed
     )
+    assert "| `scipy.optimize.root` | expands | forward, reverse | all | real | no | what its" in printed
     # a tangent is no cotangent that could be clipped
     assert [line for line in printed.splitlines() if "| reverse |" in line] == [
         "| `tg.clip_gradient` | pullback | reverse | all | real | yes | low, high |"

@@ -14,7 +14,7 @@ import tapegen as tg
 from tapegen.errors import MissingRule, TapegenError
 from tapegen.frontend.generated import function_from_text
 from tapegen.rules import all_rules, rule_of
-from tapegen.rules.registry import numbers
+from tapegen.rules.libraries import numbers
 from tests.judged import both
 
 LISTED = """beta betainc betaln digamma erf erfc erfinv expit gamma gammainc gammaincc gammaln gammasgn i0 i1 logit

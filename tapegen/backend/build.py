@@ -31,7 +31,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
 from numba.core.errors import NumbaError, NumbaPendingDeprecationWarning, NumbaPerformanceWarning
 
-from tapegen.backend import fourier, special
+from tapegen.backend import fourier, lapack, special
 from tapegen.backend.live import quick_lifetimes
 from tapegen.backend.machine import KeptCode
 from tapegen.backend.source import PythonSource
@@ -150,6 +150,7 @@ def build_numba(
 
     _keep_memory()
     special.provide()
+    lapack.provide()
     fourier.provide()
     namespace = _run(source)
     if source.decorator is None:

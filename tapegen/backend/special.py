@@ -20,7 +20,7 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import get_cython_function_address, intrinsic, overload
 
-from tapegen.rules.registry import numbers
+from tapegen.rules.libraries import numbers
 
 _MODULE = "scipy.special.cython_special"
 _provided: set[Any] = set()

@@ -109,6 +109,7 @@ _AWAITED = {
     "scipy.stats": ("tapegen.rules.scipy_stats",),
     "scipy.linalg": (
         "tapegen.rules.scipy_linalg",
+        "tapegen.rules.scipy_eigenvalues",
         "tapegen.rules.scipy_matrix_functions",
         "tapegen.rules.scipy_matrices",
     ),
@@ -126,7 +127,7 @@ def awaited() -> tuple[str, ...]:
     return tuple(_AWAITED)
 
 
-def _load_awaited() -> bool:
+def load_awaited() -> bool:
     """Register the rules of modules that have been imported meanwhile; whether there were any."""
     ready = [module for module in _AWAITED if module in sys.modules]
     for module in ready:
@@ -163,12 +164,12 @@ def rule_of(func: Callable[..., Any]) -> Rule | None:
         rule = _RULES.get(func)
     except TypeError:  # unhashable callable
         return None
-    return _RULES.get(func) if rule is None and _load_awaited() else rule
+    return _RULES.get(func) if rule is None and load_awaited() else rule
 
 
 def all_rules() -> tuple[Rule, ...]:
     """Every registered rule, in order of registration."""
-    _load_awaited()
+    load_awaited()
     return tuple(_RULES.values())
 
 
@@ -442,20 +443,6 @@ def text(*funcs: Callable[..., Any]) -> Callable[[Body], Body]:
         return body
 
     return register
-
-
-_NUMBERS: dict[Any, str] = {}
-
-
-def of_numbers(*funcs: Callable[..., Any], dtype: str = "float64") -> None:
-    """Functions of numbers, element by element, that compiled code takes from a library (`backend.special`)."""
-    _NUMBERS.update(dict.fromkeys(funcs, dtype))
-
-
-def numbers() -> Mapping[Callable[..., Any], str]:
-    """The functions declared by `of_numbers`, and the dtype that they compute in."""
-    _load_awaited()
-    return _NUMBERS
 
 
 def text_of(func: Callable[..., Any]) -> Callable[..., Any] | None:

@@ -8,7 +8,8 @@ import numpy as np
 from scipy import special
 
 from tapegen.rules.helpers import in_precision_of, require
-from tapegen.rules.registry import expands, fixed, inactive, of_numbers, partials, pullback
+from tapegen.rules.libraries import of_numbers
+from tapegen.rules.registry import expands, fixed, inactive, partials, pullback
 
 of_numbers(special.gamma, special.gammaln, special.loggamma, special.gammasgn, special.digamma, special.rgamma)
 of_numbers(special.polygamma, special.zeta, special.beta, special.betaln, special.poch, special.binom)

@@ -8,7 +8,8 @@ from scipy import linalg
 from tapegen.rules.helpers import require
 from tapegen.rules.linalg import adjoint, positive_definite, regular
 from tapegen.rules.registry import expands, fixed, pullback, text
-from tapegen.rules.scipy_linalg import one_matrix, rounding, with_real_eigenvalues
+from tapegen.rules.scipy_eigenvalues import rounding, with_real_eigenvalues
+from tapegen.rules.scipy_linalg import one_matrix
 
 
 def corner(function_of_block):

@@ -8,7 +8,8 @@ import numpy as np
 from scipy import special
 
 from tapegen.rules.helpers import keep_axis, kept_sum, require
-from tapegen.rules.registry import fixed, inactive, of_numbers, partials, pullback, text
+from tapegen.rules.libraries import of_numbers
+from tapegen.rules.registry import fixed, inactive, partials, pullback, text
 
 of_numbers(special.expit, special.log_expit, special.logit, special.xlogy, special.xlog1py, special.entr)
 of_numbers(special.rel_entr, special.kl_div, special.huber, special.pseudo_huber, special.boxcox, special.boxcox1p)

@@ -9,7 +9,7 @@ arrays in between; what the program does, and which errors it raises, is what Nu
 * `slices`, `broadcasting` - bounds clipped and sizes compared, once before the loops
 * `elements`, `arrange`, `formulas` - an expression as a rule for its elements
 * `loops` - nests in the order of memory, with care for overlap (`sharing`)
-* `reductions`, `products`, `joins`, `calls` - what is more than a rule for elements
+* `reductions`, `products`, `joins`, `calls`, `fourier`, `factorised` - what is more than a rule for elements
 * `scalars`, `domains`, `counting`, `overflow` - numbers: precision as NumPy has it, errors as Python raises them
 * `written_out`, `texts`, `matrix_texts` - functions that compiled code cannot call, written out first
 * `views` - names for parts of arrays
@@ -26,17 +26,19 @@ arrays in between; what the program does, and which errors it raises, is what Nu
 from __future__ import annotations
 
 from tapegen.ir.nodes import Function
-from tapegen.rules.registry import numbers
+from tapegen.rules.libraries import matrices, numbers
 from tapegen.transform.nests import (  # noqa: F401  (they fill the tables)
     arrange,
     calls,
     complex_numbers,
     draws,
+    factorised,
     formulas,
     fourier,
     joins,
     products,
     reductions,
+    tables,
 )
 from tapegen.transform.nests.abreast import abreast
 from tapegen.transform.nests.calling import calling
@@ -89,6 +91,10 @@ def scalarise(function: Function, *, boundscheck: bool = True, wide: bool = Fals
         OPERATIONS.setdefault(func, from_library)
         if dtype == "complex128":
             COMPLEX.setdefault(func, from_library)
+    for func, sizes in matrices().items():
+        tables.FILL.setdefault(func, factorised.one)
+        if "," in sizes.partition("->")[2]:
+            tables.SEVERAL.setdefault(func, factorised.several)
     nests = without_unread(Nests(marked(written_out(function), wide=wide), boundscheck).run())
     fused = without_unread(fuse(apart(nests)))  # sizes of what was between the loops
     near = held(columns(abreast(filled(fused))))

@@ -19,7 +19,7 @@ from tapegen.ir import build, ops, rewrite
 from tapegen.ir.nodes import Call, Const, Expr
 from tapegen.ir.types import BOOL, FLOAT, INT, Scalar
 from tapegen.ir.types import COMPLEX as COMPLEX_DTYPES
-from tapegen.rules.registry import numbers
+from tapegen.rules.libraries import numbers
 from tapegen.transform.nests.affine import folded, is_int
 from tapegen.transform.nests.counting import counted
 from tapegen.transform.nests.domains import DOMAINS, NUMPY_FOR, OVERFLOWS, is_inside, sign_of

@@ -1,0 +1,110 @@
+"""Functions of scipy.linalg in compiled code: LAPACK itself, called without Python."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy import linalg
+
+import tapegen as tg
+from tapegen.errors import PerformanceWarning
+from tests.oracle import numerical_gradient
+
+pytestmark = pytest.mark.compiled
+RNG = np.random.default_rng(5)
+MATRIX, OTHER, RIGHT = RNG.normal(size=(6, 6)), RNG.normal(size=(4, 4)), RNG.normal(size=(6, 4))
+PRECISIONS = [("f4", 2e-5), ("f8", 1e-13), ("c8", 2e-5), ("c16", 1e-13)]
+
+
+@pytest.fixture(autouse=True)
+def _all_compiled():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", PerformanceWarning)
+        yield
+
+
+def same(got, want, tolerance):
+    assert len(got) == len(want)
+    for mine, expected in zip(got, want, strict=True):
+        assert mine.dtype == expected.dtype
+        assert mine.shape == expected.shape
+        np.testing.assert_allclose(mine, expected, rtol=tolerance, atol=tolerance)
+
+
+def typed(a, dtype):
+    return (a + 0.5j * a[::-1, ::-1] if dtype in ("c8", "c16") else a).astype(dtype)
+
+
+def schur_forms(a):
+    t, z = linalg.schur(a)
+    own, turned = linalg.schur(a.T, "complex", check_finite=False)
+    return t, z, own, turned
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), PRECISIONS)
+def test_schur(dtype, tolerance):
+    f = tg.differentiable(schur_forms)
+    for a in (MATRIX, np.asfortranarray(MATRIX), MATRIX[::2, ::2], MATRIX[:1, :1], np.diag([1.0, 2.0, 2.0])):
+        a = typed(a, dtype)
+        same(f(a), schur_forms(a), tolerance)
+
+
+def equation(a, b, q):
+    return (linalg.solve_sylvester(a, b.T, q=q),)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [pair for pair in PRECISIONS if pair[0] in ("f4", "f8")])
+def test_sylvester(dtype, tolerance):
+    f = tg.differentiable(equation)
+    for a, b, q in (
+        (MATRIX, OTHER, RIGHT),
+        (MATRIX[::2, ::2], OTHER.T, RIGHT[:3]),
+        (MATRIX, OTHER[:1, :1], RIGHT[:, :1]),
+    ):
+        a, b, q = (typed(x, dtype) for x in (a, b, q))
+        same(f(a, b, q), equation(a, b, q), 50 * tolerance)
+    mixed = MATRIX.astype("f4"), OTHER.astype("f4"), RIGHT
+    same(f(*mixed), equation(*mixed), 1e-4)
+
+
+def steady(a, k, steps):
+    """Repeated solutions, of which each is the next right side."""
+    x = a @ a.T
+    for _ in range(steps):
+        x = linalg.solve_sylvester(a, k * a.T, x + x.T)
+    return np.sum(x**2)
+
+
+def test_a_loop_of_equations():
+    a = np.diag([2.0, 3.0, 2.5]) + 0.3 * MATRIX[:3, :3]
+    f = tg.differentiable(steady, wrt=("a", "k"))
+    value, (a_bar, k_bar) = f.value_and_grad(a, 0.7, 4)
+    assert value == pytest.approx(steady(a, 0.7, 4), rel=1e-13)
+    estimate = numerical_gradient(steady, (a, 0.7, 4))
+    np.testing.assert_allclose(a_bar, estimate.value[0,], rtol=1e-7)
+    np.testing.assert_allclose(k_bar, estimate.value[1,], rtol=1e-7)
+
+
+def exponentials(a):
+    return np.sum(linalg.funm(a, np.exp) ** 2)
+
+
+def test_functions_of_a_matrix():
+    a = np.diag([1.0, 2.2, 3.7]) + 0.3 * MATRIX[:3, :3]
+    tg.check_grads(exponentials, a, modes=("forward", "reverse"))
+    assert tg.differentiable(exponentials)(a) == pytest.approx(np.sum(linalg.expm(a) ** 2), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("f", "args", "message"),
+    [
+        (schur_forms, (MATRIX[:3],), "expected square matrix"),
+        (schur_forms, (np.full((2, 2), np.nan),), "array must not contain infs or NaNs"),
+        (equation, (MATRIX, OTHER, RIGHT.T.copy()), "not aligned"),
+        (equation, (MATRIX[:2], OTHER, RIGHT), "expected square matrix"),
+    ],
+)
+def test_errors_are_those_of_scipy(f, args, message):
+    for one in (f, tg.differentiable(f)):
+        with pytest.raises(ValueError, match=message):
+            one(*args)
