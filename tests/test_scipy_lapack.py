@@ -95,6 +95,26 @@ def test_functions_of_a_matrix():
     assert tg.differentiable(exponentials)(a) == pytest.approx(np.sum(linalg.expm(a) ** 2), rel=1e-12)
 
 
+def eigenpairs(d, e):
+    return *linalg.eigh_tridiagonal(d, e), linalg.eigh_tridiagonal(d[1:], e=e[1:], eigvals_only=True)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), PRECISIONS[:2])
+def test_tridiagonal_matrices(dtype, tolerance):
+    f = tg.differentiable(eigenpairs)
+    for d, e in ((MATRIX[0], OTHER.ravel()[:5]), (MATRIX[0, ::2], MATRIX[::3, 0]), (MATRIX[0, :2], RIGHT[0, :1])):
+        same(f(d.astype(dtype), e.astype(dtype)), eigenpairs(d.astype(dtype), e.astype(dtype)), tolerance)
+
+
+def oscillation(d, e):
+    w, v = linalg.eigh_tridiagonal(d, e)
+    return np.sum(np.exp(-w) * v[0] ** 2 * v[-1] ** 2) + np.sum(linalg.eigh_tridiagonal(e, e[1:], True) ** 3)
+
+
+def test_derivatives_of_tridiagonal_matrices():
+    tg.check_grads(oscillation, MATRIX[0], OTHER[1:, :2].ravel()[:5], modes=("forward", "reverse"))
+
+
 @pytest.mark.parametrize(
     ("f", "args", "message"),
     [
@@ -102,6 +122,8 @@ def test_functions_of_a_matrix():
         (schur_forms, (np.full((2, 2), np.nan),), "array must not contain infs or NaNs"),
         (equation, (MATRIX, OTHER, RIGHT.T.copy()), "not aligned"),
         (equation, (MATRIX[:2], OTHER, RIGHT), "expected square matrix"),
+        (eigenpairs, (MATRIX[0], MATRIX[0]), "must have one more element than e"),
+        (eigenpairs, (MATRIX[0], np.full(5, np.inf)), "array must not contain infs or NaNs"),
     ],
 )
 def test_errors_are_those_of_scipy(f, args, message):

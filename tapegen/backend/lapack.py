@@ -30,9 +30,11 @@ def provide() -> None:
     if "scipy.linalg" not in sys.modules:
         return
     if not _provided:
+        from scipy.linalg import cython_lapack
+
         for name in _CALLED:  # all of them: kept code looks for its own before anything is compiled
-            for letter in _LETTERS.values():
-                llvm.add_symbol(f"scipy_lapack_{letter}{name}", get_cython_function_address(_MODULE, letter + name))
+            for full in (letter + name for letter in _LETTERS.values() if letter + name in cython_lapack.__pyx_capi__):
+                llvm.add_symbol(f"scipy_lapack_{full}", get_cython_function_address(_MODULE, full))
     for func in matrices():
         if func not in _provided:
             _provided.add(func)
@@ -42,7 +44,7 @@ def provide() -> None:
 _LETTERS = {"f": "s", "d": "d", "F": "c", "D": "z"}
 """LAPACK's letters for types of numbers."""
 
-_CALLED = {"gees": 15, "trsyl": 13}
+_CALLED = {"gees": 15, "trsyl": 13, "stevd": 11}
 """How many arguments functions of LAPACK have, all of which are addresses."""
 
 
@@ -155,8 +157,59 @@ def _solve_sylvester(a: Any, b: Any, q: Any) -> Any:
     return implementation
 
 
+# ---- symmetric tridiagonal matrices --------------------------------------------------------------------------------
+
+
+@functools.cache
+def _eigenpairs(dtype: np.dtype[Any], with_vectors: bool) -> Any:
+    """The eigenvalues of a diagonal and what is beside it, and the eigenvectors in Fortran's order."""
+    stevd = _external("stevd", dtype)
+    letter = ord("V" if with_vectors else "N")
+
+    @njit
+    def eigenpairs(d: Any, e: Any) -> Any:
+        n = d.size
+        if e.size + 1 != n:
+            raise ValueError("d must have one more element than e")
+        w, beside = d.astype(dtype), np.zeros(n, dtype)
+        beside[: n - 1] = e
+        if not np.all(np.isfinite(w)) or not np.all(np.isfinite(beside)):
+            raise ValueError("array must not contain infs or NaNs")
+        v = np.ones((n, n) if with_vectors else (1, 1), dtype)
+        if n == 1:
+            return w, v
+        counts = np.array([n, 1 + 4 * n + n * n, 3 + 5 * n, 0], np.int32)
+        work, more = np.empty(counts[1], dtype), np.empty(counts[2], np.int32)
+        stevd(
+            np.array([letter], np.uint8).ctypes, counts.ctypes, w.ctypes, beside.ctypes, v.ctypes, counts.ctypes,
+            work.ctypes, counts[1:].ctypes, more.ctypes, counts[2:].ctypes, counts[3:].ctypes,
+        )  # fmt: skip
+        if counts[3] != 0:
+            raise np.linalg.LinAlgError("stevd did not converge")
+        return w, v.T
+
+    return eigenpairs
+
+
+def _tridiagonal_values(d: Any, e: Any) -> Any:
+    eigenpairs = _eigenpairs(_common(d, e), False)
+    return lambda d, e: eigenpairs(d, e)[0]
+
+
+def _tridiagonal_pairs(d: Any, e: Any) -> Any:
+    eigenpairs = _eigenpairs(_common(d, e), True)
+
+    def implementation(d: Any, e: Any) -> Any:
+        w, v = eigenpairs(d, e)
+        return w, np.ascontiguousarray(v)
+
+    return implementation
+
+
 _FORMS: dict[str, Callable[..., Any]] = {
     "quasi_triangular": _schur("f"),
     "triangular": _schur("F"),
     "solve_sylvester": _solve_sylvester,
+    "tridiagonal_values": _tridiagonal_values,
+    "tridiagonal_pairs": _tridiagonal_pairs,
 }

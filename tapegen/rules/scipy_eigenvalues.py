@@ -156,11 +156,40 @@ def eigh_tridiagonal_pushforward(d, e, eigvals_only=False, *, out, d_dot, e_dot)
     return eigh_tangent_of_numpy(a_dot, "L", out=out, a_dot=a_dot)
 
 
+def takes_stevd():
+    """Whether scipy calls LAPACK's stevd, as it does since 1.16."""
+    try:
+        linalg.eigh_tridiagonal(np.array([1.0, 2.0]), np.array([1.0]), lapack_driver="stevd")
+    except ValueError:
+        return False
+    return True
+
+
+_BY_STEVD = takes_stevd()
+
+# what compiled code calls
+
+
+def tridiagonal_values(d, e):
+    return linalg.eigh_tridiagonal(d, e, eigvals_only=True)
+
+
+def tridiagonal_pairs(d, e):
+    return linalg.eigh_tridiagonal(d, e)
+
+
+of_matrices("n,k->n", tridiagonal_values)
+of_matrices("n,k->n,nn", tridiagonal_pairs)
+inactive(tridiagonal_values, tridiagonal_pairs)
+
+
 @text(linalg.eigh_tridiagonal)
 def eigh_tridiagonal_text(d, e, eigvals_only=False):
-    require(eigvals_only, "the vectors of compiled code may have other signs.")
-    w, _ = np.linalg.eigh(np.diag(d) + np.diag(e, -1))
-    return w
+    one_matrix(1 + max(np.ndim(d), np.ndim(e)))
+    if eigvals_only:
+        return tridiagonal_values(d, e)
+    require(_BY_STEVD, "the vectors of compiled code may have other signs.")
+    return tridiagonal_pairs(d, e)
 
 
 @pullback(linalg.hessenberg, shapes=[lambda rng: rng.uniform(-1.0, 1.0, (5, 5)), fixed(True)])
