@@ -125,6 +125,15 @@ def of_one_kind_then_another(x: float, y: float) -> float:
     return abs(z)
 
 
+def chosen(x: float, y: float) -> float:
+    """Items of a list at places that the run computes."""
+    numbers = [1.0 + 2j, x + 1j * y, 2.0 - 1j * x]
+    total = 0j
+    for k in range(1, len(numbers)):
+        total += numbers[k] * numbers[k - 1] ** 2
+    return abs(total) + total.imag
+
+
 PROGRAMS: list[tuple[Callable, tuple]] = [
     (spectrum, (X, np.ones(3))),
     (filtered, (X, np.array([1.0, 0.5, 0.2]))),
@@ -136,6 +145,7 @@ PROGRAMS: list[tuple[Callable, tuple]] = [
     (stored, (Z,)),
     (grown, (Z, 0.7)),
     (of_one_kind_then_another, (0.4, 0.9)),
+    (chosen, (0.4, 0.9)),
 ]
 
 

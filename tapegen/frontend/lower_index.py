@@ -39,7 +39,7 @@ from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, child
 from tapegen.ir import ops
 from tapegen.ir.names import TEMPORARY
 from tapegen.ir.nodes import Call, Load, Var
-from tapegen.ir.types import BOOL, Array, Scalar, Type, is_complex, is_floating
+from tapegen.ir.types import BOOL, Array, Scalar, Type, is_complex, is_floating, python_class
 from tapegen.rules import forms
 
 
@@ -293,7 +293,8 @@ def _computed_item(cx: Context, content: Struct, part: Any) -> Any:
         if is_floating(type_) and not all(isinstance(child, StaticValue) for child in content.children):
             array = emit_call(cx, np.array, (content,))
             found = load_place(cx, Place(array, [part]))
-            return emit_call(cx, float, (found,)) if type_.python else found  # an element of the array is NumPy's
+            # an element of the array is NumPy's
+            return emit_call(cx, python_class(type_), (found,)) if type_.python else found
         call = Call(ops.item, (operand(cx, content), expr_of(cx, part)), (), type_)
         if is_floating(type_) and not cx.whole:
             return Leaf(cx.assign(TEMPORARY, call))
