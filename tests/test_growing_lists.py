@@ -71,6 +71,21 @@ def history(x: Any) -> Any:
     return sum(y.sum() for y in slopes)
 
 
+def shifted_by_hand(x: Any) -> Any:
+    """The first trip knows how long the list is, and later ones do not."""
+    items = [0.2]
+    for k in range(len(x)):
+        size = len(items)
+        items.append(x[k])
+        for j in range(size, 0, -1):
+            items[j] = items[j - 1] * 1.1
+        items[0] = x[k] ** 2
+    total = 0.0
+    for k in range(len(x)):
+        total += items[k] * x[k]
+    return total
+
+
 def two_that_grow_together(x: Any) -> Any:
     rows, scales = [x], [2.0 * x]
     for k in range(4):
@@ -83,7 +98,7 @@ def two_that_grow_together(x: Any) -> Any:
     return rows[-1].sum()
 
 
-PROGRAMS = [arrays_of_rows, parts_of_several_sizes, numbers, history, two_that_grow_together]
+PROGRAMS = [arrays_of_rows, parts_of_several_sizes, numbers, history, two_that_grow_together, shifted_by_hand]
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

@@ -79,7 +79,10 @@ def _run(cx: Context, loop: _Loop, series: Series | None) -> None:
         _Unrolled(cx, loop, _counted(series, refusal)).run()
         return
     mark, state = len(cx.builder.items), cx.state.copy()
-    if here not in cx.unrolled:
+    length = None if series is None else _known_length(series)
+    if here in cx.unrolled and (series is None or length is not None):
+        series = series and replace(series, length=length)
+    else:  # tried again where the length is no longer known: the list that asked for it may be one of the run by now
         try:
             loop.run(series)
             return
@@ -94,11 +97,18 @@ def _run(cx: Context, loop: _Loop, series: Series | None) -> None:
     _Unrolled(cx, loop, series).run()
 
 
+def _known_length(series: Series) -> int | None:
+    if isinstance(series.length, int):
+        return series.length
+    return None if series.known is UNKNOWN else int(series.known)
+
+
 def _counted(series: Series, refusal: TapegenError) -> Series:
     """The series, with a length that is known."""
-    if not isinstance(series.length, int) and series.known is UNKNOWN:
+    length = _known_length(series)
+    if length is None:
         raise NeedsStatic(series.length, refusal) from None
-    return series if isinstance(series.length, int) else replace(series, length=int(series.known))
+    return replace(series, length=length)
 
 
 @dataclass(eq=False, slots=True)
