@@ -273,3 +273,14 @@ def test_a_float32_among_numbers_of_python_says_what_to_convert() -> None:
     value, gradient = function.value_and_grad(0.5, np.float32(1.5), 1, float)
     assert value == stored(0.5, np.float32(1.5), 1, float) == 1.5
     assert gradient == (3.0, 1.0)
+
+
+def ordered_by_what_is_computed(x: Any) -> Any:
+    pairs = [("a", (x[0], x[1])), ("bc", (x[1], x[2])), ("d", (x[0], x[2]))]
+    ordered = sorted(pairs, key=lambda pair: pair[1][0])
+    return ordered[0][1][0]
+
+
+def test_items_that_differ_inside_say_so() -> None:
+    with pytest.raises(NotDifferentiable, match=r"the items of a list differ: .* is not the same kind of value"):
+        differentiable(ordered_by_what_is_computed, backend="python").vjp(X)

@@ -150,6 +150,11 @@ def count_of(items: Any, value: Any) -> int:
     return count
 
 
+def item_of(items: Any, key: Any) -> Any:
+    """`operator.itemgetter(key)(items)`."""
+    return items[key]
+
+
 def put_in_order(items: Any, key: Any, reverse: bool) -> None:
     """`items.sort(key=key, reverse=reverse)`."""
     keys = []

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cmp_to_key, partial
 from typing import Any
 
 from tapegen.errors import NotDifferentiable
 from tapegen.frontend import builtin_texts
 from tapegen.frontend.lower_call import method
+from tapegen.frontend.lower_choice import quietly
 from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_expr import spread
 from tapegen.frontend.lower_list import append, pop, widen_cell
@@ -60,19 +63,54 @@ def _sort_list(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str |
     content = struct_of(cx, _own(cx, args[0]))
     key = kwargs.get("key", StaticValue(None))
     reverse = bool(static(cx, kwargs.get("reverse", StaticValue(False)), "'reverse'"))
-    if content is not None and known_value(key) is None:
-        known: list[Any] = [known_value(item) for item in content.children]
-        if UNKNOWN not in known:
-            try:
-                ordered = sorted(known, reverse=reverse)
-            except TypeError as error:
-                cx.raise_(TypeError, str(error))
-            cx.set_cell(args[0], list_of(map(StaticValue, ordered)))
-            return StaticValue(None)
+    ordered = None if content is None else _in_known_order(cx, content.children, key, reverse)
+    if ordered is not None:
+        cx.set_cell(args[0], list_of(ordered))
+        return StaticValue(None)
     if content is not None and content.children:  # its places are computed
         widen_cell(cx, args[0].cell, [(content, cx.state)])
     cx.call(cx, StaticValue(builtin_texts.put_in_order), (args[0], key, StaticValue(reverse)), {})
     return StaticValue(None)
+
+
+class _Undecided(Exception):
+    """Which of two values comes first depends on the run."""
+
+
+def _in_known_order(cx: Context, items: Sequence[Any], key: Any, reverse: bool) -> list[Any] | None:
+    """The items as `sorted` puts them, where that is decided by what is known of them or of their keys."""
+    keys, saved = list(items), cx.state.copy()
+    if known_value(key) is not None:
+        keys = [quietly(cx, partial(cx.call, cx, key, (item,), {})) for item in items]
+
+    def compared(a: int, b: int) -> int:
+        return -1 if _before(cx, keys[a], keys[b]) else 0
+
+    try:
+        order = sorted(range(len(items)), key=cmp_to_key(compared), reverse=reverse)
+    except _Undecided:
+        cx.state = saved
+        return None
+    except TypeError as error:
+        cx.raise_(TypeError, str(error))
+    return [items[k] for k in order]
+
+
+def _before(cx: Context, a: Any, b: Any) -> bool:
+    """Whether `a < b`: of tuples and lists as far as they have to be compared."""
+    known, other = known_value(a), known_value(b)
+    if known is not UNKNOWN and other is not UNKNOWN:
+        return bool(known < other)
+    first, second = struct_of(cx, a), struct_of(cx, b)
+    if first is None or second is None or first.kind != second.kind or first.kind == "dict":
+        raise _Undecided
+    for x, y in zip(first.children, second.children, strict=False):
+        known, other = known_value(x), known_value(y)
+        if known is UNKNOWN or other is UNKNOWN:
+            raise _Undecided
+        if known != other:
+            return bool(known < other)
+    return len(first.children) < len(second.children)
 
 
 @method("list", "insert", takes=(2, 2))

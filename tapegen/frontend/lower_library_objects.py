@@ -1,7 +1,8 @@
-"""Objects that libraries make of functions: those of `np.vectorize`, distributions of `scipy.stats` with parameters."""
+"""Objects that libraries make of functions: of `np.vectorize`, `itemgetter`, distributions with their parameters."""
 
 from __future__ import annotations
 
+import operator
 import sys
 from typing import Any
 
@@ -36,6 +37,11 @@ def call_of_library_object(cx: Context, func: Any, args: list[Any], kwargs: dict
             options["signature"] = StaticValue(func.signature)
         made = cx.call(cx, StaticValue(np.vectorize), (StaticValue(func.pyfunc),), options)
         return cx.call(cx, made, args, kwargs, hint)
+    if isinstance(func, operator.itemgetter | operator.attrgetter):
+        read = builtin_texts.item_of if isinstance(func, operator.itemgetter) else getattr
+        wanted: tuple[Any, ...] = func.__reduce__()[1]  # type: ignore[assignment]
+        parts = [cx.call(cx, StaticValue(read), (*args, StaticValue(key)), {}) for key in wanted]
+        return parts[0] if len(parts) == 1 else tuple_of(parts)
     if is_distribution(func):
         return Bound(StaticValue(func), tuple(args), kwargs)
     return None

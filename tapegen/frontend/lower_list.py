@@ -75,10 +75,6 @@ def make_run_list(
     cx: Context, template: Any, children: Sequence[Any] = (), hint: str = "items", loop: Any = None
 ) -> RunList:
     """A new run-time list whose items look like `template`."""
-    if isinstance(template, Poison):
-        kinds_of_numbers = template.advice.startswith("Convert")  # the advice names what only one item is called here
-        advice = ONE_KIND if kinds_of_numbers else template.advice
-        raise cx.refusal(NotDifferentiable, f"the items of a list differ: {template.reason}", advice)
     leaves = list(_leaves(cx, template))
     if not leaves:
         raise cx.refusal(NotDifferentiable, "a list that grows must hold numbers or arrays.", "Use a dict or a tuple.")
@@ -100,6 +96,10 @@ def _leaves(cx: Context, value: Any) -> list[Leaf]:
         return [value]
     if isinstance(value, StaticValue):
         return [Leaf(Const(value.value))] if type(value.value) in (int, float, bool) else []
+    if isinstance(value, Poison):
+        kinds_of_numbers = value.advice.startswith("Convert")  # the advice names what only one item is called here
+        advice = ONE_KIND if kinds_of_numbers else value.advice
+        raise cx.refusal(NotDifferentiable, f"the items of a list differ: {value.reason}", advice)
     content = struct_of(cx, value)
     if content is None:
         raise cx.refusal(
