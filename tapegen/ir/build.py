@@ -237,11 +237,16 @@ def zero_like(var: Var) -> Expr:
     if isinstance(var.type, ListOf):
         if isinstance(var.type.item, Array):
             return Call(ops.zero_items, (var,), (), var.type)
-        one = Call(ops.new_list, (Const(0j if is_complex(var.type) else 0.0),), (), var.type)
-        return Call(operator.mul, (one, Call(len, (var,), (), INT)), (), var.type)
+        return zero_items(var.type, Call(len, (var,), (), INT))
     if isinstance(var.type, Scalar) and var.type.dtype in ("float32", "complex64"):
         return Call(getattr(np, var.type.dtype), (Const(0.0),), (), Scalar(var.type.dtype, False))
     return Const(0.0)
+
+
+def zero_items(type_: ListOf, length: Expr) -> Expr:
+    """`[0.0] * length`: so many zeros as a run-time list."""
+    one = Call(ops.new_list, (Const(0j if is_complex(type_) else 0.0),), (), type_)
+    return Call(operator.mul, (one, length), (), type_)
 
 
 def int_add(a: Expr, b: Expr) -> Expr:

@@ -19,7 +19,7 @@ from tapegen.ir.nodes import (
     Stmt,
     Var,
 )
-from tapegen.ir.types import Array, Scalar
+from tapegen.ir.types import INT, Array, Scalar
 from tapegen.transform.facts import Facts
 from tapegen.transform.mirror import Mirrors
 
@@ -86,6 +86,23 @@ class Captures:
         if key not in self.captured:
             kept = Var(self.names.fresh(f"{var.name}_kept"), build.copy(var).type)
             self._own_capture(stmt, Assign((kept,), build.copy(var), stmt.origin), self.after)
+            self.captured[key] = kept
+        return self.captured[key]
+
+    def length_at(self, stmt: Stmt, after: bool, items: Var) -> Expr:
+        """The length of a run-time list before or after a forward statement."""
+        length = Call(len, (items,), (), INT)
+        after &= items in rewrite.assigns(stmt) or any(
+            self.effects.written_by(inner) & self.effects.roots(items) for inner in rewrite.statements((stmt,))
+        )
+        if self.facts.is_final(stmt, items, (), after=after):
+            return length
+        if not after:
+            return self.capture(stmt, length, f"{items.name}_n0")
+        key = (stmt, items)
+        if key not in self.captured:
+            kept = Var(self.names.fresh(f"{items.name}_n0"), INT)
+            self._own_capture(stmt, Assign((kept,), length, stmt.origin), self.after)
             self.captured[key] = kept
         return self.captured[key]
 

@@ -8,14 +8,16 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from tapegen.analysis.places import viewed
-from tapegen.errors import AliasError, NotDifferentiable
+from tapegen.errors import AliasError
 from tapegen.ir import build, ops, rewrite
 from tapegen.ir.names import NameSupply, bar_name
 from tapegen.ir.nodes import (
     Assign,
     Call,
     Const,
+    Effect,
     Expr,
+    For,
     Function,
     Load,
     Stmt,
@@ -57,6 +59,7 @@ class Cotangents(Captures):
         super().__init__(function, facts, mirrors, names)
         self.active = facts.activity.active | mirrors.of.keys()
         self.cotangents: dict[Var, Cotangent] = {}
+        self.here: tuple[Stmt, bool] | None = None  # a statement, and whether the backward sweep is still after it
         self.flattened = frozenset().union(  # places with views that need their elements in the order of C
             *(facts.effects.roots(var) for var, value in self.views.items() if _flattens(value))
         )
@@ -109,17 +112,10 @@ class Cotangents(Captures):
             cot.named = True
             self.shadowed.add(var)
             self.emit(Assign((cot.name,), self._shadow(var)))
-        total = self._sum(cot)
+        total = None if isinstance(var.type, ListOf) else self._sum(cot)
         is_array = isinstance(var.type, Array)
         if isinstance(var.type, ListOf):
-            if len(cot.pending) + cot.named > 1:
-                raise NotDifferentiable(
-                    "a list that grows goes by several names here, and both are read.",
-                    "Make it an array once it is complete (np.array(items)), and give that the other name.",
-                    self.scopes.assigns[var][0].origin if var in self.scopes.assigns else None,
-                )
-            if not cot.named:
-                self.emit(Assign((cot.name,), build.zero_like(var) if total is None else total))
+            self._settle_list(var, cot)
         elif cot.named:
             if total is not None:
                 if is_array:
@@ -140,6 +136,24 @@ class Cotangents(Captures):
         cot.named = True
         cot.pending = []
         return cot.name
+
+    def _settle_list(self, var: Var, cot: Cotangent) -> None:
+        """The same for a run-time list: what came through other names of it, which have as many items, is added."""
+        assert isinstance(var.type, ListOf)
+        terms = [term.expr for term in cot.pending]
+        first, *others = [cot.name, *terms] if cot.named else (terms or [build.zero_items(var.type, self._length(var))])
+        if not cot.named:
+            self.emit(Assign((cot.name,), first))
+        for other in others:
+            k = Var(self.names.fresh("k"), INT)
+            parts = [Call(ops.item, (items, k), (), var.type.item) for items in (cot.name, other)]
+            added = Effect(Call(ops.set_item, (cot.name, k, build.add(*parts)), ()))
+            self.emit(For(k, Const(0), Call(len, (cot.name,), (), INT), Const(1), (added,)))
+
+    def _length(self, items: Var) -> Expr:
+        """How many items a run-time list has where the backward sweep is."""
+        assert self.here is not None
+        return self.length_at(*self.here, items)
 
     def _is_flattened(self, var: Var) -> bool:
         return not self.flattened.isdisjoint(self.facts.effects.roots(var))

@@ -30,15 +30,17 @@ class Facts:
     set_aside: frozenset[Var]
     again: bool
 
-    def is_final(self, stmt: Stmt, array: Var, index: tuple[Index, ...]) -> bool:
-        """Whether the backward sweep may read `array[index]` instead of the value it had at `stmt`.
+    def is_final(self, stmt: Stmt, array: Var, index: tuple[Index, ...], *, after: bool = False) -> bool:
+        """Whether the backward sweep may read `array[index]` instead of the value it had at `stmt` (or `after` it).
 
         A written array that a loop carries under changing names is never final: its name means another place in
         every trip.
         """
         if not isinstance(array.type, (Array, ListOf)):
             return True
-        return not self._is_renamed(array, self.scopes.at[stmt]) and self.finality.is_final(stmt, array, index)
+        return not self._is_renamed(array, self.scopes.at[stmt]) and self.finality.is_final(
+            stmt, array, index, after=after
+        )
 
     def kept_in(self, var: Var, scope: Scope) -> Load | None:
         """The element that holds a value of a scope to the end of the forward sweep, if it was stored into one."""

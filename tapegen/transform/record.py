@@ -399,12 +399,15 @@ def _before_leaving(stmt: If, added: list[Stmt], known: Set[Var], local: Set[Var
     """
 
     def ended(block: Block) -> Block:
-        if not block:
+        end = len(block)
+        while end and isinstance(block[end - 1], Assign | Push):  # what a branch of this one records itself
+            end -= 1
+        if not end:
             return block
-        *first, last = block
+        first, last, rest = list(block[: end - 1]), block[end - 1], block[end:]
         defined = known | rewrite.assigned_in(*first)
         if isinstance(last, If):
-            return (*first, _before_leaving(last, added, defined, local))
+            return (*first, _before_leaving(last, added, defined, local), *rest)
         if not isinstance(last, Break | Continue):
             return block
         for each in added:

@@ -225,6 +225,7 @@ class _Reverser(Cotangents):
         """Reverse a block into `self.out`."""
         for stmt in reversed(block):
             start = len(self.out)
+            self.here = (stmt, True)
             self._statement(stmt)
             if len(self.out) > start and not isinstance(stmt, (For, While, If)):
                 text = stmt.origin.text() if stmt.origin is not None else ""
@@ -235,6 +236,8 @@ class _Reverser(Cotangents):
         """Reverse a nested block into a block of its own; `touched` cotangents are settled at its end."""
         outer_out, self.out = self.out, []
         self.block(block)
+        if block:
+            self.here = (block[0], False)
         for var in touched:
             cot = self.cotangents[var]
             if cot.pending or not cot.named:

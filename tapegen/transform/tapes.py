@@ -304,10 +304,14 @@ class _Layout:
 
     # ---- rewriting ---------------------------------------------------------------------------------------------------
 
-    def _forward(self, block: Block) -> Block:
+    def _forward(self, block: Block, begun: Set[Var] = frozenset()) -> Block:
+        """Pushes as stores; a branch that leaves the trip may push what the rest of the trip pushes.
+
+        The counters in `begun` count this trip already.
+        """
         out: list[Stmt] = []
         waiting: list[Push] = []  # numbers for growing tapes, which are kept together: one look at their length
-        started: set[Var] = set()
+        started = set(begun)
         last = max((k for k, stmt in enumerate(block) if isinstance(stmt, Push)), default=-1)
         for k, stmt in enumerate(block):
             if isinstance(stmt, Push) and self.tapes[stmt.tape].counter is not None and _is_number(stmt.value):
@@ -319,7 +323,8 @@ class _Layout:
                 if isinstance(stmt, Push):
                     out += self._kept([stmt], started)
                 else:
-                    out.append(rewrite.with_blocks(stmt, tuple(self._forward(inner) for inner in rewrite.blocks(stmt))))
+                    inner = tuple(self._forward(part, started) for part in rewrite.blocks(stmt))
+                    out.append(rewrite.with_blocks(stmt, inner))
             if k == last:
                 out += self._kept(waiting, started)
                 waiting = []

@@ -19,9 +19,9 @@ def in_for_value_and_grad(a, x, s_bar=1.0):
         items = []
         for j in range(i + 1):
             items.append(x * j + a[i])
-        items_n0_tape[i] = len(items)
         t_3 = items[-1]
         t_3_tape[i] = t_3
+        items_n0_tape[i] = len(items)
         t_4 = items[0]
         t_4_tape[i] = t_4
         s += t_3 * t_4
