@@ -87,6 +87,42 @@ def test_other_loops_stay(old: str, new: str) -> None:
     assert_same_text(text, args)
 
 
+VECTORS = """
+def f(x, y, n):
+    s = 0.0
+    c = 0.5
+    for i in range(1, n):
+        u = x[i] - y[i]
+        r = u*u + 0.25
+        s = s + u/(r*math.sqrt(r))
+        c = c - (u + y[i]*x[0])/r
+        x[i] = u
+    return s + c
+"""
+
+
+def test_what_takes_vectors_but_for_sums() -> None:
+    args = R.normal(size=6), R.normal(size=6), 6
+    assert "s += terms[k]" in lowered_text(VECTORS, *args) and "c -= terms_1[k]" in lowered_text(VECTORS, *args)
+    assert_same_text(VECTORS, args, (R.normal(size=1300), R.normal(size=1300), 1300))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("x[i] = u", "x[i - 1] = u"),
+        ("x[i] = u", "x[0] = u"),
+        ("y[i]*x[0]", "x[(2*i) % n]"),
+        ("u/(r*math.sqrt(r))", "u"),
+        ("u = x[i] - y[i]", "u = x[i] - y[i]*c"),
+    ],
+)
+def test_what_takes_no_vectors(old: str, new: str) -> None:
+    args = R.normal(size=6), R.normal(size=6), 6
+    assert "terms" not in lowered_text(VECTORS.replace(old, new), *args)
+    assert_same_text(VECTORS.replace(old, new), args)
+
+
 def chain(x: np.ndarray, y: np.ndarray) -> float:
     u = np.sin(x) * np.exp(-y * y)
     v = np.tanh(u + x * y)

@@ -15,8 +15,8 @@ arrays in between; what the program does, and which errors it raises, is what Nu
 * `views` - names for parts of arrays
 * `calling` - calls of the program's own functions
 * `lifetimes` - a name for each life of an array; `fuse`, `gather`, `accesses` - fewer loops and arrays
-* `filled` - zeros where they are first added to; `abreast`, `columns`, `held` - what lies apart in memory, near while a
-  loop comes back to it; `rooms` - memory for that
+* `filled` - zeros where they are first added to; `abreast`, `columns`, `held`, `rows` - what lies apart in memory, near
+  while a loop comes back to it; `rooms` - memory for that
 * `inner`, `waiting`, `deciding`, `remainders`, `quotients`, `strips`, `vectors` - innermost loops as a processor likes
   them
 * `dots` - inner products that read the same vectors
@@ -53,6 +53,7 @@ from tapegen.transform.nests.lifetimes import apart
 from tapegen.transform.nests.overflow import marked
 from tapegen.transform.nests.quotients import divisors_chosen
 from tapegen.transform.nests.remainders import compared
+from tapegen.transform.nests.rows import rows
 from tapegen.transform.nests.scalars import COMPLEX, OPERATIONS, from_library
 from tapegen.transform.nests.sizes import named
 from tapegen.transform.nests.strips import in_strips
@@ -97,5 +98,5 @@ def scalarise(function: Function, *, boundscheck: bool = True, wide: bool = Fals
             tables.SEVERAL.setdefault(func, factorised.several)
     nests = without_unread(Nests(marked(written_out(function), wide=wide), boundscheck).run())
     fused = without_unread(fuse(apart(nests)))  # sizes of what was between the loops
-    near = held(columns(abreast(filled(fused))))
+    near = rows(held(columns(abreast(filled(fused)))))
     return calling(named(in_one_pass(in_strips(together(divisors_chosen(compared(near)))))))

@@ -2,8 +2,8 @@
 
 An element that a loop only reads, always the same one, is read once before the loop; the compiler below cannot know
 that no store of the loop meets it.  A loop that counts down counts up if no trip touches what another one writes.  In a
-backward sweep, which adds in no order that anybody has asked for, what waits for nothing leaves a loop whose trips wait
-for each other (`waiting`).
+backward sweep, which adds in no order that anybody has asked for, all trips may add to the same element, and what waits
+for nothing leaves a loop whose trips wait for each other (`waiting`).
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import functools
 import itertools
 import operator
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import replace
 
 from tapegen.ir import rewrite
-from tapegen.ir.nodes import Assign, Call, Const, Expr, For, Function, Stmt, Var
+from tapegen.ir.nodes import Assign, Call, Const, Expr, For, Function, Stmt, Store, Var
 from tapegen.ir.types import Scalar
 from tapegen.transform.nests.accesses import Access, Nest, in_loops, same_trip
 from tapegen.transform.nests.affine import Affine, is_int, plus
@@ -56,7 +56,8 @@ class _Easing(Walk):
     def innermost(self, nest: Nest, before: list[Stmt], outside: Known) -> list[Stmt]:
         """What moves in front of a loop, and the loop."""
         if nest.checks:
-            return [_reversed(nest.stmt) if self._only_adds(nest) and not self._any_meet(nest) else nest.stmt]
+            adds = self._only_adds(nest) and not self._any_meet(nest, self._sums_in_place(nest))
+            return [_reversed(nest.stmt) if adds else nest.stmt]
         lifted: list[Stmt] = []
         for stmt in nest.body:
             if isinstance(stmt, Assign) and self._lasts(stmt, nest, [*before, *lifted]):
@@ -93,7 +94,7 @@ class _Easing(Walk):
         if loop.step == Const(1) and not self.backward:
             return [nest.stmt]
         adds, waits = self._only_adds(nest), not nest.first_read.isdisjoint(nest.assigned)
-        meets = (adds or not waits) and self._any_meet(nest)
+        meets = (adds or not waits) and self._any_meet(nest, self._sums_in_place(nest) if adds else set())
         if adds and not meets:
             return [_reversed(nest.stmt)]
         if waits or meets:
@@ -118,9 +119,23 @@ class _Easing(Walk):
         left = nest.assigned & (nest.first_read | self.leaving)
         return not left or not (left - _sums(nest) or left & self.deciding)
 
-    def _any_meet(self, nest: Nest) -> bool:
-        """Whether some trip may touch an element that another one writes."""
-        writes = [access for access in nest.accesses if access.writes]
+    def _sums_in_place(self, nest: Nest) -> set[Access]:
+        """Elements to which each trip adds, in arrays to which a loop does nothing else."""
+        stores = [stmt for stmt in nest.body if isinstance(stmt, Store)]
+        others = [stmt.array for stmt in stores if not stmt.accumulate]
+        others += [access.array for access in nest.accesses if not access.writes]
+        kept = self.deciding.union(map(self.memory.group, others))
+        varying = {*nest.counters, *nest.assigned}
+        return {
+            access
+            for access in nest.accesses
+            if access.writes and self.memory.group(access.array) not in kept
+            if not any(rewrite.loads(item) or rewrite.free_vars(item) & varying for item in access.index)
+        }
+
+    def _any_meet(self, nest: Nest, sums: Set[Access]) -> bool:
+        """Whether some trip may touch an element that another one writes, sums aside."""
+        writes = [access for access in nest.accesses if access.writes and access not in sums]
         reads = {(access.array, access.index): access for access in nest.accesses if not access.writes}
         pairs = itertools.chain(
             itertools.combinations_with_replacement(writes, 2), itertools.product(writes, reads.values())

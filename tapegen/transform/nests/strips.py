@@ -1,4 +1,4 @@
-"""Sums of what takes long: worked out on some trips, then added up, in the same order.
+"""Sums of what takes long or many operations: worked out on some trips, then added up, in the same order.
 
 A sum keeps LLVM from vector instructions, since it may not add in another order, and from working on several trips at
 once while one of them waits for `exp` or a division.  So a loop runs in strips: its terms are kept in a short array,
@@ -12,7 +12,7 @@ import functools
 import math
 import operator
 from collections import Counter
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +21,7 @@ import numpy as np
 from tapegen.ir import ops, rewrite
 from tapegen.ir.nodes import Assign, Block, Call, Const, Expr, For, Function, Load, Stmt, Store, Var
 from tapegen.ir.types import INT, Array, Scalar
-from tapegen.transform.nests.accesses import Nest
+from tapegen.transform.nests.accesses import Access, Nest
 from tapegen.transform.nests.affine import minus, plus
 from tapegen.transform.nests.deciding import deciding
 from tapegen.transform.nests.known import Known
@@ -37,7 +37,7 @@ _FEW = 8
 
 def in_strips(function: Function) -> Function:
     """The same program with sums in strips where that pays."""
-    if all(_LONG.isdisjoint(rewrite.calls(stmt)) for stmt in function.body):
+    if all(_CONCERNED.isdisjoint(rewrite.calls(stmt)) for stmt in function.body):
         return function
     return replace(function, body=_Strips(function).whole())
 
@@ -58,7 +58,7 @@ class _Strips(Walk):
         return tuple(out)
 
     def concerns(self, stmt: Stmt) -> bool:
-        return not _LONG.isdisjoint(rewrite.calls(stmt))
+        return not _CONCERNED.isdisjoint(rewrite.calls(stmt))
 
     @functools.cached_property
     def deciding(self) -> set[Var]:
@@ -69,14 +69,14 @@ class _Strips(Walk):
         """The loop in strips."""
         (loop,) = nest.loops
         sums = _sums(nest)
-        if _is_short(loop) or not self._is_apart(nest, set(sums)):
+        if _is_short(loop) or not _is_apart(nest, set(sums), self.memory.group):
             return [nest.stmt]
         found = vectors(nest.body, self._exact, lambda var: self.memory.own(var) is None, self.names)
         if found is None and nest.checks:
             return [nest.stmt]
         if not sums:
             return [nest.stmt] if found is None else found.loops(lambda body: replace(loop, body=body))
-        if found is None and not _pays(nest):
+        if found is None and not (_pays(nest) or takes_vectors(nest, self.memory.group)):
             return [nest.stmt]
         start, size, k = (Var(self.names.fresh(name), INT) for name in ("start", "size", "k"))
         terms = dict(zip(sums, self._room(len(sums), loop), strict=True))
@@ -111,20 +111,21 @@ class _Strips(Walk):
             self.rooms.append(Assign((array,), Call(np.empty, (Const(_LENGTH),), (), array.type), loop.origin))
         return self.terms[:count]
 
-    def _is_apart(self, nest: Nest, sums: Set[Var]) -> bool:
-        """Whether a trip hands nothing on to the next one but the sums, and the range of the loop stays."""
-        (loop,) = nest.loops
-        if loop.step != Const(1) or nest.first_read & nest.assigned != sums:
+
+def _is_apart(nest: Nest, sums: Set[Var], group: Callable[[Var], Var]) -> bool:
+    """Whether a trip hands nothing on to the next one but the sums, and the range of the loop stays."""
+    (loop,) = nest.loops
+    if loop.step != Const(1) or nest.first_read & nest.assigned != sums:
+        return False
+    if rewrite.loads(loop.stop) or rewrite.free_vars(loop.stop) & {loop.target, *nest.assigned}:
+        return False
+    written = {group(access.array): access for access in nest.accesses if access.writes}
+    for access in nest.accesses:
+        other = written.get(group(access.array))
+        if other is not None and (access.array, access.index) != (other.array, other.index):
             return False
-        if rewrite.loads(loop.stop) or rewrite.free_vars(loop.stop) & {loop.target, *nest.assigned}:
-            return False
-        written = {self.memory.group(access.array): access for access in nest.accesses if access.writes}
-        for access in nest.accesses:
-            other = written.get(self.memory.group(access.array))
-            if other is not None and (access.array, access.index) != (other.array, other.index):
-                return False
-        moving = all(loop.target in access.index for access in written.values())
-        return moving and all(not rewrite.loads(item) for access in written.values() for item in access.index)
+    moving = all(loop.target in access.index for access in written.values())
+    return moving and all(not rewrite.loads(item) for access in written.values() for item in access.index)
 
 
 def _is_short(loop: For) -> bool:
@@ -194,6 +195,46 @@ def _pays(nest: Nest) -> bool:
     return calls >= _CALLS and longest >= _IN_A_ROW
 
 
+def takes_vectors(nest: Nest, group: Callable[[Var], Var]) -> bool:
+    """Whether LLVM makes vector instructions of the trips of a loop, but for sums, and these are little of its work.
+
+    Parameters
+    ----------
+    nest : Nest
+        A single loop.
+    group : callable
+        A name that stands for all names which may share memory with an array.
+    """
+    sums = _sums(nest)
+    beside = all(_lies_beside(access, nest) for access in nest.accesses)
+    if nest.checks or not beside or not _is_apart(nest, set(sums), group):
+        return False
+    work = 0
+    for stmt in nest.body:
+        for part in (part for header in rewrite.headers(stmt) for part in rewrite.subexpressions(header)):
+            if isinstance(part, Call):
+                if part.func not in _SHORT or (part.func is operator.pow and not _is_whole(part.args[1])):
+                    return False
+                work += _WORK.get(part.func, 1)
+    return work >= _MUCH + _WORK_OF_SUM * len(sums)
+
+
+def _is_whole(exponent: Any) -> bool:
+    return isinstance(exponent, Const) and isinstance(exponent.value, int)
+
+
+def _lies_beside(access: Access, nest: Nest) -> bool:
+    """Whether an element lies beside that of the trip before, or is the same one."""
+    type_, (counter,) = access.array.type, nest.counters
+    if not isinstance(type_, Array) or type_.dtype != "float64":
+        return False
+    varying = nest.assigned | {counter}
+    *front, last = access.index or (Const(0),)
+    if any(rewrite.loads(item) or rewrite.free_vars(item) & varying for item in front) or rewrite.loads(last):
+        return False
+    return not rewrite.free_vars(last) & varying or (last == counter and type_.layout == "C")
+
+
 def _is_call(part: Any) -> bool:
     return isinstance(part, Call)
 
@@ -212,6 +253,14 @@ _LONG: frozenset[Any] = frozenset(
     }
 )
 """What compiled code calls the C library for."""
+
+SLOW: frozenset[Any] = frozenset({operator.truediv, np.sqrt, math.sqrt})
+"""What a processor takes longest for, unless it has vectors."""
+
+_CONCERNED = _LONG | SLOW
+_WORK: dict[Any, int] = {operator.truediv: 10, np.sqrt: 16, math.sqrt: 16}
+"""Time of an operation, in sums and products that wait for nothing."""
+_WORK_OF_SUM, _MUCH = 4, 24
 
 _SHORT: frozenset[Any] = frozenset(
     {
