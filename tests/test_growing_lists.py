@@ -98,7 +98,27 @@ def two_that_grow_together(x: Any) -> Any:
     return rows[-1].sum()
 
 
-PROGRAMS = [arrays_of_rows, parts_of_several_sizes, numbers, history, two_that_grow_together, shifted_by_hand]
+def tables_of_tuples(x: Any) -> Any:
+    rows, nested, of_arrays = [], [], []
+    for k in range(len(x)):
+        rows.append((x[0] * k, 2))
+        nested.append(([x[k] * k, 1.0], (x[1], x[1] ** k)))
+        of_arrays.append((x * k, np.sin(x)))
+    a, b, c = np.array(rows), np.asarray(nested, dtype=float), np.array(of_arrays)
+    edges = np.array([(i, j) for i in range(len(x)) for j in range(len(x)) if i < j])
+    total = a[:, 0] @ a[:, 1] * b[1, 0, 1] + np.sum(b[:, 0, 0] * b[:, 1, 1]) + np.sum(c[:, 0, 1] * c[:, 1, 2])
+    return total + np.sum((x[edges[:, 0]] - x[edges[:, 1]]) ** 2) + a.ndim + b.ndim + (edges.dtype == np.int64)
+
+
+PROGRAMS = [
+    tables_of_tuples,
+    arrays_of_rows,
+    parts_of_several_sizes,
+    numbers,
+    history,
+    two_that_grow_together,
+    shifted_by_hand,
+]
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

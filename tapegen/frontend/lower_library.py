@@ -6,6 +6,7 @@ import dataclasses
 import inspect
 import math
 import operator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from tapegen.frontend.lower_values import operand, run_list_of, static, struct_o
 from tapegen.frontend.rewriting import quiet
 from tapegen.frontend.structure import Leaf, StaticValue, tuple_of
 from tapegen.ir import ops
-from tapegen.ir.nodes import Call, Const
+from tapegen.ir.nodes import Call, Const, Var
 from tapegen.ir.types import BOOL, INT, Array, Scalar, is_complex, is_floating
 from tapegen.rules.surgery import SURGERY, print_gradient
 
@@ -131,7 +132,7 @@ def _asarray(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     if isinstance(value, Leaf) and isinstance(value.type, Array):
         return call_library(cx, np.astype, [value, StaticValue(np.dtype(wanted).type)], {}, hint)
     given = {} if wanted is None else {"dtype": StaticValue(wanted)}
-    return call_library(cx, np.array, [value], given, hint)
+    return _array(cx, [value], given, hint)
 
 
 def _contiguous(func: Any, layout: str) -> None:
@@ -159,10 +160,26 @@ def _array(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
         value = make_list(cx, [value], {}, None)
     if isinstance(value, Leaf) and isinstance(value.type, Array) and not rest and not kwargs:
         return call_library(cx, np.copy, [value], {}, hint)
-    if run_list_of(cx, value) is not None and (len(rest) == 1 or kwargs.keys() == {"dtype"}):
-        made = call_library(cx, np.array, [value], {}, hint)
+    rows = run_list_of(cx, value)
+    table = None if rows is None else _table(cx, rows.item, iter(rows.columns), hint)
+    if table is not None and not rest and not kwargs:
+        return table
+    if rows is not None and (len(rest) == 1 or kwargs.keys() == {"dtype"}):
+        made = table or call_library(cx, np.array, [value], {}, hint)
         return _asarray(cx, [made, *rest], kwargs, hint)
     return call_library(cx, np.array, [value, *rest], kwargs, hint)
+
+
+def _table(cx: Context, item: Any, columns: Iterator[Var], hint: Hint, axis: int = 0) -> Any:
+    """The array of a growing list of tuples, of which each part is in a list of its own; None for other lists."""
+    content = struct_of(cx, item)
+    if content is None or content.kind not in ("tuple", "list"):
+        number = type_of(item) is not None
+        return call_library(cx, np.array, [Leaf(next(columns))], {}) if axis and number else None
+    parts = [_table(cx, child, columns, None, axis + 1) for child in content.children]
+    if not parts or any(part is None for part in parts):
+        return None
+    return call_library(cx, np.stack, [tuple_of(parts), StaticValue(1)], {}, hint)
 
 
 @handles(np.real)
