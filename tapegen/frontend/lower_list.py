@@ -7,6 +7,7 @@ A list is a sequence of known items until paths disagree about its length (an `a
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -65,10 +66,19 @@ def widen_cell(cx: Context, cell: int, sides: Sides, loop: Any = None) -> None:
             items.extend((child, state) for child in side.children)
     template = merge.template("item", items)
     try:
-        made = make_run_list(cx, template, content.children, loop=loop)
+        made = make_run_list(cx, template, content.children, _name_of(cx, cell), loop)
     except NotDifferentiable as error:  # what is one of two kinds is so in each trip as well
         cx.loop_refused(None if isinstance(template, Choice) else loop, error)
     cx.state.cells[cell] = Cell(made)
+
+
+def _name_of(cx: Context, cell: int) -> str:
+    """What the user calls a list that is about to grow: a variable, an attribute, or a key of a dict."""
+    structs = [found.content for found in cx.state.cells.values() if isinstance(found.content, Struct)]
+    members = (pair for each in structs for pair in zip(each.keys, each.children, strict=False))
+    named = itertools.chain(((key[1], value) for key, value in cx.state.vars.items()), members)
+    names = (name for name, value in named if isinstance(value, Ref) and value.cell == cell)
+    return next((name for name in names if isinstance(name, str) and name.isidentifier()), "items")
 
 
 def make_run_list(

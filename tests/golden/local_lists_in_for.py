@@ -11,38 +11,38 @@ def in_for_value_and_grad(a, x, s_bar=1.0):
     recorded:        t, h
     """
     # ---- forward sweep ---------------------------------------------------
-    items = [x]
+    history = [x]
     t_tape = np.empty(4)
     h_tape = np.empty(64)
     top = 0
     for i in range(4):
-        t = items[-1]
+        t = history[-1]
         t_tape[i] = t
-        items.append(t * a[i % 3] + items[0])
+        history.append(t * a[i % 3] + history[0])
     s = 0.0
-    for k in range(len(items)):
-        h = items[k]
+    for k in range(len(history)):
+        h = history[k]
         top += 1
         if top > h_tape.shape[0]:
             h_tape = np.concatenate((h_tape, np.empty_like(h_tape)))
         h_tape[top - 1] = h
         s += h * h
     # ---- backward sweep --------------------------------------------------
-    items_bar = [0.0] * len(items)
-    for k in range(len(items) - 1, -1, -1):
+    history_bar = [0.0] * len(history)
+    for k in range(len(history) - 1, -1, -1):
         h = h_tape[top - 1]
         top -= 1
         # for h in history:
-        items_bar[k] += 2.0 * h * s_bar
+        history_bar[k] += 2.0 * h * s_bar
     # s = 0.0
     a_bar = np.zeros_like(a)
     for i in range(3, -1, -1):
         t = t_tape[i]
         t_1 = a[i % 3]
         # history.append(history[-1] * a[i % 3] + history[0])
-        item_bar = items_bar.pop()
-        items_bar[0] += item_bar
+        item_bar = history_bar.pop()
+        history_bar[0] += item_bar
         a_bar[i % 3] += t * item_bar
-        items_bar[-1] += t_1 * item_bar
-    x_bar = items_bar[0]
+        history_bar[-1] += t_1 * item_bar
+    x_bar = history_bar[0]
     return s, a_bar, x_bar

@@ -3,28 +3,28 @@
 import numpy as np
 
 
-def in_for_pullback(a, h_tape, items, t_tape, top, s_bar):
+def in_for_pullback(a, h_tape, history, t_tape, top, s_bar):
     """Cotangents of the inputs of in_for.
 
     useful results:  s  (seed: s_bar)
     varying inputs:  a, x
     recorded:        t, h
     """
-    items_bar = [0.0] * len(items)
-    for k in range(len(items) - 1, -1, -1):
+    history_bar = [0.0] * len(history)
+    for k in range(len(history) - 1, -1, -1):
         h = h_tape[top - 1]
         top -= 1
         # for h in history:
-        items_bar[k] += 2.0 * h * s_bar
+        history_bar[k] += 2.0 * h * s_bar
     # s = 0.0
     a_bar = np.zeros_like(a)
     for i in range(3, -1, -1):
         t = t_tape[i]
         t_1 = a[i % 3]
         # history.append(history[-1] * a[i % 3] + history[0])
-        item_bar = items_bar.pop()
-        items_bar[0] += item_bar
+        item_bar = history_bar.pop()
+        history_bar[0] += item_bar
         a_bar[i % 3] += t * item_bar
-        items_bar[-1] += t_1 * item_bar
-    x_bar = items_bar[0]
+        history_bar[-1] += t_1 * item_bar
+    x_bar = history_bar[0]
     return a_bar, x_bar

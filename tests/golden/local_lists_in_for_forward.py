@@ -10,20 +10,20 @@ def in_for_record(a, x):
     varying inputs:  a, x
     recorded:        t, h
     """
-    items = [x]
+    history = [x]
     t_tape = np.empty(4)
     h_tape = np.empty(64)
     top = 0
     for i in range(4):
-        t = items[-1]
+        t = history[-1]
         t_tape[i] = t
-        items.append(t * a[i % 3] + items[0])
+        history.append(t * a[i % 3] + history[0])
     s = 0.0
-    for k in range(len(items)):
-        h = items[k]
+    for k in range(len(history)):
+        h = history[k]
         top += 1
         if top > h_tape.shape[0]:
             h_tape = np.concatenate((h_tape, np.empty_like(h_tape)))
         h_tape[top - 1] = h
         s += h * h
-    return s, a.copy(), h_tape, items, t_tape, top
+    return s, a.copy(), h_tape, history, t_tape, top
