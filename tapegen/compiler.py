@@ -187,9 +187,9 @@ def differentiate(
     wanted = reads_of(backward) | set().union(*(rewrite.free_vars(value) for value in last.values))
     wanted |= {param for param in lowered.params if isinstance(param.type, Array)}
     wanted |= ends
-    made = {var for stmt in laid.create for var in rewrite.defines(stmt)}
+    made = {var for stmt in laid.create for var in stmt.targets}
     used_tapes = reads_of(backward)
-    create = tuple(stmt for stmt in laid.create if any(var in used_tapes for var in rewrite.defines(stmt)))
+    create = tuple(stmt for stmt in laid.create if any(var in used_tapes for var in stmt.targets))
     sweep = without(sweep, made - used_tapes)
     sweep = without(sweep, _uncounted(sweep, sweeps) - used_tapes)
     wanted |= used_tapes | reads_of(create)  # the sizes of tapes
@@ -430,7 +430,7 @@ def _uncounted(forward: Block, sweeps: Sweeps) -> set[Var]:
         return set()
     read: set[Var] = set()
     for stmt in rewrite.statements(forward):
-        read.update(*[rewrite.free_vars(header).difference(rewrite.defines(stmt)) for header in rewrite.headers(stmt)])
+        read.update(*[rewrite.free_vars(header).difference(stmt.targets) for header in stmt.headers])
     return set(sweeps.trips.values()) - read
 
 
@@ -440,7 +440,7 @@ def _with_tapes(forward: Block, create: Block) -> Block:
         return forward
     for k, stmt in enumerate(forward):
         if any(isinstance(inner, (For, While)) for inner in rewrite.statements((stmt,))) or any(
-            var in rewrite.assigned_in(*create) for header in rewrite.headers(stmt) for var in rewrite.free_vars(header)
+            var in rewrite.assigned_in(*create) for header in stmt.headers for var in rewrite.free_vars(header)
         ):
             return (*forward[:k], *create, *forward[k:])
     return (*forward, *create)

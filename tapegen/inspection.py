@@ -316,7 +316,7 @@ def _in_order(function: Function, chosen: Iterable[Var]) -> list[Var]:
     wanted = set(chosen)
     found = dict.fromkeys(function.params)
     for stmt in rewrite.statements(function.body):
-        found.update(dict.fromkeys(rewrite.defines(stmt)))
+        found.update(dict.fromkeys(stmt.targets))
     return [var for var in found if var in wanted]
 
 

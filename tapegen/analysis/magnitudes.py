@@ -80,7 +80,7 @@ class _Used:
                 case For():
                     pass
                 case _:
-                    for header in rewrite.headers(stmt):
+                    for header in stmt.headers:
                         self._number(header)
         while self._names:
             for value in self._values[self._names.pop()]:

@@ -220,7 +220,7 @@ def components(function: Function) -> Mapping[Var, Var]:
 def puts(stmt: Stmt) -> list[tuple[Var, Var]]:
     """The (list, array) pairs where a statement makes the array an item of the list."""
     kind = type(stmt)
-    if kind is not Effect and (kind is not Assign or not isinstance(stmt.targets[0].type, ListOf)):  # type: ignore[union-attr]
+    if kind is not Effect and (kind is not Assign or not isinstance(stmt.targets[0].type, ListOf)):
         return []
     match stmt:
         case Effect(Call(ops.append | ops.set_item, (sequence, *_, item))):
@@ -263,7 +263,7 @@ def on_places(function: Function) -> Sequence[Stmt]:
     for stmt in rewrite.statements(function.body):
         kind = type(stmt)
         if kind is Assign:
-            if any(map(is_place, stmt.targets)) or written(stmt):  # type: ignore[union-attr]
+            if any(map(is_place, stmt.targets)) or written(stmt):
                 found.append(stmt)
         elif kind is Store or kind is Effect:
             found.append(stmt)

@@ -86,12 +86,7 @@ def _with_parts(function: Function) -> list[tuple[Stmt, _Parts]]:
     return [
         (
             stmt,
-            [
-                part
-                for header in rewrite.headers(stmt)
-                for part in rewrite.subexpressions(header)
-                if type(part) in _KINDS
-            ],
+            [part for header in stmt.headers for part in rewrite.subexpressions(header) if type(part) in _KINDS],
         )
         for stmt in rewrite.statements(function.body)
     ]

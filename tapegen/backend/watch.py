@@ -68,7 +68,7 @@ def without_garbage(function: Function) -> Function:
 
     def block(stmts: Block) -> Block:
         mapped = (rewrite.map_headers(stmt, lambda node: rewrite.map_expr(node, change)) for stmt in stmts)
-        return tuple(rewrite.with_blocks(stmt, tuple(map(block, rewrite.blocks(stmt)))) for stmt in mapped)
+        return tuple(rewrite.with_blocks(stmt, tuple(map(block, stmt.blocks))) for stmt in mapped)
 
     return replace(function, body=block(function.body))
 

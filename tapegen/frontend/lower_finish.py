@@ -192,7 +192,7 @@ def _coalesced(body: Block, firsts: set[Stmt], single: set[Var]) -> Block:
                 continue
         if isinstance(stmt, Assign) and len(stmt.targets) == 1:
             defined[stmt.targets[0]] = len(out)
-        inner = rewrite.blocks(stmt)
+        inner = stmt.blocks
         if inner:
             stmt = rewrite.with_blocks(stmt, tuple(_coalesced(block, firsts, single) for block in inner))
         out.append(stmt)
@@ -214,7 +214,7 @@ def _without_dead(body: Block, results: Sequence[Expr], sweep: Comment | None) -
             for target, value in zip(stmt.targets, values, strict=len(values) == len(stmt.targets)):
                 needs.setdefault(target, set()).update(rewrite.free_vars(value))
         else:
-            for header in rewrite.headers(stmt):
+            for header in stmt.headers:
                 live |= rewrite.free_vars(header)
     work = list(live)
     while work:
@@ -248,7 +248,7 @@ def _swept(body: Block, live: set[Var], sweep: Comment | None) -> Block:
             continue
         if isinstance(stmt, Assign) and _is_move(stmt.value) and not any(target in live for target in stmt.targets):
             continue
-        inner = rewrite.blocks(stmt)
+        inner = stmt.blocks
         if inner:
             stmt = rewrite.with_blocks(stmt, tuple(_swept(block, live, sweep) for block in inner))
             if isinstance(stmt, If) and not stmt.body and not stmt.orelse and not rewrite.may_raise(stmt.test):
@@ -260,7 +260,7 @@ def _swept(body: Block, live: set[Var], sweep: Comment | None) -> Block:
 def surroundings(body: Block, values: Sequence[Expr], own: Iterable[Var]) -> dict[Var, None]:
     """What a program reads and does not define, `own` being its parameters: it comes from the program around it."""
     defined = {*_defined(body), *own}
-    headers = [header for stmt in rewrite.statements(body) for header in rewrite.headers(stmt)]
+    headers = [header for stmt in rewrite.statements(body) for header in stmt.headers]
     parts = (part for node in (*headers, *values) for part in rewrite.subexpressions(node))
     return {part: None for part in parts if isinstance(part, Var) and part not in defined}
 
@@ -270,7 +270,7 @@ def surroundings(body: Block, values: Sequence[Expr], own: Iterable[Var]) -> dic
 
 def _defined(body: Block) -> Iterator[Var]:
     for stmt in rewrite.statements(body):
-        yield from rewrite.defines(stmt)
+        yield from stmt.targets
 
 
 def _name(var: Var, supply: NameSupply, final: dict[Var, Var], title: str | None = None) -> None:

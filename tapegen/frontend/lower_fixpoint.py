@@ -237,7 +237,7 @@ def _refuse_surroundings(cx: Context, frame: Frame, body: Body, old: Mapping[Var
     calls = (
         part
         for stmt in rewrite.statements(body.block)
-        for header in rewrite.headers(stmt)
+        for header in stmt.headers
         for part in rewrite.subexpressions(header)
         if isinstance(part, Call)
     )
@@ -300,5 +300,5 @@ def _mapped(block: Block, change: Any) -> Block:
     out = []
     for stmt in block:
         new = rewrite.map_headers(stmt, change)
-        out.append(rewrite.with_blocks(new, tuple(_mapped(inner, change) for inner in rewrite.blocks(new))))
+        out.append(rewrite.with_blocks(new, tuple(_mapped(inner, change) for inner in new.blocks)))
     return tuple(out)

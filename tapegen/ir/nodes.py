@@ -6,7 +6,7 @@ import threading
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, dataclass_transform
+from typing import Any, ClassVar, dataclass_transform
 
 from tapegen.errors import Span
 from tapegen.ir.types import BOOL, FLOAT, INT, STATIC, Scalar, TupleOf, Type
@@ -51,6 +51,8 @@ class RememberedBlocks:
     """The same for a statement: what it reads, assigns and calls, nested statements included; and all of these.
 
     `touches` are the elements that it reads and writes (`accesses.in_loops`), False where it does more.
+    Each statement has `targets`, the Vars that it assigns itself, `headers`, the expressions and index items that it
+    evaluates itself, and `blocks`, the statements in it.
     """
 
     occurring: tuple[Var, ...] | None = field(init=False, default=None, repr=False)
@@ -208,6 +210,11 @@ class Assign(RememberedBlocks):
     targets: tuple[Var, ...]
     value: Expr
     origin: Span | None = None
+    blocks: ClassVar[tuple[Block, ...]] = ()
+
+    @property
+    def headers(self) -> tuple[Any, ...]:
+        return (self.value,)
 
 
 @node(eq=False)
@@ -222,6 +229,12 @@ class Store(RememberedBlocks):
     value: Expr
     accumulate: bool = False
     origin: Span | None = None
+    targets: ClassVar[tuple[Var, ...]] = ()
+    blocks: ClassVar[tuple[Block, ...]] = ()
+
+    @property
+    def headers(self) -> tuple[Any, ...]:
+        return (self.array, *self.index, self.value)
 
 
 @node(eq=False)
@@ -230,6 +243,12 @@ class Effect(RememberedBlocks):
 
     call: Call
     origin: Span | None = None
+    targets: ClassVar[tuple[Var, ...]] = ()
+    blocks: ClassVar[tuple[Block, ...]] = ()
+
+    @property
+    def headers(self) -> tuple[Any, ...]:
+        return (self.call,)
 
 
 @node(eq=False)
@@ -238,6 +257,15 @@ class If(RememberedBlocks):
     body: Block
     orelse: Block = ()
     origin: Span | None = None
+    targets: ClassVar[tuple[Var, ...]] = ()
+
+    @property
+    def headers(self) -> tuple[Any, ...]:
+        return (self.test,)
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        return (self.body, self.orelse)
 
 
 @node(eq=False)
@@ -251,22 +279,49 @@ class For(RememberedBlocks):
     body: Block
     origin: Span | None = None
 
+    @property
+    def targets(self) -> tuple[Var, ...]:
+        return (self.target,)
+
+    @property
+    def headers(self) -> tuple[Any, ...]:
+        return (self.start, self.stop, self.step)
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        return (self.body,)
+
 
 @node(eq=False)
 class While(RememberedBlocks):
     test: Expr
     body: Block
     origin: Span | None = None
+    targets: ClassVar[tuple[Var, ...]] = ()
+
+    @property
+    def headers(self) -> tuple[Any, ...]:
+        return (self.test,)
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        return (self.body,)
 
 
 @node(eq=False)
 class Break(RememberedBlocks):
     origin: Span | None = None
+    targets: ClassVar[tuple[Var, ...]] = ()
+    blocks: ClassVar[tuple[Block, ...]] = ()
+    headers: ClassVar[tuple[Any, ...]] = ()
 
 
 @node(eq=False)
 class Continue(RememberedBlocks):
     origin: Span | None = None
+    targets: ClassVar[tuple[Var, ...]] = ()
+    blocks: ClassVar[tuple[Block, ...]] = ()
+    headers: ClassVar[tuple[Any, ...]] = ()
 
 
 @node(eq=False)
@@ -275,6 +330,12 @@ class Return(RememberedBlocks):
 
     values: tuple[Expr, ...]
     origin: Span | None = None
+    targets: ClassVar[tuple[Var, ...]] = ()
+    blocks: ClassVar[tuple[Block, ...]] = ()
+
+    @property
+    def headers(self) -> tuple[Any, ...]:
+        return self.values
 
 
 @node(eq=False)
@@ -284,6 +345,12 @@ class Raise(RememberedBlocks):
     exception: type[BaseException]
     message: tuple[Expr, ...] = ()
     origin: Span | None = None
+    targets: ClassVar[tuple[Var, ...]] = ()
+    blocks: ClassVar[tuple[Block, ...]] = ()
+
+    @property
+    def headers(self) -> tuple[Any, ...]:
+        return self.message
 
 
 @node(eq=False)
@@ -293,6 +360,12 @@ class Push(RememberedBlocks):
     tape: str
     value: Expr
     origin: Span | None = None
+    targets: ClassVar[tuple[Var, ...]] = ()
+    blocks: ClassVar[tuple[Block, ...]] = ()
+
+    @property
+    def headers(self) -> tuple[Any, ...]:
+        return (self.value,)
 
 
 @node(eq=False)
@@ -302,6 +375,12 @@ class Pop(RememberedBlocks):
     target: Var
     tape: str
     origin: Span | None = None
+    blocks: ClassVar[tuple[Block, ...]] = ()
+    headers: ClassVar[tuple[Any, ...]] = ()
+
+    @property
+    def targets(self) -> tuple[Var, ...]:
+        return (self.target,)
 
 
 @node(eq=False)
@@ -310,6 +389,9 @@ class Comment(RememberedBlocks):
 
     text: str
     origin: Span | None = None
+    targets: ClassVar[tuple[Var, ...]] = ()
+    blocks: ClassVar[tuple[Block, ...]] = ()
+    headers: ClassVar[tuple[Any, ...]] = ()
 
 
 Stmt = Assign | Store | Effect | If | For | While | Break | Continue | Return | Raise | Push | Pop | Comment

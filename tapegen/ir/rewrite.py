@@ -227,37 +227,6 @@ def whole_reads(node: Any) -> set[Var]:
     return found
 
 
-def headers(stmt: Stmt) -> tuple[Any, ...]:
-    """The expressions and index items that a statement itself evaluates (nested blocks excluded)."""
-    kind = type(stmt)
-    if kind is Assign:
-        return (stmt.value,)  # type: ignore[union-attr]
-    found = _HEADERS.get(kind)
-    return () if found is None else found(stmt)
-
-
-_HEADERS: dict[type, Callable[[Any], tuple[Any, ...]]] = {
-    Store: lambda stmt: (stmt.array, *stmt.index, stmt.value),
-    For: lambda stmt: (stmt.start, stmt.stop, stmt.step),
-    If: lambda stmt: (stmt.test,),
-    While: lambda stmt: (stmt.test,),
-    Effect: lambda stmt: (stmt.call,),
-    Push: lambda stmt: (stmt.value,),
-    Return: lambda stmt: stmt.values,
-    Raise: lambda stmt: stmt.message,
-}
-
-
-def blocks(stmt: Stmt) -> tuple[Block, ...]:
-    """The nested blocks of a statement."""
-    kind = type(stmt)
-    if kind not in _NESTING:
-        return ()
-    if kind is If:
-        return (stmt.body, stmt.orelse)  # type: ignore[union-attr]
-    return (stmt.body,)  # type: ignore[union-attr]
-
-
 def statements(block: Iterable[Stmt]) -> list[Stmt]:
     """Every statement of a block, nested ones included, in order of the text."""
     found: list[Stmt] = []
@@ -271,18 +240,8 @@ def statements(block: Iterable[Stmt]) -> list[Stmt]:
 
 def _with_nested(stmt: Any) -> tuple[Stmt, ...]:
     if stmt.nested is None:
-        stmt.nested = (stmt, *[found for block in blocks(stmt) for found in statements(block)])
+        stmt.nested = (stmt, *[found for block in stmt.blocks for found in statements(block)])
     return stmt.nested
-
-
-def defines(stmt: Stmt) -> tuple[Var, ...]:
-    """The Vars a statement itself assigns."""
-    kind = type(stmt)
-    if kind is Assign:
-        return stmt.targets  # type: ignore[union-attr]
-    if kind is For or kind is Pop:
-        return (stmt.target,)  # type: ignore[union-attr]
-    return ()
 
 
 def reads(stmt: Any) -> frozenset[Var]:
@@ -300,8 +259,8 @@ def occurring(stmt: Any) -> tuple[Var, ...]:
         if kind is Assign:
             stmt.occurring = occurrences(stmt.value)
         else:
-            found = [var for header in headers(stmt) for var in occurrences(header)]
-            for block in blocks(stmt):
+            found = [var for header in stmt.headers for var in occurrences(header)]
+            for block in stmt.blocks:
                 for inner in block:
                     found += occurring(inner)
             stmt.occurring = tuple(found)
@@ -315,21 +274,21 @@ def values_read(stmt: Any) -> frozenset[Var]:
         if kind not in _NESTING and kind is not Store:
             stmt.valued = reads(stmt)
         else:
-            nested = [values_read(inner) for block in blocks(stmt) for inner in block]
+            nested = [values_read(inner) for block in stmt.blocks for inner in block]
             stmt.valued = _NONE.union(*map(free_vars, value_headers(stmt)), *nested)
     return stmt.valued
 
 
 def value_headers(stmt: Stmt) -> tuple[Any, ...]:
     """The same as `headers` without the array that a statement stores into."""
-    return (*stmt.index, stmt.value) if isinstance(stmt, Store) else headers(stmt)
+    return (*stmt.index, stmt.value) if isinstance(stmt, Store) else stmt.headers
 
 
 def assigns(stmt: Any) -> frozenset[Var]:
     """The Vars that a statement assigns, nested statements included."""
     if stmt.assigned is None:
-        own = frozenset(defines(stmt))
-        nested = [assigns(inner) for block in blocks(stmt) for inner in block]
+        own = frozenset(stmt.targets)
+        nested = [assigns(inner) for block in stmt.blocks for inner in block]
         stmt.assigned = own.union(*nested) if nested else own
     return stmt.assigned
 
@@ -346,8 +305,8 @@ def calls(stmt: Any) -> frozenset[Any]:
         if kind is Assign:
             stmt.called = callees(stmt.value)
         else:
-            nested = [calls(inner) for block in blocks(stmt) for inner in block]
-            stmt.called = frozenset[Any]().union(*map(callees, headers(stmt)), *nested)
+            nested = [calls(inner) for block in stmt.blocks for inner in block]
+            stmt.called = frozenset[Any]().union(*map(callees, stmt.headers), *nested)
     return stmt.called
 
 
@@ -355,7 +314,7 @@ def routines(block: Block) -> list[Routine]:
     """The routines that a block calls, each once, in order of the text."""
     found: dict[Routine, None] = {}
     for stmt in statements([stmt for stmt in block if calls_routine(stmt)]):
-        for header in headers(stmt):
+        for header in stmt.headers:
             for part in subexpressions(header):
                 if isinstance(part, Call) and isinstance(part.func, Routine):
                     found.setdefault(part.func)
@@ -442,7 +401,7 @@ def map_headers(stmt: Stmt, change: Callable[[Any], Any]) -> Stmt:
     if isinstance(stmt, Assign):
         value = change(stmt.value)
         return stmt if value is stmt.value else Assign(stmt.targets, value, stmt.origin)
-    old = headers(stmt)
+    old = stmt.headers
     new = tuple([change(header) for header in old])
     if not any(map(operator.is_not, new, old)):
         return stmt
@@ -467,7 +426,7 @@ def map_headers(stmt: Stmt, change: Callable[[Any], Any]) -> Stmt:
 
 def with_blocks(stmt: Stmt, new: tuple[Block, ...]) -> Stmt:
     """A statement with its nested blocks replaced, in the order of `blocks`; the same where they hold the same."""
-    if not new or all(map(same, new, blocks(stmt))):
+    if not new or all(map(same, new, stmt.blocks)):
         return stmt
     if isinstance(stmt, If):
         return If(stmt.test, new[0], new[1], stmt.origin)
@@ -496,7 +455,7 @@ def substitute_block(block: Block, mapping: Mapping[Var, Expr]) -> Block:
         if mapping.keys().isdisjoint(reads(stmt)):
             return stmt
         new = map_headers(stmt, lambda node: substitute(node, mapping))
-        return with_blocks(new, tuple(substitute_block(inner, mapping) for inner in blocks(new)))
+        return with_blocks(new, tuple(substitute_block(inner, mapping) for inner in new.blocks))
 
     return map_block(block, change)
 
@@ -513,7 +472,7 @@ def rename_block(block: Block, mapping: Mapping[Var, Var]) -> Block:
                 new = Assign(tuple([mapping.get(target, target) for target in targets]), value, new.origin)
             case For(target) | Pop(target) if target in mapping:
                 new = replace(new, target=mapping[target])
-        return with_blocks(new, tuple(rename_block(inner, mapping) for inner in blocks(new)))
+        return with_blocks(new, tuple(rename_block(inner, mapping) for inner in new.blocks))
 
     return map_block(block, change)
 

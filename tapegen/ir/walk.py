@@ -125,7 +125,7 @@ class _Checker:
                     scope |= {name for name in joined if len(self.assigns.get(name, ())) > 1 or len(ends) == 1}
 
     def reads(self, stmt: Stmt, scope: set[str]) -> None:
-        for header in rewrite.headers(stmt):
+        for header in stmt.headers:
             for var in rewrite.free_vars(header):
                 if var.name not in scope:
                     self.fail(3, f"{var.name} is read where it is not defined", stmt)
@@ -143,7 +143,7 @@ class _Checker:
                 self.inside(value, stmt)
                 return
             case _:
-                exprs = iter(rewrite.headers(stmt))
+                exprs = iter(stmt.headers)
         for expr in exprs:
             if _floats(expr) and not isinstance(expr, (Var, Const, Tuple)):
                 self.fail(5, f"{expr_text(expr)} has no name of its own", stmt)

@@ -293,7 +293,7 @@ class Adjoints:
         for expr in exprs:
             reads |= rewrite.reads_by_kind(expr)[0]
         for inner in rewrite.statements(block):
-            for header in rewrite.headers(inner):
+            for header in inner.headers:
                 reads |= rewrite.reads_by_kind(header)[0]
         replaced: dict[Var, Expr] = {}
         for var in sorted(reads, key=lambda v: v.name):

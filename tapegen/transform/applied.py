@@ -233,7 +233,7 @@ def _folded(block: Block, value: Abstract) -> tuple[Block, Abstract]:
     results = [leaf.expr for leaf in leaves_of(value) if isinstance(leaf, Leaf)]
     reads: Counter[Var] = Counter()
     based: set[Var] = set()
-    for expr in (*results, *(header for stmt in block for header in rewrite.headers(stmt))):
+    for expr in (*results, *(header for stmt in block for header in stmt.headers)):
         for part in rewrite.subexpressions(expr):
             if isinstance(part, Var):
                 reads[part] += 1
@@ -321,12 +321,12 @@ def needed(block: Block, exprs: list[Expr]) -> Block:
     for stmt in reversed(block):
         inner = list(rewrite.statements((stmt,)))
         if not any(isinstance(part, (Raise, Effect)) for part in inner):
-            changed = {var for part in inner for var in rewrite.defines(part)}
+            changed = {var for part in inner for var in part.targets}
             # a store may write through a view of what is wanted
             if not changed & wanted and not any(isinstance(part, Store) for part in inner):
                 continue
         kept.append(stmt)
         for part in inner:
-            for header in rewrite.headers(part):
+            for header in part.headers:
                 wanted |= rewrite.free_vars(header)
     return tuple(reversed(kept))

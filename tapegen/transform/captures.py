@@ -135,7 +135,7 @@ class Captures:
         after = stmt
         for after in itertools.dropwhile(lambda each: each is not stmt, self.scopes.at[stmt].block):
             for inner in rewrite.statements((after,)):
-                if reads.intersection(rewrite.defines(inner)) or self.effects.written_by(inner) & roots:
+                if reads.intersection(inner.targets) or self.effects.written_by(inner) & roots:
                     return after
         return after
 
@@ -155,7 +155,7 @@ class Captures:
                     kept = self.captured[after, found]
                     return kept if self.scopes.owner[kept] is scope else None
             for inner in rewrite.statements((after,)):
-                if reads.intersection(rewrite.defines(inner)) or self.effects.written_by(inner) & roots:
+                if reads.intersection(inner.targets) or self.effects.written_by(inner) & roots:
                     return None
         return None
 

@@ -71,7 +71,7 @@ def _keep_live(block: Block, read: set[Var], live_roots: set[Var], aliases: Alia
             case Store(array) if aliases.root(array) not in live_roots and aliases.is_local(array):
                 if array not in keep:
                     continue
-        inner = rewrite.blocks(stmt)
+        inner = stmt.blocks
         if inner:
             new = tuple(_keep_live(part, read, live_roots, aliases, keep) for part in inner)
             silent = not keep or stmt.origin is None or not _may_raise(stmt)
@@ -93,7 +93,7 @@ def _may_raise(stmt: Stmt) -> bool:
     """Whether the header of an If or For can raise an exception of the user's program."""
     if isinstance(stmt, For) and not isinstance(stmt.step, Const):
         return True  # of zero
-    return any(rewrite.may_raise(header) for header in rewrite.headers(stmt))
+    return any(rewrite.may_raise(header) for header in stmt.headers)
 
 
 def is_pure(value: Expr) -> bool:
@@ -174,7 +174,7 @@ def joined_stores(block: Block, aliases: Aliases) -> Block:
                 del out[cleared]
                 stmt = replace(stmt, accumulate=False)
         else:
-            stmt = rewrite.with_blocks(stmt, tuple(joined_stores(part, aliases) for part in rewrite.blocks(stmt)))
+            stmt = rewrite.with_blocks(stmt, tuple(joined_stores(part, aliases) for part in stmt.blocks))
         changed |= stmt is not original
         out.append(stmt)
     return tuple(out) if changed else block
@@ -193,7 +193,7 @@ def _cleared(before: list[Stmt], stmt: Store, aliases: Aliases) -> int | None:
         here = before[k]
         if isinstance(here, Store) and here.array == stmt.array and here.index == stmt.index:
             return k if not here.accumulate and build.is_const(here.value, 0.0) else None
-        if rewrite.blocks(here) or isinstance(here, (Effect, Raise)) or not chosen.isdisjoint(rewrite.defines(here)):
+        if here.blocks or isinstance(here, (Effect, Raise)) or not chosen.isdisjoint(here.targets):
             return None
         if _reads(here, root, aliases):
             return None

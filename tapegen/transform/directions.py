@@ -159,7 +159,7 @@ class _Widener:
     def _carrying(self) -> frozenset[Var]:
         """Everything that depends on a tangent, and the arrays that are tangents."""
         found = {*self.values, *self.wrt}
-        known = {var.name: var for stmt in rewrite.statements(self.function.body) for var in rewrite.defines(stmt)}
+        known = {var.name: var for stmt in rewrite.statements(self.function.body) for var in stmt.targets}
         known |= {param.name: param for param in self.function.params}
         before = -1
         while before != len(found):
@@ -174,7 +174,7 @@ class _Widener:
                     )
         for stmt in rewrite.statements(self.function.body):
             if isinstance(stmt, (If, For, While, Effect)) and any(
-                rewrite.free_vars(header) & found for header in rewrite.headers(stmt)
+                rewrite.free_vars(header) & found for header in stmt.headers
             ):
                 raise _NotCovered
         if any(not isinstance(var.type, (Array, Scalar)) for var in found):
@@ -188,7 +188,7 @@ class _Widener:
         """Vectors that are made of numbers, as zeros that are filled in: elements, instead of an array."""
         out: list[Stmt] = []
         for stmt in block:
-            inner = rewrite.blocks(stmt)
+            inner = stmt.blocks
             if inner:
                 out.append(rewrite.with_blocks(stmt, tuple(map(self._filled, inner))))
                 continue
@@ -216,7 +216,7 @@ class _Widener:
                 run = _Run()
 
         for stmt in block:
-            inner = rewrite.blocks(stmt)
+            inner = stmt.blocks
             if not self._is_carrying(stmt):
                 if self._disturbs(stmt, run):
                     flush()
@@ -500,7 +500,7 @@ def _runs(plan: _Plan) -> Iterator[_Run]:
 
 def _own(stmt: Stmt) -> set[Var]:
     """The names that a statement itself mentions."""
-    found = set(rewrite.defines(stmt))
-    for header in rewrite.headers(stmt):
+    found = set(stmt.targets)
+    for header in stmt.headers:
         found |= rewrite.free_vars(header)
     return found

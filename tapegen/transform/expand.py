@@ -24,7 +24,7 @@ def expand(block: Block, varied: Set[Var], names: NameSupply) -> Block:
     """
     out: list[Stmt] = []
     for stmt in block:
-        inner = rewrite.blocks(stmt)
+        inner = stmt.blocks
         if inner:
             out.append(rewrite.with_blocks(stmt, tuple(expand(part, varied, names) for part in inner)))
             continue
@@ -42,7 +42,7 @@ def expand(block: Block, varied: Set[Var], names: NameSupply) -> Block:
         except TapegenError as error:
             raise refused_at(error, stmt.origin) from error.__cause__
         formula = placed(formula, stmt)
-        inlined = varied | {var for part in rewrite.statements(formula) for var in rewrite.defines(part)}
+        inlined = varied | {var for part in rewrite.statements(formula) for var in part.targets}
         kept, values, joins = [], [], []
         for target, part in zip(stmt.targets, value.children if isinstance(value, Struct) else (value,), strict=True):
             if not is_floating(target.type):  # of several results, one without a derivative
@@ -64,8 +64,6 @@ def expand(block: Block, varied: Set[Var], names: NameSupply) -> Block:
 def placed(block: Block, stmt: Stmt) -> Block:
     """Give inlined statements the origin of the statement they stand for."""
     return tuple(
-        rewrite.with_blocks(
-            replace(part, origin=stmt.origin), tuple(placed(inner, stmt) for inner in rewrite.blocks(part))
-        )
+        rewrite.with_blocks(replace(part, origin=stmt.origin), tuple(placed(inner, stmt) for inner in part.blocks))
         for part in block
     )

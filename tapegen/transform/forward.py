@@ -173,7 +173,7 @@ class _Pusher:
         return tuple(inner)
 
     def _statement(self, stmt: Stmt) -> None:
-        inner = rewrite.blocks(stmt)
+        inner = stmt.blocks
         if inner:
             self.emit(rewrite.with_blocks(stmt, tuple(self._block(part) for part in inner)))
             return

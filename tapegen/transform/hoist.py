@@ -48,7 +48,7 @@ def hoist(block: Block, effects: Effects, shapes: Shapes, merges: Set[Var]) -> B
     """
 
     def change(stmt: Stmt) -> list[Stmt]:
-        inner = rewrite.blocks(stmt)
+        inner = stmt.blocks
         if not inner:
             return [stmt]
         new = tuple(hoist(part, effects, shapes, merges) for part in inner)
@@ -67,7 +67,7 @@ def _invariant(
 ) -> tuple[list[Stmt], Block]:
     """The statements of a loop body that may stand before the loop, and the body without them."""
     inside = tuple(rewrite.statements(loop.body))
-    varying = {var for stmt in (loop, *inside) for var in rewrite.defines(stmt)}
+    varying = {var for stmt in (loop, *inside) for var in stmt.targets}
     written = frozenset().union(*(effects.written_by(stmt) for stmt in inside))
     movable: dict[Var, Assign] = {}
     for stmt in body:

@@ -96,7 +96,7 @@ def mirror(
     writer = _Writer({var for found in members.values() for var in found}, merges, names, wanted, group_of)
     body = writer.block(function.body)
     params = [param for param in function.params if param in writer.of]
-    reshaped = {group_of[var] for stmt in writer.shares for var in rewrite.defines(stmt)}
+    reshaped = {group_of[var] for stmt in writer.shares for var in stmt.targets}
     head = [Assign((writer.of[param],), _zeros(param, beside=group_of[param] in reshaped)) for param in params]
     made = writer.made | {writer.of[param] for param in params}
     groups: dict[Var, set[Var]] = {}
@@ -151,7 +151,7 @@ class _Writer:
                     out.append(stmt)
                     out.append(Effect(Call(stmt.call.func, (self.of[sequence], *index, self.of[item]), (), type_)))
                 case _:
-                    inner = tuple(self.block(part) for part in rewrite.blocks(stmt))
+                    inner = tuple(self.block(part) for part in stmt.blocks)
                     out.append(rewrite.with_blocks(stmt, inner) if inner else stmt)
         return tuple(out)
 

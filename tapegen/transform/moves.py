@@ -49,7 +49,7 @@ class Moves:
         self.user_names = user_names
         self.aliases = aliases
         self.reads = Counter([var for stmt in block for var in rewrite.occurring(stmt)])
-        self.assigns = Counter([var for stmt in rewrite.statements(block) for var in rewrite.defines(stmt)])
+        self.assigns = Counter([var for stmt in rewrite.statements(block) for var in stmt.targets])
 
     def run(self) -> Block:
         return self._block(self.block)
@@ -61,7 +61,7 @@ class Moves:
         stmts = list(block)
         changed = False
         for k, stmt in enumerate(stmts):
-            inner = rewrite.blocks(stmt)
+            inner = stmt.blocks
             if inner:
                 new = tuple(self._block(part) for part in inner)
                 if any(a is not b for a, b in zip(new, inner, strict=True)):
@@ -137,7 +137,7 @@ class Moves:
         stmt = stmts[k]
         assert isinstance(stmt, If)
         tested = rewrite.free_vars(stmt.test)
-        escapes = any(isinstance(part[-1], (Break, Continue)) for part in rewrite.blocks(stmt) if part)
+        escapes = any(isinstance(part[-1], (Break, Continue)) for part in stmt.blocks if part)
         for i, here in enumerate(stmt.body):
             if (
                 not isinstance(here, Assign)
@@ -229,11 +229,9 @@ class Moves:
         arrays = {self.aliases.root(var) for var in inputs if isinstance(var.type, (Array, ListOf))}
         for j in range(k + 1, len(stmts)):
             here = stmts[j]
-            if target in rewrite.reads(here) and any(target in rewrite.free_vars(x) for x in rewrite.headers(here)):
+            if target in rewrite.reads(here) and any(target in rewrite.free_vars(x) for x in here.headers):
                 if several and (
-                    rewrite.blocks(here)
-                    or self._count(here, target) != self.reads[target]
-                    or here.origin != stmt.origin
+                    here.blocks or self._count(here, target) != self.reads[target] or here.origin != stmt.origin
                 ):
                     return False
                 return self._nest_into(stmts, k, j)
@@ -260,9 +258,7 @@ class Moves:
         if isinstance(sink, While) or (isinstance(sink, Store) and sink.array == target):
             return False
         if any(
-            isinstance(part, Load) and part.array == target
-            for h in rewrite.headers(sink)
-            for part in rewrite.subexpressions(h)
+            isinstance(part, Load) and part.array == target for h in sink.headers for part in rewrite.subexpressions(h)
         ):
             return False
         limit = STATEMENT_LIMIT
@@ -270,7 +266,7 @@ class Moves:
             limit = NEST_LIMIT
         elif isinstance(sink, Assign) and self._in_backward(source):
             limit = 2 * NEST_LIMIT
-        size = sum(1 for header in rewrite.headers(sink) for _ in rewrite.subexpressions(header))
+        size = sum(1 for header in sink.headers for _ in rewrite.subexpressions(header))
         if size + sum(1 for _ in rewrite.subexpressions(source.value)) > limit:
             return False
         stmts[j] = rewrite.map_headers(sink, lambda node: rewrite.substitute(node, {target: source.value}))
@@ -340,7 +336,7 @@ class Moves:
         """The If before `stmts[k]` whose branches make all assignments of `value`."""
         for j in range(k - 1, -1, -1):
             if value in rewrite.assigns(stmts[j]):
-                made = sum(rewrite.defines(inner).count(value) for inner in rewrite.statements((stmts[j],)))
+                made = sum(inner.targets.count(value) for inner in rewrite.statements((stmts[j],)))
                 return j if isinstance(stmts[j], If) and made == self.assigns[value] else None
         return None
 
@@ -362,7 +358,7 @@ class Moves:
         for j in range(k - 1, -1, -1):
             here = stmts[j]
             if isinstance(here, Assign) and here.targets == (value,):
-                made = sum(rewrite.defines(inner).count(value) for inner in rewrite.statements(stmts[j + 1 : k]))
+                made = sum(inner.targets.count(value) for inner in rewrite.statements(stmts[j + 1 : k]))
                 read = sum(self._count(stmt, value) for stmt in stmts[j + 1 :])
                 whole = made == self.assigns[value] - 1 and read == self.reads[value]
                 whole &= not self._count(here, value)  # what it held before, as a parameter
@@ -379,17 +375,17 @@ class Moves:
         Where `target` `lasts`, a `value` that is the same does not count.
         """
         for stmt in block:
-            inner = rewrite.blocks(stmt)
+            inner = stmt.blocks
             if lasts and isinstance(stmt, Assign) and stmt.targets == (value,) and stmt.value == target:
                 continue
             if not inner or isinstance(stmt, (For, While)):
                 here = value in rewrite.assigns(stmt)
                 again = assigned or (here and bool(inner))  # the next trip comes after this one
-                if (again and self._touches(stmt, target)) or (here and target in rewrite.defines(stmt)):
+                if (again and self._touches(stmt, target)) or (here and target in stmt.targets):
                     return None
                 assigned |= here
                 continue
-            if assigned and any(target in rewrite.free_vars(header) for header in rewrite.headers(stmt)):
+            if assigned and any(target in rewrite.free_vars(header) for header in stmt.headers):
                 return None
             ends = [self._touched_after(part, value, target, lasts, assigned) for part in inner]
             if None in ends:
@@ -406,7 +402,7 @@ class Moves:
         found = sum(self._count(stmt, value) for stmt in stmts[start:])
         if found != self.reads[value] or self._count(stmts[start], value):  # also what it held before, as a parameter
             return False
-        if len(stmts[start].targets) > 1 and target in stmts[start].targets:  # type: ignore[union-attr]
+        if len(stmts[start].targets) > 1 and target in stmts[start].targets:
             return False
         if any(self._touches(stmt, target) for stmt in stmts[start + 1 : k]):
             return False

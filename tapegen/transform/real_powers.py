@@ -18,7 +18,7 @@ from tapegen.ir.types import Scalar, is_complex
 
 def meets_complex_numbers(function: Function) -> bool:
     """Whether any value of a program is complex."""
-    inside = (var for stmt in rewrite.statements(function.body) for var in rewrite.defines(stmt))
+    inside = (var for stmt in rewrite.statements(function.body) for var in stmt.targets)
     return any(is_complex(var.type) for var in (*function.params, *inside))
 
 
@@ -33,7 +33,7 @@ def _block(block: Block) -> Block:
 
 def _statement(stmt: Stmt) -> Stmt:
     stmt = rewrite.map_headers(stmt, lambda part: rewrite.map_expr(part, _real))
-    return rewrite.with_blocks(stmt, tuple(_block(block) for block in rewrite.blocks(stmt)))
+    return rewrite.with_blocks(stmt, tuple(_block(block) for block in stmt.blocks))
 
 
 def _real(node: Any) -> Any:

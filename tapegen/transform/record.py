@@ -155,7 +155,7 @@ class _Recorder:
 
     def _reads(self, block: Block, scope: Scope) -> Iterable[tuple[Var, Scope]]:
         for stmt in block:
-            for header in rewrite.headers(stmt):
+            for header in stmt.headers:
                 self.uses.update(rewrite.occurrences(header))
                 contents, shapes = rewrite.reads_by_kind(header)
                 for var in sorted(contents, key=lambda v: v.name):
@@ -165,7 +165,7 @@ class _Recorder:
                     if self._is_primal(var):
                         self.gone.reads.append((var, scope))
             inner_scopes = self.sweeps.scopes_of.get(stmt)
-            for k, inner in enumerate(rewrite.blocks(stmt)):
+            for k, inner in enumerate(stmt.blocks):
                 yield from self._reads(inner, inner_scopes[k] if inner_scopes is not None else scope)
 
     def _position(self, var: Var) -> int:
@@ -267,7 +267,7 @@ class _Recorder:
         """Leave out the records that nobody reads after all: extents of all axes are kept where one is needed."""
         read = {var for expr in self.sweeps.gradients for var in rewrite.free_vars(expr)}
         for stmt in rewrite.statements(backward):
-            for header in rewrite.headers(stmt):
+            for header in stmt.headers:
                 read |= rewrite.free_vars(header)
         pops = [stmt for stmt in rewrite.statements(backward) if isinstance(stmt, Pop)]
         idle = {pop.tape for pop in pops if pop.target not in read}
@@ -288,7 +288,7 @@ class _Recorder:
                 stmt = rewrite.map_headers(stmt, lambda node: self.gone.replaced(node, scope))
             inner_scopes = self.sweeps.scopes_of.get(original)
             new = []
-            for k, inner in enumerate(rewrite.blocks(stmt)):
+            for k, inner in enumerate(stmt.blocks):
                 if inner_scopes is None:
                     new.append(self._backward(inner, scope))
                 else:
@@ -349,7 +349,7 @@ class _Recorder:
                     out.extend(self._kept(kept, pending, tapes))
             counter = self.sweeps.trips.get(stmt)
             inner_scopes = tuple(s for s in (self.scopes.body.get(stmt), self.scopes.orelse.get(stmt)) if s is not None)
-            inner = [self._forward(b, s) for b, s in zip(rewrite.blocks(stmt), inner_scopes, strict=True)]
+            inner = [self._forward(b, s) for b, s in zip(stmt.blocks, inner_scopes, strict=True)]
             if counter is not None:
                 out.append(Assign((counter,), Const(0), stmt.origin))
                 inner[0] = (Assign((counter,), build.int_add(counter, Const(1)), stmt.origin), *inner[0])
@@ -421,7 +421,7 @@ def _before_leaving(stmt: If, added: list[Stmt], known: Set[Var], local: Set[Var
 
 def _without_pops(block: Block, tapes: Set[str]) -> Block:
     return tuple(
-        rewrite.with_blocks(stmt, tuple(_without_pops(inner, tapes) for inner in rewrite.blocks(stmt)))
+        rewrite.with_blocks(stmt, tuple(_without_pops(inner, tapes) for inner in stmt.blocks))
         for stmt in block
         if not (isinstance(stmt, Pop) and stmt.tape in tapes)
     )

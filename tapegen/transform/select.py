@@ -79,8 +79,8 @@ def _remembered(block: Block, facts: Facts, names: NameSupply, found: dict[Stmt,
     for stmt in block:
         branch = _selecting(stmt, facts) if isinstance(stmt, For) else None
         if branch is None:
-            inner = tuple(_remembered(part, facts, names, found) for part in rewrite.blocks(stmt))
-            changed = any(a is not b for a, b in zip(inner, rewrite.blocks(stmt), strict=True))
+            inner = tuple(_remembered(part, facts, names, found) for part in stmt.blocks)
+            changed = any(a is not b for a, b in zip(inner, stmt.blocks, strict=True))
             out.append(rewrite.with_blocks(stmt, inner) if changed else stmt)
             continue
         assert isinstance(stmt, For) and isinstance(stmt.step, Const) and isinstance(stmt.step.value, int)

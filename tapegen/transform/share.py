@@ -51,7 +51,7 @@ def share_loads(block: Block, effects: Effects, user_names: Set[str], merges: Se
     same: dict[Var, Var] = {}
     for k, original in enumerate(block):
         stmt = rewrite.substitute_block((original,), same)[0] if same else original
-        inner = rewrite.blocks(stmt)
+        inner = stmt.blocks
         if inner:
             stmt = rewrite.with_blocks(stmt, tuple(share_loads(part, effects, user_names, merges) for part in inner))
         parts = rewrite.statements((original,)) if inner else (original,)
@@ -115,7 +115,7 @@ def share_values(block: Block, live_out: Set[Var], user_names: Set[str]) -> Bloc
         same: dict[Var, Expr] = {}
         for k, original in enumerate(block):
             stmt = rewrite.substitute_block((original,), same)[0] if same else original
-            if inner := rewrite.blocks(stmt):
+            if inner := stmt.blocks:
                 stmt = rewrite.with_blocks(stmt, tuple([shared(part, known) for part in inner]))
             elif isinstance(stmt, Assign) and _is_steady(stmt, changing):
                 (target,) = stmt.targets
@@ -139,8 +139,8 @@ def _changing(block: Block) -> set[Var]:
         if isinstance(stmt, Assign):
             seen |= rewrite.reads(stmt)
         else:
-            seen.update(*map(rewrite.free_vars, rewrite.headers(stmt)))
-        defined = rewrite.defines(stmt)
+            seen.update(*map(rewrite.free_vars, stmt.headers))
+        defined = stmt.targets
         found.update([var for var in defined if var in seen])
         seen.update(defined)
     return found
@@ -181,7 +181,7 @@ def accumulations(block: Block, effects: Effects) -> Block:
 def _accumulated(block: Block, effects: Effects, reads: Counter[Var]) -> Block:
     out: list[Stmt] = []
     for stmt in block:
-        inner = rewrite.blocks(stmt)
+        inner = stmt.blocks
         if inner:
             stmt = rewrite.with_blocks(stmt, tuple(_accumulated(part, effects, reads) for part in inner))
         elif isinstance(stmt, Store) and not stmt.accumulate and isinstance(stmt.value, Var) and reads[stmt.value] == 1:
@@ -240,7 +240,7 @@ def split_merges(block: Block, merges: Set[Var], names: NameSupply) -> Block:
     """
     out: list[Stmt] = []
     for stmt in block:
-        inner = rewrite.blocks(stmt)
+        inner = stmt.blocks
         if inner:
             stmt = rewrite.with_blocks(stmt, tuple(split_merges(part, merges, names) for part in inner))
         elif isinstance(stmt, Assign) and _reads_result(stmt) and not merges.isdisjoint(stmt.targets):

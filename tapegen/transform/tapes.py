@@ -110,11 +110,11 @@ def without(block: Block, unread: Set[Var]) -> Block:
                 store in unread
             ):
                 body = without(body, unread)  # the others are as long
-                (sized,) = rewrite.defines(body[0])
+                (sized,) = body[0].targets
                 extent = Call(ops.dim, (sized, axis), (), INT)
                 out.append(replace(stmt, test=replace(test, args=(counter, extent)), body=body))
             case _:
-                inner = tuple(without(part, unread) for part in rewrite.blocks(stmt))
+                inner = tuple(without(part, unread) for part in stmt.blocks)
                 out.append(rewrite.with_blocks(stmt, inner) if inner else stmt)
     return tuple(out)
 
@@ -317,13 +317,13 @@ class _Layout:
             if isinstance(stmt, Push) and self.tapes[stmt.tape].counter is not None and _is_number(stmt.value):
                 waiting.append(stmt)
             else:
-                if rewrite.blocks(stmt) or {push.value for push in waiting} & set(rewrite.defines(stmt)):
+                if stmt.blocks or {push.value for push in waiting} & set(stmt.targets):
                     out += self._kept(waiting, started)
                     waiting = []
                 if isinstance(stmt, Push):
                     out += self._kept([stmt], started)
                 else:
-                    inner = tuple(self._forward(part, started) for part in rewrite.blocks(stmt))
+                    inner = tuple(self._forward(part, started) for part in stmt.blocks)
                     out.append(rewrite.with_blocks(stmt, inner))
             if k == last:
                 out += self._kept(waiting, started)
@@ -378,7 +378,7 @@ class _Layout:
                     ):
                         ended.append(tape.counter)
             else:
-                out.append(rewrite.with_blocks(stmt, tuple(self._backward(inner) for inner in rewrite.blocks(stmt))))
+                out.append(rewrite.with_blocks(stmt, tuple(self._backward(inner) for inner in stmt.blocks)))
             if k == last:
                 out.extend(Assign((counter,), build.int_add(counter, Const(-1))) for counter in ended)
         return tuple(out)

@@ -94,7 +94,7 @@ def _without_idle_copies(block: Block, aliases: Aliases) -> Block:
             places = {aliases.root(var) for var in rewrite.free_vars(source)}
             if aliases.is_local(new.array) and aliases.root(new.array) not in places:
                 new = replace(new, value=source)
-        return rewrite.with_blocks(new, tuple(_without_idle_copies(part, aliases) for part in rewrite.blocks(new)))
+        return rewrite.with_blocks(new, tuple(_without_idle_copies(part, aliases) for part in new.blocks))
 
     return rewrite.map_block(block, change)
 
@@ -128,9 +128,7 @@ def _without_lonely_comments(block: Block, above: str | None = None) -> Block:
                 continue
             above = stmt.text
         elif isinstance(stmt, (If, For, While)):
-            stmt = rewrite.with_blocks(
-                stmt, tuple(_without_lonely_comments(inner, above) for inner in rewrite.blocks(stmt))
-            )
+            stmt = rewrite.with_blocks(stmt, tuple(_without_lonely_comments(inner, above) for inner in stmt.blocks))
             if any(isinstance(inner, Comment) for inner in rewrite.statements((stmt,))):
                 above = None
         out.append(stmt)
@@ -147,7 +145,7 @@ def resolve_primal_as(block: Block) -> Block:
         if ops.primal_as not in rewrite.calls(stmt):
             return stmt
         new = rewrite.map_headers(stmt, lambda header: rewrite.map_expr(header, change))
-        return rewrite.with_blocks(new, tuple(resolve_primal_as(inner) for inner in rewrite.blocks(stmt)))
+        return rewrite.with_blocks(new, tuple(resolve_primal_as(inner) for inner in stmt.blocks))
 
     return rewrite.map_block(block, resolved)
 
@@ -169,11 +167,11 @@ def _collect(block: Block, assigned: set[Var], found: set[Var]) -> set[Var]:
     for stmt in block:
         if isinstance(stmt, (Raise, Comment)):
             continue
-        inner = rewrite.blocks(stmt)
+        inner = stmt.blocks
         if inner:
-            for header in rewrite.headers(stmt):
+            for header in stmt.headers:
                 found |= rewrite.free_vars(header) - assigned
-            inside = assigned | set(rewrite.defines(stmt))
+            inside = assigned | set(stmt.targets)
             ends = [_collect(part, inside, found) for part in inner]
             if isinstance(stmt, If):
                 assigned |= ends[0] & ends[1]

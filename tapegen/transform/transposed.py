@@ -76,7 +76,7 @@ def depend(exprs: Iterable[Expr], block: Block, given: Iterable[Var]) -> bool:
     while len(found) > before:
         before = len(found)
         for stmt in inside:
-            if not _contents(rewrite.headers(stmt)) & found:
+            if not _contents(stmt.headers) & found:
                 continue
             found |= rewrite.assigns(stmt)
             for part in rewrite.statements((stmt,)):

@@ -65,7 +65,7 @@ def without_zeros(block: Block, exprs: Sequence[Expr], zeros: Set[Var]) -> tuple
 def _reads(stmt: Stmt) -> set[Var]:
     found: set[Var] = set()
     for part in rewrite.statements((stmt,)):
-        for header in rewrite.headers(part):
+        for header in part.headers:
             found |= rewrite.free_vars(header)
     return found
 

@@ -133,7 +133,7 @@ class Derivation:
         """What the program calls, once formulas are written out."""
         stages = self._stages()
         programs = (stages.lowered, stages.expanded)
-        headers = (h for p in programs for stmt in rewrite.statements(p.body) for h in rewrite.headers(stmt))
+        headers = (h for p in programs for stmt in rewrite.statements(p.body) for h in stmt.headers)
         return {part.func for h in headers for part in rewrite.subexpressions(h) if isinstance(part, Call)}
 
     def text(self) -> str:

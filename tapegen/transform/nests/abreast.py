@@ -167,7 +167,7 @@ def _parts(loop: For) -> tuple[Nest, ...]:
 
 def _same(loop: For, parts: tuple[Nest, ...]) -> frozenset[Var]:
     """Numbers that one statement between the loops makes of what does not change."""
-    counts = Counter(var for stmt in rewrite.statements(loop.body) for var in rewrite.defines(stmt))
+    counts = Counter(var for stmt in rewrite.statements(loop.body) for var in stmt.targets)
     varying = {loop.target, *counts}
     for stmt in (stmt for part in parts if part.loops[0] is loop for stmt in part.body):
         if not isinstance(stmt, Assign) or counts[stmt.targets[0]] > 1 or rewrite.loads(stmt.value):
@@ -235,7 +235,7 @@ def _is_same(stmt: Stmt, found: _Trips) -> bool:
 def _once(part: Nest, found: _Trips) -> list[Stmt]:
     """The statements of an inner loop that do the same on every trip of the loop around."""
     written = {access.array for other in found.parts for access in other.accesses if access.writes}
-    counts = Counter(var for stmt in part.body for var in rewrite.defines(stmt))
+    counts = Counter(var for stmt in part.body for var in stmt.targets)
     varying = {found.loop.target, *found.kept, *part.assigned}
     once: list[Stmt] = []
     for stmt in part.body:

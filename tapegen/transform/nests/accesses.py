@@ -212,7 +212,7 @@ class Memory:
                         for source in sources(stmt.value):
                             self._join(target, source)
             elif type(stmt) not in _JOINING_NOTHING:
-                places = [var for part in rewrite.headers(stmt) for var in rewrite.free_vars(part) if _is_place(var)]
+                places = [var for part in stmt.headers for var in rewrite.free_vars(part) if _is_place(var)]
                 for other in places[1:]:
                     self._join(places[0], other)
 

@@ -38,7 +38,7 @@ def calling(function: Function) -> Function:
 
 
 def _names(block: Block) -> list[str]:
-    return [var.name for stmt in rewrite.statements(block) for var in rewrite.defines(stmt)]
+    return [var.name for stmt in rewrite.statements(block) for var in stmt.targets]
 
 
 def _block(block: Block, left: Expr) -> Block:
@@ -57,7 +57,7 @@ def _mapped(block: Block, change: Callable[[Any], Any]) -> Block:
             out.append(stmt)
             continue
         new = rewrite.map_headers(stmt, change)
-        out.append(rewrite.with_blocks(new, tuple(_mapped(inner, change) for inner in rewrite.blocks(new))))
+        out.append(rewrite.with_blocks(new, tuple(_mapped(inner, change) for inner in new.blocks)))
     return tuple(out)
 
 

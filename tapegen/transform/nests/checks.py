@@ -34,7 +34,7 @@ def _block(block: Block) -> Block:
 
 
 def _statement(stmt: Stmt) -> Stmt:
-    nested = rewrite.blocks(stmt)
+    nested = stmt.blocks
     return rewrite.with_blocks(stmt, tuple(map(_block, nested))) if nested else stmt
 
 
@@ -101,7 +101,7 @@ def _leaves(stmt: Stmt, *, inside: bool = False) -> bool:
     if isinstance(stmt, (Break, Continue)):
         return not inside
     inside |= isinstance(stmt, (For, While))
-    return any(_leaves(part, inside=inside) for block in rewrite.blocks(stmt) for part in block)
+    return any(_leaves(part, inside=inside) for block in stmt.blocks for part in block)
 
 
 def _vars(key: _Key) -> set[Var]:

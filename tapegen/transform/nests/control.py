@@ -57,14 +57,14 @@ def read_after_loops(block: Block) -> set[Var]:
     """Counters that are read outside the loops that count by them."""
     found: set[Var] = set()
     for stmt in block:
-        nested = rewrite.blocks(stmt)
+        nested = stmt.blocks
         if not nested or For not in map(type, rewrite.statements((stmt,))):
             found |= rewrite.reads(stmt)
             continue
         inside = set().union(*map(read_after_loops, nested))
         if isinstance(stmt, For):
             inside.discard(stmt.target)
-        found.update(inside, *map(rewrite.free_vars, rewrite.headers(stmt)))
+        found.update(inside, *map(rewrite.free_vars, stmt.headers))
     return found
 
 
@@ -76,12 +76,12 @@ def read_elsewhere(block: Block) -> set[Var]:
         for stmt in block:
             assigned = rewrite.assigns(stmt)
             before = known - assigned if isinstance(stmt, While) else known
-            nested = rewrite.blocks(stmt)
+            nested = stmt.blocks
             if not nested:
                 found.update(rewrite.reads(stmt) - before)
                 known |= assigned
                 continue
-            for part in rewrite.headers(stmt):
+            for part in stmt.headers:
                 found.update(rewrite.free_vars(part) - before)
             for each in nested:
                 inner = known - assigned if isinstance(stmt, (For, While)) else set(known)
@@ -197,7 +197,7 @@ def _without(block: Block, gone: set[Var]) -> Block:
         if isinstance(stmt, Assign) and len(stmt.targets) == 1 and stmt.targets[0] in gone:
             changed = True
             continue
-        inner = rewrite.blocks(stmt)
+        inner = stmt.blocks
         if inner and not gone.isdisjoint(rewrite.assigns(stmt)):
             new = tuple(_without(part, gone) for part in inner)
             if any(a is not b for a, b in zip(new, inner, strict=True)):
@@ -336,7 +336,7 @@ def _is_carried(w: Nests, loop: For | While, var: Var) -> bool:
     for stmt in (If(loop.test, ()), *loop.body) if isinstance(loop, While) else loop.body:
         if var in rewrite.reads(stmt):
             return True
-        if var in rewrite.defines(stmt):
+        if var in stmt.targets:
             return False
     return False
 

@@ -24,7 +24,7 @@ def deciding(function: Function, memory: Memory) -> set[Var]:
     for stmt in rewrite.statements(function.body):
         if exponentials and (number := overflowing(stmt)) in exponentials:
             # the power tells as well whether it overflowed
-            found |= _contents(rewrite.headers(stmt)[0]) - {number}
+            found |= _contents(stmt.headers[0]) - {number}
             continue
         match stmt:
             case Assign(targets, value) if all(_is_float(target.type) for target in targets):
@@ -32,7 +32,7 @@ def deciding(function: Function, memory: Memory) -> set[Var]:
             case Assign(value=part) | If(part) | While(part) | Effect(part):
                 found |= _contents(part)
             case _:
-                for part in rewrite.headers(stmt):
+                for part in stmt.headers:
                     found |= _decides(part)
     work = {memory.group(var) for var in found}
     found = set()
@@ -62,7 +62,7 @@ def _exponentials(function: Function) -> set[Var]:
     found: dict[Var, bool] = {}
     for stmt in rewrite.statements(function.body):
         of_exp = isinstance(stmt, Assign) and isinstance(stmt.value, Call) and stmt.value.func is math.exp
-        for var in rewrite.defines(stmt):
+        for var in stmt.targets:
             found[var] = of_exp and found.get(var, True)
     return {var for var, of_exp in found.items() if of_exp}
 

@@ -68,7 +68,7 @@ class _Joining:
                 continue
             out += self._run(run)
             run = []
-            out.append(rewrite.with_blocks(stmt, tuple(self.block(inner) for inner in rewrite.blocks(stmt))))
+            out.append(rewrite.with_blocks(stmt, tuple(self.block(inner) for inner in stmt.blocks)))
         return (*out, *self._run(run))
 
     def _run(self, run: Sequence[Assign | Store]) -> Sequence[Stmt]:
@@ -88,7 +88,7 @@ class _Joining:
                 if pair not in found.numbers:
                     found.numbers[pair] = Var(self.names.fresh("product"), call.type)
                 uses.append((k, call, pair, found))
-            changed = set(rewrite.defines(stmt))
+            changed = set(stmt.targets)
             views = {var: view for var, view in views.items() if changed.isdisjoint((var, *rewrite.free_vars(view)))}
             if isinstance(stmt, Assign) and changed.isdisjoint(rewrite.free_vars(stmt.value)) and _is_view(stmt.value):
                 views[stmt.targets[0]] = stmt.value

@@ -186,7 +186,7 @@ def _places(stmt: Stmt, array: Var) -> list[Any] | None:
         return []
     if not isinstance(stmt, (Assign, Store)):
         return None
-    parts = rewrite.headers(stmt)[1:] if isinstance(stmt, Store) else rewrite.headers(stmt)
+    parts = stmt.headers[1:] if isinstance(stmt, Store) else stmt.headers
     found = [load.index for part in parts for load in rewrite.loads(part) if load.array == array]
     if isinstance(stmt, Store) and stmt.array == array:
         found.append(stmt.index)
@@ -205,7 +205,7 @@ def _without_zeros(stmt: Stmt) -> Stmt:
 
 def _touches_row(stmt: Stmt, array: Var, row: Var) -> bool:
     """Whether a statement (without those in it) touches elements of one row alone."""
-    parts = rewrite.headers(stmt)
+    parts = stmt.headers
     if isinstance(stmt, Store) and stmt.array == array:
         if stmt.index[:1] != (row,):
             return False

@@ -268,7 +268,7 @@ def raised(items: list[Item], memory: Memory) -> list[Item]:
         left = []
         place = len(out)
         if first is not None and item.role in ("check", "plain"):
-            reads = any(rewrite.loads(part) for part in rewrite.headers(item.stmt))
+            reads = any(rewrite.loads(part) for part in item.stmt.headers)
             for k in range(len(out) - 1, first - 1, -1):
                 earlier = out[k]
                 passable = earlier.role == "plain" or (earlier.role == "check" and not reads)
@@ -303,7 +303,7 @@ def _is_new(stmt: Stmt) -> bool:
 
 def _starts_with_store(nest: Nest, array: Var) -> bool:
     for stmt in nest.body:
-        parts = rewrite.headers(stmt)[1:] if isinstance(stmt, Store) else rewrite.headers(stmt)
+        parts = stmt.headers[1:] if isinstance(stmt, Store) else stmt.headers
         if any(array in rewrite.free_vars(part) for part in parts):
             return False
         if isinstance(stmt, Store) and stmt.array == array:
@@ -337,6 +337,4 @@ def _rounded(value: Expr, dtype: str) -> Expr:
 
 def _without(block: Block, gone: set[Stmt]) -> Block:
     kept = (stmt for stmt in block if stmt not in gone)
-    return tuple(
-        rewrite.with_blocks(stmt, tuple(_without(inner, gone) for inner in rewrite.blocks(stmt))) for stmt in kept
-    )
+    return tuple(rewrite.with_blocks(stmt, tuple(_without(inner, gone) for inner in stmt.blocks)) for stmt in kept)

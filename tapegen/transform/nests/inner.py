@@ -41,7 +41,7 @@ class _Easing(Walk):
     @functools.cached_property
     def assigned(self) -> Counter[Var]:
         """How often each name is assigned."""
-        return Counter([var for stmt in rewrite.statements(self.function.body) for var in rewrite.defines(stmt)])
+        return Counter([var for stmt in rewrite.statements(self.function.body) for var in stmt.targets])
 
     @functools.cached_property
     def deciding(self) -> set[Var]:
@@ -169,7 +169,7 @@ class _Easing(Walk):
 def _integers(nest: Nest) -> dict[Var, Expr]:
     """What integers of a trip are made of: its number, and what lasts."""
     found: dict[Var, Expr] = {}
-    often = Counter([var for stmt in nest.body for var in rewrite.defines(stmt)])
+    often = Counter([var for stmt in nest.body for var in stmt.targets])
     for stmt in nest.body:
         if isinstance(stmt, Assign) and is_int(stmt.targets[0]) and not rewrite.loads(stmt.value):
             (target,) = stmt.targets
@@ -193,8 +193,8 @@ def _sums(nest: Nest) -> set[Var]:
     for stmt in nest.body:
         match stmt:
             case Assign((target,), Call(operator.add | operator.sub, (first, value))) if first == target:
-                others = (part for each in nest.body if each is not stmt for part in rewrite.headers(each))
-                assigned = sum(target in rewrite.defines(each) for each in nest.body)
+                others = (part for each in nest.body if each is not stmt for part in each.headers)
+                assigned = sum(target in each.targets for each in nest.body)
                 read = any(target in rewrite.free_vars(part) for part in (value, *others))
                 if assigned == 1 and not read and target.type == Scalar("float64", target.type.python):  # type: ignore[union-attr]
                     found.add(target)

@@ -27,7 +27,7 @@ class _Lives:
         names = {param.name for param in function.params} | {name for name, _ in function.globals} | {function.name}
         self.made: Counter[Var] = Counter(function.params)
         for stmt in rewrite.statements(function.body):
-            for var in rewrite.defines(stmt):
+            for var in stmt.targets:
                 names.add(var.name)
                 if isinstance(var.type, Array):
                     self.made[var] += 1
@@ -61,7 +61,7 @@ class _Lives:
         if self.made[var] == 1:
             return False
         again = tuple(stmt for stmt in life if var in rewrite.assigns(stmt))
-        return self.made[var] > 1 + sum(var in rewrite.defines(stmt) for stmt in rewrite.statements(again))
+        return self.made[var] > 1 + sum(var in stmt.targets for stmt in rewrite.statements(again))
 
     def _statement(self, stmt: Stmt, live: set[Var]) -> tuple[Stmt, set[Var], bool]:
         if isinstance(stmt, (For, While)) and not any(map(_is_array, rewrite.assigns(stmt))):
@@ -97,9 +97,9 @@ def _is_array(var: Var) -> bool:
 
 
 def _arrays_read(stmt: Stmt) -> set[Var]:
-    if not rewrite.blocks(stmt):
+    if not stmt.blocks:
         return {var for var in rewrite.reads(stmt) if type(var.type) is Array}
-    return {var for part in rewrite.headers(stmt) for var in rewrite.free_vars(part) if type(var.type) is Array}
+    return {var for part in stmt.headers for var in rewrite.free_vars(part) if type(var.type) is Array}
 
 
 def _made(stmt: Stmt) -> list[Var]:

@@ -109,7 +109,7 @@ def element_loads(body: Iterable[Stmt]) -> list[Load]:
     """Every element that a block reads (the target of an accumulating store aside)."""
     found: list[Load] = []
     for stmt in rewrite.statements(tuple(body)):
-        parts = rewrite.headers(stmt)
+        parts = stmt.headers
         if isinstance(stmt, Store):
             parts = (*stmt.index, stmt.value)
         for part in parts:

@@ -26,7 +26,7 @@ def _block(block: Block, calls: frozenset[Call]) -> Block:
             stmt = replace(stmt, value=change(stmt.value))
         elif not isinstance(stmt, For):  # the bounds of a loop are no numbers
             stmt = rewrite.map_headers(stmt, change)
-        out.append(rewrite.with_blocks(stmt, tuple(_block(inner, calls) for inner in rewrite.blocks(stmt))))
+        out.append(rewrite.with_blocks(stmt, tuple(_block(inner, calls) for inner in stmt.blocks)))
     return tuple(out)
 
 

@@ -26,7 +26,7 @@ _DIVIDED: frozenset[Any] = frozenset({ops.ifelse, operator.truediv})
 def _outside(stmt: Stmt) -> Stmt:
     if not rewrite.calls(stmt) >= _DIVIDED:
         return stmt
-    blocks = tuple(rewrite.blocks(stmt))
+    blocks = tuple(stmt.blocks)
     inside = _inside if isinstance(stmt, (For, While)) else _outside
     return rewrite.with_blocks(stmt, tuple(tuple(map(inside, block)) for block in blocks))
 
@@ -35,7 +35,7 @@ def _inside(stmt: Stmt) -> Stmt:
     if not rewrite.calls(stmt) >= _DIVIDED:
         return stmt
     stmt = rewrite.map_headers(stmt, lambda part: rewrite.map_expr(part, _chosen))
-    return rewrite.with_blocks(stmt, tuple(tuple(map(_inside, block)) for block in rewrite.blocks(stmt)))
+    return rewrite.with_blocks(stmt, tuple(tuple(map(_inside, block)) for block in stmt.blocks))
 
 
 def _chosen(expr: Any) -> Any:

@@ -43,7 +43,7 @@ def _block(block: Block, least: Mapping[Var, int | None], names: NameSupply) -> 
         inner = least
         if isinstance(stmt, For) and stmt.target not in rewrite.assigned_in(*stmt.body):
             inner = {**least, stmt.target: _least(stmt)}
-        stmt = rewrite.with_blocks(stmt, tuple(_block(part, inner, names) for part in rewrite.blocks(stmt)))
+        stmt = rewrite.with_blocks(stmt, tuple(_block(part, inner, names) for part in stmt.blocks))
         changed = rewrite.assigns(stmt)
         known = {each: var for each, var in known.items() if changed.isdisjoint(rewrite.free_vars(each))}
         out.append(stmt)
@@ -57,7 +57,7 @@ def _named(stmt: Stmt, known: Mapping[Expr, Var]) -> Stmt:
 def _remainders(stmt: Assign | Store, least: Mapping[Var, int | None]) -> list[Call]:
     """The remainders of a counter plus a constant in a statement, by a number that is no constant."""
     found: list[Call] = []
-    for header in rewrite.headers(stmt):
+    for header in stmt.headers:
         for part in rewrite.subexpressions(header) if operator.mod in rewrite.callees(header) else ():
             match part:
                 case Call(operator.mod, (a, b)) if (

@@ -54,7 +54,7 @@ class Rooming(abc.ABC):
         made = rewrite.assigned_in(*block)
         out: list[Stmt] = []
         for stmt in block:
-            inner = rewrite.blocks(stmt)
+            inner = stmt.blocks
             if isinstance(stmt, For):
                 new = self.loop(stmt)
             else:

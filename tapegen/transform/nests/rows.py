@@ -129,7 +129,7 @@ class _Walked:
 class _Rows(Rooming):
     def __init__(self, function: Function) -> None:
         super().__init__(function)
-        own = (var for stmt in function.body for var in rewrite.defines(stmt) if self.memory.own(var) is not None)
+        own = (var for stmt in function.body for var in stmt.targets if self.memory.own(var) is not None)
         self.lasting = {*own, *(set(function.params) - rewrite.assigned_in(*function.body))}  # arrays of one size
         self.rows: dict[tuple[Var, _Place], Var] = {}
         self.chosen: dict[For, _Walked] = {}
@@ -160,7 +160,7 @@ class _Rows(Rooming):
             if isinstance(stmt, For) and walked is not None:
                 yield depth, stmt, walked
                 continue
-            for inner in rewrite.blocks(stmt):
+            for inner in stmt.blocks:
                 yield from self._found(inner, depth + isinstance(stmt, (For, While)))
 
     def _walked(self, loop: For) -> _Walked | None:
@@ -226,7 +226,7 @@ def _inner(loop: For) -> list[Nest]:
             return []
     counters = [loop.target, *(nest.loops[0].target for nest in found)]
     others = [stmt for stmt in rewrite.statements(loop.body) if not isinstance(stmt, For)]
-    assigned = {var for stmt in others for var in rewrite.defines(stmt)}
+    assigned = {var for stmt in others for var in stmt.targets}
     return [] if loop.target in counters[1:] or not assigned.isdisjoint(counters) else found
 
 
@@ -261,7 +261,7 @@ def _touched(loop: For, inner: list[Nest]) -> Iterator[_Touched | None]:
     for stmt in rewrite.statements(loop.body):
         if id(stmt) in within or isinstance(stmt, (Raise, Comment)):
             continue
-        parts = rewrite.headers(stmt) if isinstance(stmt, (If, For)) else ()
+        parts = stmt.headers if isinstance(stmt, (If, For)) else ()
         looked = tuple(Assign((Var("?", BOOL),), part) for part in parts)
         alone = in_loops((loop,), looked or (stmt,))
         yield from [None] if alone is None else [_Touched(access, (loop.target,)) for access in alone.accesses]
@@ -386,6 +386,6 @@ def _with_rows(block: Block, made: Mapping[tuple[Var, _Place], Var]) -> Block:
         if isinstance(new, Store) and new.array in axes:
             array, index = found(new.array, new.index)
             new = replace(new, array=array, index=index)
-        return rewrite.with_blocks(new, tuple(tuple(map(changed, inner)) for inner in rewrite.blocks(stmt)))
+        return rewrite.with_blocks(new, tuple(tuple(map(changed, inner)) for inner in stmt.blocks))
 
     return tuple(map(changed, block))

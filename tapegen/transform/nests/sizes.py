@@ -21,7 +21,7 @@ from tapegen.transform.nests.control import names_in
 
 def named(function: Function) -> Function:
     """The same program with a name for each such size, if nothing it is made of changes."""
-    assigned = Counter(var for stmt in rewrite.statements(function.body) for var in rewrite.defines(stmt))
+    assigned = Counter(var for stmt in rewrite.statements(function.body) for var in stmt.targets)
     within = {stmt: _sizes(stmt) for stmt in function.body}
     mentioned = Counter(size for found in within.values() for size in found)
     names = NameSupply(names_in(function))
@@ -53,7 +53,7 @@ def _sizes(stmt: Stmt) -> list[Call]:
     if rewrite.calls(stmt).isdisjoint(_SIZES):
         return found
     for inner in rewrite.statements((stmt,)):
-        for header in rewrite.headers(inner):
+        for header in inner.headers:
             if rewrite.callees(header).isdisjoint(_SIZES):
                 continue
             found += [part for part in reversed(rewrite.subexpressions(header)) if _is_size(part)]
@@ -83,7 +83,7 @@ def _statement(stmt: Stmt, known: Mapping[Expr, Var]) -> Stmt:
     if rewrite.calls(stmt).isdisjoint(_SIZES):
         return stmt
     new = rewrite.map_headers(stmt, lambda header: _by_names(header, known))
-    return rewrite.with_blocks(new, tuple(_block(inner, known) for inner in rewrite.blocks(new)))
+    return rewrite.with_blocks(new, tuple(_block(inner, known) for inner in new.blocks))
 
 
 def _block(block: Block, known: Mapping[Expr, Var]) -> Block:

@@ -136,7 +136,7 @@ def _is_short(loop: For) -> bool:
 def _place(number: Expr, nest: Nest) -> Expr:
     """The number of a trip; without a sign where it is an index and nothing else, which spares looking at its sign."""
     (target,) = nest.counters
-    mentioned = Counter(var for stmt in nest.body for header in rewrite.headers(stmt) for var in _reads(header))
+    mentioned = Counter(var for stmt in nest.body for header in stmt.headers for var in _reads(header))
     as_index = sum(item == target for access in nest.accesses for item in access.index)
     return Call(np.uintp, (number,), (), INT) if mentioned[target] == as_index else number
 
@@ -152,8 +152,8 @@ def _kept(stmt: Stmt, terms: Mapping[Var, Var], k: Var) -> Stmt:
 
 def _sums(nest: Nest) -> list[Var]:
     """Numbers to which each trip adds once, and that it reads for nothing else."""
-    reads = Counter(var for stmt in nest.body for header in rewrite.headers(stmt) for var in _reads(header))
-    writes = Counter(var for stmt in nest.body for var in rewrite.defines(stmt))
+    reads = Counter(var for stmt in nest.body for header in stmt.headers for var in _reads(header))
+    writes = Counter(var for stmt in nest.body for var in stmt.targets)
     found: list[Var] = []
     for stmt in nest.body:
         match stmt:
@@ -191,7 +191,7 @@ def _pays(nest: Nest) -> bool:
                 return False
             found = row(stmt.value)
             longest = max(longest, found)
-            rows |= dict.fromkeys(rewrite.defines(stmt), found)
+            rows |= dict.fromkeys(stmt.targets, found)
     return calls >= _CALLS and longest >= _IN_A_ROW
 
 
@@ -211,7 +211,7 @@ def takes_vectors(nest: Nest, group: Callable[[Var], Var]) -> bool:
         return False
     work = 0
     for stmt in nest.body:
-        for part in (part for header in rewrite.headers(stmt) for part in rewrite.subexpressions(header)):
+        for part in (part for header in stmt.headers for part in rewrite.subexpressions(header)):
             if isinstance(part, Call):
                 if part.func not in _SHORT or (part.func is operator.pow and not _is_whole(part.args[1])):
                     return False

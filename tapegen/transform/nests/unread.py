@@ -58,7 +58,7 @@ class _Unread:
             elif type(stmt) is Assign and len(stmt.targets) == 1 and (_is_number(stmt) or _is_new(stmt)):
                 self.giving[stmt.targets[0]].append(stmt)
             else:
-                foreign.update(rewrite.defines(stmt))
+                foreign.update(stmt.targets)
                 self._stays(stmt)
         for array in self.giving.keys() & foreign:
             self._stay([stmt for stmt in self.giving[array] if type(stmt) is Store])
@@ -109,11 +109,11 @@ class _Unread:
         for stmt in block:
             if stmt in self.gone:
                 continue
-            inner = rewrite.blocks(stmt)
+            inner = stmt.blocks
             if inner:
                 kept = tuple(map(self.rest, inner))
                 idle = not isinstance(stmt, While) and not any(map(_acts, kept))
-                if idle and all(map(_is_silent, rewrite.headers(stmt))):
+                if idle and all(map(_is_silent, stmt.headers)):
                     continue
                 if isinstance(stmt, If) and not _acts(kept[0]) and _acts(kept[1]):
                     stmt = replace(stmt, test=build.not_(stmt.test), body=kept[1], orelse=())

@@ -139,7 +139,7 @@ def vectors(
 
 
 def _results(stmt: Stmt) -> tuple[Var, ...]:
-    return (stmt.array,) if isinstance(stmt, Store) else rewrite.defines(stmt)
+    return (stmt.array,) if isinstance(stmt, Store) else stmt.targets
 
 
 def _made(body: Block) -> dict[Var, Expr | None]:
@@ -153,7 +153,7 @@ def _made(body: Block) -> dict[Var, Expr | None]:
 
 
 def _parts(stmt: Stmt) -> Iterator[Call]:
-    return (part for header in rewrite.headers(stmt) for part in rewrite.subexpressions(header) if _is_call(part))
+    return (part for header in stmt.headers for part in rewrite.subexpressions(header) if _is_call(part))
 
 
 def _bound(expr: Expr, made: Mapping[Var, Expr | None]) -> float:
@@ -200,7 +200,7 @@ def _needed(body: Block, conditions: Mapping[Stmt, list[Expr]]) -> _Needed | Non
     None where that takes more than arithmetic, elements that the loop writes, or numbers of the trip before.
     """
     stored = {stmt.array for stmt in body if isinstance(stmt, Store)}
-    assigned = frozenset().union(*map(rewrite.defines, body))
+    assigned = frozenset().union(*[stmt.targets for stmt in body])
     found: _Needed = []
     names: frozenset[Var] = frozenset()
     for stmt in reversed(body):

@@ -133,7 +133,7 @@ def _held(multiple: _Multiple, target: Var, changing: Set[Var], before: list[Stm
 
 def _changing(nest: Nest) -> set[Var]:
     """Numbers that do not have one value throughout a trip."""
-    counts = Counter(var for stmt in nest.body for var in rewrite.defines(stmt))
+    counts = Counter(var for stmt in nest.body for var in stmt.targets)
     return {var for var, count in counts.items() if count > 1 or var in nest.first_read}
 
 

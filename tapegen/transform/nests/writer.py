@@ -89,7 +89,7 @@ class Writer(ABC):
     def __init__(self, function: Function, sharing: Sharing, boundscheck: bool) -> None:
         used = {part.name for part in function.params} | {name for name, _ in function.globals} | {function.name}
         for stmt in rewrite.statements(function.body):
-            used |= {var.name for var in rewrite.defines(stmt)}
+            used |= {var.name for var in stmt.targets}
         self.names = NameSupply(used)
         self.sharing = sharing
         self.boundscheck = boundscheck

@@ -66,7 +66,7 @@ def written_out(function: Function) -> Function:
     if not any(_body_of(call) for call, _ in calls):
         return function
     used = {param.name for param in function.params} | {name for name, _ in function.globals} | {function.name}
-    used |= {var.name for stmt in rewrite.statements(function.body) for var in rewrite.defines(stmt)}
+    used |= {var.name for stmt in rewrite.statements(function.body) for var in stmt.targets}
     return replace(function, body=_block(function.body, NameSupply(used)))
 
 
@@ -98,14 +98,14 @@ def _calling(block: Block, functions: Set[Any]) -> list[Stmt]:
 
 
 def _calls(stmt: Stmt) -> Iterator[Call]:
-    for header in rewrite.headers(stmt):
+    for header in stmt.headers:
         yield from [part for part in rewrite.subexpressions(header) if type(part) is Call]
 
 
 def _block(block: Block, names: NameSupply) -> Block:
     out: list[Stmt] = []
     for stmt in block:
-        inner = tuple(_block(part, names) for part in rewrite.blocks(stmt))
+        inner = tuple(_block(part, names) for part in stmt.blocks)
         new = rewrite.with_blocks(stmt, inner) if inner else stmt
         if any(map(_body_of, _calls(stmt))):
             before, new = _apart(new, names)
