@@ -2,6 +2,7 @@
 
 import warnings
 
+import mpmath
 import numpy as np
 import pytest
 from scipy import linalg
@@ -115,6 +116,58 @@ def test_derivatives_of_tridiagonal_matrices():
     tg.check_grads(oscillation, MATRIX[0], OTHER[1:, :2].ravel()[:5], modes=("forward", "reverse"))
 
 
+TURNING = np.array([[1.0, -2.0, 0.3, 0.1], [2.0, 1.0, 0.4, -0.2], [0.0, 0.2, 0.5, 3.0], [0.1, 0.0, -3.0, 0.5]])
+MIXED = np.diag([1.2, 2.0, 3.0, 8.0, 2.5, 2.5]) + 0.4 * MATRIX
+
+
+def roots(a):
+    return (linalg.sqrtm(a),)
+
+
+def logarithms(a):
+    return (linalg.logm(a),)
+
+
+@pytest.mark.parametrize("f", [roots, logarithms])
+def test_roots_and_logarithms(f):
+    derived = tg.differentiable(f)
+    turned = linalg.block_diag(TURNING, 2.0, TURNING.T) + 0.05 * np.outer(np.arange(9.0), np.ones(9))
+    near, far = np.eye(3) + 1e-9 * MATRIX[:3, :3], np.diag([1e-12, 1.0, 1e6])
+    for a in (TURNING, turned, MIXED, MIXED @ MIXED.T, MIXED[1:2, 1:2], near, far, 1e30 * TURNING, np.eye(2)):
+        same(derived(a), f(a), 1e-13 * max(1.0, np.max(np.abs(f(a)[0]))))
+    single = MIXED.astype("f4")
+    if f is roots:
+        same(derived(single), f(single), 1e-5)
+
+
+def test_roots_and_logarithms_to_50_digits():
+    with mpmath.workdps(50):
+        for f, exact in ((roots, mpmath.sqrtm), (logarithms, mpmath.logm)):
+            for a in (TURNING, MIXED):
+                found = np.array(exact(mpmath.matrix(a)).tolist()).astype(complex)
+                np.testing.assert_allclose(tg.differentiable(f)(a)[0], found, rtol=1e-13, atol=1e-14)
+
+
+def halved(a, k):
+    x = a
+    for _ in range(3):
+        x = linalg.sqrtm(linalg.solve_sylvester(a, a, k * x))
+    return np.sum(linalg.logm(x) ** 3)
+
+
+def test_derivatives_of_roots_and_logarithms():
+    tg.check_grads(halved, TURNING, 1.3, modes=("forward", "reverse"))
+    shown = tg.differentiable(halved).inspect(TURNING, 1.3).compiled
+    assert ".append(" not in shown  # what loops record has known sizes
+
+
+@pytest.mark.parametrize("f", [roots, logarithms])
+def test_what_is_complex_is_refused_as_in_generated_python(f):
+    for backend in ("python", "numba"):
+        with pytest.raises(tg.errors.BadArgument, match="cannot go on here"):
+            tg.differentiable(lambda a: np.sum(f(a)[0]), backend=backend).grad(np.diag([1.0, -2.0, 3.0]))
+
+
 @pytest.mark.parametrize(
     ("f", "args", "message"),
     [
@@ -122,6 +175,8 @@ def test_derivatives_of_tridiagonal_matrices():
         (schur_forms, (np.full((2, 2), np.nan),), "array must not contain infs or NaNs"),
         (equation, (MATRIX, OTHER, RIGHT.T.copy()), "not aligned"),
         (equation, (MATRIX[:2], OTHER, RIGHT), "expected square matrix"),
+        (roots, (MATRIX[:2],), "must be square"),
+        (logarithms, (np.full((2, 2), np.nan),), "array must not contain infs or NaNs"),
         (eigenpairs, (MATRIX[0], MATRIX[0]), "must have one more element than e"),
         (eigenpairs, (MATRIX[0], np.full(5, np.inf)), "array must not contain infs or NaNs"),
     ],

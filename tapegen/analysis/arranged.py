@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
 from typing import Any
 
 import numpy as np
 
 from tapegen.ir.nodes import Call, Const, Expr, Tuple
+from tapegen.rules.libraries import matrices
 
 Symbol = tuple[str, str, int]
 Extent = tuple[int, tuple[tuple[Symbol, int], ...]]  # constant + sum of coefficient * symbol
@@ -86,6 +88,8 @@ class Known:
 def arranged(known: Known) -> Extents | None:
     """The extents of a result; None where nothing is known of the function or of its arguments."""
     describe = _RESULTS.get(known.call.func)
+    if describe is None and known.call.func in matrices():
+        describe = _lettered
     if describe is None:
         return None
     try:
@@ -221,6 +225,13 @@ def _solved(known: Known) -> Sequence[Extent]:
     if len(known.of(a)) != 2:
         raise Unknown
     return known.of(b)
+
+
+def _lettered(known: Known) -> Sequence[Extent]:
+    """Functions whose sizes are declared by letters: those of an operand that has the same."""
+    operands, _, result = matrices()[known.call.func].partition("->")
+    names = [*signature(known.call.func).parameters]
+    return known.of(known.given(names[operands.split(",").index(result)])[0])
 
 
 def _flat(known: Known) -> Sequence[Extent]:

@@ -9,6 +9,7 @@ matrices column by column: a C array holds there what is its transpose here.
 from __future__ import annotations
 
 import functools
+import math
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -65,7 +66,7 @@ def _common(*arrays: Any, least: str = "f") -> np.dtype[Any]:
 
 @functools.cache
 def _factors(dtype: np.dtype[Any]) -> Any:
-    """The factors t and z of a matrix, in Fortran's order."""
+    """The transposes of the factors t and z of a matrix."""
     gees = _external("gees", dtype)
     real = np.finfo(dtype).dtype
     is_complex = dtype.kind == "c"
@@ -83,7 +84,7 @@ def _factors(dtype: np.dtype[Any]) -> Any:
                     raise ValueError("array must not contain infs or NaNs")
                 t[j, i] = a[i, j]
         if n == 0:
-            return t.T, z.T
+            return t, z
         words = np.array([ord("V"), ord("N")], np.uint8)
         counts = np.array([n, 0, -1, 0], np.int32)
         w = np.empty(2 * n, real)
@@ -108,7 +109,7 @@ def _factors(dtype: np.dtype[Any]) -> Any:
                 work = np.empty(counts[2], dtype)
         if counts[3] != 0:
             raise np.linalg.LinAlgError("Schur form not found. Possibly ill-conditioned.")
-        return t.T, z.T
+        return t, z
 
     return factors
 
@@ -119,11 +120,17 @@ def _schur(least: str) -> Callable[..., Any]:
 
         def implementation(a: Any) -> Any:
             t, z = factors(a)
-            return np.ascontiguousarray(t), np.ascontiguousarray(z)
+            return np.ascontiguousarray(t.T), np.ascontiguousarray(z.T)
 
         return implementation
 
     return chosen
+
+
+@njit
+def _product(a: Any, b: Any) -> Any:
+    """That of arrays in C order: each order of its own would be compiled anew."""
+    return np.dot(a, b)
 
 
 # ---- Sylvester's equation ------------------------------------------------------------------------------------------
@@ -143,7 +150,8 @@ def _solve_sylvester(a: Any, b: Any, q: Any) -> Any:
             return np.empty((m, n), dtype)
         r, u = factors(a)
         s, v = factors(np.conj(b).T)
-        found = np.asfortranarray(np.dot(np.dot(np.conj(u).T, q.astype(dtype)), v))
+        own = np.ascontiguousarray(u.T)
+        found = _product(_product(v, np.ascontiguousarray(q.T).astype(dtype)), np.conj(own))
         words = np.array([ord("N"), ord("C")], np.uint8)
         counts = np.array([1, m, n, 0], np.int32)
         scale = np.ones(1, real)
@@ -152,7 +160,7 @@ def _solve_sylvester(a: Any, b: Any, q: Any) -> Any:
             counts[1:].ctypes, s.ctypes, counts[2:].ctypes, found.ctypes, counts[1:].ctypes, scale.ctypes,
             counts[3:].ctypes,
         )  # fmt: skip
-        return np.dot(np.dot(u, scale[0] * found), np.conj(v).T)
+        return _product(_product(own, np.ascontiguousarray(scale[0] * found.T)), np.conj(v))
 
     return implementation
 
@@ -206,10 +214,178 @@ def _tridiagonal_pairs(d: Any, e: Any) -> Any:
     return implementation
 
 
+# ---- roots and logarithms ------------------------------------------------------------------------------------------
+
+
+@njit
+def _root(t: Any) -> Any:
+    """The square root of a real Schur form, block by block from the diagonal up (Higham 1987).
+
+    A number among the operands of a block is that times the unit matrix; two blocks of two rows meet in an equation of
+    Sylvester, in which the one on the right is gone once it is replaced by its characteristic polynomial.
+    """
+    n = t.shape[0]
+    root = np.zeros_like(t)
+    across = np.zeros_like(t)  # its transpose: what is read column by column
+    stop = 0
+    while stop < n:
+        j = stop
+        wide = j + 1 < n and t[j + 1, j] != 0.0
+        stop = j + 2 if wide else j + 1
+        if wide:
+            middle = 0.5 * (t[j, j] + t[j + 1, j + 1])
+            turn = math.sqrt(-t[j, j + 1] * t[j + 1, j])
+            size = math.hypot(middle, turn)
+            real = math.sqrt(0.5 * (size + middle)) if middle > 0.0 else turn / math.sqrt(2.0 * (size - middle))
+            root[j, j] = real
+            root[j + 1, j + 1] = real
+            root[j, j + 1] = t[j, j + 1] / (2.0 * real)
+            root[j + 1, j] = t[j + 1, j] / (2.0 * real)
+        else:
+            if t[j, j] < 0.0:
+                raise ValueError("the square root of a real matrix is complex")
+            root[j, j] = math.sqrt(t[j, j])
+        trace = root[j, j] + root[stop - 1, stop - 1]
+        determinant = root[j, j] * root[stop - 1, stop - 1] - root[j, stop - 1] * root[stop - 1, j]
+        for q in range(j, stop):
+            for k in range(j, stop):
+                across[q, k] = root[k, q]
+        i = j
+        while i > 0:
+            tall = i > 1 and t[i - 1, i - 2] != 0.0
+            first, last = (i - 2 if tall else i - 1), i - 1
+            for p in range(first, i):
+                for q in range(j, stop):
+                    total = t[p, q]
+                    for k in range(i, j):
+                        total -= root[p, k] * across[q, k]
+                    root[p, q] = total
+            if not wide and not tall:
+                if root[last, j] != 0.0:
+                    if root[last, last] + root[j, j] == 0.0:
+                        raise ValueError("a singular matrix has no square root")
+                    root[last, j] /= root[last, last] + root[j, j]
+            elif not wide:
+                root[first, j], root[last, j] = _solved(
+                    root[first, first] + root[j, j], root[first, last], root[last, first],
+                    root[last, last] + root[j, j], root[first, j], root[last, j],
+                )  # fmt: skip
+            elif not tall:
+                root[last, j], root[last, j + 1] = _solved(
+                    root[j, j] + root[last, last], root[j + 1, j], root[j, j + 1],
+                    root[j + 1, j + 1] + root[last, last], root[last, j], root[last, j + 1],
+                )  # fmt: skip
+            else:
+                left, right = np.copy(root[first:i, first:i]), np.copy(root[j:stop, j:stop])
+                known = np.copy(root[first:i, j:stop])
+                known = trace * known - _product(known, right) + _product(left, known)
+                left = _product(left, left) + trace * left
+                for q in range(2):
+                    root[first, j + q], root[last, j + q] = _solved(
+                        left[0, 0] + determinant, left[0, 1], left[1, 0], left[1, 1] + determinant,
+                        known[0, q], known[1, q],
+                    )  # fmt: skip
+            for p in range(first, i):
+                for q in range(j, stop):
+                    across[q, p] = root[p, q]
+            i = first
+    return root
+
+
+@njit
+def _solved(a: Any, b: Any, c: Any, d: Any, x: Any, y: Any) -> Any:
+    """Two equations for two numbers."""
+    determinant = a * d - b * c
+    return (x * d - b * y) / determinant, (a * y - x * c) / determinant
+
+
+@njit
+def _quotient(a: Any, b: Any) -> Any:
+    return np.linalg.solve(a, b)
+
+
+def _sqrtm(a: Any) -> Any:
+    from tapegen.rules.scipy_matrix_functions import PAIRS_STAY_REAL
+
+    dtype = _common(a)
+    factors = _factors(dtype)
+
+    def implementation(A: Any) -> Any:
+        if A.shape[0] != A.shape[1]:
+            raise ValueError("Last 2 dimensions of the array must be square")
+        for number in A.flat:
+            if not np.isfinite(number):
+                return np.full(A.shape, np.nan, dtype)
+        t, z = factors(A)
+        for k in range(1, A.shape[0]):
+            if t[k - 1, k] != 0.0 and not PAIRS_STAY_REAL:
+                raise ValueError("the square root of a real matrix is complex")
+        return _product(_product(np.ascontiguousarray(z.T), _root(np.ascontiguousarray(t.T))), z)
+
+    return implementation
+
+
+@njit
+def _shifted(x: Any, factor: Any, shift: Any) -> Any:
+    """`factor * x + shift * unit`."""
+    out = np.empty_like(x)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            out[i, j] = factor * x[i, j]
+        out[i, i] += shift
+    return out
+
+
+@njit
+def _largest(x: Any) -> Any:
+    largest = 0.0
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            largest = max(largest, abs(x[i, j]))
+    return largest
+
+
+def _logarithm(a: Any) -> Any:
+    from tapegen.rules.scipy_matrix_functions import PLACES, WEIGHTS
+
+    dtype = _common(a)
+    factors = _factors(dtype)
+
+    def implementation(a: Any) -> Any:
+        """That of a root, taken so often that it is near the unit matrix, from which it is an integral.
+
+        How far a root is from there, its own root says without a difference of nearly equal numbers.
+        """
+        t, z = factors(a)
+        n = a.shape[0]
+        for k in range(n):
+            alone = (k == 0 or t[k - 1, k] == 0.0) and (k + 1 == n or t[k, k + 1] == 0.0)
+            if alone and t[k, k] <= 0.0:
+                raise ValueError("the logarithm of a real matrix is complex or infinite")
+        root = np.ascontiguousarray(t.T)
+        apart = _shifted(root, 1.0, -1.0)
+        scale = 1.0
+        while n * _largest(apart) > 0.25 and scale < 1e30:
+            root = _root(root)
+            apart = _quotient(_shifted(root, 1.0, 1.0), apart)
+            scale *= 2.0
+        total = np.zeros_like(root)
+        for k in range(len(PLACES)):
+            part = _quotient(_shifted(apart, PLACES[k], 1.0), apart)
+            for i in range(n):
+                for j in range(n):
+                    total[i, j] += scale * WEIGHTS[k] * part[i, j]
+        return _product(_product(np.ascontiguousarray(z.T), total), z)
+
+    return implementation
+
+
 _FORMS: dict[str, Callable[..., Any]] = {
     "quasi_triangular": _schur("f"),
     "triangular": _schur("F"),
     "solve_sylvester": _solve_sylvester,
+    "sqrtm": _sqrtm,
+    "logarithm": _logarithm,
     "tridiagonal_values": _tridiagonal_values,
     "tridiagonal_pairs": _tridiagonal_pairs,
 }

@@ -12,10 +12,12 @@ import logging
 import re
 import sys
 from collections.abc import Hashable, Iterable, Mapping
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
+
+from tapegen.rules.libraries import matrices, numbers
 
 _LIBRARIES = ("numpy", "math", "cmath", "scipy.special", "scipy")
 _SPELLING: dict[Any, str] = {np.absolute: "abs", np.conjugate: "conj", np.remainder: "mod", np.bool_: "bool_"}
@@ -154,6 +156,8 @@ def _homes(value: object, more: tuple[str, ...]) -> list[str]:
     """Modules that may export an object, the likeliest first."""
     home = str(getattr(value, "__module__", None) or "").partition("._")[0].removeprefix("_")
     known = home.partition(".")[0] in _KNOWN or home in more
+    if isinstance(value, FunctionType) and (value in numbers() or value in matrices()):  # of tapegen itself
+        known = True
     return [*([home] if known else []), "builtins", *_LIBRARIES, *more]
 
 

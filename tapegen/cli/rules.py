@@ -33,7 +33,6 @@ UNCOMPILED = frozenset(
         *("scipy.optimize.newton", "scipy.optimize.fixed_point", "scipy.optimize.minimize"),
         *("scipy.optimize.minimize_scalar", "scipy.integrate.quad", "scipy.integrate.quad_vec"),
         *("scipy.integrate.odeint", "scipy.integrate.solve_ivp"),
-        *("scipy.linalg.sqrtm", "scipy.linalg.logm"),
         "scipy.special.sph_harm_y",
         *("scipy.signal.stft", "scipy.signal.istft", "scipy.signal.welch", "scipy.signal.csd"),
     }

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from scipy import linalg
 
-from tapegen.rules.helpers import require
+from tapegen.rules.helpers import compile_time, require
+from tapegen.rules.libraries import of_matrices
 from tapegen.rules.linalg import adjoint, positive_definite, regular
-from tapegen.rules.registry import expands, fixed, pullback, text
+from tapegen.rules.registry import expands, fixed, inactive, pullback, text
 from tapegen.rules.scipy_eigenvalues import rounding, with_real_eigenvalues
 from tapegen.rules.scipy_linalg import one_matrix
 
@@ -68,6 +69,23 @@ def expm_frechet(A, E, method=None, compute_expm=True, check_finite=True):
     return slope
 
 
+PLACES = (
+    *(0.019855071751231912, 0.10166676129318664, 0.2372337950418355, 0.4082826787521751),
+    *(0.5917173212478248, 0.7627662049581645, 0.8983332387068134, 0.9801449282487681),
+)
+WEIGHTS = (
+    *(0.05061426814518853, 0.11119051722668721, 0.15685332293894344, 0.18134189168918083),
+    *(0.18134189168918083, 0.15685332293894344, 0.11119051722668721, 0.05061426814518853),
+)
+"""What integrates polynomials of degree 15 from 0 to 1 (Gauss and Legendre)."""
+
+
+@compile_time
+def gauss():
+    """The places, and the weights."""
+    return PLACES, WEIGHTS
+
+
 @expands(linalg.logm, shapes=[positive_definite])
 def logm(A):
     """64 times the logarithm of the 64th root, which is an integral over a short way from the unit matrix."""
@@ -78,18 +96,26 @@ def logm(A):
     unit = np.eye(np.shape(A)[0], dtype=A.dtype)
     apart = root - unit
     total = np.zeros_like(apart)
-    for place, weight in (
-        (0.019855071751231912, 0.05061426814518853),
-        (0.10166676129318664, 0.11119051722668721),
-        (0.2372337950418355, 0.15685332293894344),
-        (0.4082826787521751, 0.18134189168918083),
-        (0.5917173212478248, 0.18134189168918083),
-        (0.7627662049581645, 0.15685332293894344),
-        (0.8983332387068134, 0.11119051722668721),
-        (0.9801449282487681, 0.05061426814518853),
-    ):  # Gauss and Legendre
-        total = total + weight * np.linalg.solve(unit + place * apart, apart)
+    places, weights = np.array(gauss()[0]), np.array(gauss()[1])
+    for k in range(8):
+        total = total + weights[k] * np.linalg.solve(unit + places[k] * apart, apart)
     return 64.0 * total
+
+
+def logarithm(a):
+    """What compiled code calls."""
+    return linalg.logm(a)
+
+
+of_matrices("nn->nn", logarithm)
+inactive(logarithm)
+
+
+@text(linalg.logm)
+def logm_text(A):
+    one_matrix(np.ndim(A))
+    require(A.dtype == np.float64, "in single precision scipy may take it for complex.")
+    return logarithm(A)
 
 
 @pullback(linalg.sqrtm, shapes=[positive_definite])
@@ -102,6 +128,12 @@ def sqrtm(A, *, out, out_bar):
 def sqrtm_pushforward(A, *, out, A_dot):
     one_matrix(np.ndim(A))
     return linalg.solve_sylvester(out, out, A_dot)
+
+
+of_matrices("nn->nn", linalg.sqrtm)
+
+PAIRS_STAY_REAL = not np.iscomplexobj(linalg.sqrtm(np.array([[1.0, -1.0], [1.0, 1.0]])))
+"""Whether scipy's root of a real matrix is real where eigenvalues are not, as it was not always."""
 
 
 @expands(linalg.funm, shapes=[with_real_eigenvalues, fixed(np.exp)], written=True, of_complex=True)
