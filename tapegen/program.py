@@ -279,7 +279,7 @@ class Program:
         """The program that computes tangents, and values only where they need them."""
         count = sum(self.active_results(scalar=False))
         return self._once(
-            "tangent", lambda: compiler.without_value(self.pushed, self.lowered.function, count, self.user_names)
+            "pushed alone", lambda: compiler.without_value(self.pushed, self.lowered.function, count, self.user_names)
         )
 
     def function(self, form: Form) -> Function:

@@ -329,3 +329,11 @@ def test_a_wrong_pushforward_is_found(cube_rule: Any) -> None:
     cube_rule.pushforward(wrong)
     with pytest.raises(AssertionError, match="pushforward"):
         tg.check_rule(_cube)
+
+
+def test_the_program_of_a_tangent_is_kept_apart_from_what_is_built_of_it() -> None:
+    x, v = np.array([0.5, -2.0]), np.array([1.0, 3.0])
+    program = tg.differentiable(lambda x: np.sum(x**3), backend="python")._specialise((x,), {}).program
+    first = program.tangent  # asked for once more where its compiled form is refused
+    assert program.run("tangent", [x, v])[0] == np.sum(3.0 * x**2 * v)
+    assert program.tangent is first
