@@ -118,6 +118,22 @@ def test_second_order(function: Callable) -> None:
     tg.check_grads(function, A, modes=("forward", "reverse"), order=2, backend="python")
 
 
+def levels(t: float) -> Any:
+    total = 0.0
+    for k in (0.3, 1.1):
+        a = np.zeros((2, 2), dtype=complex)
+        a[0, 1] = 1.0 + t * np.exp(-1j * k)
+        a[1, 0] = np.conj(a[0, 1])
+        total += np.linalg.eigvalsh(a)[1] ** 3 + np.linalg.svd(np.stack([a, a]), compute_uv=False)[0, 0]
+    return total
+
+
+@pytest.mark.compiled
+def test_eigenvalues_and_singular_values_are_real_in_compiled_code() -> None:
+    product = tg.hvp(levels, (0.7,), (1.0,), backend="numba")
+    assert product == pytest.approx(tg.hvp(levels, (0.7,), (1.0,), backend="python"), rel=1e-12)
+
+
 OSCILLATING = np.array([[0.3, -1.2, 0.1], [1.4, 0.2, 0.3], [-0.2, 0.1, 2.0]])
 GROWING = np.array([[0.3, 0.2, 0.1], [1.4, 1.2, 0.3], [-0.2, 0.1, 2.0]])
 

@@ -78,7 +78,7 @@ def _eigh(call: Call) -> Chosen:
 
 def eigh_text(a, UPLO="L"):
     rows = matrices(a)
-    w = np.zeros(np.shape(rows)[:2], dtype=a.dtype)
+    w = np.zeros(np.shape(rows)[:2], dtype=a.real.dtype)
     v = np.zeros_like(rows)
     for k in range(np.shape(rows)[0]):
         w[k], v[k] = np.linalg.eigh(np.copy(rows[k]))
@@ -111,7 +111,7 @@ def svd_text(a, full_matrices=True, compute_uv=True):
     p = np.shape(a)[-1]
     least = min(m, p)
     u = np.zeros((n, m, m if full_matrices else least), dtype=a.dtype)
-    s = np.zeros((n, least), dtype=a.dtype)
+    s = np.zeros((n, least), dtype=a.real.dtype)
     vh = np.zeros((n, p if full_matrices else least, p), dtype=a.dtype)
     for k in range(n):
         u[k], s[k], vh[k] = np.linalg.svd(np.copy(rows[k]), full_matrices)
