@@ -167,10 +167,11 @@ def hessian(func: Callable[..., Any], wrt: Wrt = 0, **options: Any) -> Callable[
 
 
 def _own_options(func: Callable[..., Any], options: dict[str, Any]) -> dict[str, Any]:
-    """Options of derivatives of the gradient: like the function, it returns something else besides."""
-    if isinstance(func, Differentiable) and func.options.has_aux:
-        return {"has_aux": True, **options}
-    return options
+    """Options of derivatives of the gradient: those of the function, but for what it alone takes."""
+    if not isinstance(func, Differentiable):
+        return options
+    kept = ("has_aux", "backend", "boundscheck", "fastmath", "cache")
+    return {**{name: getattr(func.options, name) for name in kept}, **options}
 
 
 def hvp(func: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], **options: Any) -> Any:

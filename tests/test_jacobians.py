@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tapegen as tg
+from tapegen import program
 from tapegen.api import with_options
 from tapegen.errors import BadArgument, MissingRule
 
@@ -132,6 +133,17 @@ def test_hessian_and_its_product(backend: Any) -> None:
     expected = rosenbrock_hessian(x)
     np.testing.assert_allclose(tg.hessian(rosenbrock, backend=backend)(x), expected, rtol=1e-12)
     np.testing.assert_allclose(tg.hvp(rosenbrock, (x,), (v,), backend=backend), expected @ v, rtol=1e-12)
+
+
+def test_second_derivatives_run_as_the_function_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    def compiled(*args: Any, **options: Any) -> Any:
+        raise AssertionError("nothing is to be compiled")
+
+    monkeypatch.setattr(program, "build_numba", compiled)
+    function = tg.differentiable(**python)(lambda x: np.sum(x**4) + x[0] * x[1])
+    expected = np.diag(12.0 * X**2) + [[0, 1, 0], [1, 0, 0], [0, 0, 0]]
+    np.testing.assert_allclose(tg.hessian(function)(X), expected)
+    np.testing.assert_allclose(tg.hvp(function, (X,), (X,)), expected @ X)
 
 
 def test_hessian_of_several_arguments() -> None:
