@@ -187,6 +187,48 @@ def test_what_stays(text: str) -> None:
     assert "_column" not in lowered_text(text, *args)
 
 
+EXPONENTIALS = """
+def f(a, x, w, n):
+    t = np.zeros((n, n))
+    e = 0.0
+    for i in range(n):
+        for j in range(i + 1, n):
+            q = np.exp(-(x[j, 0] - x[i, 0])**2 - (x[j, 1] - x[i, 1])**POWER)
+            t[i, j - i - 1] = q
+            e = e + w[j]*q
+    a[0, 0] = e
+    return t
+"""
+
+
+def test_exponentials_take_vectors() -> None:
+    args = arguments(40, 40)
+    text = lowered_text(EXPONENTIALS.replace("POWER", "2"), *args)
+    assert "-((x_column_1[j_1] - x_column_1[i]) ** 2)" in text and "q = vexp(" in text and "e += terms[" in text
+    assert "terms" not in lowered_text(EXPONENTIALS.replace("POWER", "w[j]"), *args)
+
+
+def kernel(x: np.ndarray, w: np.ndarray) -> float:
+    e = 0.0
+    for i in range(w.size):
+        for j in range(i + 1, w.size):
+            e += w[i] * w[j] * np.exp(-((x[j, 0] - x[i, 0]) ** 2) - (x[j, 1] - x[i, 1]) ** 4)
+    return e
+
+
+@pytest.mark.compiled
+def test_compiled_exponentials() -> None:
+    plain, ours = (tg.differentiable(kernel, wrt=(0, 1), backend=backend) for backend in ("python", "numba"))
+    for n in (5, 30):
+        args = R.normal(size=(n, 2)), R.random(n)
+        value, gradient = ours.value_and_grad(*args)
+        np.testing.assert_allclose(value, kernel(*args), rtol=1e-14)
+        for a, b in zip(gradient, plain.grad(*args), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-13)
+        slope = (kernel(1.00001 * args[0], args[1]) - kernel(0.99999 * args[0], args[1])) / 2e-5
+        np.testing.assert_allclose(np.sum(gradient[0] * args[0]), slope, rtol=1e-7)
+
+
 def forces(x: np.ndarray, v: np.ndarray, w: np.ndarray, steps: int) -> float:
     p, u = x.copy(), v.copy()
     n = w.size

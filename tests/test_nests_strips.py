@@ -95,7 +95,7 @@ def f(x, y, n):
         u = x[i] - y[i]
         r = u*u + 0.25
         s = s + u/(r*math.sqrt(r))
-        c = c - (u + y[i]*x[0])/r
+        c = c - (u + y[i - 1]*x[0])/r
         x[i] = u
     return s + c
 """
@@ -112,7 +112,8 @@ def test_what_takes_vectors_but_for_sums() -> None:
     [
         ("x[i] = u", "x[i - 1] = u"),
         ("x[i] = u", "x[0] = u"),
-        ("y[i]*x[0]", "x[(2*i) % n]"),
+        ("y[i - 1]*x[0]", "y[(2*i) % n]"),
+        ("y[i - 1]*x[0]", "y[n - i]"),
         ("u/(r*math.sqrt(r))", "u"),
         ("u = x[i] - y[i]", "u = x[i] - y[i]*c"),
     ],

@@ -37,7 +37,7 @@ from tapegen.transform.nests.accesses import Access, Nest, in_loops
 from tapegen.transform.nests.affine import linear, minus, plus
 from tapegen.transform.nests.bounds import dim
 from tapegen.transform.nests.rooms import Rooming, has_matrices
-from tapegen.transform.nests.strips import SLOW, takes_vectors
+from tapegen.transform.nests.strips import CONCERNED, LONG, takes_vectors
 from tapegen.transform.nests.waiting import trips
 
 _FEW = 16
@@ -48,7 +48,7 @@ _LONGEST = 2
 
 def rows(function: Function) -> Function:
     """The same program with rows for columns that inner loops walk down."""
-    if not has_matrices(function) or all(SLOW.isdisjoint(rewrite.calls(stmt)) for stmt in function.body):
+    if not has_matrices(function) or all(CONCERNED.isdisjoint(rewrite.calls(stmt)) for stmt in function.body):
         return function
     return replace(function, body=_Rows(function).whole())
 
@@ -192,7 +192,7 @@ class _Rows(Rooming):
 
     def _takes_vectors(self, stmt: Stmt) -> bool:
         nest = in_loops((stmt,), stmt.body) if isinstance(stmt, For) else None
-        return nest is not None and takes_vectors(nest, self.memory.group)
+        return nest is not None and takes_vectors(nest, self.memory.group, LONG)
 
     def _columns(self, loop: For, inner: list[Nest], stops: Mapping[Var, Mapping[Expr, None]]) -> list[_Columns]:
         """The arrays that may be rows in a loop."""

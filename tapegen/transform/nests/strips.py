@@ -22,10 +22,10 @@ from tapegen.ir import ops, rewrite
 from tapegen.ir.nodes import Assign, Block, Call, Const, Expr, For, Function, Load, Stmt, Store, Var
 from tapegen.ir.types import INT, Array, Scalar
 from tapegen.transform.nests.accesses import Access, Nest
-from tapegen.transform.nests.affine import minus, plus
+from tapegen.transform.nests.affine import linear, minus, plus
 from tapegen.transform.nests.deciding import deciding
 from tapegen.transform.nests.known import Known
-from tapegen.transform.nests.vectors import vectors
+from tapegen.transform.nests.vectors import is_product, vectors
 from tapegen.transform.nests.walking import Walk
 
 _LENGTH = 512
@@ -37,7 +37,7 @@ _FEW = 8
 
 def in_strips(function: Function) -> Function:
     """The same program with sums in strips where that pays."""
-    if all(_CONCERNED.isdisjoint(rewrite.calls(stmt)) for stmt in function.body):
+    if all(CONCERNED.isdisjoint(rewrite.calls(stmt)) for stmt in function.body):
         return function
     return replace(function, body=_Strips(function).whole())
 
@@ -58,7 +58,7 @@ class _Strips(Walk):
         return tuple(out)
 
     def concerns(self, stmt: Stmt) -> bool:
-        return not _CONCERNED.isdisjoint(rewrite.calls(stmt))
+        return not CONCERNED.isdisjoint(rewrite.calls(stmt))
 
     @functools.cached_property
     def deciding(self) -> set[Var]:
@@ -124,7 +124,8 @@ def _is_apart(nest: Nest, sums: Set[Var], group: Callable[[Var], Var]) -> bool:
         other = written.get(group(access.array))
         if other is not None and (access.array, access.index) != (other.array, other.index):
             return False
-    moving = all(loop.target in access.index for access in written.values())
+    varying = nest.assigned | {loop.target}
+    moving = all(any(_steps(item, loop.target, varying) for item in access.index) for access in written.values())
     return moving and all(not rewrite.loads(item) for access in written.values() for item in access.index)
 
 
@@ -179,7 +180,7 @@ def _pays(nest: Nest) -> bool:
             case Var():
                 return rows.get(expr, 0)
             case Call(func, args):
-                long = func in _LONG
+                long = func in LONG
                 calls += long
                 return max(map(row, args), default=0) + long
         return 0
@@ -187,7 +188,7 @@ def _pays(nest: Nest) -> bool:
     longest = 0
     for stmt in nest.body:
         if isinstance(stmt, (Assign, Store)):
-            if not all(part.func in _SHORT | _LONG for part in rewrite.subexpressions(stmt.value) if _is_call(part)):
+            if not all(part.func in _SHORT | LONG for part in rewrite.subexpressions(stmt.value) if _is_call(part)):
                 return False
             found = row(stmt.value)
             longest = max(longest, found)
@@ -195,7 +196,7 @@ def _pays(nest: Nest) -> bool:
     return calls >= _CALLS and longest >= _IN_A_ROW
 
 
-def takes_vectors(nest: Nest, group: Callable[[Var], Var]) -> bool:
+def takes_vectors(nest: Nest, group: Callable[[Var], Var], funcs: Set[Any] = frozenset()) -> bool:
     """Whether LLVM makes vector instructions of the trips of a loop, but for sums, and these are little of its work.
 
     Parameters
@@ -204,6 +205,8 @@ def takes_vectors(nest: Nest, group: Callable[[Var], Var]) -> bool:
         A single loop.
     group : callable
         A name that stands for all names which may share memory with an array.
+    funcs : set
+        Functions of the C library that others take the place of.
     """
     sums = _sums(nest)
     beside = all(_lies_beside(access, nest) for access in nest.accesses)
@@ -213,14 +216,10 @@ def takes_vectors(nest: Nest, group: Callable[[Var], Var]) -> bool:
     for stmt in nest.body:
         for part in (part for header in stmt.headers for part in rewrite.subexpressions(header)):
             if isinstance(part, Call):
-                if part.func not in _SHORT or (part.func is operator.pow and not _is_whole(part.args[1])):
+                if part.func not in _SHORT | funcs or (part.func is operator.pow and not is_product(part)):
                     return False
-                work += _WORK.get(part.func, 1)
+                work += _MUCH if part.func in funcs else _WORK.get(part.func, 1)
     return work >= _MUCH + _WORK_OF_SUM * len(sums)
-
-
-def _is_whole(exponent: Any) -> bool:
-    return isinstance(exponent, Const) and isinstance(exponent.value, int)
 
 
 def _lies_beside(access: Access, nest: Nest) -> bool:
@@ -232,7 +231,14 @@ def _lies_beside(access: Access, nest: Nest) -> bool:
     *front, last = access.index or (Const(0),)
     if any(rewrite.loads(item) or rewrite.free_vars(item) & varying for item in front) or rewrite.loads(last):
         return False
-    return not rewrite.free_vars(last) & varying or (last == counter and type_.layout == "C")
+    return not rewrite.free_vars(last) & varying or (_steps(last, counter, varying) == 1 and type_.layout == "C")
+
+
+def _steps(item: Expr, counter: Var, varying: Set[Var]) -> int:
+    """By how much an index grows from trip to trip, if always by the same, else 0."""
+    form = linear(item)
+    fixed = form.without(counter).names.isdisjoint(varying)
+    return form.coefficient(counter) if fixed else 0
 
 
 def _is_call(part: Any) -> bool:
@@ -243,7 +249,7 @@ def _is_float64(expr: Expr) -> bool:
     return isinstance(expr.type, Scalar) and expr.type.dtype == "float64"
 
 
-_LONG: frozenset[Any] = frozenset(
+LONG: frozenset[Any] = frozenset(
     {
         *(np.sin, np.cos, np.tan, np.arcsin, np.arccos, np.arctan, np.arctan2, np.sinh, np.cosh, np.tanh, np.hypot),
         *(np.arcsinh, np.arccosh, np.arctanh, np.exp, np.exp2, np.expm1, np.log, np.log2, np.log10, np.log1p, np.cbrt),
@@ -254,10 +260,10 @@ _LONG: frozenset[Any] = frozenset(
 )
 """What compiled code calls the C library for."""
 
-SLOW: frozenset[Any] = frozenset({operator.truediv, np.sqrt, math.sqrt})
+_SLOW: frozenset[Any] = frozenset({operator.truediv, np.sqrt, math.sqrt})
 """What a processor takes longest for, unless it has vectors."""
 
-_CONCERNED = _LONG | SLOW
+CONCERNED = LONG | _SLOW
 _WORK: dict[Any, int] = {operator.truediv: 10, np.sqrt: 16, math.sqrt: 16}
 """Time of an operation, in sums and products that wait for nothing."""
 _WORK_OF_SUM, _MUCH = 4, 24

@@ -91,7 +91,10 @@ def vectors(
         Where new names come from.
     """
     called = frozenset().union(*(rewrite.calls(stmt) for stmt in body if not isinstance(stmt, If)))
-    if VECTORS.keys().isdisjoint(called) or not called <= VECTORS.keys() | _PLAIN:
+    powers = (part for stmt in body for part in _parts(stmt) if part.func is operator.pow)
+    if VECTORS.keys().isdisjoint(called) or not called - {operator.pow} <= VECTORS.keys() | _PLAIN:
+        return None
+    if not all(map(is_product, powers)):
         return None
     made = _made(body)
     checks: dict[Stmt, list[Expr]] = {stmt: [_wrong(stmt, body)] for stmt in body if isinstance(stmt, If)}
@@ -243,6 +246,12 @@ def _may_be_counted(expr: Expr, stored: Set[Var], assigned: Set[Var]) -> bool:
         ):
             return False
     return True
+
+
+def is_product(power: Call) -> bool:
+    """Whether compiled code multiplies for a power."""
+    _, exponent = power.args
+    return isinstance(exponent, Const) and isinstance(exponent.value, int)
 
 
 def _is_call(part: Any) -> bool:
