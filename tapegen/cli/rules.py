@@ -34,7 +34,6 @@ UNCOMPILED = frozenset(
         *("scipy.optimize.minimize_scalar", "scipy.integrate.quad", "scipy.integrate.quad_vec"),
         *("scipy.integrate.odeint", "scipy.integrate.solve_ivp"),
         "scipy.special.sph_harm_y",
-        *("scipy.signal.stft", "scipy.signal.istft", "scipy.signal.welch", "scipy.signal.csd"),
     }
 )
 """Functions that numba gets no text for, however they are called: their programs run as Python."""

@@ -5,11 +5,42 @@ from __future__ import annotations
 import numpy as np
 from scipy import signal
 
-from tapegen.rules.helpers import compile_time, require
-from tapegen.rules.registry import expands, fixed, inactive
+from tapegen.rules.helpers import compile_time, in_precision_of, require
+from tapegen.rules.registry import expands, fixed, inactive, text
 from tapegen.rules.scipy_signal import detrend as detrended
 
 inactive(signal.get_window)
+
+_COSINES: dict[str, tuple[float, ...]] = {
+    **dict.fromkeys(("boxcar", "box", "ones", "rect", "rectangular"), (1.0,)),
+    **dict.fromkeys(("hann", "han"), (0.5, 0.5)),
+    **dict.fromkeys(("hamming", "hamm", "ham"), (0.54, 1.0 - 0.54)),
+    **dict.fromkeys(("blackman", "black", "blk"), (0.42, 0.5, 0.08)),
+    **dict.fromkeys(("nuttall", "nutl", "nut"), (0.3635819, 0.4891775, 0.1365995, 0.0106411)),
+    **dict.fromkeys(("blackmanharris", "blackharr", "bkh"), (0.35875, 0.48829, 0.14128, 0.01168)),
+    **dict.fromkeys(("flattop", "flat", "flt"), (0.21557895, 0.41663158, 0.277263158, 0.083578947, 0.006947368)),
+}
+"""Windows that are sums of cosines, from the middle."""
+
+
+@compile_time
+def cosines_of(window):
+    """The terms of a window by its name; other windows have no text."""
+    known = isinstance(window, str) and window in _COSINES
+    require(known, "of windows, sums of cosines alone have one.")
+    return _COSINES[window]
+
+
+@text(signal.get_window)
+def get_window_text(window, Nx, fftbins=True):
+    if Nx < 1:
+        raise ValueError("scipy.signal.get_window: the size of a window is positive")
+    angle = np.linspace(-np.pi, np.pi, Nx + 1)[:Nx] if fftbins else np.linspace(-np.pi, np.pi, Nx)
+    whole = np.zeros(Nx)
+    for k, weight in enumerate(cosines_of(window)):
+        whole = whole + weight * np.cos(k * angle)
+    return np.where(Nx == 1, 1.0, whole)
+
 
 # ---- short-time transforms -----------------------------------------------------------------------------------------
 
@@ -150,7 +181,7 @@ def averaged(power, average):
         return np.mean(power, axis=-2)
     require(average == "median", "average= is 'mean' or 'median'.", "Choose one of them.")
     k = 2.0 * np.arange(1, (np.shape(power)[-2] - 1) // 2 + 1)
-    return np.median(power, axis=-2) / np.astype(1.0 + np.sum(1.0 / (k + 1.0) - 1.0 / k), power.dtype)
+    return np.median(power, axis=-2) / in_precision_of(1.0 + np.sum(1.0 / (k + 1.0) - 1.0 / k), power)
 
 
 # ---- what they have in common --------------------------------------------------------------------------------------
