@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tapegen.errors import AliasError, BadArgument, Span, TapegenError, TapeMemoryError
+from tapegen.frontend.lower_own import own_rule
 from tapegen.frontend.structure import (
     Slot,
     StaticValue,
@@ -18,7 +19,9 @@ from tapegen.frontend.structure import (
 )
 from tapegen.generators import States, put_back, states_of
 from tapegen.inspection import Inspection
+from tapegen.ir import rewrite
 from tapegen.ir.nodes import Return, Var
+from tapegen.ir.text import callable_text
 from tapegen.ir.types import Array
 from tapegen.program import Form, Program, Raised
 from tapegen.repeated import Repeated, RepeatedTangent, as_type, gradient_of, value_of
@@ -67,6 +70,7 @@ class Specialisation:
         values = self._run("joint", leaves + seeds)
         count = len(values) - len(program.wrt_vars())
         if known is None:
+            self._check_shapes(values[count:], leaves)
             program.repeated = Repeated.of(program, leaves, seeds)
         return self._result(values[:count]), self._gradient(values[count:])
 
@@ -89,6 +93,7 @@ class Specialisation:
                 gradients = self.program.run("pullback", [*again, *seeds])
             except Raised as raised:
                 raise self._refusal(raised.error) from raised.error
+            self._check_shapes(gradients, self.leaves())
             return self._gradient(gradients)
 
         return value, pullback, *aux
@@ -232,11 +237,29 @@ class Specialisation:
                 span or whole,
             )
         where = f"of line {span.line}" if span is not None else f"of {name}"
-        return BadArgument(
-            f"in the gradient {where}: {type(error).__name__}: {error}.",
-            "The function has a value here, but no finite derivative: pass other numbers, or write this differently.",
-            span or whole,
-        )
+        own = self._own_rules()
+        if own and not isinstance(error, ArithmeticError):
+            advice = f"There is a value here. The fault may be in a rule of yours: that of {own}."
+        else:
+            advice = "There is a value here, but no finite derivative: pass other numbers, or write this differently."
+        return BadArgument(f"in the gradient {where}: {type(error).__name__}: {error}.", advice, span or whole)
+
+    def _own_rules(self) -> str:
+        """The functions that it calls and whose rules are the user's."""
+        called = {func for stmt in self.program.lowered.function.body for func in rewrite.calls(stmt)}
+        return ", ".join(sorted(callable_text(func) for func in called if own_rule(func) is not None))
+
+    def _check_shapes(self, gradients: Sequence[Any], leaves: Sequence[Any]) -> None:
+        """What tapegen gives has the shapes of the arguments; what a rule of the user's gives may not."""
+        given = dict(zip(self.program.lowered.function.params, leaves, strict=False))
+        for var, gradient in zip(self.program.wrt_vars(), gradients, strict=True):
+            found, wanted = np.shape(gradient), np.shape(given[var])
+            if found != wanted:
+                raise BadArgument(
+                    f"the gradient by '{var.name}' has shape {found}, the argument {wanted}.",
+                    f"A rule gives cotangents of the shape of the argument or the result: see {self._own_rules()}.",
+                    self.program.lowered.function.origin,
+                )
 
     def _check_written(self, written: list[tuple[int, Any]], leaves: list[Any]) -> None:
         for k, leaf in written:

@@ -507,3 +507,23 @@ def test_a_pullback_that_is_not_linear_has_no_transpose(pullback: Any) -> None:
     tg.pullback(identity)(pullback)
     with pytest.raises(MissingRule, match=r"identity has no forward derivative.*not linear in out_bar"):
         tg.jvp(lambda x: identity(x), (AT,), (ALONG,), backend="python")
+
+
+@pytest.mark.parametrize("way", ["grad", "vjp"])
+def test_a_cotangent_of_a_wrong_shape_is_told(way: str) -> None:
+    tg.pullback(identity)(lambda x, *, out_bar: out_bar[:1])
+    function = tg.differentiable(lambda x: np.sum(identity(x)), backend="python")
+    with pytest.raises(BadArgument, match=r"gradient by 'x' has shape \(1,\), the argument \(2,\)(.|\n)*see identity"):
+        function.grad(AT) if way == "grad" else function.vjp(AT)[1](1.0)
+
+
+def test_an_error_inside_a_rule_names_the_function() -> None:
+    def slope(x: Any) -> Any:
+        if x > 0:
+            return 1.0
+        return -1.0
+
+    tg.partials(identity)(slope)
+    assert tg.grad(lambda x: identity(x), backend="python")(-0.5) == -1.0
+    with pytest.raises(BadArgument, match=r"truth value(.|\n)*fault may be in a rule of yours: that of identity"):
+        tg.grad(lambda x: np.sum(identity(x)), backend="python")(AT)
