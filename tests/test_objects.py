@@ -280,3 +280,22 @@ def test_a_product_is_new_memory() -> None:
         return (y * x).sum()
 
     check_grads(product, X.reshape(2, 2))
+
+
+class _Counter:
+    def __init__(self, count: float) -> None:
+        self.count = count
+
+    def step(self, by: float) -> float:
+        self.count = self.count * by
+        return self.count
+
+
+def test_a_method_of_an_object_of_the_last_trip_says_what_to_keep() -> None:
+    def stepped(x: float, n: int) -> float:
+        for k in range(n):
+            step = _Counter(x * (k + 1)).step
+        return step(2.0)
+
+    with pytest.raises(TapegenError, match=r"'step' is a method of an object(.|\n)*Keep the object itself"):
+        differentiable(stepped, backend="python").vjp(0.4, 3)

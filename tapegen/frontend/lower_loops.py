@@ -29,7 +29,7 @@ from tapegen.frontend.lower_flow import FALL, End, Region, compound, dispatch, r
 from tapegen.frontend.lower_iter import iterable
 from tapegen.frontend.lower_join import branches
 from tapegen.frontend.lower_list import Widen, needs_widening, widen_cell
-from tapegen.frontend.lower_merge import ABSENT, ANYTHING, Merge, look_up, or_all, same_shape
+from tapegen.frontend.lower_merge import ABSENT, ANYTHING, Merge, frames_of, look_up, or_all, same_shape
 from tapegen.frontend.lower_nest import rewritten
 from tapegen.frontend.lower_state import BREAK, CONTINUE, RESULT, RETURN, TRUE, Cell, Head, Key, Maybe, Series, State
 from tapegen.frontend.lower_stmt import assign_target
@@ -126,6 +126,7 @@ class _Loop:
     bounds: tuple[Expr, Expr, Expr] | None = None
     ends: list[End] = field(default_factory=list)
     own: set[Var] = field(default_factory=set)  # the counter and the carried variables, as they were tried
+    lent: set[Key] = field(default_factory=set)  # variables of functions that have returned, read by what they returned
     refusal: TapegenError | None = None  # why it is unrolled
 
     def run(self, series: Series | None = None) -> None:
@@ -169,6 +170,7 @@ class _Loop:
             if agreed:
                 other.new |= merge.new
                 other.state.cells = {**merge.state.cells, **other.state.cells}
+                self._lend(entry, found, other)
                 self._close(entry, found, other, body, runs)
                 return
             templates, merge = found, other
@@ -246,7 +248,10 @@ class _Loop:
         """Whether the value of a variable at the end of a path is read later."""
         if end.kind == FALL or isinstance(key, int):
             return end.kind != RETURN or isinstance(key, int)
-        return end.kind in (BREAK, EXIT) and key[1] in self.after
+        return end.kind in (BREAK, EXIT) and self._is_read_behind(key)
+
+    def _is_read_behind(self, key: Key) -> bool:
+        return key[1] in self.after or key in self.lent
 
     def _template(self, merge: Merge, key: Key | int, sides: list[tuple[Any, State]]) -> Any:
         if isinstance(key, int):
@@ -285,6 +290,18 @@ class _Loop:
             fresh = {key: self._template(again, key, self._sides(entry, key)) for key in found}
             return fresh, again, False
         return found, merge, True
+
+    def _lend(self, entry: State, templates: dict[Key | int, Any], merge: Merge) -> None:
+        """Add the variables of the functions called in a trip that inner functions they return read behind the loop."""
+        values = [value for key, value in templates.items() if not isinstance(key, int) and key[1] in self.after]
+        while values:
+            for frame in frames_of(values.pop(), merge.state):
+                for key in ((frame, name) for name in sorted(frame.live.captured - frame.boxed)):
+                    made = any(key in end.state.vars for end in self.ends if end.kind != RETURN)
+                    if made and key not in templates and key not in entry.vars:
+                        self.lent.add(key)
+                        templates[key] = self._template(merge, key, self._sides(entry, key))
+                        values.append(templates[key])
 
     def _sides(self, entry: State, key: Key | int) -> list[tuple[Any, State]]:
         """What a variable or a container is at the start of the trip, and at those ends where that matters."""
@@ -373,7 +390,7 @@ class _Loop:
         for name in self._assigned():
             state.vars.pop(name, None)
         for key, template in templates.items():
-            if isinstance(key, int) or key[1] in self.after:
+            if isinstance(key, int) or self._is_read_behind(key):
                 _set(state, key, self._certain(key, template) if runs else template)
         return state
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
@@ -18,9 +18,12 @@ from tapegen.frontend.lower_kinds import kinds_of, note_kinds
 from tapegen.frontend.lower_merged_types import Clash, converted, merged_type
 from tapegen.frontend.lower_state import (
     FLAGS,
+    Bound,
     Box,
     Captured,
     Choice,
+    Closure,
+    Frame,
     Key,
     Maybe,
     Poison,
@@ -64,6 +67,26 @@ def look_up(state: State, key: Key) -> Any:
     if value is ABSENT and key in FLAGS:
         return StaticValue(False)
     return value
+
+
+def frames_of(value: Any, state: State) -> Iterator[Frame]:
+    """The frames whose variables a value may read later: of the inner functions in it."""
+    match value:
+        case StaticValue(Closure(_, frame)):
+            outer: Frame | None = frame
+            while outer is not None:
+                yield outer
+                outer = outer.parent
+        case Maybe(inner):
+            yield from frames_of(inner, state)
+        case Bound(func, args, kwargs):
+            for part in (func, *args, *kwargs.values()):
+                yield from frames_of(part, state)
+        case Ref(cell) if cell in state.cells:
+            yield from frames_of(state.cells[cell].content, state)
+        case Struct():
+            for child in value.children:
+                yield from frames_of(child, state)
 
 
 @dataclass(slots=True)
@@ -162,6 +185,12 @@ class Merge:
             if all(same_static(value.value, first.value) for value in values):
                 return first
         elif all(value is first for value in values) and not isinstance(first, (Struct, Ref)):
+            owners = first.args if isinstance(first, Bound) else ()
+            if any(isinstance(owner, Ref) and owner.cell not in self.base.cells for owner in owners):
+                raise Clash(
+                    f"{_called(base)} is a method of an object that is made on one path only.",
+                    "Keep the object itself, and call its method where you need it.",
+                )
             return first
         if (
             all(isinstance(value, Ref) and value.cell == first.cell for value in values)
