@@ -53,8 +53,11 @@ class Specialisation:
     # ---- calls -------------------------------------------------------------------------------------------------------
 
     def value(self) -> Any:
-        """The primal."""
-        values = self._run("primal", self.leaves())
+        """The primal; where generated code cannot go on and plain Python can, that of plain Python."""
+        try:
+            values = self._run("primal", self.leaves())
+        except _PlainValue as plain:
+            return plain.value
         return self._result(values)
 
     def value_and_grad(self) -> tuple[Any, Any]:
@@ -185,10 +188,10 @@ class Specialisation:
                 if has_value:
                     raise self._refusal(error) from error
             gives_up = isinstance(error, NotImplementedError) and str(error).endswith(GIVES_UP)
-            if not gives_up:
-                self._reraise(error)
-                _put_back(entry, states)
             runs_as_python = gives_up or isinstance(error, OverflowError | RecursionError)
+            if not gives_up:
+                self._as_plain_python(error, form, last=not runs_as_python)
+                _put_back(entry, states)
             if runs_as_python and program.options.backend == "auto":
                 program.warn_uncompiled(program.function(form), str(error), program.place(error)[0])
                 try:
@@ -197,7 +200,7 @@ class Specialisation:
                     error = again.error
                     _put_back(entry, states)
                     if gives_up:
-                        self._reraise(error)
+                        self._as_plain_python(error, form, last=True)
                         _put_back(entry, states)
             raise self._refusal(error) from error
 
@@ -209,15 +212,20 @@ class Specialisation:
             return False
         return True
 
-    def _reraise(self, error: Exception) -> None:
-        """Run plain Python in order to raise what it raises, with its own traceback."""
+    def _as_plain_python(self, error: Exception, form: Form, *, last: bool) -> None:
+        """Run plain Python in order to raise what it raises, with its own traceback.
+
+        Where it raises nothing, it has the value of the primal: that is raised at `last`.
+        """
         try:
-            self.owner.python(*self.args, **self.kwargs)
+            value = self.owner.python(*self.args, **self.kwargs)
         except Exception as own:
             line = _user_line(own, self.owner.function)
             if line is not None:
                 own.add_note(f"in {self.owner.function.__qualname__}, {line}")
             raise own from None
+        if last and form == "primal" and self.program.options.backend != "numba":
+            raise _PlainValue(value) from error
 
     def _refusal(self, error: Exception, loop: Span | None = None) -> TapegenError:
         """An error of generated code where plain Python has a value, or of the tape of a loop."""
@@ -318,6 +326,14 @@ class Specialisation:
         if len(seeds) != len(wanted):
             raise BadArgument("the cotangents do not match the value.", "Give one for each result.")
         return seeds
+
+
+class _PlainValue(Exception):
+    """Plain Python has a value where the generated primal has none."""
+
+    def __init__(self, value: Any) -> None:
+        super().__init__()
+        self.value = value
 
 
 def _seed_one(seed: Var) -> Any:

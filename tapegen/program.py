@@ -6,7 +6,8 @@ import inspect
 import sys
 import unicodedata
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from types import FrameType, FunctionType
 from typing import Any, Literal, Protocol
@@ -498,9 +499,10 @@ def frames_of_tapegen() -> int:
 
 def _called(built: Callable[..., Any], arguments: list[Any], *, real: bool) -> tuple[Any, ...]:
     """The results of a built program; of `real` ones none may have become complex."""
+    turns = isinstance(built, FunctionType) and not _COMPLEX_BY_VALUE.isdisjoint(built.__code__.co_names)
     try:
         if isinstance(built, FunctionType):
-            with np.errstate(all="ignore"):
+            with np.errstate(all="ignore"), _no_part_lost() if turns else nullcontext():
                 values = built(*arguments)
         else:  # compiled code does not ask for NumPy's error handling
             values = built(*arguments)
@@ -512,9 +514,21 @@ def _called(built: Callable[..., Any], arguments: list[Any], *, real: bool) -> t
         return ()
     values = values if isinstance(values, tuple) else (values,)
     for value in values:
-        if real and isinstance(value, complex):
-            raise Raised(ValueError("a negative number is raised to a fractional power, which is complex"))
+        if real and (isinstance(value, complex) or (turns and np.iscomplexobj(value))):
+            raise Raised(ValueError("a root, a power or a logarithm of negative numbers is complex"))
     return values
+
+
+_COMPLEX_BY_VALUE = frozenset({"funm", "logm", "sqrtm"})
+"""Functions of real matrices that return complex ones where eigenvalues are negative."""
+
+
+@contextmanager
+def _no_part_lost() -> Iterator[None]:
+    """A tape that is made for real numbers takes no complex ones."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", np.exceptions.ComplexWarning)
+        yield
 
 
 def _is_number(type_: Any) -> bool:

@@ -162,6 +162,33 @@ def test_derivatives_of_roots_and_logarithms():
 
 
 @pytest.mark.parametrize("f", [roots, logarithms])
+def test_the_value_is_that_of_python_where_it_is_complex(f):
+    a = np.array([[-1.0, 0.2], [0.1, 2.0]])
+    for backend in ("python", "auto"):
+        function = tg.differentiable(lambda a: np.abs(f(a)[0]).sum(), backend=backend)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", tg.errors.PerformanceWarning)
+            assert function(a) == np.abs(f(a)[0]).sum()
+
+
+def test_a_root_that_becomes_complex_in_a_loop_is_refused():
+    def several(a, n):
+        total = 0.0
+        for k in range(n):
+            total += np.sum(np.abs(linalg.sqrtm(a - k * np.eye(2))) ** 2)
+        return total
+
+    function = tg.differentiable(several, backend="python")
+    a = np.array([[1.5, 0.2], [0.1, 2.0]])
+    tg.check_grads(function, a, 1, modes=("forward", "reverse"))
+    assert function(a, 4) == several(a, 4)
+    with pytest.raises(tg.errors.BadArgument, match="complex"):
+        function.grad(a, 4)
+    with pytest.raises(tg.errors.BadArgument, match="complex"):
+        function.jvp((a, 4), (a, None))
+
+
+@pytest.mark.parametrize("f", [roots, logarithms])
 def test_what_is_complex_is_refused_as_in_generated_python(f):
     for backend in ("python", "numba"):
         with pytest.raises(tg.errors.BadArgument, match="cannot go on here"):

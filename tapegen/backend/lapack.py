@@ -243,7 +243,7 @@ def _root(t: Any) -> Any:
             root[j + 1, j] = t[j + 1, j] / (2.0 * real)
         else:
             if t[j, j] < 0.0:
-                raise ValueError("the square root of a real matrix is complex")
+                raise NotImplementedError("a complex root of a real matrix has no compiled form here")
             root[j, j] = math.sqrt(t[j, j])
         trace = root[j, j] + root[stop - 1, stop - 1]
         determinant = root[j, j] * root[stop - 1, stop - 1] - root[j, stop - 1] * root[stop - 1, j]
@@ -319,7 +319,7 @@ def _sqrtm(a: Any) -> Any:
         t, z = factors(A)
         for k in range(1, A.shape[0]):
             if t[k - 1, k] != 0.0 and not PAIRS_STAY_REAL:
-                raise ValueError("the square root of a real matrix is complex")
+                raise NotImplementedError("a complex root of a real matrix has no compiled form here")
         return _product(_product(np.ascontiguousarray(z.T), _root(np.ascontiguousarray(t.T))), z)
 
     return implementation
@@ -361,7 +361,7 @@ def _logarithm(a: Any) -> Any:
         for k in range(n):
             alone = (k == 0 or t[k - 1, k] == 0.0) and (k + 1 == n or t[k, k + 1] == 0.0)
             if alone and t[k, k] <= 0.0:
-                raise ValueError("the logarithm of a real matrix is complex or infinite")
+                raise NotImplementedError("a complex logarithm of a real matrix has no compiled form here")
         root = np.ascontiguousarray(t.T)
         apart = _shifted(root, 1.0, -1.0)
         scale = 1.0

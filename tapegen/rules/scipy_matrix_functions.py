@@ -118,15 +118,23 @@ def logm_text(A):
     return logarithm(A)
 
 
+def refuse_complex(root):
+    """Whether the root of a real matrix is real, its values decide."""
+    if not np.all(np.isreal(root)):
+        raise ValueError("scipy.linalg.sqrtm: the root of a real matrix is complex")
+
+
 @pullback(linalg.sqrtm, shapes=[positive_definite])
 def sqrtm(A, *, out, out_bar):
     one_matrix(np.ndim(A))
+    refuse_complex(out)
     return linalg.solve_sylvester(out.T, out.T, out_bar)
 
 
 @sqrtm.pushforward
 def sqrtm_pushforward(A, *, out, A_dot):
     one_matrix(np.ndim(A))
+    refuse_complex(out)
     return linalg.solve_sylvester(out, out, A_dot)
 
 
