@@ -60,6 +60,13 @@ class Specialisation:
             return plain.value
         return self._result(values)
 
+    def _raise(self) -> None:
+        """Raise what plain Python raises, or say why generated code raises."""
+        try:
+            self._run("primal", self.leaves())
+        except _PlainValue as plain:
+            raise self._refusal(plain.error) from plain.error
+
     def value_and_grad(self) -> tuple[Any, Any]:
         program = self.program
         known = program.repeated
@@ -67,7 +74,7 @@ class Specialisation:
         if found is not None:
             return found
         if program.never_returns:
-            self.value()  # raises what plain Python raises
+            self._raise()
         seeds = [_seed_one(seed) for seed in program.outline("joint").seeds]
         leaves = self.leaves()
         values = self._run("joint", leaves + seeds)
@@ -124,7 +131,7 @@ class Specialisation:
                     given.setdefault(var, dot)
         wrt = program.wrt_vars()
         if program.never_returns:
-            self.value()  # raises what plain Python raises
+            self._raise()
         leaves = self.leaves()
         values = self._run(form, [*leaves, *(given[var] for var in wrt)])
         if value not in program.repeated_tangents:
@@ -225,7 +232,7 @@ class Specialisation:
                 own.add_note(f"in {self.owner.function.__qualname__}, {line}")
             raise own from None
         if last and form == "primal" and self.program.options.backend != "numba":
-            raise _PlainValue(value) from error
+            raise _PlainValue(value, error)
 
     def _refusal(self, error: Exception, loop: Span | None = None) -> TapegenError:
         """An error of generated code where plain Python has a value, or of the tape of a loop."""
@@ -329,11 +336,11 @@ class Specialisation:
 
 
 class _PlainValue(Exception):
-    """Plain Python has a value where the generated primal has none."""
+    """Plain Python has a value where the generated primal has an error."""
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: Any, error: Exception) -> None:
         super().__init__()
-        self.value = value
+        self.value, self.error = value, error
 
 
 def _seed_one(seed: Var) -> Any:

@@ -514,8 +514,10 @@ def _called(built: Callable[..., Any], arguments: list[Any], *, real: bool) -> t
         return ()
     values = values if isinstance(values, tuple) else (values,)
     for value in values:
-        if real and (isinstance(value, complex) or (turns and np.iscomplexobj(value))):
-            raise Raised(ValueError("a root, a power or a logarithm of negative numbers is complex"))
+        if real and isinstance(value, complex):
+            raise Raised(ValueError("a negative number is raised to a fractional power, which is complex"))
+        if real and turns and np.iscomplexobj(value):
+            raise Raised(ValueError("the root or the logarithm of a real matrix is complex"))
     return values
 
 

@@ -214,5 +214,5 @@ def test_an_append_that_another_name_may_see_is_refused() -> None:
         c.append(x[1] * x[1])
         return sum(a) + 3.0 * sum(v * v for v in b)
 
-    with pytest.raises(AliasError, match="'c' and 'items' may share memory here"):
+    with pytest.raises(AliasError, match="'c' and 'a' may share memory here"):
         differentiable(chosen, backend="python").grad(X, 3)
