@@ -69,7 +69,7 @@ def test_a_long_function_computes_what_a_short_one_does(monkeypatch: pytest.Monk
     monkeypatch.setattr(long, "_LONG", 0)
     function = differentiable(steps, backend="numba", cache=False)
     value, gradient = function.value_and_grad(*args)
-    assert "steps_value_and_grad" in "".join(made)
+    assert ("steps_value_and_grad" in "".join(made)) == long._SHORTER
     np.testing.assert_allclose(value, expected[0], rtol=1e-13)
     np.testing.assert_allclose(gradient, expected[1], rtol=1e-12)
     _nrt_python.memsys_enable_stats()

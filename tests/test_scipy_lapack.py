@@ -191,7 +191,7 @@ def test_a_root_that_becomes_complex_in_a_loop_is_refused():
 @pytest.mark.parametrize("f", [roots, logarithms])
 def test_what_is_complex_is_refused_as_in_generated_python(f):
     for backend in ("python", "numba"):
-        with pytest.raises(tg.errors.BadArgument, match="cannot go on here"):
+        with pytest.raises(tg.errors.BadArgument, match="complex"):
             tg.differentiable(lambda a: np.sum(f(a)[0]), backend=backend).grad(np.diag([1.0, -2.0, 3.0]))
 
 

@@ -16,7 +16,7 @@ from collections import Counter
 from itertools import takewhile
 from typing import Any
 
-from llvmlite.binding.newpassmanagers import create_new_function_pass_manager
+from llvmlite.binding.newpassmanagers import FunctionPassManager, create_new_function_pass_manager
 from numba.core import ir
 from numba.core.callconv import RETCODE_USEREXC
 from numba.core.codegen import JITCodeLibrary
@@ -25,6 +25,9 @@ from numba.core.typed_passes import NativeLowering
 
 _LONG = 3000
 """Statements in numba's form, about five for a line of text."""
+
+_SHORTER = hasattr(FunctionPassManager, "add_sroa_pass")
+"""Whether llvmlite offers the passes one by one, as it does since 0.45."""
 
 
 def _is_long(func_ir: Any) -> bool:
@@ -50,7 +53,7 @@ class LongLowering(NativeLowering):
 
     def run_pass(self, state: Any) -> bool:
         """Whether anything has changed."""
-        if state.library is None and _is_long(state.func_ir):
+        if _SHORTER and state.library is None and _is_long(state.func_ir):
             state.library = _LongLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
             state.library.enable_object_caching()
         return bool(super().run_pass(state))
