@@ -27,6 +27,7 @@ from tapegen.program import Form, Program, Raised
 from tapegen.repeated import Repeated, RepeatedTangent, as_type, gradient_of, value_of
 from tapegen.tangents import argument_tangents, as_result, result_tangent
 from tapegen.transform.nests.telling import GIVES_UP
+from tapegen.transform.real_values import TURNS_COMPLEX
 
 if TYPE_CHECKING:
     from tapegen.specialise import Specialiser
@@ -53,19 +54,12 @@ class Specialisation:
     # ---- calls -------------------------------------------------------------------------------------------------------
 
     def value(self) -> Any:
-        """The primal; where generated code cannot go on and plain Python can, that of plain Python."""
+        """The primal; that of plain Python where a real number or matrix becomes complex."""
         try:
             values = self._run("primal", self.leaves())
         except _PlainValue as plain:
             return plain.value
         return self._result(values)
-
-    def _raise(self) -> None:
-        """Raise what plain Python raises, or say why generated code raises."""
-        try:
-            self._run("primal", self.leaves())
-        except _PlainValue as plain:
-            raise self._refusal(plain.error) from plain.error
 
     def value_and_grad(self) -> tuple[Any, Any]:
         program = self.program
@@ -74,20 +68,22 @@ class Specialisation:
         if found is not None:
             return found
         if program.never_returns:
-            self._raise()
+            self.value()  # raises what plain Python raises
         seeds = [_seed_one(seed) for seed in program.outline("joint").seeds]
         leaves = self.leaves()
         values = self._run("joint", leaves + seeds)
         count = len(values) - len(program.wrt_vars())
         if known is None:
-            self._check_shapes(values[count:], leaves)
+            self._check_shapes(values[count:], self._shapes(leaves))
             program.repeated = Repeated.of(program, leaves, seeds)
         return self._result(values[:count]), self._gradient(values[count:])
 
     def vjp(self) -> tuple[Any, ...]:
         """Value and pullback, and with `has_aux` what else the function returns."""
         outline = self.program.outline("record")
-        values = self._run("record", self.leaves())
+        leaves = self.leaves()
+        shapes = self._shapes(leaves)
+        values = self._run("record", leaves)
         count = len(values) - len(outline.kept)
         value, *aux = self.parts(self._result(values[:count]))
         # what the pullback reads must survive whatever the caller does with his arrays and with the value
@@ -103,7 +99,7 @@ class Specialisation:
                 gradients = self.program.run("pullback", [*again, *seeds])
             except Raised as raised:
                 raise self._refusal(raised.error) from raised.error
-            self._check_shapes(gradients, self.leaves())
+            self._check_shapes(gradients, shapes)
             return self._gradient(gradients)
 
         return value, pullback, *aux
@@ -131,7 +127,7 @@ class Specialisation:
                     given.setdefault(var, dot)
         wrt = program.wrt_vars()
         if program.never_returns:
-            self._raise()
+            self.value()  # raises what plain Python raises
         leaves = self.leaves()
         values = self._run(form, [*leaves, *(given[var] for var in wrt)])
         if value not in program.repeated_tangents:
@@ -197,7 +193,7 @@ class Specialisation:
             gives_up = isinstance(error, NotImplementedError) and str(error).endswith(GIVES_UP)
             runs_as_python = gives_up or isinstance(error, OverflowError | RecursionError)
             if not gives_up:
-                self._as_plain_python(error, form, last=not runs_as_python)
+                self._as_plain_python(error, form)
                 _put_back(entry, states)
             if runs_as_python and program.options.backend == "auto":
                 program.warn_uncompiled(program.function(form), str(error), program.place(error)[0])
@@ -207,7 +203,7 @@ class Specialisation:
                     error = again.error
                     _put_back(entry, states)
                     if gives_up:
-                        self._as_plain_python(error, form, last=True)
+                        self._as_plain_python(error, form)
                         _put_back(entry, states)
             raise self._refusal(error) from error
 
@@ -219,10 +215,10 @@ class Specialisation:
             return False
         return True
 
-    def _as_plain_python(self, error: Exception, form: Form, *, last: bool) -> None:
+    def _as_plain_python(self, error: Exception, form: Form) -> None:
         """Run plain Python in order to raise what it raises, with its own traceback.
 
-        Where it raises nothing, it has the value of the primal: that is raised at `last`.
+        Where it raises nothing because its numbers are complex, it has the value of the primal, and that is raised.
         """
         try:
             value = self.owner.python(*self.args, **self.kwargs)
@@ -231,8 +227,8 @@ class Specialisation:
             if line is not None:
                 own.add_note(f"in {self.owner.function.__qualname__}, {line}")
             raise own from None
-        if last and form == "primal" and self.program.options.backend != "numba":
-            raise _PlainValue(value, error)
+        if form == "primal" and isinstance(error, ValueError) and str(error).endswith(TURNS_COMPLEX):
+            raise _PlainValue(value) from error
 
     def _refusal(self, error: Exception, loop: Span | None = None) -> TapegenError:
         """An error of generated code where plain Python has a value, or of the tape of a loop."""
@@ -264,11 +260,15 @@ class Specialisation:
         called = {func for stmt in self.program.lowered.function.body for func in rewrite.calls(stmt)}
         return ", ".join(sorted(callable_text(func) for func in called if own_rule(func) is not None))
 
-    def _check_shapes(self, gradients: Sequence[Any], leaves: Sequence[Any]) -> None:
-        """What tapegen gives has the shapes of the arguments; what a rule of the user's gives may not."""
+    def _shapes(self, leaves: Sequence[Any]) -> list[tuple[int, ...]]:
+        """Those of the arguments of `wrt`."""
         given = dict(zip(self.program.lowered.function.params, leaves, strict=False))
-        for var, gradient in zip(self.program.wrt_vars(), gradients, strict=True):
-            found, wanted = np.shape(gradient), np.shape(given[var])
+        return [np.shape(given[var]) for var in self.program.wrt_vars()]
+
+    def _check_shapes(self, gradients: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> None:
+        """What tapegen gives has the shapes of the arguments; what a rule of the user's gives may not."""
+        for var, gradient, wanted in zip(self.program.wrt_vars(), gradients, shapes, strict=True):
+            found = np.shape(gradient)
             if found != wanted:
                 raise BadArgument(
                     f"the gradient by '{var.name}' has shape {found}, the argument {wanted}.",
@@ -336,11 +336,11 @@ class Specialisation:
 
 
 class _PlainValue(Exception):
-    """Plain Python has a value where the generated primal has an error."""
+    """Plain Python has a complex value where the generated primal is real."""
 
-    def __init__(self, value: Any, error: Exception) -> None:
+    def __init__(self, value: Any) -> None:
         super().__init__()
-        self.value, self.error = value, error
+        self.value = value
 
 
 def _seed_one(seed: Var) -> Any:

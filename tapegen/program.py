@@ -6,8 +6,7 @@ import inspect
 import sys
 import unicodedata
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from types import FrameType, FunctionType
 from typing import Any, Literal, Protocol
@@ -45,7 +44,7 @@ from tapegen.ir.types import Array, ListOf, Scalar, is_complex, is_floating
 from tapegen.options import Options
 from tapegen.transform.nests import NoCompiledForm, scalarise
 from tapegen.transform.nests.telling import giving_up
-from tapegen.transform.real_powers import meets_complex_numbers, with_real_powers
+from tapegen.transform.real_values import TURNS_COMPLEX, meets_complex_numbers, with_real_values
 
 WIDE = 2**ARGUMENT_BITS
 """Integers from here on need code of their own: what is computed from them may not fit into 64 bits."""
@@ -329,7 +328,7 @@ class Program:
     def text(self, function: Function) -> PythonSource:
         """The readable text."""
         routines = self.routines(function, compiled=False)
-        text = with_real_powers(function)
+        text = with_real_values(function)
         return self._kept(emit(text, modules=self.lowered.modules, header=self._header(), routines=routines))
 
     def compiled_text(self, function: Function, *, wide: bool = False) -> PythonSource:
@@ -346,7 +345,7 @@ class Program:
         """The programs of the routines that a program calls, as they are printed."""
         found = compiler.routines(function, self.user_names)
         if not compiled:
-            return {routine: with_real_powers(text) for routine, text in found.items()}
+            return {routine: with_real_values(text) for routine, text in found.items()}
         check = self.options.boundscheck
         return {routine: scalarise(text, boundscheck=check, wide=True) for routine, text in found.items()}
 
@@ -499,10 +498,9 @@ def frames_of_tapegen() -> int:
 
 def _called(built: Callable[..., Any], arguments: list[Any], *, real: bool) -> tuple[Any, ...]:
     """The results of a built program; of `real` ones none may have become complex."""
-    turns = isinstance(built, FunctionType) and not _COMPLEX_BY_VALUE.isdisjoint(built.__code__.co_names)
     try:
         if isinstance(built, FunctionType):
-            with np.errstate(all="ignore"), _no_part_lost() if turns else nullcontext():
+            with np.errstate(all="ignore"):
                 values = built(*arguments)
         else:  # compiled code does not ask for NumPy's error handling
             values = built(*arguments)
@@ -515,22 +513,8 @@ def _called(built: Callable[..., Any], arguments: list[Any], *, real: bool) -> t
     values = values if isinstance(values, tuple) else (values,)
     for value in values:
         if real and isinstance(value, complex):
-            raise Raised(ValueError("a negative number is raised to a fractional power, which is complex"))
-        if real and turns and np.iscomplexobj(value):
-            raise Raised(ValueError("the root or the logarithm of a real matrix is complex"))
+            raise Raised(ValueError(f"a negative number is raised to a fractional power{TURNS_COMPLEX}"))
     return values
-
-
-_COMPLEX_BY_VALUE = frozenset({"funm", "logm", "sqrtm"})
-"""Functions of real matrices that return complex ones where eigenvalues are negative."""
-
-
-@contextmanager
-def _no_part_lost() -> Iterator[None]:
-    """A tape that is made for real numbers takes no complex ones."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", np.exceptions.ComplexWarning)
-        yield
 
 
 def _is_number(type_: Any) -> bool:

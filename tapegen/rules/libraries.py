@@ -1,8 +1,8 @@
-"""Functions that compiled code takes from libraries as they stand."""
+"""Functions that programs take from libraries as they stand, and what is to be known of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from typing import Any
 
 from tapegen.rules.registry import load_awaited
@@ -36,3 +36,17 @@ def matrices() -> Mapping[Callable[..., Any], str]:
     """The functions declared by `of_matrices`, and their sizes."""
     load_awaited()
     return _MATRICES
+
+
+_COMPLEX_BY_VALUE: set[Any] = set()
+
+
+def complex_by_value(*funcs: Callable[..., Any]) -> None:
+    """Functions whose results are complex for some real operands; derivatives hold where they are real."""
+    _COMPLEX_BY_VALUE.update(funcs)
+
+
+def may_turn_complex() -> Set[Callable[..., Any]]:
+    """The functions declared by `complex_by_value`."""
+    load_awaited()
+    return _COMPLEX_BY_VALUE

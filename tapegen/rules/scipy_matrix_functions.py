@@ -6,7 +6,7 @@ import numpy as np
 from scipy import linalg
 
 from tapegen.rules.helpers import compile_time, require
-from tapegen.rules.libraries import of_matrices
+from tapegen.rules.libraries import complex_by_value, of_matrices
 from tapegen.rules.linalg import adjoint, positive_definite, regular
 from tapegen.rules.registry import expands, fixed, inactive, pullback, text
 from tapegen.rules.scipy_eigenvalues import rounding, with_real_eigenvalues
@@ -118,27 +118,20 @@ def logm_text(A):
     return logarithm(A)
 
 
-def refuse_complex(root):
-    """Whether the root of a real matrix is real, its values decide."""
-    if not np.all(np.isreal(root)):
-        raise ValueError("scipy.linalg.sqrtm: the root of a real matrix is complex")
-
-
 @pullback(linalg.sqrtm, shapes=[positive_definite])
 def sqrtm(A, *, out, out_bar):
     one_matrix(np.ndim(A))
-    refuse_complex(out)
     return linalg.solve_sylvester(out.T, out.T, out_bar)
 
 
 @sqrtm.pushforward
 def sqrtm_pushforward(A, *, out, A_dot):
     one_matrix(np.ndim(A))
-    refuse_complex(out)
     return linalg.solve_sylvester(out, out, A_dot)
 
 
 of_matrices("nn->nn", linalg.sqrtm)
+complex_by_value(linalg.sqrtm, linalg.logm)
 
 PAIRS_STAY_REAL = not np.iscomplexobj(linalg.sqrtm(np.array([[1.0, -1.0], [1.0, 1.0]])))
 """Whether scipy's root of a real matrix is real where eigenvalues are not, as it was not always."""

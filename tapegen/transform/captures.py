@@ -82,12 +82,7 @@ class Captures:
         """The result of a forward statement, as the statement left it."""
         if not isinstance(var.type, Array) or self.facts.is_final(stmt, var, ()):
             return var
-        key = (stmt, var)
-        if key not in self.captured:
-            kept = Var(self.names.fresh(f"{var.name}_kept"), build.copy(var).type)
-            self._own_capture(stmt, Assign((kept,), build.copy(var), stmt.origin), self.after)
-            self.captured[key] = kept
-        return self.captured[key]
+        return self._kept_after(stmt, var, build.copy(var), f"{var.name}_kept")
 
     def length_at(self, stmt: Stmt, after: bool, items: Var) -> Expr:
         """The length of a run-time list before or after a forward statement."""
@@ -99,10 +94,14 @@ class Captures:
             return length
         if not after:
             return self.capture(stmt, length, f"{items.name}_n0")
-        key = (stmt, items)
+        return self._kept_after(stmt, items, length, f"{items.name}_n0")
+
+    def _kept_after(self, stmt: Stmt, var: Var, expr: Expr, name: str) -> Var:
+        """Keep something of a variable as a forward statement leaves it."""
+        key = (stmt, var)
         if key not in self.captured:
-            kept = Var(self.names.fresh(f"{items.name}_n0"), INT)
-            self._own_capture(stmt, Assign((kept,), length, stmt.origin), self.after)
+            kept = Var(self.names.fresh(name), expr.type)
+            self._own_capture(stmt, Assign((kept,), expr, stmt.origin), self.after)
             self.captured[key] = kept
         return self.captured[key]
 

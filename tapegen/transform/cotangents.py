@@ -141,7 +141,10 @@ class Cotangents(Captures):
         """The same for a run-time list: what came through other names of it, which have as many items, is added."""
         assert isinstance(var.type, ListOf)
         terms = [term.expr for term in cot.pending]
-        first, *others = [cot.name, *terms] if cot.named else (terms or [build.zero_items(var.type, self._length(var))])
+        if not cot.named and not terms:
+            assert self.here is not None
+            terms = [build.zero_items(var.type, self.length_at(*self.here, var))]
+        first, *others = [cot.name, *terms] if cot.named else terms
         if not cot.named:
             self.emit(Assign((cot.name,), first))
         for other in others:
@@ -149,11 +152,6 @@ class Cotangents(Captures):
             parts = [Call(ops.item, (items, k), (), var.type.item) for items in (cot.name, other)]
             added = Effect(Call(ops.set_item, (cot.name, k, build.add(*parts)), ()))
             self.emit(For(k, Const(0), Call(len, (cot.name,), (), INT), Const(1), (added,)))
-
-    def _length(self, items: Var) -> Expr:
-        """How many items a run-time list has where the backward sweep is."""
-        assert self.here is not None
-        return self.length_at(*self.here, items)
 
     def _is_flattened(self, var: Var) -> bool:
         return not self.flattened.isdisjoint(self.facts.effects.roots(var))
