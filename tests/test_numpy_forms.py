@@ -52,6 +52,12 @@ def diagonals_in_einsum(a, v, b):
     return first + weighted(np.einsum("iii->i", b)) + weighted(np.einsum("...ii->...i", b) + np.einsum("ijj->i", b))
 
 
+def insertions(a, v, b):
+    rows = np.insert(a, [1], a[:2] * v, axis=0)
+    columns = np.insert(a, np.array([1, 3]), b[:1, :, :2], axis=1)
+    return weighted(rows) + np.sum(np.sin(columns) * columns) + weighted(np.insert(v, [-1], a[0]))
+
+
 def products_with_diagonals(a, v, b):
     return weighted(np.einsum("ijj,jk", b, a)) + weighted(np.einsum("ii,ij->j", b[0], a))
 
@@ -125,7 +131,7 @@ FORMS = [
     *(results_in_arrays_by_position, reductions_by_position, some_of_what_is_there, tables_with_ends),
     *(averages_with_their_weights, missing_values_replaced),
     *(pad_by_means, pad_by_extremes, pad_by_ramps, pad_by_values, pad_by_odd_reflections),
-    *(diagonals_in_einsum, products_with_diagonals),
+    *(diagonals_in_einsum, products_with_diagonals, insertions),
     *(differences_with_ends, rows_of_parts, columns_of_parts, moments_about_a_mean),
 ]
 
@@ -221,6 +227,7 @@ def test_what_stays_refused() -> None:
     for function, reason in [
         (lambda v: np.pad(v, 1, "empty"), "mode='empty'"),
         (lambda v: np.r_["0,2", v, v], "np.r_ gets"),
+        (lambda v: np.insert(v, np.array([True, True, False, True]), v[:3]), "no rule for masks"),
         (lambda v: np.sqrt(v, where=v > 0.0), "holds anything where 'where=' is false"),
     ]:
         with pytest.raises(NotDifferentiable, match=reason) as info:
@@ -283,13 +290,18 @@ def along_axes(a):
     return row, both, np.matmul(a[0], a[1], axes=[(0,), (0,), ()])
 
 
+def products_in_any_order(a):
+    chain = np.einsum("ij,kj,kl", a, a, a, optimize="greedy")
+    return np.einsum("...j,j->...", a, a[0], optimize=True), np.einsum("ii,ij->j", a[:, :3], a, optimize=False), chain
+
+
 def from_the_first(a):
     none = a[:, :0]
     least = np.min(none, axis=1, initial=2.0) * a[:, 0]
     return np.max(a, axis=0, initial=5.0), least, none.max(initial=a[0, 1]), np.max(a, initial=9.0, keepdims=True)
 
 
-@pytest.mark.parametrize("function", [about_a_mean, by_weight, along_axes, from_the_first])
+@pytest.mark.parametrize("function", [about_a_mean, by_weight, along_axes, products_in_any_order, from_the_first])
 def test_keywords(function: Callable) -> None:
     value, _ = tg.vjp(function, A, backend="python")
     for got, expected in zip(value, function(A), strict=True):

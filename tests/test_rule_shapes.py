@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import integrate, linalg, ndimage, signal
+from scipy import fft, integrate, linalg, ndimage, signal
 
 from tapegen import check_grads, differentiable
 from tapegen.api import Differentiable
@@ -216,6 +216,8 @@ FOUND: list[tuple[Callable, Case]] = [
     (ndimage.laplace, call(np.array(0.7))),
     (ndimage.gaussian_laplace, call(0.7, 0.8)),
     (ndimage.gaussian_gradient_magnitude, call(values(3, 2), 0.8, axes=())),
+    (fft.irfftn, call(values(3, 1))),
+    (fft.irfft2, call(values(2, 3, 1))),
     (np.polyval, call(values(2, 3), 0.7)),
     (np.polyval, call(values(4, 3), values(3))),
     (np.median, call(np.zeros((0, 4)))),

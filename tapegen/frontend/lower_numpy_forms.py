@@ -144,7 +144,8 @@ _complex_in_any_case(np.roots, polynomials.roots_of_any)
 
 @handles(np.einsum)
 def _einsum(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-    """A letter that stands twice at one operand means its diagonal."""
+    """A letter that stands twice at one operand means its diagonal; `optimize` says how, and not what, is computed."""
+    kwargs.pop("optimize", None)
     subscripts, operands = known_value(args[0]), args[1:]
     ranks = [getattr(type_of(operand), "rank", None) for operand in operands]
     if not isinstance(subscripts, str) or None in ranks or len(ranks) != subscripts.count(",") + 1:

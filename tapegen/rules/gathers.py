@@ -70,6 +70,8 @@ def insert(arr, obj, values, axis=None):
     axis = axis % np.ndim(arr)
     rows = np.moveaxis(arr, axis, 0)
     rank = np.ndim(arr)
+    of_numbers = np.result_type(obj) != np.bool_  # which NumPy took for 0 and 1 before 2.4
+    require(of_numbers, "np.insert has no rule for masks.", "Pass np.flatnonzero of the mask.")
     if np.ndim(values) < rank:
         values = np.expand_dims(values, axes_tuple(None, rank - np.ndim(values)))
     if np.ndim(obj) == 0:
@@ -79,7 +81,9 @@ def insert(arr, obj, values, axis=None):
         place = obj + np.shape(rows)[0] if obj < 0 else obj
         joined = np.concatenate((rows[:place], block, rows[place:]), axis=0)
         return np.moveaxis(joined, 0, axis)
-    count = np.size(obj)
+    values = np.squeeze(values, axes_tuple(None, np.ndim(values) - rank))  # as a store leaves axes in front away
+    count = np.shape(values)[axis] if np.size(obj) == 1 else np.size(obj)  # one place takes all values
+    obj = np.broadcast_to(obj, (count,))
     total = np.shape(rows)[0] + count
     places = np.where(obj < 0, obj + np.shape(rows)[0], obj)
     order = np.argsort(places, kind="stable")

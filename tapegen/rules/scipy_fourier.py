@@ -79,11 +79,13 @@ def rfftn(x, s=None, axes=None, norm=None):
 
 @expands(own.irfftn, shapes=[(3, 4)], of_complex=True)
 def irfftn(x, s=None, axes=None, norm=None):
+    """Unlike `irfft`, and unlike NumPy, scipy makes one number of one coefficient."""
     axes = transformed_axes(axes, s, np.ndim(x))
     last = len(axes) - 1
+    size = max(2 * (np.shape(x)[axes[last]] - 1), 1) if s is None else s[last]
     for k, axis in enumerate(axes[:last]):
         x = own.ifft(x, size_along(s, k), axis, norm)
-    return own.irfft(x, size_along(s, last), axes[last], norm)
+    return own.irfft(x, size, axes[last], norm)
 
 
 @expands(own.fft2, shapes=[(3, 4)], of_complex=True)
