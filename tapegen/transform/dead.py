@@ -160,6 +160,7 @@ def _without_last(block: Block, read: _Read, aliases: Aliases) -> Block:
 def joined_stores(block: Block, aliases: Aliases) -> Block:
     """Write `a[i] = 0.0; ...; a[i] += x` as `a[i] = x`, and leave out copies to itself that nothing sees."""
     out: list[Stmt] = []
+    zeroed: set[Var] = set()
     changed = False
     for original in block:
         stmt = original
@@ -170,7 +171,10 @@ def joined_stores(block: Block, aliases: Aliases) -> Block:
                 changed = True
                 continue
         elif isinstance(stmt, Store):
-            if stmt.accumulate and (cleared := _cleared(out, stmt, aliases)) is not None:
+            if not stmt.accumulate:
+                if build.is_const(stmt.value, 0.0):
+                    zeroed.add(stmt.array)
+            elif stmt.array in zeroed and (cleared := _cleared(out, stmt, aliases)) is not None:
                 del out[cleared]
                 stmt = replace(stmt, accumulate=False)
         else:
