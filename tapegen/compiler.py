@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from tapegen.analysis.activity import active_operands, activity_of
 from tapegen.analysis.aliases import conflicts_of, refusal_of
@@ -34,7 +35,7 @@ from tapegen.ir.types import Array, is_complex, is_floating
 from tapegen.transform.applied import rule_for
 from tapegen.transform.dead import Aliases
 from tapegen.transform.directions import Several, several
-from tapegen.transform.expand import expand
+from tapegen.transform.expand import expand, has_formula
 from tapegen.transform.facts import Facts, facts_of, places_of
 from tapegen.transform.forms import doc_of, joint_form, listed, mutated_row, pullback_form, record_form, table
 from tapegen.transform.forward import forward
@@ -318,12 +319,7 @@ def _prepared(
     again: bool,
 ) -> tuple[Function, Facts, list[Var]]:
     """The program as both modes take it: formulas written out, shared loads, results with names of their own."""
-    *body, last = lowered.body
-    assert isinstance(last, Return)
-    results = [v for v, active in zip(last.values, active_results, strict=True) if active and isinstance(v, Var)]
-    varied = activity_of(lowered, wrt, results).varied
-    _refuse_draws(tuple(body), varied)
-    expanded = replace(lowered, body=(*expand(tuple(body), varied, names), last))
+    expanded = _expanded(lowered, wrt, names)
     accumulating = replace(expanded, body=accumulations(expanded.body, effects_of(expanded)))
     # formulas have loops of their own
     merges = {var for var, assigns in scopes_of(accumulating).assigns.items() if len(assigns) > 1}
@@ -342,9 +338,23 @@ def _prepared(
     return expanded, facts, results
 
 
+def _expanded(lowered: Function, wrt: tuple[Var, ...], names: NameSupply) -> Function:
+    """The program with formulas written out, if it calls what has one; the same program if not."""
+    called = frozenset[Any]().union(*map(rewrite.calls, lowered.body))
+    drawing = any(map(ops.is_draw, called))
+    if not drawing and not any(map(has_formula, called)):
+        return lowered
+    *body, last = lowered.body
+    varied = activity_of(lowered, wrt, ()).varied
+    if drawing:
+        _refuse_draws(tuple(body), varied)
+    return replace(lowered, body=(*expand(tuple(body), varied, names), last))
+
+
 def _in_one_sweep(lowered: Function) -> Function:
     """A program that is a gradient without the comment above its backward sweep, for all but its own tangents."""
-    return replace(lowered, body=tuple([stmt for stmt in lowered.body if not isinstance(stmt, Comment)]))
+    body = tuple([stmt for stmt in lowered.body if not isinstance(stmt, Comment)])
+    return lowered if len(body) == len(lowered.body) else replace(lowered, body=body)
 
 
 def _refuse_draws(body: Block, varied: Set[Var]) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Callable, Set
 from dataclasses import replace
+from typing import Any
 
 from tapegen.errors import TapegenError
 from tapegen.frontend.lower_template import written_out
@@ -29,12 +30,12 @@ def expand(block: Block, varied: Set[Var], names: NameSupply) -> Block:
             out.append(rewrite.with_blocks(stmt, tuple(expand(part, varied, names) for part in inner)))
             continue
         call = stmt.value if isinstance(stmt, Assign) else None
-        rule = rule_of(call.func) if isinstance(call, Call) else None
-        if rule is None or rule.kind != "expands" or not any(var in varied for var in rewrite.free_vars(call)):
+        if not isinstance(call, Call) or not has_formula(call.func) or varied.isdisjoint(rewrite.free_vars(call)):
             out.append(stmt)
             continue
         assert isinstance(stmt, Assign)
-        assert isinstance(call, Call)
+        rule = rule_of(call.func)
+        assert rule is not None
         assert rule.body is not None
         refuse_complex(call, rule, stmt)
         try:
@@ -59,6 +60,12 @@ def expand(block: Block, varied: Set[Var], names: NameSupply) -> Block:
         out.extend(expand((*formula, *values), inlined, names))
         out.extend(joins)
     return tuple(out)
+
+
+def has_formula(func: Callable[..., Any]) -> bool:
+    """Whether the rule of a function is a formula."""
+    rule = rule_of(func)
+    return rule is not None and rule.kind == "expands"
 
 
 def placed(block: Block, stmt: Stmt) -> Block:
