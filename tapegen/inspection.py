@@ -188,7 +188,11 @@ class Inspection:
     def __init__(self, texts: Texts, stages: Stages, leaves: Sequence[Any] | None = None) -> None:
         self._texts = texts
         self._programs = stages
-        self.report = report_of(stages, leaves)
+        self._sizes = _Sizes(stages, leaves)
+
+    @cached_property
+    def report(self) -> Report:
+        return _reported(self._programs, self._sizes)
 
     @cached_property
     def primal(self) -> str:
@@ -288,7 +292,10 @@ def report_of(stages: Stages, leaves: Sequence[Any] | None = None) -> Report:
     leaves : sequence, optional
         Values of the primal's parameters; without them bytes are formulas where sizes are not constant.
     """
-    sizes = _Sizes(stages, leaves)
+    return _reported(stages, _Sizes(stages, leaves))
+
+
+def _reported(stages: Stages, sizes: _Sizes) -> Report:
     tapes = {tape.var: tape for tape in stages.tapes}
     values = [
         sizes.kept(decision, tapes.get(decision.var))
@@ -326,8 +333,8 @@ class _Sizes:
     def __init__(self, stages: Stages, leaves: Sequence[Any] | None) -> None:
         self.shapes = stages.facts.shapes
         self.assigns = stages.facts.scopes.assigns
-        params = stages.lowered.params
-        self.values = {} if leaves is None else {p.name: value for p, value in zip(params, leaves, strict=False)}
+        given = zip(stages.lowered.params, leaves or (), strict=False)
+        self.values = {param.name: value.shape if isinstance(value, np.ndarray) else value for param, value in given}
 
     def kept(self, decision: Decision, tape: Tape | None) -> Kept:
         size, count = ("", 0) if tape is None else self._tape(tape)
@@ -386,8 +393,8 @@ class _Sizes:
         total, terms = self.shapes.of(array)[axis]
         for (kind, name, position), coefficient in terms:
             value = self.values.get(name)
-            if kind == "param" and isinstance(value, np.ndarray):
-                total += coefficient * value.shape[position]
+            if kind == "param" and isinstance(value, tuple):
+                total += coefficient * value[position]
             elif kind == "int" and isinstance(value, int | np.integer):
                 total += coefficient * int(value)
             else:
