@@ -106,6 +106,9 @@ def share_values(block: Block, live_out: Set[Var], user_names: Set[str]) -> Bloc
     user_names : set of str
         Names of the user; their assignments are kept.
     """
+    made = [stmt.value for stmt in rewrite.statements(block) if isinstance(stmt, Assign) and _is_number(stmt.value)]
+    if len(set(made)) == len(made):
+        return block
     changing = _changing(block)
     reads = Counter([var for stmt in block for var in rewrite.occurring(stmt)])
 
@@ -150,14 +153,16 @@ def _is_steady(stmt: Assign, changing: Set[Var]) -> bool:
     """Whether a statement makes a number of other numbers, all of which have one value."""
     value = stmt.value
     return (
-        isinstance(value, Call)
-        and isinstance(value.type, Scalar)
-        and isinstance(value.func, Hashable)
+        _is_number(value)
         and is_pure(value)
         and not rewrite.loads(value)
         and changing.isdisjoint(stmt.targets)
         and all(isinstance(var.type, Scalar) and var not in changing for var in rewrite.free_vars(value))
     )
+
+
+def _is_number(value: Expr) -> bool:
+    return isinstance(value, Call) and isinstance(value.type, Scalar) and isinstance(value.func, Hashable)
 
 
 def _targets(stmt: Stmt) -> tuple[Var, ...]:
