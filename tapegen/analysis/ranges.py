@@ -235,13 +235,13 @@ def _read(stmt: Stmt) -> Set[Var]:
 
 def _definitions(inside: Iterable[Stmt]) -> dict[Var, Expr]:
     """The values of the names that are assigned once."""
-    assigned: Counter[Var] = Counter()
-    found: dict[Var, Expr] = {}
-    for stmt in inside:
-        if isinstance(stmt, Assign):
-            assigned.update(stmt.targets)
-            found[stmt.targets[0]] = stmt.value
-    return {var: value for var, value in found.items() if assigned[var] == 1 and not isinstance(value, Tuple)}
+    made = [stmt for stmt in inside if isinstance(stmt, Assign)]
+    often = Counter([var for stmt in made for var in stmt.targets])
+    return {
+        stmt.targets[0]: stmt.value
+        for stmt in made
+        if often[stmt.targets[0]] == 1 and not isinstance(stmt.value, Tuple)
+    }
 
 
 def _meets_complex(call: Call) -> bool:

@@ -121,7 +121,7 @@ class _Recorder:
         self.everything = everything
         self.order = {stmt: k for k, stmt in enumerate(rewrite.statements(function.body))}
         self.again = Again(sweeps, facts, names, self.order, everything=everything)
-        self.uses: Counter[Var] = Counter()
+        self.uses = Counter([var for stmt in sweeps.backward for var in rewrite.occurring(stmt)])
         self.decided: dict[Key, Decision] = {}
         self.chosen: set[Key] = set()  # values to evaluate again
         self.weighed: set[Key] = set()  # values for which that has been decided
@@ -156,14 +156,11 @@ class _Recorder:
     def _reads(self, block: Block, scope: Scope) -> Iterable[tuple[Var, Scope]]:
         for stmt in block:
             for header in stmt.headers:
-                self.uses.update(rewrite.occurrences(header))
                 contents, shapes = rewrite.reads_by_kind(header)
-                for var in sorted(contents, key=lambda v: v.name):
-                    if self._is_primal(var):
-                        yield var, scope
-                for var in sorted(shapes, key=lambda v: v.name):
-                    if self._is_primal(var):
-                        self.gone.reads.append((var, scope))
+                for var in sorted(filter(self._is_primal, contents), key=lambda v: v.name):
+                    yield var, scope
+                for var in sorted(filter(self._is_primal, shapes), key=lambda v: v.name):
+                    self.gone.reads.append((var, scope))
             inner_scopes = self.sweeps.scopes_of.get(stmt)
             for k, inner in enumerate(stmt.blocks):
                 yield from self._reads(inner, inner_scopes[k] if inner_scopes is not None else scope)
