@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import gast
 
@@ -68,13 +69,21 @@ class _Pass:
 
     def scan(self, body: list[gast.stmt]) -> None:
         captured: set[str] = set()
-        for node in walk(body):
-            if isinstance(node, gast.Name) and isinstance(node.ctx, gast.Load):
-                self.facts.loads[node.id] += 1
-            elif isinstance(node, (gast.FunctionDef, gast.Lambda)):
+        loads: list[str] = []
+        work: list[Any] = list(body)
+        while work:
+            node = work.pop()
+            kind = type(node)
+            if kind is gast.Name:
+                if type(node.ctx) is gast.Load:
+                    loads.append(node.id)
+                continue
+            if kind is gast.FunctionDef or kind is gast.Lambda:
                 captured |= reads(node.body if isinstance(node.body, list) else [node.body]) - bound_names(node)
-            elif isinstance(node, gast.Nonlocal):
+            elif kind is gast.Nonlocal:
                 captured.update(node.names)
+            work += children(node)
+        self.facts.loads = Counter(loads)
         self.facts.captured = frozenset(captured)
 
     # ---- upwards -----------------------------------------------------------------------------------------------------
@@ -171,18 +180,19 @@ def walk(nodes: Iterable[gast.AST]) -> Iterator[gast.AST]:
 def reads(nodes: Iterable[gast.AST]) -> Names:
     """Names that expressions or simple statements read, those that inner functions capture included."""
     found: set[str] = set()
-    work = list(nodes)
+    work: list[Any] = list(nodes)
     while work:
         node = work.pop()
-        if isinstance(node, gast.Name):
-            if isinstance(node.ctx, gast.Load):
+        kind = type(node)
+        if kind is gast.Name:
+            if type(node.ctx) is gast.Load:
                 found.add(node.id)
-        elif isinstance(node, (gast.FunctionDef, gast.Lambda)):
+        elif kind is gast.FunctionDef or kind is gast.Lambda:
             inner = node.body if isinstance(node.body, list) else [node.body]
             found |= reads(inner) - bound_names(node)
             work.extend(node.args.defaults)
             work.extend(default for default in node.args.kw_defaults if default is not None)
-        elif isinstance(node, _COMPREHENSIONS):
+        elif kind in _COMPREHENSIONS:
             targets = frozenset[str]().union(*(bound_in(part.target) for part in node.generators))
             work.append(node.generators[0].iter)
             rest = [child for child in children(node) if not isinstance(child, gast.comprehension)]

@@ -347,6 +347,8 @@ def map_expr(node: Any, change: Callable[[Any], Any]) -> Any:
     What does not change is not made again.
     """
     kind = type(node)
+    if kind not in _COMPOUND:
+        return change(node)
     if kind is Call:
         args, kwargs = _mapped(node.args, change), node.kwargs
         if kwargs:
@@ -372,7 +374,7 @@ def map_expr(node: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def _mapped(nodes: tuple[Any, ...], change: Callable[[Any], Any]) -> tuple[Any, ...]:
-    new = tuple([map_expr(node, change) for node in nodes])
+    new = tuple([map_expr(node, change) if type(node) in _COMPOUND else change(node) for node in nodes])
     return new if any(map(operator.is_not, new, nodes)) else nodes
 
 

@@ -159,9 +159,8 @@ def registered(func: Any) -> Rule | None:
 
 def rule_of(func: Callable[..., Any]) -> Rule | None:
     """The rule of a function object, or None."""
-    func = plain(func)
     try:
-        rule = _RULES.get(func)
+        rule = _RULES.get(func) or _RULES.get(func := plain(func))
     except TypeError:  # unhashable callable
         return None
     return _RULES.get(func) if rule is None and load_awaited() else rule

@@ -257,7 +257,7 @@ class Moves:
         (target,) = source.targets
         if isinstance(sink, While) or (isinstance(sink, Store) and sink.array == target):
             return False
-        if any(
+        if not self._is_value(target) and any(
             isinstance(part, Load) and part.array == target for h in sink.headers for part in rewrite.subexpressions(h)
         ):
             return False
@@ -266,8 +266,7 @@ class Moves:
             limit = NEST_LIMIT
         elif isinstance(sink, Assign) and self._in_backward(source):
             limit = 2 * NEST_LIMIT
-        size = sum(1 for header in sink.headers for _ in rewrite.subexpressions(header))
-        if size + sum(1 for _ in rewrite.subexpressions(source.value)) > limit:
+        if sum([len(rewrite.subexpressions(part)) for part in (*sink.headers, source.value)]) > limit:
             return False
         stmts[j] = rewrite.map_headers(sink, lambda node: rewrite.substitute(node, {target: source.value}))
         del stmts[k]
