@@ -185,20 +185,20 @@ def differentiate(
     ends = set().union(*(rewrite.free_vars(expr) for expr in gradients)) if gradients else set()
     backward = share_values(resolve_primal_as(laid.backward), ends, user_names)
     backward = tidy(backward, ends, user_names, shared=Aliases(sweep, mirrors.groups).groups())
-    wanted = reads_of(backward) | set().union(*(rewrite.free_vars(value) for value in last.values))
+    used = reads_of(backward)
+    wanted = used | set().union(*(rewrite.free_vars(value) for value in last.values))
     wanted |= {param for param in lowered.params if isinstance(param.type, Array)}
     wanted |= ends
     made = {var for stmt in laid.create for var in stmt.targets}
-    used_tapes = reads_of(backward)
-    create = tuple(stmt for stmt in laid.create if any(var in used_tapes for var in stmt.targets))
-    sweep = without(sweep, made - used_tapes)
-    sweep = without(sweep, _uncounted(sweep, sweeps) - used_tapes)
-    wanted |= used_tapes | reads_of(create)  # the sizes of tapes
+    create = tuple(stmt for stmt in laid.create if any(var in used for var in stmt.targets))
+    sweep = without(sweep, made - used)
+    sweep = without(sweep, _uncounted(sweep, sweeps) - used)
+    wanted |= reads_of(create)  # the sizes of tapes
     sweep = tidy(sweep, wanted, user_names, rewrite.assigned_in(*lowered.body))
     sweep = _with_tapes(sweep, create)
-    backward_reads = reads_of(backward) | (ends - rewrite.assigned_in(*backward))
+    backward_reads = used | (ends - rewrite.assigned_in(*backward))
 
-    tapes = [tape for tape in laid.tapes if tape.store in used_tapes]
+    tapes = [tape for tape in laid.tapes if tape.store in used]
     doc = doc_of(expanded, wrt, results, sweeps, tapes, facts)
     joint = joint_form(expanded, sweep, backward, last, sweeps, gradients, doc, names)
     stores = tuple(tape.store for tape in tapes)

@@ -61,7 +61,7 @@ class NameSupply:
         base = base.replace(TEMPORARY, self._temporary, 1)[:LONGEST]
         name = base
         number = self._next.get(base, 0)
-        while name in self:
+        while name in self._used or name in RESERVED:
             number += 1
             name = f"{base}_{number}"
         self._next[base] = number
