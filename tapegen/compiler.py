@@ -436,12 +436,11 @@ def _warn_of_truncation(facts: Facts, body: Block) -> None:
 
 def _uncounted(forward: Block, sweeps: Sweeps) -> set[Var]:
     """Counters of trips that the forward sweep itself only counts."""
-    if not sweeps.trips:
-        return set()
+    trips = set(sweeps.trips.values())
     read: set[Var] = set()
-    for stmt in rewrite.statements(forward):
+    for stmt in rewrite.statements([stmt for stmt in forward if not trips.isdisjoint(rewrite.reads(stmt))]):
         read.update(*[rewrite.free_vars(header).difference(stmt.targets) for header in stmt.headers])
-    return set(sweeps.trips.values()) - read
+    return trips - read
 
 
 def _with_tapes(forward: Block, create: Block) -> Block:

@@ -122,7 +122,7 @@ def _dropped(stmt: Stmt, parts: _Parts, scopes: Scopes) -> Iterator[Var]:
         len(stmt.values) > 1 or any(isinstance(value.type, Array) for value in stmt.values)
     ):
         yield from (value for value in stmt.values if isinstance(value, Var))  # whoever pulls back may give zeros
-    if isinstance(stmt, (Assign, Store)):
+    if isinstance(stmt, (Assign, Store)) and _in_branch(scopes.at[stmt]):
         for var in active_operands(stmt.value):
             if var in scopes.owner and _branches(scopes.at[stmt], scopes.owner[var]):
                 yield var
