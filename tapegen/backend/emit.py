@@ -414,10 +414,7 @@ def _callees_first(
 
 
 def _local_names(function: nodes.Function) -> set[str]:
-    names = {param.name for param in function.params}
-    for stmt in rewrite.statements(function.body):
-        names.update(var.name for var in stmt.targets)
-    return names
+    return {var.name for var in rewrite.assigned_in(*function.body).union(function.params)}
 
 
 def _names(expr: Expr, var: Var) -> bool:

@@ -263,9 +263,7 @@ class _Recorder:
     def _without_idle(self, backward: Block) -> Block:
         """Leave out the records that nobody reads after all: extents of all axes are kept where one is needed."""
         read = {var for expr in self.sweeps.gradients for var in rewrite.free_vars(expr)}
-        for stmt in rewrite.statements(backward):
-            for header in stmt.headers:
-                read |= rewrite.free_vars(header)
+        read.update(*map(rewrite.reads, backward))
         pops = [stmt for stmt in rewrite.statements(backward) if isinstance(stmt, Pop)]
         idle = {pop.tape for pop in pops if pop.target not in read}
         if not idle:
