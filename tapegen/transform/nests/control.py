@@ -29,7 +29,7 @@ from tapegen.ir.nodes import (
     Var,
     While,
 )
-from tapegen.ir.types import Array
+from tapegen.ir.types import Array, Scalar
 from tapegen.transform.nests.affine import Affine, is_int
 from tapegen.transform.nests.bounds import Extents, stable
 from tapegen.transform.nests.sharing import sources
@@ -171,6 +171,8 @@ def written_names(function: Function) -> set[Var]:
                 written |= {var for var in rewrite.free_vars(call) if isinstance(var.type, Array)}
             case Assign(targets, value):
                 for target in targets:
+                    if type(target.type) is Scalar:
+                        continue
                     group = groups.setdefault(target, {target})
                     for source in sources(value):
                         other = groups.setdefault(source, {source})

@@ -65,8 +65,9 @@ class Sharing:
             match stmt:
                 case Assign(targets, value):
                     self._at[stmt] = pairs
-                    items = value.items if isinstance(value, Tuple) and len(targets) == len(value.items) else None
-                    pairs = _assigned(pairs, targets, items or (value,) * len(targets))
+                    if any(map(_is_place, targets)):
+                        items = value.items if isinstance(value, Tuple) and len(targets) == len(value.items) else None
+                        pairs = _assigned(pairs, targets, items or (value,) * len(targets))
                 case Effect(Call(ops.append | ops.set_item, (Var() as sequence, *_, item))):
                     pairs = pairs | {frozenset((sequence, source)) for source in sources(item) if source != sequence}
                 case If(_, body, orelse):
@@ -102,8 +103,6 @@ class Sharing:
 
 def _assigned(pairs: Pairs, targets: tuple[Var, ...], values: tuple[Expr, ...]) -> Pairs:
     places = {target: set(sources(value)) for target, value in zip(targets, values, strict=True) if _is_place(target)}
-    if not places:
-        return pairs
     result = {pair for pair in pairs if pair.isdisjoint(places)}
     reach: dict[Var, set[Var]] = {}
     for target, found in places.items():
