@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from tapegen.analysis.places import components, moves, on_places, puts
 from tapegen.ir import ops, rewrite
-from tapegen.ir.nodes import Assign, Block, Call, Effect, Expr, Function, Load, Slice, Store, Tuple, Var
+from tapegen.ir.nodes import Assign, Block, Call, Const, Effect, Expr, Function, Load, Slice, Store, Tuple, Var
 from tapegen.ir.types import Array, is_complex, is_floating
 from tapegen.rules.registry import rule_of
 
@@ -111,7 +111,10 @@ def active_operands(expr: Expr) -> list[Var]:
             found += active_operands(item)
     elif isinstance(expr, Call) and is_floating(expr.type) and not is_inactive(expr):  # no shape, no mask
         for arg in expr.args:
-            found += active_operands(arg)
+            if type(arg) is Var:
+                found.append(arg)
+            elif type(arg) is not Const:
+                found += active_operands(arg)
         for _, arg in expr.kwargs:
             found += active_operands(arg)
     return found

@@ -268,10 +268,10 @@ def raised(items: list[Item], memory: Memory) -> list[Item]:
         left = []
         place = len(out)
         if first is not None and item.role in ("check", "plain"):
-            reads = any(rewrite.loads(part) for part in item.stmt.headers)
             for k in range(len(out) - 1, first - 1, -1):
                 earlier = out[k]
-                passable = earlier.role == "plain" or (earlier.role == "check" and not reads)
+                passable = earlier.role == "plain"
+                passable = passable or (earlier.role == "check" and not any(map(rewrite.loads, item.stmt.headers)))
                 passable = passable or (earlier.nest is not None and not (item.role == "check" and earlier.nest.checks))
                 passable = passable or (item.role == "plain" and earlier.role == "element")
                 if not passable or not independent(earlier.stmt, item.stmt, memory):
