@@ -228,6 +228,7 @@ def test_what_stays_refused() -> None:
         (lambda v: np.pad(v, 1, "empty"), "mode='empty'"),
         (lambda v: np.r_["0,2", v, v], "np.r_ gets"),
         (lambda v: np.insert(v, np.array([True, True, False, True]), v[:3]), "no rule for masks"),
+        (lambda v: np.logspace(v, 2.0, 3, axis=1), "'logspace' has no derivative here.*'axis'"),
         (lambda v: np.sqrt(v, where=v > 0.0), "holds anything where 'where=' is false"),
     ]:
         with pytest.raises(NotDifferentiable, match=reason) as info:
@@ -301,7 +302,38 @@ def from_the_first(a):
     return np.max(a, axis=0, initial=5.0), least, none.max(initial=a[0, 1]), np.max(a, initial=9.0, keepdims=True)
 
 
-@pytest.mark.parametrize("function", [about_a_mean, by_weight, along_axes, products_in_any_order, from_the_first])
+def averages_over_axes(a):
+    b = np.stack([a, np.sin(a)])
+    rows = np.average(b, axis=(1, 2), weights=a + 1.0, keepdims=True)
+    return rows, np.average(b, axis=(-1, 0), weights=a[:2].T + 1.0), np.average(a, axis=0, weights=a[:, 1] + 1.0)
+
+
+def points_between(a):
+    points, step = np.linspace(a[0], 3.0 * a[1], 5, retstep=True, axis=-1)
+    first, width = np.linspace(0.5, a[0, 1], 4, endpoint=False, retstep=True)
+    return points, step, first * width, np.linspace(a[0], a[1], 3, axis=1), np.linspace(a[0, 1], 2.0, 3, axis=0)
+
+
+def open_grids(a):
+    x, y, z = np.meshgrid(a[0], a[:, 1], a[1, :2], sparse=True)
+    p, q = np.meshgrid(a[0], a[:, 1] ** 2, indexing="ij", sparse=True)
+    return x * y * z, p * q, np.meshgrid(a[0], a[1], sparse=False, copy=True)[1] ** 2
+
+
+def sorted_in_ways(a):
+    row = np.sort(a, axis=None, kind="stable") * np.sort(a, axis=0, stable=True)[0, 1]
+    b = a * a[0, 1]
+    b.sort(axis=1, kind="heapsort")
+    return row * row, b, np.partition(a[0], 2, kind="introselect")[2]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        *(about_a_mean, by_weight, along_axes, products_in_any_order, from_the_first, averages_over_axes),
+        *(points_between, open_grids, sorted_in_ways),
+    ],
+)
 def test_keywords(function: Callable) -> None:
     value, _ = tg.vjp(function, A, backend="python")
     for got, expected in zip(value, function(A), strict=True):

@@ -444,8 +444,7 @@ def inline_guarded(
         raise NotDifferentiable(
             f"'{func.__name__}' reads '{var.name.partition('#')[0]}', which is no argument of it.", "Make it one."
         )
-    exprs = list(_exprs(cx, value))
-    done = finish(cx, cx.builder, exprs, [], names)
+    done = finish(cx, cx.builder, list(_exprs(cx, value)), [], names)
     return done.body, renamed(value, lambda expr: done.rename(resolved(cx, expr))), _guards(cx)
 
 
@@ -457,11 +456,12 @@ def _guards(cx: Context) -> tuple[Guard, ...]:
 
 def _always_raises(cx: Context, func: FunctionType) -> NotDifferentiable:
     """Why a call that is written out cannot return."""
-    last = cx.builder.items[-1]
-    detail = ""
+    last, detail = cx.builder.items[-1], ""
     if isinstance(last, Raise):
         parts = (part.value if isinstance(part, Const) else "..." for part in last.message)
         detail = f": {last.exception.__name__}: {', '.join(map(str, parts))}"
+    if func.__module__.startswith("tapegen.rules."):
+        return NotDifferentiable(f"'{func.__name__}' has no derivative here{detail}.", "Write it in another form.")
     return NotDifferentiable(f"'{func.__name__}' fails for these arguments{detail}.", "Check their types and ranks.")
 
 

@@ -54,6 +54,8 @@ _POSITIONAL: dict[Any, tuple[str, ...]] = {
     np.vdot: ("a", "b"),
     np.einsum: ("subscripts",),
 }
+HOW: dict[Any, tuple[str, ...]] = {np.einsum: ("optimize",), np.sort: ("kind", "stable"), np.partition: ("kind",)}
+"""Keywords that say how a result is computed, and not which."""
 SECOND_NAMES: dict[Any, dict[str, str]] = {np.clip: {"min": "a_min", "max": "a_max"}}
 """Second names of parameters."""
 _SEQUENCES = frozenset(
@@ -92,6 +94,8 @@ def call_library(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
     if isinstance(owner, np.ufunc):
         return _ufunc_method(cx, owner, func.__name__, args, kwargs, hint)
     args, kwargs = _outputs_by_name(cx, func, args, kwargs)
+    for name in HOW.get(func, ()):
+        kwargs.pop(name, None)
     where = kwargs.pop("where", None)
     if where is not None and known_value(where) is True:
         where = None

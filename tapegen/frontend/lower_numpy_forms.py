@@ -142,10 +142,33 @@ _complex_in_any_case(np.linalg.eigvals, factorisations.eigvals_of_real)
 _complex_in_any_case(np.roots, polynomials.roots_of_any)
 
 
+@handles(np.linspace)
+def _linspace(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    named = dict(zip(("retstep", "dtype", "axis"), args[4:], strict=False)) | kwargs
+    if known_value(named.get("retstep", StaticValue(False))) is False:
+        named.pop("retstep", None)
+    if known_value(named.get("axis", StaticValue(0))) == 0:
+        named.pop("axis", None)
+    if named.keys().isdisjoint(("retstep", "axis")) or "dtype" in named:
+        return call_library(cx, np.linspace, args[:4], named, hint)
+    return cx.call(cx, StaticValue(forms.spaced), tuple(args[:4]), named)
+
+
+@handles(np.meshgrid)
+def _meshgrid(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    named = {name: value for name, value in kwargs.items() if name != "copy" or known_value(value) is not True}
+    if known_value(named.get("sparse")) is True and "copy" not in named:
+        return cx.call(
+            cx, StaticValue(forms.sparse_grid), tuple(args), {k: v for k, v in named.items() if k != "sparse"}
+        )
+    if known_value(named.get("sparse")) is False:
+        named.pop("sparse")
+    return call_library(cx, np.meshgrid, args, named, hint)
+
+
 @handles(np.einsum)
 def _einsum(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-    """A letter that stands twice at one operand means its diagonal; `optimize` says how, and not what, is computed."""
-    kwargs.pop("optimize", None)
+    """A letter that stands twice at one operand means its diagonal."""
     subscripts, operands = known_value(args[0]), args[1:]
     ranks = [getattr(type_of(operand), "rank", None) for operand in operands]
     if not isinstance(subscripts, str) or None in ranks or len(ranks) != subscripts.count(",") + 1:
@@ -164,7 +187,7 @@ def _einsum(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
         if len(terms) > 1 or len(result) < len(terms[k]):  # else it is a view
             operand = call_library(cx, np.copy, [operand], {})
         taken.append(operand)
-    if len(terms) == 1 and len(result) == len(terms[0]) and not kwargs:
+    if len(terms) == 1 and len(result) == len(terms[0]) and kwargs.keys() <= {"optimize"}:
         if result == terms[0]:
             return taken[0]
         order = tuple(map(terms[0].index, result))

@@ -152,6 +152,27 @@ def matmul_along(a, b, axes):
     return np.moveaxis(found, (-2, -1), axes[2])
 
 
+def spaced(start, stop, num=50, endpoint=True, retstep=False, axis=0):
+    """`np.linspace`, along another axis or with the step."""
+    found = np.linspace(start, stop, num, endpoint=endpoint)
+    if axis != 0:
+        found = np.moveaxis(found, 0, axis)
+    if not retstep:
+        return found
+    steps = num - 1 if endpoint else num
+    require(steps > 0, "np.linspace has no step between so few numbers.", "Leave retstep out.")
+    return found, np.subtract(stop, start) / steps
+
+
+def sparse_grid(*xi, indexing="xy"):
+    """`np.meshgrid(sparse=True)`: each along an axis of its own."""
+    grid = ()
+    for k, x in enumerate(xi):
+        axis = 1 - k if indexing == "xy" and k < 2 and len(xi) > 1 else k
+        grid = (*grid, np.reshape(np.copy(x), (1,) * axis + (np.size(x),) + (1,) * (len(xi) - axis - 1)))
+    return grid
+
+
 def in_rows(parts, dtype):
     """`np.r_[...]`: numbers and arrays behind each other."""
     made = ()

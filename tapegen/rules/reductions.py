@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tapegen.rules.helpers import (
+    axes_tuple,
     count_along,
     expand_like,
     flat,
@@ -40,8 +41,10 @@ def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
             return plain, np.ones_like(plain) * count_along(a, axis)
         return plain
     if np.ndim(weights) < np.ndim(a):
-        # one weight for each slice along the axis
-        weights = np.moveaxis(np.broadcast_to(weights, np.shape(np.moveaxis(a, axis, -1))), -1, axis)
+        # one weight for each slice along the axes
+        axes = axes_tuple(axis, np.ndim(a))
+        last = axes_tuple(None, np.ndim(a))[np.ndim(a) - len(axes) :]
+        weights = np.moveaxis(np.broadcast_to(weights, np.shape(np.moveaxis(a, axes, last))), last, axes)
     total = np.sum(weights, axis=axis, keepdims=keepdims)
     weighted = np.sum(a * weights, axis=axis, keepdims=keepdims) / total
     if returned:

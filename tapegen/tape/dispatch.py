@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tapegen.errors import NotDifferentiable
-from tapegen.frontend.lower_numpy import SECOND_NAMES
+from tapegen.frontend.lower_numpy import HOW, SECOND_NAMES
 from tapegen.frontend.lower_numpy_forms import is_written_out
 from tapegen.rules.reading import chosen
 from tapegen.rules.surgery import stop_gradient
@@ -41,8 +41,6 @@ _ARRAYS = (np.ndarray, np.generic)
 _FIXED = frozenset({int, bool, float, str, type(None)})
 _TYPES = {"dtype", "casting"}
 """Keywords of the type of a result."""
-_HOW: dict[Any, tuple[str, ...]] = {np.einsum: ("optimize",)}
-"""Keywords that say how a result is computed, and not which."""
 
 
 def ufunc(func: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -212,7 +210,7 @@ def _recorded(
     operation: Operation, values: tuple[Any, ...], bare: dict[str, Any], ids: tuple[Any, ...], out: Any
 ) -> Any:
     """The results of a call as tensors, noted by those who follow its arguments."""
-    for name in _HOW.get(operation.func, ()):
+    for name in HOW.get(operation.func, ()):
         bare = {key: value for key, value in bare.items() if key != name}
     if isinstance(out, tuple | list):
         made = [fresh(item) if isinstance(item, np.ndarray | np.generic) else item for item in out]
