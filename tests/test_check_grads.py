@@ -74,6 +74,11 @@ def test_single_precision(monkeypatch):
         check_grads(half_of_the_gradient, x, k, backend="python")
 
 
+def test_one_array_for_two_arguments():
+    x = np.array([0.3, 1.2])
+    check_grads(lambda a, b: a * b**2, x, x, modes=("forward", "reverse"), order=2, backend="python")
+
+
 def test_jump_is_named():
     with pytest.raises(AssertionError, match="do not settle"):
         check_grads(jump, 1.0, backend="python")

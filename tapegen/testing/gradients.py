@@ -98,7 +98,7 @@ def check_grads(
 
         def along(t: float, position: int = position, direction: Any = direction) -> float:
             moved = [_in_double(arg) for arg in copy.deepcopy(args)]
-            moved[position] = _moved(moved[position], direction, t)
+            moved[position] = _moved(copy.deepcopy(moved[position]), direction, t)  # it may be another argument too
             put_back(drawn)
             result = differentiable.python(*moved)
             return _projected(value_bar, result)
