@@ -11,7 +11,7 @@ from tapegen.backend.namespace import Namespace
 from tapegen.ir import elementary
 
 _COUNTERS = "ijklmnopqr"
-_VECTORS, _SUMS = "abcdefgh", ("total_0", "total_1", "total_2", "total_3")
+_VECTORS, _SUMS = "abcdefgh", tuple(f"total_{k}" for k in range(8))
 _OWN = {"x", "y", "z", "like", "total", "lead", "axes", "longer", *_COUNTERS, *_VECTORS, *_SUMS}
 LOCALS_OF_HELPERS = elementary.LOCALS | _OWN
 """Variables of the functions below, which NumPy may not be called."""
@@ -153,17 +153,16 @@ def _sum_to(name: str) -> list[str]:
 def _products(name: str, pairs: tuple[int, ...]) -> list[str]:
     letters = [_VECTORS[k] for k in pairs]
     used = sorted(set(letters))
-    first, *others = used
+    sizes = [f"{letter}.size" for letter in used]
+    differ = " != ".join(sizes) if len(sizes) < 3 else f"not ({' == '.join(sizes)})"
     factors = list(zip(letters[::2], letters[1::2], strict=True))
     sums = _SUMS[: len(factors)]
-    lines = [
+    return [
         f"def {name}({', '.join(used)}):",
         f'    """{", ".join(f"{x} @ {y}" for x, y in factors)}."""',
-        f"    if {' or '.join(f'{x}.size != {first}.size' for x in others)}:" if others else "",
-        '        raise ValueError("shapes are not aligned")' if others else "",
+        *([f"    if {differ}:", '        raise ValueError("shapes are not aligned")'] if len(used) > 1 else []),
         *(f"    {total} = 0.0" for total in sums),
-        f"    for i in range({first}.size):",
+        f"    for i in range({sizes[0]}):",
         *(f"        {total} += {x}[i] * {y}[i]" for total, (x, y) in zip(sums, factors, strict=True)),
         f"    return {', '.join(sums)}",
     ]
-    return [line for line in lines if line]

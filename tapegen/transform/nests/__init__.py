@@ -19,7 +19,7 @@ arrays in between; what the program does, and which errors it raises, is what Nu
   while a loop comes back to it; `rooms` - memory for that
 * `inner`, `waiting`, `deciding`, `remainders`, `quotients`, `strips`, `vectors` - innermost loops as a processor likes
   them
-* `dots` - inner products that read the same vectors
+* `dots`, `ahead` - inner products that read the same vectors, on one trip and on the next one
 * `unread`, `checks`, `sizes` - less for numba to look at
 """
 
@@ -41,6 +41,7 @@ from tapegen.transform.nests import (  # noqa: F401  (they fill the tables)
     tables,
 )
 from tapegen.transform.nests.abreast import abreast
+from tapegen.transform.nests.ahead import ahead
 from tapegen.transform.nests.calling import calling
 from tapegen.transform.nests.checks import together
 from tapegen.transform.nests.columns import columns
@@ -99,4 +100,4 @@ def scalarise(function: Function, *, boundscheck: bool = True, wide: bool = Fals
     nests = without_unread(Nests(marked(written_out(function), wide=wide), boundscheck).run())
     fused = without_unread(fuse(apart(nests)))  # sizes of what was between the loops
     near = rows(held(columns(abreast(filled(fused)))))
-    return calling(named(in_one_pass(in_strips(together(divisors_chosen(compared(near)))))))
+    return calling(named(ahead(in_one_pass(in_strips(together(divisors_chosen(compared(near))))))))

@@ -267,10 +267,10 @@ class Facts:
     def assume_test(self, test: Expr, holds: bool = True) -> None:
         """Remember what a condition says about integers."""
         match test:
-            case Call(ops.and_, parts) if holds:
+            case Call(ops.and_ | operator.and_, parts) if holds:
                 for part in parts:
                     self.assume_test(part)
-            case Call(ops.or_, parts) if not holds:
+            case Call(ops.or_ | operator.or_, parts) if not holds:
                 for part in parts:
                     self.assume_test(part, False)
             case Call(operator.not_, (inner,)):

@@ -38,14 +38,14 @@ def is_place(expr: Any) -> bool:
 
 
 def atomic_index(w: Writer, load: Load) -> Load:
-    """A basic-index Load whose integers and bounds are atoms, checked where they are not proved."""
+    """A basic-index Load whose integers and bounds are atoms or `i + 1`, checked where they are not proved."""
     base = w.array(load.array)
     items: list[Any] = []
     axes = iter(base.extents)
     for item in load.index:
         if isinstance(item, Slice):
             next(axes)
-            parts = (None if p is None else w.let(scalar(w, p)) for p in (item.lo, item.hi, item.step))
+            parts = (None if p is None else _bound(w, p) for p in (item.lo, item.hi, item.step))
             items.append(Slice(*parts))
         elif item == Const(None):
             items.append(item)
@@ -54,6 +54,14 @@ def atomic_index(w: Writer, load: Load) -> Load:
             own = load.array in w.tapes
             items.append(number if own else position(w, extent, number))
     return replace(load, index=tuple(items))
+
+
+def _bound(w: Writer, expr: Expr) -> Expr:
+    number = scalar(w, expr)
+    match number:
+        case Call(operator.add | operator.sub, (Var(), Const())):
+            return number
+    return w.let(number)
 
 
 def native_view(w: Writer, expr: Expr) -> Expr | None:
