@@ -258,3 +258,12 @@ def test_what_cannot_be_followed_is_refused_where_the_user_calls_it() -> None:
             differentiable(program).grad(X)
         assert caught.value.span is not None
         assert caught.value.span.file == __file__
+
+
+def test_products_begin_with_what_is_given() -> None:
+    def product(x):
+        return math.prod([x, 2.0 * x], start=x) + math.prod((x, 3.0), start=2)
+
+    value, slope = differentiable(product, backend="python").value_and_grad(0.7)
+    assert value == product(0.7)
+    assert slope == pytest.approx(6.0 * 0.7**2 + 6.0)

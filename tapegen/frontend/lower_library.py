@@ -255,7 +255,7 @@ def _where(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
 
 @handles(math.prod)
 def _prod(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-    total: Any = StaticValue(1)
+    total: Any = kwargs.get("start", StaticValue(1))
     for child in spread(cx, args[0]):
         total = call_value(cx, StaticValue(operator.mul), [total, child], {})
     return total
