@@ -18,7 +18,8 @@ from tests.oracle import numerical_gradient
 
 SAMPLE_SECONDS = 0.03  # a sample repeats the call until it lasts about this long
 ROUNDS = 9
-LEAST_OF = 25  # samples of which the least counts
+LEAST_OF = 9  # samples of which the least counts
+PLACEMENTS = 5  # times that arrays are made anew: how fast they are read depends on where they lie
 
 
 @dataclasses.dataclass(frozen=True)
