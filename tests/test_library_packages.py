@@ -47,8 +47,9 @@ def test_a_wheel_can_be_installed(module: Path, tmp_path: Path) -> None:
 def test_a_source_distribution_makes_the_same_wheel(module: Path, tmp_path: Path) -> None:
     """As pip does, with nothing but Python."""
     direct, source = wheel(module, tmp_path), source_distribution(module, tmp_path)
+    filtered = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # since Python 3.11.4
     with tarfile.open(source) as archive:
-        archive.extractall(tmp_path, filter="data")
+        archive.extractall(tmp_path, **filtered)
     root = tmp_path / source.name.removesuffix(".tar.gz")
     asked = tomllib.loads((root / "pyproject.toml").read_text())
     assert asked["build-system"]["requires"] == []
