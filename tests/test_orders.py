@@ -35,14 +35,22 @@ def is_double(program: Program) -> bool:
 
 # These iterate until a value settles (bisection then takes one Newton step): value and slope depend smoothly on the
 # arguments, as far as the iteration went; the slope of the slope has not settled.
-ROUGH = {"textbook/bisection", "textbook/golden_section", "textbook/power_iteration"}
-# Whether a reshape copies is asked at run time, which the gradient of the gradient does not follow yet.
+# In the compressor the slope has kinks where the knee begins and ends.
+ROUGH = {
+    "textbook/bisection",
+    "textbook/golden_section",
+    "textbook/power_iteration",
+    "users/audio_compressor",
+}
+# Whether a reshape copies is asked at run time, and the cotangents of pairs in a list are read at places that only the
+# run knows, neither of which the gradient of the gradient follows yet.
 REFUSED_TWICE = {
     "language/ravel_copy",
     "language/transpose_reshape_views-in_branch",
     "language/view_or_copy-at_top",
     "language/view_or_copy-in_for",
     "language/view_or_copy-in_branch",
+    "science/lbfgs_two_loop",
 }
 # By name: which programs return one number is known when all have run.
 SAMPLE = """
@@ -121,20 +129,24 @@ def _declares_floats(rule: Rule) -> bool:
 
 
 RULES = [rule for rule in all_rules() if rule.kind != "inactive" and _declares_floats(rule)]
-RULES = [rule for rule in RULES if rule.func not in ONE_SECTION]
+# where the zeros at the ends are moved, for differences, the result has another size
+RULES = [rule for rule in RULES if rule.func not in ONE_SECTION and rule.func is not np.trim_zeros]
 
 
 def check_rule_twice(rule: Rule) -> None:
     """The first declared call of a rule, to second order in both modes."""
     args, kwargs = next(iter(default_cases(rule)))
-    params = ", ".join(f"x{k}" for k in range(len(args)))
-    named = "".join(f", {name}={value!r}" for name, value in kwargs.items())
-    text = f"def call({params}):\n    return function({params}{named})\n"
     floats = _floats(args)
+    params = ", ".join(f"x{k}" for k in floats)
+    passed = ", ".join(f"x{k}" for k in range(len(args)))
+    named = "".join(f", {name}={value!r}" for name, value in kwargs.items())
+    text = f"def call({params}):\n    return function({passed}{named})\n"
     names = list(inspect.signature(rule.body).parameters) if rule.body is not None and rule.wrt else []
-    wrt = tuple(k for k in floats if k >= len(names) or names[k] in rule.wrt)
-    function = function_from_text(text, {"function": rule.func})
-    tg.check_grads(function, *args, wrt=wrt, order=2, modes=("forward", "reverse"), rtol=1e-5, **python)
+    wrt = tuple(at for at, k in enumerate(floats) if k >= len(names) or names[k] in rule.wrt)
+    constants = {f"x{k}": arg for k, arg in enumerate(args) if k not in floats}
+    function = function_from_text(text, {"function": rule.func, **constants})
+    given = [args[k] for k in floats]
+    tg.check_grads(function, *given, wrt=wrt, order=2, modes=("forward", "reverse"), rtol=1e-5, **python)
 
 
 def each_rule(rules: list[Rule]) -> Any:
@@ -147,6 +159,7 @@ def test_sample_of_rules_to_second_order(rule: Rule) -> None:
 
 
 @pytest.mark.whole
+@pytest.mark.filterwarnings("ignore:`row_stack` alias is deprecated:DeprecationWarning")
 @each_rule(RULES)
 def test_rules_to_second_order(rule: Rule) -> None:
     check_rule_twice(rule)
