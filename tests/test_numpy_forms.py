@@ -327,6 +327,11 @@ def sorted_in_ways(a):
     return row * row, b, np.partition(a[0], 2, kind="introselect")[2]
 
 
+def test_open_grids_of_unknown_order_raise_as_numpy_does() -> None:
+    with pytest.raises(ValueError, match="Valid values for `indexing`"):
+        tg.differentiable(lambda a: np.meshgrid(a, a, sparse=True, indexing="zz")[0][0, 0], backend="python").grad(A[0])
+
+
 @pytest.mark.parametrize(
     "function",
     [

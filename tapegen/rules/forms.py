@@ -166,6 +166,8 @@ def spaced(start, stop, num=50, endpoint=True, retstep=False, axis=0):
 
 def sparse_grid(*xi, indexing="xy"):
     """`np.meshgrid(sparse=True)`: each along an axis of its own."""
+    if indexing not in ("xy", "ij"):
+        raise ValueError("Valid values for `indexing` are 'xy' and 'ij'.")
     grid = ()
     for k, x in enumerate(xi):
         axis = 1 - k if indexing == "xy" and k < 2 and len(xi) > 1 else k

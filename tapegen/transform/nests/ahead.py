@@ -123,14 +123,12 @@ class _Loop:
             return (stmt,)
         row = Var(self.names.fresh("row"), INT)
         vectors = stmt.value.args
-        found = {vector: self._next(vector, row) for vector in vectors}
-        nexts = [each for each in found.values() if each is not None]
-        if len(nexts) < len(found) or len({each.element is None for each in nexts}) > 1:
+        after = [each for each in (self._next(vector, row) for vector in vectors) if each is not None]
+        if len(after) < len(vectors) or len({each.element is None for each in after}) > 1:
             return (stmt,)
-        after = [found[vector] for vector in vectors]
-        pairs = list(zip(after[::2], after[1::2], strict=True))
-        parts = tuple(each.part for each in after if each is not None)
-        if len({*vectors, *parts}) > _MOST or not all(self._moves(stmt, k, parts) for k in range(len(pairs))):
+        parts = tuple(each.part for each in after)
+        moves = all(parts[k : k + 2] != vectors[k : k + 2] for k in range(0, len(parts), 2))
+        if not moves or len({*vectors, *parts}) > _MOST:
             return (stmt,)
         numbers = tuple(Var(self.names.fresh(f"{target.name}_ahead"), FLOAT) for target in stmt.targets)
         self.before += [Assign((number,), Const(0.0), stmt.origin) for number in numbers]
@@ -138,18 +136,12 @@ class _Loop:
         both = Call(ops.dots, (*vectors, *parts), (), TupleOf(tuple(var.type for var in targets)))
         first = Assign((row,), self._row(), stmt.origin), Assign(targets, both, stmt.origin)
         second = []
-        for target, number, (a, b) in zip(stmt.targets, numbers, pairs, strict=True):
-            assert a is not None and b is not None
-            more = (
-                number if a.element is None or b.element is None else build.add(number, build.mul(a.element, b.element))
-            )
-            second.append(Assign((target,), more, stmt.origin))
+        for target, number, a, b in zip(stmt.targets, numbers, after[::2], after[1::2], strict=True):
+            total: Expr = number
+            if a.element is not None and b.element is not None:
+                total = build.add(number, build.mul(a.element, b.element))
+            second.append(Assign((target,), total, stmt.origin))
         return (If(self._is_first(), first, tuple(second), stmt.origin),)
-
-    def _moves(self, stmt: Assign, k: int, parts: tuple[Expr, ...]) -> bool:
-        """Whether the product at a place is another one on the next trip, but for the element more."""
-        assert isinstance(stmt.value, Call)
-        return parts[2 * k : 2 * k + 2] != stmt.value.args[2 * k : 2 * k + 2]
 
     def _is_first(self) -> Expr:
         trips = minus(self.counter, self.loop.start) if self.step > 0 else minus(self.loop.start, self.counter)
@@ -165,7 +157,7 @@ class _Loop:
     def _next(self, vector: Expr, row: Var) -> _Next | None:
         """What the next trip has for a vector, while this one has not ended; None where that is not known."""
         if isinstance(vector, Var):
-            return None if vector in self.varying or self._is_stored(vector) else _Next(vector, None)
+            return None if vector in self.varying or self._stores_into(vector) else _Next(vector, None)
         if not isinstance(vector, Load) or vector.array in self.varying:
             return None
         index = vector.index
@@ -178,7 +170,7 @@ class _Loop:
         if grows:
             if not self._is_within(vector.array, len(front)) or not self._stores_one(vector.array, front):
                 return None
-        elif self._is_stored(vector.array) or not self._is_fixed(last.lo, last.hi, last.step):
+        elif self._stores_into(vector.array) or not self._is_fixed(last.lo, last.hi, last.step):
             return None
         moved = [row if item == self.counter else item for item in front]
         there = [self.counter if item == self.counter else item for item in front]
@@ -209,14 +201,13 @@ class _Loop:
         given = [item for item in items if item is not None]
         return not any(rewrite.loads(item) or rewrite.free_vars(item) & self.varying for item in given)
 
-    def _is_stored(self, array: Var) -> bool:
+    def _stores_into(self, array: Var) -> list[Store]:
         group = self.memory.group(array)
-        return any(self.memory.group(store.array) == group for store in self.stores)
+        return [store for store in self.stores if self.memory.group(store.array) == group]
 
     def _stores_one(self, array: Var, front: list[Index]) -> bool:
         """Whether a trip stores into an array nothing but the element that a vector has more on the next one."""
         if self.counter in front:
-            return not self._is_stored(array)
-        group = self.memory.group(array)
-        own = [store for store in self.stores if self.memory.group(store.array) == group]
-        return all(store.array == array and store.index == (*front, self.counter) for store in own)
+            return not self._stores_into(array)
+        own = (*front, self.counter)
+        return all(store.array == array and store.index == own for store in self._stores_into(array))
