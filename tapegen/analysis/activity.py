@@ -7,8 +7,9 @@ an array and its views share one answer.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from tapegen.analysis.places import components, moves, on_places, puts
 from tapegen.ir import ops, rewrite
@@ -81,17 +82,13 @@ def _shared(function: Function) -> Iterator[tuple[Var, Var]]:
 def _flows(block: Block) -> Iterator[tuple[Var, Var]]:
     """What flows into floating values."""
     for stmt in rewrite.statements(block):
-        match stmt:
-            case Assign(targets, Tuple(items)) if len(items) == len(targets):
-                into = list(zip(targets, items, strict=True))
-            case Assign(targets, value):
-                into = [(target, value) for target in targets]
-            case Store(array, _, value):
-                into = [(array, value)]
-            case Effect(Call(ops.append | ops.set_item, args)):
-                into = [(args[0], args[-1])]  # type: ignore[list-item]
-            case _:
-                continue
+        into: Sequence[tuple[Any, Any]] = ()
+        if isinstance(stmt, Assign):
+            into = rewrite.pairs(stmt)
+        elif isinstance(stmt, Store):
+            into = ((stmt.array, stmt.value),)
+        elif isinstance(stmt, Effect) and stmt.call.func in (ops.append, ops.set_item):
+            into = ((stmt.call.args[0], stmt.call.args[-1]),)
         for target, value in into:
             if is_floating(target.type):
                 for source in active_operands(value):

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 from tapegen.analysis.places import Move, content_reads, moves, puts, written
 from tapegen.errors import AliasError, Span
+from tapegen.ir import rewrite
 from tapegen.ir.nodes import (
     Assign,
     Block,
@@ -76,7 +77,8 @@ def conflicts_of(function: Function, *, of_routines: bool = False) -> tuple[Conf
 
     With `of_routines` the results of routines are taken to share memory with arguments as in the user's program.
     """
-    walk = _Walk(Counter((*function.params, *_assigned(function.body))), of_routines)
+    assigned = [var for stmt in rewrite.statements(function.body) if type(stmt) is Assign for var in stmt.targets]
+    walk = _Walk(Counter((*function.params, *assigned)), of_routines)
     walk.block(function.body, {})
     if not walk.found:
         return ()
@@ -251,16 +253,3 @@ class _Liveness:
             if before == start:
                 return start
             start = before
-
-
-def _assigned(block: Block) -> Iterator[Var]:
-    """Every name that a block assigns."""
-    for stmt in block:
-        match stmt:
-            case Assign(targets):
-                yield from targets
-            case If(_, body, orelse):
-                yield from _assigned(body)
-                yield from _assigned(orelse)
-            case For() | While():
-                yield from _assigned(stmt.body)

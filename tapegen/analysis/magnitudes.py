@@ -65,23 +65,20 @@ class _Used:
         self._seen: set[Var] = set()
         self._tapes = frozenset(function.tapes)
         for stmt in rewrite.statements(function.body):
-            match stmt:
-                case Assign():
-                    for target, value in _pairs(stmt):
-                        if _is_python_int(target):
-                            self._values[target].append(value)
-                        else:
-                            self._number(value)
-                case Store(array, _, value):
-                    if array in self._tapes:
-                        self._values[array].append(value)
+            if isinstance(stmt, Assign):
+                for target, value in rewrite.pairs(stmt):
+                    if _is_python_int(target):
+                        self._values[target].append(value)
                     else:
                         self._number(value)
-                case For():
-                    pass
-                case _:
-                    for header in stmt.headers:
-                        self._number(header)
+            elif isinstance(stmt, Store):
+                if stmt.array in self._tapes:
+                    self._values[stmt.array].append(stmt.value)
+                else:
+                    self._number(stmt.value)
+            elif not isinstance(stmt, For):
+                for header in stmt.headers:
+                    self._number(header)
         while self._names:
             for value in self._values[self._names.pop()]:
                 self._number(value)
@@ -111,14 +108,6 @@ class _Used:
             self._names.append(var)
 
 
-def _pairs(stmt: Assign) -> list[tuple[Var, Expr]]:
-    if len(stmt.targets) == 1:
-        return [(stmt.targets[0], stmt.value)]
-    if isinstance(stmt.value, Tuple):
-        return list(zip(stmt.targets, stmt.value.items, strict=True))
-    return [(target, stmt.value) for target in stmt.targets]
-
-
 # ---- sizes ---------------------------------------------------------------------------------------------------------
 
 
@@ -130,7 +119,7 @@ class _Sizes:
         definitions: dict[Var, list[Expr]] = defaultdict(list)
         for stmt in rewrite.statements(function.body):
             if type(stmt) is Assign:
-                for target, value in _pairs(stmt):
+                for target, value in rewrite.pairs(stmt):
                     if _is_python_int(target):
                         definitions[target].append(value)
             elif type(stmt) is For:
@@ -241,7 +230,7 @@ def _tapes(function: Function) -> dict[Var, list[Expr]]:
         if isinstance(stmt, Store):
             stored[stmt.array].append(stmt.value)
         elif isinstance(stmt, Assign):
-            for target, value in _pairs(stmt):
+            for target, value in rewrite.pairs(stmt):
                 if not isinstance(target.type, Array):
                     continue
                 arrays = {var for var in rewrite.reads_by_kind(value)[0] if isinstance(var.type, Array)}

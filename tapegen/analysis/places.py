@@ -130,30 +130,29 @@ def viewed(value: Expr | None) -> Var | None:
 
 
 def _move(value: Expr) -> Move:
-    match value:
-        case Var():
-            return Move((value,), exact=True)
-        case Load(array, index):
-            basic = all(isinstance(item, Slice) or not isinstance(item.type, Array) for item in index)
-            return Move((array,), exact=True) if basic else Move()
-        case Call(ops.ifelse, (_, a, b)):
-            return Move((*_vars(a), *_vars(b)))
-        case Call(ops.primal_as, (a, *_)):
-            return Move(_vars(a), exact=True)
-        case Call(ops.item | ops.pop, (sequence, *_)):
-            return Move(_vars(sequence), items=True)
-        case Call(ops.new_list):
-            return Move()
-        case Call(func) if isinstance(func, Routine):
-            return Move()
-        case Call(func, args, kwargs):
-            out = dict(kwargs).get("out")
-            if out is not None:
-                return Move(_vars(out), exact=True)
-            if is_one_of(func, ops.VIEW_CALLS):
-                return Move(_vars(args[0]), exact=True, fresh=_may_copy(value))
-            if _is_unfollowed(value) or not _makes_fresh(func):
-                return Move(tuple(var for arg in args for var in _vars(arg)), fresh=True)
+    if isinstance(value, Var):
+        return Move((value,), exact=True)
+    if isinstance(value, Load):
+        basic = all(isinstance(item, Slice) or not isinstance(item.type, Array) for item in value.index)
+        return Move((value.array,), exact=True) if basic else Move()
+    if not isinstance(value, Call):
+        return Move()
+    func, args = value.func, value.args
+    if func is ops.ifelse:
+        return Move((*_vars(args[1]), *_vars(args[2])))
+    if func is ops.primal_as:
+        return Move(_vars(args[0]), exact=True)
+    if func is ops.item or func is ops.pop:
+        return Move(_vars(args[0]), items=True)
+    if func is ops.new_list or isinstance(func, Routine):
+        return Move()
+    out = dict(value.kwargs).get("out")
+    if out is not None:
+        return Move(_vars(out), exact=True)
+    if is_one_of(func, ops.VIEW_CALLS):
+        return Move(_vars(args[0]), exact=True, fresh=_may_copy(value))
+    if _is_unfollowed(value) or not _makes_fresh(func):
+        return Move(tuple(var for arg in args for var in _vars(arg)), fresh=True)
     return Move()
 
 

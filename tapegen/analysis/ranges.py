@@ -127,16 +127,13 @@ class Ranges:
         return self._group_of.get(var, var)
 
     def _statement(self, stmt: Stmt, *, widen: bool) -> None:
-        match stmt:
-            case Assign(targets, Tuple(items)) if len(items) == len(targets):
-                for target, item in zip(targets, items, strict=True):
-                    self._put(target, self.of(item), widen)
-            case Assign((target,), value):
-                self._put(target, self.of(value), widen)
-            case Assign(targets, value):
+        if isinstance(stmt, Assign):
+            several = len(stmt.targets) > 1 and not isinstance(stmt.value, Tuple)
+            for target, value in rewrite.pairs(stmt):
                 found = self.of(value)
-                for target in targets:
-                    self._put(target, None if found is None else Range(worst=found.worst), widen)
+                self._put(target, Range(worst=found.worst) if several and found is not None else found, widen)
+            return
+        match stmt:
             case Store(array, _, value):
                 found = self.of(value)
                 held = self.of(array)

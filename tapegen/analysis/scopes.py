@@ -112,10 +112,11 @@ def _common(a: Scope, b: Scope) -> Scope:
 def _visit(scope: Scope, facts: Scopes, loop: Stmt | None) -> None:
     for stmt in scope.block:
         facts.at[stmt] = scope
+        if isinstance(stmt, Assign):
+            for target in stmt.targets:
+                facts.assigns.setdefault(target, []).append(stmt)
+            continue
         match stmt:
-            case Assign(targets, _):
-                for target in targets:
-                    facts.assigns.setdefault(target, []).append(stmt)
             case For() | While():
                 inner = Scope(scope, stmt, stmt.body)
                 facts.body[stmt] = inner

@@ -14,7 +14,7 @@ import numpy as np
 
 from tapegen.analysis.arranged import Extent, Extents, Known, Symbol, arranged, plus
 from tapegen.analysis.scopes import Scopes
-from tapegen.ir import ops
+from tapegen.ir import ops, rewrite
 from tapegen.ir.nodes import (
     Assign,
     Block,
@@ -166,13 +166,13 @@ class _Lists:
 
     def _block(self, block: Block) -> None:
         for stmt in block:
+            if isinstance(stmt, Assign):
+                for target, item in rewrite.pairs(stmt):
+                    if isinstance(target.type, ListOf):
+                        self._bound(target, item)
+                    self._held(item)
+                continue
             match stmt:
-                case Assign(targets, value):
-                    values = value.items if isinstance(value, Tuple) else (value,) * len(targets)
-                    for target, item in zip(targets, values, strict=True):
-                        if isinstance(target.type, ListOf):
-                            self._bound(target, item)
-                        self._held(item)
                 case Effect(value):
                     self._held(value)
                 case If(_, body, orelse):
@@ -210,15 +210,16 @@ class _Pass:
 
     def block(self, block: Block) -> None:
         for stmt in block:
-            match stmt:
-                case Assign(targets, Tuple(items)) if len(items) == len(targets):
-                    for target, item in zip(targets, items, strict=True):
+            if isinstance(stmt, Assign):
+                targets, value = stmt.targets, stmt.value
+                if len(targets) == 1 or isinstance(value, Tuple):
+                    for target, item in rewrite.pairs(stmt):
                         self.assign(target, item)
-                case Assign((target,), value):
-                    self.assign(target, value)
-                    if isinstance(value, Call) and value.func is ops.new_list:
-                        for item in value.args:
-                            self.put(target, item)
+                if isinstance(value, Call) and value.func is ops.new_list:
+                    for item in value.args:
+                        self.put(targets[0], item)
+                continue
+            match stmt:
                 case Effect(Call(ops.append | ops.set_item, (Var() as sequence, *_, item))):
                     self.put(sequence, item)
                 case Store(array, index) if isinstance(array.type, Array):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from tapegen.ir import rewrite
 from tapegen.ir.nodes import (
     Assign,
     Block,
@@ -116,14 +117,12 @@ def _block(
     for k, stmt in enumerate(block):
         site = Site(stmt, loops, (*path, (branch, k)), guards)
         sites.at[stmt] = site
+        if isinstance(stmt, Assign):
+            several = len(stmt.targets) > 1 and not isinstance(stmt.value, Tuple)
+            for target, value in rewrite.pairs(stmt):
+                sites.definitions.setdefault(target, []).append(Definition(site, None if several else value))
+            continue
         match stmt:
-            case Assign(targets, Tuple(items)) if len(items) == len(targets):
-                for target, item in zip(targets, items, strict=True):
-                    sites.definitions.setdefault(target, []).append(Definition(site, item))
-            case Assign(targets, value):
-                for target in targets:
-                    single = value if len(targets) == 1 else None
-                    sites.definitions.setdefault(target, []).append(Definition(site, single))
             case If(test, body, orelse):
                 _block(sites, body, 0, loops, site.path, (*guards, (test, True, site)))
                 _block(sites, orelse, 1, loops, site.path, (*guards, (test, False, site)))

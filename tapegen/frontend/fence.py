@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterator
 from tapegen.errors import NotDifferentiable, TapegenError, UnsupportedSyntax
 from tapegen.frontend.advice import TRY_ADVICE, of_try
 from tapegen.frontend.source import Located
-from tapegen.frontend.syntax import children
 
 _STATEMENTS = {
     *(ast.FunctionDef, ast.Return, ast.Pass, ast.Expr, ast.Assert, ast.Raise, ast.Import, ast.ImportFrom, ast.alias),
@@ -160,7 +159,7 @@ def _outer_names(
             writes.extend((alias.asname or alias.name.partition(".")[0], node) for alias in node.names)
         elif isinstance(node, ast.Lambda):
             continue
-        todo.extend(children(node))
+        todo.extend(ast.iter_child_nodes(node))
     written = [(name, node) for name, node in writes if name in declared]
     for name, node in written:
         where = "global variable" if isinstance(declared[name], ast.Global) else "variable of an enclosing function"

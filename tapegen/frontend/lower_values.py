@@ -41,11 +41,11 @@ def expr_of(cx: Context, value: Any) -> Expr:
     """An abstract value as an operand."""
     if isinstance(value, Choice):
         value = definite(cx, value)
+    if isinstance(value, Leaf):
+        return cx.resolve(value.expr)
+    if isinstance(value, StaticValue):
+        return const_expr(value.value)
     match value:
-        case Leaf(expr):
-            return cx.resolve(expr)
-        case StaticValue(constant):
-            return const_expr(constant)
         case Struct(kind, _, children, _, whole) if kind in ("tuple", "list"):
             return whole if whole is not None else Tuple(tuple(expr_of(cx, child) for child in children))
         case Ref(cell):

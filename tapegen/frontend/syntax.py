@@ -39,18 +39,22 @@ def _fields(kind: Any, left_out: frozenset[str]) -> tuple[str, ...]:
     return tuple(name for name in kind._fields if name not in left_out)
 
 
-def children(node: ast.AST) -> list[Any]:
+def children(node: ast.AST) -> tuple[Any, ...]:
     """The nodes right below a node, in order of the text; contexts (Load, Store) and operators are left out."""
-    found: list[Any] = []
     kind: Any = type(node)
-    if kind is gast.Constant:
-        return found
-    for value in map(vars(node).get, _fields(kind, _WORDS)):
-        if isinstance(value, list):
-            found += [item for item in value if isinstance(item, ast.AST)]
-        elif isinstance(value, ast.AST):
-            found.append(value)
-    return found
+    known = vars(node)
+    if _BELOW not in known:
+        found: list[Any] = []
+        for value in map(known.get, _fields(kind, _WORDS)):
+            if isinstance(value, list):
+                found += [item for item in value if isinstance(item, ast.AST)]
+            elif isinstance(value, ast.AST):
+                found.append(value)
+        known[_BELOW] = tuple(found)
+    return known[_BELOW]
+
+
+_BELOW = "_below"  # nobody changes a tree that has been read
 
 
 def blocks_of(root: ast.AST) -> Iterator[Any]:
@@ -205,34 +209,41 @@ def bound_names(node: gast.FunctionDef | gast.Lambda) -> frozenset[str]:
     """
     bound = {argument.id for argument in arguments_of(node)}
     lent: set[str] = set()
-    todo: list[tuple[Any, bool]] = [(node.body, False)]
+    todo: list[Any] = list(node.body) if isinstance(node.body, list) else [node.body]
     while todo:
-        item, in_comprehension = todo.pop()
+        item = todo.pop()
         kind = type(item)
-        if kind is list:
-            todo.extend([(child, in_comprehension) for child in item])
-            continue
         if kind is gast.Name:
-            if not in_comprehension and type(item.ctx) in _BINDING:
+            if type(item.ctx) in _BINDING:
                 bound.add(item.id)
-            continue
-        if kind is gast.FunctionDef or kind is gast.Lambda:
+        elif kind is gast.FunctionDef or kind is gast.Lambda:
             if kind is gast.FunctionDef:
                 bound.add(item.name)
-            todo.append((item.args.defaults, in_comprehension))
-            todo.append((item.args.kw_defaults, in_comprehension))
-            continue
-        if kind is gast.NamedExpr:
-            bound.add(item.target.id)
-        elif kind is gast.Nonlocal:
-            lent.update(item.names)
-        elif kind is gast.Import or kind is gast.ImportFrom:
-            bound.update(alias.asname or alias.name.partition(".")[0] for alias in item.names)
+            todo += _defaults(item)
         elif kind in _COMPREHENSIONS:
-            in_comprehension = True
-        if isinstance(item, gast.AST):
-            todo.extend([(child, in_comprehension) for child in children(item)])
+            bound.update(_assigned_within(item))
+        else:
+            if kind is gast.Nonlocal:
+                lent.update(item.names)
+            elif kind is gast.Import or kind is gast.ImportFrom:
+                bound.update(alias.asname or alias.name.partition(".")[0] for alias in item.names)
+            todo += children(item)
     return frozenset(bound - lent)
+
+
+def _assigned_within(comprehension: gast.AST) -> Iterator[str]:
+    """The names that a walrus inside a comprehension binds."""
+    todo: list[Any] = [comprehension]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, gast.NamedExpr):
+            yield item.target.id
+        todo += _defaults(item) if isinstance(item, gast.Lambda) else children(item)
+
+
+def _defaults(function: gast.FunctionDef | gast.Lambda) -> list[gast.AST]:
+    args = function.args
+    return [default for default in (*args.defaults, *args.kw_defaults) if default is not None]
 
 
 def lent_names(node: gast.FunctionDef | gast.Lambda) -> frozenset[str]:

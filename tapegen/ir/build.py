@@ -61,12 +61,16 @@ def neg(a: Expr) -> Expr:
 
 def without_minus(a: Expr) -> Expr | None:
     """`x` for `-x`, `2.0 * x` for `-2.0 * x`; None where no sign stands in front.  The magnitude is the same number."""
-    match a:
-        case Call(operator.neg, (inner,)):
-            return inner
-        case Call(operator.mul, (Const(int() | float() as value), right)) if value < 0:
-            return right if value == -1 else Call(operator.mul, (Const(-value), right), (), a.type)
-        case Call(operator.mul | operator.truediv, (left, right)) if (positive := without_minus(left)) is not None:
+    if not isinstance(a, Call):
+        return None
+    if a.func is operator.neg:
+        return a.args[0]
+    if a.func is operator.mul or a.func is operator.truediv:
+        left, right = a.args
+        if isinstance(left, Const) and a.func is operator.mul and isinstance(left.value, (int, float)):
+            if left.value < 0:
+                return right if left.value == -1 else Call(operator.mul, (Const(-left.value), right), (), a.type)
+        elif (positive := without_minus(left)) is not None:
             return Call(a.func, (positive, right), (), a.type)
     return None
 

@@ -298,6 +298,14 @@ def assigned_in(*stmts: Stmt) -> frozenset[Var]:
     return _NONE.union(*map(assigns, stmts))
 
 
+def pairs(stmt: Assign) -> tuple[tuple[Var, Expr], ...]:
+    """The names that a statement assigns, each with what it gets: the whole call where one call gives several."""
+    targets, value = stmt.targets, stmt.value
+    if isinstance(value, Tuple) and len(value.items) == len(targets):
+        return tuple(zip(targets, value.items, strict=True))
+    return ((targets[0], value),) if len(targets) == 1 else tuple([(target, value) for target in targets])
+
+
 def calls(stmt: Any) -> frozenset[Any]:
     """The functions that a statement calls, nested statements included."""
     if stmt.called is None:

@@ -11,7 +11,7 @@ import unicodedata
 from dataclasses import dataclass
 from enum import Enum
 from itertools import repeat
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 WIDTH = 88
 INDENT = 4
@@ -151,33 +151,33 @@ class _Printer:
 
     # ---- printing ----
 
-    def _print(self, args: _Args, doc: Doc, work: _Work) -> None:
-        match doc:
-            case str(text):
-                self._text(text)
-            case tuple(items):
-                work.extend(zip(repeat(args), reversed(items)))
-            case Line() as line:
-                if args.broken or line is Line.HARD:
-                    self._newline(args.indent)
-                elif line is Line.SPACE:
-                    self._text(" ")
-            case Group() as group:
-                self._group(args, group, work)
-            case Indent(content, only_if):
-                deeper = only_if is None or self.modes[only_if]
-                work.append((args.deeper() if deeper else args, content))
-            case If(breaks, content, id):
-                if (args.broken if id is None else self.modes[id]) == breaks:
-                    work.append((args, content))
-            case FitsExpanded(content, id):
-                if not self.modes[id]:
-                    self.known_to_fit = False  # what is inside was measured broken: measure it again
-                work.append((args, content))
-            case BestFit(variants):
-                work.append(self._best(args, variants, work))
-            case ParenthesizeIfItHelps() as optional:
-                self._parenthesize_if_it_helps(args, optional, work)
+    def _print(self, args: _Args, doc: Any, work: _Work) -> None:
+        kind = type(doc)
+        if kind is str:
+            self._text(doc)
+        elif kind is tuple:
+            work.extend(zip(repeat(args), reversed(doc)))
+        elif kind is Line:
+            if args.broken or doc is Line.HARD:
+                self._newline(args.indent)
+            elif doc is Line.SPACE:
+                self._text(" ")
+        elif kind is If:
+            if (args.broken if doc.id is None else self.modes[doc.id]) == doc.breaks:
+                work.append((args, doc.content))
+        elif kind is Group:
+            self._group(args, doc, work)
+        elif kind is Indent:
+            deeper = doc.only_if is None or self.modes[doc.only_if]
+            work.append((args.deeper() if deeper else args, doc.content))
+        elif kind is FitsExpanded:
+            if not self.modes[doc.id]:
+                self.known_to_fit = False  # what is inside was measured broken: measure it again
+            work.append((args, doc.content))
+        elif kind is BestFit:
+            work.append(self._best(args, doc.variants, work))
+        else:
+            self._parenthesize_if_it_helps(args, doc, work)
 
     def _text(self, text: str) -> None:
         if not text:
@@ -231,7 +231,7 @@ class _Printer:
     def _fits(self, first: _Work, rest: _Work) -> bool:
         """Whether `first`, and what follows it up to the next break, fits where the printer stands."""
         column, pending_indent = self.column, self.pending_indent
-        work, waiting = list(first), len(rest)
+        work, waiting = list[tuple[_Args, Any]](first), len(rest)
         while work or waiting:
             if work:
                 args, doc = work.pop()
@@ -239,42 +239,42 @@ class _Printer:
                 waiting -= 1
                 args, doc = rest[waiting]
             text = ""
-            match doc:
-                case str(text):
-                    pass
-                case tuple(items):
-                    work.extend(zip(repeat(args), reversed(items)))
-                case Line() as line:
-                    if not args.broken and line is Line.HARD:
-                        return True
-                    if args.broken and args.measure is _Measure.FIRST_LINE:
-                        return True
-                    if args.broken:
-                        column, pending_indent = 0, args.indent
-                    elif line is Line.SPACE:
-                        text = " "
-                case Group(content, id, expand, only_if):
-                    inside = args
-                    if only_if is None or self.modes[only_if]:
-                        inside = args.expanded() if expand else args
-                    if id is not None:
-                        self.modes[id] = inside.broken
-                    work.append((inside, content))
-                case Indent(content, only_if):
-                    deeper = only_if is None or self.modes[only_if]
-                    work.append((args.deeper() if deeper else args, content))
-                case If(breaks, content, id):
-                    if (args.broken if id is None else self.modes[id]) == breaks:
-                        work.append((args, content))
-                case FitsExpanded(content, id):
-                    if not args.broken and not self.modes[id]:
-                        args = args.expanded().measuring(_Measure.ALL_LINES_BUT_TEXT)
-                    work.append((args, content))
-                case BestFit(variants):
-                    work.append((args, variants[-1] if args.broken else variants[0]))
-                case ParenthesizeIfItHelps(content, id):
-                    self.modes[id] = args.broken
-                    work.append((args, content))
+            kind = type(doc)
+            if kind is str:
+                text = doc
+            elif kind is tuple:
+                work.extend(zip(repeat(args), reversed(doc)))
+            elif kind is Line:
+                if not args.broken and doc is Line.HARD:
+                    return True
+                if args.broken and args.measure is _Measure.FIRST_LINE:
+                    return True
+                if args.broken:
+                    column, pending_indent = 0, args.indent
+                elif doc is Line.SPACE:
+                    text = " "
+            elif kind is If:
+                if (args.broken if doc.id is None else self.modes[doc.id]) == doc.breaks:
+                    work.append((args, doc.content))
+            elif kind is Group:
+                inside = args
+                if doc.only_if is None or self.modes[doc.only_if]:
+                    inside = args.expanded() if doc.expand else args
+                if doc.id is not None:
+                    self.modes[doc.id] = inside.broken
+                work.append((inside, doc.content))
+            elif kind is Indent:
+                deeper = doc.only_if is None or self.modes[doc.only_if]
+                work.append((args.deeper() if deeper else args, doc.content))
+            elif kind is FitsExpanded:
+                if not args.broken and not self.modes[doc.id]:
+                    args = args.expanded().measuring(_Measure.ALL_LINES_BUT_TEXT)
+                work.append((args, doc.content))
+            elif kind is BestFit:
+                work.append((args, doc.variants[-1] if args.broken else doc.variants[0]))
+            else:  # ParenthesizeIfItHelps
+                self.modes[doc.id] = args.broken
+                work.append((args, doc.content))
             if text:
                 column += pending_indent + text_width(text)
                 pending_indent = 0

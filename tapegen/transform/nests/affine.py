@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import operator
 from dataclasses import field
+from typing import Any
 
 from tapegen.ir.nodes import Call, Const, Expr, Var, node
 from tapegen.ir.rewrite import free_vars
@@ -124,22 +125,24 @@ def linear(expr: Expr) -> Affine:
 
 
 def _linear(expr: Call) -> Affine | None:
-    match expr:
-        case Call(operator.add, (a, b)) if is_int(a) and is_int(b):
-            return linear(a) + linear(b)
-        case Call(operator.sub, (a, b)) if is_int(a) and is_int(b):
-            return linear(a) - linear(b)
-        case Call(operator.neg, (a,)) if is_int(a):
-            return -linear(a)
-        case Call(operator.pos | builtins.int, (a,)) if is_int(a):
-            return linear(a)
-        case Call(operator.mul, (a, b)) if is_int(a) and is_int(b):
-            left, right = linear(a), linear(b)
-            if left.is_constant:
-                return right * left.constant
-            if right.is_constant:
-                return left * right.constant
-    return None
+    if expr.func not in _LINEAR or not all(map(is_int, expr.args)):
+        return None
+    first, *others = map(linear, expr.args)
+    if not others:
+        return -first if expr.func is operator.neg else first
+    (second,) = others
+    if expr.func is operator.add:
+        return first + second
+    if expr.func is operator.sub:
+        return first - second
+    if first.is_constant:
+        return second * first.constant
+    return first * second.constant if second.is_constant else None
+
+
+_LINEAR: frozenset[Any] = frozenset(
+    {operator.add, operator.sub, operator.mul, operator.neg, operator.pos, builtins.int}
+)
 
 
 def is_int(expr: Expr) -> bool:

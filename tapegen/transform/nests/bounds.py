@@ -324,14 +324,14 @@ class Facts:
         """The extents of a new array, nothing where they are not known."""
         if call.func not in _MAKING:
             return ()
-        match call:
-            case Call(np.copy, (Var() as other,)) | Call(np.empty | np.zeros, (Call(ops.shape, (Var() as other,)), *_)):
-                return self.extents(other)
-            case Call(np.empty | np.zeros, (Tuple(sizes), *_)):
-                return tuple(Extent(size, self.form(size)) for size in sizes)
-            case Call(np.empty | np.zeros, (size, *_)) if is_int(size):
-                return (Extent(size, self.form(size)),)
-        return ()
+        first = call.args[0]
+        if call.func is np.copy:
+            return self.extents(first) if isinstance(first, Var) else ()
+        if isinstance(first, Tuple):
+            return tuple([Extent(size, self.form(size)) for size in first.items])
+        if isinstance(first, Call) and first.func is ops.shape:
+            return self.extents(first.args[0]) if isinstance(first.args[0], Var) else ()
+        return (Extent(first, self.form(first)),) if is_int(first) else ()
 
     # ---- asking ------------------------------------------------------------------------------------------------------
 
@@ -353,8 +353,12 @@ class Facts:
             return self.forms.get(atom) or Affine.atom(atom)
         if type(atom) is not Call or atom.func not in _FORMED:
             return Affine.atom(atom)
-        match atom:
-            case Call(ops.dim, (Var() as array, Const(int() as axis))):
+        if atom.func in _SPELLED:
+            if all(map(is_int, atom.args)):  # the same number has one spelling
+                atom = Call(atom.func, tuple([self.form(arg).expr for arg in atom.args]), (), INT)
+            return Affine.atom(atom)
+        match atom.func, atom.args:
+            case ops.dim, (Var() as array, Const(int() as axis)):
                 assert isinstance(array.type, Array)
                 if array.type.is_unit(axis % array.type.rank):
                     return _ONE
@@ -362,19 +366,15 @@ class Facts:
                     atom = dim(array, axis % array.type.rank)
                 if array in self.shapes:
                     form = self.shapes[array][axis].form
-                    if atom not in form.atoms and self.nonnegative(
-                        form
-                    ):  # otherwise the size is `max(0, form)`, an atom of its own
+                    # otherwise the size is `max(0, form)`, an atom of its own
+                    if atom not in form.atoms and self.nonnegative(form):
                         return form
-            case Call(builtins.len | np.size, (Var() as array,)) if isinstance(array.type, Array):
+            case ((builtins.len | np.size), (Var() as array,)) if isinstance(array.type, Array):
                 if atom.func is len or array.type.rank == 1:
                     return self._atom(dim(array, 0))
-            case Call(ops.item, (Call(ops.shape | np.shape, (Var() as array,)), Const(int() as axis))):
+            case ops.item, (Call(ops.shape | np.shape, (Var() as array,)), Const(int() as axis)):
                 if isinstance(array.type, Array):
                     return self._atom(dim(array, axis % array.type.rank))
-            case Call(operator.floordiv | operator.mod | builtins.min | builtins.max, args) if all(map(is_int, args)):
-                # the same number has one spelling
-                atom = Call(atom.func, tuple(self.form(arg).expr for arg in args), (), INT)
         return Affine.atom(atom)
 
     def extents(self, array: Var) -> Extents:
@@ -467,15 +467,18 @@ class Facts:
                     form = self.shapes[array][axis].form
                     return [own] if atom in form.atoms else [own - form, own]
             return [own]
-        match atom:
-            case Call(operator.floordiv, (a, Const(int() as d))) if d > 0 and is_int(a):
-                return [self.form(a) - own * d, own * d + (d - 1) - self.form(a)]
-            case Call(operator.mod, (_, n)) if is_int(n) and self._is_positive(n):
-                return [own, self.form(n) - own - 1]
-            case Call(builtins.min, args) if all(is_int(arg) for arg in args):
+        func, args = atom.func, atom.args
+        if func is operator.mod:
+            if is_int(args[1]) and self._is_positive(args[1]):
+                return [own, self.form(args[1]) - own - 1]
+        elif func in _SPELLED and all(map(is_int, args)):
+            if func is builtins.min:
                 return [self.form(arg) - own for arg in args]
-            case Call(builtins.max, args) if all(is_int(arg) for arg in args):
+            if func is builtins.max:
                 return [own - self.form(arg) for arg in args]
+            divided, by = args
+            if isinstance(by, Const) and isinstance(by.value, int) and by.value > 0:
+                return [self.form(divided) - own * by.value, own * by.value + (by.value - 1) - self.form(divided)]
         return [own] if self._is_size(atom) else []
 
     def _is_positive(self, n: Expr) -> bool:
@@ -502,9 +505,8 @@ class Facts:
 
 _MAKING: frozenset[Any] = frozenset({np.copy, np.empty, np.zeros})
 _SIZES: frozenset[Any] = frozenset({ops.dim, builtins.len, np.size, builtins.abs})
-_FORMED: frozenset[Any] = frozenset(
-    {ops.dim, ops.item, builtins.len, np.size, builtins.min, builtins.max, operator.floordiv, operator.mod}
-)
+_SPELLED: frozenset[Any] = frozenset({builtins.min, builtins.max, operator.floordiv, operator.mod})
+_FORMED: frozenset[Any] = _SPELLED | {ops.dim, ops.item, builtins.len, np.size}
 _NEGATED: dict[Any, Any] = {
     operator.lt: operator.ge,
     operator.ge: operator.lt,
@@ -517,14 +519,11 @@ _NEGATED: dict[Any, Any] = {
 
 def _cases(atom: Expr, coefficient: int) -> tuple[Expr, ...]:
     """Numbers one of which is the value of an atom, where a bound on all of them is what is asked for."""
-    match atom:
-        case Call(builtins.max, args) if coefficient < 0 and all(map(is_int, args)):
-            return args
-        case Call(builtins.min, args) if coefficient > 0 and all(map(is_int, args)):
-            return args
-        case Call(ops.ifelse, (_, a, b)) if is_int(a) and is_int(b):
-            return a, b
-    return ()
+    if not isinstance(atom, Call):
+        return ()
+    extreme = builtins.max if coefficient < 0 else builtins.min
+    parts = atom.args[1:] if atom.func is ops.ifelse else atom.args if atom.func is extreme else ()
+    return parts if all(map(is_int, parts)) else ()
 
 
 def stable(form: Affine) -> bool:

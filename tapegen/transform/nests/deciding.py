@@ -26,14 +26,13 @@ def deciding(function: Function, memory: Memory) -> set[Var]:
             # the power tells as well whether it overflowed
             found |= _contents(stmt.headers[0]) - {number}
             continue
-        match stmt:
-            case Assign(targets, value) if all(_is_float(target.type) for target in targets):
-                found |= _decides(value)
-            case Assign(value=part) | If(part) | While(part) | Effect(part):
-                found |= _contents(part)
-            case _:
-                for part in stmt.headers:
-                    found |= _decides(part)
+        if isinstance(stmt, Assign) and all(_is_float(target.type) for target in stmt.targets):
+            found |= _decides(stmt.value)
+        elif isinstance(stmt, (Assign, If, While, Effect)):
+            found |= _contents(stmt.headers[0])
+        else:
+            for part in stmt.headers:
+                found |= _decides(part)
     work = {memory.group(var) for var in found}
     found = set()
     while work:
@@ -87,12 +86,11 @@ def _made_of(function: Function, memory: Memory) -> dict[Var, list[Expr]]:
     """For each name what it gets its values from; groups for arrays."""
     found: defaultdict[Var, list[Expr]] = defaultdict(list)
     for stmt in rewrite.statements(function.body):
-        match stmt:
-            case Assign(targets, value):
-                for target in targets:
-                    found[memory.group(target)].append(value)
-            case Store(array, _, value):
-                found[memory.group(array)].append(value)
+        if isinstance(stmt, Assign):
+            for target in stmt.targets:
+                found[memory.group(target)].append(stmt.value)
+        elif isinstance(stmt, Store):
+            found[memory.group(stmt.array)].append(stmt.value)
     return found
 
 
@@ -107,19 +105,26 @@ def _decides(part: Any) -> set[Var]:
         return found.union(*map(_contents, calls))
     work = [part]
     while work:
-        match node := work.pop():
-            case Call(ops.ifelse, (Call(operator.ne, (number, Const(0.0))), value, Const(0.0))):
-                work += [number, value]  # a product that is zero where the number is
-            case Call(ops.ifelse, (Call(operator.eq, (number, Const(0.0))), Const(1.0), value)):
-                work += [number, value]  # its divisor
-            case Call():
-                if _is_decision(node):
-                    found |= _contents(node)
-                else:
-                    work += rewrite.parts(node)
-            case _:
-                work += rewrite.parts(node)
+        node = work.pop()
+        if type(node) is not Call:
+            work += rewrite.parts(node)
+        elif node.func is ops.ifelse and (kept := _beside_zero(node)):
+            work += kept
+        elif _is_decision(node):
+            found |= _contents(node)
+        else:
+            work += node.args
     return found
+
+
+def _beside_zero(choice: Call) -> tuple[Expr, ...]:
+    """The number and the value in a product that is zero where the number is, or in its divisor."""
+    match choice.args:
+        case Call(operator.ne, (number, Const(0.0))), value, Const(0.0):
+            return number, value
+        case Call(operator.eq, (number, Const(0.0))), Const(1.0), value:
+            return number, value
+    return ()
 
 
 def _is_decision(call: Call) -> bool:

@@ -25,25 +25,29 @@ def sign_of(x: Expr, signs: Mapping[Var, str]) -> str:
     signs : mapping of Var to str
         The same of variables; whatever those are of which it says nothing.
     """
-    match x:
-        case Var():
-            return signs.get(x, "")
-        case Const(int() | float() as value):
-            return "+" if value > 0 else "0+" if value == 0 else ""
-        case Call(operator.mul, (a, b)) if a == b:
-            return "0+"
-        case Call(operator.pow, (_, Const(int() as n))) if n % 2 == 0:
-            return "0+"
-        case Call(operator.add, (a, b)):
-            found = {sign_of(a, signs), sign_of(b, signs)}
-            return "" if "" in found else "+" if "+" in found else "0+"
-        case Call(operator.mul | operator.truediv, (a, b)):
-            return "0+" if sign_of(a, signs) and sign_of(b, signs) else ""
-        case Call(builtins.abs | np.abs | math.exp | np.exp | math.fabs | np.cosh):
-            return "0+"
-        case Call(math.sqrt | np.sqrt, (a,)):
-            return sign_of(a, signs) or "0+"
-    return ""
+    if isinstance(x, Var):
+        return signs.get(x, "")
+    if isinstance(x, Const) and isinstance(x.value, (int, float)):
+        return "+" if x.value > 0 else "0+" if x.value == 0 else ""
+    if not isinstance(x, Call):
+        return ""
+    func, args = x.func, x.args
+    if func is operator.add:
+        found = {sign_of(arg, signs) for arg in args}
+        return "" if "" in found else "+" if "+" in found else "0+"
+    if func is operator.mul or func is operator.truediv:
+        squared = func is operator.mul and args[0] == args[1]
+        return "0+" if squared or all(sign_of(arg, signs) for arg in args) else ""
+    if func is operator.pow:
+        exponent = args[1].value if isinstance(args[1], Const) else None
+        return "0+" if isinstance(exponent, int) and exponent % 2 == 0 else ""
+    if func in _ROOTS:
+        return sign_of(args[0], signs) or "0+"
+    return "0+" if func in _NEVER_NEGATIVE else ""
+
+
+_ROOTS: frozenset[Any] = frozenset({math.sqrt, np.sqrt})
+_NEVER_NEGATIVE: frozenset[Any] = frozenset({builtins.abs, np.abs, math.exp, np.exp, math.fabs, np.cosh})
 
 
 def is_inside(func: Any, x: Expr, signs: Mapping[Var, str]) -> bool:

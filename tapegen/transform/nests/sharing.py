@@ -62,12 +62,14 @@ class Sharing:
     def _block(self, block: Block, pairs: Pairs) -> Pairs | None:
         """The pairs after a block; None where its end is not reached."""
         for stmt in block:
+            if isinstance(stmt, Assign):
+                self._at[stmt] = pairs
+                if any(map(_is_place, stmt.targets)):
+                    targets, value = stmt.targets, stmt.value
+                    items = value.items if isinstance(value, Tuple) and len(targets) == len(value.items) else None
+                    pairs = _assigned(pairs, targets, items or (value,) * len(targets))
+                continue
             match stmt:
-                case Assign(targets, value):
-                    self._at[stmt] = pairs
-                    if any(map(_is_place, targets)):
-                        items = value.items if isinstance(value, Tuple) and len(targets) == len(value.items) else None
-                        pairs = _assigned(pairs, targets, items or (value,) * len(targets))
                 case Effect(Call(ops.append | ops.set_item, (Var() as sequence, *_, item))):
                     pairs = pairs | {frozenset((sequence, source)) for source in sources(item) if source != sequence}
                 case If(_, body, orelse):
@@ -116,27 +118,28 @@ def _assigned(pairs: Pairs, targets: tuple[Var, ...], values: tuple[Expr, ...]) 
 
 def sources(value: Expr) -> Iterator[Var]:
     """Names whose memory the value of an expression may be part of."""
-    match value:
-        case Var():
-            if _is_place(value):
-                yield value
-        case Tuple(items):
-            for item in items:
-                yield from sources(item)
-        case Load(array, index):
-            if isinstance(value.type, Array) and not any(_is_gather(item) for item in index):
-                yield array
-        case Call(ops.ifelse, (_, a, b)):
-            yield from sources(a)
-            yield from sources(b)
-        case Call(func, args, kwargs):
-            if kwargs and (out := dict(kwargs).get("out")) is not None:
-                yield from sources(out)
-            if func in ops.VIEW_CALLS or func in _PASSING_ON:
-                yield from sources(args[0])
-            elif func is ops.new_list or func in _MAY_RETURN_ARGUMENT or not _makes_fresh(func):
-                for arg in (*args, *(kwarg for _, kwarg in kwargs)):
-                    yield from sources(arg)
+    if isinstance(value, Var):
+        if _is_place(value):
+            yield value
+    elif isinstance(value, Tuple):
+        for item in value.items:
+            yield from sources(item)
+    elif isinstance(value, Load):
+        if isinstance(value.type, Array) and not any(_is_gather(item) for item in value.index):
+            yield value.array
+    elif isinstance(value, Call):
+        func, args, kwargs = value.func, value.args, value.kwargs
+        if func is ops.ifelse:
+            yield from sources(args[1])
+            yield from sources(args[2])
+            return
+        if kwargs and (out := dict(kwargs).get("out")) is not None:
+            yield from sources(out)
+        if func in ops.VIEW_CALLS or func in _PASSING_ON:
+            yield from sources(args[0])
+        elif func is ops.new_list or func in _MAY_RETURN_ARGUMENT or not _makes_fresh(func):
+            for arg in (*args, *(kwarg for _, kwarg in kwargs)):
+                yield from sources(arg)
 
 
 _PASSING_ON: frozenset[Any] = frozenset({ops.primal_as, ops.item, ops.pop})

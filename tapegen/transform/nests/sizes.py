@@ -64,12 +64,11 @@ _SIZES: frozenset[Any] = frozenset({ops.dim, max})
 
 
 def _is_size(part: Any) -> bool:
-    match part:
-        case Call(ops.dim, (Var(), Const())):
-            return True
-        case Call(func, args, ()) if func is max:
-            return all(is_int(arg) and not rewrite.loads(arg) for arg in args)
-    return False
+    if type(part) is not Call:
+        return False
+    if part.func is ops.dim:
+        return isinstance(part.args[0], Var) and isinstance(part.args[1], Const)
+    return part.func is max and not part.kwargs and all(is_int(arg) and not rewrite.loads(arg) for arg in part.args)
 
 
 def _base(size: Call) -> str:

@@ -36,6 +36,7 @@ from tapegen.ir.types import Array, Scalar, is_floating
 
 _NEW = (np.empty, np.zeros)
 _SIZES: frozenset[Any] = frozenset({ops.dim, np.size})
+_GIVING = frozenset({Assign, Store})
 _SILENT: frozenset[Any] = frozenset({abs, min, max, float, bool, ops.ifelse, ops.and_, ops.or_})
 
 
@@ -87,6 +88,9 @@ class _Unread:
         """Whatever a statement reads is read."""
         if type(stmt) is Store:
             self._note(self.made, {stmt.array})
+        if type(stmt) in _GIVING and rewrite.calls(stmt).isdisjoint(_SIZES):
+            self._note(self.read, rewrite.values_read(stmt))
+            return
         for header in rewrite.value_headers(stmt):
             contents: Set[Var] = rewrite.free_vars(header)
             if not rewrite.callees(header).isdisjoint(_SIZES):
