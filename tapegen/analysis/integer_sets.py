@@ -137,16 +137,13 @@ def _gather(formulas: Iterable[Formula], atoms: list[Atom], choices: list[Or]) -
 
 
 def _flatten(formula: Formula, atoms: list[Atom], choices: list[Or]) -> None:
-    match formula:
-        case Atom():
-            atoms.append(formula)
-        case And(parts):
-            for part in parts:
-                _flatten(part, atoms, choices)
-        case Or((part,)):
+    if isinstance(formula, Atom):
+        atoms.append(formula)
+    elif isinstance(formula, And) or len(formula.parts) == 1:
+        for part in formula.parts:
             _flatten(part, atoms, choices)
-        case Or():
-            choices.append(formula)
+    else:
+        choices.append(formula)
 
 
 def _is_false(atom: Atom) -> bool:

@@ -179,15 +179,14 @@ class _Sizes:
 
     def exact(self, expr: Any) -> float:
         """The size of the mathematical result of an operation."""
-        match expr:
-            case Var() | Load():
-                return self._of.get(expr.array if isinstance(expr, Load) else expr, _LIMIT)
-            case Const(bool() | int() as value):
-                return abs(float(value))
-            case Call(func, args):
-                is_bool = isinstance(expr.type, Scalar) and expr.type.dtype == "bool"
-                return 1.0 if is_bool else self._call(func, args)
-        return _LIMIT
+        if isinstance(expr, (Var, Load)):
+            return self._of.get(expr.array if isinstance(expr, Load) else expr, _LIMIT)
+        if isinstance(expr, Const):
+            return abs(float(expr.value)) if isinstance(expr.value, (bool, int)) else _LIMIT
+        if not isinstance(expr, Call):
+            return _LIMIT
+        is_bool = isinstance(expr.type, Scalar) and expr.type.dtype == "bool"
+        return 1.0 if is_bool else self._call(expr.func, expr.args)
 
     def _call(self, func: Any, args: tuple[Expr, ...]) -> float:
         if func in _SIZES:

@@ -94,16 +94,15 @@ class Ranges:
             if key in self._assigned and key not in self._given:
                 return known
             return ANY if known is None else known.joined(ANY)
-        match expr:
-            case Const(bool() | int() | float() as value):
-                value = float(value)
-                if math.isnan(value):
-                    return Range(worst=NAN)
-                return Range(value, value, INFINITE if math.isinf(value) else FINITE)
-            case Tuple(items):
-                return join(map(self.of, items))
-            case Call():
-                return self._call(expr)
+        if isinstance(expr, Call):
+            return self._call(expr)
+        if isinstance(expr, Tuple):
+            return join(map(self.of, expr.items))
+        if isinstance(expr, Const) and isinstance(expr.value, (bool, int, float)):
+            value = float(expr.value)
+            if math.isnan(value):
+                return Range(worst=NAN)
+            return Range(value, value, INFINITE if math.isinf(value) else FINITE)
         return ANY
 
     def has_finite_partials(self, call: Call) -> bool:
@@ -196,13 +195,15 @@ class Ranges:
         """What a value is a multiple of, and whether a negative one."""
         negative = False
         while isinstance(expr, Var) and (value := self._definitions.get(expr)) is not None:
-            match value:
-                case Call(operator.neg | np.negative, (inner,)):
+            if isinstance(value, Load) and self._key(value.array) not in self._stored:
+                return negative, value
+            if not isinstance(value, Call):
+                break
+            match value.func, value.args:
+                case ((operator.neg | np.negative), (inner,)):
                     negative = not negative
-                case Call(operator.mul | np.multiply, (Const(int() | float() as factor), inner)) if factor != 0:
+                case ((operator.mul | np.multiply), (Const(int() | float() as factor), inner)) if factor != 0:
                     negative = negative != (factor < 0)
-                case Load(array) if self._key(array) not in self._stored:
-                    return negative, value
                 case _:
                     break
             expr = inner
@@ -215,9 +216,9 @@ def ranges_of(function: Function) -> Ranges:
 
 
 def _changed(stmt: Stmt) -> Iterable[Var]:
+    if isinstance(stmt, Assign):
+        return stmt.targets
     match stmt:
-        case Assign(targets):
-            return targets
         case Store(array):
             return (array,)
         case Effect(Call(_, (Var() as sequence, *_))):

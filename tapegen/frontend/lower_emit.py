@@ -277,9 +277,10 @@ def _check_dtype(cx: Context, func: Callable[..., Any], found: Type) -> None:
 
 def arg_type(cx: Context, value: Any, exact: bool) -> Any:
     """The type of an argument; with `exact`, the value of a constant."""
-    match poison_check(cx, value):
-        case Leaf():
-            return StaticValue(value.known) if exact and type(value.known) is int else value.type
+    poison_check(cx, value)
+    if isinstance(value, Leaf):
+        return StaticValue(value.known) if exact and type(value.known) is int else value.type
+    match value:
         case StaticValue(constant):
             if isinstance(constant, np.generic):
                 return const_expr(constant).type

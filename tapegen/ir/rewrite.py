@@ -477,11 +477,11 @@ def rename_block(block: Block, mapping: Mapping[Var, Var]) -> Block:
         if mapping.keys().isdisjoint(reads(stmt)) and mapping.keys().isdisjoint(assigns(stmt)):
             return stmt
         new = map_headers(stmt, lambda node: substitute(node, mapping))
-        match new:
-            case Assign(targets, value) if not mapping.keys().isdisjoint(targets):
-                new = Assign(tuple([mapping.get(target, target) for target in targets]), value, new.origin)
-            case For(target) | Pop(target) if target in mapping:
-                new = replace(new, target=mapping[target])
+        if isinstance(new, Assign):
+            if not mapping.keys().isdisjoint(new.targets):
+                new = Assign(tuple([mapping.get(target, target) for target in new.targets]), new.value, new.origin)
+        elif isinstance(new, (For, Pop)) and new.target in mapping:
+            new = replace(new, target=mapping[new.target])
         return with_blocks(new, tuple(rename_block(inner, mapping) for inner in new.blocks))
 
     return map_block(block, change)

@@ -53,24 +53,25 @@ def drop_dead(block: Block, live_out: Set[Var], keep: Set[Var], aliases: Aliases
 def _keep_live(block: Block, read: set[Var], live_roots: set[Var], aliases: Aliases, keep: Set[Var]) -> Block:
     out: list[Stmt] = []
     for stmt in block:
-        match stmt:
-            case Assign(targets, value):
-                if read.isdisjoint(targets) and is_pure(value):
-                    stored = any(target in aliases.through and aliases.root(target) in live_roots for target in targets)
-                    idle = isinstance(value, (Var, Const)) or keep.isdisjoint(targets)
-                    if idle and not stored:
-                        continue
-                if len(targets) > 1 and isinstance(value, Tuple):
-                    kept = [(t, v) for t, v in zip(targets, value.items, strict=True) if t in read or aliases.stored(t)]
-                    if len(kept) == 1:
-                        stmt = Assign((kept[0][0],), kept[0][1], stmt.origin)
-                    elif len(kept) < len(targets):
-                        stmt = Assign(tuple(t for t, _ in kept), Tuple(tuple(v for _, v in kept)), stmt.origin)
-                if len(stmt.targets) == 1 and stmt.value is stmt.targets[0]:
+        if isinstance(stmt, Assign):
+            targets, value = stmt.targets, stmt.value
+            if read.isdisjoint(targets) and is_pure(value):
+                stored = any(target in aliases.through and aliases.root(target) in live_roots for target in targets)
+                idle = isinstance(value, (Var, Const)) or keep.isdisjoint(targets)
+                if idle and not stored:
                     continue
-            case Store(array) if aliases.root(array) not in live_roots and aliases.is_local(array):
-                if array not in keep:
-                    continue
+            if len(targets) > 1 and isinstance(value, Tuple):
+                kept = [(t, v) for t, v in zip(targets, value.items, strict=True) if t in read or aliases.stored(t)]
+                if len(kept) == 1:
+                    stmt = Assign((kept[0][0],), kept[0][1], stmt.origin)
+                elif len(kept) < len(targets):
+                    stmt = Assign(tuple(t for t, _ in kept), Tuple(tuple(v for _, v in kept)), stmt.origin)
+            if len(stmt.targets) == 1 and stmt.value is stmt.targets[0]:
+                continue
+        elif isinstance(stmt, Store):
+            array = stmt.array
+            if array not in keep and aliases.root(array) not in live_roots and aliases.is_local(array):
+                continue
         inner = stmt.blocks
         if inner:
             new = tuple(_keep_live(part, read, live_roots, aliases, keep) for part in inner)
@@ -138,19 +139,20 @@ def _without_last(block: Block, read: _Read, aliases: Aliases) -> Block:
     out: list[Stmt] = []
     for stmt in reversed(block):
         new = stmt
-        match stmt:
-            case Store(array) if aliases.is_local(array) and aliases.root(array) not in read.roots:
+        if isinstance(stmt, Assign):
+            if read.names.isdisjoint(stmt.targets) and is_pure(stmt.value):
                 continue
-            case Assign(targets, value) if read.names.isdisjoint(targets) and is_pure(value):
+        elif isinstance(stmt, Store):
+            if aliases.is_local(stmt.array) and aliases.root(stmt.array) not in read.roots:
                 continue
-            case If(_, body, orelse):
-                ends = (read.copy(), read.copy())
-                parts = tuple(_without_last(part, end, aliases) for part, end in zip((body, orelse), ends, strict=True))
-                if not any(_acts(part) for part in parts):
-                    continue
-                read.add(ends[0].names)
-                read.add(ends[1].names)
-                new = rewrite.with_blocks(stmt, parts)
+        elif isinstance(stmt, If):
+            ends = (read.copy(), read.copy())
+            parts = tuple(_without_last(part, end, aliases) for part, end in zip(stmt.blocks, ends, strict=True))
+            if not any(_acts(part) for part in parts):
+                continue
+            read.add(ends[0].names)
+            read.add(ends[1].names)
+            new = rewrite.with_blocks(stmt, parts)
         out.append(new)
         read.add(rewrite.reads(new))
     out.reverse()

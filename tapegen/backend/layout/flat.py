@@ -28,11 +28,12 @@ def flat(node: ast.expr) -> str:
 
 def flat_statement(node: ast.stmt) -> str:
     """A simple statement on one line."""
+    if isinstance(node, ast.Assign):
+        (target,) = node.targets
+        return f"{_bare(target)} = {_bare(node.value)}"
+    if isinstance(node, ast.AugAssign):
+        return f"{flat(node.target)} {BINARY[type(node.op)][0]}= {_bare(node.value)}"
     match node:
-        case ast.Assign([target], value):
-            return f"{_bare(target)} = {_bare(value)}"
-        case ast.AugAssign(target, op, value):
-            return f"{flat(target)} {BINARY[type(op)][0]}= {_bare(value)}"
         case ast.Expr(value):
             return flat(value)
         case ast.Raise(exc):

@@ -86,16 +86,15 @@ def operands(node: ast.expr) -> tuple[Operand, ...]:
     if isinstance(node, ast.Call):
         return (_operand(node.func, PRIMARY),)
     own = precedence(node)
-    match node:
-        case ast.UnaryOp(operand=operand):
-            power = isinstance(operand, ast.BinOp) and isinstance(operand.op, ast.Pow)
-            return (Operand(operand, power or precedence(operand) < own),)
-        case ast.Compare(left, _, comparators):
-            return tuple(_operand(part, own + 1) for part in (left, *comparators))
-        case ast.BoolOp(_, values):
-            return tuple(_operand(part, own + 1) for part in values)
-        case ast.IfExp(test, body, orelse):
-            return _operand(body, own + 1), _operand(test, own + 1), _operand(orelse, own)
+    if isinstance(node, ast.UnaryOp):
+        power = isinstance(node.operand, ast.BinOp) and isinstance(node.operand.op, ast.Pow)
+        return (Operand(node.operand, power or precedence(node.operand) < own),)
+    if isinstance(node, ast.Compare):
+        return tuple([_operand(part, own + 1) for part in (node.left, *node.comparators)])
+    if isinstance(node, ast.BoolOp):
+        return tuple([_operand(part, own + 1) for part in node.values])
+    if isinstance(node, ast.IfExp):
+        return _operand(node.body, own + 1), _operand(node.test, own + 1), _operand(node.orelse, own)
     return ()
 
 

@@ -462,10 +462,11 @@ class Facts:
         if type(atom) is not Call:
             return []
         if atom.func is ops.dim:
-            match atom.args:
-                case (Var() as array, Const(int() as axis)) if array in self.shapes:
-                    form = self.shapes[array][axis].form
-                    return [own] if atom in form.atoms else [own - form, own]
+            array, axis = atom.args
+            if isinstance(array, Var) and isinstance(axis, Const) and array in self.shapes:
+                assert isinstance(axis.value, int)
+                form = self.shapes[array][axis.value].form
+                return [own] if atom in form.atoms else [own - form, own]
             return [own]
         func, args = atom.func, atom.args
         if func is operator.mod:

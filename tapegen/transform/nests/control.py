@@ -164,21 +164,20 @@ def written_names(function: Function) -> set[Var]:
     groups: dict[Var, set[Var]] = {}
     written: set[Var] = set()
     for stmt in rewrite.statements(function.body):
-        match stmt:
-            case Store(array):
-                written.add(array)
-            case Effect(call):
-                written |= {var for var in rewrite.free_vars(call) if isinstance(var.type, Array)}
-            case Assign(targets, value):
-                for target in targets:
-                    if type(target.type) is Scalar:
-                        continue
-                    group = groups.setdefault(target, {target})
-                    for source in sources(value):
-                        other = groups.setdefault(source, {source})
-                        if other is not group:
-                            group |= other
-                            groups.update(dict.fromkeys(group, group))
+        if isinstance(stmt, Assign):
+            for target in stmt.targets:
+                if type(target.type) is Scalar:
+                    continue
+                group = groups.setdefault(target, {target})
+                for source in sources(stmt.value):
+                    other = groups.setdefault(source, {source})
+                    if other is not group:
+                        group |= other
+                        groups.update(dict.fromkeys(group, group))
+        elif isinstance(stmt, Store):
+            written.add(stmt.array)
+        elif isinstance(stmt, Effect):
+            written |= {var for var in rewrite.free_vars(stmt.call) if isinstance(var.type, Array)}
     return {var for name in written for var in groups.get(name, {name})}
 
 

@@ -67,6 +67,12 @@ class _Lives:
         if isinstance(stmt, (For, While)) and not any(map(_is_array, rewrite.assigns(stmt))):
             return stmt, live | {var for var in rewrite.reads(stmt) if type(var.type) is Array}, False
         reads = _arrays_read(stmt)
+        if isinstance(stmt, Assign):
+            if any(map(_is_array, stmt.targets)):
+                if len(stmt.targets) == 1 and stmt.targets[0] not in live and _is_idle(stmt.value):
+                    return stmt, live, True
+                live = live.difference(stmt.targets)
+            return stmt, live if reads <= live else live | reads, False
         match stmt:
             case For() | While():
                 head = live | reads | _exposed(stmt.body)
@@ -82,10 +88,6 @@ class _Lives:
                 return stmt, set(self.leaving[-1]), False
             case Return():
                 return stmt, reads, False
-            case Assign(targets, value) if any(map(_is_array, targets)):
-                if len(targets) == 1 and targets[0] not in live and _is_idle(value):
-                    return stmt, live, True
-                live = live.difference(targets)
         return stmt, live if reads <= live else live | reads, False
 
 

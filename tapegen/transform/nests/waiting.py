@@ -169,24 +169,26 @@ def _unless_zero(number: Expr, value: Expr) -> Expr:
 
 def _multiple(value: Expr, found: Mapping[Var, _Multiple], changing: Set[Var], *, sums: bool) -> _Multiple | None:
     """A value as a multiple of what is carried, if it is one and mentions nothing that changes within a trip."""
-    match value:
-        case Var():
-            return found.get(value)
-        case Call(operator.neg, (a,)):
+    if isinstance(value, Var):
+        return found.get(value)
+    if not isinstance(value, Call):
+        return None
+    match value.func, value.args:
+        case operator.neg, (a,):
             inner = _multiple(a, found, changing, sums=sums)
             return None if inner is None else _scaled(inner, build.neg)
-        case Call(operator.add | operator.sub, (a, b)):
+        case ((operator.add | operator.sub), (a, b)):
             return _sum(value.func, a, b, found, changing, sums=sums)
-        case Call(operator.mul, (a, b)):
+        case operator.mul, (a, b):
             for one, other in ((a, b), (b, a)):
                 inner = _multiple(one, found, changing, sums=sums)
                 if inner is not None and _fixed(other, found, changing):
                     return _scaled(inner, functools.partial(build.mul, other))
-        case Call(operator.truediv, (a, b)):
+        case operator.truediv, (a, b):
             inner = _multiple(a, found, changing, sums=sums)
             if inner is not None and _fixed(b, found, changing):
                 return _scaled(inner, lambda part: Call(operator.truediv, (part, b), (), value.type), _DIVISION)
-        case Call(ops.ifelse, (Call(operator.ne, (number, Const(0.0))), a, Const(0.0))):
+        case ops.ifelse, (Call(operator.ne, (number, Const(0.0))), a, Const(0.0)):
             test, inner = (_multiple(part, found, changing, sums=sums) for part in (number, a))
             if test is not None and inner is not None and test.rest is None and inner.rest is None:
                 waits = max(test.waits, inner.waits) + 1
