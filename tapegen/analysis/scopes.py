@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tapegen.ir.nodes import Assign, Block, Break, For, Function, If, Stmt, Var, While
@@ -17,24 +16,20 @@ class Scope:
     block: Block
     branch: int = 0  # 0: body, 1: orelse
     carried: set[Var] = field(default_factory=set)  # loop body: merges that hold the value at the start of the trip
+    chain: tuple[Scope, ...] = field(init=False)  # this scope and the ones around it, innermost first
+    is_loop: bool = field(init=False)
+    in_loop: bool = field(init=False)
+    in_branch: bool = field(init=False)
 
-    @property
-    def is_loop(self) -> bool:
-        return isinstance(self.header, (For, While))
-
-    def chain(self) -> Iterator[Scope]:
-        """This scope and the ones around it, innermost first."""
-        scope: Scope | None = self
-        while scope is not None:
-            yield scope
-            scope = scope.parent
-
-    @property
-    def in_loop(self) -> bool:
-        return any(scope.is_loop for scope in self.chain())
+    def __post_init__(self) -> None:
+        outer = self.parent
+        self.chain = (self,) if outer is None else (self, *outer.chain)
+        self.is_loop = isinstance(self.header, (For, While))
+        self.in_loop = self.is_loop or (outer is not None and outer.in_loop)
+        self.in_branch = isinstance(self.header, If) or (outer is not None and outer.in_branch)
 
     def within(self, outer: Scope) -> bool:
-        return any(scope is outer for scope in self.chain())
+        return outer in self.chain
 
 
 @dataclass(slots=True)
@@ -68,7 +63,7 @@ class Scopes:
     def owner_seen_from(self, var: Var, scope: Scope) -> Scope:
         """The scope whose value of `var` a read in `scope` sees."""
         owner = self.owner[var]
-        for inner in scope.chain():
+        for inner in scope.chain:
             if inner is owner:
                 return owner
             if var in inner.carried:
@@ -96,7 +91,7 @@ def scopes_of(function: Function) -> Scopes:
                 owner = owner.parent  # type: ignore[assignment]
         facts.owner[var] = owner
         for place in places:
-            for scope in place.chain():
+            for scope in place.chain:
                 if scope is owner:
                     break
                 if scope.is_loop:
@@ -105,8 +100,8 @@ def scopes_of(function: Function) -> Scopes:
 
 
 def _common(a: Scope, b: Scope) -> Scope:
-    around = set(map(id, a.chain()))
-    return next(scope for scope in b.chain() if id(scope) in around)
+    around = set(map(id, a.chain))
+    return next(scope for scope in b.chain if id(scope) in around)
 
 
 def _visit(scope: Scope, facts: Scopes, loop: Stmt | None) -> None:

@@ -116,13 +116,13 @@ def _dropped(stmt: Stmt, parts: _Parts, scopes: Scopes) -> Iterator[Var]:
     for part in parts:
         if type(part) is Load and _is_part(part.index):
             yield part.array
-    if isinstance(stmt, Store) and not stmt.accumulate and (_in_branch(scopes.at[stmt]) or _is_part(stmt.index)):
+    if isinstance(stmt, Store) and not stmt.accumulate and (scopes.at[stmt].in_branch or _is_part(stmt.index)):
         yield stmt.array
     elif isinstance(stmt, Return) and (
         len(stmt.values) > 1 or any(isinstance(value.type, Array) for value in stmt.values)
     ):
         yield from (value for value in stmt.values if isinstance(value, Var))  # whoever pulls back may give zeros
-    if isinstance(stmt, (Assign, Store)) and _in_branch(scopes.at[stmt]):
+    if isinstance(stmt, (Assign, Store)) and scopes.at[stmt].in_branch:
         for var in active_operands(stmt.value):
             if var in scopes.owner and _branches(scopes.at[stmt], scopes.owner[var]):
                 yield var
@@ -147,13 +147,9 @@ def _is_part(index: tuple[Any, ...]) -> bool:
     )
 
 
-def _in_branch(scope: Scope) -> bool:
-    return any(isinstance(around.header, If) for around in scope.chain())
-
-
 def _branches(scope: Scope, owner: Scope) -> bool:
     """Whether a value of `owner` is used in a branch within it."""
-    for around in scope.chain():
+    for around in scope.chain:
         if around is owner:
             return False
         if isinstance(around.header, If):

@@ -288,8 +288,9 @@ def assigns(stmt: Any) -> frozenset[Var]:
     """The Vars that a statement assigns, nested statements included."""
     if stmt.assigned is None:
         own = frozenset(stmt.targets)
-        nested = [assigns(inner) for block in stmt.blocks for inner in block]
-        stmt.assigned = own.union(*nested) if nested else own
+        if type(stmt) in _NESTING:
+            own = own.union(*[assigns(inner) for block in stmt.blocks for inner in block])
+        stmt.assigned = own
     return stmt.assigned
 
 
@@ -313,8 +314,8 @@ def calls(stmt: Any) -> frozenset[Any]:
         if kind is Assign:
             stmt.called = callees(stmt.value)
         else:
-            nested = [calls(inner) for block in stmt.blocks for inner in block]
-            stmt.called = frozenset[Any]().union(*map(callees, stmt.headers), *nested)
+            nested = [calls(inner) for block in stmt.blocks for inner in block] if kind in _NESTING else ()
+            stmt.called = _NONE.union(*map(callees, stmt.headers), *nested)
     return stmt.called
 
 

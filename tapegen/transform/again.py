@@ -168,7 +168,7 @@ class Again:
         best: Stmt | None = None
         depth = 0
         levels = 0
-        for scope in self.scopes.at[stmt].chain():
+        for scope in self.scopes.at[stmt].chain:
             if not scope.is_loop:
                 continue
             loop = scope.header

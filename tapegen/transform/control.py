@@ -182,7 +182,7 @@ class ControlFlow:
         for var in _mentioned(blocks):
             if var not in self.reverser.active or not is_floating(var.type):
                 continue
-            if var in joined or any(id(scope) in inside for scope in self.scopes.owner[var].chain()):
+            if var in joined or any(id(scope) in inside for scope in self.scopes.owner[var].chain):
                 cot = (
                     self.reverser.cotangent(var) if var in self.reverser.mirrors else self.reverser.cotangents.get(var)
                 )
@@ -201,10 +201,10 @@ class ControlFlow:
             var
             for var in rewrite.assigns(stmt) & self.scopes.assigns.keys()
             if all(
-                any(id(scope) in inside for scope in self.scopes.at[assign].chain())
+                any(id(scope) in inside for scope in self.scopes.at[assign].chain)
                 for assign in self.scopes.assigns[var]
             )
-            and not any(id(scope) in inside for scope in self.scopes.owner[var].chain())
+            and not any(id(scope) in inside for scope in self.scopes.owner[var].chain)
         }
 
 

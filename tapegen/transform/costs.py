@@ -88,4 +88,4 @@ def of_evaluating(value: Expr, scope: Scope) -> int:
 
 def frequency(scope: Scope) -> int:
     """How often a block runs."""
-    return TRIPS ** sum(around.is_loop for around in scope.chain())
+    return TRIPS ** sum(around.is_loop for around in scope.chain)

@@ -50,7 +50,7 @@ class Facts:
     def _is_renamed(self, array: Var, scope: Scope) -> bool:
         """Whether a loop around carries the place of an array under changing names, and writes it."""
         roots = self.effects.roots(array)
-        for around in scope.chain():
+        for around in scope.chain:
             if not around.is_loop or around.header is None:
                 continue
             carried = [var for var in around.carried if isinstance(var.type, (Array, ListOf))]

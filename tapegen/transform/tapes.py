@@ -147,7 +147,7 @@ class _Layout:
 
     def _tape(self, decision: Decision) -> Tape:
         var, scope = decision.var, decision.scope
-        loops = [around for around in scope.chain() if around.is_loop][::-1]
+        loops = [around for around in scope.chain if around.is_loop][::-1]
         counts = [self._count(loop) for loop in loops]
         type_ = var.type
         value_shape: tuple[Expr, ...] | None = ()
@@ -219,7 +219,7 @@ class _Layout:
     def _most(self, scope: Scope, low: Expr, high: Expr) -> Expr | None:
         """The largest value that `high - low` takes over the counters of the loops around."""
         span = Linear.of(high) - Linear.of(low)
-        for around in (outer for outer in scope.chain() if outer.is_loop and outer is not scope):
+        for around in (outer for outer in scope.chain if outer.is_loop and outer is not scope):
             loop = around.header
             if not isinstance(loop, For):
                 continue
