@@ -19,7 +19,7 @@ ACTIVITY = (
         "what is stored into an array is taken for inactive",
         activity,
         "_flows",
-        ("into = [(array, value)]", "into = []"),
+        ("into = ((stmt.array, stmt.value),)", "into = ()"),
     ),
     edit(
         "what is stored through a view is taken for inactive",
@@ -31,7 +31,7 @@ ACTIVITY = (
         "what is appended to a list is taken for inactive",
         activity,
         "_flows",
-        ("into = [(args[0], args[-1])]", "into = []"),
+        ("into = [(args[0], args[-1])]", "into = ()"),
     ),
 )
 
