@@ -31,7 +31,7 @@ ACTIVITY = (
         "what is appended to a list is taken for inactive",
         activity,
         "_flows",
-        ("into = [(args[0], args[-1])]", "into = ()"),
+        ("into = ((stmt.call.args[0], stmt.call.args[-1]),)", "into = ()"),
     ),
 )
 
