@@ -76,7 +76,12 @@ MEMORY = (
         needs=r"\.(T|ravel|reshape)\b",
     ),
     edit("a second name is taken for a copy", places, "_move", ("return Move((value,), exact=True)", "return Move()")),
-    edit("a view is taken for a copy", places, "_move", ("Move((array,), exact=True) if basic else Move()", "Move()")),
+    edit(
+        "a view is taken for a copy",
+        places,
+        "_move",
+        ("Move((value.array,), exact=True) if basic else Move()", "Move()"),
+    ),
     edit("a turned array is taken for a copy", places, "_move", ("if is_one_of(func, ops.VIEW_CALLS):", "if False:")),
 )
 
