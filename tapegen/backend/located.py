@@ -30,6 +30,7 @@ from numba.core.untyped_passes import InlineClosureLikes, IRProcessing, Reconstr
 
 from tapegen.backend.allocation import NewArrays
 from tapegen.backend.apart import Scopes, groups_of
+from tapegen.backend.called import list_method, new_list
 from tapegen.backend.held import HeldLower
 from tapegen.backend.long import LongLowering
 
@@ -59,6 +60,16 @@ class _LocatedContext(CPUContext):
     @property
     def call_conv(self) -> CPUCallConv:
         return _LocatedErrors(self, self.lower)
+
+    def get_function(self, fn: Any, sig: Any, _firstcall: bool = True) -> Any:
+        sig = sig.as_function()
+        method = list_method(self, fn, sig)
+        if method is None:
+            return super().get_function(fn, sig, _firstcall)
+        return lambda builder, args, loc=None: method(self, builder, sig, args)
+
+    def build_list(self, builder: Any, list_type: Any, items: Any) -> Any:
+        return new_list(self, builder, list_type, items)
 
     def unpack_value(self, builder: Any, ty: Any, ptr: Any, align: Any = None) -> Any:
         value = super().unpack_value(builder, ty, ptr, align)
