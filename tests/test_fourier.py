@@ -41,6 +41,19 @@ def test_a_loop_of_transforms_is_compiled():
     np.testing.assert_allclose(k_bar, estimate.value[1,], rtol=1e-8)
 
 
+def frequencies(spacing, n):
+    return np.fft.fftfreq(n, spacing), np.fft.rfftfreq(n, spacing)
+
+
+def test_frequencies_are_those_of_numpy_to_the_last_bit():
+    """Masks compare them with two thirds of the largest, as `np.abs(k) < k.max() * 2 / 3` does."""
+    for n, length in ((8, 20.0), (27, 1.7), (96, 0.9)):
+        for found, expected in zip(
+            tg.vjp(frequencies, length / n, n, backend="python")[0], frequencies(length / n, n), strict=True
+        ):
+            np.testing.assert_array_equal(found, expected)
+
+
 def test_what_is_recorded_has_a_known_size():
     forward = tg.differentiable(diffused, wrt=("u", "k")).inspect(SIGNAL, 0.3, 5).forward
     assert "_tape = np.empty((max(steps, 0), u.shape[0]), np.complex128)" in forward

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tapegen import differentiable, jacobian
+from tapegen import check_grads, differentiable, jacobian
 
 
 def root_of_product(x, v):
@@ -71,3 +71,16 @@ def test_derivatives_of_any_order_of_what_is_set_aside(mode):
         for x in (0.0, 1.7):
             with np.errstate(all="ignore"):
                 assert function(x) == pytest.approx(slope(x) if x else 0.0, rel=1e-13)
+
+
+def impossible_paths(x, y):
+    a = np.array([x, -np.inf, -np.inf])
+    b = np.array([-np.inf, -np.inf, y])
+    c = np.logaddexp(a + x, b + y)
+    d = np.logaddexp2(a + y, b + x)
+    return np.logaddexp(np.logaddexp(c[0], c[1]), c[2]) * np.logaddexp2(np.logaddexp2(d[0], d[1]), d[2])
+
+
+def test_logarithms_of_zero_may_have_tangents():
+    """Their weights are finite also where both are -inf: what follows multiplies them by zero."""
+    check_grads(impossible_paths, 0.3, 0.8, order=2, modes=("forward", "reverse"), backend="python")

@@ -128,6 +128,7 @@ class _Loop:
     own: set[Var] = field(default_factory=set)  # the counter and the carried variables, as they were tried
     lent: set[Key] = field(default_factory=set)  # variables of functions that have returned, read by what they returned
     refusal: TapegenError | None = None  # why it is unrolled
+    before: frozenset[int] = frozenset()  # the containers that the loop finds
 
     def run(self, series: Series | None = None) -> None:
         """Write the For or While."""
@@ -141,6 +142,7 @@ class _Loop:
             runs = first is True
         entry = cx.state
         keys: list[Key | int] = [key for key in self._assigned() if key[1] in self.head]
+        self.before = frozenset(entry.cells)
         merge = Merge(cx, entry.copy(), entry, fresh=True)
         templates = {key: self._template(merge, key, [(_get(entry, key), entry)]) for key in keys}
         for _ in range(MOST_READINGS):
@@ -279,7 +281,7 @@ class _Loop:
             template = self._template(merge, key, sides)
             if isinstance(key, int) and getattr(template, "kind", "") == "poison" and self.series is not None:
                 cx.unsettled.setdefault(key, self.stmt)
-            if key in templates and same_shape(cx, templates[key], template):
+            if key in templates and same_shape(cx, templates[key], template, self.before):
                 found[key] = templates[key]
                 continue
             found[key] = template

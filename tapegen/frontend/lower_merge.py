@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
@@ -435,30 +435,35 @@ def _of_class(cx: Context, cls: type, name: str, found: Any) -> Any:
     return capture(cx, found, lambda: getattr(cls, name), name, (id(cls), name))
 
 
-def same_shape(cx: Context, a: Any, b: Any) -> bool:
-    """Whether two templates agree in structure, types and compile-time values (their merges may differ)."""
+def same_shape(cx: Context, a: Any, b: Any, before: Container[int]) -> bool:
+    """Whether two templates agree in structure, types and compile-time values (their merges may differ).
+
+    What is a container that was there `before` is that one alone, also where an outer loop has made it.
+    """
     if isinstance(a, Leaf) and isinstance(b, Leaf):
         return a.type == b.type and kinds_of(cx, a.expr) == kinds_of(cx, b.expr)
     if isinstance(a, Maybe) and isinstance(b, Maybe):
-        return same_shape(cx, a.value, b.value)
+        return same_shape(cx, a.value, b.value, before)
     if isinstance(a, StaticValue) and isinstance(b, StaticValue):
         return a == b
     if isinstance(a, Poison) and isinstance(b, Poison):
         return True
     if isinstance(a, Choice) and isinstance(b, Choice):
-        return a.kinds == b.kinds and same_shape(cx, a.first, b.first) and same_shape(cx, a.second, b.second)
+        return a.kinds == b.kinds and all(
+            same_shape(cx, x, y, before) for x, y in ((a.first, b.first), (a.second, b.second))
+        )
     if isinstance(a, Ref) and isinstance(b, Ref):
-        if a.cell == b.cell:
-            return True
+        if a.cell == b.cell or a.cell in before:
+            return a.cell == b.cell
         left, right = cx.merged_cells.get(a.cell), cx.merged_cells.get(b.cell)
         if left is None or right is None:
             return False
         if isinstance(left.content, RunList) and isinstance(right.content, RunList):
             return [column.type for column in left.content.columns] == [column.type for column in right.content.columns]
-        return same_shape(cx, left.content, right.content)
+        return same_shape(cx, left.content, right.content, before)
     if isinstance(a, Struct) and isinstance(b, Struct):
         return (a.kind, a.keys, a.cls) == (b.kind, b.keys, b.cls) and all(
-            same_shape(cx, x, y) for x, y in zip(a.children, b.children, strict=True)
+            same_shape(cx, x, y, before) for x, y in zip(a.children, b.children, strict=True)
         )
     return a is b
 

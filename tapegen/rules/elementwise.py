@@ -222,14 +222,15 @@ def log1p(x):
     return 1.0 / (1.0 + x)
 
 
-@partials(np.logaddexp, domain=[(-2.0, 2.0), (-2.0, 2.0)], nonfinite=True)
+@partials(np.logaddexp, domain=[(-2.0, 2.0), (-2.0, 2.0)])
 def logaddexp(x, y, *, out):
-    return np.exp(x - out), np.exp(y - out)
+    # Of two probabilities of zero each has weight one: what follows multiplies by zero, and must not meet a NaN.
+    return np.exp(np.where(x == out, 0.0, x - out)), np.exp(np.where(y == out, 0.0, y - out))
 
 
-@partials(np.logaddexp2, domain=[(-2.0, 2.0), (-2.0, 2.0)], nonfinite=True)
+@partials(np.logaddexp2, domain=[(-2.0, 2.0), (-2.0, 2.0)])
 def logaddexp2(x, y, *, out):
-    return np.exp2(x - out), np.exp2(y - out)
+    return np.exp2(np.where(x == out, 0.0, x - out)), np.exp2(np.where(y == out, 0.0, y - out))
 
 
 # ---- trigonometric and hyperbolic ----------------------------------------------------------------------------------

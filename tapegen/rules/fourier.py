@@ -146,12 +146,12 @@ def size_along(s, k):
 @expands(np.fft.fftfreq, shapes=[fixed(5), fixed(0.7)])
 def fftfreq(n, d=1.0):
     k = np.arange(n)
-    return np.where(k < (n + 1) // 2, k, k - n) / (n * d)
+    return np.where(k < (n + 1) // 2, k, k - n) * (1.0 / (n * d))
 
 
 @expands(np.fft.rfftfreq, shapes=[fixed(5), fixed(0.7)])
 def rfftfreq(n, d=1.0):
-    return np.arange(n // 2 + 1) / (n * d)
+    return np.arange(n // 2 + 1) * (1.0 / (n * d))
 
 
 @expands(np.fft.fftshift, shapes=[(3, 4)], of_complex=True)

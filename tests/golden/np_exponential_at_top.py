@@ -37,8 +37,8 @@ def at_top_value_and_grad(a, b, result_bar=1.0):
     e_bar = p * result_bar
     a_bar = (
         np.where(result_bar == 0.0, 0.0, result_bar * (2.5 * a**1.5))
-        + np.where(result_bar == 0.0, 0.0, result_bar * np.exp2(a - t_29))
-        + np.where(result_bar == 0.0, 0.0, result_bar * np.exp(a - t_28))
+        + np.exp2(np.where(a == t_29, 0.0, a - t_29)) * result_bar
+        + np.exp(np.where(a == t_28, 0.0, a - t_28)) * result_bar
         + np.where(p_bar == 0.0, 0.0, p_bar * (-1.5 * a**-2.5))
         + np.where(p_bar == 0.0, 0.0, p_bar * (b * a ** (b - (b != 0))))
         + 3 * a**2 * p_bar
@@ -51,8 +51,8 @@ def at_top_value_and_grad(a, b, result_bar=1.0):
         + np.where(e_bar == 0.0, 0.0, e_bar * t)
     )
     b_bar = (
-        np.where(result_bar == 0.0, 0.0, result_bar * np.exp2(b - t_29))
-        + np.where(result_bar == 0.0, 0.0, result_bar * np.exp(b - t_28))
+        np.exp2(np.where(b == t_29, 0.0, b - t_29)) * result_bar
+        + np.exp(np.where(b == t_28, 0.0, b - t_28)) * result_bar
         + np.where(p_bar == 0.0, 0.0, p_bar * -(t_27 * t_27))
         + np.where(p_bar == 0.0, 0.0, p_bar * (t_23 * np.log(2.0)))
         + np.where(p_bar == 0.0, 0.0, p_bar * (t_21 * np.log(a + (a == 0))))
