@@ -22,7 +22,12 @@ ELEMENTWISE = (
     rule("log1p: the one forgotten", np.log1p, ("1.0 / (1.0 + x)", "1.0 / x"), needs="log1p"),
     rule("arctan2: wrong sign", np.arctan2, ("-y / q", "y / q"), needs="arctan2"),
     rule("hypot: partials swapped", np.hypot, ("x / length, y / length", "y / length, x / length"), needs="hypot"),
-    rule("logaddexp: one weight for both", np.logaddexp, ("np.exp(y - out)", "np.exp(x - out)"), needs="logaddexp"),
+    rule(
+        "logaddexp: one weight for both",
+        np.logaddexp,
+        ("y == out, 0.0, y - out", "x == out, 0.0, x - out"),
+        needs="logaddexp",
+    ),
     rule(
         "where: branches swapped",
         np.where,
