@@ -170,7 +170,8 @@ def test_expression(expr: Expr, text: str) -> None:
         ([1], "[1]"),
         (slice(None, 2), "slice(None, 2, None)"),
         (Ellipsis, "..."),
-        (np.pi, "3.141592653589793"),
+        (np.pi, "np.pi"),
+        (-math.pi, "-np.pi"),
     ],
 )
 def test_constant(value: object, text: str) -> None:
@@ -179,6 +180,12 @@ def test_constant(value: object, text: str) -> None:
         result = build_python(emit(function(Return((Const(value),)))))()
         assert type(result) is type(value)
         assert repr(result) == repr(value)
+
+
+def test_pi_is_spelled_as_the_user_spells_it() -> None:
+    source = emit(function(Return((Const(math.pi),))), modules={"math": "m"})
+    assert "    return m.pi\n" in source.text
+    assert build_python(source)() == math.pi
 
 
 def test_a_float32_constant_keeps_its_value() -> None:

@@ -142,7 +142,7 @@ def misfit_value_and_grad(
         season_6 = 0.0
         t_21 = h / 6
         for k in range(2):
-            angle = 2.0 * 3.141592653589793 * (k + 1) * t
+            angle = 2.0 * np.pi * (k + 1) * t
             if math.isinf(angle):
                 raise ValueError("math domain error")
             tmp_10 = math.cos(angle)
@@ -165,7 +165,7 @@ def misfit_value_and_grad(
         store_1_tape[i] = store_1
         uptake_1 = p_uptake * (air_2 - 280.0) - p_release * store_1
         for k_1 in range(2):
-            angle_1 = 2.0 * 3.141592653589793 * (k_1 + 1) * tmp_24
+            angle_1 = 2.0 * np.pi * (k_1 + 1) * tmp_24
             if math.isinf(angle_1):
                 raise ValueError("math domain error")
             tmp_36 = math.cos(angle_1)
@@ -188,7 +188,7 @@ def misfit_value_and_grad(
         store_2_tape[i] = store_2
         uptake_2 = p_uptake * (air_3 - 280.0) - p_release * store_2
         for k_2 in range(2):
-            angle_2 = 2.0 * 3.141592653589793 * (k_2 + 1) * tmp_50
+            angle_2 = 2.0 * np.pi * (k_2 + 1) * tmp_50
             if math.isinf(angle_2):
                 raise ValueError("math domain error")
             tmp_62 = math.cos(angle_2)
@@ -211,7 +211,7 @@ def misfit_value_and_grad(
         store_3_tape[i] = store_3
         uptake_3 = p_uptake * (air_4 - 280.0) - p_release * store_3
         for k_3 in range(2):
-            angle_3 = 2.0 * 3.141592653589793 * (k_3 + 1) * tmp_75
+            angle_3 = 2.0 * np.pi * (k_3 + 1) * tmp_75
             if math.isinf(angle_3):
                 raise ValueError("math domain error")
             tmp_86 = math.cos(angle_3)

@@ -124,7 +124,7 @@ class Expressions:
         if type(value) is int:
             return _signed(value < 0, ast.Constant(abs(value)))
         if type(value) is float and value > 0.0 and value != math.inf:
-            return ast.Constant(value)
+            return self.names.pi() if value == math.pi else ast.Constant(value)
         match value:
             case None | bool() | str() | bytes():
                 return ast.Constant(value)
@@ -135,7 +135,7 @@ class Expressions:
             case float():
                 negative = math.copysign(1.0, value) < 0 and not math.isnan(value)
                 if math.isfinite(value):
-                    return _signed(negative, ast.Constant(abs(value)))
+                    return _signed(negative, self.constant(-value) if value < 0 else ast.Constant(abs(value)))
                 return _signed(negative, self.names.numpy("nan" if math.isnan(value) else "inf"))
             case complex(real=real, imag=imag):
                 if math.copysign(1.0, real) > 0 and real == 0 and math.copysign(1.0, imag) > 0 and math.isfinite(imag):

@@ -42,6 +42,7 @@ class Namespace:
         self, taken: Iterable[str], aliases: Mapping[str, str], given: Iterable[tuple[str, object]] = ()
     ) -> None:
         self.taken = set(taken)
+        self._pi = "math" if "math" in aliases and "numpy" not in aliases else "numpy"
         self.aliases = {"numpy": "np", **aliases}
         self.objects: dict[str, object] = {}  # name -> object that the text needs to be given
         self._names: dict[int, tuple[str, object]] = {}  # id of such an object -> its name (and the object, kept alive)
@@ -66,6 +67,10 @@ class Namespace:
     def numpy(self, name: str) -> ast.expr:
         """`np.name`."""
         return ast.Attribute(self.module("numpy"), name)
+
+    def pi(self) -> ast.expr:
+        """`np.pi`, or `math.pi` where the user's program has no other module of numbers."""
+        return ast.Attribute(self.module(self._pi), "pi")
 
     def builtin(self, name: str) -> ast.expr:
         """A builtin function or class."""

@@ -189,6 +189,8 @@ class _Layout:
             if most is None:
                 return None
             span = most
+        if not (form := Linear.of(span)).terms:
+            span = Const(form.constant)
         if abs(step) != 1:
             span = Call(operator.floordiv, (build.int_add(span, Const(abs(step) - 1)), Const(abs(step))), (), INT)
         if isinstance(span, Const):
