@@ -13,7 +13,7 @@ from typing import Any
 
 from tapegen.backend.extension import make_known
 from tapegen.backend.watch import watching
-from tapegen.calls import Specialisation
+from tapegen.calls import Specialisation, inspected
 from tapegen.errors import BadArgument
 from tapegen.frontend.callables import unwrap
 from tapegen.frontend.carried import Texts, keep_texts, texts_of
@@ -22,9 +22,11 @@ from tapegen.frontend.structure import StaticValue
 from tapegen.inspection import Inspection
 from tapegen.ir.names import NameSupply
 from tapegen.ir.protocols import marks, recorder_of
+from tapegen.lanes import Lanes
 from tapegen.native import native
 from tapegen.nested import PIPELINE
 from tapegen.options import Backend, Options, Wrt, as_wrt
+from tapegen.program import Form, Program
 from tapegen.specialise import Specialiser
 
 
@@ -46,8 +48,8 @@ class Differentiable:
         self.python = func
         self.options = options
         self._specialiser = Specialiser(func) if specialiser is None else specialiser
-        self._method_of = method_of  # each access of a method makes an object; what must last lives there
-        self._last: Specialisation | None = None
+        # each access of a method makes an object; what must last lives in that of the method
+        self._lanes: Lanes = Lanes(self._specialiser, None if method_of is None else method_of._lanes)
         self._changed = functools.lru_cache(maxsize=8)(lambda wrt: replace(options, wrt=wrt))
         functools.update_wrapper(self, func, updated=())
         del self.__dict__["__wrapped__"]  # `inspect` must not mistake the object for the function
@@ -81,12 +83,15 @@ class Differentiable:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The value, as plain Python gives it; of tensors, a tensor (on a tape the call is one operation)."""
+        found = self._lanes.again("primal", args, (), kwargs)
+        if found is not None:
+            return found[0]
         recorder = recorder_of(args, kwargs)
         if recorder is not None:
             return recorder(self, args, kwargs)
         if self.options.backend == "python" and not watching():
             return self.python(*args, **kwargs)
-        return self._specialise(args, kwargs).value()
+        return self._answer("primal", args, kwargs)[0]
 
     @marks("value_and_grad", PIPELINE)
     def value_and_grad(self, *args: Any, **kwargs: Any) -> Any:
@@ -103,18 +108,24 @@ class Differentiable:
         BadArgument
             If the value is not a scalar, or an argument of `wrt` is not floating.
         """
+        found = self._lanes.again("joint", args, (), kwargs)
+        if found is not None:
+            return found
         recorder = recorder_of(args, kwargs)
         if recorder is not None:
             return recorder(self._as_function(self.value_and_grad), args, kwargs)
-        return self._specialise(args, kwargs).value_and_grad()
+        return self._answer("joint", args, kwargs)
 
     @marks("grad", PIPELINE)
     def grad(self, *args: Any, **kwargs: Any) -> Any:
         """The gradient alone; with `has_aux`, `(gradient, aux)`."""
-        recorder = recorder_of(args, kwargs)
-        if recorder is not None:
-            return recorder(self._as_function(self.grad), args, kwargs)
-        value, gradient = self._specialise(args, kwargs).value_and_grad()
+        found = self._lanes.again("joint", args, (), kwargs)
+        if found is None:
+            recorder = recorder_of(args, kwargs)
+            if recorder is not None:
+                return recorder(self._as_function(self.grad), args, kwargs)
+            found = self._answer("joint", args, kwargs)
+        value, gradient = found
         return (gradient, value[1]) if self.options.has_aux else gradient
 
     @marks("vjp", PIPELINE)
@@ -153,17 +164,17 @@ class Differentiable:
             The tangent has the structure and the dtypes of the value; None where there are no floats.  With `has_aux`
             these are of the objective, and what else the function returns follows.
         """
-        refuse_recorded("jvp", (*primals, *tangents), kwargs)
-        given = directions(len(primals), tangents)
-        return self._specialise(tuple(primals), kwargs, wrt=tuple(given)).jvp(given.values())
+        found = self._lanes.again("jvp", primals, tangents, kwargs)
+        return self._along("jvp", primals, tangents, kwargs) if found is None else found
 
     def inspect(self, *args: Any, **kwargs: Any) -> Inspection:
         """The generated programs for arguments of these types; nothing is run."""
-        return self._specialise(args, kwargs).inspect()
+        call = self._specialise(args, kwargs)
+        return inspected(call.program, call.leaves())
 
     def _as_function(self, method: Callable[..., Any]) -> Differentiable:
         """A derivative of this function as a function that has derivatives itself."""
-        return _of_function(method, 0, (("backend", self.options.backend),))
+        return _of_function(method, 0, backend=self.options.backend)
 
     def writes_into(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """The arrays among the arguments that a call would write into."""
@@ -174,8 +185,25 @@ class Differentiable:
     ) -> Specialisation:
         options = self._changed(wrt) if wrt is not None and wrt != self.options.wrt else self.options
         call = self._specialiser.specialise(args, kwargs, options)
-        (self._method_of or self)._last = call
+        self._lanes.use(call.program, call.values)
         return call
+
+    def _along(
+        self, form: Form, primals: Sequence[Any], tangents: Sequence[Any], kwargs: dict[str, Any]
+    ) -> tuple[Any, ...]:
+        """Value (None, if the form is "tangent") and tangent."""
+        refuse_recorded("jvp", (*primals, *tangents), kwargs)
+        given = directions(len(primals), tangents)
+        call = self._specialise(tuple(primals), kwargs, wrt=tuple(given))
+        found = call.answer(form, tuple(given.values()))
+        self._lanes.remember(form, call, tangents)
+        return found
+
+    def _answer(self, form: Form, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        call = self._specialise(args, kwargs)
+        found = call.answer(form)
+        self._lanes.remember(form, call)
+        return found
 
     @functools.cached_property
     def njit(self) -> Any:
@@ -198,15 +226,15 @@ class Differentiable:
     @property
     def forward_source(self) -> str:
         """Text of the forward sweep of the last specialisation used."""
-        return self._last_used().inspect().forward
+        return inspected(*self._last_used()).forward
 
     @property
     def backward_source(self) -> str:
         """Text of the backward sweep of the last specialisation used."""
-        return self._last_used().inspect().backward
+        return inspected(*self._last_used()).backward
 
-    def _last_used(self) -> Specialisation:
-        last = (self._method_of or self)._last
+    def _last_used(self) -> tuple[Program, Sequence[Any]]:
+        last = self._lanes.last
         if last is None:
             raise BadArgument(
                 f"{self!r} has not been called yet, so the types of its arguments are not known.",
@@ -372,10 +400,9 @@ def jvp(func: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any
 @marks("jvp", PIPELINE)
 def along(func: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], **options: Any) -> Any:
     """`jvp` for those who do not look at the value: None is in its place, or, inside functions, what `jvp` gives."""
-    refuse_recorded("jvp", (*primals, *tangents), {})
-    given = directions(len(primals), tangents)
-    call = with_options(func, 0, options)._specialise(tuple(primals), {}, wrt=tuple(given))
-    return call.jvp(given.values(), value=False)
+    function = with_options(func, 0, options)
+    found = function._lanes.again("tangent", primals, tangents, {})
+    return function._along("tangent", primals, tangents, {}) if found is None else found
 
 
 def _returns_nothing(function: Differentiable, args: tuple[Any, ...]) -> bool:
@@ -432,12 +459,12 @@ def with_options(func: Callable[..., Any], wrt: Wrt, options: dict[str, Any]) ->
     """Any function as a differentiable one with these options; one that is differentiable keeps its others."""
     if isinstance(func, Differentiable):
         return func.with_options(wrt=wrt, **options)
-    return _of_function(func, wrt if isinstance(wrt, int | str) else as_wrt(wrt), tuple(sorted(options.items())))
+    return _of_function(func, wrt if isinstance(wrt, int | str) else as_wrt(wrt), **options)
 
 
 @functools.lru_cache(maxsize=256)
-def _of_function(func: Callable[..., Any], wrt: Wrt, options: tuple[tuple[str, Any], ...]) -> Differentiable:
+def _of_function(func: Callable[..., Any], wrt: Wrt, **options: Any) -> Differentiable:
     """The same object for the same function, so that `tg.grad(f)(x)` in a loop compiles once."""
-    result = differentiable(func, wrt=wrt, **dict(options))
+    result = differentiable(func, wrt=wrt, **options)
     assert isinstance(result, Differentiable)
     return result

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import linecache
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,11 +20,11 @@ from tapegen.frontend.structure import (
 from tapegen.generators import States, put_back, states_of
 from tapegen.inspection import Inspection
 from tapegen.ir import rewrite
-from tapegen.ir.nodes import Return, Var
+from tapegen.ir.nodes import Var
 from tapegen.ir.text import callable_text
 from tapegen.ir.types import Array
 from tapegen.program import Form, Program, Raised
-from tapegen.repeated import Repeated, RepeatedTangent, as_type, gradient_of, value_of
+from tapegen.repeated import Repeated, as_type, as_types, gradient_of, result_types, value_of
 from tapegen.tangents import argument_tangents, as_result, result_tangent
 from tapegen.transform.nests.telling import GIVES_UP
 from tapegen.transform.real_values import TURNS_COMPLEX
@@ -35,47 +35,84 @@ if TYPE_CHECKING:
 _SHARING_EFFORT = 10_000  # steps spent on finding out whether two arrays really share an element
 
 
-@dataclass(eq=False)
+def inspected(program: Program, leaves: Sequence[Any]) -> Inspection:
+    """The generated programs, with the values of the parameters."""
+    try:
+        stages = program.stages(scalar=True)
+    except BadArgument:
+        stages = program.stages(scalar=False)
+    return Inspection(program, stages, leaves)
+
+
+@dataclass(eq=False, slots=True)
 class Specialisation:
-    """A program with the arguments of one call."""
+    """A program with the arguments of one call.
+
+    Attributes
+    ----------
+    program : Program
+        What was found for their types.
+    owner : Specialiser
+        The function.
+    args, kwargs
+        The arguments as they were given.
+    values : sequence
+        The flat arguments of the generated functions.
+    is_held : bool
+        Whether these are copies, which no call may write into.
+    """
 
     program: Program
     owner: Specialiser
-    arguments: dict[str, Any]
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
-    held: list[Any] | None = None
+    values: Sequence[Any]
+    is_held: bool = False
 
     def kept(self, wrt: tuple[int, ...]) -> Specialisation:
         """This call with everything it reads as it is now, differentiated by other arguments."""
-        held = copy.deepcopy(self.leaves()) if self.held is None else self.held
-        return replace(self, program=self.owner.varied(self.program, wrt), held=held)
+        values = self.values if self.is_held else copy.deepcopy(self.values)
+        return replace(self, program=self.owner.varied(self.program, wrt), values=values, is_held=True)
 
     # ---- calls -------------------------------------------------------------------------------------------------------
 
-    def value(self) -> Any:
+    def answer(self, form: Form, tangents: Sequence[Any] = ()) -> tuple[Any, ...]:
+        """Value and derivative: for "joint" the gradient, for "jvp" and "tangent" that along tangents, those of `wrt`.
+
+        With `has_aux`, what else the function returns follows a tangent.  For "primal" the derivative is None, and for
+        "tangent" the value, which is not computed.
+        """
+        known = None if self.is_held else self.program.repeated.get(form)
+        found = known.run(self.values, tangents) if known is not None and known.takes(tangents) else None
+        return self.at_length(form, tangents) if found is None else found
+
+    def at_length(self, form: Form, tangents: Sequence[Any] = ()) -> tuple[Any, ...]:
+        """The same, where compiled code alone does not say it."""
+        if form == "primal":
+            return self._value(), None
+        return self._value_and_grad() if form == "joint" else self._jvp(form, tangents)
+
+    def _value(self) -> Any:
         """The primal; that of plain Python where a real number or matrix becomes complex."""
+        leaves = self.leaves()
         try:
-            values = self._run("primal", self.leaves())
+            values = self._run("primal", leaves)
         except _PlainValue as plain:
             return plain.value
+        self._remember("primal", lambda: Repeated.of_value(self.program, leaves))
         return self._result(values)
 
-    def value_and_grad(self) -> tuple[Any, Any]:
+    def _value_and_grad(self) -> tuple[Any, Any]:
         program = self.program
-        known = program.repeated
-        found: tuple[Any, Any] | None = None if known is None else known.run(self.arguments)
-        if found is not None:
-            return found
         if program.never_returns:
-            self.value()  # raises what plain Python raises
+            self._value()  # raises what plain Python raises
         seeds = [_seed_one(seed) for seed in program.outline("joint").seeds]
         leaves = self.leaves()
         values = self._run("joint", leaves + seeds)
         count = len(values) - len(program.wrt_vars())
-        if known is None:
+        if program.repeated.get("joint") is None:
             self._check_shapes(values[count:], self._shapes(leaves))
-            program.repeated = Repeated.of(program, leaves, seeds)
+        self._remember("joint", lambda: Repeated.of_gradient(program, leaves, seeds))
         return self._result(values[:count]), self._gradient(values[count:])
 
     def vjp(self) -> tuple[Any, ...]:
@@ -104,60 +141,49 @@ class Specialisation:
 
         return value, pullback, *aux
 
-    def jvp(self, tangents: Collection[Any], *, value: bool = True) -> tuple[Any, ...]:
-        """Value and tangent, and with `has_aux` what else there is; `tangents` are those of `wrt`, in order.
-
-        Without `value` None stands in its place, and it is not computed.
-        """
+    def _jvp(self, form: Form, tangents: Sequence[Any]) -> tuple[Any, ...]:
         program = self.program
-        known = program.repeated_tangents.get(value) if self.held is None else None
-        again: tuple[Any, Any] | None = None if known is None else known.run(self.arguments, tangents)
-        if again is not None:
-            return again
-        is_alone = not value and not program.options.has_aux and any(program.active_results(scalar=False))
-        form: Form = "tangent" if is_alone else "jvp"
+        if program.options.has_aux or not any(program.active_results(scalar=False)):
+            form = "jvp"
         given: dict[Var, Any] = {}
+        arguments = self.owner.bind(self.args, self.kwargs)
         for name, tangent in zip(program.wrt_names, tangents, strict=True):
             template = program.wrt_template(name)
             # a program that stores into no argument stores into no tangent of one
-            found = argument_tangents(name, template, self.arguments[name], tangent, copied=bool(program.mutated))
+            found = argument_tangents(name, template, arguments[name], tangent, copied=bool(program.mutated))
             for leaf, dot in found:
                 var = program.lowered.param_of(leaf)
                 if var is not None:
                     given.setdefault(var, dot)
         wrt = program.wrt_vars()
         if program.never_returns:
-            self.value()  # raises what plain Python raises
+            self._value()  # raises what plain Python raises
         leaves = self.leaves()
         values = self._run(form, [*leaves, *(given[var] for var in wrt)])
-        if value not in program.repeated_tangents:
-            program.repeated_tangents[value] = RepeatedTangent.of(program, form, leaves)
-        last = program.lowered.function.body[-1]
-        assert isinstance(last, Return)
+        self._remember(form, lambda: Repeated.of_tangent(program, form, leaves))
+        types = result_types(program)
         active = [k for k, is_active in enumerate(program.active_results(scalar=False)) if is_active]
         count = len(values) - len(active)
         theirs, taken = list(given.values()), list[Any]()
         for position, dot in zip(active, values[count:], strict=True):
-            taken.append(as_result(dot, last.values[position].type, [*theirs, *taken]))
+            taken.append(as_result(dot, types[position], [*theirs, *taken]))
         tangent = result_tangent(program.objective, dict(zip(active, taken, strict=True)))
-        if is_alone:
+        if form == "tangent":
             return None, tangent
         result, *aux = self.parts(self._result(values[:count]))
         return result, tangent, *aux
 
-    def inspect(self) -> Inspection:
+    def _remember(self, form: Form, make: Callable[[], Repeated | None]) -> None:
+        """What calls after this one are spared, if it has run compiled code."""
         program = self.program
-        try:
-            stages = program.stages(scalar=True)
-        except BadArgument:
-            stages = program.stages(scalar=False)
-        return Inspection(program, stages, self.leaves())
+        if form not in program.repeated and form in program.parts.built:
+            program.repeated[form] = make()
 
     # ---- arguments ---------------------------------------------------------------------------------------------------
 
     def leaves(self) -> list[Any]:
         """The flat arguments of the generated functions."""
-        return self.program.lowered.leaves(self.arguments) if self.held is None else copy.deepcopy(self.held)
+        return list(copy.deepcopy(self.values) if self.is_held else self.values)
 
     def written(self) -> list[Any]:
         """The arguments that the program stores into."""
@@ -298,17 +324,14 @@ class Specialisation:
     # ---- results -----------------------------------------------------------------------------------------------------
 
     def _result(self, values: Sequence[Any]) -> Any:
-        program = self.program
-        if program.restored is None:
-            program.restored = value_of(program)
-        return program.restored(values)
+        return value_of(self.program)(as_types(values, result_types(self.program)))
 
     def parts(self, value: Any) -> tuple[Any, ...]:
         """The value; with `has_aux` the objective, and what else the function returns."""
         return (value,) if self.program.objective is self.program.lowered.output else tuple(value)
 
     def _gradient(self, values: Sequence[Any]) -> Any:
-        return gradient_of(self.program)(values)
+        return gradient_of(self.program)(as_types(values, [var.type for var in self.program.wrt_vars()]))
 
     def _seeds(self, value: Any, value_bar: Any, wanted: tuple[Var, ...]) -> list[Any]:
         """Cotangents of the active results, checked against the value."""

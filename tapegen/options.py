@@ -20,7 +20,7 @@ def as_wrt(wrt: object) -> tuple[int | str, ...]:
     BadArgument
         These are no positions and names.
     """
-    chosen = tuple(wrt) if isinstance(wrt, Iterable) else None
+    chosen = wrt if type(wrt) is tuple else tuple(wrt) if isinstance(wrt, Iterable) else None
     if chosen is None or not all(isinstance(item, int | str) for item in chosen):
         raise BadArgument(
             f"wrt is of type {type(wrt).__name__}, and names no arguments.",

@@ -217,7 +217,7 @@ def linearize(func: Callable[..., Any], *primals: Any, **options: Any) -> Any:
     def linear(*tangents: Any) -> Any:
         """The tangent of the value; None stands for no change of an argument."""
         given = directions(len(primals), tangents)
-        return held.kept(tuple(given)).jvp(given.values(), value=False)[1]
+        return held.kept(tuple(given)).answer("tangent", tuple(given.values()))[1]
 
     value, *aux = call.parts(function(*primals))
     return value, linear, *aux

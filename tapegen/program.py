@@ -6,7 +6,7 @@ import inspect
 import sys
 import unicodedata
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from types import FrameType, FunctionType
 from typing import Any, Literal, Protocol
@@ -91,9 +91,8 @@ class Program:
     options: Options
     parts: Parts = field(default_factory=Parts)
     last_used: float = 0.0
-    restored: Callable[[Sequence[Any]], Any] | None = None  # see `repeated.value_of`
-    repeated: Any = None  # see `repeated.Repeated`
-    repeated_tangents: dict[bool, Any] = field(default_factory=dict)  # by whether the value is computed too
+    places: Any = None  # see `glance.Places`
+    repeated: dict[Form, Any] = field(default_factory=dict)  # see `repeated.Repeated`
 
     def holds(self, arguments: dict[str, Any]) -> bool:
         """Whether what was taken as constant (captured scalars, static integers) still has the same value."""

@@ -1,12 +1,9 @@
-"""Calls of compiled derivatives after the first one: nothing is looked up that the first one has found.
-
-Between two gradients the processor has gone through other memory, and each line of Python that a call runs has to come
-back from there: a short gradient took less time than what stood around it.
-"""
+"""Calls of compiled derivatives after the first one: nothing is looked up that the first one has found."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
+from operator import itemgetter
 from types import FunctionType
 from typing import Any
 
@@ -16,15 +13,16 @@ from tapegen.backend.watch import watching
 from tapegen.frontend.structure import Leaf, Slot, map_leaves
 from tapegen.generators import states_of
 from tapegen.ir.nodes import Return
-from tapegen.ir.types import Array, Scalar, python_class
+from tapegen.ir.types import Array, Scalar, Type, python_class
 from tapegen.program import WIDE, Form, Program
 from tapegen.tangents import as_result, result_tangent
 
 _NUMPY_NUMBERS: dict[str, type] = {np.dtype(kind).name: np.dtype(kind).type for kind in np.typecodes["All"][:-2]}
+_AS_COMPILED = 0x1 | 0x100 | 0x400  # contiguous as C has it, aligned, writeable
 
 
 class Repeated:
-    """Value and gradient of one program, which has run before.
+    """Value and derivative of one program, which has run before.
 
     Parameters
     ----------
@@ -32,97 +30,125 @@ class Repeated:
         One that stores into no argument and draws nothing.
     built : callable
         Its compiled code.
-    seeds : sequence
-        What that takes after the leaves of the arguments.
+    types : sequence of Type
+        What that returns: results, then derivatives.
     """
 
-    __slots__ = ("built", "gradient", "leaves", "seeds", "value", "wanted")
+    __slots__ = (
+        "_arrays",
+        "_built",
+        "_conversions",
+        "_count",
+        "_derivative",
+        "_integers",
+        "_seeds",
+        "_shaped",
+        "_tangents",
+        "_value",
+    )
 
-    def __init__(self, program: Program, built: Callable[..., Any], seeds: Sequence[Any]) -> None:
-        self.built, self.seeds = built, tuple(seeds)
-        self.leaves = program.lowered.leaves
-        self.value, self.gradient = program.restored or value_of(program), gradient_of(program)
-        self.wanted = len(program.wrt_vars())
+    def __init__(self, program: Program, built: Callable[..., Any], types: Sequence[Type]) -> None:
+        self._built = built
+        self._conversions = [conversion(type_) for type_ in types]
+        params = enumerate(program.lowered.function.params)
+        self._integers = [k for k, var in params if var.type == Scalar("int64")]
+        self._seeds: tuple[Any, ...] = ()
+        self._tangents: list[Type] = []  # their types
+        self._shaped: list[tuple[int, int]] = []  # arrays and their tangents
+        self._arrays: list[tuple[int, Array]] = []  # tangents that may share memory with what was given
+        self._value: Callable[[Sequence[Any]], Any] | None = None
+        self._derivative: Callable[[Sequence[Any]], Any] | None = None
+        self._count = 0
 
     @classmethod
-    def of(cls, program: Program, leaves: Sequence[Any], seeds: Sequence[Any]) -> Repeated | None:
-        """For a program that has just run on these leaves; None where each call has more to look at."""
-        built = _built(program, "joint", leaves)
-        return None if built is None else cls(program, built, seeds)
-
-    def run(self, arguments: Mapping[str, Any]) -> tuple[Any, Any] | None:
-        """Value and gradient; None where compiled code raises an error, or the call needs other code."""
-        values = _values(self.built, self.leaves(arguments), self.seeds)
-        if values is None:
+    def of_value(cls, program: Program, leaves: Sequence[Any]) -> Repeated | None:
+        """The value alone, after a first run on these leaves; None where each call has more to look at."""
+        built, results = _built(program, "primal", leaves), result_types(program)
+        if built is None or not results:
             return None
-        count = len(values) - self.wanted
-        return self.value(values[:count]), self.gradient(values[count:])
-
-
-class RepeatedTangent:
-    """Value and tangent, or the tangent alone, of one program, which has run before.
-
-    Parameters
-    ----------
-    program : Program
-        One that stores into no argument and draws nothing.
-    built : callable
-        Its compiled code.
-    names : sequence of str
-        The arguments that have tangents: numbers and arrays.
-    alone : bool
-        Whether only the tangent is computed.
-    """
-
-    __slots__ = ("alone", "built", "leaves", "names", "places", "template", "value")
-
-    def __init__(self, program: Program, built: Callable[..., Any], names: Sequence[str], *, alone: bool) -> None:
-        self.built, self.alone = built, alone
-        self.names = tuple((name, getattr(program.wrt_template(name), "type", None)) for name in names)
-        self.leaves = program.lowered.leaves
-        self.value = program.restored or value_of(program)
-        self.template = program.objective
-        last = program.lowered.function.body[-1]
-        assert isinstance(last, Return)
-        active = enumerate(program.active_results(scalar=False))
-        self.places = [(k, last.values[k].type) for k, is_active in active if is_active]
+        made = cls(program, built, results)
+        made._count, made._value = len(results), value_of(program)
+        return made
 
     @classmethod
-    def of(cls, program: Program, form: Form, leaves: Sequence[Any]) -> RepeatedTangent | None:
-        """For a program that has just run on these leaves; None where each call has more to look at."""
+    def of_gradient(cls, program: Program, leaves: Sequence[Any], seeds: Sequence[Any]) -> Repeated | None:
+        """Value and gradient, after a first run on these leaves; None where each call has more to look at.
+
+        `seeds` is what compiled code takes after the leaves.
+        """
+        built = _built(program, "joint", leaves)
+        if built is None:
+            return None
+        results = result_types(program)
+        made = cls(program, built, [*results, *(var.type for var in program.wrt_vars())])
+        made._seeds, made._count = tuple(seeds), len(results)
+        made._value, made._derivative = value_of(program), gradient_of(program, len(results))
+        return made
+
+    @classmethod
+    def of_tangent(cls, program: Program, form: Form, leaves: Sequence[Any]) -> Repeated | None:
+        """Value and tangent, or the tangent alone, of numbers and arrays; None where each call has more to look at."""
         built = _built(program, form, leaves)
-        templates = [program.wrt_template(name) for name in program.wrt_names]
-        single = [isinstance(found, Leaf) and program.lowered.param_of(found) for found in templates]
         if built is None or program.options.has_aux or not any(program.active_results(scalar=False)):
             return None
-        if tuple(single) != program.wrt_vars():
+        templates = [program.wrt_template(name) for name in program.wrt_names]
+        single = [isinstance(found, Leaf) and program.lowered.param_of(found) for found in templates]
+        wrt = program.wrt_vars()
+        if tuple(single) != wrt or any(isinstance(var.type, Array) and var.type.layout != "C" for var in wrt):
             return None
-        return cls(program, built, program.wrt_names, alone=form == "tangent")
+        results = [] if form == "tangent" else result_types(program)
+        active = [k for k, is_active in enumerate(program.active_results(scalar=False)) if is_active]
+        tangents = [result_types(program)[k] for k in active]
+        made = cls(program, built, [*results, *tangents])
+        made._count = len(results)
+        made._tangents = [var.type for var in wrt]
+        arrays = [var for var in wrt if isinstance(var.type, Array)]
+        made._shaped = [(program.lowered.function.params.index(var), wrt.index(var)) for var in arrays]
+        made._arrays = [(k, type_) for k, type_ in enumerate(tangents, len(results)) if isinstance(type_, Array)]
+        made._value = value_of(program) if results else None
+        made._derivative = _tangent_of(
+            program.objective, {position: k for k, position in enumerate(active, len(results))}
+        )
+        return made
 
-    def run(self, arguments: Mapping[str, Any], tangents: Collection[Any]) -> tuple[Any, Any] | None:
-        """Value (or None) and tangent; None where compiled code raises an error, or there is more to look at."""
-        for (name, type_), tangent in zip(self.names, tangents, strict=True):
-            if not _is_alike(arguments[name], tangent, type_):
+    def takes(self, tangents: Collection[Any]) -> bool:
+        """Whether these are tangents as compiled code takes them, but for their shapes."""
+        return all(map(_is_compiled, tangents, self._tangents))
+
+    def run(self, leaves: Sequence[Any], tangents: Sequence[Any] = ()) -> tuple[Any, Any] | None:
+        """Value and derivative (None for what is not computed); None where there is more to look at.
+
+        That is where compiled code raises an error, or the call needs other code, or tangents have other shapes than
+        their arguments.
+        """
+        for k, j in self._shaped:
+            if leaves[k].shape != tangents[j].shape:
                 return None
-        values = _values(self.built, self.leaves(arguments), tangents)
-        if values is None:
+        for k in self._integers:
+            if type(leaves[k]) is int and not -WIDE < leaves[k] < WIDE:
+                return None
+        if watching():
             return None
-        values = values if type(values) is tuple else (values,)
-        count = len(values) - len(self.places)
-        found: dict[int, Any] = {}
-        for (position, type_), dot in zip(self.places, values[count:], strict=True):
-            found[position] = as_result(dot, type_, [*tangents, *found.values()])
-        return None if self.alone else self.value(values[:count]), result_tangent(self.template, found)
+        try:
+            found = self._built(*leaves, *self._seeds, *tangents)
+        except Exception:  # it has left nothing behind, so the whole call may be made once more, and say what is wrong
+            return None
+        values = found if type(found) is tuple else (found,)
+        made: list[Any] = []
+        for value, (kind, convert) in zip(values, self._conversions, strict=True):
+            made.append(value if type(value) is kind else convert(value))
+        for k, type_ in self._arrays:
+            made[k] = as_result(made[k], type_, [*tangents, *made[self._count : k]])
+        value, derivative = self._value, self._derivative
+        return value and value(made), derivative and derivative(made)
 
 
-def _is_alike(value: Any, tangent: Any, type_: Any) -> bool:
-    """Whether compiled code takes a tangent as it is given: of the kind, the shape and the layout of the argument."""
-    if type(value) is not np.ndarray or type(tangent) is not np.ndarray:
-        return type(value) is type(tangent) is float
-    if tangent.dtype != value.dtype or tangent.shape != value.shape or type_.layout != "C":
-        return False
-    flags = tangent.flags
-    return flags.c_contiguous and flags.aligned and flags.writeable
+def _is_compiled(tangent: Any, type_: Type) -> bool:
+    """Whether compiled code takes a tangent of an argument of a type as it is given, but for its shape."""
+    if isinstance(type_, Array):
+        is_array = type(tangent) is np.ndarray and tangent.dtype == type_.dtype
+        return is_array and tangent.ndim == type_.rank and tangent.flags.num & _AS_COMPILED == _AS_COMPILED
+    return type_ == Scalar("float64") and type(tangent) is float
 
 
 def _built(program: Program, form: Form, leaves: Sequence[Any]) -> Callable[..., Any] | None:
@@ -133,62 +159,61 @@ def _built(program: Program, form: Form, leaves: Sequence[Any]) -> Callable[...,
     return None if states_of(leaves) or program.never_returns else built
 
 
-def _values(built: Callable[..., Any], leaves: Sequence[Any], more: Collection[Any]) -> Any:
-    """What compiled code gives; None where it raises an error, or the call needs other code."""
-    for leaf in leaves:
-        if type(leaf) is int and not -WIDE < leaf < WIDE:
-            return None
-    if watching():
-        return None
-    try:
-        return built(*leaves, *more)
-    except Exception:  # it has left nothing behind, so the whole call may be made once more, and say what is wrong
-        return None
+def result_types(program: Program) -> list[Type]:
+    """The types of what the program returns."""
+    last = program.lowered.function.body[-1]
+    assert isinstance(last, Return)
+    return [expr.type for expr in last.values]
 
 
 def value_of(program: Program) -> Callable[[Sequence[Any]], Any]:
-    """What puts computed numbers together as the value that plain Python returns."""
-    lowered = program.lowered
-    last = lowered.function.body[-1]
-    assert isinstance(last, Return)
-    types = [expr.type for expr in last.values]
-    output = lowered.output
-    if isinstance(output, Slot):
-        index = output.index
-        return lambda values: as_type(values[index], types[index])
-    return lambda values: lowered.restore(as_types(values, types))
+    """What puts results together as the value that plain Python returns."""
+    output = program.lowered.output
+    return itemgetter(output.index) if isinstance(output, Slot) else program.lowered.restore
 
 
-def gradient_of(program: Program) -> Callable[[Sequence[Any]], Any]:
-    """What puts cotangents of the inputs together as the gradient, in the structure of `wrt`."""
-    types = [var.type for var in program.wrt_vars()]
-    templates = program.gradient_templates
+def gradient_of(program: Program, start: int = 0) -> Callable[[Sequence[Any]], Any]:
+    """What puts cotangents of the inputs together as the gradient, in the structure of `wrt`; they begin at `start`."""
+    templates: tuple[Any, ...] = program.gradient_templates
     single = isinstance(program.options.wrt, int | str)
+    slots = [start + found.index for found in templates if isinstance(found, Slot)]
+    if len(slots) == len(templates) and single is (len(slots) == 1):
+        return itemgetter(*slots)
 
     def gradient(values: Sequence[Any]) -> Any:
-        typed = as_types(values, types)
-        results = [
-            typed[found.index] if isinstance(found, Slot) else map_leaves(found, lambda slot: typed[slot.index])
-            for found in templates
-        ]
+        results = [map_leaves(found, lambda slot: values[start + slot.index]) for found in templates]
         return results[0] if single else tuple(results)
 
     return gradient
 
 
-def as_types(values: Sequence[Any], types: Sequence[Any]) -> list[Any]:
+def _tangent_of(template: Any, places: dict[int, int]) -> Callable[[Sequence[Any]], Any]:
+    """What puts tangents together in the structure of the value; `places` are theirs, by the position of the result."""
+    if isinstance(template, Slot):
+        return itemgetter(places[template.index])
+    return lambda values: result_tangent(template, {position: values[k] for position, k in places.items()})
+
+
+def conversion(type_: Type) -> tuple[type | None, Callable[[Any], Any]]:
+    """The class of the values of a type as plain Python has them, and what makes one of something else.
+
+    Compiled code hands over bare numbers.
+    """
+    if isinstance(type_, Scalar):
+        kind = python_class(type_) if type_.python else _NUMPY_NUMBERS[type_.dtype]
+        return kind, kind
+    if isinstance(type_, Array):
+        dtype = type_.dtype
+        return np.ndarray, lambda value: value if isinstance(value, np.ndarray) else np.asarray(value, dtype)
+    return None, lambda value: value
+
+
+def as_types(values: Sequence[Any], types: Sequence[Type]) -> list[Any]:
     """Numbers and arrays as plain Python would have them."""
     return [as_type(value, type_) for value, type_ in zip(values, types, strict=True)]
 
 
-def as_type(value: Any, type_: Any) -> Any:
-    """A number or array as plain Python would have it (compiled code hands over bare numbers)."""
-    if type(value) is np.ndarray and isinstance(type_, Array):
-        return value
-    if isinstance(type_, Scalar):
-        if type_.python:
-            return python_class(type_)(value)
-        return _NUMPY_NUMBERS[type_.dtype](value)
-    if isinstance(type_, Array) and not isinstance(value, np.ndarray):
-        return np.asarray(value, type_.dtype)
-    return value
+def as_type(value: Any, type_: Type) -> Any:
+    """A number or array as plain Python would have it."""
+    kind, convert = conversion(type_)
+    return value if type(value) is kind else convert(value)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from time import monotonic
 from typing import Any
-
-import numpy as np
 
 from tapegen.backend.build import building
 from tapegen.calls import Specialisation
 from tapegen.errors import BadArgument, Span
 from tapegen.frontend.callables import calling, unwrap
+from tapegen.frontend.glance import Places, glance
 from tapegen.frontend.lower import Lowered, lower_function
 from tapegen.frontend.lower_own import own_rule
 from tapegen.frontend.parse import span_of_parameter
@@ -79,35 +79,20 @@ class Specialiser:
             self.signature, self._made_of = inspect.signature(self.function), now
             self._plain = self._plain_names()
 
-    def _plain_names(self) -> tuple[tuple[str, ...], str, str] | None:
-        """The parameters that a call gives one by one, and those that take the rest, if no more is to be known."""
+    def _plain_names(self) -> tuple[tuple[str, ...], str] | None:
+        """The parameters that a call gives one by one, and the one that takes the rest, if no more is to be known."""
         if self.bound_kwargs or not all(map(is_opaque, self.bound_args)):  # what is opaque is a constant
             return None
         names: list[str] = []
-        rest = {inspect.Parameter.VAR_POSITIONAL: "", inspect.Parameter.VAR_KEYWORD: ""}
+        rest = ""
         for name, parameter in self.signature.parameters.items():
-            if parameter.kind in rest:
-                rest[parameter.kind] = name
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                rest = name
             elif parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
                 names.append(name)
-            else:
+            elif parameter.kind is not parameter.VAR_KEYWORD:
                 return None
-        return tuple(names), rest[inspect.Parameter.VAR_POSITIONAL], rest[inspect.Parameter.VAR_KEYWORD]
-
-    def _named(self, args: tuple[Any, ...]) -> dict[str, Any] | None:
-        """Arguments that are given by position, by the names of the parameters; None where there is more to them."""
-        if self._plain is None:
-            return None
-        names, rest, named = self._plain
-        given = (*self.bound_args, *args)
-        if len(given) < len(names) or (len(given) > len(names) and not rest):
-            return None
-        arguments = dict(zip(names, given, strict=False))
-        if rest:
-            arguments[rest] = given[len(names) :]
-        if named:
-            arguments[named] = {}
-        return arguments
+        return tuple(names), rest
 
     def free_names(self) -> list[str]:
         """The parameters that a caller counts: neither `self` nor what is bound already."""
@@ -121,19 +106,34 @@ class Specialiser:
 
     def specialise(self, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options) -> Specialisation:
         """The program for these arguments, together with them."""
-        glance = None
-        arguments = self._named(args) if not kwargs else None
-        if arguments is not None:
-            glance = _glance(args)
-            for program in self._at_a_glance.of((glance, generation())) if glance is not None else ():
-                if (program.options is options or program.options == options) and program.holds(arguments):
-                    program.last_used = monotonic()
-                    return Specialisation(program, self, arguments, args, kwargs)
+        seen = None if kwargs or self._plain is None else glance(args, generation())
+        if seen is not None:
+            given = (*self.bound_args, *args) if self.bound_args else args
+            for program in self._at_a_glance.of(seen):
+                if program.options is options or program.options == options:
+                    values = program.places.values(given)
+                    if values is not None:
+                        program.last_used = monotonic()
+                        return Specialisation(program, self, args, kwargs, values)
         with building:
             found = self._looked_up(args, kwargs, options)
-            if glance is not None:
-                self._at_a_glance.add((glance, generation()), found.program)
+            if seen is not None and self._is_placed(found.program, len(self.bound_args) + len(args)):
+                self._at_a_glance.add(seen, found.program)
         return found
+
+    def _is_placed(self, program: Program, count: int) -> bool:
+        """Whether a program reads nothing but arguments that are given one by one, so many of them."""
+        if self._plain is None:
+            return False
+        names, rest = self._plain
+        if count < len(names) or (count > len(names) and not rest):
+            return False
+        if program.places is None:
+            positions: dict[Any, int] = {(name, ()): k for k, name in enumerate(names)}
+            positions |= {(rest, (k,)): len(names) + k for k in range(count - len(names))}
+            with suppress(KeyError):
+                program.places = Places(program.lowered, positions)
+        return program.places is not None
 
     def _looked_up(self, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options) -> Specialisation:
         arguments = self.bind(args, kwargs)
@@ -147,12 +147,12 @@ class Specialiser:
         for program in self._programs.of(key):
             if program.holds(arguments):
                 program.last_used = monotonic()
-                return Specialisation(program, self, arguments, args, kwargs)
+                return Specialisation(program, self, args, kwargs, program.lowered.leaves(arguments))
         lowered = with_changing_floats(self.function.__code__, key, functools.partial(self.lower, abstracts))
         program = Program(lowered, self._home, abstracts, options)
         share_parts(program, key)
         self._programs.add(key, program)
-        return Specialisation(program, self, arguments, args, kwargs)
+        return Specialisation(program, self, args, kwargs, program.lowered.leaves(arguments))
 
     def varied(self, program: Program, wrt: tuple[int, ...]) -> Program:
         """A program for the same primal, differentiated by other arguments."""
@@ -193,22 +193,6 @@ class Specialiser:
         ruled = next((func for func in (self.python, self.function) if own_rule(func) is not None), None)
         function = self.function if ruled is None else calling(ruled)
         return lower_function(function, tuple(positional), keyword, changing=changing)
-
-
-def _glance(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """What is quickly seen of arguments and decides their types; None if there is more to them."""
-    seen: list[Any] = []
-    for value in args:
-        kind = type(value)
-        if kind is np.ndarray:
-            flags = value.flags
-            unit = tuple(n == 1 for n in value.shape) if 1 in value.shape else value.ndim
-            seen.append((value.dtype, unit, flags.c_contiguous, flags.f_contiguous, flags.aligned))
-        elif kind in (float, complex, np.random.Generator) or (kind is int and -(2**63) <= value < 2**63):
-            seen.append(kind)
-        else:
-            return None
-    return tuple(seen)
 
 
 def _key(abstract: Abstract) -> Any:

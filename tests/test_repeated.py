@@ -10,12 +10,13 @@ import pytest
 
 import tapegen as tg
 from tapegen.program import Program
-from tapegen.repeated import Repeated, RepeatedTangent
+from tapegen.repeated import Repeated
 from tapegen.specialise import Specialiser
 
 pytestmark = pytest.mark.compiled
 
 SCALE = 2.0
+OFFSET: Any = np.arange(3.0)
 
 
 def polynomial(x: Any, y: float, n: int) -> Any:
@@ -26,6 +27,14 @@ def polynomial(x: Any, y: float, n: int) -> Any:
 
 def scaled(x: Any) -> Any:
     return np.sum(x * x) * SCALE
+
+
+def shifted(x: Any) -> Any:
+    return np.sum(x * x + OFFSET)
+
+
+def absolute(x: Any) -> Any:
+    return abs(x)
 
 
 def root(x: Any) -> Any:
@@ -131,8 +140,8 @@ def test_integers_that_need_other_code(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_nothing_is_kept_of_python_code() -> None:
     func = tg.differentiable(polynomial, backend="python", cache=False)
     func.value_and_grad(1.5, 0.25, 2)
-    program: Program = func._last.program
-    assert program.repeated is None
+    program: Program = func._specialise((1.5, 0.25, 2), {}).program
+    assert not program.repeated.get("joint")
 
 
 def test_numbers_that_are_not_finite_are_found() -> None:
@@ -145,7 +154,7 @@ def test_numbers_that_are_not_finite_are_found() -> None:
 
 
 def test_tangents_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    answered = noting(RepeatedTangent, monkeypatch)
+    answered = noting(Repeated, monkeypatch)
     func = tg.differentiable(scaled, cache=False)
     x, dot = np.arange(3.0), np.ones(3)
     for _ in range(3):
@@ -156,7 +165,7 @@ def test_tangents_again(monkeypatch: pytest.MonkeyPatch) -> None:
     del answered[:]
     for given in (dot.tolist(), dot.astype(int), dot.astype(np.float32), np.ones(6)[::2], dot):
         assert func.jvp((x,), (given,)) == (10.0, 12.0)
-    assert answered == [False, False, False, False, True]
+    assert answered == [True]
     for given in (np.ones(2), np.ones((3, 1)), 1j * dot, 1.0):
         with pytest.raises(tg.BadArgument, match="the tangent of 'x'"):
             func.jvp((x,), (given,))
@@ -165,17 +174,17 @@ def test_tangents_again(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_tangents_of_numbers_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    answered = noting(RepeatedTangent, monkeypatch)
+    answered = noting(Repeated, monkeypatch)
     func = tg.differentiable(polynomial, cache=False)
     for tangent in (1.0, 1.0, np.float64(1.0), 1, np.ones(())):
         assert func.jvp((1.5, 0.25, 1), (tangent, None, None)) == (2.5, 3.0)
         assert func.jvp((1.5, 0.25, 1), (None, tangent, None)) == (2.5, 1.0)
-    assert answered == [True, True] + [False] * 6
+    assert answered == [True, True]
     assert [type(part) for part in func.jvp((1.5, 0.25, 1), (1.0, None, None))] == [float, float]
 
 
 def test_tangents_that_need_another_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    answered = noting(RepeatedTangent, monkeypatch)
+    answered = noting(Repeated, monkeypatch)
     for func in (overwritten, lambda x: np.sum(x * 1j).imag):
         for _ in range(3):
             assert tg.jvp(func, (np.ones(2),), (np.ones(2),), cache=False)[1] == (16.0 if func is overwritten else 2.0)
@@ -203,7 +212,7 @@ def test_results_share_no_memory_with_tangents() -> None:
 
 
 def test_products_with_hessians_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    answered = noting(RepeatedTangent, monkeypatch)
+    answered = noting(Repeated, monkeypatch)
     looked: list[int] = []
     looked_up = Specialiser._looked_up
 
@@ -219,3 +228,92 @@ def test_products_with_hessians_again(monkeypatch: pytest.MonkeyPatch) -> None:
         assert product == (12.0 * 1.5**2 + 4.0 * 0.25 + 4.0 * 1.5, 4.0 * 1.5 + 2.0)
     assert answered == [True] * 4
     assert len(looked) == 2
+
+
+def test_kinds_of_calls_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each kind is remembered: types, ranks, and which arguments have tangents."""
+    answered = noting(Repeated, monkeypatch)
+    func = tg.differentiable(lambda x, y: np.sum(x * y), wrt=(0, 1), cache=False)
+    x, y, single = np.arange(3.0), np.ones(3), np.arange(3.0, dtype=np.float32)
+    for _ in range(3):
+        assert func(x, y) == func(single, y) == 3.0
+        assert func.value_and_grad(x, y)[1][1].tolist() == [0.0, 1.0, 2.0]
+        assert func.value_and_grad(x, 2.0)[1][1] == 3.0
+        assert func.jvp((x, y), (y, None)) == (3.0, 3.0)
+        assert func.jvp([x, y], [None, x]) == (3.0, 5.0)
+        assert func.jvp((x, y), (y, x)) == (3.0, 8.0)
+        assert type(func.value_and_grad(single, y)[1][0][0]) is np.float32
+    assert answered == [True] * 16
+
+
+def test_tangents_of_other_shapes_and_numbers() -> None:
+    func = tg.differentiable(lambda x, y: np.sum(x * y), cache=False)
+    x, y = np.arange(3.0), np.ones(3)
+    for _ in range(2):
+        assert func.jvp((x, y), (y, x)) == (3.0, 8.0)
+        with pytest.raises(tg.BadArgument, match=r"the tangent of 'y' has shape \(2,\)"):
+            func.jvp((x, y), (y, np.ones(2)))
+        with pytest.raises(tg.BadArgument, match="3 arguments have 1 tangents"):
+            func.jvp((x, y, y), (x,))
+        with pytest.raises(tg.BadArgument, match="all tangents are None"):
+            func.jvp((x, y), (None, None))
+
+
+def test_what_is_captured_may_be_of_another_type(monkeypatch: pytest.MonkeyPatch) -> None:
+    func, answered = watched(shifted, monkeypatch)
+    x = np.ones(3)
+    given = (np.arange(3.0), np.arange(3.0) + 1.0, np.float32(2.0), np.arange(6.0).reshape(2, 3), np.arange(3.0))
+    for offset in given:
+        monkeypatch.setitem(globals(), "OFFSET", offset)
+        for _ in range(2):
+            assert func.value_and_grad(x)[0] == np.sum(x * x + offset)
+    assert len(answered) > len(given)
+    assert all(answered)
+    monkeypatch.delitem(globals(), "OFFSET")
+    with pytest.raises(NameError, match="OFFSET"):
+        func.value_and_grad(x)
+
+
+def test_builtins_may_be_shadowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    func, answered = watched(absolute, monkeypatch)
+    for _ in range(2):
+        assert func.value_and_grad(-2.0) == (2.0, -1.0)
+    monkeypatch.setitem(globals(), "abs", np.sin)
+    for _ in range(2):
+        assert func.value_and_grad(-2.0) == (np.sin(-2.0), np.cos(-2.0))
+    monkeypatch.delitem(globals(), "abs")
+    assert func.value_and_grad(-2.0) == (2.0, -1.0)
+    assert answered == [True] * 3
+
+
+def test_arguments_that_take_the_rest_and_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
+    func, answered = watched(lambda x, *more, **named: x * sum(more), monkeypatch)
+    for _ in range(2):
+        assert func.grad(2.0, 3.0) == 3.0
+        assert func.grad(2.0, 3.0, 4.0) == 7.0
+    assert answered == [True] * 2
+    func, _ = watched(lambda x, n=2, flag=None: x**n, monkeypatch)
+    for _ in range(2):
+        assert func.grad(3.0, 2, None) == func.grad(3.0, 2) == func.grad(3.0) == 6.0
+        assert func.grad(3.0, 3, None) == func.grad(3.0, n=3) == 27.0
+    func.python.__defaults__ = (3, None)
+    assert func.grad(3.0) == 27.0
+
+
+def test_the_text_is_that_of_the_last_call() -> None:
+    func = tg.differentiable(lambda x, y: x * x * y, wrt=0, cache=False)
+    for _ in range(3):
+        assert func.grad(2.0, 3.0) == 12.0
+        by_the_first = func.backward_source
+        assert func.jvp((2.0, 3.0), (None, 1.0)) == (12.0, 4.0)
+        assert func.backward_source != by_the_first
+
+
+def test_functions_that_write_or_return_nothing_are_called_as_before() -> None:
+    func = tg.differentiable(overwritten, cache=False)
+    nothing = tg.differentiable(lambda x: None, cache=False)
+    for _ in range(3):
+        x = np.ones(2)
+        assert func(x) == 8.0
+        assert x.tolist() == [2.0, 2.0]
+        assert nothing(1.0) is None

@@ -55,9 +55,8 @@ def debug_nans() -> Iterator[None]:
         _WATCHING.reset(token)
 
 
-def watching() -> bool:
-    """Whether `debug_nans` is in force."""
-    return _WATCHING.get()
+watching: Callable[[], bool] = _WATCHING.get
+"""Whether `debug_nans` is in force."""
 
 
 def without_garbage(function: Function) -> Function:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from tapegen.calls import inspected
 from tapegen.cli.page import page
 from tapegen.cli.signature import signature_of
 from tapegen.cli.target import check_arguments, load_function
@@ -42,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
     signature = signature_of(options.args, size=options.size)
     check_arguments(function, signature)
     call = function._specialise(signature.args, signature.kwargs)
-    inspection = call.inspect()
+    inspection = inspected(call.program, call.leaves())
     if options.html is None:
         print(inspection.report)
     else:

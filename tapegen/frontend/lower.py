@@ -36,6 +36,7 @@ from tapegen.frontend import (  # noqa: F401  (register what they lower)
     lower_text,
 )
 from tapegen.frontend.callables import refusal
+from tapegen.frontend.glance import Guard, all_hold
 from tapegen.frontend.lower_call import call_value
 from tapegen.frontend.lower_context import Again, Context, NeedsStatic, PathEnds
 from tapegen.frontend.lower_expr import enter, put_name
@@ -90,21 +91,6 @@ Static = tuple[str, tuple[Any, ...], Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Guard:
-    """A value that was taken as constant: the program is right as long as `getter()` still gives it."""
-
-    getter: Callable[[], Any]
-    value: Any
-
-    def holds(self) -> bool:
-        try:
-            found = self.getter()
-            return found is self.value or same_static(found, self.value)
-        except (NameError, AttributeError, LookupError, TypeError):
-            return False
-
-
-@dataclass(frozen=True, slots=True)
 class Lowered:
     """A function lowered for one set of argument types.
 
@@ -154,9 +140,8 @@ class Lowered:
 
     def holds(self, arguments: Mapping[str, Any]) -> bool:
         """Whether the program is right for these arguments (of the right types) and the captured values of now."""
-        for guard in self.guards:
-            if not guard.holds():
-                return False
+        if not all_hold(self.guards):
+            return False
         for name, path, value in self.statics:
             found = _follow(arguments[name], path)
             if not same_static(found.shape if isinstance(found, np.ndarray) else found, value):
@@ -496,4 +481,4 @@ def renamed(value: Any, rename: Callable[[Expr], Expr]) -> Any:
     return value
 
 
-__all__ = ["Guard", "Lowered", "Param", "inline_call", "inline_guarded", "lower_function", "new_context", "renamed"]
+__all__ = ["Lowered", "Param", "inline_call", "inline_guarded", "lower_function", "new_context", "renamed"]

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tapegen.errors import TapegenError
-from tapegen.frontend.lower import Guard, inline_call, inline_guarded, renamed
+from tapegen.frontend.glance import Guard, all_hold
+from tapegen.frontend.lower import inline_call, inline_guarded, renamed
 from tapegen.frontend.structure import Abstract, Leaf, leaves_of
 from tapegen.ir import rewrite
 from tapegen.ir.names import NameSupply
@@ -62,7 +63,7 @@ def written_out(
         known = tuple(rewrite.substitute(expr, places) for expr in given)
         key = (func, tuple(kwargs), known, finish, rules, generation())
         template = _TEMPLATES.get(key)
-        if template is None or not all(guard.holds() for guard in template.guards):
+        if template is None or not all_hold(template.guards):
             keywords = dict(zip(kwargs, known[len(args) :], strict=True))
             template = _made(func, known[: len(args)], keywords, finish, rules)
             if template is not None:

@@ -8,6 +8,7 @@ import functools
 import hashlib
 import importlib
 import inspect
+import operator
 import tokenize
 import weakref
 from collections.abc import Callable
@@ -106,14 +107,19 @@ class Parsed:
         """The object that `name` means at this moment: from the closure, the globals or the builtins; else MISSING."""
         try:
             return self.getter(name)()
-        except NameError:
+        except (NameError, KeyError):
             return MISSING
 
     def getter(self, name: str) -> Callable[[], Any]:
-        """A function that reads the value that `name` has when it is called, and raises NameError as Python does."""
+        """A function that reads the value that `name` has when it is called.
+
+        It raises NameError as Python does, or KeyError where a global variable has been deleted since.
+        """
         cell = self.cell(name)
         if cell is not None:
             return functools.partial(_read_cell, cell, name)
+        if name in self.func.__globals__:
+            return functools.partial(operator.getitem, self.func.__globals__, name)  # calls no Python
         return functools.partial(_read_global, self.func, name)
 
     def cell(self, name: str) -> CellType | None:
@@ -149,14 +155,12 @@ def _read_cell(cell: CellType, name: str) -> Any:
 
 
 def _read_global(func: FunctionType, name: str) -> Any:
-    try:
-        return func.__globals__[name]
-    except KeyError:
-        pass
-    try:
-        return getattr(builtins, name)
-    except AttributeError:
-        raise NameError(f"name '{name}' is not defined", name=name) from None
+    found = func.__globals__.get(name, MISSING)
+    if found is MISSING:
+        found = vars(builtins).get(name, MISSING)
+    if found is MISSING:
+        raise NameError(f"name '{name}' is not defined", name=name)
+    return found
 
 
 def parse_function(func: FunctionType, *, decorated: bool = False) -> Parsed:

@@ -11,8 +11,8 @@ DEFECTS = (
     edit(
         "a number comes back as the text left it",
         repeated,
-        "as_type",
-        ("python_class(type_)(value)", "value"),
+        "conversion",
+        ("return kind, kind", "return kind, lambda value: value"),
         in_text=False,
     ),
     edit(
@@ -27,8 +27,8 @@ DEFECTS = (
         Specialisation,
         "leaves",
         (
-            "return self.program.lowered.leaves(self.arguments)",
-            'return [x.copy() if hasattr(x, "shape") else x for x in self.program.lowered.leaves(self.arguments)]',
+            "return list(copy.deepcopy(self.values) if self.is_held else self.values)",
+            'return [x.copy() if hasattr(x, "shape") else x for x in self.values]',
         ),
         in_text=False,
     ),
