@@ -105,3 +105,39 @@ def test_where_numba_is_switched_off_python_runs_or_it_is_said(monkeypatch: pyte
         f"{reason}.",
         "Unset it, or call the function itself and its derivatives without njit.",
     ]
+
+
+def stored_through_the_array(u: np.ndarray) -> float:
+    r = u * u
+    c = r[:, 1:-1].reshape(2, 2, 3)
+    r[1] *= 3.0
+    return float(np.sum(c * np.arange(3.0)))
+
+
+def stored_on_the_next_trip(u: np.ndarray) -> float:
+    r = u * u
+    c = np.zeros((2, 2, 3))
+    total = 0.0
+    for _ in range(3):
+        total += np.sum(c * c)
+        r[1] *= 1.5
+        c = r[:, 1:-1].reshape(2, 2, 3)
+    return total
+
+
+def stored_through_the_result(u: np.ndarray) -> float:
+    r = u * u
+    c = r[:, 1:-1].reshape(2, 2, 3)
+    c[0] *= 2.0
+    return float(np.sum(r * r))
+
+
+@pytest.mark.parametrize("f", [stored_through_the_array, stored_on_the_next_trip, stored_through_the_result])
+def test_a_reshape_that_may_be_a_view_is_compiled_only_where_nobody_could_tell(f) -> None:
+    u = np.arange(16.0).reshape(2, 8) / 9.0
+    with pytest.warns(PerformanceWarning, match="may be a view or a copy"):
+        value, gradient = differentiable(f).value_and_grad(u)
+    assert value == pytest.approx(f(u), rel=1e-13)
+    along = np.cos(np.arange(16.0)).reshape(2, 8)
+    slope = (f(u + 1e-5 * along) - f(u - 1e-5 * along)) / 2e-5
+    assert np.sum(gradient * along) == pytest.approx(slope, rel=1e-8)

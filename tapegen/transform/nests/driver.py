@@ -40,6 +40,7 @@ from tapegen.transform.nests.bounds import Extents, Facts, dim
 from tapegen.transform.nests.broadcasting import fit
 from tapegen.transform.nests.control import (
     Recorded,
+    Written,
     alternatives,
     constant_message,
     escapes,
@@ -47,7 +48,6 @@ from tapegen.transform.nests.control import (
     loop_body,
     printed,
     without_unused,
-    written_names,
 )
 from tapegen.transform.nests.domains import sign_of
 from tapegen.transform.nests.elements import lazy, loaded, opaque, operand, scalar
@@ -77,7 +77,7 @@ class Nests(Writer):
         self.bound: set[Var] = set(function.params)  # arrays that have a value here
         self.expected: dict[Var, Extents] = {}  # extents that a loop relies on
         self.broken: set[Var] = set()
-        self._written = written_names(function)
+        self._written = Written(function)
         self._recorded = Recorded(function)
         never_one = []
         for param in function.params:
@@ -472,7 +472,10 @@ class Nests(Writer):
                 self.check(wrong, IndexError, "boolean index did not match indexed array")
 
     def is_written(self, array: Var) -> bool:
-        return array in self._written
+        return array in self._written.names
+
+    def is_written_later(self, array: Var) -> bool:
+        return self._written.after(array, self.statement)
 
     def _reads(self, value: Expr, target: Var) -> bool:
         """Whether evaluating a value reads what a name denotes now."""

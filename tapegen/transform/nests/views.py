@@ -147,7 +147,7 @@ def reshaped(w: Writer, call: Call) -> tuple[Expr, Extents | None]:
     base = inner if isinstance(inner, Var) else w.materialise(inner)
     assert isinstance(base.type, Array)
     if w.layout(base) != "C" and base.type.rank > 0:
-        if w.layout(base) == "A" and w.is_written(base):
+        if w.layout(base) == "A" and w.is_written_later(base):
             raise w.unsupported("reshape of an array that may be a view or a copy")
         base = w.copied(base)
     if call.func is np.ravel:

@@ -137,6 +137,10 @@ class Writer(ABC):
         """Whether something is stored into memory that an array may share."""
 
     @abstractmethod
+    def is_written_later(self, array: Var) -> bool:
+        """Whether something is stored into it once the statement at hand has run."""
+
+    @abstractmethod
     def check_mask(self, array: Lazy, mask: Lazy) -> None:
         """A mask has the sizes of the axes it selects from."""
 
