@@ -23,7 +23,7 @@ def kinds(x, n):
     return (floats * floats).sum() + single.sum() + counts[1] * x
 
 
-class _Compiled(event.Listener):
+class Compiled(event.Listener):
     def __init__(self) -> None:
         self.names: list[str] = []
 
@@ -37,7 +37,7 @@ class _Compiled(event.Listener):
 @pytest.mark.compiled
 def test_new_arrays_of_all_kinds() -> None:
     function = differentiable(kinds, backend="numba", cache=False)
-    listener = _Compiled()
+    listener = Compiled()
     with event.install_listener("numba:compile", listener):
         value, gradient = function.value_and_grad(1.5, 4)
     assert value == kinds(1.5, 4)

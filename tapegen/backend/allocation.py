@@ -20,6 +20,8 @@ from numba.core.typing.npydecl import parse_dtype, parse_shape
 from numba.core.typing.templates import Signature
 from numba.np.arrayobj import _empty_nd_impl, _parse_empty_args
 
+from tapegen.backend import algebra
+
 
 def _typed(shape: Any, dtype: Any, given: tuple[Any, ...], make: Any) -> Any:
     """The types of a call, and how it is written out; None if it has none, as of NumPy's own function."""
@@ -66,13 +68,26 @@ _WRITTEN: dict[tuple[str, int], Any] = {
     ("empty", 2): _empty_of,
     ("zeros", 1): _zero_floats,
     ("zeros", 2): _zeros_of,
+    ("dot", 2): algebra.product,
+    ("linalg.solve", 2): algebra.solve,
 }
 """By the name in NumPy and the number of arguments."""
 
 
+def _name_in_numpy(func_ir: Any, var: Any) -> str:
+    """How NumPy calls what a variable holds."""
+    definition = guard(get_definition, func_ir, var)
+    if isinstance(definition, ir.Expr) and definition.op == "getattr":
+        owner = guard(get_definition, func_ir, definition.value)
+        if isinstance(owner, ir.Global) and owner.value is np:
+            return definition.attr
+        return f"{_name_in_numpy(func_ir, definition.value)}.{definition.attr}"
+    return ""
+
+
 @register_pass(mutates_CFG=False, analysis_only=False)
 class NewArrays(FunctionPass):
-    """Calls of `np.empty` and `np.zeros` become those of the functions above."""
+    """Calls of `np.empty`, `np.zeros` and a few others become those of functions of our own."""
 
     _name = "new_arrays"
 
@@ -86,12 +101,8 @@ class NewArrays(FunctionPass):
             for call in block.find_exprs(op="call"):
                 if call.kws or call.vararg is not None:
                     continue
-                definition = guard(get_definition, state.func_ir, call.func)
-                if isinstance(definition, ir.Expr) and definition.op == "getattr":
-                    owner = guard(get_definition, state.func_ir, definition.value)
-                    if isinstance(owner, ir.Global) and owner.value is np:
-                        written = _WRITTEN.get((definition.attr, len(call.args)))
-                        found |= self._replaced(block, call, written)
+                written = _WRITTEN.get((_name_in_numpy(state.func_ir, call.func), len(call.args)))
+                found |= self._replaced(block, call, written)
         if found:
             state.func_ir._definitions = build_definitions(state.func_ir.blocks)
         return found

@@ -18,10 +18,12 @@ import numpy as np
 from llvmlite.ir import LoadInstr, Module, StoreInstr
 from numba.core import ir, types
 
+from tapegen.backend.algebra import product, solve
+
 _MOST = 64
 """Arrays about which something is said; each access names all others."""
 
-_NEW = frozenset({np.dot, np.copy, np.empty_like, np.zeros_like, np.ones_like, np.full_like})
+_NEW = frozenset({product, solve, np.copy, np.empty_like, np.zeros_like, np.ones_like, np.full_like})
 """Functions whose result shares no memory with their arguments."""
 
 

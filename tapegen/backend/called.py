@@ -21,13 +21,13 @@ from numba.cpython.listobj import ListInstance
 Body = Callable[[Any, IRBuilder, Any, Sequence[Value]], Value]
 
 
-def _new(context: Any, builder: IRBuilder, sig: Any, args: Sequence[Value]) -> Value:
+def _new_list(context: Any, builder: IRBuilder, sig: Any, args: Sequence[Value]) -> Value:
     made = ListInstance.allocate(context, builder, sig.return_type, args[0])
     made.size = args[0]
     return made.value
 
 
-def _append(context: Any, builder: IRBuilder, sig: Any, args: Sequence[Value]) -> Value:
+def _list_append(context: Any, builder: IRBuilder, sig: Any, args: Sequence[Value]) -> Value:
     items = ListInstance(context, builder, sig.args[0], args[0])
     size = items.size
     items.resize(builder.add(size, Constant(size.type, 1)))
@@ -35,10 +35,10 @@ def _append(context: Any, builder: IRBuilder, sig: Any, args: Sequence[Value]) -
     return context.get_dummy_value()
 
 
-def _pop(context: Any, builder: IRBuilder, sig: Any, args: Sequence[Value]) -> Value:
+def _list_pop(context: Any, builder: IRBuilder, sig: Any, args: Sequence[Value]) -> Value:
     items = ListInstance(context, builder, sig.args[0], args[0])
     size = items.size
-    cgutils.guard_zero(context, builder, size, (IndexError, _ERRORS[_pop][1]))
+    cgutils.guard_zero(context, builder, size, (IndexError, _ERRORS[_list_pop][1]))
     last = builder.sub(size, Constant(size.type, 1))
     item = items.getitem(last)
     items.zfill(last, size)  # the reference is that of the result from now on
@@ -46,17 +46,17 @@ def _pop(context: Any, builder: IRBuilder, sig: Any, args: Sequence[Value]) -> V
     return item
 
 
-_ERRORS: dict[Body, tuple[type[Exception], str]] = {
-    _new: (MemoryError, "cannot allocate list"),
-    _append: (MemoryError, "cannot resize list"),
-    _pop: (IndexError, "pop from empty list"),
+_ERRORS: dict[Body, tuple[type[Exception], str]] = {  # the only ones, which get the line of the caller
+    _new_list: (MemoryError, "cannot allocate list"),
+    _list_append: (MemoryError, "cannot resize list"),
+    _list_pop: (IndexError, "pop from empty list"),
 }
 
 
 def new_list(context: Any, builder: IRBuilder, type_: Any, items: Sequence[Value]) -> Value:
     """A list of given items."""
     size = Constant(context.get_value_type(types.intp), len(items))
-    made = _called(_new, context, builder, signature(type_, types.intp), (size,))
+    made = called(_new_list, context, builder, signature(type_, types.intp), (size,))
     instance = ListInstance(context, builder, type_, made)
     for k, item in enumerate(items):
         instance.inititem(Constant(size.type, k), item)
@@ -77,21 +77,24 @@ def list_method(context: Any, func: Any, sig: Any) -> Body | None:
 
 def _appended(context: Any, builder: IRBuilder, sig: Any, args: Sequence[Value]) -> Value:
     context.nrt.incref(builder, sig.args[1], args[1])
-    return _called(_append, context, builder, sig, args)
+    return called(_list_append, context, builder, sig, args)
 
 
 def _popped(context: Any, builder: IRBuilder, sig: Any, args: Sequence[Value]) -> Value:
-    return _called(_pop, context, builder, sig, args)
+    return called(_list_pop, context, builder, sig, args)
 
 
-def _called(body: Body, context: Any, builder: IRBuilder, sig: Any, args: Sequence[Value]) -> Value:
+def called(body: Body, context: Any, builder: IRBuilder, sig: Any, args: Sequence[Value]) -> Value:
     """Call a function; it is written into the module when it is called for the first time."""
-    name = f"list{body.__name__} {sig}"
+    name = f"{body.__name__} {sig}"
     made = builder.module.globals.get(name) or _written(name, body, context, builder, sig)
     status, result = context.call_conv.call_function(builder, made, sig.return_type, sig.args, args)
     with cgutils.if_unlikely(builder, status.is_error):
-        error, text = _ERRORS[body]
-        context.call_conv.return_user_exc(builder, error, (text,))
+        if body in _ERRORS:
+            error, text = _ERRORS[body]
+            context.call_conv.return_user_exc(builder, error, (text,))
+        else:
+            context.call_conv.return_status_propagate(builder, status)
     return result
 
 
