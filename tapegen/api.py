@@ -50,6 +50,7 @@ class Differentiable:
         self._specialiser = Specialiser(func) if specialiser is None else specialiser
         # each access of a method makes an object; what must last lives in that of the method
         self._lanes: Lanes = Lanes(self._specialiser, None if method_of is None else method_of._lanes)
+        self._variants: dict[Options, Differentiable] = {}
         self._changed = functools.lru_cache(maxsize=8)(lambda wrt: replace(options, wrt=wrt))
         functools.update_wrapper(self, func, updated=())
         del self.__dict__["__wrapped__"]  # `inspect` must not mistake the object for the function
@@ -243,8 +244,12 @@ class Differentiable:
         return last
 
     def with_options(self, **changes: Any) -> Differentiable:
-        """The same function with other options."""
-        return Differentiable(self.python, replace(self.options, **changes), self._specialiser)
+        """The same function with other options: each time the same object."""
+        options = replace(self.options, **changes)
+        found = self._variants.get(options)
+        if found is None:
+            found = self._variants[options] = Differentiable(self.python, options, self._specialiser)
+        return found
 
 
 make_known(Differentiable, ("njit",))

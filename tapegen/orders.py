@@ -162,16 +162,19 @@ def hessian(func: Callable[..., Any], wrt: Wrt = 0, **options: Any) -> Callable[
     structures, it has theirs around that, and the axes of each result come first.  With `has_aux` it is followed by
     what else the function returns.
     """
-    options = _own_options(func, options)
+    func, options = _undecorated(func, options)
     return jacobian(jacobian(func, wrt, "reverse", **options), wrt, **options)
 
 
-def _own_options(func: Callable[..., Any], options: dict[str, Any]) -> dict[str, Any]:
-    """Options of derivatives of the gradient: those of the function, but for what it alone takes."""
+def _undecorated(func: Callable[..., Any], options: dict[str, Any]) -> tuple[Callable[..., Any], dict[str, Any]]:
+    """A function that is differentiable already, as it was before, with its options but for what it alone takes.
+
+    A method makes another differentiable object each time it is bound to the same object.
+    """
     if not isinstance(func, Differentiable):
-        return options
+        return func, options
     kept = ("has_aux", "backend", "boundscheck", "fastmath", "cache")
-    return {**{name: getattr(func.options, name) for name in kept}, **options}
+    return func.python, {**{name: getattr(func.options, name) for name in kept}, **options}
 
 
 def hvp(func: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], **options: Any) -> Any:
@@ -195,7 +198,7 @@ def hvp(func: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any
     if "wrt" in options:
         raise BadArgument("hvp takes no wrt.", "Pass None as the tangent of an argument that stays as it is.")
     wrt = tuple([k for k, tangent in enumerate(tangents) if tangent is not None])
-    options = _own_options(func, options)
+    func, options = _undecorated(func, options)
     gradient = grad(func, wrt[0] if len(wrt) == 1 else wrt, **options)
     _, product, *aux = along(gradient, primals, tangents, **options)
     return (product, *aux) if aux else product

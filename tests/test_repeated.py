@@ -37,6 +37,15 @@ def absolute(x: Any) -> Any:
     return abs(x)
 
 
+class Spring:
+    def __init__(self, stiffness: float) -> None:
+        self.stiffness = stiffness
+
+    @tg.differentiable
+    def energy(self, x: Any) -> Any:
+        return np.sum(x * x) * self.stiffness
+
+
 def root(x: Any) -> Any:
     if x[0] < 0.0:
         raise ValueError("no root")
@@ -307,6 +316,31 @@ def test_the_text_is_that_of_the_last_call() -> None:
         by_the_first = func.backward_source
         assert func.jvp((2.0, 3.0), (None, 1.0)) == (12.0, 4.0)
         assert func.backward_source != by_the_first
+
+
+def test_products_with_hessians_of_differentiable_functions(monkeypatch: pytest.MonkeyPatch) -> None:
+    func = tg.differentiable(scaled, cache=False)
+    assert func.with_options(wrt="x") is func.with_options(wrt="x")
+    looked: list[int] = []
+    looked_up = Specialiser._looked_up
+
+    def noted(self: Specialiser, *given: Any) -> Any:
+        looked.append(1)
+        return looked_up(self, *given)
+
+    monkeypatch.setattr(Specialiser, "_looked_up", noted)
+    x = np.arange(3.0)
+    for _ in range(3):
+        assert tg.hvp(func, (x,), (x,)).tolist() == [0.0, 4.0, 8.0]
+        assert tg.jvp(func, (x,), (x,)) == (10.0, 20.0)
+    assert len(looked) == 2
+    spring = Spring(2.0)
+    for _ in range(3):  # bound to the object anew each time
+        assert tg.hvp(spring.energy, (x,), (x,)).tolist() == [0.0, 4.0, 8.0]
+    assert len(looked) == 3
+    spring.stiffness = 3.0
+    assert tg.hvp(spring.energy, (x,), (x,)).tolist() == [0.0, 6.0, 12.0]
+    assert tg.hvp(Spring(4.0).energy, (x,), (x,)).tolist() == [0.0, 8.0, 16.0]
 
 
 def test_functions_that_write_or_return_nothing_are_called_as_before() -> None:
