@@ -36,7 +36,7 @@ class Lanes:
 
     def __init__(self, specialiser: Specialiser, home: Lanes | None = None) -> None:
         self._specialiser, self._home = specialiser, home
-        self._found: dict[Any, tuple[Program, Places, Repeated, tuple[Any, ...]]] = {}
+        self._found: dict[Any, tuple[Program, Places, Repeated, tuple[Any, ...], bool]] = {}
         self._last: tuple[Program, Sequence[Any]] | None = None
 
     @property
@@ -58,13 +58,14 @@ class Lanes:
         lane = self._found.get(glance(given, form, count, generation()))
         if lane is None:
             return None
-        program, places, repeated, bound = lane
+        program, places, repeated, bound, some_are_constant = lane
         args, dots = given[:count], given[count:]
         values = places.values((*bound, *args) if bound else args)
         if values is None:
             return None
-        self.use(program, values)
-        if type(None) in map(type, dots):
+        program.last_used = monotonic()
+        (self._home or self)._last = program, values
+        if some_are_constant:
             dots = tuple([tangent for tangent in dots if tangent is not None])
         found: tuple[Any, ...] | None = repeated.run(values, dots)
         if found is None:
@@ -72,8 +73,7 @@ class Lanes:
         return found
 
     def use(self, program: Program, values: Sequence[Any]) -> None:
-        """Note which program is used."""
-        program.last_used = monotonic()
+        """Note the program of a call that is not answered at once."""
         (self._home or self)._last = program, values
 
     def remember(self, form: Form, call: Specialisation, tangents: Sequence[Any] = ()) -> None:
@@ -83,8 +83,9 @@ class Lanes:
         if repeated is None or places is None or call.kwargs or places.count != len(bound) + len(call.args):
             return
         seen = glance((*call.args, *tangents), form, len(call.args), generation())
-        if seen is None or not repeated.takes([tangent for tangent in tangents if tangent is not None]):
+        dots = [tangent for tangent in tangents if tangent is not None]
+        if seen is None or not repeated.takes(dots):
             return
         if len(self._found) >= _MOST:
             self._found.clear()
-        self._found[seen] = program, places, repeated, bound
+        self._found[seen] = program, places, repeated, bound, len(dots) < len(tangents)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tapegen.backend.watch import watching
-from tapegen.frontend.structure import Leaf, Slot, map_leaves
+from tapegen.frontend.structure import Leaf, Slot, Struct, map_leaves, tuple_of
 from tapegen.generators import states_of
 from tapegen.ir.nodes import Return
 from tapegen.ir.types import Array, Scalar, Type, python_class
@@ -169,29 +169,30 @@ def result_types(program: Program) -> list[Type]:
 def value_of(program: Program) -> Callable[[Sequence[Any]], Any]:
     """What puts results together as the value that plain Python returns."""
     output = program.lowered.output
-    return itemgetter(output.index) if isinstance(output, Slot) else program.lowered.restore
+    return _chosen(output, {k: k for k in range(len(result_types(program)))}) or program.lowered.restore
 
 
 def gradient_of(program: Program, start: int = 0) -> Callable[[Sequence[Any]], Any]:
     """What puts cotangents of the inputs together as the gradient, in the structure of `wrt`; they begin at `start`."""
-    templates: tuple[Any, ...] = program.gradient_templates
-    single = isinstance(program.options.wrt, int | str)
-    slots = [start + found.index for found in templates if isinstance(found, Slot)]
-    if len(slots) == len(templates) and single is (len(slots) == 1):
-        return itemgetter(*slots)
-
-    def gradient(values: Sequence[Any]) -> Any:
-        results = [map_leaves(found, lambda slot: values[start + slot.index]) for found in templates]
-        return results[0] if single else tuple(results)
-
-    return gradient
+    templates = program.gradient_templates
+    whole: Any = templates[0] if isinstance(program.options.wrt, int | str) else tuple_of(templates)
+    chosen = _chosen(whole, {k: start + k for k in range(len(program.wrt_vars()))})
+    return chosen or (lambda values: map_leaves(whole, lambda slot: values[start + slot.index]))
 
 
 def _tangent_of(template: Any, places: dict[int, int]) -> Callable[[Sequence[Any]], Any]:
     """What puts tangents together in the structure of the value; `places` are theirs, by the position of the result."""
-    if isinstance(template, Slot):
-        return itemgetter(places[template.index])
-    return lambda values: result_tangent(template, {position: values[k] for position, k in places.items()})
+    found = _chosen(template, places)
+    return found or (lambda values: result_tangent(template, {k: values[place] for k, place in places.items()}))
+
+
+def _chosen(template: Any, places: dict[int, int]) -> Callable[[Sequence[Any]], Any] | None:
+    """What takes the value, or the tuple of values, that a structure is; None of any other structure."""
+    is_tuple = isinstance(template, Struct) and template.kind == "tuple" and template.cls is tuple
+    parts = template.children if is_tuple and len(template.children) > 1 else (template,)
+    if all(isinstance(part, Slot) and part.index in places for part in parts):
+        return itemgetter(*(places[part.index] for part in parts))
+    return None
 
 
 def conversion(type_: Type) -> tuple[type | None, Callable[[Any], Any]]:

@@ -95,6 +95,7 @@ def as_result(tangent: Any, type_: Any, earlier: list[Any]) -> Any:
     if not isinstance(type_, Array):
         return python_class(type_)(tangent) if type_.python else np.dtype(type_.dtype).type(tangent)
     tangent = np.asarray(tangent, type_.dtype)
-    if any(isinstance(other, np.ndarray) and np.may_share_memory(other, tangent) for other in earlier):
-        tangent = tangent.copy()
+    for other in earlier:
+        if isinstance(other, np.ndarray) and np.may_share_memory(other, tangent):
+            return tangent.copy()
     return tangent
