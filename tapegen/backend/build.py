@@ -48,7 +48,7 @@ must not be two.  A process is forked between two compilations, never in one, wh
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=building.acquire, after_in_parent=building.release, after_in_child=building.release)
 
-LINES = 3000
+LINES = 4000
 """Lines of code beyond which compiling takes minutes."""
 
 SPLIT = "Split the function into several."

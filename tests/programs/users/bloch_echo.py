@@ -49,4 +49,3 @@ def f(t1, t2, flip, offsets):
 
 
 ARGS = (1.1, 0.6, 87.0, [-0.8, -0.3, 0.1, 0.5, 0.9])
-UNCOMPILED = "too long: its lists of events are written out"

@@ -71,4 +71,3 @@ def f(theta, gamma, slip):
 
 
 ARGS = (np.array([-0.4, 0.6, 0.3, -0.2, 0.1]), 0.9, 0.1)
-UNCOMPILED = "too long: its dicts are written out"

@@ -60,4 +60,3 @@ def f(signal, feedback, damp, wet):
 
 
 ARGS = (np.array([1.0, 0.5, -0.3, 0.2, 0.1]), 0.7, 0.2, 0.4)
-UNCOMPILED = "too long: its ring buffers are lists in objects"
