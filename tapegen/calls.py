@@ -269,7 +269,7 @@ class Specialisation:
             )
         if not backward:
             return BadArgument(
-                f"the generated code of {name} cannot go on here: {error}.",
+                f"the generated code of {name} cannot go on here: {str(error).rstrip('.')}.",
                 "Plain Python has a value here, without a derivative: pass other numbers, or write this differently.",
                 span or whole,
             )
