@@ -62,7 +62,13 @@ VARIANTS: dict[Callable, list] = {
     np.quantile: [call(values(2, 3, 4), 0.3, axis, keepdims=keep) for axis in AXES for keep in (False, True)]
     + [call(values(7), 0.4, method=how) for how in ("lower", "higher", "nearest", "midpoint")]
     + [call(values(3, 4), np.array([0.14, 0.42, 0.86]), axis=axis) for axis in (None, 0, -1)],
-    np.percentile: [call(values(3, 4), np.array([12.5, 80.0]), axis=1, keepdims=True), call(values(5), 97.0)],
+    np.percentile: [
+        call(values(3, 4), np.array([12.5, 80.0]), axis=1, keepdims=True),
+        call(values(5), 97.0),
+        call(values(3, 4), np.array([[12.5], [80.0]]), axis=0),
+    ],
+    np.logspace: [call(values(2), values(2), 3, axis=axis) for axis in (0, 1)],
+    np.geomspace: [call(np.array([0.5, 2.0]), np.array([3.0, 0.7]), 3, axis=axis) for axis in (0, -1)],
     np.partition: [call(values(3, 4), 2, axis=0), call(values(3, 4), 5, axis=None), call(values(6), 3)],
     np.cumulative_sum: [call(values(3, 4), axis=axis, include_initial=first) for axis in (0, -1) for first in (0, 1)],
     np.cumulative_prod: [call(values(3, 4), axis=axis, include_initial=first) for axis in (0, -1) for first in (0, 1)],
@@ -96,7 +102,11 @@ VARIANTS: dict[Callable, list] = {
     np.trim_zeros: [call(np.array([0.0, 1.0, 0.0, 2.0, 0.0]), side) for side in ("f", "b", "fb")],
     np.extract: [call(np.array([True, False, True]), values(3)), call(values(2, 3) > 0.0, values(2, 3))],
     np.compress: [call([True, False, True], values(2, 3), axis=1), call([True, True], values(3, 2), axis=0)],
-    np.choose: [call(np.array([[0, 1], [1, 0]]), [values(2, 2), 1.5]), call(np.array([1, 0]), values(2, 2))],
+    np.choose: [
+        call(np.array([[0, 1], [1, 0]]), [values(2, 2), 1.5]),
+        call(np.array([1, 0]), values(2, 2)),
+        *(call(np.array([-3, 5]), values(3, 2), mode=mode) for mode in ("clip", "wrap")),
+    ],
     np.block: [call([values(2), values(3)]), call([[values(2, 2)], [values(1, 2)]]), call(values(2))],
     np.unstack: [call(values(2, 3), axis=1), call(values(2))],
     np.fill_diagonal: [call(values(3, 3), values(2)), call(values(2, 2, 2), 1.5), call(values(4, 2), 0.5)],
@@ -223,6 +233,7 @@ VARIANTS: dict[Callable, list] = {
         call(values(3, 2), 3, axis=-1),
         call(values(3), np.array([1, 0, 2])),
         call(values(2, 3), np.array([1, 0, 2]), axis=1),
+        call(values(3), [1, 0, 2]),
         call(values(2), 0),
         call(1.5, 3),
     ],

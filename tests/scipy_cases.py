@@ -34,7 +34,14 @@ SCIPY_VARIANTS: dict[Callable, list] = {
     special.softmax: [call(values(3, 4), axis=axis) for axis in (0, -1)],
     special.log_softmax: [call(values(3, 4), axis=axis) for axis in (0, -1)],
     special.polygamma: [call(2, np.array([0.7, 2.5]))],
-    linalg.solve: [call(STACKED[0], values(3, 2)), call(STACKED[0], values(3), transposed=True)],
+    linalg.solve: [
+        call(STACKED[0], values(3, 2)),
+        call(STACKED[0], values(3), transposed=True),
+        *(call(STACKED[0], values(3), lower, assume_a="sym") for lower in (False, True)),
+        call(SPD[0], values(3), assume_a="pos"),
+        *(call(STACKED[0], values(3), lower, assume_a="upper triangular") for lower in (False, True)),
+        call(STACKED[0], values(3), assume_a="lower triangular"),
+    ],
     linalg.solve_triangular: [
         *(call(STACKED[0], values(3), trans, lower) for trans in (0, 1) for lower in (False, True)),
         call(STACKED[0], values(3, 2), 0, True, True),
@@ -141,7 +148,11 @@ SCIPY_VARIANTS: dict[Callable, list] = {
         call(values(13, 2), values(13, 1, seed=1), nperseg=6, axis=0),
         call(values(2, 13), values(13, seed=1), nperseg=5, return_onesided=False),
     ],
-    signal.detrend: [call(values(4, 5), axis=0), call(values(5), type="constant")],
+    signal.detrend: [
+        call(values(4, 5), axis=0),
+        call(values(5), type="constant"),
+        call(values(7, 2), axis=0, bp=3),
+    ],
     # ---- ndimage
     **{
         func: [
@@ -157,6 +168,7 @@ SCIPY_VARIANTS: dict[Callable, list] = {
             call(values(5), values(4)),
             call(values(2, 3, 3), values(1, 2, 3), origin=0),
             call(values(4, 4), values(3, 3), origin=-1),
+            call(values(4, 5), values(3, 2), origin=(1, 0)),
         ]
         for func in (ndimage.correlate, ndimage.convolve)
     },

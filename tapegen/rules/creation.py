@@ -55,14 +55,18 @@ def linspace(start, stop, num=50, endpoint=True, *, out_bar):
 
 
 @expands(np.logspace, shapes=[(), ()])
-def logspace(start, stop, num=50, endpoint=True, base=10.0):
-    return base ** np.linspace(start, stop, num, endpoint=endpoint)
+def logspace(start, stop, num=50, endpoint=True, base=10.0, *, axis=0):
+    return base ** np.linspace(start, stop, num, endpoint=endpoint, axis=axis)
 
 
 @expands(np.geomspace, shapes=[fixed(0.5), fixed(3.0)])
-def geomspace(start, stop, num=50, endpoint=True):
+def geomspace(start, stop, num=50, endpoint=True, *, axis=0):
     """Of a sign: from start to stop, each the same multiple of the one before."""
-    return start * (stop / start) ** np.linspace(0.0, 1.0, num, endpoint=endpoint)
+    ratio = stop / start
+    share = np.linspace(0.0, 1.0, num, endpoint=endpoint)
+    if np.ndim(ratio) == 0:
+        return start * ratio**share
+    return np.moveaxis(start * ratio ** np.reshape(share, (-1,) + (1,) * np.ndim(ratio)), 0, axis)
 
 
 @pullback(np.arange, wrt=("start", "step"), shapes=[fixed(0.5), fixed(3.1), fixed(0.4)])

@@ -26,10 +26,13 @@ def compress(condition, a, axis=None):
 
 @expands(np.choose, shapes=[fixed(np.array([1, 0, 1])), [(3,), (3,)]], of_complex=True)
 def choose(a, choices, *, mode="raise"):
-    require(mode == "raise", "np.choose has a rule for mode='raise' only.", "Bring the indices into range first.")
     if isinstance(choices, tuple | list):
         choices = np.stack(np.broadcast_arrays(*choices, a)[:-1])
         a = np.broadcast_to(a, np.shape(choices)[1:])
+    if mode == "clip":
+        a = np.clip(a, 0, np.shape(choices)[0] - 1)
+    elif mode == "wrap":
+        a = a % np.shape(choices)[0]
     require(np.ndim(a) == np.ndim(choices) - 1, "np.choose has a rule for indices of the rank of each choice.", LIKE)
     return np.take_along_axis(choices, np.expand_dims(a, 0), axis=0)[0]
 

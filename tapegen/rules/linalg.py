@@ -95,8 +95,14 @@ def slogdet_pushforward(a, *, out, a_dot):
 
 
 @pullback(np.linalg.pinv, shapes=[full_rank], of_complex=True)
-def pinv(a, *, out, out_bar):
+def pinv(a, rcond=None, hermitian=False, *, rtol=None, out, out_bar):
     """Golub and Pereyra (1973), where the rank is constant nearby."""
+    require(not hermitian, "np.linalg.pinv(hermitian=True) reads one triangle.", "Leave hermitian out.")
+    require(
+        rcond is None and rtol is None,
+        "np.linalg.pinv has a rule without a tolerance: what is left out moves what is kept.",
+        "Take np.linalg.svd, and divide by the singular values that count.",
+    )
     out_t = adjoint(out)
     bar_t = matrix_transpose(out_bar)
     rest_left = np.eye(np.shape(a)[-2], dtype=a.dtype) - a @ out
@@ -106,7 +112,7 @@ def pinv(a, *, out, out_bar):
 
 
 @pinv.pushforward
-def pinv_pushforward(a, *, out, a_dot):
+def pinv_pushforward(a, rcond=None, hermitian=False, *, rtol=None, out, a_dot):
     out_t = adjoint(out)
     dot_t = adjoint(a_dot)
     rest_left = np.eye(np.shape(a)[-2], dtype=a.dtype) - a @ out

@@ -49,7 +49,9 @@ def median(a, axis=None, *, keepdims=False):
 @expands(np.quantile, shapes=[(5,), fixed(0.3)])
 def quantile(a, q, axis=None, *, method="linear", keepdims=False, weights=None):
     """Also with respect to q: the slope of the line between the neighbours."""
-    require(np.ndim(q) < 2, "quantiles have no rule for a q of more than one axis.", "Pass q.ravel(), and reshape.")
+    if np.ndim(q) > 1:
+        found = quantile(a, np.ravel(q), axis, method=method, keepdims=keepdims, weights=weights)
+        return np.reshape(found, np.shape(q) + np.shape(found)[1:])
     rows = np.sort(lanes(a, axis), axis=0)
     n = np.shape(rows)[0]
     if weights is None:

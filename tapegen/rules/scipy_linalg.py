@@ -37,15 +37,27 @@ def inv(a, overwrite_a=False, check_finite=True):
     return np.linalg.inv(a)
 
 
+ONE_TRIANGLE = (
+    *("sym", "symmetric", "her", "hermitian", "pos", "positive definite"),
+    *("upper triangular", "lower triangular"),
+)
+"""What scipy reads one triangle of, so that the other one has no derivative."""
+
+
 @expands(linalg.solve, shapes=[regular, (3,)])
 def solve(a, b, lower=False, overwrite_a=False, overwrite_b=False, check_finite=True, assume_a=None, transposed=False):
     one_matrix(np.ndim(a))
     require(not (overwrite_a or overwrite_b), "overwrite_a=True writes into an argument.", "Leave it out.")
     require(
-        assume_a is None or assume_a == "gen" or assume_a == "general",
-        "scipy.linalg.solve has a rule for general matrices.",
+        assume_a in (None, "gen", "general", *ONE_TRIANGLE),
+        "scipy.linalg.solve has a rule for general, symmetric, positive definite and triangular matrices.",
         "Leave assume_a out.",
     )
+    if assume_a in ONE_TRIANGLE:
+        triangular = assume_a in ("upper triangular", "lower triangular")
+        from_below = assume_a == "lower triangular" if triangular else lower
+        part = np.tril(a) if from_below else np.triu(a)
+        a = part if triangular else part + part.T - np.diag(np.diag(a))
     if transposed:
         return np.linalg.solve(a.T, b)
     return np.linalg.solve(a, b)

@@ -139,9 +139,7 @@ def most_along(x, size, axis, edge, value, origin):
 @expands(ndimage.correlate, shapes=[(5, 4), (3, 3)])
 def correlate(input, weights, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None):
     require(axes is None, "a filter of some axes has no rule here.", "Filter row by row.")
-    return weighted_window(
-        input, weights, edge_of(mode, output, np.result_type(input)), cval, (origin,) * np.ndim(input)
-    )
+    return weighted_window(input, weights, edge_of(mode, output, np.result_type(input)), cval, origin)
 
 
 @expands(ndimage.convolve, shapes=[(5, 4), (3, 3)])
@@ -150,16 +148,16 @@ def convolve(input, weights, output=None, mode="reflect", cval=0.0, origin=0, *,
     origins = ()
     for k in axes_tuple(None, np.ndim(input)):
         even = (np.shape(weights)[k] + 1) % 2
-        origins = origins + (-origin - even,)
+        origins = origins + (-part_of(origin, k) - even,)
     edge = edge_of(mode, output, np.result_type(input))
     return weighted_window(input, np.flip(weights), edge, cval, origins)
 
 
-def weighted_window(x, weights, edge, value, origins):
+def weighted_window(x, weights, edge, value, origin):
     longer = x
     for axis in axes_tuple(None, np.ndim(x)):
         size = np.shape(weights)[axis]
-        before = size // 2 + origins[axis]
+        before = size // 2 + part_of(origin, axis)
         longer = continued(longer, axis, before, size - 1 - before, edge, value)
     row = flat(weights)
     total = np.zeros_like(x)

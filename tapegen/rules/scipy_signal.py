@@ -146,12 +146,21 @@ def left_behind(b, a, x, y, start):
 
 @expands(signal.detrend, shapes=[(5,)])
 def detrend(data, axis=-1, type="linear", bp=0):
-    require(isinstance(bp, int) and bp == 0, "detrend with bp= has no rule.", "Cut the array there.")
     lines = np.moveaxis(data, axis, -1)
+    if type != "linear":
+        return np.moveaxis(lines - np.mean(lines, axis=-1, keepdims=True), -1, axis)
+    require(isinstance(bp, int), "detrend has a rule for one place where the line breaks.", "Cut the array there.")
+    if bp == 0:
+        return np.moveaxis(without_trend(lines), -1, axis)
+    if bp < 0 or bp > np.shape(lines)[-1]:
+        raise ValueError("Breakpoints must be less than length of data along given axis.")
+    parts = without_trend(lines[..., :bp]), without_trend(lines[..., bp:])
+    return np.moveaxis(np.concatenate(parts, axis=-1), -1, axis)
+
+
+def without_trend(lines):
+    n = np.shape(lines)[-1]
     rest = lines - np.mean(lines, axis=-1, keepdims=True)
-    if type == "linear":
-        n = np.shape(lines)[-1]
-        place = np.astype(np.arange(n) - 0.5 * (n - 1), lines.dtype)
-        slope = np.sum(rest * place, axis=-1, keepdims=True) / np.sum(place * place)
-        rest = rest - slope * place
-    return np.moveaxis(rest, -1, axis)
+    place = np.astype(np.arange(n) - 0.5 * (n - 1), lines.dtype)
+    slope = np.sum(rest * place, axis=-1, keepdims=True) / np.sum(place * place)
+    return rest - slope * place

@@ -316,6 +316,8 @@ def _flatnonzero(w: Writer, call: Call, target: Var) -> None:
 @handles(FILL, np.repeat)
 def _repeat(w: Writer, call: Call, target: Var) -> None:
     array, repeats, _ = arguments(w, call, "a", "repeats", "axis")
+    if isinstance(repeats, Tuple):
+        repeats = Call(np.array, (repeats,), (), Array("int64", 1, "C"))
     if isinstance(repeats.type, Scalar):
         w.fill_new(target, LAZY[np.repeat](w, call))
         return
