@@ -351,3 +351,8 @@ def test_functions_that_write_or_return_nothing_are_called_as_before() -> None:
         assert func(x) == 8.0
         assert x.tolist() == [2.0, 2.0]
         assert nothing(1.0) is None
+
+
+def test_a_gradient_with_respect_to_nothing() -> None:
+    value, pullback = tg.differentiable(lambda x: np.sum(x * x), wrt=(), backend="python").vjp(np.array([1.0, 2.0]))
+    assert (value, pullback(1.0)) == (5.0, ())
