@@ -31,6 +31,7 @@ from numba.core.untyped_passes import InlineClosureLikes, IRProcessing, Reconstr
 from tapegen.backend.allocation import NewArrays
 from tapegen.backend.apart import Scopes, groups_of
 from tapegen.backend.called import list_method, new_list
+from tapegen.backend.counted import counted, counter, is_count, is_counter
 from tapegen.backend.held import HeldLower
 from tapegen.backend.long import LongLowering
 
@@ -71,6 +72,12 @@ class _LocatedContext(CPUContext):
     def build_list(self, builder: Any, list_type: Any, items: Any) -> Any:
         return new_list(self, builder, list_type, items)
 
+    def pair_first(self, builder: Any, val: Any, ty: Any) -> Any:
+        return builder.extract_value(val, 0)
+
+    def pair_second(self, builder: Any, val: Any, ty: Any) -> Any:
+        return builder.extract_value(val, 1)
+
     def unpack_value(self, builder: Any, ty: Any, ptr: Any, align: Any = None) -> Any:
         value = super().unpack_value(builder, ty, ptr, align)
         self.lower.accessed(value)
@@ -86,6 +93,15 @@ class _LocatedLower(HeldLower):
         super().init()
         self.context.__class__ = _LocatedContext  # a copy of the target's context, made for this function
         self.context.lower = self
+
+    def lower_expr(self, resty: Any, expr: Any) -> Any:
+        if expr.op in ("getiter", "iternext"):
+            begins, type_ = expr.op == "getiter", self.typeof(expr.value.name)
+            if begins and type_ == types.range_state64_type and is_count(self.func_ir, expr.value):
+                return counter(self.context, self.builder, self.loadvar(expr.value.name))
+            if not begins and type_ == types.range_iter64_type and is_counter(self.func_ir, expr.value):
+                return counted(self.context, self.builder, self.loadvar(expr.value.name))
+        return super().lower_expr(resty, expr)
 
     def accessed(self, instruction: Any) -> None:
         """Takes note of an instruction that may read or write an element of an array."""
