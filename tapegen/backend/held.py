@@ -30,16 +30,13 @@ class HeldLower(LongLower):
         self._references: dict[str, Any] = {}
         self._counted: set[str] = set()
         names = self.fndesc.typemap
-        self._plain = {name: not self._refers(type_) for name, type_ in names.items()}
+        self._plain = {name: not self.refers(name) for name in names}
         if self.func_ir.is_generator or self._disable_sroa_like_opt:
             return
         values = values_of(self.func_ir, self._plain)
         dominating = values_of(self.func_ir, dict.fromkeys(names, True))
         self._counted = {name for name in dominating - values if _has_one_reference(names[name])}
         self._singly_assigned_vars |= values | self._counted
-
-    def _refers(self, type_: Any) -> bool:
-        return bool(self.context.data_model_manager[type_].contains_nrt_meminfo())
 
     def lower_normal_function(self, fndesc: Any) -> None:
         super().lower_normal_function(fndesc)

@@ -67,17 +67,24 @@ class LongLower(Lower):
         self._ways_out: dict[tuple[str, ...], Any] = {}
         self._way_out: tuple[str, ...] | None = None
         self._raised: Counter[str] | None = None
+        self._referring: dict[Any, bool] = {}
         if _is_long(self.func_ir):
             blocks = self.func_ir.blocks.values()
             self._raised = Counter(name for block in blocks for name in self._let_go_first(block))
+
+    def refers(self, name: str) -> bool:
+        """Whether what a name holds must be let go; the same for all names of a type, of which there are few."""
+        type_ = self.fndesc.typemap[name]
+        if type_ not in self._referring:
+            self._referring[type_] = bool(self.context.data_model_manager[type_].contains_nrt_meminfo())
+        return self._referring[type_]
 
     def _let_go_first(self, block: Any) -> list[str]:
         """The names that a block lets go before all else, if it raises an error."""
         if not isinstance(block.terminator, ir.StaticRaise):
             return []
         first = takewhile(lambda stmt: isinstance(stmt, ir.Del), block.body)
-        models, names = self.context.data_model_manager, self.fndesc.typemap
-        return [stmt.value for stmt in first if models[names[stmt.value]].contains_nrt_meminfo()]
+        return [stmt.value for stmt in first if self.refers(stmt.value)]
 
     def lower_block(self, block: Any) -> None:
         """Write a block; one that raises an error lets go of nothing itself."""
