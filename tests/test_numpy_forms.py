@@ -346,3 +346,30 @@ def test_keywords(function: Callable) -> None:
         assert np.shape(got) == np.shape(expected)
         np.testing.assert_allclose(got, expected, rtol=1e-14)
     tg.check_grads(function, A, modes=("forward", "reverse"), backend="python")
+
+
+def reshaped_in_many_forms(a):
+    copied = np.reshape(a, (4, 3), copy=True)
+    copied[0] *= 2.0
+    columns = np.reshape(a, -1, "F") * np.reshape(a, (12,), order="C")
+    shared = np.reshape(a, shape=(2, 6), copy=None)
+    shared[1] *= 1.5
+    return np.sum(a**3) + np.sum(copied**2) + columns @ np.arange(12.0) + shared[1, 2]
+
+
+def at_a_matrix_of_places(a):
+    places = np.array([[0.14, 0.42], [0.86, 0.61]])
+    rows = np.quantile(a, places, axis=1, keepdims=True)
+    return np.sum(rows**2) + np.nanquantile(a, q=places * a[0, 0])[1, 0] + np.sum(np.quantile(a, places)[0])
+
+
+@pytest.mark.parametrize("function", [reshaped_in_many_forms, at_a_matrix_of_places])
+def test_forms_of_reshape_and_quantile(function: Callable) -> None:
+    x = 0.5 + 0.4 * np.sin(np.arange(12.0) ** 2).reshape(3, 4)
+    copy = x.copy()
+    expected = function(copy)
+    given = x.copy()
+    value, _ = tg.value_and_grad(function, backend="python")(given)
+    assert value == pytest.approx(expected, rel=1e-14)
+    np.testing.assert_array_equal(given, copy)
+    tg.check_grads(function, x, modes=("forward", "reverse"), backend="python")

@@ -60,6 +60,32 @@ def _diff(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return call_library(cx, np.diff, args, kwargs, hint)
 
 
+@handles(np.reshape)
+def _reshape(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    """The order by name: it is written as a method, which takes sizes by position."""
+    if len(args) > 2:
+        args, kwargs = args[:2], {"order": args[2], **kwargs}
+    copy = known_value(kwargs["copy"]) if "copy" in kwargs and args else False
+    if copy is True or copy is None:
+        named = {name: value for name, value in kwargs.items() if name != "copy"}
+        x = call_library(cx, np.copy, args[:1], {}) if copy else args[0]
+        return call_library(cx, np.reshape, [x, *args[1:]], named, hint)
+    return call_library(cx, np.reshape, args, kwargs, hint)
+
+
+def _at_many(func: Any) -> None:
+    @handles(func)
+    def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+        type_ = type_of(args[1] if len(args) > 1 else kwargs.get("q"))
+        if isinstance(type_, Array) and type_.rank > 1:
+            return cx.call(cx, StaticValue(forms.at_many), (StaticValue(func), *args), kwargs)
+        return call_library(cx, func, args, kwargs, hint)
+
+
+_at_many(np.quantile)
+_at_many(np.nanquantile)
+
+
 @handles(np.nan_to_num)
 def _nan_to_num(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     """Without a copy it stores into its argument."""

@@ -175,6 +175,12 @@ def sparse_grid(*xi, indexing="xy"):
     return grid
 
 
+def at_many(func, a, q, axis=None, *, method="linear", keepdims=False, weights=None):
+    """`np.quantile` and its like at a matrix of places."""
+    found = func(a, np.ravel(q), axis, method=method, keepdims=keepdims, weights=weights)
+    return np.reshape(found, np.shape(q) + np.shape(found)[1:])
+
+
 def in_rows(parts, dtype):
     """`np.r_[...]`: numbers and arrays behind each other."""
     made = ()
