@@ -38,7 +38,6 @@ def _list_append(context: Any, builder: IRBuilder, sig: Any, args: Sequence[Valu
 def _list_pop(context: Any, builder: IRBuilder, sig: Any, args: Sequence[Value]) -> Value:
     items = ListInstance(context, builder, sig.args[0], args[0])
     size = items.size
-    cgutils.guard_zero(context, builder, size, (IndexError, _ERRORS[_list_pop][1]))
     last = builder.sub(size, Constant(size.type, 1))
     item = items.getitem(last)
     items.zfill(last, size)  # the reference is that of the result from now on
@@ -46,10 +45,10 @@ def _list_pop(context: Any, builder: IRBuilder, sig: Any, args: Sequence[Value])
     return item
 
 
-_ERRORS: dict[Body, tuple[type[Exception], str]] = {  # the only ones, which get the line of the caller
-    _new_list: (MemoryError, "cannot allocate list"),
-    _list_append: (MemoryError, "cannot resize list"),
-    _list_pop: (IndexError, "pop from empty list"),
+_ERRORS: dict[Body, str] = {  # of memory, the only ones, which get the line of the caller
+    _new_list: "cannot allocate list",
+    _list_append: "cannot resize list",
+    _list_pop: "cannot resize list",
 }
 
 
@@ -81,6 +80,8 @@ def _appended(context: Any, builder: IRBuilder, sig: Any, args: Sequence[Value])
 
 
 def _popped(context: Any, builder: IRBuilder, sig: Any, args: Sequence[Value]) -> Value:
+    items = ListInstance(context, builder, sig.args[0], args[0])
+    cgutils.guard_zero(context, builder, items.size, (IndexError, "pop from empty list"))
     return called(_list_pop, context, builder, sig, args)
 
 
@@ -91,8 +92,7 @@ def called(body: Body, context: Any, builder: IRBuilder, sig: Any, args: Sequenc
     status, result = context.call_conv.call_function(builder, made, sig.return_type, sig.args, args)
     with cgutils.if_unlikely(builder, status.is_error):
         if body in _ERRORS:
-            error, text = _ERRORS[body]
-            context.call_conv.return_user_exc(builder, error, (text,))
+            context.call_conv.return_user_exc(builder, MemoryError, (_ERRORS[body],))
         else:
             context.call_conv.return_status_propagate(builder, status)
     return result
