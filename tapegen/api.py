@@ -186,7 +186,7 @@ class Differentiable:
     ) -> Specialisation:
         options = self._changed(wrt) if wrt is not None and wrt != self.options.wrt else self.options
         call = self._specialiser.specialise(args, kwargs, options)
-        self._lanes.use(call.program, call.values)
+        self._lanes.use(call.program)
         return call
 
     def _along(
@@ -227,14 +227,14 @@ class Differentiable:
     @property
     def forward_source(self) -> str:
         """Text of the forward sweep of the last specialisation used."""
-        return inspected(*self._last_used()).forward
+        return inspected(self._last_used()).forward
 
     @property
     def backward_source(self) -> str:
         """Text of the backward sweep of the last specialisation used."""
-        return inspected(*self._last_used()).backward
+        return inspected(self._last_used()).backward
 
-    def _last_used(self) -> tuple[Program, Sequence[Any]]:
+    def _last_used(self) -> Program:
         last = self._lanes.last
         if last is None:
             raise BadArgument(

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 _SHARING_EFFORT = 10_000  # steps spent on finding out whether two arrays really share an element
 
 
-def inspected(program: Program, leaves: Sequence[Any]) -> Inspection:
-    """The generated programs, with the values of the parameters."""
+def inspected(program: Program, leaves: Sequence[Any] | None = None) -> Inspection:
+    """The generated programs, with the values of the parameters if there are any."""
     try:
         stages = program.stages(scalar=True)
     except BadArgument:

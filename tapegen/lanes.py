@@ -37,11 +37,11 @@ class Lanes:
     def __init__(self, specialiser: Specialiser, home: Lanes | None = None) -> None:
         self._specialiser, self._home = specialiser, home
         self._found: dict[Any, tuple[Program, Places, Repeated, tuple[Any, ...], bool]] = {}
-        self._last: tuple[Program, Sequence[Any]] | None = None
+        self._last: Program | None = None
 
     @property
-    def last(self) -> tuple[Program, Sequence[Any]] | None:
-        """The program that was used last, and the values of its parameters."""
+    def last(self) -> Program | None:
+        """The program that was used last."""
         return (self._home or self)._last
 
     def again(
@@ -64,7 +64,7 @@ class Lanes:
         if values is None:
             return None
         program.last_used = monotonic()
-        (self._home or self)._last = program, values
+        (self._home or self)._last = program
         if some_are_constant:
             dots = tuple([tangent for tangent in dots if tangent is not None])
         found: tuple[Any, ...] | None = repeated.run(values, dots)
@@ -72,9 +72,9 @@ class Lanes:
             return Specialisation(program, self._specialiser, args, {}, values).at_length(form, dots)
         return found
 
-    def use(self, program: Program, values: Sequence[Any]) -> None:
+    def use(self, program: Program) -> None:
         """Note the program of a call that is not answered at once."""
-        (self._home or self)._last = program, values
+        (self._home or self)._last = program
 
     def remember(self, form: Form, call: Specialisation, tangents: Sequence[Any] = ()) -> None:
         """Let calls like this one, which has been answered, be answered at once."""
