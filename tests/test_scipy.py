@@ -132,6 +132,15 @@ def logarithm(x: np.ndarray) -> Any:
     return np.sum(linalg.funm(np.outer(x, x) + np.diag(x), lambda w: w * np.log(w))[0])
 
 
+@both
+def test_a_matrix_that_is_not_positive_definite_raises(backend: str) -> None:
+    solve = tg.differentiable(lambda a, b: np.sum(linalg.solve(a, b, assume_a="pos") ** 2), backend=backend)
+    args = np.array([[1.0, 2.0], [2.0, 1.0]]), np.ones(2)
+    for call in (solve.python, solve, solve.value_and_grad):
+        with pytest.raises(np.linalg.LinAlgError):
+            call(*args)
+
+
 def turned(x: np.ndarray) -> Any:
     return np.sum(linalg.funm(np.array([[0.0, x[0]], [-x[1], x[2]]]), np.sqrt)[0])
 

@@ -58,6 +58,8 @@ def solve(a, b, lower=False, overwrite_a=False, overwrite_b=False, check_finite=
         from_below = assume_a == "lower triangular" if triangular else lower
         part = np.tril(a) if from_below else np.triu(a)
         a = part if triangular else part + part.T - np.diag(np.diag(a))
+        if assume_a in ("pos", "positive definite"):
+            np.linalg.cholesky(a)  # raises where it is not
     if transposed:
         return np.linalg.solve(a.T, b)
     return np.linalg.solve(a, b)
