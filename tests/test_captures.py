@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tapegen import check_grads, differentiable
+from tests.sources import define
 
 
 def reads_twice(a: np.ndarray, w: np.ndarray) -> float:
@@ -102,3 +103,27 @@ def test_recorded_bools_count_as_pythons(backend: Any) -> None:
     value, gradient = found.value_and_grad(a, 1.5)
     assert value == f(a, 1.5)
     np.testing.assert_allclose(gradient, (f(a, 1.5 + 1e-6) - f(a, 1.5 - 1e-6)) / 2e-6, rtol=1e-8)
+
+
+@pytest.mark.parametrize(("trips", "size"), [("20", 20), ("20, 0, -3", 7), ("64", 64), ("65", 64), ("n", 64)])
+def test_a_loop_that_may_end_early_has_tapes_for_all_its_trips_if_these_are_few(trips: str, size: int) -> None:
+    source = f"""
+import numpy as np
+
+def root(x, tol, n):
+    y = x
+    for _ in range({trips}):
+        step = (np.sin(y) - 0.3 * x) / np.cos(y)
+        y = y - step
+        if abs(step) < tol:
+            break
+    return y * y
+"""
+    root: Any = define(source, "root")
+    for tol in (1e-9, 0.0):  # no trip is the last one
+        text = differentiable(root, backend="python").inspect(0.7, tol, 70).joint
+        assert f"np.empty({size})" in text
+        grows = trips in ("65", "n")
+        assert ("np.concatenate" in text) == grows
+        slope = (root(0.701, tol, 70) - root(0.699, tol, 70)) / 0.002
+        assert differentiable(root, backend="python").grad(0.7, tol, 70) == pytest.approx(slope, rel=1e-5)

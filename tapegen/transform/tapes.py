@@ -167,8 +167,10 @@ class _Layout:
         store = Var(self.names.fresh(tape_name(var.name)), Array(type_.dtype, 1 + rank, "C"))
         counter = self._counter(scope)
         last = build.int_add(counter, Const(-1))
-        tape = Tape(var, store, (last,), (Const(START_SIZE), *value_shape), counter, False, scope)
-        self.counted.setdefault(id(scope), []).append(tape)
+        most = _most_trips(scope) if len(loops) == 1 else None
+        tape = Tape(var, store, (last,), (Const(most or START_SIZE), *value_shape), counter, most is not None, scope)
+        if not tape.exact:
+            self.counted.setdefault(id(scope), []).append(tape)
         return tape
 
     def _count(self, scope: Scope) -> Expr | None:
@@ -341,7 +343,8 @@ class _Layout:
                 started.add(tape.counter)
                 if tape.counter in self.counters.values():
                     out.append(Assign((tape.counter,), build.int_add(tape.counter, Const(1))))
-                out.append(self._grown(tape))
+                if not tape.exact:
+                    out.append(self._grown(tape))
             if tape.index is None:
                 kept = isinstance(push.value.type, Array) and push.value not in self.sweeps.references
                 value = build.copy(push.value) if kept else push.value
@@ -390,6 +393,15 @@ class _Layout:
             if trips == counter:
                 return self.sweeps.trip_index[loop]
         raise AssertionError("a trip counter without a loop")
+
+
+def _most_trips(scope: Scope) -> int | None:
+    """How many trips a loop makes at most, where that is a number no larger than tapes are at first."""
+    match scope.header:
+        case For(_, Const(int() as start), Const(int() as stop), Const(int() as step)) if step:
+            trips = len(range(start, stop, step))
+            return trips if 0 < trips <= START_SIZE else None
+    return None
 
 
 def _is_number(value: Expr) -> bool:
