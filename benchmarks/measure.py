@@ -17,29 +17,24 @@ import tapegen as tg
 from tests.oracle import numerical_gradient
 
 SAMPLE_SECONDS = 0.03  # a sample repeats the call until it lasts about this long
-ROUNDS = 9
 LEAST_OF = 9  # samples of which the least counts
 PLACEMENTS = 5  # times that arrays are made anew: how fast they are read depends on where they lie
 
 
 @dataclasses.dataclass(frozen=True)
 class Measurement:
-    """What was measured of one kernel.  Times are in seconds, medians of interleaved samples."""
+    """What was measured of one kernel.  Times are in seconds; `ratio` is that of value and gradient to the primal."""
 
     name: str
     primal: float
     gradient: float
+    ratio: float
     first_primal: float
     first_gradient: float
     recorded: int | None  # bytes on tapes; None where the trips of a recording loop depend on values
     error: float
     first: float
     goal: float
-
-    @property
-    def ratio(self) -> float:
-        """Time of value and gradient over the time of the plain primal."""
-        return self.gradient / self.primal
 
     @property
     def allowed_first_call(self) -> float:
@@ -69,16 +64,6 @@ def elapsed(call: Callable[[], Any], repeats: int = 1) -> float:
     for _ in range(repeats):
         call()
     return (time.perf_counter() - start) / repeats
-
-
-def interleaved(calls: list[Callable[[], Any]]) -> list[float]:
-    """The median time of each call; samples alternate, so that a change of the machine's speed meets all of them."""
-    repeats = [max(1, int(SAMPLE_SECONDS / max(elapsed(call), 1e-9))) for call in calls]
-    samples: list[list[float]] = [[] for _ in calls]
-    for _ in range(ROUNDS):
-        for times, call, count in zip(samples, calls, repeats, strict=True):
-            times.append(elapsed(call, count))
-    return [statistics.median(times) for times in samples]
 
 
 def processor_time(call: Callable[[], Any], repeats: int = 1) -> float:
@@ -121,8 +106,11 @@ def measure(kernel: types.ModuleType) -> Measurement:
     value, gradient = ours.value_and_grad(*small)
     np.testing.assert_allclose(value, plain(*small), rtol=1e-10)
     error = gradient_error(kernel, gradient)
-    full = kernel.args()
-    primal, both = interleaved([lambda: plain(*full), lambda: ours.value_and_grad(*full)])
-    recorded = ours.inspect(*full).report.recorded_bytes
+    placed = [kernel.args() for _ in range(PLACEMENTS)]
+    times = [least([lambda: plain(*full), lambda: ours.value_and_grad(*full)]) for full in placed]  # noqa: B023
+    primal, both = map(statistics.median, zip(*times, strict=True))
+    ratio = statistics.median(gradient / own for own, gradient in times)
+    recorded = ours.inspect(*placed[0]).report.recorded_bytes
     name = kernel.__name__.rsplit(".", 1)[-1]
-    return Measurement(name, primal, both, first_primal, first_gradient, recorded, error, kernel.FIRST, kernel.GOAL)
+    firsts = first_primal, first_gradient
+    return Measurement(name, primal, both, ratio, *firsts, recorded, error, kernel.FIRST, kernel.GOAL)

@@ -62,8 +62,9 @@ def preamble() -> str:
     versions = f"Python {platform.python_version()}, NumPy {np.__version__}, numba {numba.__version__}"
     return (
         "# The kernels, measured\n\n"
-        "ratio = time of value and gradient / time of the plain primal under `numba.njit`, both in one process, "
-        "samples in turn, medians, one core, compilation excluded.\n"
+        "ratio = time of value and gradient / time of the plain primal under `numba.njit`, both in one process and on "
+        "one core, compilation excluded: the least processor time of several samples in turn, of arrays in five places "
+        "the median.\n"
         "first, goal: the targets; bold misses its target.  first call: transform and compilation.  error: against "
         "extrapolated central differences at a small size.\n\n"
         f"{versions}, {platform.machine()}, {platform.system()}.  Made by `python -m benchmarks.kernels --write`.\n"
