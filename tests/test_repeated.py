@@ -220,8 +220,8 @@ def test_results_share_no_memory_with_tangents() -> None:
         assert not np.may_share_memory(first, second)
 
 
-def test_products_with_hessians_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    answered = noting(Repeated, monkeypatch)
+def lookups(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """An item for each call from now on whose program is looked up by the types of its arguments."""
     looked: list[int] = []
     looked_up = Specialiser._looked_up
 
@@ -230,6 +230,12 @@ def test_products_with_hessians_again(monkeypatch: pytest.MonkeyPatch) -> None:
         return looked_up(self, *given)
 
     monkeypatch.setattr(Specialiser, "_looked_up", noted)
+    return looked
+
+
+def test_products_with_hessians_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    answered = noting(Repeated, monkeypatch)
+    looked = lookups(monkeypatch)
     for count in (2, 3, 3):
         x = np.arange(count * 1.0)
         assert tg.hvp(scaled, (x,), (x,), cache=False).tolist() == (4.0 * x).tolist()
@@ -321,14 +327,7 @@ def test_the_text_is_that_of_the_last_call() -> None:
 def test_products_with_hessians_of_differentiable_functions(monkeypatch: pytest.MonkeyPatch) -> None:
     func = tg.differentiable(scaled, cache=False)
     assert func.with_options(wrt="x") is func.with_options(wrt="x")
-    looked: list[int] = []
-    looked_up = Specialiser._looked_up
-
-    def noted(self: Specialiser, *given: Any) -> Any:
-        looked.append(1)
-        return looked_up(self, *given)
-
-    monkeypatch.setattr(Specialiser, "_looked_up", noted)
+    looked = lookups(monkeypatch)
     x = np.arange(3.0)
     for _ in range(3):
         assert tg.hvp(func, (x,), (x,)).tolist() == [0.0, 4.0, 8.0]
