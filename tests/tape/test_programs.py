@@ -39,7 +39,7 @@ ROUNDED = {
     science/hamiltonian_leapfrog science/hull_white_bond science/metropolis_chain science/spectral_subtraction
     language/np_products-at_top language/overwritten_in_loop language/if_elif_else-at_top science/decay_chain
     science/force_field science/horn_schunck science/lbfgs_two_loop science/tsne_affinity textbook/adagrad
-    textbook/logistic_irls users/picture_registration users/quantal_response""".split(),
+    textbook/logistic_irls users/picture_registration users/quantal_response language/rebound_containers""".split(),
     4,
 )
 
