@@ -6,12 +6,18 @@ import copy
 import linecache
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from traceback import clear_frames
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tapegen.errors import AliasError, BadArgument, Span, TapegenError, TapeMemoryError
+from tapegen import stored_state
+from tapegen.backend.memory import LIST_FULL, TOO_MUCH
+from tapegen.errors import AliasError, BadArgument, Span, TapegenError, TapeMemoryError, of_program
+from tapegen.fault_boundary import internal_error
+from tapegen.frontend import mutations
 from tapegen.frontend.lower_own import own_rule
+from tapegen.frontend.parse import span_of_parameter
 from tapegen.frontend.structure import (
     Slot,
     StaticValue,
@@ -23,9 +29,9 @@ from tapegen.ir import rewrite
 from tapegen.ir.nodes import Var
 from tapegen.ir.text import callable_text
 from tapegen.ir.types import Array
-from tapegen.program import Form, Program, Raised
+from tapegen.program import CALLS, Form, Program, Raised
 from tapegen.repeated import Repeated, as_type, as_types, gradient_of, result_types, value_of
-from tapegen.tangents import argument_tangents, as_result, result_tangent
+from tapegen.tangents import argument_at, argument_tangents, as_result, result_tangent
 from tapegen.transform.nests.telling import GIVES_UP
 from tapegen.transform.real_values import TURNS_COMPLEX
 
@@ -100,12 +106,12 @@ class Specialisation:
         except _PlainValue as plain:
             return plain.value
         self._remember("primal", lambda: Repeated.of_value(self.program, leaves))
-        return self._result(values)
+        return self._stored(values, leaves, "primal")
 
     def _value_and_grad(self) -> tuple[Any, Any]:
         program = self.program
         if program.never_returns:
-            self._value()  # raises what plain Python raises
+            self.raise_as_python()
         seeds = [_seed_one(seed) for seed in program.outline("joint").seeds]
         leaves = self.leaves()
         values = self._run("joint", leaves + seeds)
@@ -113,7 +119,38 @@ class Specialisation:
         if program.repeated.get("joint") is None:
             self._check_shapes(values[count:], self._shapes(leaves))
         self._remember("joint", lambda: Repeated.of_gradient(program, leaves, seeds))
-        return self._result(values[:count]), self._gradient(values[count:])
+        return self._stored(values[:count], leaves, "joint"), self._gradient(values[count:], "joint")
+
+    def raise_as_python(self) -> None:
+        """Raise what plain Python raises, and name an argument that is no number or array if that is the reason.
+
+        Raises
+        ------
+        BadArgument
+            For such an argument.
+        """
+        try:
+            self._value()
+        except TypeError as error:
+            unfit = None if isinstance(error, TapegenError) else self._unfit(error)
+            if unfit is None:
+                raise
+            raise unfit from error
+
+    def _unfit(self, error: TypeError) -> BadArgument | None:
+        for name, value in self._arguments().items():
+            if value is not None and not isinstance(value, (str, bytes, set, frozenset)):
+                continue
+            kind = type(value).__name__
+            kinds = (f"'{kind}'", repr(np.asarray(value).dtype))  # Python's name and NumPy's
+            if name in self.program.wrt_names or any(each in str(error) for each in kinds):
+                what = "None" if value is None else f"a {kind}"
+                return BadArgument(
+                    f"'{name}' is {what}, where a number or an array is needed ({type(error).__name__}: {error}).",
+                    "Pass a number or an array.",
+                    self._parameter(name),
+                )
+        return None
 
     def vjp(self) -> tuple[Any, ...]:
         """Value and pullback, and with `has_aux` what else the function returns."""
@@ -122,7 +159,7 @@ class Specialisation:
         shapes = self._shapes(leaves)
         values = self._run("record", leaves)
         count = len(values) - len(outline.kept)
-        value, *aux = self.parts(self._result(values[:count]))
+        value, *aux = self.parts(self._stored(values[:count], leaves, "record"))
         # what the pullback reads must survive whatever the caller does with his arrays and with the value
         theirs = [leaf for leaf in (*self.leaves(), *values[:count]) if isinstance(leaf, np.ndarray)]
         kept = [_apart(item, theirs) for item in values[count:]]
@@ -135,49 +172,53 @@ class Specialisation:
             try:
                 gradients = self.program.run("pullback", [*again, *seeds])
             except Raised as raised:
-                raise self._refusal(raised.error) from raised.error
+                raise self._refusal(raised.error, "pullback") from raised.error
             self._check_shapes(gradients, shapes)
-            return self._gradient(gradients)
+            return self._gradient(gradients, "pullback")
 
         return value, pullback, *aux
 
     def _jvp(self, form: Form, tangents: Sequence[Any]) -> tuple[Any, ...]:
         program = self.program
-        if program.options.has_aux or not any(program.active_results(scalar=False)):
+        if program.options.has_aux or program.lowered.mutations or not any(program.active_results(scalar=False)):
             form = "jvp"
         given: dict[Var, Any] = {}
         arguments = self.owner.bind(self.args, self.kwargs)
         for name, tangent in zip(program.wrt_names, tangents, strict=True):
             template = program.wrt_template(name)
             # a program that stores into no argument stores into no tangent of one
-            found = argument_tangents(name, template, arguments[name], tangent, copied=bool(program.mutated))
+            found = argument_tangents(
+                name, template, argument_at(arguments, name), tangent, copied=bool(program.mutated)
+            )
             for leaf, dot in found:
                 var = program.lowered.param_of(leaf)
                 if var is not None:
                     given.setdefault(var, dot)
         wrt = program.wrt_vars()
         if program.never_returns:
-            self._value()  # raises what plain Python raises
+            self.raise_as_python()
         leaves = self.leaves()
         values = self._run(form, [*leaves, *(given[var] for var in wrt)])
         self._remember(form, lambda: Repeated.of_tangent(program, form, leaves))
-        types = result_types(program)
-        active = [k for k, is_active in enumerate(program.active_results(scalar=False)) if is_active]
-        count = len(values) - len(active)
-        theirs, taken = list(given.values()), list[Any]()
-        for position, dot in zip(active, values[count:], strict=True):
-            taken.append(as_result(dot, types[position], [*theirs, *taken]))
-        tangent = result_tangent(program.objective, dict(zip(active, taken, strict=True)))
+        with program.boundary("returning", form):
+            types = result_types(program)
+            active = [k for k, is_active in enumerate(program.active_results(scalar=False)) if is_active]
+            count = len(values) - len(active)
+            theirs, taken = list(given.values()), list[Any]()
+            for position, dot in zip(active, values[count:], strict=True):
+                taken.append(as_result(dot, types[position], [*theirs, *taken]))
+            tangent = result_tangent(program.objective, dict(zip(active, taken, strict=True)))
         if form == "tangent":
             return None, tangent
-        result, *aux = self.parts(self._result(values[:count]))
+        result, *aux = self.parts(self._stored(values[:count], leaves, form))
         return result, tangent, *aux
 
     def _remember(self, form: Form, make: Callable[[], Repeated | None]) -> None:
         """What calls after this one are spared, if it has run compiled code."""
         program = self.program
         if form not in program.repeated and form in program.parts.built:
-            program.repeated[form] = make()
+            with program.boundary("returning", form):
+                program.repeated[form] = make()
 
     # ---- arguments ---------------------------------------------------------------------------------------------------
 
@@ -193,6 +234,7 @@ class Specialisation:
     def _run(self, form: Form, leaves: list[Any]) -> tuple[Any, ...]:
         program = self.program
         mutated = program.mutated
+        self.check_stores(form)
         arrays: list[np.ndarray] = []
         if mutated:
             params = program.lowered.function.params
@@ -208,18 +250,20 @@ class Specialisation:
         except Raised as raised:
             error = raised.error
             _put_back(entry, states)
+            if isinstance(error, MemoryError) and str(error) in (TOO_MUCH, LIST_FULL):
+                raise self._too_much(error, form) from error
             loop = program.loop_of_tape(error, form)
             if loop is not None:  # plain Python is not asked: it would go through a loop that is too long
-                raise self._refusal(error, loop) from error
+                raise self._refusal(error, form, loop) from error
             if isinstance(error, MemoryError) and program.function(form).tapes:
                 has_value = self._has_value(leaves)
                 _put_back(entry, states)
                 if has_value:
-                    raise self._refusal(error) from error
+                    raise self._refusal(error, form) from error
             gives_up = isinstance(error, NotImplementedError) and str(error).endswith(GIVES_UP)
             runs_as_python = gives_up or isinstance(error, OverflowError | RecursionError)
             if not gives_up:
-                self._as_plain_python(error, form)
+                self._as_python_then_back(error, form)
                 _put_back(entry, states)
             if runs_as_python and program.options.backend == "auto":
                 program.warn_uncompiled(program.function(form), str(error), program.place(error)[0])
@@ -229,9 +273,20 @@ class Specialisation:
                     error = again.error
                     _put_back(entry, states)
                     if gives_up:
-                        self._as_plain_python(error, form)
+                        self._as_python_then_back(error, form)
                         _put_back(entry, states)
-            raise self._refusal(error) from error
+            raise self._refusal(error, form) from error
+
+    def check_stores(self, form: Form) -> None:
+        """Refuse a call whose stores into objects of the caller would go wrong."""
+        if not self.is_held:
+            stored_state.check(self.program, form, self._arguments)
+
+    def _as_python_then_back(self, error: Exception, form: Form) -> None:
+        """Run plain Python in order to raise what it raises; where it returns, the caller's objects are as before."""
+        put_back = self.entry()
+        self._as_plain_python(error, form)
+        put_back()
 
     def _has_value(self, leaves: list[Any]) -> bool:
         """Whether the function itself finds enough memory: built code says so sooner than plain Python."""
@@ -252,11 +307,11 @@ class Specialisation:
             line = _user_line(own, self.owner.function)
             if line is not None:
                 own.add_note(f"in {self.owner.function.__qualname__}, {line}")
-            raise own from None
+            raise of_program(own) from None
         if form == "primal" and isinstance(error, ValueError) and str(error).endswith(TURNS_COMPLEX):
             raise _PlainValue(value) from error
 
-    def _refusal(self, error: Exception, loop: Span | None = None) -> TapegenError:
+    def _refusal(self, error: Exception, form: Form, loop: Span | None = None) -> TapegenError:
         """An error of generated code where plain Python has a value, or of the tape of a loop."""
         span, backward = self.program.place(error)
         whole = self.program.lowered.function.origin
@@ -267,6 +322,8 @@ class Specialisation:
                 "Take shorter loops or smaller arrays, or use jvp, which records nothing.",
                 loop or span or whole,
             )
+        if isinstance(error, _OF_WRONG_TEXT) and not self._own_rules():
+            return internal_error(error, "running", self.program.subject(CALLS[form]), span)
         if not backward:
             return BadArgument(
                 f"the generated code of {name} cannot go on here: {str(error).rstrip('.')}.",
@@ -280,6 +337,27 @@ class Specialisation:
         else:
             advice = "There is a value here, but no finite derivative: pass other numbers, or write this differently."
         return BadArgument(f"in the gradient {where}: {type(error).__name__}: {error}.", advice, span or whole)
+
+    def _too_much(self, error: Exception, form: Form) -> TapeMemoryError:
+        """A call is stopped before it takes all the memory; plain Python is not asked, which may never end either."""
+        name = self.owner.function.__qualname__
+        made = self.program.loop_of_tape(error, form)
+        loops = self.program.growing_loops(form, error) or ([made] if made is not None else [])
+        place = self.program.place(error)[0]
+        clear_frames(error.__traceback__)  # which hold the tapes
+        if not loops:
+            return TapeMemoryError(
+                f"an array of {name} does not fit into memory: {error}.",
+                "Take smaller arrays.",
+                place or self.program.lowered.function.origin,
+            )
+        others = "".join(f", or of line {span.line}" for span in loops[1:])
+        return TapeMemoryError(
+            f"what the derivative of {name} records in the loop of line {loops[0].line}{others} does not fit into "
+            f"memory: {error}.",
+            "See that the loop ends. Take fewer trips or smaller arrays, or use jvp, which records nothing.",
+            loops[0],
+        )
 
     def _own_rules(self) -> str:
         """The functions that it calls and whose rules are the user's."""
@@ -312,6 +390,7 @@ class Specialisation:
                     raise AliasError(
                         f"'{names[0]}' is written and shares memory with '{names[1]}'.",
                         f"Pass a copy of one of them ({names[1]}.copy()).",
+                        self._parameter(names[0]),
                     )
             if leaf.size > 1 and 0 in [stride for n, stride in zip(leaf.shape, leaf.strides, strict=True) if n > 1]:
                 name = self.program.lowered.function.params[k].name
@@ -319,19 +398,50 @@ class Specialisation:
                     raise AliasError(
                         f"'{name}' is written, and several of its elements are the same memory.",
                         f"Pass a copy ({name}.copy()).",
+                        self._parameter(name),
                     )
+
+    def _parameter(self, name: str) -> Span | None:
+        """Where the user writes an argument of this name."""
+        return span_of_parameter(self.owner.function, name) or self.program.lowered.function.origin
 
     # ---- results -----------------------------------------------------------------------------------------------------
 
-    def _result(self, values: Sequence[Any]) -> Any:
-        return value_of(self.program)(as_types(values, result_types(self.program)))
+    def _result(self, values: Sequence[Any], form: Form) -> Any:
+        with self.program.boundary("returning", form):
+            return value_of(self.program)(as_types(values, result_types(self.program)))
+
+    def _stored(self, values: Sequence[Any], leaves: Sequence[Any], form: Form) -> Any:
+        """The value, when the caller's objects hold what the function stores into them."""
+        with self.program.boundary("returning", form):
+            results = as_types(values, result_types(self.program))
+        self.store(results, leaves)
+        return self._result(values, form)
+
+    def store(self, results: Sequence[Any], leaves: Sequence[Any]) -> None:
+        """Store what the program returns for objects of the caller; of a call that is kept nothing is stored."""
+        if self.program.lowered.mutations and not self.is_held:
+            mutations.apply(self.program.lowered.mutations, self._arguments(), results, leaves)
+
+    def _arguments(self) -> dict[str, Any]:
+        return self.owner.bind(self.args, self.kwargs)
+
+    def entry(self) -> Callable[[], None]:
+        """What puts the caller's objects back to what they hold now."""
+        undo = mutations.before(self.program.lowered.mutations, self._arguments())
+        return lambda: [each() for each in undo].clear()
+
+    def as_python_raises(self) -> None:
+        """Run plain Python where a derivative of this call has raised an error: it stores what it does, and raises."""
+        self._as_python_then_back(RuntimeError(), "joint")
 
     def parts(self, value: Any) -> tuple[Any, ...]:
         """The value; with `has_aux` the objective, and what else the function returns."""
         return (value,) if self.program.objective is self.program.lowered.output else tuple(value)
 
-    def _gradient(self, values: Sequence[Any]) -> Any:
-        return gradient_of(self.program)(as_types(values, [var.type for var in self.program.wrt_vars()]))
+    def _gradient(self, values: Sequence[Any], form: Form) -> Any:
+        with self.program.boundary("returning", form):
+            return gradient_of(self.program)(as_types(values, [var.type for var in self.program.wrt_vars()]))
 
     def _seeds(self, value: Any, value_bar: Any, wanted: tuple[Var, ...]) -> list[Any]:
         """Cotangents of the active results, checked against the value."""
@@ -356,6 +466,10 @@ class Specialisation:
         if len(seeds) != len(wanted):
             raise BadArgument("the cotangents do not match the value.", "Give one for each result.")
         return seeds
+
+
+_OF_WRONG_TEXT = (NameError, AttributeError, AssertionError)
+"""What no right text raises where plain Python raises nothing."""
 
 
 class _PlainValue(Exception):

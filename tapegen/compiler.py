@@ -258,7 +258,7 @@ def push_forward(
     return replace(
         pushed,
         inner=lowered.inner,
-        doc=(head, "", *table(doc + mutated_row(expanded, facts, "tangents"))),
+        doc=(head, "", *table(doc + mutated_row(expanded, facts, "tangents")), *lowered.doc),
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import linecache
 import unicodedata
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +63,15 @@ class Span:
         padding = "".join("\t" if character == "\t" else " " * _width(character) for character in head)
         carets = "^" * max(1, sum(map(_width, marked)))
         return f"    {raw[indent:].decode(errors='replace').rstrip()}\n    {padding}{carets}"
+
+
+Raising = TypeVar("Raising", bound=BaseException)
+
+
+def of_program(error: Raising) -> Raising:
+    """Mark an exception as the one that plain Python raises for the user's program."""
+    error.__tapegen_of_program__ = True  # type: ignore[attr-defined]
+    return error
 
 
 def _width(character: str) -> int:
@@ -167,6 +176,27 @@ class CompileLimit(TapegenError, RecursionError):
 
 class BuildError(TapegenError, RuntimeError):
     """Building or loading compiled code failed."""
+
+
+class InternalError(TapegenError, RuntimeError):
+    """A fault of tapegen itself, not of the user's program.
+
+    Attributes
+    ----------
+    stage : str
+        What tapegen was doing: "lowering", "deriving", "printing", "compiling", "running" or "returning".
+    reproducer : str
+        A Python file that reproduces it; empty where none could be written.
+    is_of_generated : bool
+        Whether it is about text that tapegen made, and not about a function of the user's.
+    """
+
+    stage = ""
+    reproducer = ""
+    is_of_generated = False
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.reason, self.advice, self.span), dict(vars(self))
 
 
 class CacheWarning(UserWarning):

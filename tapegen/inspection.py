@@ -14,7 +14,7 @@ import numpy as np
 
 from tapegen.backend.emit import expression_text
 from tapegen.backend.source import PythonSource
-from tapegen.errors import TapegenError
+from tapegen.errors import InternalError, TapegenError
 from tapegen.ir import ops, rewrite
 from tapegen.ir.nodes import Call, Const, Expr, Function, Return, Var
 from tapegen.ir.text import block_text, function_text
@@ -224,6 +224,8 @@ class Inspection:
     def compiled(self) -> str:
         try:
             return self._texts.compiled_text(self._programs.joint).text
+        except InternalError:
+            raise
         except TapegenError as error:
             return "".join(f"# {line}\n" for line in str(error).splitlines())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal
 
 from tapegen.errors import BadArgument
@@ -49,3 +49,11 @@ class Options:
         object.__setattr__(self, "signatures", tuple(self.signatures))
         if self.backend not in ("auto", "numba", "python"):
             raise BadArgument(f"backend={self.backend!r} is unknown.", 'Use "auto", "numba" or "python".')
+
+    def changed(self) -> dict[str, object]:
+        """Those that are not what they are by default."""
+        given = {item.name: getattr(self, item.name) for item in fields(self)}
+        return {name: value for name, value in given.items() if value != getattr(_DEFAULT, name)}
+
+
+_DEFAULT = Options()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from time import monotonic
@@ -12,12 +12,14 @@ from typing import Any
 
 from tapegen.backend.build import building
 from tapegen.calls import Specialisation
-from tapegen.errors import BadArgument, Span
-from tapegen.frontend.callables import calling, unwrap
+from tapegen.errors import BadArgument, NotDifferentiable, Span
+from tapegen.fault_boundary import Boundary, Subject
+from tapegen.frontend.callables import calling, own_signature, unwrap
+from tapegen.frontend.caller_state import OtherForm
 from tapegen.frontend.glance import Places, glance
 from tapegen.frontend.lower import Lowered, lower_function
 from tapegen.frontend.lower_own import own_rule
-from tapegen.frontend.parse import span_of_parameter
+from tapegen.frontend.parse import span_of_definition, span_of_parameter
 from tapegen.frontend.structure import (
     Abstract,
     Leaf,
@@ -31,6 +33,8 @@ from tapegen.options import Options
 from tapegen.program import Program
 from tapegen.rules.registry import generation
 from tapegen.shared import share_parts, with_changing_floats
+
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 class Specialiser:
@@ -52,11 +56,13 @@ class Specialiser:
         self._home = self if home is None else home
         self._methods: Specialiser | None = None
         self.function, self.bound_args, self.bound_kwargs = unwrap(func)
-        self.signature = inspect.signature(self.function)
+        self.signature = own_signature(self.function)
         self._made_of = self._changeable()
         self._programs: Kept = Kept() if home is None else home._programs
         self._at_a_glance = Kept()  # by what is quickly seen and hashed
         self._plain = self._plain_names()
+        self.lists: dict[tuple[Any, ...], bool] = {}  # lists of the caller that grow; whether items are read
+        self.carries: dict[tuple[Any, ...], str] = {}  # where calls have stored values with a derivative
         self.uncompiled: set[tuple[str, Span | None]] = set()  # what was said to have no compiled form
 
     def bound(self, method: Callable[..., Any]) -> Specialiser:
@@ -76,7 +82,7 @@ class Specialiser:
             self.function, self.bound_args, self.bound_kwargs = unwrap(self.python)
         now = self._changeable()
         if not all(map(_same_parts, now, self._made_of)):
-            self.signature, self._made_of = inspect.signature(self.function), now
+            self.signature, self._made_of = own_signature(self.function), now
             self._plain = self._plain_names()
 
     def _plain_names(self) -> tuple[tuple[str, ...], str] | None:
@@ -96,13 +102,38 @@ class Specialiser:
 
     def free_names(self) -> list[str]:
         """The parameters that a caller counts: neither `self` nor what is bound already."""
-        positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
         parameters = list(self.signature.parameters.values())
         count = len(self.bound_args) + self._first
-        bound = [param for param in parameters if param.kind in positional][:count]
+        bound = [param for param in parameters if param.kind in _POSITIONAL][:count]
         if not bound and parameters and parameters[0].name == "self":
             bound = parameters[:1]
         return [param.name for param in parameters if param not in bound]
+
+    def argument_paths(self, abstracts: dict[str, Abstract]) -> dict[str, str]:
+        """What a caller counts and names, each with its path from the parameters: `{"u0": "u0"}`.
+
+        A wrapper made with `functools.wraps` is called by the names of the function it documents: `{"u0": "args.0"}`.
+        """
+        free = self.free_names()
+        kinds = {name: parameter.kind for name, parameter in self.signature.parameters.items()}
+        documented = inspect.signature(self.function).parameters
+        if documented.keys() == kinds.keys() or inspect.Parameter.VAR_POSITIONAL not in kinds.values():
+            return {name: name for name in free}
+        bound = len(self.bound_args) + self._first
+        names = [each.name for each in documented.values() if each.kind in _POSITIONAL][bound:]
+        collected = max(0, bound - sum(kind in _POSITIONAL for kind in kinds.values()))  # of what is bound
+        found: dict[str, str] = {}
+        for name in free:
+            collection = abstracts[name]
+            children = collection.keys if isinstance(collection, Struct) else ()
+            if kinds[name] is inspect.Parameter.VAR_POSITIONAL:
+                paths = [f"{name}.{k}" for k in children][collected:]
+                found |= zip([*names[len(found) :], *paths[len(names) - len(found) :]], paths)
+            elif kinds[name] is inspect.Parameter.VAR_KEYWORD:
+                found |= {key: f"{name}.{key}" for key in children}
+            else:
+                found[name] = name
+        return found
 
     def specialise(self, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options) -> Specialisation:
         """The program for these arguments, together with them."""
@@ -137,8 +168,19 @@ class Specialiser:
 
     def _looked_up(self, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options) -> Specialisation:
         arguments = self.bind(args, kwargs)
+        while True:
+            try:
+                return self._with_abstracts(arguments, args, kwargs, options)
+            except OtherForm as change:
+                self._home.lists[change.place] = change.is_read
+
+    def _with_abstracts(
+        self, arguments: dict[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any], options: Options
+    ) -> Specialisation:
+        tails = [place for place, is_read in self._home.lists.items() if not is_read]
         try:
-            abstracts = {name: abstract_of(value, name) for name, value in arguments.items()}
+            with Boundary("lowering", lambda: self.subject(arguments, options)):
+                abstracts = {name: abstract_of(value, name, tails) for name, value in arguments.items()}
         except BadArgument as refusal:
             named = (span_of_parameter(self.function, name) for name in arguments if f"'{name}" in refusal.reason)
             refusal.span = refusal.span or next(named, None)
@@ -148,7 +190,7 @@ class Specialiser:
             if program.holds(arguments):
                 program.last_used = monotonic()
                 return Specialisation(program, self, args, kwargs, program.lowered.leaves(arguments))
-        lowered = with_changing_floats(self.function.__code__, key, functools.partial(self.lower, abstracts))
+        lowered = with_changing_floats(self.function.__code__, key, functools.partial(self.lower, abstracts, options))
         program = Program(lowered, self._home, abstracts, options)
         share_parts(program, key)
         self._programs.add(key, program)
@@ -174,8 +216,18 @@ class Specialiser:
         bound.apply_defaults()
         return dict(bound.arguments)
 
-    def lower(self, abstracts: dict[str, Abstract], changing: frozenset[Any] = frozenset()) -> Lowered:
+    def subject(self, arguments: Mapping[str, Any], options: Options) -> Subject:
+        """What is to be differentiated, for the report of a fault."""
+        return Subject(self.function, self.signature, arguments, options.changed())
+
+    def lower(
+        self, abstracts: dict[str, Abstract], options: Options, changing: frozenset[Any] = frozenset()
+    ) -> Lowered:
         """The function for abstract values of all its parameters, with these captured floats as arguments."""
+        with Boundary("lowering", lambda: self.subject(abstracts, options)):
+            return self._lowered(abstracts, changing)
+
+    def _lowered(self, abstracts: dict[str, Abstract], changing: frozenset[Any]) -> Lowered:
         positional: list[Abstract] = []
         keyword: dict[str, Abstract] = {}
         for name, parameter in self.signature.parameters.items():
@@ -192,7 +244,22 @@ class Specialiser:
                 positional.append(abstract)
         ruled = next((func for func in (self.python, self.function) if own_rule(func) is not None), None)
         function = self.function if ruled is None else calling(ruled)
-        return lower_function(function, tuple(positional), keyword, changing=changing)
+        return lower_function(function, tuple(positional), keyword, changing=changing, lists=self._home.lists)
+
+    def lower_alone(self, abstracts: dict[str, Abstract], options: Options) -> Lowered:
+        """The function as a program without Python around it, which could store nothing into objects of the caller."""
+        try:
+            lowered = self.lower(abstracts, options)
+            written = ", ".join(name for mutation in lowered.mutations for name in mutation.names)
+        except OtherForm as change:
+            written = f"the list {'.'.join(map(str, change.place[1:]))}"
+        if written:
+            raise NotDifferentiable(
+                f"{self.function.__qualname__} stores into {written}, which code without Python around it cannot.",
+                "Call the function itself and its derivatives, or leave the lines out that store.",
+                span_of_definition(self.function),
+            )
+        return lowered
 
 
 def _key(abstract: Abstract) -> Any:
