@@ -91,7 +91,7 @@ class _Implementation:
     def _call(self, k: int, values: Mapping[str, Any]) -> list[str]:
         """Call the program for one alternative, and put its results together."""
         abstracts = {name: _without_samples(abstract_of(value, name)) for name, value in values.items()}
-        program = Program(self.owner.lower(abstracts), self.owner, abstracts, self.options)
+        program = Program(self.owner.lower_alone(abstracts, self.options), self.owner, abstracts, self.options)
         self._check(program)
         params = program.lowered.params
         arguments = [param.argument for param in params]

@@ -179,6 +179,10 @@ class _Library:
                 raise BadArgument(f"mode '{printable(mode)}' is unknown.", f"The modes are {', '.join(MODES)}.")
         wanted = replace(wanted, modes=tuple(dict.fromkeys(wanted.modes)))
         derived = Derived(wanted, readable=False)
+        with derived.program.boundary("compiling"):
+            self._add(wanted, derived)
+
+    def _add(self, wanted: Wanted, derived: Derived) -> None:
         chosen = derived.program.wrt_names
         if "hvp" in wanted.modes and _is_collected(wanted.function, derived.program):
             raise BuildError(

@@ -14,13 +14,15 @@ text it gets must therefore avoid (numba 0.68):
 
 from __future__ import annotations
 
+import ast
 import functools
 import inspect
 import linecache
 import os
 import warnings
-from collections.abc import Callable
-from types import TracebackType
+import weakref
+from collections.abc import Callable, Collection
+from types import FunctionType, TracebackType
 from typing import Any
 
 import numba
@@ -31,11 +33,11 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
 from numba.core.errors import NumbaError, NumbaPendingDeprecationWarning, NumbaPerformanceWarning
 
-from tapegen.backend import fourier, lapack, special
+from tapegen.backend import fourier, lapack, memory, special
 from tapegen.backend.live import quick_lifetimes
 from tapegen.backend.machine import KeptCode
 from tapegen.backend.source import PythonSource
-from tapegen.errors import BuildError, CompileLimit, Span, TapegenError
+from tapegen.errors import BuildError, CompileLimit, InternalError, Span, TapegenError
 from tapegen.ir.depth import deep
 from tapegen.ir.types import Array, Scalar, Type
 
@@ -102,17 +104,26 @@ def _keep_memory() -> None:
     np.empty(_LARGEST_IN_HEAP, np.uint8)
 
 
-def build_python(source: PythonSource) -> Callable[..., Any]:
+def build_python(source: PythonSource, tapes: Collection[str] = ()) -> Callable[..., Any]:
     """The entry function of a text, run by CPython.
 
     Tracebacks, `pdb` and `inspect.getsource` show the lines of the text.
+
+    Parameters
+    ----------
+    source : PythonSource
+        The text.
+    tapes : collection of str
+        The names of tapes, which must not grow for ever.
 
     Raises
     ------
     CompileLimit
         If the text is more than CPython's parser takes.
     """
-    return _run(source)[source.entry]
+    function: FunctionType = _run(source, tapes)[source.entry]
+    weakref.finalize(function, linecache.cache.pop, source.file_name, None)
+    return function
 
 
 def build_numba(
@@ -149,6 +160,7 @@ def build_numba(
     from tapegen.backend.located import compilers_for  # they take numba's arrays, which are large
 
     _keep_memory()
+    memory.provide()
     special.provide()
     lapack.provide()
     fourier.provide()
@@ -167,10 +179,21 @@ def build_numba(
             namespace[name] = _inlined.setdefault(inspect.getsource(own.py_func), own)
         if namespace[name] is own:
             _prepare(own, compilers)
-    entry = namespace[source.entry]
-    if kept and isinstance(entry, Dispatcher):
-        entry._cache = KeptCode(source, from_start)  # type: ignore[attr-defined]
+    # numba's contexts hold what is compiled, that holds its globals, and numba lets go of it when the dispatcher dies
+    entry = namespace.pop(source.entry)
+    if isinstance(entry, Dispatcher):
+        if kept:
+            entry._cache = KeptCode(source, from_start)  # type: ignore[attr-defined]
+        weakref.finalize(entry, _forget, namespace, source)
     return entry
+
+
+def _forget(namespace: dict[str, Any], source: PythonSource) -> None:
+    """Let go of what belongs to a text that nobody runs any more; what other texts may share stays."""
+    for name in source.functions:
+        if name in namespace and not namespace[name].targetoptions.get("forceinline"):
+            del namespace[name]
+    linecache.cache.pop(source.file_name, None)
 
 
 def empty_list(item: Type) -> Any:
@@ -205,19 +228,38 @@ _MODULE = "<dynamic>"
 """What numba calls the module of functions that no module holds; it finds one that calls itself under no other name."""
 
 
-def _run(source: PythonSource) -> dict[str, Any]:
+def _run(source: PythonSource, tapes: Collection[str] = ()) -> dict[str, Any]:
     """Execute the text; the name of its file carries a hash of it, so that no two texts share one."""
     try:
-        code = compile(source.text, source.file_name, "exec")
+        tree: Any = source.text
+        if tapes:
+            tree = memory.Watched(tapes).visit(ast.parse(source.text))
+        code = compile(tree, source.file_name, "exec")
     except (RecursionError, MemoryError) as error:
         raise CompileLimit(
             f"The code of {source.entry} is more than Python's compiler takes ({error}).",
             SPLIT,
         ) from None
     linecache.cache[source.file_name] = (len(source.text), None, source.text.splitlines(True), source.file_name)
-    namespace = {"__name__": _MODULE, **source.namespace}
+    namespace = {"__name__": _MODULE, **memory.NAMES, **source.namespace}
     exec(code, namespace)
     return namespace
+
+
+def _is_ours(error: Exception) -> bool:
+    """Whether what has gone wrong in numba's compiler is a part of tapegen that runs in it."""
+    own, traceback = "", error.__traceback__
+    while traceback is not None:
+        package = str(traceback.tb_frame.f_globals.get("__name__")).partition(".")[0]
+        own, traceback = package if package in ("tapegen", "numba", "llvmlite") else own, traceback.tb_next
+    return own == "tapegen"
+
+
+def _while_compiling(error: Exception) -> InternalError:
+    """A fault of tapegen, of which those who know the program tell more."""
+    fault = InternalError(f"tapegen itself failed while compiling: {error}.", "This is a fault of tapegen.")
+    fault.stage = "compiling"
+    return fault
 
 
 def _prepare(dispatcher: Any, compilers: tuple[type[CompilerBase], ...]) -> None:
@@ -250,7 +292,9 @@ def _prepare(dispatcher: Any, compilers: tuple[type[CompilerBase], ...]) -> None
                 raise CompileLimit(f"The code of {name} is more than numba takes.", SPLIT) from None
             except (NumbaError, TapegenError):
                 raise
-            except Exception as error:  # of numba itself: the caller must not take it for one of the running code
+            except Exception as error:  # the caller must not take it for one of the running code
+                if _is_ours(error):
+                    raise _while_compiling(error) from error
                 name = dispatcher.py_func.__name__
                 reason = f"numba failed on the code of {name} ({type(error).__name__}: {error})."
                 raise BuildError(reason, 'Use backend="python".') from error

@@ -18,17 +18,26 @@ from numba.core import cgutils, types
 from numba.core.typing.templates import signature
 from numba.cpython.listobj import ListInstance
 
+from tapegen.backend import memory
+
 Body = Callable[[Any, IRBuilder, Any, Sequence[Value]], Value]
 
 
 def _new_list(context: Any, builder: IRBuilder, sig: Any, args: Sequence[Value]) -> Value:
     made = ListInstance.allocate(context, builder, sig.return_type, args[0])
     made.size = args[0]
+    memory.begin_tapes(builder)
     return made.value
 
 
 def _list_append(context: Any, builder: IRBuilder, sig: Any, args: Sequence[Value]) -> Value:
     items = ListInstance(context, builder, sig.args[0], args[0])
+    if isinstance(sig.args[1], types.Array):
+        array = context.make_array(sig.args[1])(context, builder, args[1])
+        size = builder.mul(array.itemsize, array.nitems)
+        twice = builder.mul(builder.add(size, size.type(memory.AROUND)), size.type(2))  # as if it were a longer tape
+        with cgutils.if_unlikely(builder, builder.not_(memory.has_room(builder, twice, is_tape=True))):
+            context.call_conv.return_user_exc(builder, MemoryError, (memory.LIST_FULL,))
     size = items.size
     items.resize(builder.add(size, Constant(size.type, 1)))
     items.inititem(size, args[1], incref=False)
@@ -47,7 +56,7 @@ def _list_pop(context: Any, builder: IRBuilder, sig: Any, args: Sequence[Value])
 
 _ERRORS: dict[Body, str] = {  # of memory, the only ones, which get the line of the caller
     _new_list: "cannot allocate list",
-    _list_append: "cannot resize list",
+    _list_append: memory.LIST_FULL,
     _list_pop: "cannot resize list",
 }
 

@@ -12,7 +12,7 @@ from tapegen.ir import nodes, ops, rewrite
 MAX_NESTING = 30
 MAX_CHAIN = 100
 _SMALL = 25  # expressions with fewer parts than this cannot be too deep
-_SPECIAL = frozenset({ops.strong_mul, ops.fstring})  # unless they are printed as more than a call
+_SPECIAL = frozenset({ops.strong_mul, ops.guarded, ops.fstring})  # unless they are printed as more than a call
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ def _is_lazy(node: Any, position: int) -> bool:
         return False
     if node.func in (ops.and_, ops.or_, ops.strong_mul):
         return position > 0
-    return node.func is ops.ifelse and position > 0
+    return (node.func is ops.ifelse and position > 0) or (node.func is ops.guarded and position == 0)
 
 
 def with_format(expr: Any) -> tuple[Any, str]:

@@ -74,7 +74,7 @@ class Expressions:
     functions : dict
         Names of the routines that the text calls, by their id.
     marks : bool
-        Whether `sum_to`, `strong_mul` and `of_parts` are called by their names.
+        Whether `sum_to`, `strong_mul`, `guarded` and `of_parts` are called by their names.
     """
 
     def __init__(self, names: Namespace, helpers: Helpers, functions: dict[int, str], *, marks: bool = False) -> None:
@@ -351,6 +351,15 @@ class Expressions:
             return ast.Call(self.names.numpy("where"), [test, zero, product], [])
         return ast.IfExp(ast.Compare(self(cotangent), [ast.NotEq()], [zero]), product, zero)
 
+    def _guarded(self, call: nodes.Call) -> ast.expr:
+        product, used = (self(arg) for arg in call.args)
+        if self.marks:
+            return ast.Call(self.names.reference(ops.guarded), [product, used], [])
+        zero = ast.Constant(0.0)
+        if any(_rank(arg.type) for arg in call.args):
+            return ast.Call(self.names.numpy("where"), [used, product, zero], [])
+        return ast.IfExp(used, product, zero)
+
 
 def _signed(negative: bool, node: ast.expr) -> ast.expr:
     return ast.UnaryOp(ast.USub(), node) if negative else node
@@ -408,6 +417,7 @@ _SYNTAX: dict[Any, Callable[[Expressions, nodes.Call], ast.expr | None]] = {
     ops.grown: Expressions._grown,
     ops.dots: Expressions._dots,
     ops.strong_mul: Expressions._strong_mul,
+    ops.guarded: Expressions._guarded,
     **dict.fromkeys(elementary.CALLED, Expressions._elementary),
     **dict.fromkeys(SURGERY, Expressions._same_value),
 }

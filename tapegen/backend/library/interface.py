@@ -43,6 +43,7 @@ def implementation(
     ranks = sorted({t.rank for t in found if isinstance(t, Array)})
     has_lists = any(isinstance(t, ListOf) for entry in entries for t in _types(entry))
     parts = [
+        _file("room.c"),
         _file("runtime.c"),
         products,
         f'#include "{library}.h"\n',

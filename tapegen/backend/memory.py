@@ -1,0 +1,221 @@
+"""How much memory a call may take: half of what is free as it begins.
+
+A loop that never ends records until nothing is left, and the machine stops answering long before Python raises an
+error.  So tapes ask when they grow, and so does compiled code for large arrays.
+"""
+
+# mypy: disable-error-code="no-untyped-call"
+
+from __future__ import annotations
+
+import ast
+import ctypes
+import functools
+from collections.abc import Collection
+from time import monotonic
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+from llvmlite import ir
+from numba.core import cgutils
+
+LARGE = 2**24
+"""Bytes from which compiled code asks for an array."""
+
+AROUND = 192
+"""Bytes that an array in a list takes besides its items, about."""
+
+TOO_MUCH = "this would take more than half of the free memory"
+"""What the error says that stops a call."""
+
+LIST_FULL = "cannot resize list"
+"""The same, where compiled code keeps arrays in a list."""
+
+ROOM, BEGIN = "tapegen_room", "tapegen_begin"
+"""Functions that compiled code calls: whether there is room, and that new tapes begin."""
+
+_LASTS = 0.5  # seconds for which a measurement holds
+_UNKNOWN = 2**62
+
+_cells = (ctypes.c_int64 * 2)(_UNKNOWN, 0)
+"""How many bytes a call may take, and what its tapes take so far."""
+
+stale = 0.0
+"""When to measure again."""
+
+
+def available() -> int:
+    """Bytes that may be allocated without swapping, within the limit of the container."""
+    found = [_UNKNOWN]
+    for line in _lines("/proc/meminfo"):
+        name, _, value = line.partition(":")
+        if name == "MemAvailable":
+            found.append(1024 * int(value.split()[0]))
+    for limit, used in _LIMITS:
+        numbers = [line for file in (limit, used) for line in _lines(file)[:1]]
+        if len(numbers) == 2 and all(number.strip().isdigit() for number in numbers):
+            found.append(int(numbers[0]) - int(numbers[1]))
+    return max(min(found), 0)
+
+
+_LIMITS = (
+    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+    ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
+)
+
+
+def _lines(file: str) -> list[str]:
+    try:
+        with open(file, encoding="ascii") as text:
+            return text.readlines()
+    except (OSError, ValueError):
+        return []
+
+
+def measure(now: float) -> None:
+    """Look again at how much memory is free."""
+    global stale
+    stale = now + _LASTS
+    _cells[0] = available() // 2
+
+
+def begin() -> None:
+    """A call begins that is not one of many alike."""
+    _cells[1] = 0
+    now = monotonic()
+    if now >= stale:
+        measure(now)
+
+
+# ---- in compiled code ------------------------------------------------------------------------------------------------
+
+
+@functools.cache
+def provide() -> None:
+    """Make the two functions known to LLVM, so that compiled code finds them by their names."""
+    measure(monotonic())
+    module = ir.Module("tapegen_memory")
+    module.triple = llvm.get_process_triple()
+    number, flag = ir.IntType(64), ir.IntType(32)
+    cells = ir.Constant(number, ctypes.addressof(_cells)).inttoptr(ir.PointerType(number))
+
+    begins = ir.Function(module, ir.FunctionType(ir.VoidType(), []), f"{BEGIN}_here")
+    builder = ir.IRBuilder(begins.append_basic_block())
+    one = ir.Constant(flag, 1)
+    builder.store(ir.Constant(number, 0), builder.gep(cells, [one], source_etype=number))
+    builder.ret_void()
+
+    room = ir.Function(module, ir.FunctionType(flag, [number, flag]), f"{ROOM}_here")
+    size, is_tape = room.args
+    builder = ir.IRBuilder(room.append_basic_block())
+    place = builder.gep(cells, [one], source_etype=number)
+    held, limit = builder.load(place, typ=number), builder.load(cells, typ=number)
+    factor = builder.zext(is_tape, number)
+    held = builder.mul(held, factor)  # what tapes hold does not count for other arrays: they may be freed again
+    half = builder.lshr(size, ir.Constant(number, 1))  # the tape that becomes twice as long is given back
+    kept = builder.mul(half, factor)
+    fits = builder.icmp_signed("<=", builder.add(held, size), limit)
+    before = builder.load(place, typ=number)
+    builder.store(builder.add(before, builder.select(fits, kept, ir.Constant(number, 0))), place)
+    builder.ret(builder.zext(fits, flag))
+
+    parsed = llvm.parse_assembly(str(module))
+    engine = llvm.create_mcjit_compiler(parsed, llvm.Target.from_default_triple().create_target_machine())
+    engine.finalize_object()
+    for name in (BEGIN, ROOM):
+        llvm.add_symbol(name, engine.get_function_address(f"{name}_here"))
+    _engines.append(engine)
+
+
+def begin_tapes(builder: ir.IRBuilder) -> None:
+    """Write the call that says that tapes begin."""
+    known = cgutils.get_or_insert_function(builder.module, ir.FunctionType(ir.VoidType(), []), BEGIN)
+    builder.call(known, [])
+
+
+def has_room(builder: ir.IRBuilder, size: ir.Value, *, is_tape: bool) -> ir.Value:
+    """Write the question whether there is room for an array; a tape is one that has become twice as long."""
+    flag = ir.IntType(32)
+    known = cgutils.get_or_insert_function(builder.module, ir.FunctionType(flag, [size.type, flag]), ROOM)
+    return builder.icmp_unsigned("!=", builder.call(known, [size, flag(int(is_tape))]), flag(0))
+
+
+_engines: list[Any] = []  # what they hold is called as long as the process lives
+
+
+# ---- in text that CPython runs ---------------------------------------------------------------------------------------
+
+
+def _take(size: int, kept: int) -> None:
+    if _cells[1] + size > _cells[0]:
+        raise MemoryError(TOO_MUCH)
+    _cells[1] += kept
+
+
+def longer(tape: np.ndarray) -> np.ndarray:
+    """A copy of a tape with room for twice as many items."""
+    _take(2 * tape.nbytes, tape.nbytes)
+    return np.concatenate((tape, np.empty_like(tape)))
+
+
+def tape(made: np.ndarray) -> np.ndarray:
+    """A tape that need not grow: the system gives memory when it is written."""
+    if made.nbytes >= LARGE:
+        _take(made.nbytes, made.nbytes)
+    return made
+
+
+class ListTape(list[Any]):
+    """A tape of arrays, which looks at the memory from time to time."""
+
+    __slots__ = ("pending",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pending = 0
+
+    def append(self, item: Any) -> None:
+        """Keep one more array."""
+        self.pending += getattr(item, "nbytes", 0) + AROUND
+        if self.pending > LARGE:
+            _take(self.pending, self.pending)
+            self.pending = 0
+        list.append(self, item)
+
+
+class Watched(ast.NodeTransformer):
+    """Text whose tapes ask for room: it looks as before, and computes the same.
+
+    Parameters
+    ----------
+    tapes : collection of str
+        Their names.
+    """
+
+    def __init__(self, tapes: Collection[str]) -> None:
+        self.tapes = tapes
+
+    def visit_Assign(self, node: ast.Assign) -> ast.Assign:
+        """`x_tape = np.concatenate((x_tape, np.empty_like(x_tape)))` and `x_tape = []` and
+        `x_tape = np.empty(n)`.
+        """
+        match node:
+            case ast.Assign([ast.Name(name)], ast.List([])) if name in self.tapes:
+                node.value = self._call("list_tape", [], node.value)
+            case ast.Assign(
+                [ast.Name(name)],
+                ast.Call(ast.Attribute(_, "concatenate"), [ast.Tuple([ast.Name(same), ast.Call()])], []),
+            ) if name in self.tapes and name == same:
+                node.value = self._call("longer", [ast.Name(name, ast.Load())], node.value)
+            case ast.Assign([ast.Name(name)], ast.Call(ast.Attribute(_, "empty")) as value) if name in self.tapes:
+                node.value = self._call("tape", [value], value)
+        return node
+
+    def _call(self, name: str, args: list[ast.expr], old: ast.expr) -> ast.expr:
+        call = ast.Call(ast.Name(f" {name}", ast.Load()), args, [])  # no text has such a name
+        return ast.fix_missing_locations(ast.copy_location(call, old))
+
+
+NAMES = {" longer": longer, " list_tape": ListTape, " tape": tape}
+"""What watched text calls."""

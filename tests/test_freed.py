@@ -1,0 +1,79 @@
+"""Programs that nobody can call any more leave nothing behind but machine code."""
+
+from __future__ import annotations
+
+import gc
+import linecache
+import weakref
+from typing import Any
+
+import numpy as np
+import pytest
+from numba.core.dispatcher import Dispatcher
+
+import tapegen as tg
+from tapegen import nested
+from tapegen.frontend import callables
+from tapegen.kept import MOST_PROGRAMS
+from tests.judged import both
+from tests.sources import define
+
+X = np.array([0.5, -1.5, 2.0])
+TEXT = "import numpy as np\ndef f(x):\n    y = x * {k}.5\n    for i in range(3):\n        y = y * np.sin(y) + {k}.25\n"
+TEXT += "    return np.sum(y * y)\n"
+
+
+def alive(refs: list[weakref.ref[Any]]) -> int:
+    gc.collect()
+    return sum(ref() is not None for ref in refs)
+
+
+def texts() -> set[str]:
+    return {name for name in linecache.cache if name.startswith("<tapegen f")}
+
+
+@both
+def test_functions_that_are_dropped(backend: str) -> None:
+    gc.collect()
+    before = texts()
+    refs: list[weakref.ref[Any]] = []
+    for k in range(2 if backend == "numba" else 20):
+        func = define(TEXT.format(k=k + 900_000))
+        derived = tg.differentiable(func, backend=backend, cache=False)
+        derived.grad(X)
+        program = derived._last_used()
+        refs += [weakref.ref(func), weakref.ref(program), weakref.ref(program.parts.built["joint"])]
+        assert isinstance(program.parts.built["joint"], Dispatcher) == (backend == "numba")
+    del func, derived, program
+    assert alive(refs) == 0
+    assert texts() <= before
+
+
+def test_programs_that_are_given_up() -> None:
+    """A constant that changes makes a new program each time; the last ones are kept."""
+    gc.collect()
+    before = texts()
+    func = define("def f(x, n, name=''):\n    return x * len(name) * n\n")
+    derived = tg.differentiable(func, backend="python")
+    refs = []
+    for k in range(MOST_PROGRAMS + 40):
+        derived.grad(0.5, 2.0, "a" * k)
+        refs.append(weakref.ref(derived._last_used()))
+    assert alive(refs) <= MOST_PROGRAMS + 1
+    assert len(texts() - before) <= MOST_PROGRAMS + 1
+
+
+@pytest.mark.parametrize("form", ["jacobian", "hessian"])
+def test_derivatives_of_derivatives(form: str) -> None:
+    refs = []
+    for k in range(4):
+        func = define(TEXT.format(k=k + 910_000))
+        owner = getattr(tg, form)(func, backend="python")
+        owner(X)
+        refs.append(weakref.ref(func))
+    del func, owner
+    tg.orders._jacobian_of.cache_clear()
+    tg.api._of_function.cache_clear()
+    callables._calling.cache_clear()
+    nested.PIPELINE._texts.clear()
+    assert alive(refs) == 0

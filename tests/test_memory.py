@@ -1,0 +1,160 @@
+"""Loops that record without end, and arrays that are too large, stop before the memory is full."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tapegen as tg
+from tapegen.backend import memory
+from tapegen.backend.library import entries
+from tests.judged import both
+
+linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+
+PROGRAMS = """
+import math
+import sys
+import numpy as np
+import tapegen as tg
+from tapegen.backend import memory
+
+memory.available = lambda: 2**25  # a call may take 16 MB
+
+def numbers(x):
+    y = x
+    while y < 10.0:
+        y = math.sin(y) * x
+    return y
+
+def arrays(x):
+    y = np.full(5000, x)
+    while np.sum(y) < 1e6:
+        y = np.sin(y) * x
+    return np.sum(y)
+
+def lists(x):
+    y = np.full(5000, x)
+    n = 0
+    while n >= 0:
+        y = np.sin(np.concatenate((y[:4990], y[: n % 7])))
+        n += 1
+    return np.sum(y)
+
+def inner(x):
+    k = 0
+    while k >= 0:
+        for _ in range(k % 3):
+            x = math.sin(x)
+        k += 1
+    return x
+
+def counted(x, n):
+    for _ in range(n):
+        x = math.sin(x)
+    return x
+
+def peak():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
+
+for func, line, args in [(numbers, 2, ()), (arrays, 2, ()), (lists, 3, ()), (inner, 2, ()), (counted, 1, (2**22,))]:
+    derived = tg.differentiable(func, backend=sys.argv[1])
+    before = peak()
+    try:
+        print(func.__name__, derived.grad(0.5, *args))
+    except tg.TapeMemoryError as error:
+        assert error.span.line == func.__code__.co_firstlineno + line, error
+        assert "records in the loop of line" in error.reason, error
+    assert peak() - before < 150_000, (func.__name__, before, peak())
+print("done")
+"""
+
+
+@linux
+@pytest.mark.parametrize("backend", ["python", pytest.param("numba", marks=pytest.mark.compiled)])
+def test_g100_loops_without_end(backend: str, tmp_path: Path) -> None:
+    program = tmp_path / "endless.py"
+    program.write_text(PROGRAMS)
+    ran = subprocess.run([sys.executable, program, backend], capture_output=True, text=True, timeout=240, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr[-2000:]) == (0, "done\n", "")
+
+
+def filled(x: float, n: int) -> float:
+    a = np.zeros(n)
+    a[0] = x
+    a[n - 1] = x
+    return float(np.sum(a * a))
+
+
+def grows(x: float, limit: float) -> float:
+    n = 0
+    while x > limit:
+        x = np.sin(x) * 0.99
+        n += 1
+    return x
+
+
+@pytest.fixture
+def free(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], None]]:
+    """Sets how much memory seems to be free."""
+
+    def make(size: int) -> None:
+        monkeypatch.setattr(memory, "available", lambda: size)
+        memory.stale = 0.0
+
+    yield make
+    monkeypatch.undo()
+    memory.measure(0.0)
+
+
+@pytest.mark.compiled
+def test_e78_a_large_array_in_compiled_code(free: Callable[[int], None]) -> None:
+    derived = tg.differentiable(filled, backend="numba")
+    assert derived.grad(1.5, 10) == 6.0
+    free(2**27)
+    with pytest.raises(tg.TapeMemoryError, match="an array of filled does not fit") as caught:
+        derived.grad(1.5, 2**24)
+    assert caught.value.span is not None
+    assert caught.value.span.line == filled.__code__.co_firstlineno + 1
+    assert derived.grad(1.5, 10) == 6.0
+
+
+@both
+def test_tapes_of_earlier_calls_do_not_count(backend: str, free: Callable[[int], None]) -> None:
+    derived = tg.differentiable(grows, backend=backend)
+    expected = derived.grad(0.9, 1e-3)
+    free(2**16)  # some 700 trips record 16 kB
+    for _ in range(20):
+        assert derived.grad(0.9, 1e-3) == expected
+
+
+@linux
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+def test_room_in_libraries(tmp_path: Path) -> None:
+    made = tmp_path / "room.so"
+    text = Path(entries.__file__).with_name("room.c")
+    subprocess.run(["cc", "-std=c11", "-Wall", "-Werror", "-fPIC", "-shared", "-o", made, text], check=True)
+    library = ctypes.CDLL(str(made))
+    library.tapegen_room.argtypes = [ctypes.c_int64, ctypes.c_int32]
+
+    def fits(size: int, *, is_tape: bool) -> bool:
+        return bool(library.tapegen_room(size, is_tape))
+
+    available = memory.available()
+    assert fits(available // 4, is_tape=False)
+    assert fits(available // 4, is_tape=False)
+    assert not fits(available, is_tape=False)
+    for _ in range(2):
+        library.tapegen_begin()
+        size, held = 1024, 0
+        while fits(size, is_tape=True):
+            held, size = size, 2 * size
+        assert available // 16 < held < available
