@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tapegen.tape.variable import convert_to_tensor
+from tapegen.tape.variable import cast, convert_to_tensor
 
 
 def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any) -> Any:
@@ -18,6 +18,7 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any) -> Any:
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None) -> Any:
     """`t` scaled down where its Euclidean norm exceeds `clip_norm`; with `axes`, norms are taken along these."""
     t = convert_to_tensor(t)
+    clip_norm = cast(clip_norm, t.dtype)
     squares = np.sum(t * t, axis=tuple(axes) if isinstance(axes, list) else axes, keepdims=True)
     positive = squares > 0
     # the norm of zeros has no derivative: they are replaced before the root

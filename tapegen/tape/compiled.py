@@ -15,6 +15,7 @@ from tapegen.frontend.generated import function_from_text
 from tapegen.frontend.lower_twins import refuse_unseeded
 from tapegen.generators import States, drawing_again, states_of
 from tapegen.options import Options
+from tapegen.stored_state import stored_actively
 from tapegen.tape import nest
 from tapegen.tape.closure import Closure, recorded
 from tapegen.tape.places import user_span
@@ -59,6 +60,7 @@ class Applied:
         outs = list(nest.leaves(value))
         full = [_zeros(out) if bar is None else bar for bar, out in zip(bars, outs, strict=True)]
         if any(isinstance(bar, Tensor) and is_tracked(bar._id) for bar in full) or self._varies():
+            self._refuse_stores()
             with drawing_again(self.drawn):
                 found = _second_order(self.function, self.kept, self.wrt, nest.refilled(value, full))
         else:
@@ -69,6 +71,7 @@ class Applied:
         """Tangents of the results; None where these, or the arguments, vary themselves."""
         if any(map(_varies, dots)) or self._varies() or self.wrt_by_name:
             return None
+        self._refuse_stores()
         remaining = iter(dots)
         args, kwargs = self.bare
         refuse_unseeded(self.called.program.lowered.function)
@@ -78,6 +81,16 @@ class Applied:
         )
         with drawing_again(self.drawn):
             return list(nest.leaves(self.function.with_options(has_aux=False).jvp(args, tangents, **kwargs)[1]))
+
+    def _refuse_stores(self) -> None:
+        """The function would be run again, and what it reads of the caller's objects has changed since."""
+        if self.called.program.lowered.mutations:
+            stored = ", ".join(name for each in self.called.program.lowered.mutations for name in each.names)
+            raise NotDifferentiable(
+                f"{self.function.python.__qualname__} stores into {stored}, and this derivative would run it again.",
+                "Use tg.jvp, tg.hessian or tg.hvp of the function itself.",
+                user_span(),
+            )
 
     @property
     def wrt_by_name(self) -> bool:
@@ -99,6 +112,14 @@ def call(function: Differentiable, args: tuple[Any, ...], kwargs: dict[str, Any]
         return nest.mapped(function(*bare_args, **bare_kwargs), _as_tensor)
     varied = function.with_options(wrt=wrt, has_aux=False)
     _refuse_writing(varied, bare_args, bare_kwargs, given, is_followed=True)
+    active = stored_actively(applied.called.program)
+    if active:
+        raise NotDifferentiable(
+            f"{function.python.__qualname__} stores into {', '.join(active.values())} while it is recorded: what is "
+            "stored leaves the tape.",
+            "Return it as well.",
+            user_span(),
+        )
     value, _ = applied.forward
     followed = [leaf for name in wrt for leaf in nest.leaves(given[name])]
     plain = [leaf for leaf in nest.leaves((args, kwargs)) if isinstance(leaf, np.ndarray)]
@@ -160,6 +181,7 @@ def _second_order(function: Differentiable, held: Any, wrt: tuple[int | str, ...
 
 
 _MADE: dict[Any, Differentiable] = {}
+_MOST = 256
 
 
 def _pullback_of(
@@ -175,6 +197,8 @@ def _pullback_of(
             "    return pullback(value_bar)\n"
         )
         made = function_from_text(text, {"vjp": vjp, "function": function})
+        if len(_MADE) >= _MOST:
+            del _MADE[next(iter(_MADE))]  # they hold the user's function
         _MADE[key] = Differentiable(made, function.options.__class__(backend=function.options.backend))
     return _MADE[key]
 

@@ -35,7 +35,7 @@ class _Watcher:
     def note_plain(self, *call: Any) -> None:
         """Nothing is recorded."""
 
-    def cut(self, how: str, what: str, number: int) -> None:
+    def cut(self, how: str, what: str, number: int, made: tuple[int, ...] = ()) -> None:
         """Nothing is recorded."""
 
     def read(self, variable: Variable) -> None:

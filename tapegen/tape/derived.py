@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tapegen.api import Differentiable
-from tapegen.errors import MissingRule, Span, TapegenError
+from tapegen.errors import InternalError, MissingRule, Span, TapegenError
 from tapegen.frontend.generated import function_from_text
 from tapegen.options import Options
 from tapegen.rules.registry import refusal_of
@@ -57,6 +57,8 @@ class _Late:
     def pull(self, *bars: Any) -> Sequence[Any]:
         try:
             found = iter(self.applied.pull(*bars))
+        except InternalError:
+            raise
         except TapegenError as error:
             raise self._refusal(error) from error
         return [next(found) if k in self.wrt else None for k in range(len(self.form.values))]
@@ -64,6 +66,8 @@ class _Late:
     def push(self, *dots: Any) -> Sequence[Any] | None:
         try:
             return self.applied.push(*(dots[k] for k in self.wrt))
+        except InternalError:
+            raise
         except TapegenError as error:
             raise self._refusal(error) from error
 

@@ -14,7 +14,7 @@ from tapegen.frontend.lower_numpy import HOW, SECOND_NAMES
 from tapegen.frontend.lower_numpy_forms import is_written_out
 from tapegen.rules.reading import chosen
 from tapegen.rules.surgery import stop_gradient
-from tapegen.tape import syntax
+from tapegen.tape import nest, syntax
 from tapegen.tape.operation import Named, Operation, operation_of
 from tapegen.tape.places import user_span
 from tapegen.tape.state import STATE, Call, cut, flat_ids, is_complex, is_tracked
@@ -196,8 +196,11 @@ def call(operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     if operation.kind == "inactive" or not tracked:
         if tracked and operation.func not in _DESCRIBING:
             how = "stopped" if operation.func is stop_gradient else "constant"
+            result = _wrapped(operation, out)
+            made = tuple(item._id for item in nest.leaves(result) if isinstance(item, Tensor))
             for number in flat_ids(ids):
-                cut(how, f"np.{operation.name}", number)
+                cut(how, f"np.{operation.name}", number, made)
+            return result
         return _wrapped(operation, out)
     if tracked and _holds_tracked(kwargs):
         operation = Named(operation, tuple(kwargs))

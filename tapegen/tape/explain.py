@@ -18,6 +18,33 @@ _WAYS = {
 }
 
 
+@dataclass(frozen=True)
+class Cut:
+    """Where a followed value stopped being followed.
+
+    Attributes
+    ----------
+    how, what : str
+        In which way, and through which function or variable.
+    number : int
+        The value.
+    made : tuple of int
+        What was made of it, as far as that is known.
+    place : tuple, optional
+        The user's line.
+    """
+
+    how: str
+    what: str
+    number: int
+    made: tuple[int, ...]
+    place: tuple[str, int] | None
+
+    def text(self) -> str:
+        """The reason in words."""
+        return _WAYS[self.how].format(what=self.what) + _line(self.place)
+
+
 @dataclass
 class Trail:
     """What a tape remembers of what it recorded: numbers of tensors only.
@@ -27,7 +54,7 @@ class Trail:
     edges : list
         The arguments and the results of each call.
     cuts : list
-        Where followed values stopped being followed: how, through what, which one, and the user's line.
+        Where followed values stopped being followed.
     tracked : set of int
         What was followed.
     spans : list
@@ -39,7 +66,7 @@ class Trail:
     """
 
     edges: list[tuple[tuple[int, ...], tuple[int, ...]]] = field(default_factory=list)
-    cuts: list[tuple[str, str, int, tuple[str, int] | None]] = field(default_factory=list)
+    cuts: list[Cut] = field(default_factory=list)
     tracked: set[int] = field(default_factory=set)
     spans: list[tuple[int, int]] = field(default_factory=list)
     pauses: list[tuple[int, int]] = field(default_factory=list)
@@ -52,6 +79,26 @@ class Trail:
             if not found.isdisjoint(arguments):
                 found.update(results)
         return found
+
+    def before(self, number: int) -> set[int]:
+        """Everything that a tensor was made from by recorded operations, and it itself."""
+        found = {number}
+        for arguments, results in reversed(self.edges):
+            if not found.isdisjoint(results):
+                found.update(arguments)
+        return found
+
+    def between(self, source: int, target: int) -> list[Cut]:
+        """The cuts on paths from a tensor to another.
+
+        What unrecorded operations make of a value is not known.  So these are the cuts that surely lead to the target;
+        if there are none, those of which nothing is seen to lead elsewhere; and if there are none, all others.
+        """
+        reached, origins = self.after(source), self.before(target)
+        cuts = [cut for cut in self.cuts if cut.number in reached and not any(made > target for made in cut.made)]
+        used = {number for arguments, _ in self.edges for number in arguments}
+        sure = [cut for cut in cuts if not origins.isdisjoint(cut.made)]
+        return sure or [cut for cut in cuts if used.isdisjoint(cut.made)] or cuts
 
 
 def explanation(trail: Trail, target: Traced, source: Traced, watches_variables: bool) -> str:
@@ -66,7 +113,7 @@ def explanation(trail: Trail, target: Traced, source: Traced, watches_variables:
     reached = trail.after(source._id)
     if target._id in reached:
         return "The target depends on the source by recorded operations: there is a gradient."
-    ways = [_WAYS[how].format(what=what) + _line(place) for how, what, number, place in trail.cuts if number in reached]
+    ways = [cut.text() for cut in trail.between(source._id, target._id)]
     reasons = [f"What depends on the source ends here: {'; '.join(dict.fromkeys(ways))}."] if ways else []
     if target._id not in trail.tracked:
         reasons.append(_not_made(trail, target))

@@ -89,7 +89,7 @@ class ForwardAccumulator(Following):
     def read(self, variable: Variable) -> None:
         """Variables vary only if they are primals."""
 
-    def cut(self, how: str, what: str, number: int) -> None:
+    def cut(self, how: str, what: str, number: int, made: tuple[int, ...] = ()) -> None:
         """Tangents are zero from here on."""
 
     def jvp(self, primals: Any, unconnected_gradients: Any = UnconnectedGradients.NONE) -> Any:

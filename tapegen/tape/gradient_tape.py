@@ -23,12 +23,13 @@ from tapegen.tape.arguments import (
     warn,
     warn_not_floating,
 )
-from tapegen.tape.explain import Trail, explanation
+from tapegen.tape.explain import Cut, Trail, explanation
 from tapegen.tape.leaving import raise_refusal_behind
 from tapegen.tape.operation import Operation
 from tapegen.tape.places import user_place
 from tapegen.tape.record import Record, plainly_made
 from tapegen.tape.recorder import Following
+from tapegen.tape.selected import Selected
 from tapegen.tape.state import STATE, Call, flat_ids, fresh_id
 from tapegen.tape.tensor import Tensor, Traced, fresh
 from tapegen.tape.variable import Variable
@@ -142,11 +143,11 @@ class GradientTape(Following):
         how = "constant" if call.outs[0].dtype.kind in "fc" else "integers"
         for number in flat_ids(call.ids):
             if number in self.tracked:
-                self._trail.cuts.append((how, call.operation.name, number, None))
+                self._trail.cuts.append(Cut(how, call.operation.name, number, call.out_ids, None))
 
-    def cut(self, how: str, what: str, number: int) -> None:
+    def cut(self, how: str, what: str, number: int, made: tuple[int, ...] = ()) -> None:
         """Remember where a watched value goes on unwatched (of the machinery)."""
-        self._trail.cuts.append((how, what, number, user_place()))
+        self._trail.cuts.append(Cut(how, what, number, made, user_place()))
 
     def read(self, variable: Variable) -> None:
         """A variable is read (of the machinery)."""
@@ -432,6 +433,7 @@ def sweep(records: list[Record], tracked: set[int], bars: dict[int, Any], wanted
         bars[number] = term if held is None else held + term
 
     wild = any(record.plan is None or record.plan.nonfinite for record in records)
+    selected = Selected(records, bars, wild)
     for record in reversed(records):
         out_ids = record.out_ids
         if len(out_ids) == 1:
@@ -440,10 +442,10 @@ def sweep(records: list[Record], tracked: set[int], bars: dict[int, Any], wanted
             if bar is None:
                 continue
             if type(record) is Record and not recorded:
-                record.pull_plainly(bar, bars, wild)
+                record.pull_plainly(bar, bars, wild, selected)
             else:
-                record.pull([bar], contribute, recorded, wild)
+                record.pull([bar], contribute, recorded, wild, selected)
         else:
             several = [bars.get(number) if number in wanted else bars.pop(number, None) for number in out_ids]
             if any(bar is not None for bar in several):
-                record.pull(several, contribute, recorded, wild)
+                record.pull(several, contribute, recorded, wild, selected)

@@ -13,6 +13,7 @@ from tapegen.tape.closure import Closure, closure
 from tapegen.tape.derived import Form, Uncovered
 from tapegen.tape.operation import FlatPlan, Named, Operation, Plan, stand_in
 from tapegen.tape.places import user_place
+from tapegen.tape.selected import Selected
 from tapegen.tape.state import Call, flat_ids, is_complex, is_tracked
 from tapegen.tape.tensor import Tensor
 from tapegen.tape.terms import again, divided, fit, is_polynomial, strongly
@@ -70,7 +71,7 @@ class Record:
 
     # ---- backwards ---------------------------------------------------------------------------------------------------
 
-    def pull_plainly(self, bar: Any, bars: dict[int, Any], wild: bool) -> None:
+    def pull_plainly(self, bar: Any, bars: dict[int, Any], wild: bool, selected: Selected) -> None:
         """Add the contributions to `bars`, all of them arrays: the quick way of `pull`."""
         plan = self.plan
         args = self.args
@@ -92,9 +93,9 @@ class Record:
                 if fixed is not None:
                     term = bar if fixed == 1.0 else -bar if fixed == -1.0 else bar * fixed
                 elif inverse:
-                    term = divided(bar, term, strong)
+                    term = divided(bar, term, strong, selected, self)
                 else:
-                    term = strongly(bar, term) if strong else term * bar
+                    term = strongly(bar, term, selected, self) if strong else term * bar
             like = args[position]
             if term.shape != like.shape or term.dtype is not like.dtype:
                 term = fit(term, like)
@@ -102,10 +103,11 @@ class Record:
             held = bars.get(number)
             bars[number] = term if held is None else held + term
 
-    def pull(self, bars: list[Any], contribute: Contribute, recorded: bool, wild: bool) -> None:
+    def pull(self, bars: list[Any], contribute: Contribute, recorded: bool, wild: bool, selected: Selected) -> None:
         """Give each tracked argument its contribution from the cotangents of the results (None: no cotangent).
 
-        `wild`: whether kept values may be infinite or NaN, as the results of what has a pole are.
+        `wild`: whether kept values may be infinite or NaN, as the results of what has a pole are.  `selected` tells
+        where zero wins over what is not finite.
         """
         plan = self.plan
         args, out = self.args, self.out
@@ -118,7 +120,7 @@ class Record:
                 if plan.reads_out:
                     out = again(out, self.out_ids if len(self.out_ids) > 1 else self.out_ids[0])
         if plan.elementwise:
-            self._pull_partials(args, out, bars[0], contribute, wild)
+            self._pull_partials(args, out, bars[0], contribute, wild, selected)
             return
         if recorded and self.operation.kind == "linear":
             self._pull_linear(bars, contribute)
@@ -127,7 +129,9 @@ class Record:
             if term is not None:
                 contribute(number, fit(term, like))
 
-    def _pull_partials(self, args: Any, out: Any, bar: Any, contribute: Contribute, wild: bool) -> None:
+    def _pull_partials(
+        self, args: Any, out: Any, bar: Any, contribute: Contribute, wild: bool, selected: Selected
+    ) -> None:
         numbers = self.plan.numbers
         parts, strong = self.local_derivatives(args, out, wild)
         for place, _, _, number, like in self.inputs:
@@ -138,9 +142,9 @@ class Record:
             if fixed is not None:
                 term = bar if fixed == 1.0 else -bar if fixed == -1.0 else bar * fixed
             elif self.plan.inverse[place]:
-                term = divided(bar, part, strong)
+                term = divided(bar, part, strong, selected, self)
             else:
-                term = strongly(bar, part) if strong else part * bar
+                term = strongly(bar, part, selected, self) if strong else part * bar
             contribute(number, fit(term, like))
 
     def local_derivatives(self, args: Any, out: Any, wild: bool) -> tuple[tuple[Any, ...], bool]:
@@ -266,13 +270,13 @@ class WideRecord(Record):
         """The tracked tensors."""
         return self._inputs
 
-    def pull(self, bars: list[Any], contribute: Contribute, recorded: bool, wild: bool) -> None:
+    def pull(self, bars: list[Any], contribute: Contribute, recorded: bool, wild: bool, selected: Selected) -> None:
         """See `Record.pull`."""
         if isinstance(self._operation, Closure):
             self._pull_closure(self._operation.pull(*bars), contribute, recorded)
             return
         try:
-            super().pull(bars, contribute, recorded, wild)
+            super().pull(bars, contribute, recorded, wild, selected)
         except TapegenError as error:
             if error.span is None and self.place is not None:
                 error.span = Span.of_line(*self.place)

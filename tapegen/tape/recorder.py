@@ -63,7 +63,7 @@ class Following(abc.ABC):
         """A variable is read (of the machinery)."""
 
     @abc.abstractmethod
-    def cut(self, how: str, what: str, number: int) -> None:
+    def cut(self, how: str, what: str, number: int, made: tuple[int, ...] = ()) -> None:
         """A followed value goes on where nobody follows it (of the machinery)."""
 
 

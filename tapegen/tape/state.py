@@ -71,7 +71,7 @@ class Recorder(Protocol):
     def read(self, variable: Any) -> None:
         """Take note that a variable is read."""
 
-    def cut(self, how: str, what: str, number: int) -> None:
+    def cut(self, how: str, what: str, number: int, made: tuple[int, ...] = ()) -> None:
         """Take note that a followed value goes on where nobody follows it (see `explain.Trail`)."""
 
 
@@ -85,11 +85,11 @@ class _State(threading.local):
 STATE = _State()
 
 
-def cut(how: str, what: str, number: int) -> None:
-    """Tell those who follow a value that it goes on where they cannot."""
+def cut(how: str, what: str, number: int, made: tuple[int, ...] = ()) -> None:
+    """Tell those who follow a value that it goes on where they cannot, as what was `made` of it."""
     for recorder in STATE.active:
         if number in recorder.tracked:
-            recorder.cut(how, what, number)
+            recorder.cut(how, what, number, made)
 
 
 def is_tracked(number: int) -> bool:

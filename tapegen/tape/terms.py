@@ -15,6 +15,7 @@ from tapegen.tape.tensor import Tensor, known_as
 
 _STRONG = operation_of(ops.strong_mul)
 _SUM_TO = operation_of(ops.sum_to)
+_WHERE = operation_of(np.where)
 
 
 def again(value: Any, number: Any) -> Any:
@@ -32,18 +33,33 @@ def is_polynomial(operation: Operation, args: tuple[Any, ...]) -> bool:
     return isinstance(exponent, int | float) and (exponent >= 1 or exponent == 0)
 
 
-def strongly(bar: Any, part: Any) -> Any:
-    """`bar * part`, but 0 where `bar` is 0 even if `part` is not finite."""
+def strongly(bar: Any, part: Any, selected: Any = None, record: Any = None) -> Any:
+    """`bar * part`, but 0 where `bar` is 0 even if `part` is not finite.
+
+    `selected` tells where the result of the record is used: there zero does not win.
+    """
     term = bar * part
     if not _has_nan(term):
         return term
+    used = None if selected is None else selected.of(record)
+    if used is not None:
+        return _where_used(used, term)
     if isinstance(term, Tensor):
         return dispatch.call(_STRONG, (bar, part), {})
     return ops.strong_mul(bar, part)
 
 
-def divided(bar: Any, part: Any, strong: bool) -> Any:
-    """`bar / part`, but 0 where `bar` is 0 if the quotient may fail to be finite."""
+def _where_used(used: Any, term: Any) -> Any:
+    if used.all():
+        return term
+    zero = term.dtype.type(0)
+    if isinstance(term, Tensor):
+        return dispatch.call(_WHERE, (used, term, zero), {})
+    return np.where(used, term, zero)
+
+
+def divided(bar: Any, part: Any, strong: bool, selected: Any = None, record: Any = None) -> Any:
+    """`bar / part`, but 0 where `bar` is 0 if the quotient may fail to be finite (see `strongly`)."""
     if not isinstance(part, Tensor | np.ndarray | np.generic):
         if part:
             return bar * (1.0 / part)  # as in generated text, where the quotient of two numbers is a number
@@ -51,6 +67,9 @@ def divided(bar: Any, part: Any, strong: bool) -> Any:
     term = bar / part
     if not strong or not _has_nan(term):
         return term
+    used = None if selected is None else selected.of(record)
+    if used is not None:
+        return _where_used(used, term)
     if isinstance(term, Tensor):
         return dispatch.call(_STRONG, (bar, 1.0 / part), {})
     return np.where(bar == 0.0, bar, term)

@@ -45,6 +45,7 @@ from tapegen.transform.applied import (
     refuse_other_active,
     rule_for,
 )
+from tapegen.transform.guards import guarded
 from tapegen.transform.share import Known
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
 _BROADCASTS = frozenset(
     {
         *(np.where, np.maximum, np.minimum, np.fmax, np.fmin, np.full, np.full_like, np.broadcast_to, np.clip),
-        *(np.broadcast_arrays, ops.strong_mul, ops.of_parts),
+        *(np.broadcast_arrays, ops.strong_mul, ops.guarded, ops.of_parts),
     }
 )
 _BATCHED = frozenset({operator.matmul, np.matmul, np.linalg.solve, np.linalg.inv})
@@ -107,9 +108,12 @@ class Adjoints:
         facts = self.reverser.facts
         pole = has_pole(call, rule, facts.again)
         partials = [partial for _, partial in wanted]
-        guarded = guards(target, call, pole, block, partials, facts.ranges, facts.set_aside)
+        poles = guards(target, call, pole, block, partials, facts.ranges, facts.set_aside)
         number = build.without_broadcast(total)
-        several = len(wanted) > 1 or pole or any(guarded)
+        tests = self.reverser.guards.tests(target, call, number) if any(poles) else []
+        given = number
+        of_its_own = tests == [number]
+        several = len(wanted) > 1 or number in tests
         if isinstance(target.type, Array) and isinstance(number.type, Scalar):
             # one number for all elements stays a number where the partial has the shape of the result
             number = self.reverser.bind_number(number) if several else number
@@ -120,15 +124,20 @@ class Adjoints:
         block, factors = self._primal_reads(stmt, target, block, partials)
         scope = self.reverser.scopes.at[stmt]
         terms: list[Expr] = []
-        for (_, local), partial, is_guarded in zip(wanted, factors, guarded, strict=True):
+        for (_, local), partial, is_guarded in zip(wanted, factors, poles, strict=True):
             factor = number if self._spans(local, target) else cotangent
             partial = self.known.looked_up(partial, scope)
             if pole or is_guarded:
                 partial = rewrite.map_expr(partial, never_raising)
-            terms.append(build.strong_mul(factor, partial) if is_guarded else build.mul(partial, factor))
+            if not is_guarded or not tests:
+                terms.append(build.mul(partial, factor))
+            elif of_its_own:
+                terms.append(build.strong_mul(factor, partial))
+            else:
+                terms.append(guarded(factor, partial, [cotangent if test == given else test for test in tests]))
         self.reverser.emit_block(block)
         for (arg, _), term in zip(wanted, terms, strict=True):
-            self.reverser.contribute(arg, self.unbroadcast(term, arg, target))
+            self.reverser.contribute(arg, self.reverser.kept(arg, self.unbroadcast(term, arg, target), stmt))
 
     def _spans(self, partial: Expr, target: Var) -> bool:
         """Whether a partial is known to have the shape of the result."""
@@ -151,6 +160,7 @@ class Adjoints:
             # the cotangent of a value whose definition is being undone has no other reader; it may still be a view
             if bars[-1] == self.reverser.cotangent(target).name and (total == bars[-1] or build.is_fresh(total)):
                 given_away.add(bars[-1])
+        given_away = {bar for bar in given_away if not self.reverser.is_kept(bar)}
         if any(isinstance(arg.type, ListOf) and self._is_active(arg) for arg in call.args):
             self._spread_over_list(stmt, targets[0], call, bars[0])
             return
@@ -170,7 +180,8 @@ class Adjoints:
         self.reverser.emit_block(block)
         for (arg, _), term in zip(wanted, terms, strict=True):
             owned = True if term in given_away and len(wanted) == 1 else None
-            self.reverser.contribute(arg, self._fitted(call, rule, term, arg, targets[0]), owned=owned)
+            term = self.reverser.kept(arg, self._fitted(call, rule, term, arg, targets[0]), stmt)
+            self.reverser.contribute(arg, term, owned=owned and not self.reverser.is_kept(term))
 
     def _routine(
         self, stmt: Assign, targets: tuple[Var, ...], call: Call, routine: Routine, totals: tuple[Expr | None, ...]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tapegen.analysis.frontiers import Place
 from tapegen.analysis.places import viewed
-from tapegen.errors import AliasError
 from tapegen.ir import build, ops, rewrite
 from tapegen.ir.names import NameSupply, bar_name
 from tapegen.ir.nodes import (
@@ -28,7 +29,11 @@ from tapegen.ir.nodes import (
 from tapegen.ir.types import INT, Array, ListOf, Scalar
 from tapegen.transform.captures import Captures
 from tapegen.transform.facts import Facts
+from tapegen.transform.guards import Guards
 from tapegen.transform.mirror import Mirrors
+
+if TYPE_CHECKING:
+    from tapegen.transform.adjoint import Adjoints
 
 
 @dataclass(slots=True)
@@ -55,6 +60,8 @@ class Cotangent:
 class Cotangents(Captures):
     """Cotangents by the primal value they belong to, and the backward block being written."""
 
+    adjoints: Adjoints
+
     def __init__(self, function: Function, facts: Facts, mirrors: Mirrors, names: NameSupply) -> None:
         super().__init__(function, facts, mirrors, names)
         self.active = facts.activity.active | mirrors.of.keys()
@@ -63,8 +70,14 @@ class Cotangents(Captures):
         self.flattened = frozenset().union(  # places with views that need their elements in the order of C
             *(facts.effects.roots(var) for var, value in self.views.items() if _flattens(value))
         )
+        self.apart = {  # views whose cotangent is an array of its own
+            var: value
+            for var, value in self.views.items()
+            if isinstance(value, Call) and value.func in ops.READ_ONLY_VIEWS and var not in self.mirrors
+        }
         self.shadowed: set[Var] = set()  # views whose cotangent is a view
         self.out: list[Stmt] = []  # the backward block being written
+        self.guards = Guards(function, facts)
 
     # ---- emitting ----------------------------------------------------------------------------------------------------
 
@@ -149,9 +162,12 @@ class Cotangents(Captures):
             self.emit(Assign((cot.name,), first))
         for other in others:
             k = Var(self.names.fresh("k"), INT)
-            parts = [Call(ops.item, (items, k), (), var.type.item) for items in (cot.name, other)]
-            added = Effect(Call(ops.set_item, (cot.name, k, build.add(*parts)), ()))
-            self.emit(For(k, Const(0), Call(len, (cot.name,), (), INT), Const(1), (added,)))
+            held, term = (Call(ops.item, (items, k), (), var.type.item) for items in (cot.name, other))
+            body: tuple[Stmt, ...] = (Effect(Call(ops.set_item, (cot.name, k, build.add(held, term)), ())),)
+            if isinstance(var.type.item, Array):  # other names hold the same cotangent
+                item_bar = Var(self.names.fresh("item_bar"), var.type.item)
+                body = Assign((item_bar,), held), Store(item_bar, (), term, accumulate=True)
+            self.emit(For(k, Const(0), Call(len, (cot.name,), (), INT), Const(1), body))
 
     def _is_flattened(self, var: Var) -> bool:
         return not self.flattened.isdisjoint(self.facts.effects.roots(var))
@@ -179,11 +195,37 @@ class Cotangents(Captures):
         )
         if not roots:
             return
-        for var, cot in list(self.cotangents.items()):
-            if cot.pending and isinstance(var.type, Array) and not roots.isdisjoint(self.facts.effects.roots(var)):
-                if var in self.views and _is_read_only(self.views[var]):
-                    raise self._read_only_view(var)
-                self.settle(var)
+        while True:
+            for var, cot in list(self.cotangents.items()):
+                if cot.pending and var not in self.apart and self._is_of(var, roots):
+                    self.settle(var)
+            found = ((var, self.cotangents.get(var)) for var in self.apart)
+            waiting = [var for var, cot in found if cot is not None and not cot.empty and self._is_of(var, roots)]
+            if not waiting:
+                return
+            for var in waiting:
+                self._hand_to_base(var)
+
+    def _is_of(self, var: Var, roots: frozenset[str]) -> bool:
+        """Whether a name may denote one of these places."""
+        return isinstance(var.type, Array) and not roots.isdisjoint(self.effects.roots(var))
+
+    def _hand_to_base(self, var: Var) -> None:
+        """Undo the making of a view whose cotangent is an array of its own, as if it were made here once more."""
+        total = self._consume(var)
+        stmt, value = self.scopes.assigns[var][0], self.apart[var]
+        assert total is not None
+        self.adjoints.call(stmt, (var,), value, (total,))
+        for other in (var, *self.shadowed):
+            if other == var or self._looks_into(other, var):
+                self.forget(other)  # what is read before the store is contributed to zeros
+
+    def _looks_into(self, view: Var, base: Var) -> bool:
+        """Whether the cotangent of a view is a view of the cotangent of another one."""
+        while view in self.shadowed:
+            value = self.views[view]
+            view = value.array if isinstance(value, Load) else value.args[0]  # type: ignore[assignment]
+        return view == base
 
     def _has_shadow(self, var: Var) -> bool:
         value = self.views.get(var)
@@ -193,18 +235,7 @@ class Cotangents(Captures):
         if not isinstance(base, Var) or base not in self.active:
             return False
         # what may be a copy gets a cotangent of its own: where that would matter, the array is mirrored
-        return viewed(value) is not None and not _is_read_only(value)
-
-    def _read_only_view(self, var: Var) -> AliasError:
-        value = self.views[var]
-        assert isinstance(value, Call)
-        parts = {ops.real_part: "z.real", ops.imaginary_part: "z.imag"}
-        shown = parts.get(value.func, f"np.{value.func.__name__}(...)")
-        return AliasError(
-            f"{shown} gives a view here, and what it shows is written while the view is in use.",
-            f"Copy it first ({shown}.copy()).",
-            self.scopes.assigns[var][0].origin,
-        )
+        return viewed(value) is not None and var not in self.apart
 
     def _shadow(self, var: Var) -> Expr:
         """The same view of the cotangent of the base, for a view that elements are added to."""
@@ -245,6 +276,14 @@ class Cotangents(Captures):
         self.emit(Store(mine, (), Const(0.0)))
         return held
 
+    def forget(self, var: Var) -> None:
+        """What was contributed to a cotangent has been handed on."""
+        if var in self.mirrors:
+            return
+        cot = self.cotangents[var]
+        cot.named = False
+        cot.pending = []
+
     def take(self, var: Var) -> Contribution | None:
         """Like `_consume`, for a merge: its cotangent is zero afterwards."""
         cot = self.cotangents.get(var)
@@ -262,6 +301,27 @@ class Cotangents(Captures):
         cot.pending = []
         return Contribution(total, owned)
 
+    def kept(self, var: Var, expr: Expr, use: Stmt | None = None) -> Expr:
+        """A cotangent, or what a use contributes to it, under a name that guards may test as long as it lives."""
+        place = Place(var, use)
+        if place not in self.guards.wanted or var in self.mirrors or not isinstance(var.type, (Array, Scalar)):
+            return expr
+        number = build.without_broadcast(expr)
+        stays = isinstance(number, Const) or (isinstance(number, Var) and not self._is_named_again(number))
+        if not stays:
+            own_name = use is None and number is expr and not self.scopes.is_merge(var)
+            number = self.bind(number, var) if own_name else self._bound_anew(number)
+        self.guards.keep(place, number, again=use is None)
+        return build.broadcast_again(expr, number)
+
+    def _is_named_again(self, name: Var) -> bool:
+        """Whether a cotangent gets its name several times, as that of a merge does."""
+        return any(cot.name == name and self.scopes.is_merge(var) for var, cot in self.cotangents.items())
+
+    def is_kept(self, expr: Expr) -> bool:
+        """Whether guards may still test an array, so that it must stay as it is."""
+        return isinstance(expr, Var) and expr in self.guards.names
+
     def bind(self, expr: Expr, like: Var) -> Var | Const:
         """Name an expression that is read more than once."""
         if isinstance(expr, (Var, Const)):
@@ -272,19 +332,15 @@ class Cotangents(Captures):
 
     def bind_number(self, expr: Expr) -> Expr:
         """Name a number that is read more than once."""
-        if isinstance(expr, (Var, Const)):
-            return expr
+        return expr if isinstance(expr, (Var, Const)) else self._bound_anew(expr)
+
+    def _bound_anew(self, expr: Expr) -> Var:
         name = Var(self.names.fresh("part"), expr.type)
         self.emit(Assign((name,), expr))
         return name
 
 
 # ---- helpers ---------------------------------------------------------------------------------------------------------
-
-
-def _is_read_only(view: Load | Call) -> bool:
-    """Whether a view cannot be added to, so that none of it can be made of a cotangent."""
-    return isinstance(view, Call) and view.func in ops.READ_ONLY_VIEWS
 
 
 def _flattens(value: Load | Call) -> bool:

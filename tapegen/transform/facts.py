@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tapegen.analysis.activity import Activity, activity_of
 from tapegen.analysis.effects import Effects, effects_of
 from tapegen.analysis.finality import Finality, final_loads
+from tapegen.analysis.frontiers import Frontiers, frontiers_of
 from tapegen.analysis.ranges import Ranges, ranges_of
 from tapegen.analysis.scopes import Scope, Scopes, scopes_of
 from tapegen.analysis.set_aside import set_aside
@@ -28,6 +29,7 @@ class Facts:
     shapes: Shapes
     ranges: Ranges
     set_aside: frozenset[Var]
+    frontiers: Frontiers
     again: bool
 
     def is_final(self, stmt: Stmt, array: Var, index: tuple[Index, ...], *, after: bool = False) -> bool:
@@ -90,6 +92,7 @@ def facts_of(
         final_loads(function, places.effects),
         places.shapes,
         ranges_of(function),
-        set_aside(function, places.scopes, activity.sources),
+        set_aside(function, places.scopes, activity.sources, activity.active),
+        frontiers_of(function, places.scopes, places.effects, places.shapes, activity.active),
         again,
     )

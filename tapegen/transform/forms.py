@@ -132,7 +132,7 @@ def doc_of(
         ("varying inputs:", listed(wrt)),
         ("recorded:", listed(tape.var for tape in tapes)),
     ]
-    return table(rows + mutated_row(function, facts, "cotangents"))
+    return (*table(rows + mutated_row(function, facts, "cotangents")), *function.doc)
 
 
 def table(rows: list[tuple[str, str]]) -> tuple[str, ...]:

@@ -121,9 +121,8 @@ class _Pusher:
         for stmt in rewrite.statements(self.function.body):
             match stmt:
                 case Assign((target,), Call(np.reshape | np.ravel, (Var() as base, *_)) as call) if target in stored:
-                    if target not in self.active:
-                        continue
-                    assert isinstance(base.type, Array)
+                    if target not in self.active or not isinstance(base.type, Array):
+                        continue  # of a number it is an array of its own
                     if base.type.layout != "C":
                         raise AliasError(
                             f"whether {call.func.__name__} gives a view or a copy here depends on the layout of its "

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tapegen.analysis.places import moves
 from tapegen.analysis.scopes import Scope
@@ -235,6 +235,7 @@ class _Reverser(Cotangents):
     def nested(self, block: Block, touched: Iterable[Var]) -> Block:
         """Reverse a nested block into a block of its own; `touched` cotangents are settled at its end."""
         outer_out, self.out = self.out, []
+        outer_guards, self.guards.kept = self.guards.kept, dict(self.guards.kept)
         self.block(block)
         if block:
             self.here = (block[0], False)
@@ -243,6 +244,7 @@ class _Reverser(Cotangents):
             if cot.pending or not cot.named:
                 self.settle(var)
         inner, self.out = self.out, outer_out
+        self.guards.kept = outer_guards
         return tuple(inner)
 
     # ---- statements --------------------------------------------------------------------------------------------------
@@ -319,13 +321,14 @@ class _Reverser(Cotangents):
                 continue
             taken = self.take(target)
             if taken is not None and isinstance(value, Var) and value in self.active:
+                taken = replace(taken, expr=self.kept(target, taken.expr))
                 moved.append((value, taken))
         for value, taken in moved:
-            self.contribute(value, taken.expr, owned=taken.owned)
+            self.contribute(value, taken.expr, owned=taken.owned and not self.is_kept(taken.expr))
 
     def _value(self, stmt: Assign, target: Var, value: Expr) -> None:
         if target in self.shadowed and self.cotangent(target).named:
-            self._forget(target)  # what was added to a shadow view is in its base already
+            self.forget(target)  # what was added to a shadow view is in its base already
             return
         if isinstance(target.type, ListOf):
             if target not in self.mirrors:
@@ -338,28 +341,24 @@ class _Reverser(Cotangents):
             total = self._consume(target)
         if isinstance(value, Call) and value.func is ops.pop:
             self.adjoints.popped(value, build.zero_like(target) if total is None else total)
-            self._forget(target)
+            self.forget(target)
             return
         if total is None:
             return
+        total = self.kept(target, total)
         if isinstance(value, Load):
             self._load(stmt, value, total)
         elif isinstance(value, Call):
             self.adjoints.call(stmt, (target,), value, (total,))
         if not self.scopes.is_merge(target):
-            self._forget(target)
+            self.forget(target)
 
     def _values(self, stmt: Assign) -> None:
         totals = [self._consume(target) if target in self.active else None for target in stmt.targets]
         if any(total is not None for total in totals) and isinstance(stmt.value, Call):
+            pairs = zip(stmt.targets, totals, strict=True)
+            totals = [total if total is None else self.kept(target, total) for target, total in pairs]
             self.adjoints.call(stmt, stmt.targets, stmt.value, tuple(totals))
-
-    def _forget(self, var: Var) -> None:
-        if var in self.mirrors:
-            return
-        cot = self.cotangents[var]
-        cot.named = False
-        cot.pending = []
 
     def _load(self, stmt: Assign, load: Load, total: Expr) -> None:
         if load.array not in self.active:
@@ -401,7 +400,8 @@ class _Reverser(Cotangents):
             self.emit(Store(base_bar, index, zero))
         if reads:
             assert isinstance(value, Var)
-            self.contribute(value, term, owned=True)
+            term = self.kept(value, term, stmt)
+            self.contribute(value, term, owned=not self.is_kept(term))
 
     def _fits(self, value: Var, type_: object) -> bool:
         return build.rank_of(value.type) == build.rank_of(type_)  # type: ignore[arg-type]

@@ -298,7 +298,10 @@ class Known:
 
 
 def _signature(call: Call) -> tuple[str, tuple[Expr, ...]] | None:
-    """The name and the operands of a function of numbers, which `math` and NumPy call the same."""
-    if call.func not in _FUNCTIONS or not isinstance(call.type, Scalar):
+    """The name and the operands of a function of numbers, which `math` and NumPy call the same.
+
+    An array without axes is no number: a store between two calls may have changed it.
+    """
+    if call.func not in _FUNCTIONS or not all(isinstance(part.type, Scalar) for part in (call, *call.args)):
         return None
     return call.func.__name__, call.args

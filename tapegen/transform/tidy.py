@@ -103,7 +103,7 @@ def _makes_values(func: Callable[..., Any]) -> bool:
     """Whether a function is element by element or sums: its result shares no memory with its operands."""
     rule = rule_of(func)
     elementwise = isinstance(func, np.ufunc) or (rule is not None and rule.kind == "partials")
-    return elementwise or func in (np.sum, ops.strong_mul)
+    return elementwise or func in (np.sum, ops.strong_mul, ops.guarded)
 
 
 def _is_copy(expr: Expr) -> bool:

@@ -247,6 +247,14 @@ def test_clip_by_norm_of_zeros_and_along_axes() -> None:
     assert np.isfinite(tape.gradient(y, x).numpy()).all()
 
 
+def test_clip_by_norm_keeps_the_type() -> None:
+    x = tg.Variable(np.array([3.0, 4.0], np.float32))
+    for norm in (0.5, np.float64(0.5), np.array(0.5), tg.constant(0.5)):
+        y = tg.clip_by_norm(x, norm)
+        assert y.dtype == np.float32
+        np.testing.assert_allclose(y.numpy(), [0.3, 0.4], rtol=1e-6)
+
+
 def test_clip_by_global_norm() -> None:
     parts = [tg.constant([3.0]), None, tg.constant([4.0])]
     clipped, norm = tg.clip_by_global_norm(parts, 2.5)

@@ -6,6 +6,8 @@ Two differ on purpose: NumPy functions are recorded here, and random numbers are
 
 from __future__ import annotations
 
+import re
+
 import matplotlib as mpl
 
 mpl.use("Agg")
@@ -50,7 +52,13 @@ def test_a_model() -> None:
         loss = tf.reduce_mean(y**2)
     grad = tape.gradient(loss, layer.trainable_variables)
     printed = [f"{var.name}, shape: {g.shape}" for var, g in zip(layer.trainable_variables, grad, strict=True)]
-    assert printed == ["kernel, shape: (3, 2)", "bias, shape: (2,)"]
+    assert isinstance(layer.trainable_variables, list)
+    assert [re.sub(r"^dense(_\d+)?/", "dense/", text) for text in printed] == [
+        "dense/kernel:0, shape: (3, 2)",
+        "dense/bias:0, shape: (2,)",
+    ]
+    named = tf.keras.layers.Dense(2, name="dense_1", input_shape=(3,))
+    assert [var.name for var in named.weights] == ["dense_1/kernel:0", "dense_1/bias:0"]
 
 
 def test_what_is_watched() -> None:

@@ -202,6 +202,21 @@ def test_line_104_the_line_of_the_user() -> None:
     assert f"{__file__}:" in text and "why(lambda tape, x" in text
 
 
+def test_only_reasons_between_source_and_target_count() -> None:
+    x, w = tg.Variable(1.7), tg.Variable(2.0)
+    with tg.GradientTape(persistent=True) as tape:
+        stopped = tg.stop_gradient(x * 3.0)
+        elsewhere = stopped * w
+        whole = tg.cast(tg.cast(x * 2.0, "int64"), "float64") * w
+        floor = np.floor(x) * w
+    text = tape.explain(whole, x)
+    assert "whose result is not floating" in text and "stop_gradient" not in text and "floor" not in text
+    text = tape.explain(elsewhere, x)
+    assert "stop_gradient" in text and "not floating" not in text
+    text = tape.explain(floor, x)
+    assert "floor" in text and "stop_gradient" not in text and "not floating" not in text
+
+
 def test_line_104_what_is_not_watched() -> None:
     def square(tape: tg.GradientTape, x: Any) -> Any:
         return x * x

@@ -104,7 +104,7 @@ def test_names_are_modules() -> None:
     gradients = tape.gradient(loss, variables)
     SGD(0.5).apply_gradients(zip(gradients, variables, strict=True))
     np.testing.assert_allclose(variables[2], before - 0.5 * gradients[2].numpy())
-    assert model.layers[1].weights == model.layers[1].trainable_weights == (variables[2],)
+    assert model.layers[1].weights == model.layers[1].trainable_weights == [variables[2]]
 
 
 @pytest.mark.parametrize(
