@@ -82,7 +82,7 @@ def conflicts_of(function: Function, *, of_routines: bool = False) -> tuple[Conf
     walk.block(function.body, {})
     if not walk.found:
         return ()
-    live = _Liveness()
+    live = Liveness()
     live.block(function.body, frozenset())
     return tuple(
         Conflict(stmt, stored, other)
@@ -215,7 +215,7 @@ def _join(states: Iterable[Pairs]) -> Pairs:
 
 
 @dataclass(slots=True)
-class _Liveness:
+class Liveness:
     """The names that may be read after each statement, before they are assigned again."""
 
     after: dict[Stmt, frozenset[Var]] = field(default_factory=dict)

@@ -37,7 +37,6 @@ from tapegen.ir.types import Array, ListOf
 # results that alias an argument in a way no view of the cotangent can follow (a tuple of views, a view or a copy)
 _UNFOLLOWED = frozenset(
     {
-        np.diag,
         np.imag,
         np.split,
         np.array_split,
@@ -47,7 +46,6 @@ _UNFOLLOWED = frozenset(
         np.broadcast_arrays,
         np.asanyarray,
         np.require,
-        np.nan_to_num,
         np.trim_zeros,
         np.linalg.diagonal,
         np.linalg.matrix_transpose,
@@ -61,11 +59,13 @@ _UNFOLLOWED = frozenset(
 )
 
 
-def _is_unfollowed(call: Call) -> bool:
-    """Whether a call gives an argument back, or a view of it, that no view of the cotangent follows."""
+def may_return_argument(call: Call) -> bool:
+    """Whether a call may give an argument back, or a view of it, that no view of the cotangent follows."""
     func, args = call.func, call.args
-    if is_one_of(func, _UNFOLLOWED):
+    if is_one_of(func, _UNFOLLOWED) or not _makes_fresh(func):
         return True
+    if func is np.diag:  # of a vector it makes a matrix
+        return isinstance(call.type, Array) and call.type.rank == 1
     if func is np.einsum:  # of one operand it may turn the axes alone
         return sum(isinstance(arg.type, Array) for arg in args) == 1
     if func is np.diff or func is np.linalg.matrix_power:
@@ -151,7 +151,7 @@ def _move(value: Expr) -> Move:
         return Move(_vars(out), exact=True)
     if is_one_of(func, ops.VIEW_CALLS):
         return Move(_vars(args[0]), exact=True, fresh=_may_copy(value))
-    if _is_unfollowed(value) or not _makes_fresh(func):
+    if may_return_argument(value):
         return Move(tuple(var for arg in args for var in _vars(arg)), fresh=True)
     return Move()
 

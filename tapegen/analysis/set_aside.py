@@ -16,11 +16,14 @@ from typing import Any
 import numpy as np
 
 from tapegen.analysis.activity import active_operands, closure
+from tapegen.analysis.intervals import PRODUCTS
 from tapegen.analysis.scopes import Scope, Scopes
 from tapegen.ir import ops, rewrite
 from tapegen.ir.nodes import (
     Assign,
     Call,
+    Const,
+    Expr,
     Function,
     If,
     Load,
@@ -32,8 +35,8 @@ from tapegen.ir.nodes import (
 )
 from tapegen.ir.types import Array, Scalar
 
-_CHOOSING = frozenset({np.where, ops.ifelse, np.select, np.choose, np.maximum, np.minimum, np.fmax, np.fmin, np.clip})
-_CHOOSING |= {builtins.max, builtins.min, np.max, np.min, np.amax, np.amin, np.take, np.diag, np.triu, np.tril, np.sort}
+CHOOSING = frozenset({np.where, ops.ifelse, np.select, np.choose, np.maximum, np.minimum, np.fmax, np.fmin, np.clip})
+CHOOSING |= {builtins.max, builtins.min, np.max, np.min, np.amax, np.amin, np.take, np.diag, np.triu, np.tril, np.sort}
 _HANDED_ON = frozenset(
     {
         *(operator.add, operator.sub, operator.mul, operator.neg, operator.pos, operator.matmul),
@@ -49,7 +52,7 @@ _HANDED_ON = frozenset(
 _DIVISIONS = (operator.truediv, np.divide)
 
 
-def set_aside(function: Function, scopes: Scopes, sources: Mapping[Var, set[Var]]) -> frozenset[Var]:
+def set_aside(function: Function, scopes: Scopes, sources: Mapping[Var, set[Var]], active: Set[Var]) -> frozenset[Var]:
     """Find the values of a lowered program whose cotangents may be zero although they are computed.
 
     Parameters
@@ -60,9 +63,12 @@ def set_aside(function: Function, scopes: Scopes, sources: Mapping[Var, set[Var]
         Its scopes.
     sources : mapping
         For each value what flows into it (`Activity.sources`).
+    active : set of Var
+        The values that have a derivative.
     """
     inside = _with_parts(function)
     dropped = {var for stmt, parts in inside for var in (*_chosen(parts), *_dropped(stmt, parts, scopes))}
+    dropped |= {var for _, parts in inside for var in _weighted(parts, active)}
     return frozenset(closure(dropped, sources) | _vanishing(inside, sources, _HANDED_ON))
 
 
@@ -75,7 +81,7 @@ def made_finite(function: Function, sources: Mapping[Var, set[Var]]) -> frozense
     inside = _with_parts(function)
     chosen = closure({var for _, parts in inside for var in _chosen(parts)}, sources)
     # a product with a cotangent that is zero has a tangent that says so itself
-    return frozenset(chosen | _vanishing(inside, sources, _HANDED_ON | {ops.strong_mul}))
+    return frozenset(chosen | _vanishing(inside, sources, _HANDED_ON | {ops.strong_mul, ops.guarded}))
 
 
 _Parts = list[Load | Call]
@@ -100,15 +106,29 @@ def _vanishing(inside: list[tuple[Stmt, _Parts]], sources: Mapping[Var, set[Var]
     # an array is not computed to be divided by because one of its elements is
     elements = {target for stmt, _ in inside for target in _element_read(stmt)}
     direct = {sink: into for sink, into in sources.items() if sink not in elements}
-    kept = handing_on | _CHOOSING
+    kept = handing_on | CHOOSING
     return closure({var for _, parts in inside for var in _made_finite(parts, kept)}, direct)
 
 
 def _chosen(parts: _Parts) -> Iterator[Var]:
     """Values among which a call chooses."""
     for part in parts:
-        if type(part) is Call and (part.func in _CHOOSING or (part.kwargs and "where" in dict(part.kwargs))):
+        if type(part) is Call and (part.func in CHOOSING or (part.kwargs and "where" in dict(part.kwargs))):
             yield from active_operands(part)
+
+
+def _weighted(parts: _Parts, active: Set[Var]) -> Iterator[Var]:
+    """Values that are multiplied by something without derivative, which may be zero."""
+    for part in parts:
+        if type(part) is Call and part.func in PRODUCTS:
+            values = [arg for arg in part.args if arg in active]
+            if len(values) == 1 and not any(is_nonzero(arg) for arg in part.args):
+                yield from (value for value in values if isinstance(value, Var))
+
+
+def is_nonzero(factor: Expr) -> bool:
+    """Whether a factor is known not to be zero."""
+    return isinstance(factor, Const) and isinstance(factor.value, (int, float, complex)) and factor.value != 0
 
 
 def _dropped(stmt: Stmt, parts: _Parts, scopes: Scopes) -> Iterator[Var]:

@@ -327,7 +327,7 @@ class _Pass:
                     return unknown if rows is None or columns is None or kwargs else (rows, columns)
                 if func is ops.primal_as:
                     return self.broadcast(args[:1], unknown)
-                if func in (ops.strong_mul, ops.of_parts):
+                if func in (ops.strong_mul, ops.guarded, ops.of_parts):
                     return self.broadcast(args, unknown)
                 if func is ops.sum_to and isinstance(args[1], Var) and isinstance(args[1].type, Array):
                     return self.shapes.of(args[1])

@@ -120,6 +120,12 @@ def _strong_mul(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> 
     return Call(ops.ifelse, (Call(operator.ne, (c, zero), (), BOOL), product, zero), (), type_)
 
 
+def _guarded(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+    product, used = args
+    zero = convert(Const(0.0), type_.dtype)
+    return Call(ops.ifelse, (convert(used, "bool"), convert(product, type_.dtype), zero), (), type_)
+
+
 def _square(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     x = w.let(convert(args[0], type_.dtype))
     return Call(operator.mul, (x, x), (), type_)
@@ -202,6 +208,7 @@ _COMPLEX: dict[Any, Operation] = {
     **_EVERYWHERE,
     np.angle: _angle,
     ops.strong_mul: _strong_mul,
+    ops.guarded: _guarded,
     np.square: _square,
     np.reciprocal: _reciprocal,
 }

@@ -181,36 +181,6 @@ class Written:
                 written |= _stored_into(stmt)
         self.names = {var for name in written for var in self.groups.get(name, {name})}
 
-    def after(self, array: Var, here: Stmt | None) -> bool:
-        """Whether memory that an array may share may be stored into after a statement, before that makes it anew.
-
-        A loop around the statement makes it anew if all names of this memory are assigned in its body alone.
-        """
-        if array not in self.names:
-            return False
-        group = self.groups.get(array, {array})
-        every = rewrite.statements(self.function.body)
-        if not any(stmt is here for stmt in every):
-            return True
-        passed = False
-        for stmt in every:
-            passed = passed or stmt is here
-            stored = _stored_into(stmt) & group
-            if stored and (passed or isinstance(stmt, Effect)):
-                return True
-        around = [stmt for stmt in every if isinstance(stmt, (For, While)) and _holds(stmt, here)]
-        return any(self._lasts(group, loop) for loop in around)
-
-    def _lasts(self, group: set[Var], loop: For | While) -> bool:
-        """Whether memory that a loop stores into may be that of another trip."""
-        inside = rewrite.statements((loop,))
-        if not any(_stored_into(stmt) & group for stmt in inside):
-            return False
-        own = set(map(id, inside))
-        others = [stmt for stmt in rewrite.statements(self.function.body) if id(stmt) not in own]
-        elsewhere = {var for stmt in others if not stmt.blocks for var in rewrite.assigns(stmt)}
-        return not group.isdisjoint(elsewhere.union(self.function.params))
-
 
 def _stored_into(stmt: Stmt) -> set[Var]:
     if isinstance(stmt, Store):
@@ -218,10 +188,6 @@ def _stored_into(stmt: Stmt) -> set[Var]:
     if isinstance(stmt, Effect):
         return {var for var in rewrite.free_vars(stmt.call) if isinstance(var.type, Array)}
     return set()
-
-
-def _holds(loop: Stmt, here: Stmt | None) -> bool:
-    return any(stmt is here for stmt in rewrite.statements((loop,)))
 
 
 def without_unused(block: Block, optional: set[Var]) -> Block:

@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeGuard
 
 import numpy as np
 
+from tapegen.analysis.places import may_return_argument
 from tapegen.ir import ops, rewrite
 from tapegen.ir.nodes import (
     Assign,
@@ -54,6 +55,7 @@ from tapegen.transform.nests.elements import lazy, loaded, opaque, operand, scal
 from tapegen.transform.nests.elements import number as element
 from tapegen.transform.nests.loops import allocate, fill, stored
 from tapegen.transform.nests.reductions import REDUCTIONS, number_into
+from tapegen.transform.nests.reshapes import Reshapes
 from tapegen.transform.nests.scalars import OPERATIONS, TOO_LARGE, dtype_of
 from tapegen.transform.nests.sharing import Sharing
 from tapegen.transform.nests.tables import FILL, LAZY, REWRITE, SEVERAL
@@ -78,6 +80,7 @@ class Nests(Writer):
         self.expected: dict[Var, Extents] = {}  # extents that a loop relies on
         self.broken: set[Var] = set()
         self._written = Written(function)
+        self._reshapes = Reshapes(function)
         self._recorded = Recorded(function)
         never_one = []
         for param in function.params:
@@ -251,6 +254,9 @@ class Nests(Writer):
         elif is_place(value) and not (isinstance(value, Call) and value.func is np.ascontiguousarray):
             self._assign_view(target, value)
         else:
+            if _may_be_view(value) and self.shows_sharing():
+                assert isinstance(value, Call)
+                raise self.unsupported(value.func, "of an array that may be a view or a copy")
             self._assign_new(target, value)
 
     def _grow(self, target: Var, value: Call) -> None:
@@ -474,8 +480,11 @@ class Nests(Writer):
     def is_written(self, array: Var) -> bool:
         return array in self._written.names
 
-    def is_written_later(self, array: Var) -> bool:
-        return self._written.after(array, self.statement)
+    def shows_sharing(self) -> bool:
+        return self._reshapes.shows(self.statement)
+
+    def in_rows(self, array: Expr) -> Expr | None:
+        return self._reshapes.in_rows(array)
 
     def _reads(self, value: Expr, target: Var) -> bool:
         """Whether evaluating a value reads what a name denotes now."""
@@ -483,6 +492,13 @@ class Nests(Writer):
             if var == target or (var in self.views and target in self.views[var][1]):
                 return True
         return False
+
+
+def _may_be_view(value: Expr) -> bool:
+    """Whether NumPy may give a view where a new array is written."""
+    if not isinstance(value, Call) or isinstance(value.func, Routine):
+        return False
+    return value.func in ops.VIEW_CALLS or may_return_argument(value)
 
 
 def _is_real(var: Var) -> bool:

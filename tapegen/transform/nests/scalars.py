@@ -311,6 +311,13 @@ def _strong_mul(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> 
     return Call(ops.ifelse, (Call(operator.ne, (c, zero), (), BOOL), product, zero), (), type_)
 
 
+def _guarded(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+    """The product in the form in which a number beside zero is known, and no decision (see `deciding`)."""
+    product, used = args
+    zero = convert(Const(0.0), type_.dtype)
+    return Call(ops.ifelse, (convert(used, "bool"), convert(product, type_.dtype), zero), (), type_)
+
+
 def _heaviside(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     x = w.let(convert(args[0], type_.dtype))
     zero, one = convert(Const(0.0), type_.dtype), convert(Const(1.0), type_.dtype)
@@ -546,6 +553,7 @@ OPERATIONS: dict[Any, Operation] = {
     **dict.fromkeys((math.factorial, math.perm, math.comb), counted),
     np.clip: _clip,
     ops.strong_mul: _strong_mul,
+    ops.guarded: _guarded,
     ops.exact: _exact,
     np.heaviside: _heaviside,
     np.square: _square,

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from types import BuiltinFunctionType
 from typing import Any
 
-import numpy as np
-
+from tapegen.analysis.places import may_return_argument
 from tapegen.ir import ops
 from tapegen.ir.nodes import (
     Assign,
@@ -37,12 +35,6 @@ from tapegen.ir.nodes import (
 from tapegen.ir.types import Array, ListOf
 
 Pairs = frozenset[frozenset[Var]]
-
-_FRESH = ("numpy", "scipy", "math", "operator", "_operator", "builtins", "cmath")
-_MAY_RETURN_ARGUMENT = frozenset(
-    {np.diag, np.imag, np.asanyarray, np.broadcast_arrays, np.split, np.array_split, np.hsplit, np.vsplit, np.dsplit}
-    | {np.nan_to_num, np.require, np.unstack}
-)
 
 
 class Sharing:
@@ -137,7 +129,7 @@ def sources(value: Expr) -> Iterator[Var]:
             yield from sources(out)
         if func in ops.VIEW_CALLS or func in _PASSING_ON:
             yield from sources(args[0])
-        elif func is ops.new_list or func in _MAY_RETURN_ARGUMENT or not _makes_fresh(func):
+        elif func is ops.new_list or may_return_argument(value):
             for arg in (*args, *(kwarg for _, kwarg in kwargs)):
                 yield from sources(arg)
 
@@ -151,10 +143,3 @@ def _is_gather(item: Expr | Slice) -> bool:
 
 def _is_place(var: Var) -> bool:
     return isinstance(var.type, (Array, ListOf))
-
-
-def _makes_fresh(func: Any) -> bool:
-    if isinstance(func, (np.ufunc, type, BuiltinFunctionType)):
-        return True
-    module = getattr(func, "__module__", None) or ""
-    return module.partition(".")[0] in _FRESH or module == ops.__name__

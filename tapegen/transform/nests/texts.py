@@ -426,9 +426,9 @@ def convolve_part(a, v, mode="full"):
     full = np.convolve(a, v)
     longer = max(np.size(a), np.size(v))
     shorter = min(np.size(a), np.size(v))
-    if mode == "same":
+    if mode == "same" or mode == 1:
         return full[(shorter - 1) // 2 : (shorter - 1) // 2 + longer]
-    if mode == "valid":
+    if mode == "valid" or mode == 0:
         return full[shorter - 1 : longer]
     return full
 

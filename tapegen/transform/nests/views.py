@@ -16,7 +16,7 @@ from tapegen.transform.nests.arrange import shape_extents, static
 from tapegen.transform.nests.bounds import UNIT, Extents
 from tapegen.transform.nests.elements import lazy, scalar
 from tapegen.transform.nests.slices import position
-from tapegen.transform.nests.tables import LAZY, SCALAR, SEVERAL, arguments, handles
+from tapegen.transform.nests.tables import FILL, LAZY, SCALAR, SEVERAL, arguments, handles
 from tapegen.transform.nests.writer import Writer
 
 RESHAPES = frozenset({np.reshape, np.ravel})
@@ -91,6 +91,8 @@ def native_view(w: Writer, expr: Expr) -> Expr | None:
 
 def _without_axes(load: Load) -> Expr:
     """Of an element that is a view numba makes a number, unless it is an axis of one element without that axis."""
+    if not load.index:
+        return load.array
     *front, last = load.index
     if not isinstance(load.type, Array) or load.type.rank or isinstance(last, Slice):
         return load
@@ -136,6 +138,14 @@ def _as_indexing(base: Var, element: Load, index: tuple[Var, ...], extents: Exte
     return part
 
 
+_VIEW_OR_COPY = "reshape of an array that may be a view or a copy"
+
+
+@handles(FILL, ops.zeros_beside)
+def _beside(w: Writer, call: Call, target: Var) -> None:
+    raise w.unsupported(_VIEW_OR_COPY)  # only for such reshapes are there cotangents that lie as their arrays do
+
+
 def reshaped(w: Writer, call: Call) -> tuple[Expr, Extents | None]:
     """`x.reshape(shape)` of a contiguous array, and the new extents where they are stated."""
     inner = call.args[0]
@@ -144,11 +154,13 @@ def reshaped(w: Writer, call: Call) -> tuple[Expr, Extents | None]:
         raise w.unsupported("reshape in another order")
     if not isinstance(inner.type, Array):
         inner = Call(np.array, (Tuple((inner,)),), (), Array(inner.type.dtype, 1, "C", (True,)))  # type: ignore[union-attr]
-    base = inner if isinstance(inner, Var) else w.materialise(inner)
+    shown = inner.type.rank > 0 and w.shows_sharing()  # type: ignore[union-attr]
+    rows = w.in_rows(inner) if shown else inner
+    if rows is None:
+        raise w.unsupported(_VIEW_OR_COPY)
+    base = rows if isinstance(rows, Var) else w.materialise(rows)
     assert isinstance(base.type, Array)
-    if w.layout(base) != "C" and base.type.rank > 0:
-        if w.layout(base) == "A" and w.is_written_later(base):
-            raise w.unsupported("reshape of an array that may be a view or a copy")
+    if not shown and w.layout(base) != "C" and base.type.rank > 0:
         base = w.copied(base)
     if call.func is np.ravel:
         return Call(np.ravel, (base,), (), call.type), None

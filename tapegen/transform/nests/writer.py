@@ -137,8 +137,12 @@ class Writer(ABC):
         """Whether something is stored into memory that an array may share."""
 
     @abstractmethod
-    def is_written_later(self, array: Var) -> bool:
-        """Whether something is stored into it once the statement at hand has run."""
+    def shows_sharing(self) -> bool:
+        """Whether the program can tell if the statement at hand assigns a view or a copy."""
+
+    @abstractmethod
+    def in_rows(self, array: Expr) -> Expr | None:
+        """An array of the same memory that is in C order for NumPy and for numba; None where there is none."""
 
     @abstractmethod
     def check_mask(self, array: Lazy, mask: Lazy) -> None:
