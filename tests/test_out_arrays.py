@@ -1,0 +1,103 @@
+"""Results in arrays that the program gives (`out=`): `tests/out_arrays.py` says how."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapegen as tg
+from tapegen.errors import TapegenError
+from tapegen.rules.registry import rule_of
+from tests.judged import both, refused, right
+from tests.out_arrays import CALLS, cases
+from tests.view_stores import wrong
+
+X = np.array([[0.5, 1.5, 2.0], [0.3, 0.8, 0.4]])
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_sample() -> None:
+    assert not wrong(60, cases=cases)
+
+
+@pytest.mark.whole
+@pytest.mark.filterwarnings("ignore")
+def test_all() -> None:
+    assert not wrong(1, cases=cases)
+
+
+def test_every_function_with_an_array_for_its_result_is_called() -> None:
+    called = {call.partition("(")[0] for call in CALLS}
+    alike = {
+        "amin",
+        "isneginf",
+        "nanargmin",
+        "fftn",
+        "hfft",
+        "ifft2",
+        "ifftn",
+        "ihfft",
+        "irfftn",
+        "rfft",
+        "rfft2",
+        "concat",
+    }
+    for space in (np, np.linalg, np.fft):
+        for name, func in vars(space).items():
+            if inspect.isroutine(func) and not isinstance(func, type) and rule_of(func) is not None:
+                try:
+                    takes = "out" in inspect.signature(func).parameters
+                except ValueError:
+                    continue
+                path = f"{space.__name__.replace('numpy', 'np')}.{name}"
+                assert not takes or path in called or name in alike, path
+
+
+# ---- results that do not fit -----------------------------------------------------------------------------------------
+
+
+def sums_into_a_matrix(x: np.ndarray, out: np.ndarray) -> Any:
+    np.cumsum(x, axis=-1, out=out)
+    return np.sum(out * out)
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (1, 3), (3, 3), (2, 2), (2, 4), (1, 2, 3)])
+def test_sums_of_another_shape(shape: tuple[int, ...]) -> None:
+    """NumPy may write past the end of the array."""
+    if len(shape) != 2:
+        refused(sums_into_a_matrix, X, np.zeros(shape), error=TapegenError, match="has another shape")
+    with pytest.raises((TapegenError, ValueError)):
+        tg.grad(sums_into_a_matrix, backend="python")(X, np.zeros(shape))
+
+
+def in_all_rows(x: np.ndarray) -> Any:
+    rows, one = np.zeros((2, 3)), np.zeros(3)
+    np.exp(x[0], out=rows)
+    np.sum(x * rows, axis=0, out=one)
+    np.cumsum(x, axis=1, out=rows)
+    return np.sum(rows * one * x)
+
+
+@both
+def test_ufuncs_fill_larger_arrays(backend: str) -> None:
+    right(in_all_rows, X, backend=backend)
+
+
+def rotated_in_place(x: np.ndarray) -> Any:
+    y = x * x
+    np.concatenate([y[1:], y[:1]], out=y)
+    return np.sum(y * x)
+
+
+def range_into_its_operand(x: np.ndarray) -> Any:
+    y = x * x
+    np.ptp(y, axis=0, out=y[0])
+    return np.sum(y * x)
+
+
+@pytest.mark.parametrize("function", [rotated_in_place, range_into_its_operand])
+def test_written_while_still_read(function: Any) -> None:
+    refused(function, X, error=TapegenError, match="writes into an array while it still uses")
