@@ -1,0 +1,147 @@
+"""What a branch knows of a value of one of two kinds, and what of that lasts behind the branch.
+
+Where a test tells which of its kinds a value has, every name that holds the value holds that kind alone.  Behind the
+branches it is the value of two kinds again; where a branch has changed its kind, that kind is what the branch left.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tapegen.frontend.lower_context import Context
+from tapegen.frontend.lower_state import Choice, Maybe, Poison, Ref, RunList, State
+from tapegen.frontend.structure import Leaf, StaticValue, Struct
+from tapegen.ir.nodes import Expr, Var
+from tapegen.ir.types import Array, Scalar
+
+if TYPE_CHECKING:
+    from tapegen.frontend.lower_merge import Merge
+
+
+def distinct(part: Any) -> Any:
+    """An alternative as an object of its own: who holds it has learned of the kind, not assigned the same value."""
+    match part:
+        case StaticValue(value):
+            return StaticValue(value)
+        case Leaf() | Struct():
+            return dataclasses.replace(part)
+        case Ref(cell):
+            return Ref(cell)
+    return part
+
+
+def narrow(state: State, choice: Choice, first: bool) -> None:
+    """Give all names that hold a value of two kinds the kind it has on this path."""
+    for key, value in state.vars.items():
+        if isinstance(value, Choice) and value.test == choice.test:
+            state.vars[key] = value.first if first else value.second
+    gone = choice.second if first else choice.first
+    if isinstance(gone, Ref) and not any(ref.cell == gone.cell for ref in _refs(state)):
+        state.cells.pop(gone.cell, None)
+
+
+def _refs(state: State) -> Iterator[Ref]:
+    """The containers that names and containers hold."""
+    work = [*state.vars.values(), *(cell.content for cell in state.cells.values())]
+    while work:
+        value = work.pop()
+        match value:
+            case Ref():
+                yield value
+            case Maybe(inner):
+                work.append(inner)
+            case Choice():
+                work += [value.first, value.second]
+            case Struct():
+                work += value.children
+            case RunList(item):
+                work.append(item)
+            case Leaf() | StaticValue() | Poison():
+                pass
+            case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
+                work += [getattr(value, field.name) for field in dataclasses.fields(value)]
+            case tuple() | list():
+                work += value
+            case dict():
+                work += value.values()
+
+
+def is_only_known(whole: Any, values: Sequence[Any]) -> bool:
+    """Whether branches have only learned which of its kinds a value has."""
+    return isinstance(whole, Choice) and all(
+        value is whole or value is whole.first or value is whole.second for value in values
+    )
+
+
+def kept_apart(merge: Merge, name: str, whole: Any, test: Expr, sides: Sequence[tuple[Any, State]]) -> Any:
+    """The value of two kinds that the branches of a test of its kind leave, one kind each; None if it is none."""
+    if not isinstance(whole, Choice) or whole.test != test or len(sides) != 2:
+        return None
+    plain = (Leaf, StaticValue, Struct, Ref)
+    if not all(isinstance(value, plain) for value, _ in sides):
+        return None
+    kinds = merge.kind(*sides[0]), merge.kind(*sides[1])
+    if not unlike(*kinds):
+        return None
+    parts = []
+    for side, part in zip(sides, (whole.first, whole.second), strict=True):
+        parts.append(part if side[0] is part else distinct(merge.partial(name, [side])))
+    if any(isinstance(part, Poison) for part in parts):
+        return None
+    first, second = parts
+    return Choice(whole.test, first, second, kinds)
+
+
+def unlike(a: Any, b: Any) -> bool:
+    """Whether two kinds are kept apart; arrays that differ in dtype alone are better made alike."""
+    return a != b and not (isinstance(a, tuple) and isinstance(b, tuple) and a[0] is b[0] is Array and a[1] == b[1])
+
+
+def was_there(cx: Context, sides: Sequence[tuple[Any, State]], since: int | None) -> bool:
+    """Whether values are one array that all paths can name, since it is older than the branches."""
+    first = sides[0][0]
+    if since is None or not isinstance(first, Leaf) or not isinstance(first.type, Array):
+        return False
+    array = cx.resolve(first.expr)
+    return (
+        isinstance(array, Var)
+        and cx.age(array) <= since
+        and all(isinstance(value, Leaf) and cx.resolve(value.expr) == array for value, _ in sides)
+    )
+
+
+def loses_writes(cx: Context, name: str, sides: Sequence[tuple[Any, State]]) -> bool:
+    """Whether a number that stands for several values would not show what is written into an array without axes."""
+    values = [value for value, _ in sides]
+    if any(isinstance(value, Leaf) and value.expr in cx.shared_numbers for value in values):
+        return True
+    if not any(isinstance(value, StaticValue) or isinstance(value.type, Scalar) for value in values):
+        return False
+    return any(
+        isinstance(value, Leaf) and isinstance(value.type, Array) and _has_other_name(cx, name, value, state)
+        for value, state in sides
+    )
+
+
+def _has_other_name(cx: Context, name: str, value: Leaf, state: State) -> bool:
+    array = cx.resolve(value.expr)
+    assert isinstance(array, Var)
+    if array not in cx.definitions or cx.roots_of(array) != frozenset({array}):
+        return True
+    held = [other for key, other in state.vars.items() if key[1] != name]
+    for cell in state.cells.values():
+        held += cell.content.children if isinstance(cell.content, Struct) else ()
+    while held:
+        other = held.pop()
+        if isinstance(other, Leaf) and isinstance(other.expr, Var) and isinstance(other.type, Array):
+            if cx.may_overlap(array, cx.resolve(other.expr)):  # type: ignore[arg-type]
+                return True
+        elif isinstance(other, Struct):
+            held += other.children
+        elif isinstance(other, Choice):
+            held += [other.first, other.second]
+        elif isinstance(other, Maybe):
+            held.append(other.value)
+    return False

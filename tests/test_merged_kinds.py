@@ -1,0 +1,206 @@
+"""In-place operations on names that hold values of different kinds on different paths."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tapegen.errors import NotDifferentiable
+from tests.judged import both, refused, right
+from tests.merged_kinds import run
+
+
+def number_on_the_other_path(w, v):
+    b = w
+    if v[0] > 99:
+        b = 3.0
+    b *= 3
+    return np.sum(w * w)
+
+
+def scale(v, c):
+    v *= c
+    return v.sum()
+
+
+def array_first_and_number_afterwards(w, v):
+    s = w * 1.0
+    d = s
+    for _ in range(2):
+        d = scale(d, 3.0)
+    return np.sum(s * s) + v[0]
+
+
+def view_of_itself(w, v):
+    b = 0
+    if v[0] > -9:
+        b = v[1:]
+    b += b[::-1]
+    return np.sum(v * v) + w[0]
+
+
+def other_rank(w, v):
+    b = w[None] if v[0] > 99 else w
+    b *= 3.0
+    return np.sum(w * v)
+
+
+def list_on_the_other_path(w, v):
+    m = w
+    if v[0] > 99:
+        m = [1.0, 2.0, 3.0]
+    m *= 2
+    return np.sum(w * v)
+
+
+def callers_array(w, v):
+    if v[0] > 100:
+        w = 3.0
+    w *= 2.0
+    return v[0] * 2.0
+
+
+def list_of_one_path(w, v):
+    b = w
+    if v[0] < 99:
+        b = [v[0], w[1]]
+        c = b
+    else:
+        c = None
+    b[0] *= v[2]
+    return np.sum(w) if c is None else c[0] * c[1] + np.sum(w)
+
+
+def none_again(w, v):
+    x = None
+    if v[0] > -9:
+        x = w
+    if v[1] > -9:
+        x = None
+    return np.sum(w) if x is None else np.sum(x * w)
+
+
+def none_in_a_loop(w, v):
+    b, total = w, 0.0
+    for k in range(3):
+        if b is None:
+            total += v[k]
+        else:
+            b *= 3.0
+        if k == 1:
+            b = None
+    return np.sum(w * w) + total
+
+
+def item_of_a_list(w, v):
+    items = [w, v]
+    if v[0] > -9:
+        items[0] = 2.0
+    items[0] *= 3.0
+    items[1] *= 2.0
+    return np.sum(w * v) + np.sum(items[0])
+
+
+def attribute_and_out(w, v):
+    b = w
+    for _ in range(2):
+        if v[0] > 99:
+            b = 1.0
+        np.multiply(b, b, out=b)
+    b.sort()
+    return np.sum(w * v)
+
+
+def array_added_to_a_list(w, v):
+    items = [v[0], 2.0, w[1]]
+    grown = []
+    for k in range(3):
+        grown.append(v[k])
+    first, second = items, grown
+    first += w
+    second += w
+    return np.sum(first * v) + np.sum(second * second) + len(items) * items[0] + len(grown) * grown[2]
+
+
+PROGRAMS = [
+    array_added_to_a_list,
+    number_on_the_other_path,
+    array_first_and_number_afterwards,
+    view_of_itself,
+    other_rank,
+    list_on_the_other_path,
+    callers_array,
+    list_of_one_path,
+    none_again,
+    none_in_a_loop,
+    item_of_a_list,
+    attribute_and_out,
+]
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+@both
+def test_writes_what_the_name_holds(program: Any, backend: str) -> None:
+    right(program, np.array([1.5, -0.5, 2.0]), np.array([0.3, 0.7, 1.9]), backend=backend, wrt=(0, 1))
+
+
+def no_axes(x, c):
+    z = np.array(x * 1.5)
+    b = z
+    if c > 0.0:
+        b = 3.0
+    b += 1.0
+    return b * z
+
+
+def test_refuses_a_number_that_may_be_an_array_of_another_name() -> None:
+    refused(no_axes, 0.5, 1.0, error=NotDifferentiable, match="'b' may be an array without axes", at="b += 1.0")
+
+
+def own_array_without_axes(x, c):
+    b = np.array(x * 1.5)
+    if c > 0.0:
+        b = 3.0 * x
+    b += 1.0
+    return b * x
+
+
+def test_an_array_without_axes_of_one_name_may_become_a_number() -> None:
+    right(own_array_without_axes, 0.5, 1.0, backend="python")
+    right(own_array_without_axes, 0.5, -1.0, backend="python")
+
+
+def refused_on_one_path(w, c):
+    b = w
+    if c > 0.0:
+        b = {"a": 1.0}
+    b[0] = 2.0
+    return np.sum(w * w)
+
+
+def test_a_path_that_is_not_taken_refuses_nothing() -> None:
+    right(refused_on_one_path, np.array([1.5, 0.5]), -1.0, backend="python")
+
+
+def failures(one_of: int, backend: str = "python") -> list[str]:
+    done = run(one_of, backend)
+    return [f"{verdict}: {case} ({taken}) {detail}" for case, taken, verdict, detail in done if verdict.isupper()]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_sample_of_the_matrix() -> None:
+    assert failures(101) == []
+
+
+@pytest.mark.whole
+@pytest.mark.filterwarnings("ignore")
+def test_the_whole_matrix() -> None:
+    assert failures(1) == []
+
+
+@pytest.mark.compiled
+@pytest.mark.filterwarnings("ignore")
+def test_a_sample_compiled() -> None:
+    assert failures(1801, "numba") == []
