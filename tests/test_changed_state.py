@@ -16,6 +16,7 @@ import pytest
 
 from tapegen import differentiable, grad
 from tapegen.errors import TapegenError
+from tests.judged import both
 from tests.oracle import numerical_gradient
 
 
@@ -573,3 +574,27 @@ def test_rows_of_a_global_array_are_unpacked(monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.setitem(globals(), "POINTS", points)
         x = np.linspace(0.5, 0.8, points.shape[1])
         agrees(derived, x)
+
+
+def waves(x: float) -> float:
+    return np.sin(x) * math.cos(x) + np.linalg.norm(np.array([x, 2.0]))
+
+
+@both
+def test_functions_of_libraries_that_are_replaced_between_calls(monkeypatch: pytest.MonkeyPatch, backend: str) -> None:
+    derived = differentiable(waves, backend=backend)
+
+    def check() -> None:
+        for _ in range(2):
+            value, gradient = derived.value_and_grad(0.5)
+            assert value == pytest.approx(waves(0.5), rel=1e-14)
+            assert gradient == pytest.approx((waves(0.5 + 1e-5) - waves(0.5 - 1e-5)) / 2e-5, rel=1e-8)
+
+    check()
+    with monkeypatch.context() as patched:
+        patched.setattr(np, "sin", np.exp)
+        check()
+        patched.setattr(math, "cos", lambda x: x**3)
+        patched.setattr(np.linalg, "norm", np.sum)
+        check()
+    check()
