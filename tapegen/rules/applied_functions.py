@@ -30,7 +30,8 @@ CONDITIONS = fixed([np.array([False, True, False, True]), np.array([True, False,
 @expands(np.piecewise, shapes=[POINTS, CONDITIONS, fixed([above_half, below_half, 3.0])], written=True, of_complex=True)
 def piecewise(x, condlist, funclist, *args):
     """A function gets the elements for which its condition holds; one more is for all others."""
-    require(np.ndim(x) > 0, "np.piecewise of a number has no rule.", "Use if and else.")
+    if np.ndim(x) == 0:
+        return piecewise_of_number(x, condlist, funclist, args)
     if not isinstance(condlist, list | tuple):
         condlist = (condlist,)
     others = np.ones_like(x, dtype=np.bool_)
@@ -45,6 +46,26 @@ def piecewise(x, condlist, funclist, *args):
         else:
             y[chosen] = func
     return y
+
+
+def piecewise_of_number(x, condlist, funclist, args):
+    """Only functions whose condition holds are called, with a vector of one element."""
+    if not isinstance(condlist, list | tuple) and np.ndim(condlist) == 0:
+        condlist = (condlist,)
+    row = np.reshape(np.asarray(x), (1,))
+    others = True
+    y = np.zeros_like(row)
+    for k, func in enumerate(funclist):
+        chosen = others
+        if k < len(condlist):
+            chosen = bool(condlist[k])
+            others = others and not chosen
+        if chosen:
+            if callable(func):
+                y[:] = func(np.copy(row), *args)
+            else:
+                y[:] = func
+    return np.reshape(y, ())
 
 
 @expands(np.apply_along_axis, shapes=[fixed(length), fixed(0), (3, 4)], written=True, of_complex=True)

@@ -11,7 +11,7 @@ import operator
 
 import numpy as np
 
-from tapegen.ir.ops import strong_mul
+from tapegen.ir.ops import guarded, strong_mul
 from tapegen.rules.registry import expands, fixed, linear, partials, pullback
 
 # ---- arithmetic ----------------------------------------------------------------------------------------------------
@@ -344,6 +344,11 @@ def strong_mul_(cotangent, partial, *, out_bar):
 @strong_mul_.pushforward
 def strong_mul_pushforward(cotangent, partial, *, cotangent_dot, partial_dot):
     return strong_mul(cotangent_dot, partial) + strong_mul(cotangent, partial_dot)
+
+
+@linear(guarded, in_="product", shapes=[(4,), (4,)], of_complex=True)
+def guarded_(product, used, *, out_bar):
+    return guarded(out_bar, used)
 
 
 # ---- selection -----------------------------------------------------------------------------------------------------

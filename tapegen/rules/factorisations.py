@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tapegen.rules.helpers import matrix_transpose, require
+from tapegen.rules.helpers import matrix_transpose, one_of, require
 from tapegen.rules.linalg import adjoint, full_rank, positive_definite
 from tapegen.rules.registry import expands, fixed, pullback
 
@@ -70,6 +70,7 @@ def over_gaps(x, w):
 @pullback(np.linalg.eigh, shapes=[positive_definite], of_complex=True, phases=True)
 def eigh(a, UPLO="L", *, out, out_bar):
     """NumPy reads one triangle only.  Eigenvectors of equal eigenvalues have no derivative (inf or NaN)."""
+    one_of("UPLO", UPLO, ("L", "l", "U", "u"))
     w, v = out
     w_bar, v_bar = out_bar
     inner = over_gaps(adjoint(v) @ np.conj(v_bar), w)
@@ -81,6 +82,7 @@ def eigh(a, UPLO="L", *, out, out_bar):
 
 @eigh.pushforward
 def eigh_pushforward(a, UPLO="L", *, out, a_dot):
+    one_of("UPLO", UPLO, ("L", "l", "U", "u"))
     w, v = out
     if UPLO == "L" or UPLO == "l":
         s = symmetric_from(a_dot)

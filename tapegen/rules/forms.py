@@ -97,7 +97,7 @@ def instead_of_missing(x, nan=0.0, posinf=None, neginf=None):
         found = np.where(np.isposinf(x), posinf, found)
     if neginf is not None:
         found = np.where(np.isneginf(x), neginf, found)
-    return found
+    return np.positive(found) if np.ndim(x) == 0 else found  # a number, not an array without axes
 
 
 def var_about(a, mean, axis=None, ddof=0, keepdims=False):
@@ -120,9 +120,9 @@ def std_about(a, mean, axis=None, ddof=0, keepdims=False):
 def nanvar_about(a, mean, axis=None, ddof=0, keepdims=False):
     """`np.nanvar(a, mean=...)`."""
     present = np.logical_not(np.isnan(a))
-    squares = np.sum(np.where(present, np.square(np.abs(a - mean)), 0.0), axis=axis, keepdims=keepdims)
+    squares = np.sum(np.square(np.abs(np.where(present, a - mean, 0.0))), axis=axis, keepdims=keepdims)
     count = np.sum(present, axis=axis, dtype=np.result_type(squares), keepdims=keepdims)
-    return np.where(count > ddof, squares / np.where(count > ddof, count - ddof, 1.0), np.nan)
+    return np.where(count > ddof, squares / np.where(count > ddof, count - ddof, 1.0), np.nan)[()]
 
 
 def nanstd_about(a, mean, axis=None, ddof=0, keepdims=False):
@@ -152,11 +152,13 @@ def matmul_along(a, b, axes):
     return np.moveaxis(found, (-2, -1), axes[2])
 
 
-def spaced(start, stop, num=50, endpoint=True, retstep=False, axis=0):
-    """`np.linspace`, along another axis or with the step."""
+def spaced(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0):
+    """`np.linspace`, along another axis, with the step or of another dtype."""
     found = np.linspace(start, stop, num, endpoint=endpoint)
     if axis != 0:
         found = np.moveaxis(found, 0, axis)
+    if dtype is not None and found.dtype != dtype:
+        found = np.astype(found, dtype)
     if not retstep:
         return found
     steps = num - 1 if endpoint else num

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tapegen.rules.helpers import axes_tuple, flat, require
+from tapegen.rules.helpers import axes_tuple, flat, index_axis, one_of, require
 from tapegen.rules.registry import expands, fixed
 
 LIKE = "Pass the choices as a list."
@@ -29,9 +29,10 @@ def choose(a, choices, *, mode="raise"):
     if isinstance(choices, tuple | list):
         choices = np.stack(np.broadcast_arrays(*choices, a)[:-1])
         a = np.broadcast_to(a, np.shape(choices)[1:])
-    if mode == "clip":
+    one_of("mode", mode, ("raise", "wrap", "clip", 2, 1, 0))
+    if mode == "clip" or mode == 0:
         a = np.clip(a, 0, np.shape(choices)[0] - 1)
-    elif mode == "wrap":
+    elif mode == "wrap" or mode == 1:
         a = a % np.shape(choices)[0]
     require(np.ndim(a) == np.ndim(choices) - 1, "np.choose has a rule for indices of the rank of each choice.", LIKE)
     return np.take_along_axis(choices, np.expand_dims(a, 0), axis=0)[0]
@@ -49,7 +50,7 @@ def trim_zeros(filt, trim="fb", axis=None):
     stop = np.size(filt)
     if "b" in trim or "B" in trim:
         stop = stop - np.argmax(np.concatenate((nonzero[::-1], end)))
-    return np.copy(filt[start:stop])
+    return filt[start:stop]
 
 
 # ---- left out and put in ---------------------------------------------------------------------------------------------
@@ -154,5 +155,5 @@ def highest_rank(arrays):
 def unstack(x, *, axis=0):
     parts = ()
     for k in axes_tuple(None, np.shape(x)[axis]):
-        parts = parts + (np.take(x, k, axis=axis),)
+        parts = parts + (index_axis(x, axis, k),)  # a view, as NumPy's
     return parts

@@ -44,6 +44,21 @@ def require(condition: bool, reason: str, advice: str = "") -> None:
 
 
 @compile_time
+def one_of(name: str, value: Any, choices: tuple[Any, ...]) -> None:
+    """Refuse a value of an option that a rule does not speak of, so that no branch is for whatever is left."""
+    known = isinstance(value, str | int | float | np.generic | None) and value in choices
+    if not known:
+        raise NotDifferentiable(f"{name}={value!r} has no rule.", f"Known values are {', '.join(map(repr, choices))}.")
+
+
+@compile_time
+def no_overwriting(**flags: bool) -> None:
+    """Refuse that a function takes the memory of its arguments."""
+    for name, flag in flags.items():
+        require(not flag, f"{name}=True writes into an argument.", "Leave it out.")
+
+
+@compile_time
 def axes_tuple(axis: int | tuple[int, ...] | None, rank: int) -> tuple[int, ...]:
     """The axes meant by `axis`, counted from 0; None means all.  NumPy lets a number have an axis 0 that is none."""
     if axis is None or rank == 0:

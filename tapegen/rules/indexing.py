@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tapegen.rules.helpers import axes_tuple, open_range, require, unflat
+from tapegen.rules.helpers import axes_tuple, one_of, open_range, require, unflat
 from tapegen.rules.registry import expands, fixed, linear
 
 
@@ -32,10 +32,11 @@ def take(a, indices, axis=None, *, mode="raise", out_bar):
 
 def indices_in_range(a, indices, axis, mode):
     """What `np.take` makes of indices that are too large or negative."""
-    if mode == "raise":
+    one_of("mode", mode, ("raise", "wrap", "clip", 2, 1, 0))
+    if mode == "raise" or mode == 2:
         return indices
     n = np.size(a) if axis is None or np.ndim(a) == 0 else np.shape(a)[axis]
-    if mode == "wrap":
+    if mode == "wrap" or mode == 1:
         return np.mod(indices, n)
     return np.minimum(np.maximum(indices, 0), n - 1)
 

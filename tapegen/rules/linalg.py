@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tapegen.rules.helpers import axes_tuple, keep_axis, kept_count, lanes, matrix_transpose, one_axis, require
+from tapegen.rules.helpers import axes_tuple, keep_axis, kept_count, lanes, matrix_transpose, one_axis, one_of, require
 from tapegen.rules.registry import expands, fixed, pullback
 
 # ---- example matrices for the automatic test -----------------------------------------------------------------------
@@ -261,6 +261,7 @@ def vector_norm_bar(x, ord, axis, length, length_bar):
 
 def matrix_norm_bar(x, ord, axis, length, length_bar):
     """Of a norm of matrices that lie in two axes; `length` and its cotangent broadcast against x."""
+    one_of("ord", ord, ("nuc", 1, -1, 2, -2, np.inf, -np.inf))
     axes = axes_tuple(axis, np.ndim(x))
     if ord == 1 or ord == -1 or ord == np.inf or ord == -np.inf:
         summed = axes[0] if ord == 1 or ord == -1 else axes[1]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tapegen.rules.helpers import axes_tuple, require, slice_axis
+from tapegen.rules.helpers import axes_tuple, one_of, slice_axis
 
 
 def continued(x: Any, axis: int, before: Any, after: Any, edge: str, value: Any) -> Any:
@@ -25,6 +25,7 @@ def continued(x: Any, axis: int, before: Any, after: Any, edge: str, value: Any)
 
 def places_beyond(n: Any, before: Any, after: Any, edge: str) -> Any:
     """Where the elements of a continued axis come from."""
+    one_of("mode", edge, ("reflect", "mirror", "wrap", "nearest"))
     place = np.arange(-before, n + after)
     if edge == "reflect":
         place = np.mod(place, 2 * n)
@@ -35,7 +36,6 @@ def places_beyond(n: Any, before: Any, after: Any, edge: str) -> Any:
         return np.minimum(place, period - place)
     if edge == "wrap":
         return np.mod(place, n)
-    require(edge == "nearest", "there is no such way to go on beyond an edge.", "Use mode='reflect' or 'nearest'.")
     return np.minimum(np.maximum(place, 0), n - 1)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tapegen.rules.helpers import flat, keep_axis, lanes, one_axis, require, unflat
+from tapegen.rules.helpers import flat, keep_axis, lanes, one_axis, one_of, require, unflat
 from tapegen.rules.registry import expands, fixed, pullback
 
 
@@ -90,8 +90,7 @@ def place_by_weight(rows, weights, q):
 
 def at_quantiles(rows, q, count, method):
     """Quantiles of sorted lanes, of which the first `count` rows are numbers; those of an array q in front."""
-    known = method in ("linear", "lower", "higher", "nearest", "midpoint")
-    require(known, f"quantiles have no rule for method={method!r}.", "Use 'linear', 'lower', 'higher', 'nearest'.")
+    one_of("method", method, ("linear", "lower", "higher", "nearest", "midpoint"))
     if np.ndim(q) > 0:
         q = np.reshape(q, np.shape(q) + (1,) * (np.ndim(rows) - 1))
     place = q * (count - 1)

@@ -15,6 +15,7 @@ from tapegen.rules.helpers import (
     inverse_permutation,
     matrix_transpose,
     odd_axes,
+    one_of,
     other_axes,
     require,
 )
@@ -203,6 +204,7 @@ def convolve(a, v, mode="full", *, out_bar):
 
 def convolve_bars(a, v, mode, out_bar):
     """Cotangents of two vectors."""
+    one_of("mode", mode, ("full", "same", "valid", 2, 1, 0))
     if mode == "full":
         full_bar = out_bar
     else:

@@ -117,7 +117,7 @@ _AWAITED = {
     "scipy.fft": ("tapegen.rules.scipy_fft", "tapegen.rules.scipy_fft_texts", "tapegen.rules.scipy_fourier"),
     "scipy.signal": ("tapegen.rules.scipy_signal", "tapegen.rules.scipy_spectra"),
     "scipy.ndimage": ("tapegen.rules.scipy_ndimage",),
-    "scipy.interpolate": ("tapegen.rules.scipy_interpolate",),
+    "scipy.interpolate": ("tapegen.rules.scipy_interpolate", "tapegen.rules.scipy_splines"),
     "scipy.optimize": ("tapegen.rules.scipy_optimize",),
 }
 

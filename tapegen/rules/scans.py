@@ -6,7 +6,17 @@ import math
 
 import numpy as np
 
-from tapegen.rules.helpers import axes_tuple, flat, index_axis, require, reverse_axis, slice_axis, trailing_axes, unflat
+from tapegen.rules.helpers import (
+    axes_tuple,
+    flat,
+    index_axis,
+    one_of,
+    require,
+    reverse_axis,
+    slice_axis,
+    trailing_axes,
+    unflat,
+)
 from tapegen.rules.registry import expands, linear, pullback
 
 # ---- sums and products ---------------------------------------------------------------------------------------------
@@ -144,6 +154,7 @@ def unwrap(p, discont=None, axis=-1, *, period=2.0 * math.pi):
 @expands(np.gradient, shapes=[(5,)], of_complex=True)
 def gradient(f, *varargs, axis=None, edge_order=1):
     """Second order inside; with respect to the spacing and to coordinates too."""
+    one_of("edge_order", edge_order, (1, 2))
     require(np.ndim(f) > 0, "np.gradient of a number has no rule.", "A number has no neighbours.")
     axes = axes_tuple(axis, np.ndim(f))
     slopes = ()

@@ -7,7 +7,7 @@ from scipy import linalg
 
 from tapegen.rules.factorisations import eigh as eigh_of_numpy
 from tapegen.rules.factorisations import eigh_pushforward as eigh_tangent_of_numpy
-from tapegen.rules.helpers import compile_time, matrix_transpose, require
+from tapegen.rules.helpers import compile_time, matrix_transpose, no_overwriting, one_of, require
 from tapegen.rules.libraries import of_matrices
 from tapegen.rules.linalg import adjoint
 from tapegen.rules.registry import fixed, inactive, pullback, refused, text
@@ -35,7 +35,7 @@ def rounding(dtype):
 def schur(a, output="real", lwork=None, overwrite_a=False, sort=None, check_finite=True, *, out, out_bar):
     """Triangular factors of eigenvalues that differ; phases of complex vectors are held as they are."""
     one_matrix(np.ndim(a))
-    require(not overwrite_a, "overwrite_a=True writes into an argument.", "Leave it out.")
+    no_overwriting(overwrite_a=overwrite_a)
     require(sort is None, "scipy.linalg.schur(sort=) has no rule.", "Leave sort out.")
     t, z = out
     refuse_blocks(t)
@@ -48,6 +48,8 @@ def schur(a, output="real", lwork=None, overwrite_a=False, sort=None, check_fini
 @schur.pushforward
 def schur_pushforward(a, output="real", lwork=None, overwrite_a=False, sort=None, check_finite=True, *, out, a_dot):
     one_matrix(np.ndim(a))
+    no_overwriting(overwrite_a=overwrite_a)
+    require(sort is None, "scipy.linalg.schur(sort=) has no rule.", "Leave sort out.")
     t, z = out
     refuse_blocks(t)
     slope = adjoint(z) @ a_dot @ z
@@ -75,6 +77,7 @@ inactive(quasi_triangular, triangular, of_complex=True)  # their calls are writt
 def schur_text(a, output="real", lwork=None, overwrite_a=False, sort=None, check_finite=True):
     one_matrix(np.ndim(a))
     require(sort is None, "of sorted forms there is none.")
+    one_of("output", output, ("real", "r", "complex", "c"))
     if output == "complex" or output == "c":
         return triangular(a)
     return quasi_triangular(a)
@@ -196,7 +199,7 @@ def eigh_tridiagonal_text(d, e, eigvals_only=False):
 def hessenberg(a, calc_q=False, overwrite_a=False, check_finite=True, *, out, out_bar):
     """The first column of q stays, so that q and h are unique but for signs if no element below the diagonal is 0."""
     one_matrix(np.ndim(a))
-    require(not overwrite_a, "overwrite_a=True writes into an argument.", "Leave it out.")
+    no_overwriting(overwrite_a=overwrite_a)
     if not calc_q:
         h, q = linalg.hessenberg(a, calc_q=True)
         return hessenberg_bar(h, q, out_bar, np.zeros_like(q))
@@ -206,6 +209,7 @@ def hessenberg(a, calc_q=False, overwrite_a=False, check_finite=True, *, out, ou
 @hessenberg.pushforward
 def hessenberg_pushforward(a, calc_q=False, overwrite_a=False, check_finite=True, *, out, a_dot):
     one_matrix(np.ndim(a))
+    no_overwriting(overwrite_a=overwrite_a)
     if not calc_q:
         h, q = linalg.hessenberg(a, calc_q=True)
         h_dot, _ = hessenberg_dot(h, q, a_dot)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import fft
 
-from tapegen.rules.helpers import axes_tuple, compile_time, require, slice_axis, trailing_axes
+from tapegen.rules.helpers import axes_tuple, compile_time, one_of, require, slice_axis, trailing_axes
 from tapegen.rules.registry import linear
 
 # ---- along one axis ------------------------------------------------------------------------------------------------
@@ -45,6 +45,8 @@ def inverse_norm(norm):
 
 def cosine_bar(bar, x, type, n, axis, norm):
     """The transpose of `dct`; without a norm, type 1 has half the weight at both ends and type 3 at the first."""
+    one_of("norm", norm, (None, "backward", "ortho", "forward"))
+    one_of("type", type, (1, 2, 3, 4))
     if norm == "ortho":
         return restored(fft.idct(bar, type, axis=axis, norm="ortho"), x, n, axis)
     if type == 1:
@@ -62,6 +64,8 @@ def cosine_bar(bar, x, type, n, axis, norm):
 
 def sine_bar(bar, x, type, n, axis, norm):
     """The transpose of `dst`; without a norm, type 3 has half the weight at the last point."""
+    one_of("norm", norm, (None, "backward", "ortho", "forward"))
+    one_of("type", type, (1, 2, 3, 4))
     if norm == "ortho":
         return restored(fft.idst(bar, type, axis=axis, norm="ortho"), x, n, axis)
     if type == 2:

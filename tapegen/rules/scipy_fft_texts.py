@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import fft
 
-from tapegen.rules.helpers import axes_tuple
+from tapegen.rules.helpers import axes_tuple, one_of
 from tapegen.rules.registry import text
 from tapegen.rules.scipy_fft import ends_times, inverse_norm, inverse_type
 
@@ -75,6 +75,8 @@ def with_points(x, n, axis):
 
 def cosines(x, type, norm):
     """`dct` along the last axis."""
+    one_of("norm", norm, (None, "backward", "ortho", "forward"))
+    one_of("type", type, (1, 2, 3, 4))
     n = np.shape(x)[-1]
     root = 2.0**0.5
     if norm == "ortho" and type == 1:
@@ -98,6 +100,8 @@ def cosines(x, type, norm):
 
 def sines(x, type, norm):
     """`dst` along the last axis."""
+    one_of("norm", norm, (None, "backward", "ortho", "forward"))
+    one_of("type", type, (1, 2, 3, 4))
     n = np.shape(x)[-1]
     root = 2.0**0.5
     if norm == "ortho" and type == 3:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import interpolate, linalg
 
-from tapegen.rules.helpers import require
+from tapegen.rules.helpers import one_of, require
 from tapegen.rules.registry import expands
 
 
@@ -137,11 +137,13 @@ def polynomials_at(c, x, points, nu, extrapolate, axis):
 
 def end_condition(bc):
     """A condition by name, or as the order of a derivative and its value."""
+    if isinstance(bc, tuple):
+        return bc
+    one_of("bc_type", bc, ("not-a-knot", "natural", "clamped"))
     if bc == "natural":
         return (2, 0.0)
     if bc == "clamped":
         return (1, 0.0)
-    require(bc == "not-a-knot" or isinstance(bc, tuple), "this bc_type= has no rule.", "Use 'not-a-knot'.")
     return bc
 
 
@@ -228,11 +230,7 @@ class Line:
 
 @expands(interpolate.interp1d, written=True)
 def interp1d(x, y, kind="linear", axis=-1, copy=True, bounds_error=None, fill_value=np.nan, assume_sorted=False):
-    require(
-        kind in ("linear", "cubic", "nearest", "nearest-up", "previous", "next"),
-        f"kind={kind!r} has no rule.",
-        "Use 'linear' or 'cubic'.",
-    )
+    one_of("kind", kind, ("linear", "cubic", "nearest", "nearest-up", "previous", "next"))
     x, y = floats(x), floats(y)
     axis = axis % np.ndim(y)
     y = np.moveaxis(y, axis, 0)
@@ -240,6 +238,7 @@ def interp1d(x, y, kind="linear", axis=-1, copy=True, bounds_error=None, fill_va
         order = np.argsort(x, kind="stable")
         x, y = x[order], y[order]
     if isinstance(fill_value, str):
+        one_of("fill_value", fill_value, ("extrapolate",))
         require(kind in ("linear", "cubic"), f"kind={kind!r} is not extrapolated here.", "Give two numbers.")
         outside = None
     elif bounds_error is None or bounds_error:
@@ -350,7 +349,7 @@ def coordinates(xi, count):
 
 def grid_at(grid, values, method, xi, bounds_error, fill_value):
     """Products of linear functions between the points of a grid, or the values of the nearest points."""
-    require(method in ("linear", "nearest"), f"method={method!r} has no rule.", "Use 'linear'.")
+    one_of("method", method, ("linear", "nearest"))
     rows, shape = coordinates(xi, len(grid))
     outside = np.zeros(np.shape(rows)[0], dtype=np.bool_)
     indices = ()

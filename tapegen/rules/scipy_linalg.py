@@ -9,7 +9,7 @@ from tapegen.rules.factorisations import qr as qr_of_numpy
 from tapegen.rules.factorisations import qr_pushforward as qr_tangent_of_numpy
 from tapegen.rules.factorisations import svd as svd_of_numpy
 from tapegen.rules.factorisations import svd_pushforward as svd_tangent_of_numpy
-from tapegen.rules.helpers import compile_time, matrix_transpose, require
+from tapegen.rules.helpers import compile_time, matrix_transpose, no_overwriting, one_of, require
 from tapegen.rules.libraries import of_matrices
 from tapegen.rules.linalg import full_rank, positive_definite, regular
 from tapegen.rules.registry import expands, fixed, pullback, text
@@ -27,13 +27,13 @@ def one_matrix(rank, right=0):
 
 @expands(linalg.det, shapes=[regular])
 def det(a, overwrite_a=False, check_finite=True):
-    require(not overwrite_a, "overwrite_a=True writes into an argument.", "Leave it out.")
+    no_overwriting(overwrite_a=overwrite_a)
     return np.linalg.det(a)
 
 
 @expands(linalg.inv, shapes=[regular])
 def inv(a, overwrite_a=False, check_finite=True):
-    require(not overwrite_a, "overwrite_a=True writes into an argument.", "Leave it out.")
+    no_overwriting(overwrite_a=overwrite_a)
     return np.linalg.inv(a)
 
 
@@ -47,7 +47,7 @@ ONE_TRIANGLE = (
 @expands(linalg.solve, shapes=[regular, (3,)])
 def solve(a, b, lower=False, overwrite_a=False, overwrite_b=False, check_finite=True, assume_a=None, transposed=False):
     one_matrix(np.ndim(a))
-    require(not (overwrite_a or overwrite_b), "overwrite_a=True writes into an argument.", "Leave it out.")
+    no_overwriting(overwrite_a=overwrite_a, overwrite_b=overwrite_b)
     require(
         assume_a in (None, "gen", "general", *ONE_TRIANGLE),
         "scipy.linalg.solve has a rule for general, symmetric, positive definite and triangular matrices.",
@@ -66,19 +66,25 @@ def solve(a, b, lower=False, overwrite_a=False, overwrite_b=False, check_finite=
 
 
 @pullback(linalg.solve_triangular, wrt=("a", "b"), shapes=[regular, (3,)])
-def solve_triangular(a, b, trans=0, lower=False, unit_diagonal=False, *, out, out_bar):
+def solve_triangular(
+    a, b, trans=0, lower=False, unit_diagonal=False, overwrite_b=False, check_finite=True, *, out, out_bar
+):
     one_matrix(np.ndim(a), np.ndim(b))
-    transposed = trans == 1 or trans == "T"
+    no_overwriting(overwrite_b=overwrite_b)
+    transposed = is_transposed(trans)
     b_bar = linalg.solve_triangular(a, out_bar, 0 if transposed else 1, lower, unit_diagonal)
     pair = outer_product(out, b_bar) if transposed else outer_product(b_bar, out)
     return -part_read(pair, lower, unit_diagonal), b_bar
 
 
 @solve_triangular.pushforward
-def solve_triangular_pushforward(a, b, trans=0, lower=False, unit_diagonal=False, *, out, a_dot, b_dot):
+def solve_triangular_pushforward(
+    a, b, trans=0, lower=False, unit_diagonal=False, overwrite_b=False, check_finite=True, *, out, a_dot, b_dot
+):
     one_matrix(np.ndim(a), np.ndim(b))
+    no_overwriting(overwrite_b=overwrite_b)
     slope = part_read(a_dot, lower, unit_diagonal)
-    if trans == 1 or trans == "T":
+    if is_transposed(trans):
         slope = slope.T
     return linalg.solve_triangular(a, b_dot - slope @ out, trans, lower, unit_diagonal)
 
@@ -89,9 +95,16 @@ def solve_triangular_text(a, b, trans=0, lower=False, unit_diagonal=False, overw
     matrix = part_read(a, lower, unit_diagonal)
     if unit_diagonal:
         matrix = matrix + np.eye(np.shape(a)[0])
-    if trans == 1 or trans == "T":
+    if is_transposed(trans):
         return np.linalg.solve(matrix.T, b)
     return np.linalg.solve(matrix, b)
+
+
+@compile_time
+def is_transposed(trans):
+    """Whether a system is that of the transpose; the rules are those of real matrices."""
+    one_of("trans", trans, (0, 1, 2, "N", "T", "C"))
+    return trans not in (0, "N")
 
 
 def outer_product(x, y):
@@ -111,6 +124,7 @@ def part_read(a, lower, unit_diagonal):
 @expands(linalg.solve_banded, shapes=[fixed((1, 1)), lambda rng: rng.uniform(0.1, 0.4, (3, 4)) + [[0], [2], [0]], (4,)])
 def solve_banded(l_and_u, ab, b, overwrite_ab=False, overwrite_b=False, check_finite=True):
     one_matrix(np.ndim(ab))
+    no_overwriting(overwrite_ab=overwrite_ab, overwrite_b=overwrite_b)
     below, above = l_and_u
     n = np.shape(ab)[1]
     matrix = np.zeros((n, n), dtype=ab.dtype)
@@ -139,12 +153,30 @@ def solve_sylvester_pushforward(a, b, q, *, out, a_dot, b_dot, q_dot):
 of_matrices("mm,nn,mn->mn", linalg.solve_sylvester)
 
 
+@expands(linalg.solve_continuous_lyapunov, shapes=[positive_definite, (3, 3)], written=True)
+def solve_continuous_lyapunov(a, q):
+    return linalg.solve_sylvester(a, matrix_transpose(a), q)
+
+
+@expands(linalg.solve_discrete_lyapunov, shapes=[lambda rng: rng.uniform(-0.4, 0.4, (3, 3)), (3, 3)], written=True)
+def solve_discrete_lyapunov(a, q, method=None):
+    """As scipy solves it: small systems for all elements at once, large ones by a bilinear transformation."""
+    require(method in (None, "direct", "bilinear"), "this method has no rule.", "Use 'direct' or 'bilinear'.")
+    a, q = np.asarray(a, dtype=np.float64), np.asarray(q, dtype=np.float64)
+    n = np.shape(a)[0]
+    if method == "direct" or (method is None and n < 10):
+        return np.reshape(np.linalg.solve(np.eye(n * n) - np.kron(a, a), np.ravel(q)), np.shape(q))
+    right = np.linalg.inv(a.T + np.eye(n))
+    b = (a.T - np.eye(n)) @ right
+    return linalg.solve_sylvester(b.T, b, -2.0 * (np.linalg.inv(a + np.eye(n)) @ q @ right))
+
+
 # ---- factors -------------------------------------------------------------------------------------------------------
 
 
 @expands(linalg.cholesky, shapes=[positive_definite])
 def cholesky(a, lower=False, overwrite_a=False, check_finite=True):
-    require(not overwrite_a, "overwrite_a=True writes into an argument.", "Leave it out.")
+    no_overwriting(overwrite_a=overwrite_a)
     if np.ndim(a) == 0:
         return np.reshape(np.sqrt(a), (1, 1))
     if lower:
@@ -159,7 +191,7 @@ _KEEPS_THE_REST = linalg.cho_factor(np.array([[2.0, 1.0], [1.0, 2.0]]))[0][1, 0]
 @expands(linalg.cho_factor, shapes=[positive_definite], written=True)
 def cho_factor(a, lower=False, overwrite_a=False, check_finite=True):
     one_matrix(np.ndim(a))
-    require(not overwrite_a, "overwrite_a=True writes into an argument.", "Leave it out.")
+    no_overwriting(overwrite_a=overwrite_a)
     if lower:
         factor = np.linalg.cholesky(a)
         return (factor + np.triu(a, 1) if _KEEPS_THE_REST else factor), True
@@ -169,6 +201,7 @@ def cho_factor(a, lower=False, overwrite_a=False, check_finite=True):
 
 @expands(linalg.cho_solve, shapes=[lambda rng: (positive_definite(rng), True), (3,)], written=True)
 def cho_solve(c_and_lower, b, overwrite_b=False, check_finite=True):
+    no_overwriting(overwrite_b=overwrite_b)
     c, lower = c_and_lower
     one_matrix(np.ndim(c), np.ndim(b))
     if lower:
@@ -214,6 +247,7 @@ def lu_text(a):
 @pullback(linalg.lu_factor, shapes=[regular])
 def lu_factor(a, overwrite_a=False, check_finite=True, *, out, out_bar):
     """Both factors in one matrix, without the unit diagonal."""
+    no_overwriting(overwrite_a=overwrite_a)
     one_matrix(np.ndim(a))
     packed, pivots = out
     lower = np.tril(packed, -1) + np.eye(np.shape(a)[0], dtype=a.dtype)
@@ -223,6 +257,7 @@ def lu_factor(a, overwrite_a=False, check_finite=True, *, out, out_bar):
 @lu_factor.pushforward
 def lu_factor_pushforward(a, overwrite_a=False, check_finite=True, *, out, a_dot):
     one_matrix(np.ndim(a))
+    no_overwriting(overwrite_a=overwrite_a)
     packed, pivots = out
     lower = np.tril(packed, -1) + np.eye(np.shape(a)[0], dtype=a.dtype)
     lower_dot, upper_dot = factors_dot(lower, np.triu(packed), swapped(a_dot, pivots))
@@ -251,12 +286,13 @@ def lu_factor_text(a, overwrite_a=False, check_finite=True):
 
 @expands(linalg.lu_solve, shapes=[lambda rng: linalg.lu_factor(regular(rng)), (3,)], written=True)
 def lu_solve(lu_and_piv, b, trans=0, overwrite_b=False, check_finite=True):
+    no_overwriting(overwrite_b=overwrite_b)
     packed, pivots = lu_and_piv
     one_matrix(np.ndim(packed), np.ndim(b))
     one_matrix(1 + np.ndim(pivots))
     if np.size(pivots) != np.shape(packed)[0]:
         raise ValueError("scipy.linalg.lu_solve: there are not as many pivots as rows")
-    if trans == 0:
+    if not is_transposed(trans):
         inner = linalg.solve_triangular(packed, swapped(b, pivots), 0, True, True)
         return linalg.solve_triangular(packed, inner, 0, False)
     inner = linalg.solve_triangular(packed, b, 1, False)
@@ -287,12 +323,14 @@ def order_of(pivots):
 @pullback(linalg.qr)
 def qr(a, overwrite_a=False, lwork=None, mode="full", pivoting=False, check_finite=True, *, out, out_bar):
     require(mode == "economic" and not pivoting, "scipy.linalg.qr has a rule for mode='economic' only.", "Say so.")
+    no_overwriting(overwrite_a=overwrite_a)
     return qr_of_numpy(a, out=out, out_bar=out_bar)
 
 
 @qr.pushforward
 def qr_pushforward(a, overwrite_a=False, lwork=None, mode="full", pivoting=False, check_finite=True, *, out, a_dot):
     require(mode == "economic" and not pivoting, "scipy.linalg.qr has a rule for mode='economic' only.", "Say so.")
+    no_overwriting(overwrite_a=overwrite_a)
     return qr_tangent_of_numpy(a, out=out, a_dot=a_dot)
 
 
@@ -306,7 +344,8 @@ def qr_text(a, overwrite_a=False, lwork=None, mode="full", pivoting=False, check
 def qr_multiply(a, c, mode="right", pivoting=False, conjugate=False, overwrite_a=False, overwrite_c=False):
     one_matrix(np.ndim(a), np.ndim(c))
     require(not pivoting, "scipy.linalg.qr_multiply(pivoting=True) has no rule.", "Leave it out.")
-    require(not (overwrite_a or overwrite_c), "overwrite_c=True writes into an argument.", "Leave it out.")
+    no_overwriting(overwrite_a=overwrite_a, overwrite_c=overwrite_c)
+    one_of("mode", mode, ("left", "right"))
     q, r = linalg.qr(a, mode="economic")
     if mode == "left":
         return q @ c, r
@@ -315,11 +354,13 @@ def qr_multiply(a, c, mode="right", pivoting=False, conjugate=False, overwrite_a
 
 @pullback(linalg.svd, shapes=[full_rank, fixed(False)])
 def svd(a, full_matrices=True, compute_uv=True, overwrite_a=False, check_finite=True, *, out, out_bar):
+    no_overwriting(overwrite_a=overwrite_a)
     return svd_of_numpy(a, full_matrices, compute_uv, out=out, out_bar=out_bar)
 
 
 @svd.pushforward
 def svd_pushforward(a, full_matrices=True, compute_uv=True, overwrite_a=False, check_finite=True, *, out, a_dot):
+    no_overwriting(overwrite_a=overwrite_a)
     return svd_tangent_of_numpy(a, full_matrices, compute_uv, out=out, a_dot=a_dot)
 
 
@@ -331,6 +372,7 @@ def svd_text(a, full_matrices=True, compute_uv=True, overwrite_a=False, check_fi
 @expands(linalg.polar, shapes=[full_rank], written=True)
 def polar(a, side="right"):
     one_matrix(np.ndim(a))
+    one_of("side", side, ("left", "right"))
     w, s, vh = np.linalg.svd(a, full_matrices=False)
     if side == "right":
         return w @ vh, (vh.T * s) @ vh

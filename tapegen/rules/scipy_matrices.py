@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import linalg
 
-from tapegen.rules.helpers import require
+from tapegen.rules.helpers import one_of
 from tapegen.rules.registry import expands, fixed, inactive
 from tapegen.rules.scipy_linalg import one_matrix
 
@@ -103,6 +103,7 @@ def fiedler_companion(a):
 @expands(linalg.convolution_matrix, shapes=[(3,), fixed(4)])
 def convolution_matrix(a, n, mode="full"):
     one_matrix(1 + np.ndim(a))
+    one_of("mode", mode, ("full", "same", "valid"))
     zeros = np.zeros(n - 1, dtype=a.dtype)
     along = np.concatenate((zeros, a, zeros))
     place = np.expand_dims(np.arange(np.size(a) + n - 1), 1) - np.arange(n) + (n - 1)
@@ -111,6 +112,4 @@ def convolution_matrix(a, n, mode="full"):
         place = place[(min(m, n) - 1) // 2 : (min(m, n) - 1) // 2 + max(m, n)]
     elif mode == "valid":
         place = place[min(m, n) - 1 : max(m, n)]
-    else:
-        require(mode == "full", "mode= is 'full', 'same' or 'valid'.", "Choose one of them.")
     return along[place]

@@ -237,7 +237,8 @@ def gaussian_gradient_magnitude(input, sigma, output=None, mode="reflect", cval=
         return np.copy(input)
     total = np.zeros_like(input)
     for first in filtered_axes(axes, np.ndim(input)):
-        total = total + gaussian_derivative(input, sigma, first, 1, edge, cval, axes) ** 2
+        # scipy smooths along every axis here, whichever the derivatives are taken along
+        total = total + gaussian_derivative(input, sigma, first, 1, edge, cval, None) ** 2
     return np.sqrt(total)
 
 

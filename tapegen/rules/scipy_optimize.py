@@ -274,3 +274,21 @@ def minimize_scalar(fun, bracket=None, bounds=None, args=(), method=None, tol=No
     given = (None if bracket is None else stop_gradient(tuple(bracket)), bounds, method, tol)
     x, success = number_found(find_least, "minimum", fun, args, 0.5, given)
     return Found(x=x, fun=fun(x, *args), success=success)
+
+
+# ---- test functions --------------------------------------------------------------------------------------------------
+
+
+@expands(optimize.rosen, shapes=[(4,)], written=True)
+def rosen(x):
+    x = 1.0 * np.asarray(x)
+    return np.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2, axis=0)
+
+
+@expands(optimize.rosen_der, shapes=[(4,)], written=True)
+def rosen_der(x):
+    x = 1.0 * np.asarray(x)
+    der = np.zeros_like(x)
+    der[1:] += 200.0 * (x[1:] - x[:-1] ** 2)
+    der[:-1] += -400.0 * (x[1:] - x[:-1] ** 2) * x[:-1] - 2.0 * (1.0 - x[:-1])
+    return der

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import signal
 
-from tapegen.rules.helpers import axes_tuple, flat, require, slice_axis
+from tapegen.rules.helpers import axes_tuple, flat, one_of, require, slice_axis
 from tapegen.rules.neighbourhoods import continued, shifted
 from tapegen.rules.registry import expands, fixed, refused
 
@@ -63,20 +63,20 @@ def full_convolution(x, window):
 
 def part_of_full(full, x, window, mode, odd):
     """The middle of a convolution; `odd` says on which side of the middle an even window has one more."""
+    one_of("mode", mode, ("full", "same", "valid"))
     for axis in axes_tuple(None, np.ndim(x)):
         n, m = np.shape(x)[axis], np.shape(window)[axis]
         if mode == "same":
             full = slice_axis(full, axis, (m - odd) // 2, (m - odd) // 2 + n)
         elif mode == "valid":
             full = slice_axis(full, axis, min(n, m) - 1, max(n, m))
-        else:
-            require(mode == "full", "mode= is 'full', 'same' or 'valid'.", "Choose one of them.")
     return full
 
 
 def convolution_of_images(x, window, mode, boundary, fillvalue, odd):
     """Beyond the edges stands what `boundary` says."""
-    if boundary == "fill":
+    one_of("boundary", boundary, ("fill", "pad", "wrap", "circular", "symm", "symmetric"))
+    if boundary == "fill" or boundary == "pad":
         full = full_convolution(x - fillvalue, window) + fillvalue * np.sum(window)
         return part_of_full(full, x, window, mode, odd)
     rows, columns = np.shape(window)[0] - 1, np.shape(window)[1] - 1
@@ -146,8 +146,9 @@ def left_behind(b, a, x, y, start):
 
 @expands(signal.detrend, shapes=[(5,)])
 def detrend(data, axis=-1, type="linear", bp=0):
+    one_of("type", type, ("linear", "l", "constant", "c"))
     lines = np.moveaxis(data, axis, -1)
-    if type != "linear":
+    if type == "constant" or type == "c":
         return np.moveaxis(lines - np.mean(lines, axis=-1, keepdims=True), -1, axis)
     require(isinstance(bp, int), "detrend has a rule for one place where the line breaks.", "Cut the array there.")
     if bp == 0:

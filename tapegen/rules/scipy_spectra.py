@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import signal
 
-from tapegen.rules.helpers import compile_time, in_precision_of, require
+from tapegen.rules.helpers import compile_time, in_precision_of, one_of, require
 from tapegen.rules.registry import expands, fixed, inactive, text
 from tapegen.rules.scipy_signal import detrend as detrended
 
@@ -50,7 +50,7 @@ def stft(
     x, fs=1.0, window="hann", nperseg=256, noverlap=None, nfft=None, detrend=False,
     return_onesided=True, boundary="zeros", padded=True, axis=-1, scaling="spectrum",
 ):  # fmt: skip
-    require(scaling in ("spectrum", "psd"), "scaling= is 'spectrum' or 'psd'.", "Choose one of them.")
+    one_of("scaling", scaling, ("spectrum", "psd"))
     line = np.moveaxis(x, axis, -1)
     size = window_size(window, nperseg, np.shape(line)[-1])
     own = own_window(window, size, x)
@@ -75,7 +75,7 @@ def istft(
     boundary=True, time_axis=-1, freq_axis=-2, scaling="spectrum",
 ):  # fmt: skip
     """The sum of the windows where they overlap, divided by that of the squares of the window."""
-    require(scaling in ("spectrum", "psd"), "scaling= is 'spectrum' or 'psd'.", "Choose one of them.")
+    one_of("scaling", scaling, ("spectrum", "psd"))
     spectra = np.moveaxis(Zxx, (freq_axis, time_axis), (-1, -2))
     usual = 2 * (np.shape(spectra)[-1] - 1) if input_onesided else np.shape(spectra)[-1]
     size = usual if nperseg is None else nperseg
@@ -164,10 +164,10 @@ def spectra_of(line, length, options, onesided, like):
 
 def density(own, fs, points, scaling, onesided):
     """What squares of spectra are multiplied by; of one side all count twice but the first and a last of its own."""
+    one_of("scaling", scaling, ("density", "spectrum"))
     if scaling == "density":
         scale = 1.0 / (np.abs(fs) * np.sum(np.real(np.conj(own) * own)))
     else:
-        require(scaling == "spectrum", "scaling= is 'density' or 'spectrum'.", "Choose one of them.")
         scale = 1.0 / np.square(np.abs(np.sum(own)))
     if not onesided:
         return scale
@@ -177,9 +177,9 @@ def density(own, fs, points, scaling, onesided):
 
 def averaged(power, average):
     """Over the windows; a median is divided by what it is of noise."""
+    one_of("average", average, ("mean", "median"))
     if average == "mean":
         return np.mean(power, axis=-2)
-    require(average == "median", "average= is 'mean' or 'median'.", "Choose one of them.")
     k = 2.0 * np.arange(1, (np.shape(power)[-2] - 1) // 2 + 1)
     return np.median(power, axis=-2) / in_precision_of(1.0 + np.sum(1.0 / (k + 1.0) - 1.0 / k), power)
 
@@ -203,6 +203,7 @@ def own_window(window, size, x):
 
 def extended(line, n, boundary):
     """A signal with `n` more elements at each end."""
+    one_of("boundary", boundary, ("even", "odd", "constant", "zeros"))
     size = np.shape(line)[-1]
     if boundary == "zeros":
         zeros = np.zeros(np.shape(line)[:-1] + (n,), dtype=line.dtype)
@@ -211,8 +212,6 @@ def extended(line, n, boundary):
     if boundary == "constant":
         ones = np.ones((n,), dtype=line.dtype)
         return np.concatenate((ends[0] * ones, line, ends[1] * ones), axis=-1)
-    known = boundary in ("even", "odd")
-    require(known, "boundary= is 'even', 'odd', 'constant', 'zeros' or None.", "Choose one of them.")
     before = np.flip(line[..., 1 : n + 1], -1)
     after = np.flip(line[..., size - 1 - n : size - 1], -1)
     if boundary == "odd":

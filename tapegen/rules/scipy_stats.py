@@ -284,8 +284,8 @@ def dirichlet_logpdf(x, alpha):
     stats.multivariate_normal.logpdf,
     shapes=[(2, 3), (3,), lambda rng: np.diag([1.5, 2.0, 3.0]) + np.tril(rng.uniform(0.1, 0.3, (3, 3)), -1)],
 )
-def multivariate_normal_logpdf(x, mean, cov):
-    """Only the lower half of the covariance is read, as scipy does."""
+def multivariate_normal_logpdf(x, mean, cov, allow_singular=False):
+    """Only the lower half of the covariance is read, as scipy does; that of a singular one raises an error."""
     lower = np.linalg.cholesky(cov)
     whitened = np.linalg.solve(lower, (x - mean).T)
     log_det = np.sum(np.log(np.diag(lower)))

@@ -65,11 +65,16 @@ def putmask(a, mask, values):
 
 @expands(np.put, shapes=[(2, 3), fixed(np.array([4, -6])), (2,)], written=True, of_complex=True)
 def put(a, ind, v, mode="raise"):
-    require(mode == "raise", "np.put has a rule for mode='raise' only.", "Bring the indices into range first.")
+    require(mode in ("raise", "wrap", "clip"), "np.put has no such mode.", "Take 'raise', 'wrap' or 'clip'.")
     require(np.ndim(a) > 0, "np.put needs an array with an axis.", "Assign the number.")
     ind = flat(np.asarray(ind))
     size = np.size(a)
-    rest = np.where(ind < -size, size, np.where(ind < 0, ind + size, ind))  # the first axis finds what is outside
+    if mode == "wrap":
+        rest = ind % size
+    elif mode == "clip":
+        rest = np.minimum(np.maximum(ind, 0), size - 1)
+    else:
+        rest = np.where(ind < -size, size, np.where(ind < 0, ind + size, ind))  # the first axis finds what is outside
     places = ()
     for n in np.shape(a)[:0:-1]:
         places = (rest % n,) + places
