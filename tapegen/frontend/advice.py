@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 
 _COUNTED = "Use a dict with a default: d[key] = d.get(key, 0.0) + value, or fill it for all keys beforehand."
 _ORDERED = "Write heappush and heappop; or keep a list, and take its least item with min(items) or sorted(items)."
@@ -63,5 +64,10 @@ def of_try(node: ast.Try | ast.TryStar) -> str:
     types = [handler.type for handler in node.handlers]
     named = {part for type_ in types for part in (type_.elts if isinstance(type_, ast.Tuple) else [type_])}
     names = {part.attr if isinstance(part, ast.Attribute) else getattr(part, "id", "") for part in named}
+    return instead_of_handlers(names)
+
+
+def instead_of_handlers(names: Iterable[str]) -> str:
+    """What to write instead of catching these exceptions."""
     advice = {_BY_EXCEPTION.get(name, TRY_ADVICE) for name in names}
     return advice.pop() if len(advice) == 1 else TRY_ADVICE

@@ -323,6 +323,18 @@ def concatenated(items: Any) -> Any:
     return made
 
 
+def concatenated_along(items: Any, axis: int) -> Any:
+    """`np.concatenate(items, axis)` of a list that grows, along another axis than the first."""
+    turned = [np.moveaxis(item, axis, 0) for item in items]
+    return np.ascontiguousarray(np.moveaxis(concatenated(turned), 0, axis))
+
+
+def store_where(array: Any, chosen: Any, value: Any) -> None:
+    """`array[chosen] = value` for an array without axes and a single bool."""
+    if chosen:
+        array[()] = value
+
+
 def of_distribution(method: Any, parameters: Any, named: Any, *args: Any) -> Any:
     """A method of a distribution of `scipy.stats` with parameters."""
     return method(*args, *parameters, **named)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
+from collections.abc import Mapping
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -33,7 +34,7 @@ def unwrap(func: Any) -> tuple[FunctionType, tuple[Any, ...], dict[str, Any]]:
     Raises
     ------
     NotDifferentiable
-        There is no Python function behind it, or a decorator hides it.
+        There is no Python function behind it.
     """
     args: tuple[Any, ...] = ()
     kwargs: dict[str, Any] = {}
@@ -58,8 +59,22 @@ def unwrap(func: Any) -> tuple[FunctionType, tuple[Any, ...], dict[str, Any]]:
                 func = _of_rule(func)
             else:
                 raise refusal(func)
-    refuse_hidden(func)
     return func, args, kwargs
+
+
+def own_signature(func: FunctionType) -> inspect.Signature:
+    """The parameters that the code of a function has, whatever `__signature__` and `__wrapped__` say of others."""
+    if hasattr(func, "__signature__"):
+        func, original = FunctionType(func.__code__, {}, func.__name__, func.__defaults__, func.__closure__), func
+        func.__kwdefaults__ = original.__kwdefaults__
+    return inspect.signature(func, follow_wrapped=False)
+
+
+def free_parameters(func: FunctionType, bound: int) -> list[inspect.Parameter]:
+    """The parameters that are left when the first `bound` arguments are given; `*args` takes any number."""
+    parameters = list(own_signature(func).parameters.values())
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return parameters[min(bound, len(positional)) :]
 
 
 def calls_instead(func: FunctionType) -> FunctionType | None:
@@ -72,15 +87,18 @@ def _made_for(made: FunctionType, function: FunctionType) -> FunctionType:
     return made
 
 
-@functools.cache
+@functools.lru_cache(maxsize=256)  # they hold the user's function
 def _calling(func: MethodType) -> FunctionType:
     """A plain function that calls the derivative `f.grad`, with the signature of `f`."""
     owner: Any = func.__self__
     function, first, named = unwrap(owner.python)
-    parameters = [p for p in list(inspect.signature(function).parameters.values())[len(first) :] if p.name not in named]
+    parameters = [p for p in free_parameters(function, len(first)) if p.name not in named]
     base = getattr(owner.python, "__name__", "function")
     name = f"{base if base.isidentifier() else 'lambda_'}_{func.__name__}"
-    return _made_for(_forwarding(name, parameters, "derivative", func), function)
+    made = _made_for(_forwarding(name, parameters, "derivative", func), function)
+    if hasattr(function, "__wrapped__"):
+        made.__signature__ = inspect.signature(owner.python)  # type: ignore[attr-defined]
+    return made
 
 
 def _is_ruled(func: Any) -> bool:
@@ -106,7 +124,7 @@ def _is_given(parameter: inspect.Parameter) -> bool:
     return parameter.name in ("out", "out_bar") or parameter.name.endswith("_dot")
 
 
-@functools.cache
+@functools.lru_cache(maxsize=256)
 def calling(func: Any) -> FunctionType:
     """A plain function that calls `func`, with its signature: what is derived where `func` has a rule of its own."""
     name = func.__name__ if func.__name__.isidentifier() else "lambda_"
@@ -116,7 +134,7 @@ def calling(func: Any) -> FunctionType:
 def first_result(func: Any) -> FunctionType:
     """A plain function that calls `func`, with its signature, and returns the first of its results."""
     function = unwrap(func)[0]
-    parameters = list(inspect.signature(function).parameters.values())
+    parameters = list(own_signature(function).parameters.values())
     return _made_for(_forwarding(function.__name__, parameters, "both", function, "[0]"), function)
 
 
@@ -162,6 +180,8 @@ def _inner(func: Any) -> tuple[tuple[Any, ...], Any] | None:
         return (), func.python
     if _of_package(func, "numba"):
         target = func.__wrapped__ if is_elementwise(func) else getattr(func, "py_func", None)
+        if target is not None:
+            _refuse_declared(target, getattr(func, "locals", {}))
         return None if target is None else ((), target)
     call = inspect.getattr_static(type(func), "__call__", None)
     if isinstance(call, FunctionType) or _of_package(call, "numba") or _of_package(call, _PACKAGE):
@@ -169,29 +189,22 @@ def _inner(func: Any) -> tuple[tuple[Any, ...], Any] | None:
     return None
 
 
+def _refuse_declared(func: FunctionType, declared: Mapping[str, Any]) -> None:
+    """Refuse types that numba is told to give to local variables: they round differently than Python does."""
+    exact = ("float64", "int", "uint", "bool")
+    rounding = {name: str(kind) for name, kind in declared.items() if not str(kind).startswith(exact)}
+    if rounding:
+        listed = ", ".join(f"{name}: {kind}" for name, kind in rounding.items())
+        raise NotDifferentiable(
+            f"'{func.__qualname__.rpartition('.')[2]}' declares types of local variables to numba ({listed}), which "
+            "rounds its values in a way of its own.",
+            "Leave out 'locals' of the decorator, or pass the Python function (its attribute py_func).",
+            Span.of_line(func.__code__.co_filename, func.__code__.co_firstlineno),
+        )
+
+
 def _of_package(func: Any, package: str) -> bool:
     return type(func).__module__.partition(".")[0] == package
-
-
-def refuse_hidden(func: FunctionType) -> None:
-    """Refuse a function that a decorator has put in the place of another one: its text is the decorator's.
-
-    Raises
-    ------
-    NotDifferentiable
-        Naming the decorator.
-    """
-    wrapped = getattr(func, "__wrapped__", None)
-    if wrapped is None or getattr(wrapped, "__code__", None) is func.__code__:
-        return
-    decorator = func.__code__.co_qualname.partition(".<locals>")[0]
-    name = getattr(wrapped, "__qualname__", func.__qualname__)
-    place = getattr(wrapped, "__code__", func.__code__)
-    raise NotDifferentiable(
-        f"'{name}' is hidden by the decorator '{decorator}', which calls it in a function of its own.",
-        f"Put the differentiable decorator below '{decorator}', next to the def, or pass the undecorated function.",
-        Span.of_line(place.co_filename, place.co_firstlineno),
-    )
 
 
 def refusal(func: Any) -> NotDifferentiable:

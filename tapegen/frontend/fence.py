@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
-from tapegen.errors import NotDifferentiable, TapegenError, UnsupportedSyntax
+from tapegen.errors import TapegenError, UnsupportedSyntax
 from tapegen.frontend.advice import TRY_ADVICE, of_try
 from tapegen.frontend.source import Located
+from tapegen.frontend.syntax import own_parts
 
 _STATEMENTS = {
     *(ast.FunctionDef, ast.Return, ast.Pass, ast.Expr, ast.Assert, ast.Raise, ast.Import, ast.ImportFrom, ast.alias),
@@ -61,24 +62,20 @@ _REFUSED = {
 }
 
 
-def check(located: Located, nodes: list[ast.AST], outer: Collection[str] = ()) -> None:
+def check(located: Located, nodes: list[ast.AST]) -> None:
     """Refuse what cannot be differentiated, at the first place in the text.
-
-    `outer` are the variables of functions around the definition.
 
     Raises
     ------
     UnsupportedSyntax
         A construct without a derivative form.
-    NotDifferentiable
-        A write to a name outside the function.
     """
-    refused = list(_refusals(located, nodes, outer))
+    refused = list(_refusals(located, nodes))
     if refused:
         raise min(refused, key=lambda error: (error.span.line, error.span.column) if error.span else (0, 0))
 
 
-def _refusals(located: Located, nodes: list[ast.AST], outer: Collection[str]) -> Iterator[TapegenError]:
+def _refusals(located: Located, nodes: list[ast.AST]) -> Iterator[TapegenError]:
     accepted = True
     for node in [node for node in nodes if type(node) not in _PASSED]:
         if type(node) in _CHECKED:
@@ -92,10 +89,10 @@ def _refusals(located: Located, nodes: list[ast.AST], outer: Collection[str]) ->
             if isinstance(node, (ast.Try, ast.TryStar)):
                 advice = of_try(node)
             yield UnsupportedSyntax(reason, advice, located.span(node if hasattr(node, "lineno") else located.node))
-    if any(isinstance(node, (ast.Global, ast.Nonlocal)) for node in nodes):
+    if any(isinstance(node, ast.Global) for node in nodes):
         for node in nodes:
             if isinstance(node, (ast.FunctionDef, ast.Lambda)):
-                yield from _outer_names(node, located, outer)
+                yield from _global_names(node, located)
 
 
 def _complaint(node: ast.AST, root: ast.AST) -> tuple[ast.AST, str, str] | None:
@@ -138,41 +135,26 @@ def _deleted(target: ast.AST) -> Iterator[ast.AST]:
         yield target
 
 
-def _outer_names(
-    function: ast.FunctionDef | ast.Lambda, located: Located, outer: Collection[str]
-) -> Iterator[TapegenError]:
-    """Writes to names of the outside that `global` or `nonlocal` lends to one function; in an inner one these words."""
-    declared: dict[str, ast.Global | ast.Nonlocal] = {}
-    writes: list[tuple[str, ast.AST]] = []
-    todo: list[ast.AST] = list(function.body) if isinstance(function.body, list) else []
-    while todo:
-        node = todo.pop()
-        if isinstance(node, (ast.Global, ast.Nonlocal)):
-            inside = isinstance(node, ast.Nonlocal) and function is not located.node
-            declared.update((name, node) for name in node.names if not inside or name in outer)
-        elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-            writes.append((node.id, node))
-        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            writes.append((node.name, node))
-            continue
-        elif isinstance(node, (ast.Import, ast.ImportFrom)):
-            writes.extend((alias.asname or alias.name.partition(".")[0], node) for alias in node.names)
-        elif isinstance(node, ast.Lambda):
-            continue
-        todo.extend(ast.iter_child_nodes(node))
-    written = [(name, node) for name, node in writes if name in declared]
-    for name, node in written:
-        where = "global variable" if isinstance(declared[name], ast.Global) else "variable of an enclosing function"
-        yield NotDifferentiable(
-            f"this writes '{name}', a {where}, which is not part of the result.",
-            "Return the new value, and assign it outside.",
-            located.span(node),
-        )
-    if declared and not written and function is not located.node:
-        name, statement = next(iter(declared.items()))
-        word = type(statement).__name__.lower()
-        yield UnsupportedSyntax(
-            f"'{word} {name}' in an inner function is not supported.",
-            "Read the variable in the outer function, and pass it as an argument.",
-            located.span(statement),
-        )
+def _global_names(function: ast.FunctionDef | ast.Lambda, located: Located) -> Iterator[TapegenError]:
+    """Names that an inner function declares `global`, and that are variables of the function around it as well."""
+    if function is located.node:
+        return
+    inside = set(ast.walk(function))
+    declared = {name: node for node in inside if isinstance(node, ast.Global) for name in node.names}
+    if not declared:
+        return
+    own = own_parts(located.node)
+    same = {name for node in own if isinstance(node, ast.Global) for name in node.names}
+    inside.update(node for node in own if isinstance(node, ast.Name) and node.id in same)  # that very variable
+    for node in ast.walk(located.node):
+        name = ""
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load) and node not in inside:
+            name = node.id
+        elif isinstance(node, ast.arg):
+            name = node.arg
+        if name in declared:
+            yield UnsupportedSyntax(
+                f"'global {name}' in an inner function means another variable than '{name}' around it.",
+                "Give one of them another name.",
+                located.span(declared.pop(name)),
+            )

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from types import FunctionType, ModuleType
+from types import FunctionType, MappingProxyType, ModuleType
 from typing import Any
 
 import numpy as np
 
 import tapegen.rules  # noqa: F401  (registers them)
-from tapegen.errors import BadArgument, CompileLimit, NotDifferentiable
+from tapegen.errors import BadArgument, CompileLimit, NotDifferentiable, of_program
 from tapegen.frontend import (  # noqa: F401  (register what they lower)
     builtin_texts,
     lower_builtins,
@@ -34,18 +34,25 @@ from tapegen.frontend import (  # noqa: F401  (register what they lower)
     lower_solvers,
     lower_stdlib,
     lower_text,
+    lower_try,
+    lower_with,
 )
 from tapegen.frontend.callables import refusal
+from tapegen.frontend.caller_state import CallerState, adopt_argument
 from tapegen.frontend.glance import Guard, all_hold
 from tapegen.frontend.lower_call import call_value
+from tapegen.frontend.lower_capture import library_guards
 from tapegen.frontend.lower_context import Again, Context, NeedsStatic, PathEnds
 from tapegen.frontend.lower_expr import enter, put_name
 from tapegen.frontend.lower_finish import Finished, finish, resolved
 from tapegen.frontend.lower_flow import run_body
 from tapegen.frontend.lower_forms import Recursion, Routines
 from tapegen.frontend.lower_inline import bind, function_frame, inline_function
+from tapegen.frontend.lower_mutations import mutations_of
+from tapegen.frontend.lower_outside import begin
 from tapegen.frontend.lower_state import Ref
-from tapegen.frontend.lower_values import adopt, export, flat_result
+from tapegen.frontend.lower_values import export, flat_result
+from tapegen.frontend.mutations import Mutation
 from tapegen.frontend.parse import Parsed
 from tapegen.frontend.structure import (
     UNKNOWN,
@@ -119,6 +126,10 @@ class Lowered:
         A short hash of the text of the function.
     floats : dict
         Captured floats that were taken as constant, by where the text reads them.
+    mutations : tuple of Mutation
+        What a call stores into objects of the caller: results of the program that are no part of `output`.
+    places : dict
+        Where the parameters are read, told as `Mutation.place` tells where something is stored.
     """
 
     function: Function
@@ -132,6 +143,8 @@ class Lowered:
     modules: dict[str, str]
     digest: str
     floats: dict[Any, Any]
+    mutations: tuple[Mutation, ...] = ()
+    places: dict[Var, tuple[Any, ...]] = field(default_factory=dict)
     _by_leaf: dict[Var, Var] = field(default_factory=dict)
 
     def param_of(self, leaf: Leaf) -> Var | None:
@@ -188,6 +201,7 @@ def lower_function(
     *,
     name: str | None = None,
     changing: frozenset[Any] = frozenset(),
+    lists: Mapping[tuple[Any, ...], bool] = MappingProxyType({}),
 ) -> Lowered:
     """Lower a plain Python function for the given arguments.
 
@@ -201,19 +215,25 @@ def lower_function(
         Name of the program; the function's own name by default.
     changing : frozenset
         Captured floats (see `Lowered.floats`) that are arguments of the program.
+    lists : mapping
+        Lists among the arguments, by place, that the program appends to, and whether it reads their items as well.
 
     Raises
     ------
+    OtherForm
+        What `lists` says has to be something else.
     TapegenError
         The function cannot be lowered; the error points at the construct.
     """
     fixed: dict[Expr, Any] = {}
     shaped: set[Any] = set()
     recursion = Recursion()
+    recursion.written.read.update(place for place, is_read in lists.items() if is_read)
+    tails = frozenset(place for place, is_read in lists.items() if not is_read)
     leaves = [leaf for arg in (*args, *(kwargs or {}).values()) for leaf in leaves_of(arg) if isinstance(leaf, Leaf)]
     while True:
         run = _Run(func, args, dict(kwargs or {}), fixed, recursion, changing)
-        run.cx.shaped = shaped
+        run.cx.shaped, run.cx.caller.tails = shaped, tails
         try:
             with deep():
                 return run.lower(name)
@@ -239,7 +259,7 @@ def new_context(recursion: Recursion | None = None, *, rules: bool = False) -> C
     """A context with everything in place."""
     cx = Context(rules=rules)
     cx.call = call_value
-    cx.recursion, cx.routines = recursion or Recursion(), Routines()
+    cx.recursion, cx.routines, cx.caller = recursion or Recursion(), Routines(), CallerState()
     return cx
 
 
@@ -275,30 +295,40 @@ class _Run:
         cx = self.cx
         frame = cx.frame = function_frame(cx, self.func)
         parsed = frame.parsed
+        mutations: tuple[Mutation, ...] = ()
+        begin(cx)
         values = self._bound(parsed)
         try:
             enter(cx, frame)
             for argument, value in values.items():
                 if isinstance(value, Ref):  # `**options`: a dict of the call's own
                     content = self._parameter(argument, cx.state.cells[value.cell].content, ())
-                    own = replace(content, children=tuple(adopt(cx, child) for child in content.children))
+                    pairs = zip(content.keys, content.children, strict=True)
+                    own = replace(
+                        content,
+                        children=tuple(adopt_argument(cx, child, argument, (key,), key) for key, child in pairs),
+                    )
                     put_name(cx, argument, cx.new_cell(own))
                 else:
-                    put_name(cx, argument, adopt(cx, self._parameter(argument, value, ())))
+                    put_name(cx, argument, adopt_argument(cx, self._parameter(argument, value, ()), argument))
             cx.calls.append((self.func, ()))
             result = export(cx, run_body(cx, frame.node.body))
             output, exprs = flat_result(cx, result)
+            mutations = mutations_of(cx, exprs)
         except PathEnds:
             output, exprs = StaticValue(None), []
         hidden = [Param(var, var.name.partition("#")[0], (), getter) for var, getter in cx.hidden.values()]
         params = [*self.params, *hidden]
         user_names = self._user_names()
         supply = NameSupply(user_names=user_names)
-        function_name = supply.fresh(name or parsed.tree.name)  # `__name__` may be "<lambda>" or anything else
+        function_name = supply.fresh(name or _name_of(self.func, parsed))
         done = finish(cx, cx.builder, exprs, [param.var for param in params], supply)
         final = tuple(replace(param, var=done.names[param.var]) for param in params)
         body = (*done.body, Return(tuple(self._result(done, expr) for expr in exprs)))
-        program = Function(function_name, tuple(param.var for param in final), body, origin=parsed.span(parsed.tree))
+        stored = ", ".join(name for mutation in mutations for name in mutation.names)
+        doc = (f"Its last results are what the call stores: {stored}.",) if stored else ()
+        parameters = tuple(param.var for param in final)
+        program = Function(function_name, parameters, body, doc=doc, origin=parsed.span(parsed.tree))
         by_leaf = {self.made[param.var]: new.var for param, new in zip(self.params, final, strict=False)}
         return Lowered(
             program,
@@ -312,6 +342,8 @@ class _Run:
             self._modules(parsed),
             parsed.text_hash[:12],
             cx.floats,
+            mutations,
+            self._places(done),
             by_leaf,
         )
 
@@ -320,7 +352,7 @@ class _Run:
             return bind(self.cx, parsed.signature, self.func, self.args, self.kwargs)
         except PathEnds:
             (stmt,) = self.cx.builder.items[-1:]
-            raise TypeError(stmt.message[0].value) from None
+            raise of_program(TypeError(stmt.message[0].value)) from None
 
     def _parameter(self, argument: str, value: Any, path: tuple[Any, ...]) -> Any:
         """Make the parameters for the leaves of an argument."""
@@ -353,6 +385,14 @@ class _Run:
 
     def _result(self, done: Finished, expr: Expr) -> Expr:
         return done.rename(resolved(self.cx, expr))
+
+    def _places(self, done: Finished) -> dict[Var, tuple[Any, ...]]:
+        places: dict[Var, tuple[Any, ...]] = {
+            done.names[param.var]: ("argument", param.argument, *param.path) for param in self.params
+        }
+        for path, (var, _) in self.cx.hidden.items():
+            places[done.names[var]] = self.cx.caller.places.get(path, ("variable", path))
+        return places
 
     def _user_names(self) -> frozenset[str]:
         names: set[str] = {param.argument for param in self.params}
@@ -435,7 +475,7 @@ def inline_guarded(
 
 def _guards(cx: Context) -> tuple[Guard, ...]:
     """All that was read while lowering and may change."""
-    captured = (Guard(getter, value) for getter, value in cx.guards.values())
+    captured = (Guard(getter, value) for getter, value in (*cx.guards.values(), *library_guards(cx)))
     return (*captured, *(Guard(partial(getattr, func, "__code__"), func.__code__) for func in cx.sources))
 
 
@@ -482,3 +522,9 @@ def renamed(value: Any, rename: Callable[[Expr], Expr]) -> Any:
 
 
 __all__ = ["Lowered", "Param", "inline_call", "inline_guarded", "lower_function", "new_context", "renamed"]
+
+
+def _name_of(func: FunctionType, parsed: Parsed) -> str:
+    """The name in the text, or the one that a wrapper documents; `__name__` may be "<lambda>" or anything else."""
+    documented = hasattr(func, "__wrapped__") and func.__name__.isidentifier()
+    return func.__name__ if documented else parsed.tree.name

@@ -12,6 +12,7 @@ import numpy as np
 
 from tapegen.errors import AliasError, BadArgument, NotDifferentiable
 from tapegen.frontend.callables import unwrap
+from tapegen.frontend.lower_changes import changes_of
 from tapegen.frontend.lower_context import Builder, Context, PathEnds
 from tapegen.frontend.lower_finish import finish, resolved, surroundings
 from tapegen.frontend.lower_numpy import is_library
@@ -58,6 +59,8 @@ class Program:
         Parameter while lowering to the parameter of the program.
     pipeline : Pipeline
         Derives the program.
+    changes : dict
+        Containers of the surrounding program that the call changes, by cell: what they hold afterwards.
     """
 
     function: Function
@@ -67,6 +70,7 @@ class Program:
     chosen: dict[int | str, Any]
     wrt: dict[Expr, Var]
     pipeline: Pipeline
+    changes: dict[int, Any] = dataclasses.field(default_factory=dict)
 
     @property
     def values(self) -> tuple[Expr, ...]:
@@ -135,21 +139,15 @@ def lowered_apart(
         else:
             given_kwargs[place] = adopt(cx, chosen[place])
     builder, cells = Builder(), {key: cell.content for key, cell in cx.state.cells.items()}
-    state = cx.state.copy()
     try:
-        with cx.block(builder, state):
+        with cx.block(builder, cx.state.copy()):
             output, exprs = flat_result(cx, export(cx, cx.call(cx, func, given_args, given_kwargs)))
+            changes = changes_of(cx, cells, exprs)
     except PathEnds:
         if not builder.dead:
             raise
         cx.call(cx, func, args, kwargs)  # raises in the surrounding program
         raise
-    if any(state.cells[key].content is not content for key, content in cells.items()):
-        raise cx.refusal(
-            NotDifferentiable,
-            "the function changes a list, dict or object of the surrounding function.",
-            "Return what is new instead.",
-        )
     supply = NameSupply()
     name = supply.fresh(_name_of(func))
     done = finish(cx, builder, exprs, list(params), supply)
@@ -165,7 +163,8 @@ def lowered_apart(
         raise cx.refusal(BadArgument, "has_aux=True needs a function that returns (objective, aux).", "Return two.")
     objective = output.children[0] if derivative.has_aux else output
     wrt: dict[Expr, Var] = {var: done.names[var] for var in params}
-    return Program(function, (*params.values(), *others), output, objective, chosen, wrt, derivative.mark.pipeline)
+    given = (*params.values(), *others)
+    return Program(function, given, output, objective, chosen, wrt, derivative.mark.pipeline, changes)
 
 
 def _fresh(cx: Context, value: Any, params: dict[Var, Expr]) -> Any:
@@ -177,7 +176,8 @@ def _fresh(cx: Context, value: Any, params: dict[Var, Expr]) -> Any:
     if isinstance(value, StaticValue) and isinstance(value.value, (float, np.floating)):
         expr: Expr = cx.assign("x", Const(value.value))
     elif isinstance(value, Leaf) and isinstance(value.type, Array) and not is_floating(value.type):
-        raise cx.refusal(BadArgument, "integers have no gradient.", "Pass floats, or leave the argument out of wrt.")
+        held = "truth values (bool)" if value.type.dtype == "bool" else "integers"
+        raise cx.refusal(BadArgument, f"{held} have no gradient.", "Pass floats, or leave the argument out of wrt.")
     elif isinstance(value, Leaf) and is_floating(value.type):
         if isinstance(value.type, ListOf):
             raise cx.refusal(NotDifferentiable, "a list that grows has no gradient here.", "Use an array.")

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from tapegen.errors import NotDifferentiable
+from tapegen.errors import NotDifferentiable, TapegenError
 from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_emit import emit_call
 from tapegen.frontend.lower_state import Captured, Ref, SliceValue
-from tapegen.frontend.lower_values import expr_of, int_expr, is_int, operand
+from tapegen.frontend.lower_values import expr_of, int_expr, is_int, operand, struct_of, type_of
 from tapegen.frontend.structure import Leaf, StaticValue, Struct
 from tapegen.frontend.typing import NoResultType, result_type
 from tapegen.ir.nodes import Const, Index, Slice
@@ -26,6 +26,12 @@ _BAD_INDEX = (
 
 def is_array_item(item: Index) -> bool:
     return not isinstance(item, Slice) and isinstance(item.type, Array)
+
+
+def is_mask_of_all(array: Array, items: Sequence[Index]) -> bool:
+    """Whether an index is one mask with the axes of the array."""
+    types = [item.type for item in items if not isinstance(item, Slice)]
+    return len(items) == 1 and any(isinstance(t, Array) and t.dtype == "bool" and t.rank == array.rank for t in types)
 
 
 def array_index(cx: Context, array: Array, index: Sequence[Any]) -> tuple[tuple[Index, ...], Type]:
@@ -54,16 +60,38 @@ def _index_item(cx: Context, part: Any) -> Any:
         if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
             return Const(int(value))
         if isinstance(value, (bool, np.bool_)):
-            raise cx.refusal(NotDifferentiable, "a single bool as an index is not supported.", "Use an if.")
+            raise _one_bool(cx)
     if is_int(part):
         return expr_of(cx, part)
     if isinstance(part, Leaf) and isinstance(part.type, Array) and not is_floating(part.type):
         return operand(cx, part)
     if isinstance(part, (Ref, Captured, Struct)):
-        made = emit_call(cx, np.array, (part,))
+        made = emit_call(cx, np.array, (part,), _of_no_items(cx, part))
         if isinstance(made, Leaf) and isinstance(made.type, Array) and not is_floating(made.type):
             return operand(cx, made)
+    if is_one_bool(part):
+        raise _one_bool(cx)
     cx.raise_(IndexError, _BAD_INDEX)
+
+
+def is_one_bool(part: Any) -> bool:
+    """Whether an index is True or False, Python's or NumPy's: it selects all or nothing."""
+    type_ = type_of(part)
+    return isinstance(type_, Scalar) and type_.dtype == "bool"
+
+
+def _one_bool(cx: Context) -> TapegenError:
+    return cx.refusal(
+        NotDifferentiable,
+        "a single bool as an index is not supported.",
+        "Use an if, or np.where: w = np.where(mask, new, w).",
+    )
+
+
+def _of_no_items(cx: Context, part: Any) -> dict[str, Any]:
+    """Keywords for the array of an index: an empty sequence holds integers there, where `np.array([])` holds floats."""
+    content = struct_of(cx, part)
+    return {"dtype": StaticValue(np.dtype(int))} if content is not None and not content.children else {}
 
 
 def _bound(cx: Context, bound: Any) -> Any:

@@ -10,9 +10,10 @@ import numpy as np
 
 from tapegen.errors import NotDifferentiable
 from tapegen.frontend import ufunc_texts
-from tapegen.frontend.lower_call import call_value, handles, method
+from tapegen.frontend.lower_call import call_value
 from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_emit import emit_call
+from tapegen.frontend.lower_handlers import PASSED_ON, handles, method
 from tapegen.frontend.lower_index import Place, load_place, store_place
 from tapegen.frontend.lower_numpy import call_library
 from tapegen.frontend.lower_parts import PARTS
@@ -31,8 +32,12 @@ THROUGH_FUNCTIONS: dict[str, Any] = {
 }
 
 
+_PARAMETERS = {"choose": 'choices, *, out=None, mode="raise"'}
+"""Those of methods that take other arguments by position than their functions: `x.choose(a, b)` chooses of both."""
+
+
 def _through_function(name: str, func: Any) -> None:
-    @method("array", name)
+    @method("array", name, takes=_PARAMETERS.get(name, PASSED_ON))
     def call(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
         return call_value(cx, StaticValue(func), args, kwargs, hint)
 
@@ -46,7 +51,7 @@ def _flat_args(args: Sequence[Any], cx: Context) -> Any:
     return args[0] if len(args) == 1 else tuple_of(args)
 
 
-@method("array", "reshape")
+@method("array", "reshape", takes=PASSED_ON)
 def _reshape(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     return call_library(cx, np.reshape, [args[0], _flat_args(args[1:], cx)], kwargs, hint)
 
@@ -56,7 +61,7 @@ def transposed(cx: Context, array: Any, hint: str | None = None) -> Any:
     return emit_call(cx, ops.transpose_view, (array,), hint=hint) if array.type.rank > 1 else array
 
 
-@method("array", "transpose", takes=(0, 32))
+@method("array", "transpose", takes="*axes")
 def _transpose(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     owner, *axes = args
     if not axes:
@@ -64,7 +69,7 @@ def _transpose(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str |
     return call_library(cx, np.transpose, [owner, _flat_args(axes, cx)], kwargs, hint)
 
 
-@method("array", "astype", takes=(0, 1), keywords={"dtype", "copy"})
+@method("array", "astype", takes="dtype, *, copy=True")
 def _astype(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     wanted = _wanted(cx, args, kwargs)
     same = wanted == np.dtype(args[0].type.dtype)
@@ -73,7 +78,7 @@ def _astype(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | No
     return call_library(cx, np.astype, [args[0], StaticValue(wanted.type)], {}, hint)
 
 
-@handles(np.astype)
+@handles(np.astype, takes="x, dtype, /, *, copy=True")
 def _astype_function(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     copies = static(cx, kwargs.pop("copy", StaticValue(True)), "'copy'")
     if not copies and isinstance(args[0], Leaf) and isinstance(args[0].type, Array):
@@ -81,7 +86,7 @@ def _astype_function(cx: Context, args: list[Any], kwargs: dict[str, Any], hint:
     return call_library(cx, np.astype, args, kwargs, hint)
 
 
-@method("number", "astype", takes=(0, 1), keywords={"dtype", "copy"})
+@method("number", "astype", takes="dtype, *, copy=True")
 def _number_astype(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     return call_library(cx, _wanted(cx, args, kwargs).type, args[:1], {}, hint)
 
@@ -94,38 +99,40 @@ def _wanted(cx: Context, args: Sequence[Any], kwargs: dict[str, Any]) -> np.dtyp
     return np.dtype(static(cx, given[0], "the dtype"))
 
 
-@method("array", "flatten", takes=(0, 1), keywords={"order"})
+@method("array", "flatten", takes='order="C"')
 def _flatten(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     flat = call_library(cx, np.ravel, args, kwargs)
     return call_library(cx, np.copy, [flat], {}, hint)
 
 
-@method("array", "fill", takes=(1, 1))
+@method("array", "fill", takes="value")
 def _fill(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+    if getattr(type_of(args[1]), "rank", 0) > 0:
+        cx.raise_(ValueError, "setting an array element with a sequence.")
     store_place(cx, Place(args[0], []), args[1])
     return StaticValue(None)
 
 
-@method("array", "sort")
+@method("array", "sort", takes=PASSED_ON)
 def _sort(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     ordered = call_library(cx, np.sort, args, kwargs)
     store_place(cx, Place(args[0], []), ordered)
     return StaticValue(None)
 
 
-@method("array", "compress", takes=(1, 2), keywords={"axis"})
+@method("array", "compress", takes="condition, axis=None")
 def _compress(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     owner, condition, *axis = args
     return call_value(cx, StaticValue(np.compress), [condition, owner, *axis], kwargs, hint)
 
 
-@method("array", "partition")
+@method("array", "partition", takes=PASSED_ON)
 def _partition(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     store_place(cx, Place(args[0], []), call_library(cx, np.partition, args, kwargs))
     return StaticValue(None)
 
 
-@method("array", "view")
+@method("array", "view", takes="*args, **kwargs")
 def _view(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     if len(args) > 1 or kwargs:
         raise cx.refusal(
@@ -134,7 +141,7 @@ def _view(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None
     return args[0]
 
 
-@method("array", "tolist", takes=(0, 0))
+@method("array", "tolist", takes="")
 def _tolist(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     type_ = type_of(args[0])
     if not isinstance(type_, Array) or type_.rank != 1 or type_.dtype != "float64":
@@ -142,7 +149,7 @@ def _tolist(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | No
     return cx.call(cx, StaticValue(ufunc_texts.listed), args, {})
 
 
-@method("array", "item", takes=(0, 32))
+@method("array", "item", takes="*args")
 def _item(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     owner, *index = args
     if len(index) == 1:
@@ -162,7 +169,7 @@ def _item(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None
     return call_value(cx, StaticValue(_plain_class(owner.type)), [element], {}, hint)
 
 
-@method("number", "item", takes=(0, 0))
+@method("number", "item", takes="")
 def _number_item(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     type_ = type_of(args[0])
     assert isinstance(type_, Scalar)
@@ -178,12 +185,12 @@ def _conjugated(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str 
     return emit_call(cx, np.conjugate, args, hint=hint) if is_complex(args[0].type) else args[0]  # the very array
 
 
-method("array", "conj", takes=(0, 0))(_conjugated)
-method("array", "conjugate", takes=(0, 0))(_conjugated)
+method("array", "conj", takes="")(_conjugated)
+method("array", "conjugate", takes="")(_conjugated)
 
 
-@method("number", "conj", takes=(0, 0))
-@method("number", "conjugate", takes=(0, 0))
+@method("number", "conj", takes="")
+@method("number", "conjugate", takes="")
 def _conjugate(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     type_ = type_of(args[0])
     if not is_complex(type_):
@@ -195,11 +202,11 @@ def _conjugate(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str |
     return emit_call(cx, complex, (real, emit_call(cx, operator.neg, (imag,))), hint=hint)
 
 
-@method("number", "copy", takes=(0, 0))
+@method("number", "copy", takes="")
 def _itself(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     return args[0]
 
 
-@method("number", "is_integer", takes=(0, 0))
+@method("number", "is_integer", takes="")
 def _is_integer(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     return emit_call(cx, operator.eq, (emit_call(cx, np.floor, args), args[0]))

@@ -5,15 +5,16 @@ from __future__ import annotations
 import enum
 import functools
 import operator
-from types import FunctionType, GetSetDescriptorType, MemberDescriptorType
+from types import FunctionType, GetSetDescriptorType, MemberDescriptorType, ModuleType
 from typing import Any
 
 import gast
 import numpy as np
 
 from tapegen.errors import NotDifferentiable
+from tapegen.frontend.caller_state import is_tail
 from tapegen.frontend.lower_array_methods import THROUGH_FUNCTIONS, transposed
-from tapegen.frontend.lower_call import call_value, has_method
+from tapegen.frontend.lower_call import call_value
 from tapegen.frontend.lower_capture import (
     capture,
     captured_child,
@@ -21,6 +22,7 @@ from tapegen.frontend.lower_capture import (
     has_attribute,
     is_fixed,
     is_method,
+    note_library,
     special_method,
     watch,
 )
@@ -30,6 +32,7 @@ from tapegen.frontend.lower_derivative import bound_derivative
 from tapegen.frontend.lower_draws import draw_method
 from tapegen.frontend.lower_emit import emit_call
 from tapegen.frontend.lower_expr import evaluate, evaluates
+from tapegen.frontend.lower_handlers import has_method
 from tapegen.frontend.lower_library_objects import attribute_of_distribution
 from tapegen.frontend.lower_numpy import call_library
 from tapegen.frontend.lower_parts import PARTS, part_of
@@ -70,6 +73,8 @@ def attribute(cx: Context, owner: Any, name: str, hint: str | None = None) -> An
         return Bound(draw_method(cx, owner, name), (owner,))
     if type_of(owner) is not None:
         return _number_attribute(cx, owner, name, hint)
+    if is_tail(cx, owner) and name in ("append", "extend"):
+        return Bound(StaticValue(Method("list", name)), (owner,))
     if run_list_of(cx, owner) is not None:
         return Bound(StaticValue(Method("list", name)), (owner,))
     content = struct_of(cx, owner) if not isinstance(owner, View) else None
@@ -83,6 +88,8 @@ def attribute(cx: Context, owner: Any, name: str, hint: str | None = None) -> An
             return content.get(name)
         if content.kind == "tuple" and has_method("tuple", name):
             return Bound(StaticValue(Method("tuple", name)), (owner,))
+        if name == "__class__":
+            return StaticValue(content.cls)
         return _class_attribute(cx, owner, content.cls, name)
     if not has_method(content.kind, name):
         if not hasattr(content.cls, name):
@@ -128,7 +135,12 @@ def _class_attribute(cx: Context, owner: Any, cls: type, name: str, after: type 
     if isinstance(found, functools.cached_property):
         value = call_value(cx, StaticValue(found.func), [owner], {})
         content = struct_of(cx, owner)
-        if isinstance(owner, Ref) and content is not None and cx.may_change(owner):
+        if (
+            isinstance(owner, Ref)
+            and content is not None
+            and cx.may_change(owner)
+            and owner.cell not in cx.caller.owned
+        ):
             cx.set_cell(owner, content.with_child(name, value))
         return value
     if isinstance(found, staticmethod):
@@ -147,7 +159,7 @@ def _class_attribute(cx: Context, owner: Any, cls: type, name: str, after: type 
         raise cx.refusal(
             NotDifferentiable, f"'{cls.__name__}.{name}' is not a plain method.", "Write it as a function."
         )
-    return capture(cx, found, lambda: getattr(cls, name), name, (id(cls), name))
+    return capture(cx, found, lambda: getattr(cls, name), name, _path(cls, name))
 
 
 def _method_attribute(cx: Context, method: Bound, name: str) -> Any:
@@ -170,6 +182,8 @@ def _captured_attribute(cx: Context, owner: Captured, name: str) -> Any:
         return _class_attribute(cx, owner, struct.cls, name)
     if has_method(struct.kind, name):
         return Bound(StaticValue(Method(struct.kind, name)), (owner,))
+    if hasattr(struct.cls, "n_sequence_fields") and hasattr(value, name):  # `sys.float_info`
+        return captured_child(cx, owner, name, getattr(value, name), operator.attrgetter(name))
     raise cx.refusal(NotDifferentiable, f"'{owner.name}.{name}' is not supported.", "Pass it as an argument.")
 
 
@@ -180,8 +194,19 @@ def _static_attribute(cx: Context, value: Any, name: str) -> Any:
         has_attribute(cx, value, name, lambda: value, id(value))
         cx.raise_(AttributeError, str(error))
     if is_fixed(value):
+        if isinstance(value, ModuleType):
+            note_library(cx, value, name)
         return StaticValue(found)
-    return capture(cx, found, lambda: getattr(value, name), name, (id(value), name))
+    return capture(cx, found, lambda: getattr(value, name), name, _path(value, name))
+
+
+def _path(owner: Any, name: str) -> Any:
+    """Where an attribute of a module, class or function stands, however it is found."""
+    if isinstance(owner, ModuleType):
+        return ("global", id(vars(owner)), name)
+    if isinstance(owner, type):
+        owner = next((base for base in owner.__mro__ if name in vars(base)), owner)
+    return (id(owner), name)
 
 
 # ---- numbers and arrays --------------------------------------------------------------------------------------------
@@ -231,9 +256,11 @@ def _number_attribute(cx: Context, owner: Any, name: str, hint: str | None) -> A
             return StaticValue(1)
         case "dtype":
             return StaticValue(np.dtype(type_.dtype))
-    if name in THROUGH_FUNCTIONS or has_method("number", name):
-        kind = "array" if name in THROUGH_FUNCTIONS else "number"
+    if name in THROUGH_FUNCTIONS or name == "reshape" or has_method("number", name):
+        kind = "number" if has_method("number", name) and name not in THROUGH_FUNCTIONS else "array"
         return Bound(StaticValue(Method(kind, name)), (owner,))
+    if not hasattr(np.dtype(type_.dtype).type, name):
+        cx.raise_(AttributeError, f"'numpy.{type_.dtype}' object has no attribute '{name}'")
     raise cx.refusal(
         NotDifferentiable, f"the attribute '{name}' of a NumPy number is not supported.", "Use a function of NumPy."
     )
@@ -257,7 +284,9 @@ def _array_attribute(cx: Context, owner: Any, type_: Array, name: str, hint: str
             size = attribute(cx, owner, "size")
             return emit_call(cx, operator.mul, (size, StaticValue(np.dtype(type_.dtype).itemsize)))
         case "flat" if type_.layout == "C":
-            return call_library(cx, np.ravel, [owner], {}, hint)
+            flat = call_library(cx, np.ravel, [owner], {}, hint)
+            cx.flat.add(flat.expr)
+            return flat
         case "flat" | "strides" | "base" | "resize":
             raise cx.refusal(NotDifferentiable, _OF_MEMORY[name], "Use np.ravel, np.reshape, or indices.")
         case "itemsize":
@@ -269,7 +298,8 @@ def _array_attribute(cx: Context, owner: Any, type_: Array, name: str, hint: str
         case "real":
             return owner
         case "imag":
-            return emit_call(cx, np.zeros_like, (owner,), hint=hint)
+            zeros = emit_call(cx, np.zeros_like, (owner,))
+            return emit_call(cx, np.broadcast_to, (zeros, shape_of(cx, owner)), hint=hint)  # nobody writes into it
     if name in THROUGH_FUNCTIONS or has_method("array", name):
         return Bound(StaticValue(Method("array", name)), (owner,))
     raise cx.refusal(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import operator
 from collections.abc import Callable
 from types import MemberDescriptorType
@@ -14,13 +13,14 @@ import numpy as np
 from tapegen.errors import NotDifferentiable
 from tapegen.frontend import builtin_texts
 from tapegen.frontend.lower_attr import attribute
-from tapegen.frontend.lower_call import call_value, handles
+from tapegen.frontend.lower_call import call_value
 from tapegen.frontend.lower_capture import class_member, has_attribute, special_method
 from tapegen.frontend.lower_choice import choose
 from tapegen.frontend.lower_compare import both, compare_values
 from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_emit import emit_call, fold
 from tapegen.frontend.lower_expr import look_up_name, spread
+from tapegen.frontend.lower_handlers import handles
 from tapegen.frontend.lower_index import Place, load_place
 from tapegen.frontend.lower_inline import inline_function
 from tapegen.frontend.lower_iter import series_of
@@ -29,7 +29,7 @@ from tapegen.frontend.lower_numpy import call_library
 from tapegen.frontend.lower_operators import binary
 from tapegen.frontend.lower_set_attr import set_attribute
 from tapegen.frontend.lower_state import Bound, Captured, Closure, Ref, Series, SliceValue, Super, View, known_value
-from tapegen.frontend.lower_text import text_of
+from tapegen.frontend.lower_text import as_shown, text_of
 from tapegen.frontend.lower_values import as_bool, describe, is_int, operand, static, struct_of, truth, type_of
 from tapegen.frontend.parse import MISSING
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, tuple_of
@@ -65,8 +65,8 @@ def written_out(cx: Context, text: Any, args: Args) -> Any:
 # ---- numbers -------------------------------------------------------------------------------------------------------
 
 
-def _plain(func: Any) -> None:
-    @handles(func)
+def _plain(func: Any, takes: str) -> None:
+    @handles(func, takes=takes)
     def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
         if any(type_of(arg) is None for arg in args):
             known = fold(cx, func, args)
@@ -86,18 +86,14 @@ def _plain(func: Any) -> None:
         return emit_call(cx, func, args, kwargs, hint)
 
 
-for _func in (abs, round, divmod):
-    _plain(_func)
+_plain(abs, "x, /")
+_plain(round, "number, ndigits=None")
+_plain(divmod, "x, y, /")
 
 
-@handles(pow)
+@handles(pow, takes="base, exp, mod=None")
 def _pow(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-    try:
-        bound = inspect.signature(pow).bind(*args, **kwargs)
-    except TypeError as error:
-        cx.raise_(TypeError, f"pow(): {error}")
-    base, exponent = bound.args[:2]
-    modulus = bound.arguments.get("mod", StaticValue(None))
+    base, exponent, modulus = [*args, StaticValue(None)][:3]
     if known_value(modulus) is None:
         return binary(cx, operator.pow, base, exponent, hint)
     parts = (base, exponent, modulus)
@@ -109,23 +105,25 @@ def _pow(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return written_out(cx, builtin_texts.power_modulo, list(parts))
 
 
-@handles(operator.pow)
+@handles(operator.pow, takes="a, b, /")
 def _power(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return binary(cx, operator.pow, args[0], args[1], hint)
 
 
-def _convert(func: Any) -> None:
-    @handles(func)
+def _convert(func: Any, takes: str) -> None:
+    @handles(func, takes=takes)
     def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
         if not args:
             return StaticValue(func())
-        (value, *rest) = args
+        value, *base = args
         known = known_value(value)
         if isinstance(value, StaticValue) and known is not UNKNOWN and not isinstance(known, np.generic):
             try:
-                return StaticValue(func(known, *(static(cx, part, "the base") for part in rest)))
+                return StaticValue(func(known, *(static(cx, part, "the base") for part in base)))
             except (TypeError, ValueError, OverflowError) as error:
                 cx.raise_(type(error), str(error))
+        if base:
+            cx.raise_(TypeError, "int() can't convert non-string with explicit base")
         if isinstance(value, Leaf) and isinstance(value.type, Array):
             value = _only_element(cx, value)
         if type_of(value) is None:
@@ -144,8 +142,8 @@ def _convert(func: Any) -> None:
         return emit_call(cx, func, (value,), {}, hint)
 
 
-for _func in (int, float):
-    _convert(_func)
+_convert(int, "x=0, /, base=10")
+_convert(float, "x=0.0, /")
 
 
 def _only_element(cx: Context, value: Leaf) -> Any:
@@ -161,13 +159,13 @@ def _only_element(cx: Context, value: Leaf) -> Any:
     return load_place(cx, Place(Leaf(array), []))
 
 
-@handles(bool)
+@handles(bool, takes="x=False, /")
 def _bool(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return as_bool(cx, args[0]) if args else StaticValue(False)
 
 
 def _extreme(func: Any, comparison: Any) -> None:
-    @handles(func)
+    @handles(func, takes="*args, key=None, default=None")
     def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
         if "default" in kwargs and len(args) == 1:
             rest = {name: value for name, value in kwargs.items() if name != "default"}
@@ -225,14 +223,14 @@ _extreme(min, operator.lt)
 _SUM_OF = builtin_texts.compensated_sum_of if builtin_texts.COMPENSATES else builtin_texts.sum_of
 
 
-@handles(builtin_texts.are_floats)
+@handles(builtin_texts.are_floats, takes="*values")
 def _are_floats(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return StaticValue(all(type_of(arg) == FLOAT for arg in args))
 
 
-@handles(sum)
+@handles(sum, takes="iterable, /, start=0")
 def _sum(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-    items, start = [*args, *kwargs.values(), StaticValue(0)][:2]
+    items, start = [*args, StaticValue(0)][:2]
     if isinstance(items, Series):
         items = series_of(cx, items)
         if items.unroll:
@@ -253,7 +251,7 @@ def _sum(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
 
 
 def _operator(func: Any) -> None:
-    @handles(func)
+    @handles(func, takes="a, b, /")
     def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
         return binary(cx, func, args[0], args[1], hint)
 
@@ -271,7 +269,7 @@ for _func in (
 
 
 def _quantified(func: Any, combine: Any, library: Any) -> None:
-    @handles(func)
+    @handles(func, takes="iterable, /")
     def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
         (items,) = args
         if isinstance(items, Leaf) and isinstance(items.type, Array):
@@ -335,7 +333,7 @@ def _same_on_all_paths(cx: Context, value: Any, asked: Callable[[type], Any]) ->
     return StaticValue(answers.pop())
 
 
-@handles(isinstance)
+@handles(isinstance, takes="obj, class_or_tuple, /")
 def _isinstance(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     value, classes = args
     cls = static(cx, classes, "the class")
@@ -344,14 +342,14 @@ def _isinstance(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return _same_on_all_paths(cx, value, lambda found: issubclass(found, cls))
 
 
-@handles(type)
+@handles(type, takes="object, bases=None, dict=None, /")
 def _type(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     if len(args) != 1:
         raise cx.refusal(NotDifferentiable, "making a class is not supported.", "Define it at module level.")
     return _same_on_all_paths(cx, args[0], lambda found: found)
 
 
-@handles(callable)
+@handles(callable, takes="obj, /")
 def _callable(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     (value,) = args
     if isinstance(value, StaticValue):
@@ -359,7 +357,7 @@ def _callable(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return StaticValue(isinstance(value, Bound) or class_member(cx, class_of(cx, value), "__call__") is not MISSING)
 
 
-@handles(getattr)
+@handles(getattr, takes="object, name, default=None, /")
 def _getattr(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     owner, name, *default = args
     if default and not _has(cx, owner, static(cx, name, "the name")):
@@ -367,14 +365,14 @@ def _getattr(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return attribute(cx, owner, static(cx, name, "the name"), hint)
 
 
-@handles(setattr)
+@handles(setattr, takes="obj, name, value, /")
 def _set_by_name(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     owner, name, value = args
     set_attribute(cx, owner, static(cx, name, "the name"), value)
     return StaticValue(None)
 
 
-@handles(hasattr)
+@handles(hasattr, takes="obj, name, /")
 def _hasattr(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return StaticValue(_has(cx, args[0], static(cx, args[1], "the name")))
 
@@ -397,8 +395,8 @@ def _has(cx: Context, owner: Any, name: str) -> bool:
     )
 
 
-def _text(func: Any) -> None:
-    @handles(func)
+def _text(func: Any, takes: str) -> None:
+    @handles(func, takes=takes)
     def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
         known = [known_value(arg) for arg in args]
         if UNKNOWN not in known:
@@ -406,11 +404,17 @@ def _text(func: Any) -> None:
         return Leaf(Call(ops.fstring, (text_of(cx, args[0]),), (), STATIC))
 
 
-for _func in (str, repr, format):
-    _text(_func)
+_text(str, 'object="", /')
+_text(repr, "obj, /")
 
 
-@handles(object.__setattr__)
+@handles(format, takes='value, format_spec="", /')
+def _format(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    value, spec = [*args, StaticValue("")][:2]
+    return as_shown(cx, value, None, static(cx, spec, "the format"))
+
+
+@handles(object.__setattr__, takes="self, name, value, /")
 def _setattr(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     """What the class says of attributes that are set is passed by: so frozen dataclasses fill their fields."""
     owner, name, value = args
@@ -428,12 +432,12 @@ def _setattr(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return StaticValue(None)
 
 
-@handles(object.__init__)
+@handles(object.__init__, takes="self, /")
 def _nothing(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return StaticValue(None)
 
 
-@handles(super)
+@handles(super, takes="type=None, object=None, /")
 def _super(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     """`super()` in a method: the class is in a cell of the function, the object is the first argument."""
     if args:
@@ -451,14 +455,14 @@ def _super(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return Super(owner, cls, after)
 
 
-@handles(slice)
+@handles(slice, takes="start, stop=None, step=None, /")
 def _slice(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     parts = [None if known_value(arg) is None else arg for arg in args]
     parts = [None, parts[0], None] if len(parts) == 1 else [*parts, None][:3]
     return SliceValue(*parts)
 
 
-@handles(functools.partial)
+@handles(functools.partial, takes="func, /, *args, **keywords")
 def _partial(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     func, *first = args
     return Bound(func, tuple(first), kwargs)

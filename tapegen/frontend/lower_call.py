@@ -6,14 +6,15 @@ import contextlib
 import functools
 import inspect
 import itertools
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from types import FunctionType, MethodType
 from typing import Any
 
 import gast
 import numpy as np
 
-from tapegen.errors import NotDifferentiable
+from tapegen.errors import NotDifferentiable, TapegenError
 from tapegen.frontend import builtin_texts
 from tapegen.frontend.callables import is_elementwise, unwrap
 from tapegen.frontend.lower_apart import Derivative
@@ -25,65 +26,23 @@ from tapegen.frontend.lower_context import Again, Context, NeedsStatic, PathEnds
 from tapegen.frontend.lower_derivative import Linear, Pullback, derivative_call, linear_call, marked_call, pullback_call
 from tapegen.frontend.lower_emit import arg_type, emit_call
 from tapegen.frontend.lower_expr import elements, evaluate, evaluates
+from tapegen.frontend.lower_handlers import HANDLERS, METHODS, PASSED_ON, handled
 from tapegen.frontend.lower_inline import function_frame, inline_closure, inline_function
 from tapegen.frontend.lower_iter import iterator
 from tapegen.frontend.lower_library_objects import call_of_library_object
 from tapegen.frontend.lower_numpy import call_library, is_library
+from tapegen.frontend.lower_outputs import refuse_reading_while_writing
 from tapegen.frontend.lower_own import call_own, own_rule
-from tapegen.frontend.lower_state import Bound, Choice, Closure, Method, Series, SliceValue
+from tapegen.frontend.lower_state import Bound, Choice, Closure, Method, Series, SliceValue, known_value
 from tapegen.frontend.lower_text import formatted, told
 from tapegen.frontend.lower_unknown import call_opaque
-from tapegen.frontend.lower_values import adopt, describe, static, struct_of
-from tapegen.frontend.structure import Leaf, StaticValue, tuple_of
+from tapegen.frontend.lower_values import adopt, describe, expr_of, is_int, static, struct_of
+from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, tuple_of
 from tapegen.frontend.typing import any_size
 from tapegen.ir import ops
 from tapegen.ir.protocols import mark_of, refusal_by
 from tapegen.rules.helpers import is_compile_time
 from tapegen.rules.registry import rule_of
-
-Handler = Callable[[Context, list[Any], dict[str, Any], str | None], Any]
-_HANDLERS: dict[Any, Handler] = {}
-_METHODS: dict[tuple[str, str], Handler] = {}
-
-
-def handles(*funcs: Any) -> Callable[[Handler], Handler]:
-    """Register what a call of a function means."""
-
-    def register(handler: Handler) -> Handler:
-        _HANDLERS.update(dict.fromkeys(funcs, handler))
-        return handler
-
-    return register
-
-
-def method(
-    kind: str, name: str, *, takes: tuple[int, int] | None = None, keywords: Set[str] | None = frozenset()
-) -> Callable[[Handler], Handler]:
-    """Register what a method means; the receiver comes as the first argument.
-
-    `takes` says how many more the handler knows of (None: it looks itself), `keywords` by which names (None: any).
-    """
-
-    def register(handler: Handler) -> Handler:
-        def checked(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
-            least, most = takes or (0, len(args))
-            if not least <= len(args) - 1 <= most or not (keywords is None or kwargs.keys() <= keywords):
-                raise cx.refusal(
-                    NotDifferentiable,
-                    f"'{name}' of {describe(cx, args[0])} is not supported with these arguments.",
-                    "Leave out the optional ones, or write a loop.",
-                )
-            return handler(cx, args, kwargs, hint)
-
-        _METHODS[kind, name] = checked if takes is not None else handler
-        return handler
-
-    return register
-
-
-def has_method(kind: str, name: str) -> bool:
-    return (kind, name) in _METHODS
-
 
 # ---- calls ---------------------------------------------------------------------------------------------------------
 
@@ -112,20 +71,26 @@ def _keywords(cx: Context, node: gast.Call) -> dict[str, Any]:
 
 
 def _consumed(cx: Context, func: Any, node: gast.Call, hint: str | None) -> Any:
-    """A call with a comprehension as its only argument."""
+    """A call with a comprehension as its only argument by position."""
     (argument,) = node.args
     consumer = func.value if isinstance(func, StaticValue) else None
     if isinstance(argument, gast.ListComp) and any(consumer is maker for maker in ARRAY_MAKERS):
         argument = rows_as_arrays(argument)
-    value, done = consume(cx, argument, consumer)
+    value, done = consume(cx, argument, None if node.keywords else consumer)
     return value if done else call_value(cx, func, [value], _keywords(cx, node), hint)
 
 
 def call_value(cx: Context, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], hint: str | None = None) -> Any:
     """`func(*args, **kwargs)` of abstract values."""
     args, kwargs = list(args), dict(kwargs)
-    if isinstance(func, Choice) or (any(isinstance(arg, Choice) for arg in args) and not is_inlined(func)):
-        return split(cx, (func, *args), lambda chosen, *given: call_value(cx, chosen, given, kwargs, hint), hint)
+    given = (*args, *kwargs.values())
+    if isinstance(func, Choice) or (any(isinstance(arg, Choice) for arg in given) and not is_inlined(func)):
+
+        def called(chosen: Any, *parts: Any) -> Any:
+            named = dict(zip(kwargs, parts[len(args) :], strict=True))
+            return call_value(cx, chosen, parts[: len(args)], named, hint)
+
+        return split(cx, (func, *given), called, hint)
     if isinstance(func, Bound):
         return call_value(cx, func.func, [*func.args, *args], {**func.kwargs, **kwargs}, hint)
     if isinstance(func, StaticValue):
@@ -166,14 +131,14 @@ def _call_static(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
     if isinstance(func, Closure):
         return inline_closure(cx, func, args, kwargs)
     if isinstance(func, Method):
-        handler = _METHODS.get((func.kind, func.name))
-        if handler is None:
+        method = METHODS.get((func.kind, func.name))
+        if method is None:
             raise cx.refusal(
                 NotDifferentiable,
                 f"the method '{func.name}' of {describe(cx, args[0])} is not supported.",
                 "Write a loop.",
             )
-        return handler(cx, args, kwargs, hint)
+        return method.call_method(cx, func.name, args, kwargs, hint)
     if isinstance(func, Derivative):
         return derivative_call(cx, func, args, kwargs)
     if isinstance(func, Pullback):
@@ -185,10 +150,12 @@ def _call_static(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
         return marked_call(cx, func, mark, args, kwargs)
     if ops.tells(func):
         return told(cx, func, args, kwargs)
-    handler = _handler_of(func)
+    handler = handled(func)
     if handler is not None:
-        by_name = tuple(itertools.takewhile(kwargs.__contains__, _needed_names(func)[len(args) :])) if kwargs else ()
-        made = handler(cx, [*args, *map(kwargs.pop, by_name)], kwargs, hint)
+        if handler.parameters is PASSED_ON and kwargs:
+            by_name = itertools.takewhile(kwargs.__contains__, _needed_names(func)[len(args) :])
+            args = [*args, *map(kwargs.pop, tuple(by_name))]
+        made = handler.call(cx, func, args, kwargs, hint)
         return iterator(cx, made) if isinstance(made, Series) and func not in (range, range.__getitem__) else made
     if is_compile_time(func):
         return _run_now(cx, func, args, kwargs)
@@ -203,6 +170,7 @@ def _call_static(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
         return call_own(cx, func, own, args, kwargs, hint, functools.partial(_read_by, cx))
     rule = rule_of(func)
     if rule is not None and rule.written:
+        refuse_reading_while_writing(cx, func, args, kwargs)
         assert isinstance(rule.body, FunctionType)
         return inline_function(cx, rule.body, args, kwargs)
     made = call_of_library_object(cx, func, args, kwargs, hint)
@@ -211,7 +179,7 @@ def _call_static(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
     if rule is not None or is_library(func):
         return call_library(cx, func, args, kwargs, hint)
     if _name_of(func) == "prange" and (getattr(func, "__module__", "") or "").startswith("numba"):
-        return _HANDLERS[range](cx, args, kwargs, hint)
+        return replace(HANDLERS[range].call(cx, range, args, kwargs, hint), parallel=True)
     if type(func).__module__.startswith("numba.core.types") and hasattr(np, str(func)):
         return call_library(cx, getattr(np, str(func)), args, kwargs, hint)  # numba.float64(x)
     refusal = refusal_by(func)
@@ -234,6 +202,12 @@ def _call_static(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
             for name, value in func.keywords.items()
         }
         return call_value(cx, StaticValue(func.func), [*bound, *args], {**named_, **kwargs}, hint)
+    if type(func).__name__ == "_Intrinsic" and type(func).__module__.startswith("numba."):
+        raise cx.refusal(
+            NotDifferentiable,
+            f"'{getattr(func, '_name', 'this')}' is an intrinsic of numba, which has no Python text to transform.",
+            "Write what it computes with functions that have rules (python -m tapegen rules).",
+        )
     if not callable(func):
         cx.raise_(TypeError, f"'{type(func).__name__}' object is not callable")
     if is_elementwise(func) and any(isinstance(arg, Leaf) and getattr(arg.type, "rank", 0) for arg in args):
@@ -248,7 +222,10 @@ def _call_static(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
         found = call_opaque(cx, func, args, kwargs)
         if found is not None:
             return found
-        raise cx.refusal(type(error), error.reason, error.advice) from None
+        refused = cx.refusal(type(error), error.reason, error.advice)
+        if isinstance(func, functools._lru_cache_wrapper):
+            _ask_for_integers(cx, (*args, *kwargs.values()), refused)
+        raise refused from None
     given = [bound_value(cx, value, f"{function.__name__}_{k}", (id(func), k)) for k, value in enumerate(first)]
     keywords = {name: bound_value(cx, value, name, (id(func), name)) for name, value in more.items()}
     if function is not func and own_rule(function) is not None:
@@ -261,12 +238,19 @@ def _calls_itself(func: Any) -> bool:
     return not isinstance(func, FunctionType) or func.__name__ in func.__code__.co_names
 
 
+def _ask_for_integers(cx: Context, args: Sequence[Any], refusal: TapegenError) -> None:
+    """Loops whose counters are arguments here are written out, so that the call can be made before the program runs."""
+    unknown = [arg for arg in args if known_value(arg) is UNKNOWN]
+    if unknown and all(isinstance(arg, Leaf) and is_int(arg) for arg in unknown):
+        raise NeedsStatic(expr_of(cx, unknown[0]), refusal)
+
+
 def _read_by(outer: Context, func: FunctionType, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Context:
     """The context after a function has been lowered apart: what it has read of its globals."""
     cx = Context()
     cx.call = call_value
     cx.read_for = outer.read_for | {func}
-    cx.recursion, cx.routines = type(outer.recursion)(), type(outer.routines)()
+    cx.recursion, cx.routines, cx.caller = type(outer.recursion)(), type(outer.routines)(), type(outer.caller)()
     cx.frame = function_frame(cx, func)
     with contextlib.suppress(PathEnds, NeedsStatic, Again):
         inline_function(cx, func, args, kwargs)
@@ -275,13 +259,6 @@ def _read_by(outer: Context, func: FunctionType, args: Sequence[Any], kwargs: Ma
 
 def _keyword(func: functools.partial[Any], name: str) -> Any:
     return func.keywords[name]
-
-
-def _handler_of(func: Any) -> Handler | None:
-    try:
-        return _HANDLERS.get(func)
-    except TypeError:
-        return None
 
 
 def _name_of(func: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 from tapegen.errors import BadArgument, NotDifferentiable
 from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_library_objects import is_function_of_library
-from tapegen.frontend.lower_state import Captured
+from tapegen.frontend.lower_state import ABSENT, Captured, Maybe, Poison
 from tapegen.frontend.parse import MISSING
 from tapegen.frontend.structure import Leaf, StaticValue, Struct, children_of, leaf_type, snapshot, tuple_of
 from tapegen.ir.names import identifier
@@ -41,6 +41,7 @@ def capture(
     *,
     inside: bool = False,
     variable: Any = None,
+    changes: bool = False,
 ) -> Any:
     """The value of a global, a closure variable or a part of one.
 
@@ -60,7 +61,11 @@ def capture(
         Whether it is a part of an object: its floats then are arguments of the program; others are guarded constants.
     variable : hashable, optional
         What the text reads, the same for all closures of one code: a float is an argument once it has changed.
+    changes : bool
+        Whether the program writes there: then an integer is an argument as well.
     """
+    if path in cx.caller.variables and not changes:
+        return _written_variable(cx, cx.caller.variables[path])
     if recorder_of((value,), {}) is not None:
         raise cx.refusal(
             NotDifferentiable,
@@ -73,6 +78,7 @@ def capture(
         raise cx.refusal(type(error), error.reason, error.advice) from None
     is_float = isinstance(type_, Scalar) and is_floating(type_)
     is_argument = isinstance(type_, (Array, RandomGenerator)) or (is_float and (inside or variable in cx.changing))
+    is_argument |= changes and isinstance(type_, Scalar)
     if type_ is not None and is_argument:
         if path not in cx.hidden:
             cx.hidden[path] = (cx.new_var(identifier(name), type_), getter)
@@ -81,11 +87,38 @@ def capture(
         return Leaf(cx.hidden[path][0])
     if is_container and not is_function_of_library(value):
         watch(cx, (path, "class"), lambda: type(getter()))
-        return Captured(value, getter, name, path)
+        _watch_written(cx, getter, path)
+        return cx.caller.containers.get(id(value)) or Captured(value, getter, name, path)
     watch(cx, path, getter)
     if is_float and variable is not None:
         cx.floats[variable] = value
     return StaticValue(value)
+
+
+def _written_variable(cx: Context, ref: Any) -> Any:
+    """The value of a variable outside of the function that the program writes, as it is on this path."""
+    content = cx.state.cells[ref.cell].content
+    assert isinstance(content, Struct)
+    (name,), (value,) = content.keys, content.children
+    if value is ABSENT:
+        cx.raise_(NameError, f"name '{name}' is not defined")
+    if isinstance(value, (Maybe, Poison)):
+        reason, advice = f"'{name}' is bound on some paths only.", "Bind it on all paths, or before the first call."
+        if isinstance(value, Poison):
+            reason, advice = value.reason, value.advice
+        raise cx.refusal(NotDifferentiable, reason, advice)
+    return value
+
+
+def _watch_written(cx: Context, getter: Callable[[], Any], path: Any) -> None:
+    """The program depends on which objects of the caller that it writes are one and the same."""
+    for captured in cx.recursion.written.containers.values():
+        if path != captured.path:
+            watch(cx, (path, "is", captured.path), functools.partial(_is_same, getter, captured.getter))
+
+
+def _is_same(first: Callable[[], Any], second: Callable[[], Any]) -> bool:
+    return first() is second()
 
 
 def bound_value(cx: Context, value: Any, name: str, path: Any) -> Any:
@@ -97,6 +130,20 @@ def watch(cx: Context, path: Any, getter: Callable[[], Any]) -> None:
     """The program depends on what is found there now, so it is right as long as that stays."""
     if path not in cx.guards:
         cx.guards[path] = (getter, snapshot(getter()))
+
+
+def note_library(cx: Context, module: ModuleType, name: str) -> None:
+    """The program is right as long as a module of a library has under a name what it has now (`np.sin = other`)."""
+    reader = cx.frame.parsed.func.__module__ or ""
+    if name in vars(module) and not reader.startswith("tapegen."):
+        cx.library.setdefault(id(module), (module, {}))[1][name] = vars(module)[name]
+
+
+def library_guards(cx: Context) -> Iterator[tuple[Callable[[], Any], Any]]:
+    """What gets all that was found in a module at once, and that."""
+    for module, found in cx.library.values():
+        values = tuple(found.values())
+        yield functools.partial(operator.itemgetter(*found), vars(module)), values if len(found) > 1 else values[0]
 
 
 def class_member(cx: Context, cls: type, name: str, after: type | None = None) -> Any:
@@ -174,17 +221,21 @@ def _part(getter: Callable[[], Any], k: int) -> Any:
     return getter()[k]
 
 
-def captured_child(cx: Context, parent: Captured, key: Any, value: Any, read: Callable[[Any], Any]) -> Any:
+def captured_child(
+    cx: Context, parent: Captured, key: Any, value: Any, read: Callable[[Any], Any], *, changes: bool = False
+) -> Any:
     """A part of a captured container."""
 
     def getter() -> Any:
         return read(parent.getter())
 
-    return capture(cx, value, getter, f"{parent.name}_{key}", (parent.path, type(key), key), inside=True)
+    name, path = f"{parent.name}_{key}", (parent.path, type(key), key)
+    cx.caller.places[path] = ("captured", id(parent.value), key)
+    return capture(cx, value, getter, name, path, inside=True, changes=changes)
 
 
-def expand(cx: Context, captured: Captured) -> Struct:
-    """A captured container with all its parts."""
+def expand(cx: Context, captured: Captured, changing: frozenset[Any] = frozenset()) -> Struct:
+    """A captured container with all its parts; integers under the keys `changing` are arguments."""
     struct = children_of(captured.value)
     assert struct is not None
     if struct.kind == "object":
@@ -196,7 +247,8 @@ def expand(cx: Context, captured: Captured) -> Struct:
     keys = struct.keys
     watch(cx, (captured.path, "keys"), lambda: _keys(captured.getter()))
     children = (
-        captured_child(cx, captured, key, child, read(key)) for key, child in zip(keys, struct.children, strict=True)
+        captured_child(cx, captured, key, child, read(key), changes=key in changing)
+        for key, child in zip(keys, struct.children, strict=True)
     )
     return dataclasses.replace(struct, children=tuple(children))
 

@@ -1,4 +1,8 @@
-"""Values of one of two kinds, and expressions of which only one side is evaluated."""
+"""Values of one of two kinds, and expressions of which only one side is evaluated.
+
+What reads such a value is lowered once for each kind and joined (`split`).  What changes it in place is lowered once
+for each kind too (`each_kind`): an array is written into and a number is bound anew, so no joined copy is written into.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +13,10 @@ from typing import Any
 
 import gast
 
-from tapegen.frontend.lower_context import Context, NotWhole
+from tapegen.errors import CompileLimit, TapegenError
+from tapegen.frontend.lower_context import Context, NotWhole, PathEnds
 from tapegen.frontend.lower_join import branches
+from tapegen.frontend.lower_narrow import is_only_known, narrow
 from tapegen.frontend.lower_state import Choice
 from tapegen.frontend.lower_values import definite, poison_check
 from tapegen.frontend.structure import StaticValue
@@ -54,14 +60,65 @@ def choose(cx: Context, test: Expr, a: Callable[[], Any], b: Callable[[], Any], 
 
 def split(cx: Context, values: Sequence[Any], compute: Callable[..., Any], hint: str | None = None) -> Any:
     """`compute(*values)` where some values are of two kinds: for each kind by itself."""
-    for k, value in enumerate(values):
-        if not isinstance(value, Choice):
-            continue
-        if any(isinstance(part, StaticValue) and part.value is None for part in (value.first, value.second)):
-            return compute(*values[:k], definite(cx, value), *values[k + 1 :])
-        first, second = ((*values[:k], part, *values[k + 1 :]) for part in (value.first, value.second))
-        return choose(cx, value.test, partial(compute, *first), partial(compute, *second), hint)
-    return compute(*values)
+    return _by_kind(cx, values, compute, lambda test, first, second: choose(cx, test, first, second, hint))
+
+
+def each_kind(cx: Context, values: Sequence[Any], change: Callable[..., None]) -> None:
+    """`change(*values)` for its effects, where some values are of two kinds: for each kind by itself."""
+
+    def both(test: Expr, first: Callable[[], None], second: Callable[[], None]) -> None:
+        branches(cx, test, first, second, None)
+
+    _by_kind(cx, values, change, both)
+
+
+def _by_kind(cx: Context, values: Sequence[Any], compute: Callable[..., Any], both: Callable[..., Any]) -> Any:
+    """Call `compute` for the first of several kinds and for the second, which `both` puts together."""
+    choice = next((value for value in values if isinstance(value, Choice)), None)
+    if choice is None:
+        return compute(*values)
+    if is_none(choice.first) or is_none(choice.second):
+        certain = definite(cx, choice)
+        return _by_kind(cx, [certain if value is choice else value for value in values], compute, both)
+    refusals: list[TapegenError] = []
+
+    def side(first: bool) -> Callable[[], Any]:
+        given = [narrowed(value, choice.test, first) for value in values]
+
+        def todo() -> Any:
+            narrow(cx.state, choice, first)
+            return _by_kind(cx, given, compute, both)
+
+        return partial(_refused_at_run_time, cx, refusals, todo)
+
+    try:
+        return both(choice.test, side(True), side(False))
+    except PathEnds:
+        if len(refusals) == 2:
+            raise refusals[0] from None
+        raise
+
+
+def _refused_at_run_time(cx: Context, refusals: list[TapegenError], compute: Callable[[], Any]) -> Any:
+    """`compute()`; what is refused for one kind only is an error of the run that meets this kind."""
+    try:
+        return compute()
+    except CompileLimit:
+        raise
+    except TapegenError as refusal:
+        refusals.append(refusal)
+        cx.raise_(ValueError, f"{refusal.reason.rstrip('.')}. {refusal.advice}")
+
+
+def narrowed(value: Any, test: Expr, first: bool) -> Any:
+    """What a value is where a test of its kind has an outcome."""
+    if isinstance(value, Choice) and value.test == test:
+        return value.first if first else value.second
+    return value
+
+
+def is_none(value: Any) -> bool:
+    return isinstance(value, StaticValue) and value.value is None
 
 
 def refine(cx: Context, node: gast.AST, outcome: bool) -> None:
@@ -78,12 +135,12 @@ def refine(cx: Context, node: gast.AST, outcome: bool) -> None:
                 _refine_name(cx, node.left.id, isinstance(node.ops[0], gast.Is) == outcome)
 
 
-def _refine_name(cx: Context, name: str, is_none: bool) -> None:
+def _refine_name(cx: Context, name: str, outcome: bool) -> None:
     key = (cx.frame, name)
     value = cx.state.vars.get(key)
     if isinstance(value, Choice):
         for part in (value.first, value.second):
-            if (isinstance(part, StaticValue) and part.value is None) == is_none:
+            if is_none(part) == outcome:
                 cx.state.vars[key] = part
 
 
@@ -95,5 +152,5 @@ def refined(cx: Context) -> Iterator[None]:
         yield
     finally:
         for key, value in before.items():
-            if cx.state.vars.get(key) in (value.first, value.second):
+            if is_only_known(value, [cx.state.vars.get(key)]):
                 cx.state.vars[key] = value

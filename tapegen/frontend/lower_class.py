@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
 import inspect
 from types import FunctionType
 from typing import Any
@@ -12,7 +13,7 @@ from tapegen.frontend.advice import OF_CLASSES
 from tapegen.frontend.lower_capture import bound_value, class_member, is_method, special_method
 from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_inline import bind_parameters
-from tapegen.frontend.lower_values import adopt
+from tapegen.frontend.lower_values import adopt, static
 from tapegen.frontend.structure import StaticValue, Struct, abstract_of, tuple_of
 
 
@@ -20,6 +21,8 @@ def construct(cx: Context, cls: type, args: list[Any], kwargs: dict[str, Any]) -
     """`cls(...)`: named tuples, dataclasses and simple classes."""
     if f"{cls.__module__}.{cls.__qualname__}" in OF_CLASSES:
         raise _not_followed(cx, cls)
+    if issubclass(cls, enum.Enum) and len(args) == 1 and not kwargs:
+        return _member(cx, cls, args[0])
     _check_made_plainly(cx, cls)
     if issubclass(cls, tuple) and hasattr(cls, "_fields"):
         defaults = getattr(cls, "_field_defaults", {})
@@ -40,6 +43,15 @@ def construct(cx: Context, cls: type, args: list[Any], kwargs: dict[str, Any]) -
     elif args or kwargs:
         raise _not_followed(cx, cls)
     return made
+
+
+def _member(cx: Context, cls: type[enum.Enum], value: Any) -> StaticValue:
+    """The member of an enumeration with a value."""
+    known = static(cx, value, f"the value of a member of '{cls.__name__}'")
+    try:
+        return StaticValue(cls(known))
+    except ValueError as error:
+        cx.raise_(ValueError, str(error))
 
 
 def _check_made_plainly(cx: Context, cls: type) -> None:

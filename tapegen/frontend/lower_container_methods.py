@@ -8,19 +8,20 @@ from typing import Any
 
 from tapegen.errors import NotDifferentiable
 from tapegen.frontend import builtin_texts
-from tapegen.frontend.lower_call import method
 from tapegen.frontend.lower_choice import quietly
 from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_expr import spread
+from tapegen.frontend.lower_handlers import method
 from tapegen.frontend.lower_list import append, pop, widen_cell
+from tapegen.frontend.lower_outside import write_captured
 from tapegen.frontend.lower_sequences import pairs_of
-from tapegen.frontend.lower_state import Ref, View, known_value
+from tapegen.frontend.lower_state import Captured, Ref, View, known_value
 from tapegen.frontend.lower_values import describe, run_list_of, static, struct_of
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, dict_of, list_of, with_items
 from tapegen.ir.types import Array
 
 
-@method("list", "append", takes=(1, 1))
+@method("list", "append", takes="object, /")
 def _append(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     owner, value = args
     append(cx, _own(cx, owner), value)
@@ -28,6 +29,8 @@ def _append(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | No
 
 
 def _own(cx: Context, owner: Any) -> Ref:
+    if isinstance(owner, Captured):
+        write_captured(cx, owner)
     if isinstance(owner, Ref):
         return owner
     raise cx.refusal(
@@ -35,7 +38,7 @@ def _own(cx: Context, owner: Any) -> Ref:
     )
 
 
-@method("list", "extend", takes=(1, 1))
+@method("list", "extend", takes="iterable, /")
 def _extend(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     owner, values = args
     is_array = isinstance(values, Leaf) and isinstance(values.type, Array)
@@ -47,7 +50,7 @@ def _extend(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | No
     return StaticValue(None)
 
 
-@method("list", "pop", takes=(0, 1))
+@method("list", "pop", takes="index=-1, /")
 def _pop(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     owner, *position = args
     content = struct_of(cx, owner)
@@ -58,7 +61,7 @@ def _pop(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None)
     return pop(cx, _own(cx, owner), *position)
 
 
-@method("list", "sort", takes=(0, 0), keywords={"key", "reverse"})
+@method("list", "sort", takes="*, key=None, reverse=False")
 def _sort_list(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     content = struct_of(cx, _own(cx, args[0]))
     key = kwargs.get("key", StaticValue(None))
@@ -113,7 +116,7 @@ def _before(cx: Context, a: Any, b: Any) -> bool:
     return len(first.children) < len(second.children)
 
 
-@method("list", "insert", takes=(2, 2))
+@method("list", "insert", takes="index, object, /")
 def _insert(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     owner, position, value = args
     if run_list_of(cx, owner) is not None:
@@ -124,7 +127,7 @@ def _insert(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | No
     return StaticValue(None)
 
 
-@method("list", "reverse", takes=(0, 0))
+@method("list", "reverse", takes="")
 def _reverse(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     if run_list_of(cx, args[0]) is not None:
         return cx.call(cx, StaticValue(builtin_texts.turned_round), (_own(cx, args[0]),), {})
@@ -132,7 +135,7 @@ def _reverse(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | N
     return StaticValue(None)
 
 
-@method("list", "clear", takes=(0, 0))
+@method("list", "clear", takes="")
 def _clear(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     if run_list_of(cx, args[0]) is not None:
         return cx.call(cx, StaticValue(builtin_texts.emptied), (_own(cx, args[0]),), {})
@@ -140,7 +143,7 @@ def _clear(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | Non
     return StaticValue(None)
 
 
-@method("list", "copy", takes=(0, 0))
+@method("list", "copy", takes="")
 def _copy(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     return cx.call(cx, StaticValue(list), (args[0],), {})
 
@@ -152,20 +155,20 @@ def _children(cx: Context, owner: Any, name: str) -> tuple[Any, ...]:
     return content.children
 
 
-@method("list", "remove", takes=(1, 1))
+@method("list", "remove", takes="value, /")
 def _remove(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     owner, value = args
     _pop(cx, [owner, _first_place(cx, _own(cx, owner), value, "list.remove(x): x not in list")], {}, None)
     return StaticValue(None)
 
 
-@method("list", "index", takes=(1, 1))
+@method("list", "index", takes="value, /")
 def _index(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     owner, value = args
     return _first_place(cx, owner, value, None)
 
 
-@method("tuple", "index", takes=(1, 1))
+@method("tuple", "index", takes="value, /")
 def _tuple_index(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     owner, value = args
     return _first_place(cx, owner, value, "tuple.index(x): x not in tuple")
@@ -182,13 +185,13 @@ def _first_place(cx: Context, owner: Any, value: Any, absent: str | None) -> Any
     return cx.call(cx, StaticValue(builtin_texts.place_of), (owner, value, StaticValue(absent)), {})
 
 
-@method("list", "count", takes=(1, 1))
-@method("tuple", "count", takes=(1, 1))
+@method("list", "count", takes="value, /")
+@method("tuple", "count", takes="value, /")
 def _count(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     return cx.call(cx, StaticValue(builtin_texts.count_of), args, {})
 
 
-@method("tuple", "_replace", takes=(0, 0), keywords=None)
+@method("tuple", "_replace", takes="**fields")
 def _replace(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     content = struct_of(cx, args[0])
     assert content is not None
@@ -199,7 +202,7 @@ def _replace(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | N
     return content
 
 
-@method("tuple", "_asdict", takes=(0, 0))
+@method("tuple", "_asdict", takes="")
 def _asdict(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     content = struct_of(cx, args[0])
     assert content is not None
@@ -212,22 +215,22 @@ def _dict(cx: Context, owner: Any) -> Struct:
     return content
 
 
-@method("dict", "keys", takes=(0, 0))
+@method("dict", "keys", takes="")
 def _keys(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     return View(args[0], "keys")
 
 
-@method("dict", "values", takes=(0, 0))
+@method("dict", "values", takes="")
 def _values(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     return View(args[0], "values")
 
 
-@method("dict", "items", takes=(0, 0))
+@method("dict", "items", takes="")
 def _items(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     return View(args[0], "items")
 
 
-@method("dict", "get", takes=(1, 2))
+@method("dict", "get", takes="key, default=None, /")
 def _get(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     owner, key, *default = args
     content, known = _dict(cx, owner), static(cx, key, "a key of a dict")
@@ -236,12 +239,12 @@ def _get(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None)
     return default[0] if default else StaticValue(None)
 
 
-@method("dict", "copy", takes=(0, 0))
+@method("dict", "copy", takes="")
 def _copy_dict(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     return cx.new_cell(_dict(cx, args[0]))
 
 
-@method("dict", "update", takes=(0, 1), keywords=None)
+@method("dict", "update", takes="other=(), /, **items")
 def _update(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     owner, *others = args
     content = _dict(cx, owner)
@@ -251,7 +254,7 @@ def _update(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | No
     return StaticValue(None)
 
 
-@method("dict", "setdefault", takes=(1, 2))
+@method("dict", "setdefault", takes="key, default=None, /")
 def _setdefault(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     owner, key, *default = args
     content, known = _dict(cx, owner), static(cx, key, "a key of a dict")
@@ -261,7 +264,7 @@ def _setdefault(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str 
     return content.get(known)
 
 
-@method("dict", "pop", takes=(1, 2))
+@method("dict", "pop", takes="key, default=None, /")
 def _pop_key(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     owner, key, *default = args
     content, known = _dict(cx, owner), static(cx, key, "a key of a dict")

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from types import ModuleType
 from typing import Any, NoReturn
 
 import gast
@@ -82,6 +83,10 @@ class PathEnds(Exception):
     """No statement after this one runs: an exception is raised here."""
 
 
+_EXPECTED = (TapegenError, NeedsStatic, NotWhole, Again, PathEnds)
+"""What lowering raises where nothing is wrong with it."""
+
+
 def _age(var: Var) -> int:
     """When a Var was made; operands of rules were there before."""
     return int(var.name.partition("#")[2] or 0)
@@ -120,6 +125,7 @@ class Context:
         self.sweep_ends = (0, 0)  # and where it ends: in which block, after how many statements
         self.effects = 0  # statements so far that may change what an expression means
         self.kinds: dict[Var, frozenset[Type]] = {}  # types of a name on several paths, or of the items of a list
+        self.shared_numbers: set[Var] = set()  # numbers that may stand for an array without axes of another name
         self.heads: list[Head] = []
         self.merged_cells: dict[int, Cell] = {}
         self.copied: dict[int, str] = {}  # containers of which there is a copy that would not see a change, and why
@@ -129,11 +135,14 @@ class Context:
         self.substitution: dict[Var, Expr] = {}
         self.titles: dict[Var, str] = {}  # names that the user gives to values that had been computed without one
         self.definitions: dict[Var, Expr] = {}
+        self.joined: dict[Var, tuple[Expr, ...]] = {}  # integers behind an `if`: its test, and the values on its paths
         self.shapes: dict[Var, tuple[int, ...]] = {}
         self.samples: dict[Var, int] = {}  # integer arguments in the call at hand
         self.not_negative: set[Var] = set()  # integer arguments for which the program is right only then
         self.roots: dict[Var, frozenset[Var] | None] = {}
+        self.flat: set[Var] = set()  # results of `.flat`: a store writes into the array, a slice is a copy
         self.guards: dict[Any, tuple[Callable[[], Any], Any]] = {}
+        self.library: dict[int, tuple[ModuleType, dict[str, Any]]] = {}  # what was found in modules of libraries
         self.hidden: dict[Any, tuple[Var, Callable[[], Any]]] = {}
         self.shaped: Set[Any] = frozenset()  # of these, the arrays whose shapes must be known
         self.floats: dict[Any, Any] = {}  # captured floats that were taken as constant, by where the text reads them
@@ -145,12 +154,23 @@ class Context:
         self.inlined: Counter[Any] = Counter()
         self.recursion: Any = None  # these two belong to `lower_routine`
         self.routines: Any = None
+        self.open_tries = 0  # that have begun on this path and not ended, see `without_try`
+        self.caller: Any = None  # a `CallerState`
         self.unrolled: set[Any] = set()
         self.kept: list[Any] = []
         self.call: Callable[..., Any] = _not_set  # call(cx, function, args, kwargs): `lower` puts it in place
         self.resized: Counter[int] = Counter()  # how often the length of each list or dict has been changed
         self._names = 0
         self._cells = 0
+
+    @property
+    def now(self) -> int:
+        """The age of a name made now."""
+        return self._names
+
+    def age(self, var: Var) -> int:
+        """When a name was made: a younger one has a higher age."""
+        return _age(var)
 
     # ---- names and statements ----------------------------------------------------------------------------------------
 
@@ -332,6 +352,8 @@ class Context:
                 found.add(var)
                 if var in self.definitions:
                     work.append(self.definitions[var])
+                elif var in self.joined:
+                    work += self.joined[var]
                 elif var in self.substitution:
                     work.append(self.substitution[var])
         return found
@@ -373,5 +395,7 @@ class _At:
         if self.statement and not cx.fixed_origin:
             cx.origin = cx.frame.parsed.span(self.node)
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: object) -> None:
+        if error is not None and not isinstance(error, _EXPECTED) and not hasattr(error, "__tapegen_span__"):
+            error.__tapegen_span__ = self.cx.span()  # type: ignore[attr-defined]  # for what is no refusal but a fault
         self.cx.node, self.cx.origin = self.outer

@@ -14,9 +14,13 @@ from functools import partial
 from types import MethodType
 from typing import Any
 
+import numpy as np
+
 from tapegen.errors import BadArgument, TapegenError
 from tapegen.frontend.lower_apart import Derivative, Program, _parameters, lowered_apart
+from tapegen.frontend.lower_changes import make_changes, slots_of
 from tapegen.frontend.lower_context import Context
+from tapegen.frontend.lower_emit import emit_call
 from tapegen.frontend.lower_restore import container, matched, restored, tangent_of
 from tapegen.frontend.lower_state import Bound, known_value
 from tapegen.frontend.lower_twins import draw_as, refuse_unseeded, twin
@@ -190,7 +194,9 @@ def derivative_call(cx: Context, derivative: Derivative, args: list[Any], kwargs
     else:
         active = tuple(k == objective.index for k in range(len(program.values)))
         seeds = [StaticValue(1.0)]
-    value, gradient = _reversed(cx, program, active, seeds, several)
+        if isinstance(program.values[objective.index].type, Array):  # one number, in an array without axes
+            seeds = [emit_call(cx, np.array, (StaticValue(1.0),))]
+    value, gradient = _reversed(cx, program, active, seeds, several, stores=True)
     if kind == "value_and_grad":
         return tuple_of((value, gradient))
     if derivative.has_aux:
@@ -204,10 +210,12 @@ def _jacobian(cx: Context, program: Program, derivative: Derivative, several: bo
     active = program.active
     aux = program.output.children[1] if derivative.has_aux else StaticValue(None)
     kept = tuple(leaf.index for leaf in leaves_of(aux) if isinstance(leaf, Slot))
+    kept += tuple(slots_of(program.changes))
     make = partial(program.pipeline.jacobian, holomorphic=derivative.holomorphic, kept=kept)
     text = make(program.function, wrt, active, cx.modules, derivative.mode)
     blocks = iter(_written_out(cx, text, [*map(Leaf, program.given)]))
     others = {k: next(blocks) for k in kept}
+    make_changes(cx, program.changes, others.__getitem__)
     rows = {k: {var: next(blocks) for var in wrt} for k, is_active in enumerate(active) if is_active}
 
     def by_argument(k: int) -> Any:
@@ -271,11 +279,11 @@ def _jvp(cx: Context, derivative: Derivative, args: list[Any], kwargs: dict[str,
     if not dots:
         raise cx.refusal(BadArgument, "all tangents are None.", "Give a direction for one argument at least.")
     program = lowered_apart(cx, derivative, given, kwargs, tuple(dots))
-    value, tangent = _pushed(cx, program, dots)
+    value, tangent = _pushed(cx, program, dots, stores=True)
     return _with_function(cx, derivative, value, tangent)
 
 
-def _pushed(cx: Context, program: Program, tangents: Mapping[int, Any]) -> tuple[Any, Any]:
+def _pushed(cx: Context, program: Program, tangents: Mapping[int, Any], *, stores: bool = False) -> tuple[Any, Any]:
     """Value of a program, written out, and the tangent of its objective for those of arguments at some places."""
     dots: dict[Var, Any] = {}
     for place, tangent in tangents.items():
@@ -287,6 +295,8 @@ def _pushed(cx: Context, program: Program, tangents: Mapping[int, Any]) -> tuple
     count = len(program.values)
     positions = [k for k, is_active in enumerate(active) if is_active]
     found = dict(zip(positions, values[count:], strict=True))
+    if stores:
+        make_changes(cx, program.changes, values.__getitem__)
     return restored(cx, program.output, values.__getitem__), restored(cx, program.objective, found.get)
 
 
@@ -360,13 +370,21 @@ def _place(cx: Context, func: Any, item: Any, args: Sequence[Any]) -> int | str:
 
 
 def _reversed(
-    cx: Context, program: Program, active: tuple[bool, ...], seeds: Sequence[Any], several: bool
+    cx: Context,
+    program: Program,
+    active: tuple[bool, ...],
+    seeds: Sequence[Any],
+    several: bool,
+    *,
+    stores: bool = False,
 ) -> tuple[Any, Any]:
-    """Value and gradient of a program, written out."""
+    """Value and gradient of a program, written out; with `stores`, what it changes is changed."""
     wrt = tuple(program.wrt.values())
     text = program.pipeline.reverse(program.function, wrt, active, cx.modules)
     values = _written_out(cx, text, [*map(Leaf, program.given), *seeds])
     found = dict(zip(wrt, values[len(program.values) :], strict=True))
+    if stores:
+        make_changes(cx, program.changes, values.__getitem__)
     gradients = [_gradient(cx, template, program, found) for template in program.chosen.values()]
     value = restored(cx, program.output, values.__getitem__)
     return value, tuple_of(gradients) if several else gradients[0]

@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 
 from tapegen.errors import NotDifferentiable
-from tapegen.frontend.lower_call import call_value, handles
+from tapegen.frontend.lower_call import call_value
 from tapegen.frontend.lower_capture import capture
 from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_emit import call_type, emit_call
+from tapegen.frontend.lower_handlers import PASSED_ON, handles
 from tapegen.frontend.lower_index import Place, store_place
 from tapegen.frontend.lower_inline import inline_function
 from tapegen.frontend.lower_state import Captured, Ref
@@ -162,7 +163,7 @@ def _emit(cx: Context, func: Any, bound: inspect.BoundArguments, type_: Type, hi
 
 
 for _func in ops.DRAWS:
-    handles(_func)(functools.partial(_draw, _func))
+    handles(_func, takes=PASSED_ON)(functools.partial(_draw, _func))
 
 # ---- the generator that NumPy keeps --------------------------------------------------------------------------------
 
@@ -171,7 +172,7 @@ _KEPT: np.random.RandomState = np.random.mtrand._rand
 
 
 def _kept(func: Any, method: Any) -> None:
-    @handles(func)
+    @handles(func, takes=PASSED_ON)
     def call(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
         rng = capture(cx, _KEPT, lambda: _KEPT, "np_random", ("generator", id(_KEPT)))
         return call_value(cx, draw_method(cx, rng, method.__name__), [rng, *args], kwargs, hint)
@@ -188,7 +189,7 @@ _kept(np.random.seed, np.random.RandomState.seed)
 
 
 def _not_followed(func: Any) -> None:
-    @handles(func)
+    @handles(func, takes="*args, **kwargs")
     def call(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
         raise cx.refusal(
             NotDifferentiable,
@@ -205,22 +206,22 @@ for _func in vars(random).values():
 
 
 def _made(func: Any, kind: str) -> None:
-    @handles(func)
+    @handles(func, takes="bit_generator" if func is np.random.Generator else "seed=None")
     def call(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
-        (seed,) = [*args, *kwargs.values()] or [StaticValue(None)]
+        (seed,) = args or [StaticValue(None)]
         if isinstance(seed, Leaf) and isinstance(seed.type, RandomGenerator) and func is np.random.default_rng:
             return seed
         expr: Expr = operand(cx, seed)
         return made_once(cx, Call(func, (expr,), (), RandomGenerator(kind)), hint)
 
 
-@handles(ops.twin)
+@handles(ops.twin, takes="rng, /")
 def _twin(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     (rng,) = args
     return twin(cx, rng.expr)
 
 
-@handles(ops.draw_as)
+@handles(ops.draw_as, takes="rng, other, /")
 def _draw_as(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     rng, other = args
     draw_as(cx, rng.expr, other.expr)

@@ -208,6 +208,12 @@ def call_type(cx: Context, func: Callable[..., Any], args: tuple[Any, ...], kwar
             cx.raise_(kind, str(error.cause))
         refuse_text(cx, *args)
         shown = ", ".join(describe(cx, arg) for arg in args)
+        if func is np.array and "inhomogeneous" in str(error.cause):
+            raise cx.refusal(
+                NotDifferentiable,
+                f"{shown} holds parts of different shapes, which are no array, and this call has no rule.",
+                "Unpack it (t, c, k = tck), and write what is computed with functions that have rules for its parts.",
+            ) from error.cause
         raise cx.refusal(
             NotDifferentiable,
             f"{_said(func)} cannot be applied to {shown}: {error.cause}.",

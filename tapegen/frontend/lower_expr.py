@@ -7,6 +7,7 @@ may be written: the expression stays in one piece, with Python's short-circuit.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from enum import EnumType
 from typing import Any
 
 import gast
@@ -14,9 +15,9 @@ import gast
 from tapegen.errors import BadArgument, NotDifferentiable, UnsupportedSyntax
 from tapegen.frontend.lower_capture import capture, watch
 from tapegen.frontend.lower_context import Context, NotWhole
-from tapegen.frontend.lower_merge import ABSENT
+from tapegen.frontend.lower_outside import outer_variable, set_variable
 from tapegen.frontend.lower_parts import is_part, unread
-from tapegen.frontend.lower_state import Box, Closure, Frame, Maybe, Series
+from tapegen.frontend.lower_state import ABSENT, Box, Closure, Frame, Maybe, Series
 from tapegen.frontend.lower_values import describe, named, not_, poison_check, static, struct_of
 from tapegen.frontend.parse import MISSING
 from tapegen.frontend.structure import Leaf, StaticValue, Struct, dict_of, list_of, tuple_of
@@ -123,12 +124,12 @@ def look_up_name(cx: Context, name: str) -> Any:
             break
         frame = frame.parent
     assert frame is not None
-    value = frame.parsed.resolve(name)
-    if value is MISSING:
-        watch(cx, ("missing", id(frame.parsed.func), name), lambda: frame.parsed.resolve(name) is MISSING)
-        cx.raise_(NameError, f"name '{name}' is not defined")
     cell, func = frame.parsed.cell(name), frame.parsed.func
     path = ("cell", id(cell)) if cell is not None else ("global", id(func.__globals__), name)
+    value = frame.parsed.resolve(name)
+    if value is MISSING and path not in cx.caller.variables:
+        watch(cx, ("missing", id(frame.parsed.func), name), lambda: frame.parsed.resolve(name) is MISSING)
+        cx.raise_(NameError, f"name '{name}' is not defined")
     variable = path if cell is None else ("cell", func.__code__, name)
     return capture(cx, value, frame.parsed.getter(name), name, path, variable=variable)
 
@@ -201,8 +202,10 @@ def put_name(cx: Context, name: str, value: Any) -> None:
     frame = owner_of(cx, name)
     if name in frame.boxed:
         cx.set_cell(cx.state.vars[(frame, name)], Struct("object", (name,), (value,), Box))
-    else:
+    elif name in frame.locals:
         cx.state.vars[(frame, name)] = value
+    else:
+        set_variable(cx, outer_variable(cx, frame, name), value)
 
 
 def enter(cx: Context, frame: Frame) -> None:
@@ -250,7 +253,7 @@ def spread(cx: Context, value: Any) -> tuple[Any, ...]:
     content = struct_of(cx, value)
     if content is not None and content.kind != "object":
         return content.children if content.kind != "dict" else tuple(map(StaticValue, content.keys))
-    if isinstance(value, StaticValue) and isinstance(value.value, (tuple, list, str, range, dict)):
+    if isinstance(value, StaticValue) and isinstance(value.value, (tuple, list, str, range, dict, EnumType)):
         return tuple(map(StaticValue, value.value))
     if isinstance(value, Series) or (isinstance(value, Leaf) and isinstance(value.type, Array) and value.type.rank):
         return tuple(cx.call(cx, StaticValue(tuple), (value,), {}).children)

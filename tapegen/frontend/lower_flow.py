@@ -24,6 +24,7 @@ from tapegen.frontend.lower_state import BREAK, CONTINUE, FLAGS, RESULT, RETURN,
 from tapegen.frontend.lower_stmt import run_simple
 from tapegen.frontend.lower_values import expr_of, not_, poison_check
 from tapegen.frontend.structure import StaticValue
+from tapegen.frontend.without_try import is_attempt
 
 FALL = "fall"
 _POSITION = ("lineno", "col_offset", "end_lineno", "end_col_offset")
@@ -175,8 +176,10 @@ def _clear(state: State) -> None:
 
 
 def _if(cx: Context, stmt: gast.If, rest: Sequence[gast.stmt], region: Region) -> bool:
+    if is_attempt(stmt.test):
+        return _COMPOUND[gast.Try](cx, stmt, rest, region)
     test = condition(cx, stmt.test)
-    live = _live_behind(cx, stmt)
+    live = live_behind(cx, stmt)
     if isinstance(test, bool):
         chosen = stmt.body if test else stmt.orelse
         if has_escape(chosen):
@@ -226,5 +229,6 @@ def _sides(
     return side(body, True), side(orelse, False)
 
 
-def _live_behind(cx: Context, stmt: gast.stmt) -> frozenset[str]:
+def live_behind(cx: Context, stmt: gast.stmt) -> frozenset[str]:
+    """The names that are read behind a statement."""
     return cx.frame.live.out.get(id(stmt), frozenset())

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tapegen.errors import CompileLimit, NotDifferentiable, Span, TapegenError
+from tapegen.frontend.caller_state import Written
 from tapegen.frontend.lower_context import Context, NeedsStatic
 from tapegen.frontend.lower_kinds import several_kinds
 from tapegen.frontend.lower_state import Captured, Frame, State, is_number, known_value
@@ -40,6 +41,8 @@ class Recursion:
         Loops whose trips are written one after the other, since no growing list can hold what they make, and why not.
     parts : bool
         Whether the program stores into real or imaginary parts of complex arrays.
+    written : Written
+        Objects of the caller that are written.
     """
 
     called: set[Any] = field(default_factory=set)
@@ -47,6 +50,7 @@ class Recursion:
     fixed: dict[Any, set[Path]] = field(default_factory=dict)
     written_out: dict[Any, TapegenError] = field(default_factory=dict)
     parts: bool = False
+    written: Written = field(default_factory=Written)
 
 
 @dataclass(eq=False, slots=True)

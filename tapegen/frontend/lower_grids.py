@@ -9,15 +9,15 @@ import numpy as np
 from tapegen.errors import NotDifferentiable
 from tapegen.frontend import builtin_texts
 from tapegen.frontend.lower_builtins import Args, Hint, Kwargs
-from tapegen.frontend.lower_call import handles
 from tapegen.frontend.lower_context import Context
+from tapegen.frontend.lower_handlers import handles
 from tapegen.frontend.lower_state import SliceValue, known_value
 from tapegen.frontend.lower_values import is_int
 from tapegen.frontend.structure import StaticValue, tuple_of
 
 
 def _grid(grid: Any, text: Any) -> None:
-    @handles(grid)
+    @handles(grid, takes="*key")
     def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
         if not all(isinstance(part, SliceValue) and part.hi is not None for part in args):
             raise cx.refusal(

@@ -10,21 +10,22 @@ from typing import Any
 import gast
 import numpy as np
 
-from tapegen.errors import NotDifferentiable, TapegenError
+from tapegen.errors import AliasError, NotDifferentiable, TapegenError
 from tapegen.frontend import builtin_texts
-from tapegen.frontend.lower_array_index import array_index, is_array_item
+from tapegen.frontend.caller_state import note_key
+from tapegen.frontend.lower_array_index import array_index, is_array_item, is_mask_of_all, is_one_bool
 from tapegen.frontend.lower_capture import captured_child, lacks_item, special_method
-from tapegen.frontend.lower_choice import split
+from tapegen.frontend.lower_choice import each_kind, split
 from tapegen.frontend.lower_context import Context, NeedsStatic, NotWhole
 from tapegen.frontend.lower_emit import emit_call, is_view
 from tapegen.frontend.lower_expr import evaluate, evaluates
 from tapegen.frontend.lower_list import item as list_item
 from tapegen.frontend.lower_list import set_item, widen_cell
+from tapegen.frontend.lower_outside import write_captured
 from tapegen.frontend.lower_parts import PARTS, follow_parts, is_part, part_of
 from tapegen.frontend.lower_shapes import note_part
 from tapegen.frontend.lower_state import Captured, Choice, Ref, Series, SliceValue, View, known_value
 from tapegen.frontend.lower_values import (
-    definite,
     describe,
     expr_of,
     is_int,
@@ -315,6 +316,9 @@ def _load(cx: Context, base: Leaf, index: Sequence[Any], hint: str | None) -> An
     items, type_ = array_index(cx, array.type, index)
     if not isinstance(array, Var):
         raise NotWhole
+    if isinstance(type_, Array) and array in cx.flat and not any(map(is_array_item, items)):
+        part = Leaf(cx.assign(TEMPORARY, Load(array, items, type_)) if items else array)
+        return emit_call(cx, np.copy, (part,), hint=hint)
     if isinstance(type_, Array) and not items:
         return Leaf(array)
     load = Load(array, items, type_)
@@ -342,18 +346,30 @@ def _load_part(cx: Context, base: Leaf, index: Sequence[Any], hint: str | None) 
 
 def store_place(cx: Context, place: Place, value: Any, *, accumulate: bool = False) -> None:
     """`base[index] = value` (or `+=`)."""
-    base, index = definite(cx, place.base), [definite(cx, part) for part in place.index]
-    place = Place(base, index)
+    base, index = place.base, place.index
+    into_array = place.is_array or isinstance(base, Choice)
+    if any(isinstance(part, Choice) for part in (base, *index)) or (into_array and isinstance(value, Choice)):
+
+        def store(owner: Any, new: Any, *parts: Any) -> None:
+            store_place(cx, Place(owner, [*parts]), new, accumulate=accumulate)
+
+        each_kind(cx, (base, value, *index), store)
+        return
     if is_part(base):
         _store_part(cx, base, index, value, accumulate=accumulate)
         return
     if place.is_array:
+        if _is_one_bool_of_one_element(base, index) and not accumulate and _is_number(value):
+            cx.call(cx, StaticValue(builtin_texts.store_where), (base, *index, value), {})
+            return
         _store(cx, base, index, value, accumulate=accumulate)
         return
     if isinstance(base, Ref):
         content = struct_of(cx, base) or cx.state.cells[base.cell].content
         if isinstance(content, Struct) and content.kind == "dict":
-            cx.set_cell(base, content.with_child(static(cx, _as_key(index), "a key of a dict"), value))
+            key = static(cx, _as_key(index), "a key of a dict")
+            note_key(cx, base, key)
+            cx.set_cell(base, content.with_child(key, value))
             return
         if isinstance(content, Struct) and content.kind == "object":
             method = special_method(cx, content.cls, "__setitem__")
@@ -368,14 +384,26 @@ def store_place(cx: Context, place: Place, value: Any, *, accumulate: bool = Fal
             set_item(cx, base, index[0], value)
             return
     if isinstance(base, Captured):
-        raise cx.refusal(
-            NotDifferentiable,
-            f"this writes into '{base.name}', which is not part of the result.",
-            "Return the new value.",
-        )
+        write_captured(cx, base)
     if isinstance(base, Struct):
         cx.raise_(TypeError, "'tuple' object does not support item assignment")
+    if isinstance(type_of(base), Scalar):
+        raise cx.refusal(
+            NotDifferentiable,
+            f"{describe(cx, base)} has no elements that could be set.",
+            "Pass arrays (np.atleast_1d(x)), or choose with np.where: w = np.where(mask, new, w).",
+        )
     raise cx.refusal(NotDifferentiable, f"this part of {describe(cx, base)} cannot be set.", "Use an array.")
+
+
+def _is_number(value: Any) -> bool:
+    type_ = type_of(value)
+    return isinstance(type_, Scalar) or (isinstance(type_, Array) and type_.rank == 0)
+
+
+def _is_one_bool_of_one_element(base: Any, index: Sequence[Any]) -> bool:
+    """Whether a single bool says if the element of an array without axes is meant."""
+    return len(index) == 1 and getattr(type_of(base), "rank", None) == 0 and is_one_bool(index[0])
 
 
 def _store(cx: Context, base: Leaf, index: Sequence[Any], value: Any, *, accumulate: bool) -> None:
@@ -398,6 +426,9 @@ def _store(cx: Context, base: Leaf, index: Sequence[Any], value: Any, *, accumul
         if isinstance(part, Scalar):
             expr = _only_element(cx, expr)
         elif isinstance(expr, Var) and cx.may_overlap(array, expr):
+            if not accumulate and (array in cx.flat or is_mask_of_all(array.type, items)):
+                reason = "NumPy stores these elements one by one, while it still reads an array that may share memory."
+                raise cx.refusal(AliasError, reason, "Store a copy (x.copy()).")
             # NumPy reads all of the right side before it writes
             expr = cx.assign(TEMPORARY, Call(np.copy, (expr,), (), dataclasses.replace(stored, layout="C")))
     cx.store(array, items, expr, accumulate=accumulate)

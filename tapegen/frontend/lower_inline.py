@@ -14,6 +14,7 @@ import numpy as np
 
 from tapegen.errors import CompileLimit, NotDifferentiable, SourceUnavailable, TapegenError, UnsupportedSyntax
 from tapegen.frontend import builtin_texts
+from tapegen.frontend.callables import own_signature
 from tapegen.frontend.lower_capture import capture
 from tapegen.frontend.lower_context import MOST_INLINED, Again, Context, NeedsStatic
 from tapegen.frontend.lower_expr import enter, put_name
@@ -53,9 +54,9 @@ def _lent_names(node: Any) -> frozenset[str]:
     return lent_names(node)
 
 
-def function_frame(cx: Context, func: FunctionType) -> Frame:
-    """The frame of a call of a plain Python function."""
-    parsed = parse_function(func, decorated=True)  # what a decorator made is called as what it is
+def function_frame(cx: Context, func: FunctionType, *, manager: bool = False) -> Frame:
+    """The frame of a call of a plain Python function, or of the generator of a context manager."""
+    parsed = parse_function(func, manager=manager)  # what a decorator made is called as what it is
     cx.sources.setdefault(func)
     tree = parsed.tree
     boxed = parsed.locals & _lent_names(tree)
@@ -72,11 +73,11 @@ def inline_function(cx: Context, func: FunctionType, args: Sequence[Any], kwargs
             return found
         if error.span is None:
             raise cx.refusal(type(error), error.reason, error.advice) from None
-        if _is_of_python(func):
+        if is_of_python(func):
             raise _refused_inside(cx, func, error) from None
         raise
     values = bind(cx, frame.parsed.signature, func, args, kwargs)
-    if not _is_of_python(func):
+    if not is_of_python(func):
         return _inline(cx, frame, func, values)
     try:
         return _inline(cx, frame, func, values)
@@ -84,7 +85,13 @@ def inline_function(cx: Context, func: FunctionType, args: Sequence[Any], kwargs
         raise _refused_inside(cx, func, error) from None
 
 
-def _is_of_python(func: FunctionType) -> bool:
+def inline_manager(cx: Context, func: FunctionType, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """Write out what a generator does before its `yield`: what it yields, and a function of what stands behind."""
+    frame = function_frame(cx, func, manager=True)
+    return _inline(cx, frame, func, bind(cx, frame.parsed.signature, func, args, kwargs))
+
+
+def is_of_python(func: FunctionType) -> bool:
     """Whether a function belongs to Python's own library, whose text is no business of the user's."""
     module = func.__module__ or ""  # exec with names of its own makes functions without a module
     return module.partition(".")[0] in sys.stdlib_module_names and module != "__main__"
@@ -108,7 +115,7 @@ def bind(
         name = parameter.name
 
         def getter() -> Any:
-            return inspect.signature(func).parameters[name].default
+            return own_signature(func).parameters[name].default
 
         variable = ("default", func.__code__, name)
         return capture(cx, parameter.default, getter, name, ("default", id(func), name), variable=variable)
@@ -194,11 +201,13 @@ def _inline(cx: Context, frame: Frame, identity: Any, values: Mapping[str, Any])
     cx.frame = frame
     cx.fixed_origin |= builtin_texts.is_own(frame.parsed.file)  # what it does belongs to the user's statement
     cx.calls.append((identity, _signature_of(cx, values)))
+    open_tries = cx.open_tries
     try:
         enter(cx, frame)
         for name, value in values.items():
             put_name(cx, name, value if isinstance(value, StaticValue) else named(cx, frame, name, value))
         result = run_body(cx, body_of(node))
+        cx.open_tries = open_tries  # a 'return' under 'with' has closed what it left
     finally:
         cx.calls.pop()
         cx.frame, cx.node, cx.origin, cx.fixed_origin = outer_frame, outer_node, outer_origin, outer_fixed

@@ -6,6 +6,7 @@ import operator
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from enum import EnumType
 from typing import Any
 
 import gast
@@ -64,7 +65,7 @@ def series_of(cx: Context, value: Any) -> Series:
     if isinstance(value, StaticValue) and isinstance(value.value, range):
         bounds = (StaticValue(part) for part in (value.value.start, value.value.stop, value.value.step))
         return range_series(cx, tuple(bounds))
-    if isinstance(value, StaticValue) and isinstance(value.value, (str, tuple, list, dict)):
+    if isinstance(value, StaticValue) and isinstance(value.value, (str, tuple, list, dict, EnumType)):
         return _of_items(tuple(map(StaticValue, value.value)))
     content = struct_of(cx, value)
     if isinstance(value, View) and isinstance(value.owner, Ref) and content is not None:

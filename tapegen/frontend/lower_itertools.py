@@ -14,12 +14,13 @@ import numpy as np
 from tapegen.errors import NotDifferentiable
 from tapegen.frontend import stdlib_texts
 from tapegen.frontend.lower_builtins import Args, Hint, Kwargs
-from tapegen.frontend.lower_call import call_value, handles
+from tapegen.frontend.lower_call import call_value
 from tapegen.frontend.lower_capture import computed
 from tapegen.frontend.lower_choice import choose
 from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_emit import emit_call
 from tapegen.frontend.lower_expr import spread
+from tapegen.frontend.lower_handlers import handles
 from tapegen.frontend.lower_index import Place, load_place
 from tapegen.frontend.lower_iter import ENDLESS, known_length, mapped, range_series, series_of
 from tapegen.frontend.lower_shapes import extent
@@ -51,19 +52,19 @@ def _pool(cx: Context, value: Any) -> Series:
 # ---- all tuples ----------------------------------------------------------------------------------------------------
 
 
-@handles(itertools.product)
+@handles(itertools.product, takes="*iterables, repeat=1")
 def _product(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     times = static(cx, kwargs.get("repeat", StaticValue(1)), "'repeat'")
     return _grid(cx, [_pool(cx, arg) for arg in args] * times)
 
 
-@handles(np.ndindex)
+@handles(np.ndindex, takes="*shape")
 def _ndindex(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     sizes = spread(cx, args[0]) if len(args) == 1 and struct_of(cx, args[0]) is not None else args
     return _grid(cx, [range_series(cx, [size]) for size in sizes])
 
 
-@handles(np.ndenumerate)
+@handles(np.ndenumerate, takes="arr")
 def _ndenumerate(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     (value,) = args
     if not (isinstance(value, Leaf) and isinstance(value.type, Array)):
@@ -104,14 +105,16 @@ def _always(series: Series, outer: Sequence[Any]) -> Series:
 # ---- choices -------------------------------------------------------------------------------------------------------
 
 
-def _choices(func: Any, number: Callable[..., int], step: int | None) -> None:
+def _choices(func: Any, takes: str, number: Callable[..., int], step: int | None) -> None:
     """`number` counts them; each part is chosen `step` places behind the last one, or anywhere."""
 
-    @handles(func)
+    @handles(func, takes=takes)
     def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-        pool, *rest = [*args, *kwargs.values()]
+        pool, chosen = [*args, StaticValue(None)][:2]
         series = _pool(cx, pool)
-        count = static(cx, rest[0], "the number of items to choose") if rest else known_length(cx, series)
+        count = static(cx, chosen, "the number of items to choose")
+        if count is None:
+            count = known_length(cx, series)
         if series.unroll or count == 0:
             positions = func(range(known_length(cx, series)), count)
             made = [tuple_of(series.item(StaticValue(k)) for k in chosen) for chosen in positions]
@@ -159,14 +162,14 @@ def _rising(cx: Context, series: Series, count: int, step: int) -> tuple[Callabl
     return tuple(functools.partial(loop, place) for place in range(count))
 
 
-_choices(itertools.combinations, stdlib_texts.choices, 1)
-_choices(itertools.combinations_with_replacement, stdlib_texts.repeated_choices, 0)
-_choices(itertools.permutations, stdlib_texts.arrangements, None)
+_choices(itertools.combinations, "iterable, r", stdlib_texts.choices, 1)
+_choices(itertools.combinations_with_replacement, "iterable, r", stdlib_texts.repeated_choices, 0)
+_choices(itertools.permutations, "iterable, r=None", stdlib_texts.arrangements, None)
 
 # ---- one after the other -------------------------------------------------------------------------------------------
 
 
-@handles(itertools.pairwise)
+@handles(itertools.pairwise, takes="iterable, /")
 def _pairwise(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     (series,) = (series_of(cx, arg) for arg in args)
 
@@ -179,7 +182,7 @@ def _pairwise(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return replace(series, length=_size(cx, emit_call(cx, max, (fewer, StaticValue(0)))), item=item, bounds=None)
 
 
-@handles(itertools.chain)
+@handles(itertools.chain, takes="*iterables")
 def _chain(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     if not args:
         return Series(0, lambda k: StaticValue(None), unroll=True)
@@ -207,32 +210,32 @@ def _chain(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return Series(_size(cx, ends[-1]), item, lists=lists)
 
 
-@handles(itertools.chain.from_iterable)
+@handles(itertools.chain.from_iterable, takes="iterable, /")
 def _chain_of(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     if struct_of(cx, args[0]) is not None:
         return _chain(cx, list(spread(cx, args[0])), kwargs, hint)
     return series_of(cx, cx.call(cx, StaticValue(stdlib_texts.chained), args, {}))
 
 
-@handles(itertools.accumulate)
+@handles(itertools.accumulate, takes="iterable, func=None, *, initial=None")
 def _accumulate(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-    given = dict(zip(("iterable", "func"), args, strict=False)) | kwargs
-    func, initial = (given.get(name, StaticValue(None)) for name in ("func", "initial"))
-    items = call_value(cx, StaticValue(list), [given["iterable"]], {})
+    iterable, func = [*args, StaticValue(None)][:2]
+    initial = kwargs.get("initial", StaticValue(None))
+    items = call_value(cx, StaticValue(list), [iterable], {})
     func = StaticValue(operator.add) if known_value(func) is None else func
     if known_value(initial) is None:
         return series_of(cx, cx.call(cx, StaticValue(stdlib_texts.accumulated), (items, func), {}))
     return series_of(cx, cx.call(cx, StaticValue(stdlib_texts.accumulated_from), (items, func, initial), {}))
 
 
-@handles(itertools.starmap)
+@handles(itertools.starmap, takes="function, iterable, /")
 def _starmap(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     func, items = args
     series = series_of(cx, items)
     return mapped([series], lambda k, item: call_value(cx, func, spread(cx, item), {}))
 
 
-@handles(itertools.islice)
+@handles(itertools.islice, takes="iterable, start, stop=None, step=None, /")
 def _islice(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     items, *bounds = args
     series = series_of(cx, items)
@@ -248,7 +251,7 @@ def _islice(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return replace(mapped([places], lambda k, place: series.item(place)), lists=series.lists)
 
 
-@handles(itertools.zip_longest)
+@handles(itertools.zip_longest, takes="*iterables, fillvalue=None")
 def _zip_longest(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     fill = kwargs.get("fillvalue", StaticValue(None))
     series = [series_of(cx, arg) for arg in args]
@@ -265,23 +268,23 @@ def _zip_longest(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
 # ---- without an end ------------------------------------------------------------------------------------------------
 
 
-@handles(itertools.repeat)
+@handles(itertools.repeat, takes="object, times=None")
 def _repeat(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-    item, *times = [*args, *kwargs.values()]
+    item, *times = args
     return Series(_size(cx, times[0]) if times else ENDLESS, lambda k: item)
 
 
-@handles(itertools.cycle)
+@handles(itertools.cycle, takes="iterable, /")
 def _cycle(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     series = _pool(cx, args[0])
     size = StaticValue(known_length(cx, series)) if series.unroll else _length(series)
     return Series(ENDLESS, lambda k: series.item(emit_call(cx, operator.mod, (k, size))), series.unroll)
 
 
-@handles(itertools.count)
+@handles(itertools.count, takes="start=0, step=1")
 def _count(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-    given = dict(zip(("start", "step"), args, strict=False)) | kwargs
-    start, step = given.get("start", StaticValue(0)), given.get("step", StaticValue(1))
+    start = args[0] if args else StaticValue(0)
+    step = args[1] if len(args) > 1 else StaticValue(1)
     if not (is_int(start) and is_int(step)):
         raise cx.refusal(NotDifferentiable, "itertools.count of floats adds up errors.", "Count with integers.")
 

@@ -7,8 +7,9 @@ from typing import Any
 
 from tapegen.frontend.lower_context import Builder, Context, NotWhole, OpenIf, OpenLatch, PathEnds
 from tapegen.frontend.lower_list import Widen, needs_widening, widen_cell
-from tapegen.frontend.lower_merge import ABSENT, ANYTHING, Merge, look_up
-from tapegen.frontend.lower_state import RESULT, Cell, Choice, Key, State
+from tapegen.frontend.lower_merge import ANYTHING, Merge, look_up
+from tapegen.frontend.lower_narrow import is_only_known, kept_apart
+from tapegen.frontend.lower_state import ABSENT, RESULT, Cell, Key, Ref, RunList, State
 from tapegen.frontend.lower_values import not_
 from tapegen.ir import rewrite
 from tapegen.ir.nodes import Expr, Var
@@ -23,13 +24,13 @@ def branches(
     """
     if cx.whole:
         raise NotWhole
-    base = cx.state
+    base, since = cx.state, cx.now
     while True:
         sides = [_branch(cx, base, todo) for todo in (body, orelse)]
         living = [side for side in sides if not side[0].dead]
         try:
             if len(living) == 2:
-                cx.state = _joined(cx, base, [(builder, state) for builder, state, _ in living], live)
+                cx.state = _joined(cx, base, [(builder, state) for builder, state, _ in living], live, test, since)
             break
         except Widen as widen:
             cx.state = base
@@ -40,6 +41,7 @@ def branches(
     if len(living) == 1:
         kept = living[0]
         cx.state = kept[1]
+        cx.state.cells = {**base.cells, **cx.state.cells}  # also what this path has no name for
         if kept[0] is first:
             cx.emit(OpenIf(_negated(cx, test), second, Builder(), cx.origin))
         else:
@@ -69,13 +71,15 @@ def _branch(cx: Context, base: State, todo: Callable[[], Any]) -> tuple[Builder,
         return builder, cx.state, value
 
 
-def _joined(cx: Context, base: State, sides: list[tuple[Builder, State]], live: frozenset[str] | None) -> State:
+def _joined(
+    cx: Context, base: State, sides: list[tuple[Builder, State]], live: frozenset[str] | None, test: Expr, since: int
+) -> State:
     """The state behind an If; what differs is assigned at the ends of the branches."""
     states = [state for _, state in sides]
     merged = State({}, {}, frozenset[int]().union(*(state.spent for state in states)))
-    for state in states:
+    for state in (base, *states):
         merged.cells.update(state.cells)
-    merge = Merge(cx, merged, base)
+    merge = Merge(cx, merged, base, since=since, test=test)
     frames = {cx.frame, *_enclosing(cx)}
     wanted = None if live is None else live | cx.frame.live.captured
     todo: list[tuple[Any, list[tuple[Any, State]]]] = []
@@ -85,8 +89,8 @@ def _joined(cx: Context, base: State, sides: list[tuple[Builder, State]], live: 
             merged.vars[key] = values[0]
             continue
         whole = base.vars.get(key)
-        if isinstance(whole, Choice) and all(value in (whole, whole.first, whole.second) for value in values):
-            merged.vars[key] = whole  # the branches only know which of the two it is
+        if is_only_known(whole, values):
+            merged.vars[key] = whole
             continue
         frame, name = key
         if frame is not None and frame not in frames:
@@ -98,7 +102,7 @@ def _joined(cx: Context, base: State, sides: list[tuple[Builder, State]], live: 
         for value in values:
             cx.observe(key, value)
         pairs = list(zip(values, states, strict=True))
-        template = merge.template(name.strip(), pairs)
+        template = kept_apart(merge, name.strip(), whole, test, pairs) or merge.template(name.strip(), pairs)
         if template is not ANYTHING and template is not ABSENT:
             merged.vars[key] = template
             todo.append((template, pairs))
@@ -140,7 +144,9 @@ def _joined_cell(
 ) -> list[tuple[Any, list[tuple[Any, State]]]]:
     """Join the contents of a container that both branches have."""
     cells = [state.cells[number] for state in states if number in state.cells]
-    if len(cells) < len(states) or cells[0] is cells[1]:
+    if len(cells) < len(states):
+        return _of_one_path(merge, number, states)
+    if cells[0] is cells[1]:
         return []
     sides = list(zip((cell.content for cell in cells), states, strict=True))
     if needs_widening(sides):
@@ -148,3 +154,17 @@ def _joined_cell(
     template = merge.contents(sides)  # type: ignore[arg-type]
     merge.state.cells[number] = Cell(template, cells[0].frozen)
     return [(template, sides)] if template.kind != "poison" else []
+
+
+def _of_one_path(merge: Merge, number: int, states: list[State]) -> list[tuple[Any, list[tuple[Any, State]]]]:
+    """Join a container that was there before the branches, and that the other branch knows it cannot reach."""
+    before = merge.base.cells.get(number)
+    having = [state for state in states if number in state.cells]
+    if before is None or not having or having[0].cells[number] is before:
+        return []
+    content = having[0].cells[number].content
+    if isinstance(content, RunList):
+        raise Widen({number: [(content, having[0])]})
+    merge.adopt("item", Ref(number), content, having[0])
+    template = merge.state.cells[number].content
+    return [(template, [(content if state in having else ANYTHING, state) for state in states])]

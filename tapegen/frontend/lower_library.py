@@ -6,7 +6,7 @@ import dataclasses
 import inspect
 import math
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,10 +15,12 @@ from tapegen.errors import NotDifferentiable, UnsupportedSyntax
 from tapegen.frontend import ufunc_texts
 from tapegen.frontend.lower_attr import attribute, shape_of
 from tapegen.frontend.lower_builtins import Args, Hint, Kwargs
-from tapegen.frontend.lower_call import call_value, handles
+from tapegen.frontend.lower_call import call_value
 from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_emit import emit_call
 from tapegen.frontend.lower_expr import spread
+from tapegen.frontend.lower_handlers import PASSED_ON, handles
+from tapegen.frontend.lower_index import Place, load_place
 from tapegen.frontend.lower_numpy import call_library
 from tapegen.frontend.lower_sequences import make_list
 from tapegen.frontend.lower_shapes import known_shape
@@ -34,12 +36,12 @@ from tapegen.rules.surgery import SURGERY, print_gradient
 # ---- NumPy: shapes and types ---------------------------------------------------------------------------------------
 
 
-@handles(np.ndim)
+@handles(np.ndim, takes="a")
 def _ndim(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return StaticValue(len(_shape_items(cx, args[0])))
 
 
-@handles(np.shape)
+@handles(np.shape, takes="a")
 def _shape(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     if isinstance(args[0], Leaf) and isinstance(args[0].type, Array):
         return shape_of(cx, args[0])
@@ -55,7 +57,7 @@ def _shape_items(cx: Context, value: Any) -> list[Any]:
     return [StaticValue(len(children)), *(_shape_items(cx, children[0]) if children else [])]
 
 
-@handles(np.indices)
+@handles(np.indices, takes="dimensions, dtype=int, sparse=False")
 def _indices(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     given = dict(zip(("dimensions", "dtype", "sparse"), args, strict=False)) | kwargs
     if known_value(given.pop("sparse", StaticValue(False))) is not False:
@@ -63,36 +65,43 @@ def _indices(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return cx.call(cx, StaticValue(ufunc_texts.indices), (), given)
 
 
-@handles(np.size)
+@handles(np.size, takes="a, axis=None")
 def _size(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     value, *axis = [*args, *kwargs.values()]
     if isinstance(value, Leaf) and isinstance(value.type, Array):
-        if axis:
-            return shape_of(cx, value).children[static(cx, axis[0], "the axis")]
+        along = static(cx, axis[0], "the axis") if axis else None
+        if isinstance(along, tuple):
+            return _product(cx, [shape_of(cx, value).children[k] for k in along])
+        if along is not None:
+            return shape_of(cx, value).children[along]
         return attribute(cx, value, "size")
-    size = StaticValue(1)
-    for part in _shape_items(cx, value):
-        size = call_value(cx, StaticValue(operator.mul), [size, part], {})
-    return size
+    return _product(cx, _shape_items(cx, value))
 
 
-@handles(np.isscalar)
+def _product(cx: Context, sizes: Iterable[Any]) -> Any:
+    product: Any = StaticValue(1)
+    for part in sizes:
+        product = call_value(cx, StaticValue(operator.mul), [product, part], {})
+    return product
+
+
+@handles(np.isscalar, takes="element")
 def _isscalar(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return StaticValue(isinstance(type_of(args[0]), Scalar) or isinstance(known_value(args[0]), str))
 
 
-@handles(np.iscomplexobj)
+@handles(np.iscomplexobj, takes="x")
 def _iscomplexobj(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return StaticValue(is_complex(type_of(args[0])))
 
 
-@handles(np.isrealobj)
+@handles(np.isrealobj, takes="x")
 def _isrealobj(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return StaticValue(not is_complex(type_of(args[0])))
 
 
-def _of_types(func: Any) -> None:
-    @handles(func)
+def _of_types(func: Any, takes: str) -> None:
+    @handles(func, takes=takes)
     def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
         values = []
         for arg in args:
@@ -104,8 +113,13 @@ def _of_types(func: Any) -> None:
         return StaticValue(func(*values))
 
 
-for _func in (np.finfo, np.iinfo, np.dtype, np.issubdtype, np.result_type, np.promote_types, np.can_cast):
-    _of_types(_func)
+_of_types(np.finfo, "dtype")
+_of_types(np.iinfo, "type")
+_of_types(np.dtype, "dtype")
+_of_types(np.issubdtype, "arg1, arg2")
+_of_types(np.result_type, "*arrays_and_dtypes")
+_of_types(np.promote_types, "type1, type2")
+_of_types(np.can_cast, 'from_, to, casting="safe"')
 
 # ---- NumPy: arrays out of what is there ----------------------------------------------------------------------------
 
@@ -113,16 +127,22 @@ for _func in (np.finfo, np.iinfo, np.dtype, np.issubdtype, np.result_type, np.pr
 _ORDERED = {"C": np.ascontiguousarray, "F": np.asfortranarray}
 
 
-@handles(np.asarray, np.asanyarray, np.ascontiguousarray, np.asfortranarray)
+@handles(np.asarray, np.asanyarray, takes="a, dtype=None, order=None, *, copy=None")
 def _asarray(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-    value, *rest = args
-    dtype = rest[0] if rest else kwargs.get("dtype", StaticValue(None))
-    wanted = static(cx, dtype, "the dtype")
-    copies = known_value(kwargs.get("copy", StaticValue(None)))
+    value, dtype, order = [*args, StaticValue(None), StaticValue(None)][:3]
+    return _shared(cx, value, dtype, order, known_value(kwargs.get("copy", StaticValue(None))), hint)
+
+
+def _shared(cx: Context, value: Any, dtype: Any, order: Any, copies: Any, hint: Hint) -> Any:
+    """The very array where it has the dtype and the layout that are wanted, unless a copy is."""
+    wanted, layout = static(cx, dtype, "the dtype"), static(cx, order, "'order'")
+    if layout not in (None, "C", "F", "A", "K"):
+        cx.raise_(ValueError, f"order must be one of 'C', 'F', 'A', or 'K' (got {layout!r})")
+    given = {name: known for name, known in (("dtype", dtype), ("order", order)) if known_value(known) is not None}
     if copies is True:
-        return _array(cx, args, {name: value for name, value in kwargs.items() if name in ("dtype", "copy")}, hint)
+        return _array(cx, [value], {**given, "copy": StaticValue(True)}, hint)
     if isinstance(value, Leaf) and isinstance(value.type, Array):
-        ordered = _ORDERED.get(known_value(kwargs.get("order", StaticValue(None))))
+        ordered = _ORDERED.get(layout)
         if ordered is not None and value.type.rank and copies is None:
             return cx.call(cx, StaticValue(ordered), (value, dtype), {})
         if wanted is None or np.dtype(wanted).name == value.type.dtype:
@@ -131,12 +151,11 @@ def _asarray(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
         raise cx.refusal(NotDifferentiable, "copy=False: a copy is needed here.", "Leave out 'copy='.")
     if isinstance(value, Leaf) and isinstance(value.type, Array):
         return call_library(cx, np.astype, [value, StaticValue(np.dtype(wanted).type)], {}, hint)
-    given = {} if wanted is None else {"dtype": StaticValue(wanted)}
-    return _array(cx, [value], given, hint)
+    return _array(cx, [value], {} if wanted is None else {"dtype": StaticValue(wanted)}, hint)
 
 
 def _contiguous(func: Any, layout: str) -> None:
-    @handles(func)
+    @handles(func, takes="a, dtype=None")
     def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
         value = _asarray(cx, args, kwargs, hint)
         if isinstance(value, Leaf) and isinstance(value.type, Array) and value.type.layout not in (layout,):
@@ -148,11 +167,15 @@ _contiguous(np.ascontiguousarray, "C")
 _contiguous(np.asfortranarray, "F")
 
 
-@handles(np.array)
+@handles(np.array, takes=PASSED_ON)
 def _array(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     copies = known_value(kwargs.get("copy", StaticValue(True)))
-    if copies in (False, None) and kwargs.keys() <= {"copy", "dtype"}:
-        return _asarray(cx, args, kwargs, hint)
+    if copies in (False, None) and kwargs.keys() <= {"copy", "dtype", "order", "ndmin", "subok"}:
+        ndmin = static(cx, kwargs.pop("ndmin", StaticValue(0)), "'ndmin'")
+        value, dtype = [*args, kwargs.get("dtype", StaticValue(None))][:2]
+        array = _shared(cx, value, dtype, kwargs.get("order", StaticValue(None)), copies, hint)
+        rank = getattr(type_of(array), "rank", ndmin)
+        return load_place(cx, Place(array, [StaticValue(None)] * (ndmin - rank)), hint) if rank < ndmin else array
     if copies is True:
         kwargs.pop("copy", None)
     value, *rest = args
@@ -164,9 +187,10 @@ def _array(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     table = None if rows is None else _table(cx, rows.item, iter(rows.columns), hint)
     if table is not None and not rest and not kwargs:
         return table
-    if rows is not None and (len(rest) == 1 or kwargs.keys() == {"dtype"}):
+    named = dict(zip(("dtype",), rest, strict=False)) | kwargs
+    if rows is not None and named.keys() == {"dtype"}:
         made = table or call_library(cx, np.array, [value], {}, hint)
-        return _asarray(cx, [made, *rest], kwargs, hint)
+        return _shared(cx, made, named["dtype"], StaticValue(None), None, hint)
     return call_library(cx, np.array, [value, *rest], kwargs, hint)
 
 
@@ -182,24 +206,24 @@ def _table(cx: Context, item: Any, columns: Iterator[Var], hint: Hint, axis: int
     return call_library(cx, np.stack, [tuple_of(parts), StaticValue(1)], {}, hint)
 
 
-@handles(np.real)
+@handles(np.real, takes="val")
 def _real(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return attribute(cx, _number_or_array(cx, args[0]), "real", hint)
 
 
-@handles(np.imag)
+@handles(np.imag, takes="val")
 def _imag(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return attribute(cx, _number_or_array(cx, args[0]), "imag", hint)
 
 
-@handles(np.angle)
+@handles(np.angle, takes=PASSED_ON)
 def _angle(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     if "deg" in kwargs:
         args, kwargs = [*args, kwargs["deg"]], {name: value for name, value in kwargs.items() if name != "deg"}
     return call_library(cx, np.angle, args, kwargs, hint)
 
 
-@handles(np.conjugate)
+@handles(np.conjugate, takes=PASSED_ON)
 def _conjugate(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     value = _number_or_array(cx, args[0])
     if not kwargs and len(args) == 1 and not is_complex(type_of(value)) and cx.rules:
@@ -207,7 +231,7 @@ def _conjugate(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return call_library(cx, np.conjugate, [value, *args[1:]], kwargs, hint)
 
 
-@handles(np.real_if_close)
+@handles(np.real_if_close, takes="a, tol=100")
 def _real_if_close(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     value = _number_or_array(cx, args[0])
     if is_complex(type_of(value)):
@@ -219,11 +243,15 @@ def _number_or_array(cx: Context, value: Any) -> Any:
     return value if type_of(value) is not None else call_library(cx, np.array, [value], {})
 
 
-@handles(np.ix_)
+@handles(np.ix_, takes="*args")
 def _open_mesh(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     """Each sequence of positions along an axis of its own."""
     arrays = [_number_or_array(cx, arg) for arg in args]
     if not all(isinstance(type_ := type_of(a), Array) and type_.rank == 1 and "int" in type_.dtype for a in arrays):
+        if any(isinstance(array, Leaf) and is_floating(array.type) for array in arrays):
+            raise cx.refusal(
+                NotDifferentiable, "np.ix_ takes integers and masks here.", "Use np.meshgrid(..., sparse=True)."
+            )
         return call_library(cx, np.ix_, args, kwargs, hint)
     parts = []
     for k, array in enumerate(arrays):
@@ -232,7 +260,7 @@ def _open_mesh(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return tuple_of(parts)
 
 
-@handles(np.squeeze)
+@handles(np.squeeze, takes=PASSED_ON)
 def _squeeze(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     value, *rest = args
     axis = rest[0] if rest else kwargs.get("axis", StaticValue(None))
@@ -246,14 +274,14 @@ def _squeeze(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return call_library(cx, np.squeeze, args, kwargs, hint)
 
 
-@handles(np.where)
+@handles(np.where, takes=PASSED_ON)
 def _where(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     if len(args) == 1:
         return call_library(cx, np.nonzero, args, {}, hint)
     return call_library(cx, np.where, args, kwargs, hint)
 
 
-@handles(math.prod)
+@handles(math.prod, takes="iterable, /, *, start=1")
 def _prod(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     total: Any = kwargs.get("start", StaticValue(1))
     for child in spread(cx, args[0]):
@@ -261,7 +289,7 @@ def _prod(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return total
 
 
-@handles(np.errstate)
+@handles(np.errstate, takes="**kinds")
 def _errstate(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     for name, value in kwargs.items():
         if static(cx, value, f"'{name}'") in ("raise", "call"):
@@ -271,14 +299,14 @@ def _errstate(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return StaticValue(np.errstate)
 
 
-@handles(quiet)
+@handles(quiet, takes="*args")
 def _quiet(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     if known_value(args[0]) is not np.errstate:
         raise cx.refusal(UnsupportedSyntax, "this 'with' is not that of np.errstate.", "Put it around the call.")
     return StaticValue(None)
 
 
-@handles(math.hypot)
+@handles(math.hypot, takes="*coordinates")
 def _hypot(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     if len(args) == 2:
         return emit_call(cx, math.hypot, args, hint=hint)
@@ -290,14 +318,9 @@ def _hypot(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
 
 
 def _on_leaves(func: Any) -> None:
-    parameters = inspect.signature(func)
-
-    @handles(func)
+    @handles(func, takes=inspect.signature(func))
     def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-        try:
-            value, *options = parameters.bind(*args, **kwargs).args
-        except TypeError as error:
-            cx.raise_(TypeError, str(error))
+        value, *options = [*args, *kwargs.values()]
         if func is print_gradient:
             options = [StaticValue(static(cx, option, "the label of tg.print_gradient")) for option in options]
         return changed(cx, value, options, hint)

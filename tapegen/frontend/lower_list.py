@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tapegen.errors import NotDifferentiable
+from tapegen.frontend.caller_state import append_only, note_key
 from tapegen.frontend.lower_context import OF_GROWING_LIST, Context
 from tapegen.frontend.lower_kinds import note_kinds
 from tapegen.frontend.lower_merge import Merge
@@ -56,7 +57,8 @@ def widen_cell(cx: Context, cell: int, sides: Sides, loop: Any = None) -> None:
         )
     frozen = cx.state.cells[cell].frozen
     if frozen:
-        raise cx.refusal(NotDifferentiable, frozen, "Build a new list and return it.")
+        refusal = cx.refusal(NotDifferentiable, frozen, "Build a new list and return it.")
+        cx.loop_refused(cx.made_by.get(cell), refusal)
     merge = Merge(cx, cx.state.copy(), State({}, {}), fresh=True)
     items: list[tuple[Any, State]] = []
     for side, state in sides:
@@ -133,6 +135,7 @@ def _template(cx: Context, value: Any) -> Any:
 
 def append(cx: Context, ref: Ref, value: Any) -> None:
     """`list.append(value)`."""
+    append_only(cx, ref)
     content = cx.state.cells[ref.cell].content
     if isinstance(content, Struct):
         keys = tuple(range(len(content.children) + 1))
@@ -148,12 +151,14 @@ def _columns(cx: Context, run_list: RunList, value: Any) -> list[Expr]:
     cx.copy_made(value, OF_GROWING_LIST, run_list.loop)
     wanted = _leaves(cx, run_list.item)
     given = _leaves(cx, value)
+    differ = cx.refusal(NotDifferentiable, "the items of a list differ in kind.", "Append items of one kind.")
     if len(wanted) != len(given):
-        differ = cx.refusal(NotDifferentiable, "the items of a list differ in kind.", "Append items of one kind.")
         cx.loop_refused(run_list.loop, differ)
     exprs = [expr_of(cx, leaf) for leaf in given]
     for leaf, expr in zip(wanted, exprs, strict=True):
         merged = Merge(cx, cx.state, cx.state, fresh=True).template("item", [(leaf, cx.state), (Leaf(expr), cx.state)])
+        if isinstance(merged, Choice):  # a number and an array, arrays of different ranks
+            cx.loop_refused(run_list.loop, differ)
         if isinstance(merged, Poison) or getattr(merged.type, "dtype", None) != getattr(leaf.type, "dtype", None):
             raise cx.refusal(NotDifferentiable, "an item has another type than those that the list holds.", ONE_KIND)
     for column, leaf, expr in zip(run_list.columns, wanted, exprs, strict=True):
@@ -233,6 +238,7 @@ def set_item(cx: Context, ref: Ref, index: Any, value: Any) -> None:
         known = static(cx, index, "the index into a list of known length")
         if not -len(content.children) <= known < len(content.children):
             cx.raise_(IndexError, "list assignment index out of range")
+        note_key(cx, ref, known % len(content.children))
         cx.set_cell(ref, content.with_child(known % len(content.children), value))
         return
     cx.check_change(ref)

@@ -9,9 +9,10 @@ import numpy as np
 
 from tapegen.frontend import builtin_texts
 from tapegen.frontend.lower_builtins import Args, Hint, Kwargs
-from tapegen.frontend.lower_call import call_value, handles
+from tapegen.frontend.lower_call import call_value
 from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_emit import emit_call
+from tapegen.frontend.lower_handlers import PASSED_ON, handles
 from tapegen.frontend.lower_numpy import call_library
 from tapegen.frontend.lower_values import run_list_of, static
 from tapegen.frontend.structure import StaticValue
@@ -21,7 +22,7 @@ from tapegen.ir.types import Array
 def _joining(func: Callable[..., Any], make: Callable[[Context, Any, int, int], Any]) -> None:
     """`make` gets a list, the rank of its items and an axis; None says that it has no way."""
 
-    @handles(func)
+    @handles(func, takes=PASSED_ON)
     def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
         rank = _rank(cx, args[0]) if args else None
         rest = {name: value for name, value in kwargs.items() if name != "axis"}
@@ -66,13 +67,15 @@ def _columns(cx: Context, items: Any, rank: int, axis: int) -> Any:
 
 
 def _behind_each_other(cx: Context, items: Any, rank: int, axis: int) -> Any:
-    if axis != 0 or rank == 0:
+    if rank == 0 or not -rank <= axis < rank:
         return None
-    return cx.call(cx, StaticValue(builtin_texts.concatenated), (items,), {})
+    if axis % rank == 0:
+        return cx.call(cx, StaticValue(builtin_texts.concatenated), (items,), {})
+    return cx.call(cx, StaticValue(builtin_texts.concatenated_along), (items, StaticValue(axis)), {})
 
 
 def _in_a_row(cx: Context, items: Any, rank: int, axis: int) -> Any:
-    return _whole(cx, items) if rank == 0 else _behind_each_other(cx, items, rank, 0) if rank == 1 else None
+    return _whole(cx, items) if rank == 0 else _behind_each_other(cx, items, rank, 0 if rank == 1 else 1)
 
 
 _joining(np.stack, _stacked)

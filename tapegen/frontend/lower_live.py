@@ -185,7 +185,7 @@ def reads(nodes: Iterable[gast.AST]) -> Names:
         node = work.pop()
         kind = type(node)
         if kind is gast.Name:
-            if type(node.ctx) is gast.Load:
+            if type(node.ctx) is not gast.Store:  # `del name` asks whether there is one
                 found.add(node.id)
         elif kind is gast.FunctionDef or kind is gast.Lambda:
             inner = node.body if isinstance(node.body, list) else [node.body]

@@ -6,7 +6,7 @@ what it assumed (`x = 0` that becomes a float, a list that grows), it is read ag
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -29,9 +29,23 @@ from tapegen.frontend.lower_flow import FALL, End, Region, compound, dispatch, r
 from tapegen.frontend.lower_iter import iterable
 from tapegen.frontend.lower_join import branches
 from tapegen.frontend.lower_list import Widen, needs_widening, widen_cell
-from tapegen.frontend.lower_merge import ABSENT, ANYTHING, Merge, frames_of, look_up, or_all, same_shape
+from tapegen.frontend.lower_merge import ANYTHING, Merge, frames_of, look_up, or_all, same_shape
 from tapegen.frontend.lower_nest import rewritten
-from tapegen.frontend.lower_state import BREAK, CONTINUE, RESULT, RETURN, TRUE, Cell, Head, Key, Maybe, Series, State
+from tapegen.frontend.lower_state import (
+    ABSENT,
+    BREAK,
+    CONTINUE,
+    RESULT,
+    RETURN,
+    TRUE,
+    Cell,
+    Head,
+    Key,
+    Maybe,
+    RunList,
+    Series,
+    State,
+)
 from tapegen.frontend.lower_stmt import assign_target
 from tapegen.frontend.lower_values import expr_of, not_
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct
@@ -55,8 +69,11 @@ def lower_loop(cx: Context, stmt: gast.For | gast.While, rest: Sequence[gast.stm
     series = iterable(cx, stmt.iter) if isinstance(stmt, gast.For) else None
     if series is not None and (made := rewritten(cx, stmt, series)) is not None:
         return lower_loop(cx, made, rest, region)
+    before = {number: cx.state.cells[number].content for number in cx.caller.owned}
     if series is None or series.length != 0:
         _run(cx, loop, series)
+    if series is not None and series.parallel:
+        _refuse_stores(cx, before)
     if cx.builder.dead:
         return True
     if not stmt.orelse:
@@ -67,6 +84,19 @@ def lower_loop(cx: Context, stmt: gast.For | gast.While, rest: Sequence[gast.stm
     else:
         run(cx, rest, region)
     return True
+
+
+def _refuse_stores(cx: Context, before: Mapping[int, Any]) -> None:
+    """The trips of `prange` run in any order, so objects of the caller would hold what another order stores."""
+    for number, content in before.items():
+        now = cx.state.cells[number].content
+        if now is not content or isinstance(now, RunList):
+            raise cx.refusal(
+                NotDifferentiable,
+                f"this loop of prange stores into '{cx.caller.owned[number].name}', which belongs to the caller, and "
+                "its trips run in any order.",
+                "Store behind the loop, or write range.",
+            )
 
 
 def _run(cx: Context, loop: _Loop, series: Series | None) -> None:
@@ -143,7 +173,7 @@ class _Loop:
         entry = cx.state
         keys: list[Key | int] = [key for key in self._assigned() if key[1] in self.head]
         self.before = frozenset(entry.cells)
-        merge = Merge(cx, entry.copy(), entry, fresh=True)
+        merge = self._merge(entry)
         templates = {key: self._template(merge, key, [(_get(entry, key), entry)]) for key in keys}
         for _ in range(MOST_READINGS):
             head = Head({key: template for key, template in templates.items() if isinstance(key, tuple)})
@@ -162,7 +192,7 @@ class _Loop:
                 for number, sides in widen.lists.items():
                     widen_cell(cx, number, sides, None if series is None else self.stmt)
                 entry = cx.state
-                merge = Merge(cx, entry.copy(), entry, fresh=True)
+                merge = self._merge(entry)
                 templates = {
                     key: self._template(merge, key, [(_get(entry, key), entry)])
                     for key in templates
@@ -255,6 +285,11 @@ class _Loop:
     def _is_read_behind(self, key: Key) -> bool:
         return key[1] in self.after or key in self.lent
 
+    def _merge(self, entry: State) -> Merge:
+        """Containers that the loop finds stay what they are; those made for its variables differ from trip to trip."""
+        found = {number: cell for number, cell in entry.cells.items() if number in self.before}
+        return Merge(self.cx, entry.copy(), State(entry.vars, found, entry.spent), fresh=True)
+
     def _template(self, merge: Merge, key: Key | int, sides: list[tuple[Any, State]]) -> Any:
         if isinstance(key, int):
             return merge.contents(sides)
@@ -267,7 +302,7 @@ class _Loop:
     ) -> tuple[dict[Key | int, Any], Merge, bool]:
         """What fits the start and all ends of the trip, and whether the body was read with that."""
         cx = self.cx
-        merge = Merge(cx, entry.copy(), entry, fresh=True)
+        merge = self._merge(entry)
         found: dict[Key | int, Any] = {}
         agreed = True
         changed = [
@@ -288,7 +323,7 @@ class _Loop:
             kept = key in templates and any(value is templates[key] for value, _ in sides)
             agreed = agreed and not (isinstance(key, int) or key in head.observed or kept)
         if not agreed:  # all merges anew, so that one set of them belongs together
-            again = Merge(cx, entry.copy(), entry, fresh=True)
+            again = self._merge(entry)
             fresh = {key: self._template(again, key, self._sides(entry, key)) for key in found}
             return fresh, again, False
         return found, merge, True

@@ -16,11 +16,14 @@ from tapegen.frontend.lower_capture import capture, class_member, expand
 from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_kinds import kinds_of, note_kinds
 from tapegen.frontend.lower_merged_types import Clash, converted, merged_type
+from tapegen.frontend.lower_narrow import distinct, loses_writes, unlike, was_there
 from tapegen.frontend.lower_state import (
+    ABSENT,
     FLAGS,
     Bound,
     Box,
     Captured,
+    Cell,
     Choice,
     Closure,
     Frame,
@@ -32,20 +35,13 @@ from tapegen.frontend.lower_state import (
     State,
     is_number,
 )
-from tapegen.frontend.lower_values import expr_of, type_of, zero_of
+from tapegen.frontend.lower_values import expr_of, is_int, type_of, zero_of
 from tapegen.frontend.parse import MISSING
 from tapegen.frontend.structure import UNKNOWN, Itself, Leaf, StaticValue, Struct, same_static
 from tapegen.ir import ops
 from tapegen.ir.names import TEMPORARY
 from tapegen.ir.nodes import Call, Const, Expr, Var
 from tapegen.ir.types import BOOL, Array, ListOf, Scalar, Type
-
-
-class _Absent:
-    """No value: the variable is not bound on this path."""
-
-    def __repr__(self) -> str:
-        return "ABSENT"
 
 
 class _Anything:
@@ -55,7 +51,6 @@ class _Anything:
         return "ANYTHING"
 
 
-ABSENT: Final = _Absent()
 ANYTHING: Final = _Anything()
 Side = tuple[Any, State]
 Put = Callable[[Var, Expr], None]
@@ -97,7 +92,10 @@ class Merge:
     state: State
     base: State  # before the paths part
     fresh: bool = False  # every number becomes a merge, as a loop needs it before its body is known
+    since: int | None = None  # of branches, when they began: what is older, all of them can name
+    test: Expr | None = None  # of branches: what decides between them
     new: dict[Var, None] = field(default_factory=dict)
+    adopted: dict[int, Ref] = field(default_factory=dict)  # containers that one branch made, as all paths see them
 
     # ---- templates ---------------------------------------------------------------------------------------------------
 
@@ -107,7 +105,7 @@ class Merge:
         if not rest:
             return ANYTHING
         if len(rest) < len(sides):
-            return self._partial(base, rest)
+            return self.partial(base, rest)
         values = [value for value, _ in sides]
         if any(value is ABSENT or isinstance(value, Maybe) for value in values):
             return self._maybe(base, sides)
@@ -131,13 +129,15 @@ class Merge:
             return ABSENT
         bounds = {value.bound if isinstance(value, Maybe) else Const(value is not ABSENT) for value, _ in sides}
         known = len(bounds) == 1 and not self.fresh
-        value = self.template(base, inner) if len(inner) == len(sides) else self._partial(base, inner)
+        value = self.template(base, inner) if len(inner) == len(sides) else self.partial(base, inner)
         return Maybe(value, bounds.pop() if known else self._flag(base))
 
-    def _partial(self, base: str, sides: Sequence[Side]) -> Any:
+    def partial(self, base: str, sides: Sequence[Side]) -> Any:
         """The template for some of the paths: what they compute needs a name that all paths assign."""
         if all(isinstance(value, StaticValue) and same_static(value.value, sides[0][0].value) for value, _ in sides):
             return sides[0][0] if not self.fresh else self.template(base, sides)
+        if was_there(self.cx, sides, self.since):
+            return sides[0][0]
         outer, self.fresh = self.fresh, True
         try:
             return self.template(base, sides)
@@ -150,18 +150,18 @@ class Merge:
         for value, state in sides:
             parts = (value.first, value.second) if isinstance(value, Choice) else (value,)
             for part in parts:
-                groups.setdefault(self._kind(part, state), []).append((part, state))
-        if len(groups) != 2 or len({kind[:2] if isinstance(kind, tuple) else kind for kind in groups}) < 2:
-            return None  # arrays that differ in dtype alone are better made alike
+                groups.setdefault(self.kind(part, state), []).append((part, state))
+        if len(groups) != 2 or not unlike(*groups):
+            return None
         ordered = sorted(groups.items(), key=lambda item: not isinstance(item[0], StaticValue))
         (kind, first), (other, second) = ordered
-        alternatives = self._partial(base, first), self._partial(base, second)
+        alternatives = distinct(self.partial(base, first)), distinct(self.partial(base, second))
         if any(isinstance(part, Poison) for part in alternatives):
             return None
         word = "is_none" if kind == StaticValue(None) else "first"
         return Choice(self._var(f"{base.strip()}_{word}", BOOL), *alternatives, (kind, other))
 
-    def _kind(self, value: Any, state: State) -> Any:
+    def kind(self, value: Any, state: State) -> Any:
         type_ = type_of(value)
         if isinstance(type_, Array):
             return (Array, type_.rank, type_.dtype)
@@ -180,7 +180,7 @@ class Merge:
         first = sides[0][0]
         values = [value for value, _ in sides]
         if all(type_of(value) is not None for value in values):
-            return self._leaf(base, values)
+            return self._leaf(base, sides)
         if all(isinstance(value, StaticValue) for value in values):
             if all(same_static(value.value, first.value) for value in values):
                 return first
@@ -198,24 +198,51 @@ class Merge:
         ):
             return first
         contents = [self._content(value, state) for value, state in sides]
+        if len(sides) == 1 and self.since is not None and isinstance(first, Ref) and isinstance(contents[0], Struct):
+            return self.adopt(base, first, contents[0], sides[0][1])
+        if any(isinstance(content, RunList) for content in contents) or _lengths_differ(contents):
+            made: Any = self._run_list(base, contents, sides)
+        elif all(isinstance(content, Struct) for content in contents):
+            made = self._struct(base, first, [(c, s) for c, (_, s) in zip(contents, sides, strict=True)])
+        else:
+            raise Clash(
+                f"{_called(base)} is not the same kind of value on all paths.", "Give it the same type on all paths."
+            )
         for value, content in zip(values, contents, strict=True):
             if isinstance(value, Ref) and isinstance(content, Struct):
                 self.cx.copied[value.cell] = f"{_called(base)} may be this {content.kind}, and this changes it."
-        if any(isinstance(content, RunList) for content in contents) or _lengths_differ(contents):
-            return self._run_list(base, contents, sides)
-        if all(isinstance(content, Struct) for content in contents):
-            return self._struct(base, first, [(c, s) for c, (_, s) in zip(contents, sides, strict=True)])
-        raise Clash(
-            f"{_called(base)} is not the same kind of value on all paths.", "Give it the same type on all paths."
-        )
+        return made
 
-    def _leaf(self, base: str, values: list[Any]) -> Any:
+    def adopt(self, base: str, ref: Ref, content: Struct, state: State) -> Ref:
+        """A container that one branch alone has: it stays what it is, with contents that all paths can name."""
+        if ref.cell not in self.adopted:
+            self.adopted[ref.cell] = Ref(ref.cell)
+            children = tuple(
+                self.partial(f"{base}_{key}", [(child, state)])
+                for key, child in zip(content.keys, content.children, strict=True)
+            )
+            made = dataclasses.replace(content, children=children, whole=None)
+            self.state.cells[ref.cell] = Cell(made, state.cells[ref.cell].frozen)
+        return self.adopted[ref.cell]
+
+    def _leaf(self, base: str, sides: Sequence[Side]) -> Any:
+        values = [value for value, _ in sides]
         exprs = [expr_of(self.cx, value) for value in values]
         if not self.fresh and all(expr == exprs[0] for expr in exprs):
             return values[0]
         type_ = merged_type(base, values)
         var = self._var(base, type_)
+        if any(expr in self.cx.flat for expr in exprs):
+            if not all(expr in self.cx.flat for expr in exprs):
+                raise Clash(
+                    f"{_called(base)} is an array on one path and what '.flat' gives on another.", "Use np.ravel."
+                )
+            self.cx.flat.add(var)
         note_kinds(self.cx, var, exprs)
+        if isinstance(type_, Scalar) and loses_writes(self.cx, base, sides):
+            self.cx.shared_numbers.add(var)
+        if self.test is not None and is_int(values[0]):
+            self.cx.joined[var] = (self.test, *exprs)
         return Leaf(var)
 
     def _var(self, base: str, type_: Type) -> Var:
@@ -332,7 +359,8 @@ class Merge:
         elif isinstance(template, (Struct, Ref)):
             wanted = self._content(template, self.state)
             given = ANYTHING if value is ANYTHING else self._content(value, state)
-            if isinstance(template, Ref) and isinstance(value, Ref) and template.cell == value.cell:
+            own = template.cell if isinstance(template, Ref) else None
+            if isinstance(value, Ref) and value.cell == own and own not in self.adopted:
                 return  # the same container: its contents are merged on their own
             if isinstance(wanted, RunList):
                 self._fill_list(wanted, given, put)
@@ -344,14 +372,17 @@ class Merge:
 
     def _fill_choice(self, template: Choice, value: Any, state: State, put: Put) -> None:
         assert isinstance(template.test, Var)
-        if template.test not in self.new:
+        if template.test not in self.new:  # the branches of a test of its kind leave one kind each
+            kind = None if value is ANYTHING else self.kind(value, state)
+            self.fill(template.first, value if kind == template.kinds[0] else ANYTHING, state, put)
+            self.fill(template.second, value if kind == template.kinds[1] else ANYTHING, state, put)
             return
         first, second, test = value, ANYTHING, cast(Expr, Const(True))
         if isinstance(value, Choice):
             first, second, test = value.first, value.second, value.test
             if value.kinds != template.kinds:
                 first, second, test = second, first, Call(operator.not_, (test,), (), BOOL)
-        elif value is not ANYTHING and self._kind(value, state) != template.kinds[0]:
+        elif value is not ANYTHING and self.kind(value, state) != template.kinds[0]:
             first, second, test = ANYTHING, value, Const(False)
         put(template.test, test)
         self.fill(template.first, first, state, put)

@@ -11,17 +11,19 @@ import numpy as np
 
 from tapegen.errors import BadArgument, MissingRule, NotDifferentiable, TapegenError
 from tapegen.frontend import ufunc_texts
+from tapegen.frontend.lower_at import apply_at
 from tapegen.frontend.lower_capture import captured_shape
 from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_emit import emit_call
-from tapegen.frontend.lower_index import Place, load_place, store_place
+from tapegen.frontend.lower_index import Place, load_place
+from tapegen.frontend.lower_outputs import check_type, write_result
 from tapegen.frontend.lower_shapes import extent
 from tapegen.frontend.lower_state import Captured, Ref, known_value
 from tapegen.frontend.lower_unknown import call_unknown
 from tapegen.frontend.lower_values import operand, run_list_of, static, struct_of, type_of
 from tapegen.frontend.structure import Leaf, StaticValue, Struct, tuple_of
 from tapegen.ir.text import callable_text
-from tapegen.ir.types import Array, is_floating
+from tapegen.ir.types import Array, Scalar, is_floating, python_class
 from tapegen.rules import forms
 from tapegen.rules.registry import rule_of, signature_of
 
@@ -30,7 +32,7 @@ _STATIC_NAMES = frozenset(
     "axis axes keepdims dtype order ord mode axis1 axis2 side kind full_matrices UPLO compute_uv indexing source "
     "destination indices_or_sections copy casting hermitian endpoint retstep sparse method subok like trim edge_order "
     "return_index return_inverse return_counts return_indices assume_unique rowvar bias ddof density full increasing "
-    "include_initial equal_nan sorted".split()
+    "include_initial equal_nan sorted trans type".split()
 )
 """Parameters whose values decide about types or about the code that is generated."""
 _STATIC_COUNTS = {
@@ -54,8 +56,13 @@ _POSITIONAL: dict[Any, tuple[str, ...]] = {
     np.vdot: ("a", "b"),
     np.einsum: ("subscripts",),
 }
-HOW: dict[Any, tuple[str, ...]] = {np.einsum: ("optimize",), np.sort: ("kind", "stable"), np.partition: ("kind",)}
-"""Keywords that say how a result is computed, and not which."""
+_SORTS = frozenset({None, "quicksort", "mergesort", "heapsort", "stable"})
+HOW: dict[Any, dict[str, frozenset[Any] | None]] = {
+    np.einsum: {"optimize": None},
+    np.sort: {"kind": _SORTS, "stable": frozenset({None, False, True})},
+    np.partition: {"kind": frozenset({"introselect"})},
+}
+"""Keywords that say how a result is computed, and not which, with their values (None: any)."""
 SECOND_NAMES: dict[Any, dict[str, str]] = {np.clip: {"min": "a_min", "max": "a_max"}}
 """Second names of parameters."""
 _SEQUENCES = frozenset(
@@ -94,8 +101,10 @@ def call_library(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
     if isinstance(owner, np.ufunc):
         return _ufunc_method(cx, owner, func.__name__, args, kwargs, hint)
     args, kwargs = _outputs_by_name(cx, func, args, kwargs)
-    for name in HOW.get(func, ()):
-        kwargs.pop(name, None)
+    _refuse_overwriting(cx, func, args, kwargs)
+    for name, values in HOW.get(func, {}).items():
+        if name in kwargs and (values is None or known_value(kwargs[name]) in values):
+            del kwargs[name]
     where = kwargs.pop("where", None)
     if where is not None and known_value(where) is True:
         where = None
@@ -106,14 +115,17 @@ def call_library(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
         return _partly(cx, func, args, kwargs, where, hint)
     if where is not None or initial is not None:
         return _some(cx, func, args, kwargs, where, initial, hint)
+    casting: Any = "same_kind"
     if isinstance(func, np.ufunc):
-        kwargs.pop("casting", None)
-        if "dtype" in kwargs:
-            dtype = kwargs.pop("dtype")
-            args = [_converted(cx, arg, dtype) for arg in args]
+        casting = known_value(kwargs.get("casting", StaticValue(casting)))
+        if "dtype" in kwargs or "casting" in kwargs:
+            args = _cast(cx, func, args, kwargs.pop("dtype", StaticValue(None)), kwargs.pop("casting", None))
     elif func in _TOLD and not kwargs.keys().isdisjoint(("dtype", "casting")):
         args, kwargs = _told_dtype(cx, func, args, kwargs)
     out = kwargs.pop("out", None)
+    if out is not None and func in (np.fft.hfft, np.fft.ifft2, np.fft.irfft2):
+        reason = f"np.fft.{func.__name__} leaves its 'out=' as it is."
+        raise cx.refusal(NotDifferentiable, reason, "Assign the result: a[:] = ...")
     for alias, name in SECOND_NAMES.get(func, {}).items():
         if alias in kwargs:
             kwargs[name] = kwargs.pop(alias)
@@ -128,7 +140,16 @@ def call_library(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
     if rule_of(func) is None and out is None:
         return call_unknown(cx, func, args, kwargs, hint)
     result = emit_call(cx, func, args, kwargs, hint if out is None else None)
-    return result if out is None else _stored(cx, out, result)
+    return result if out is None else write_result(cx, func, out, result, (*args, *kwargs.values()), casting)
+
+
+def _refuse_overwriting(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
+    """`overwrite_a=True` leaves in an argument what the library happens to put there."""
+    for name, value in (*zip(_names_of(func), args), *kwargs.items()):
+        if name.startswith("overwrite_") and known_value(value) is not False:
+            raise cx.refusal(
+                NotDifferentiable, f"{name}=True of {callable_text(func)} writes into an argument.", "Leave it out."
+            )
 
 
 def _outputs_by_name(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]) -> tuple[list[Any], dict]:
@@ -144,20 +165,6 @@ def _outputs_by_name(cx: Context, func: Any, args: list[Any], kwargs: dict[str, 
     if "out" in kwargs and known_value(kwargs["out"]) is None:
         del kwargs["out"]
     return args, kwargs
-
-
-def _stored(cx: Context, out: Any, result: Any) -> Any:
-    """A result in the array for it, of several results each in its own."""
-    if isinstance(out, Leaf) and isinstance(out.type, Array):
-        store_place(cx, Place(out, []), result)
-        return out
-    places = struct_of(cx, out) if _is_sequence(cx, out) else None
-    if places is not None and len(places.children) == 1 and not isinstance(result, Struct):
-        return _stored(cx, places.children[0], result)
-    if places is None or not isinstance(result, Struct) or len(places.children) != len(result.children):
-        raise cx.refusal(NotDifferentiable, "'out=' takes arrays here.", "Assign the result: a[:] = ...")
-    pairs = zip(places.children, result.children, strict=True)
-    return tuple_of([made if known_value(place) is None else _stored(cx, place, made) for place, made in pairs])
 
 
 def _is_operand(name: str, kwargs: dict[str, Any]) -> bool:
@@ -246,7 +253,6 @@ _REDUCTIONS: dict[Any, Any] = {
 }
 _SCANS: dict[Any, Any] = {np.add: np.cumsum, np.multiply: np.cumprod}
 _OF_DTYPE = {np.sum, np.prod, np.cumsum, np.cumprod}
-_IN_PLACE = {np.add: operator.add, np.subtract: operator.sub}
 _FOLDS = {
     "reduce": ("array", "axis", "dtype", "out", "keepdims", "initial", "where"),
     "accumulate": ("array", "axis", "dtype", "out"),
@@ -259,15 +265,8 @@ def _ufunc_method(
     cx: Context, ufunc: np.ufunc, name: str, args: list[Any], kwargs: dict[str, Any], hint: str | None
 ) -> Any:
     """`np.add.reduce`, `np.add.at`, `np.multiply.outer`, ..."""
-    if name == "at" and ufunc in _IN_PLACE and len(args) == 3:
-        base, index, value = args
-        if isinstance(base, Leaf) and isinstance(base.type, Array):
-            content = index if isinstance(index, Struct) and index.kind == "tuple" else None
-            place = Place(base, list(content.children) if content is not None else [index])
-            if ufunc is np.subtract:
-                value = emit_call(cx, operator.neg, (value,))
-            store_place(cx, place, value, accumulate=True)
-            return StaticValue(None)
+    if name == "at" and len(args) == 1 + ufunc.nin and ufunc.nout == 1 and not kwargs:
+        return apply_at(cx, ufunc, args[0], args[1], tuple(args[2:]))
     if name in _FOLDS and ufunc.nin == 2 and ufunc.nout == 1:
         return _folded(cx, ufunc, name, dict(zip(_FOLDS[name], args)) | kwargs, hint)
     if name == "outer" and len(args) == 2:
@@ -276,10 +275,7 @@ def _ufunc_method(
         for _ in range(rank):
             a = emit_call(cx, np.expand_dims, (a, StaticValue(-1)))
         return call_library(cx, ufunc, [a, b], kwargs, hint)
-    if name != "at" or kwargs or ufunc.nout > 1:
-        raise _no_method(ufunc, name, cx)
-    written: Any = ufunc_texts.each_at if ufunc.nin == 2 else ufunc_texts.each_changed_at
-    return cx.call(cx, StaticValue(written), (StaticValue(ufunc), args[0], *(_as_array(cx, a) for a in args[1:])), {})
+    raise _no_method(ufunc, name, cx)
 
 
 def _folded(cx: Context, ufunc: np.ufunc, name: str, named: dict[str, Any], hint: str | None) -> Any:
@@ -306,8 +302,7 @@ def _folded(cx: Context, ufunc: np.ufunc, name: str, named: dict[str, Any], hint
     result = cx.call(cx, StaticValue(written), (first, _in_dtype_of(cx, ufunc, array)), named)
     if out is None or known_value(out) is None:
         return result
-    store_place(cx, Place(out, []), result)
-    return out
+    return write_result(cx, getattr(ufunc, name), out, result)
 
 
 def _no_method(ufunc: np.ufunc, name: str, cx: Context, form: str = "") -> TapegenError:
@@ -379,9 +374,10 @@ def _partly(cx: Context, func: np.ufunc, args: list[Any], kwargs: dict[str, Any]
             f"the result of {callable_text(func)} holds anything where 'where=' is false.",
             "Pass out= as well, or use np.where(...).",
         )
+    casting = known_value(kwargs.get("casting", StaticValue("same_kind")))
     value = call_library(cx, func, args, kwargs)
-    store_place(cx, Place(out, []), call_library(cx, np.where, [where, value, out], {}))
-    return out
+    check_type(cx, func, out.type, value, casting)
+    return write_result(cx, func, out, call_library(cx, np.where, [where, value, out], {}), casting="unsafe")
 
 
 def _some(
@@ -390,7 +386,7 @@ def _some(
     """A reduction of the elements where a mask holds, from an initial value on."""
     out = kwargs.pop("out", None)
     result = _some_of(cx, func, args, kwargs, where, initial, hint if out is None else None)
-    return result if out is None else _stored(cx, out, result)
+    return result if out is None else write_result(cx, func, out, result, args)
 
 
 def _some_of(
@@ -449,6 +445,26 @@ def _told_dtype(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any])
     if dtype is not None:
         args = [*map(converted, args[:count]), *args[count:]]
     return args, {name: value for name, value in kwargs.items() if name not in ("dtype", "casting")}
+
+
+def _cast(cx: Context, func: np.ufunc, args: list[Any], dtype: Any, casting: Any) -> list[Any]:
+    """The operands of a ufunc in the dtype that it is told to compute in, where its rule of casting allows that."""
+    args = [_as_array(cx, arg) for arg in args]
+    known = static(cx, dtype, "the dtype")
+    given: list[Any] = []
+    for kind in map(type_of, args):
+        assert isinstance(kind, (Array, Scalar))
+        python = isinstance(kind, Scalar) and kind.python and kind.dtype != "bool"
+        given.append(python_class(kind) if isinstance(kind, Scalar) and python else np.dtype(kind.dtype))
+    told: dict[str, Any] = {}
+    if known is not None:
+        told["signature"] = (None,) * func.nin + (np.dtype(known),) * func.nout
+    how: Any = "same_kind" if casting is None else static(cx, casting, "'casting'")
+    try:
+        func.resolve_dtypes((*given, *(None,) * func.nout), casting=how, **told)
+    except (TypeError, ValueError) as error:
+        cx.raise_(type(error) if type(error) is ValueError else TypeError, str(error))
+    return [_converted(cx, arg, dtype) for arg in args]
 
 
 def _converted(cx: Context, value: Any, dtype: Any) -> Any:

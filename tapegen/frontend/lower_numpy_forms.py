@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from tapegen.frontend.lower_builtins import Args, Hint, Kwargs
-from tapegen.frontend.lower_call import call_value, handles
+from tapegen.frontend.lower_call import call_value
 from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_emit import emit_call
+from tapegen.frontend.lower_handlers import PASSED_ON, handles
 from tapegen.frontend.lower_numpy import call_library
 from tapegen.frontend.lower_state import known_value
 from tapegen.frontend.lower_values import static, type_of
@@ -28,7 +29,7 @@ def is_written_out(mode: Any) -> bool:
     return isinstance(mode, str) and mode in _PADDED
 
 
-@handles(np.pad)
+@handles(np.pad, takes=PASSED_ON)
 def _pad(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     mode = args[2] if len(args) > 2 else kwargs.get("mode", StaticValue("constant"))
     type_ = type_of(args[0]) if args else None
@@ -52,15 +53,18 @@ def _varies(value: Any) -> bool:
     return isinstance(value, Leaf) and is_floating(value.type) and known_value(value) is UNKNOWN
 
 
-@handles(np.diff)
+@handles(np.diff, takes=PASSED_ON)
 def _diff(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    times = args[1] if len(args) > 1 else kwargs.get("n", StaticValue(1))
+    if known_value(times) == 0 and args and isinstance(args[0], Leaf) and isinstance(args[0].type, Array):
+        return args[0]  # NumPy returns the array itself, and looks at nothing else
     if len(args) > 3 or "prepend" in kwargs or "append" in kwargs:
         given = [value if type_of(value) is not None else emit_call(cx, np.array, (value,)) for value in args[3:]]
         return cx.call(cx, StaticValue(forms.differences), (*args[:3], *given), kwargs)
     return call_library(cx, np.diff, args, kwargs, hint)
 
 
-@handles(np.reshape)
+@handles(np.reshape, takes=PASSED_ON)
 def _reshape(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     """The order by name: it is written as a method, which takes sizes by position."""
     if len(args) > 2:
@@ -74,7 +78,7 @@ def _reshape(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
 
 
 def _at_many(func: Any) -> None:
-    @handles(func)
+    @handles(func, takes=PASSED_ON)
     def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
         type_ = type_of(args[1] if len(args) > 1 else kwargs.get("q"))
         if isinstance(type_, Array) and type_.rank > 1:
@@ -86,7 +90,7 @@ _at_many(np.quantile)
 _at_many(np.nanquantile)
 
 
-@handles(np.nan_to_num)
+@handles(np.nan_to_num, takes="x, copy=True, nan=0.0, posinf=None, neginf=None")
 def _nan_to_num(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     """Without a copy it stores into its argument."""
     named = dict(zip(("x", "copy", "nan", "posinf", "neginf"), args, strict=False)) | kwargs
@@ -99,7 +103,7 @@ def _nan_to_num(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
 
 
 def _about(func: Any, text: Any) -> None:
-    @handles(func)
+    @handles(func, takes=PASSED_ON)
     def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
         named = dict(zip(("a", "axis"), args, strict=False)) | kwargs
         if "correction" in named and known_value(named.get("ddof", StaticValue(0))) == 0:
@@ -116,13 +120,15 @@ _about(np.nanstd, forms.nanstd_about)
 
 
 def _of_another_shape(like: Any, plain: Any) -> None:
-    @handles(like)
+    @handles(like, takes=PASSED_ON)
     def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
         shape = kwargs.pop("shape", StaticValue(None))
         if known_value(shape) is None:
             return call_library(cx, like, args, kwargs, hint)
         names = ("a", "fill_value", "dtype", "order") if like is np.full_like else ("a", "dtype", "order")
         named = dict(zip(names, args, strict=False)) | kwargs
+        if not named.keys() <= {*names}:
+            return call_library(cx, like, args, {**kwargs, "shape": shape}, hint)
         array = named["a"] if type_of(named["a"]) is not None else emit_call(cx, np.array, (named["a"],))
         dtype = named.get("dtype", StaticValue(None))
         if known_value(dtype) is None:
@@ -138,14 +144,14 @@ _of_another_shape(np.ones_like, np.ones)
 _of_another_shape(np.full_like, np.full)
 
 
-@handles(np.diag_indices)
+@handles(np.diag_indices, takes="n, ndim=2")
 def _diag_indices(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-    named = dict(zip(("n", "ndim"), args, strict=False)) | kwargs
-    rank = static(cx, named.get("ndim", StaticValue(2)), "the number of axes")
-    return tuple_of((call_value(cx, StaticValue(np.arange), [named["n"]], {}, hint),) * rank)
+    size, ndim = [*args, StaticValue(2)][:2]
+    rank = static(cx, ndim, "the number of axes")
+    return tuple_of((call_value(cx, StaticValue(np.arange), [size], {}, hint),) * rank)
 
 
-@handles(np.matmul)
+@handles(np.matmul, takes=PASSED_ON)
 def _matmul(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     if len(args) == 2 and kwargs.keys() == {"axes"}:
         return cx.call(cx, StaticValue(forms.matmul_along), tuple(args), kwargs)
@@ -153,7 +159,7 @@ def _matmul(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
 
 
 def _complex_in_any_case(func: Any, always: Any) -> None:
-    @handles(func)
+    @handles(func, takes=PASSED_ON)
     def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
         if len(args) != 1 or kwargs:
             return call_library(cx, func, args, kwargs, hint)
@@ -168,19 +174,37 @@ _complex_in_any_case(np.linalg.eigvals, factorisations.eigvals_of_real)
 _complex_in_any_case(np.roots, polynomials.roots_of_any)
 
 
-@handles(np.linspace)
+def _one_or_several(func: Any) -> None:
+    @handles(func, takes=PASSED_ON)
+    def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+        if len(args) < 2 or kwargs:
+            return call_library(cx, func, args, kwargs, hint)
+        return tuple_of(call_library(cx, func, [arg], {}) for arg in args)
+
+
+_one_or_several(np.atleast_1d)
+_one_or_several(np.atleast_2d)
+_one_or_several(np.atleast_3d)
+
+
+@handles(np.linspace, takes=PASSED_ON)
 def _linspace(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     named = dict(zip(("retstep", "dtype", "axis"), args[4:], strict=False)) | kwargs
     if known_value(named.get("retstep", StaticValue(False))) is False:
         named.pop("retstep", None)
     if known_value(named.get("axis", StaticValue(0))) == 0:
         named.pop("axis", None)
-    if named.keys().isdisjoint(("retstep", "axis")) or "dtype" in named:
+    dtype = known_value(named.get("dtype", StaticValue(None)))
+    if dtype is None:
+        named.pop("dtype", None)
+    elif dtype is UNKNOWN or np.dtype(dtype).kind != "f" or not any(map(_varies, args[:2])):
+        return call_library(cx, np.linspace, args[:4], named, hint)
+    if named.keys().isdisjoint(("retstep", "axis", "dtype")):
         return call_library(cx, np.linspace, args[:4], named, hint)
     return cx.call(cx, StaticValue(forms.spaced), tuple(args[:4]), named)
 
 
-@handles(np.meshgrid)
+@handles(np.meshgrid, takes=PASSED_ON)
 def _meshgrid(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     named = {name: value for name, value in kwargs.items() if name != "copy" or known_value(value) is not True}
     if known_value(named.get("sparse")) is True and "copy" not in named:
@@ -192,7 +216,7 @@ def _meshgrid(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return call_library(cx, np.meshgrid, args, named, hint)
 
 
-@handles(np.einsum)
+@handles(np.einsum, takes=PASSED_ON)
 def _einsum(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     """A letter that stands twice at one operand means its diagonal."""
     subscripts, operands = known_value(args[0]), args[1:]

@@ -204,7 +204,10 @@ def _check_power(cx: Context, base: Any, exponent: Any) -> None:
 
 
 def mixes_array(a: Any, b: Any) -> bool:
-    return isinstance(a, Leaf) and isinstance(a.type, Array) and isinstance(b, (Struct, Ref, Captured))
+    """Whether a sequence stands next to an array, or to a float of NumPy (an integer repeats the sequence)."""
+    type_ = type_of(a)
+    is_float = isinstance(type_, Scalar) and not type_.python and is_floating(type_)
+    return (isinstance(type_, Array) or is_float) and isinstance(b, (Struct, Ref, Captured))
 
 
 def as_array(cx: Context, value: Any) -> Any:

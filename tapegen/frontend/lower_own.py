@@ -123,6 +123,8 @@ def _note_text(
     except TapegenError:
         return  # it runs as it is
     cx.guards.update({key: guard for key, guard in read.guards.items() if key not in cx.guards})
+    for module, found in read.library.values():
+        cx.library.setdefault(id(module), (module, {}))[1].update(found)
     cx.sources.update(read.sources)
 
 

@@ -10,11 +10,12 @@ from tapegen.errors import NotDifferentiable
 from tapegen.frontend import builtin_texts
 from tapegen.frontend.lower_attr import attribute
 from tapegen.frontend.lower_builtins import Args, Hint, Kwargs, written_out
-from tapegen.frontend.lower_call import call_value, handles
+from tapegen.frontend.lower_call import call_value
 from tapegen.frontend.lower_capture import special_method
 from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_emit import emit_call, fold
 from tapegen.frontend.lower_expr import spread
+from tapegen.frontend.lower_handlers import handles
 from tapegen.frontend.lower_iter import applied, enumerated, known_length, range_series, reversed_, series_of, zipped
 from tapegen.frontend.lower_list import length
 from tapegen.frontend.lower_shapes import extent
@@ -28,12 +29,12 @@ from tapegen.ir.types import INT, Array
 # ---- series --------------------------------------------------------------------------------------------------------
 
 
-@handles(range)
+@handles(range, takes="start, stop=None, step=1, /")
 def _range(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return range_series(cx, args)
 
 
-@handles(range.__getitem__)
+@handles(range.__getitem__, takes="*args")
 def _part_of_range(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     """`range(...)[k]` and `range(...)[a:b:c]`."""
     series, part = args if len(args) == 2 else (args[0], None)
@@ -65,29 +66,29 @@ def _part_of_range(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     )
 
 
-@handles(enumerate)
+@handles(enumerate, takes="iterable, start=0")
 def _enumerate(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-    start = args[1] if len(args) > 1 else kwargs.get("start", StaticValue(0))
-    return enumerated(cx, args[0], start)
+    items, start = [*args, StaticValue(0)][:2]
+    return enumerated(cx, items, start)
 
 
-@handles(zip)
+@handles(zip, takes="*iterables, strict=False")
 def _zip(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return zipped(cx, args, bool(static(cx, kwargs.get("strict", StaticValue(False)), "'strict'")))
 
 
-@handles(reversed)
+@handles(reversed, takes="sequence, /")
 def _reversed(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return reversed_(cx, args[0])
 
 
-@handles(map)
+@handles(map, takes="function, iterable, /, *iterables")
 def _map(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     func, *values = args
     return applied(cx, func, values)
 
 
-@handles(len)
+@handles(len, takes="obj, /")
 def _len(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     (value,) = args
     if isinstance(value, Leaf) and isinstance(value.type, Array):
@@ -134,7 +135,7 @@ def _items_of(cx: Context, value: Any) -> tuple[Any, ...] | None:
     return None
 
 
-@handles(list)
+@handles(list, takes="iterable=(), /")
 def make_list(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     if not args:
         return cx.new_cell(list_of(()))
@@ -142,7 +143,7 @@ def make_list(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return written_out(cx, builtin_texts.copied, args) if items is None else cx.new_cell(list_of(items))
 
 
-@handles(tuple)
+@handles(tuple, takes="iterable=(), /")
 def _tuple(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     if not args:
         return tuple_of(())
@@ -153,7 +154,7 @@ def _tuple(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return tuple_of(items)
 
 
-@handles(dict)
+@handles(dict, takes="mapping=(), /, **items")
 def _dict(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     items: list[tuple[Any, Any]] = []
     if args:
@@ -161,7 +162,7 @@ def _dict(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return cx.new_cell(dict_of([*items, *kwargs.items()]))
 
 
-@handles(dict.fromkeys)
+@handles(dict.fromkeys, takes="iterable, value=None, /")
 def _with_keys(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     keys, value = [*args, StaticValue(None)][:2]
     known = [static(cx, key, "a key of a dict") for key in _items_of(cx, keys) or spread(cx, keys)]
@@ -184,7 +185,7 @@ def pairs_of(cx: Context, value: Any) -> Iterator[tuple[Any, Any]]:
         yield static(cx, key, "a key of a dict"), item
 
 
-@handles(sorted)
+@handles(sorted, takes="iterable, /, *, key=None, reverse=False")
 def _sorted(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     known = known_value(args[0])
     items = StaticValue(sorted(known)) if isinstance(known, (set, frozenset)) and "key" not in kwargs else args[0]
@@ -193,7 +194,7 @@ def _sorted(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return made
 
 
-@handles(ops.new_list)
+@handles(ops.new_list, takes="*args")
 def _repeated(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     count, *items = args
     return written_out(cx, builtin_texts.repeated, [count, tuple_of(items)])

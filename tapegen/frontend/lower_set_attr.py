@@ -6,15 +6,19 @@ import dataclasses
 from types import FunctionType, MemberDescriptorType
 from typing import Any
 
+import numpy as np
+
 from tapegen.errors import NotDifferentiable
+from tapegen.frontend.caller_state import note_key
 from tapegen.frontend.lower_capture import class_member
 from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_index import Place, store_place
+from tapegen.frontend.lower_outside import set_static_attribute, write_captured
 from tapegen.frontend.lower_parts import PARTS, follow_parts, part_of
 from tapegen.frontend.lower_state import Captured, Ref
 from tapegen.frontend.lower_values import describe, named, operand, struct_of, type_of
-from tapegen.frontend.structure import StaticValue
-from tapegen.ir.types import Array, is_complex
+from tapegen.frontend.structure import StaticValue, children_of
+from tapegen.ir.types import Array, Scalar, Type, is_complex, python_class
 
 
 def set_attribute(cx: Context, owner: Any, name: str, value: Any) -> None:
@@ -24,24 +28,49 @@ def set_attribute(cx: Context, owner: Any, name: str, value: Any) -> None:
         if content is not None and content.kind == "object":
             if _set_by_class(cx, owner, content.cls, name, value):
                 return
+            note_key(cx, owner, name)
             cx.set_cell(owner, content.with_child(name, named(cx, cx.frame, name, value)))
             return
     if isinstance(owner, Captured):
-        raise cx.refusal(
-            NotDifferentiable,
-            f"this writes '{owner.name}.{name}', which is not part of the result.",
-            "Return the new value, and assign it outside.",
-        )
+        content = children_of(owner.value)
+        if content is not None and content.kind == "object" and _set_by_class(cx, owner, content.cls, name, value):
+            return
+        write_captured(cx, owner)
+    if isinstance(owner, StaticValue):
+        held = named(cx, cx.frame, name, value)
+        if set_static_attribute(cx, owner.value, name, held):
+            return
     type_ = type_of(owner)
     if name in PARTS and isinstance(type_, Array) and is_complex(type_):
         follow_parts(cx)
         store_place(cx, Place(part_of(cx, PARTS[name], operand(cx, owner)), []), value)
         return
+    if type_ is not None:
+        _refuse_of_numbers(cx, type_, name)
     raise cx.refusal(
         NotDifferentiable,
         f"the attribute '{name}' of {describe(cx, owner)} cannot be set here.",
         "Build a new value.",
     )
+
+
+def _refuse_of_numbers(cx: Context, type_: Type, name: str) -> None:
+    """Arrays and numbers take no attributes of the user's; what they have is not set."""
+    if isinstance(type_, Array):
+        cls: type = np.ndarray
+    elif isinstance(type_, Scalar):
+        cls = python_class(type_) if type_.python else np.dtype(type_.dtype).type
+    else:
+        return
+    if not hasattr(cls, name):
+        named = "numpy." if cls.__module__ == "numpy" else ""
+        cx.raise_(AttributeError, f"'{named}{cls.__name__}' object has no attribute '{name}'")
+    if name == "shape":
+        raise cx.refusal(
+            NotDifferentiable,
+            "setting 'shape' changes an array for all of its names.",
+            "Write x = x.reshape(shape), and go on with that.",
+        )
 
 
 def _set_by_class(cx: Context, owner: Any, cls: type, name: str, value: Any) -> bool:

@@ -9,10 +9,10 @@ import gast
 
 from tapegen.errors import TapegenError, UnsupportedSyntax
 from tapegen.frontend.lower_builtins import Args, Hint, Kwargs
-from tapegen.frontend.lower_call import handles
 from tapegen.frontend.lower_comp import comprehend
 from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_expr import elements, evaluates, spread
+from tapegen.frontend.lower_handlers import handles
 from tapegen.frontend.lower_state import known_value
 from tapegen.frontend.lower_values import is_int, static, struct_of
 from tapegen.frontend.structure import UNKNOWN, StaticValue
@@ -32,7 +32,7 @@ def _set_of_comprehension(cx: Context, node: gast.SetComp, hint: str | None) -> 
 
 
 def _conversion(func: type) -> None:
-    @handles(func)
+    @handles(func, takes="iterable=(), /")
     def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
         items = args[0] if args else StaticValue(())
         if isinstance(known_value(items), (set, frozenset)):

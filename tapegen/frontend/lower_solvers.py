@@ -7,8 +7,8 @@ from typing import Any
 from tapegen.errors import NotDifferentiable
 from tapegen.frontend.lower_apart import Derivative, lowered_apart
 from tapegen.frontend.lower_builtins import Args, Hint, Kwargs
-from tapegen.frontend.lower_call import handles
 from tapegen.frontend.lower_context import Context
+from tapegen.frontend.lower_handlers import handles
 from tapegen.frontend.structure import Leaf, StaticValue, Struct, tuple_of
 from tapegen.ir import ops
 from tapegen.ir.names import BACKWARD
@@ -18,12 +18,18 @@ from tapegen.ir.types import RandomGenerator, is_complex, is_floating
 from tapegen.rules import solvers
 
 
-@handles(solvers.closed)
+@handles(solvers.closed, takes="*args")
 def _closed(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     func, *given = args
     mark = mark_of(solvers.jacobian)
     assert mark is not None
     program = lowered_apart(cx, Derivative(mark, func), given, {}, range(len(given)))
+    if program.changes:
+        raise cx.refusal(
+            NotDifferentiable,
+            "the function that a solver calls changes an object outside of it, as often as the solver likes.",
+            "Leave that out of the function.",
+        )
     if len(program.values) != 1 or not is_floating(program.values[0].type) or is_complex(program.values[0].type):
         raise cx.refusal(
             NotDifferentiable, "the function that a solver calls does not return floats.", "Return one array or number."
@@ -49,12 +55,12 @@ def _closed(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     )
 
 
-@handles(solvers.Found)
+@handles(solvers.Found, takes="**attributes")
 def _found(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return cx.new_cell(Struct("object", tuple(kwargs), tuple(kwargs.values()), solvers.Found))
 
 
-@handles(ops.backward_sweep)
+@handles(ops.backward_sweep, takes="")
 def _backward_sweep(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     cx.emit(Comment(BACKWARD))
     return StaticValue(None)

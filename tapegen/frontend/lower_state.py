@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import gast
 
@@ -111,6 +111,16 @@ class Captured:
     path: Any
 
 
+class _Absent:
+    """No value: the variable is not bound on this path."""
+
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+
+ABSENT: Final = _Absent()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Maybe:
     """A variable that is bound on some paths only; `bound` tells at run time."""
@@ -152,6 +162,7 @@ class Series:
     axes: Axes | None = None
     count: tuple[Any, Any] | None = None  # of `itertools.count`: where it begins, and its step
     lists: frozenset[int] = frozenset()  # the cells of the lists and dicts that it walks through
+    parallel: bool = False  # whether its trips may run in any order
     iterator: tuple[int, int] | None = None  # of what can be gone through once: its number, the loops around it
 
 

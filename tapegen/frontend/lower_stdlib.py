@@ -7,7 +7,9 @@ import copy
 import dataclasses
 import functools
 import heapq
+import inspect
 import statistics
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -16,18 +18,21 @@ import numpy as np
 from tapegen.errors import NotDifferentiable
 from tapegen.frontend import builtin_texts, stdlib_texts
 from tapegen.frontend.lower_builtins import Args, Hint, Kwargs
-from tapegen.frontend.lower_call import call_value, handles
-from tapegen.frontend.lower_capture import special_method
+from tapegen.frontend.lower_call import call_value
+from tapegen.frontend.lower_capture import capture, special_method
 from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_emit import emit_call
+from tapegen.frontend.lower_handlers import handles
 from tapegen.frontend.lower_index import Place, load_place
 from tapegen.frontend.lower_state import Bound, Ref, Series, SliceValue
 from tapegen.frontend.lower_values import run_list_of, static, struct_of
 from tapegen.frontend.structure import Leaf, StaticValue, Struct, dict_of, tuple_of
 from tapegen.ir.types import Array
 
+_INITIAL = "/, initial=None" if sys.version_info >= (3, 14) else "initial=None, /"
 
-@handles(functools.reduce)
+
+@handles(functools.reduce, takes=f"function, iterable, {_INITIAL}")
 def _reduce(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     func, items, *initial = args
     if initial:
@@ -37,12 +42,8 @@ def _reduce(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
 
 
 def _found_by_halves(func: Callable[..., Any], text: Callable[..., Any]) -> None:
-    @handles(func)
+    @handles(func, takes="a, x, lo=0, hi=None")
     def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-        if kwargs.keys() - {"lo", "hi"}:
-            raise cx.refusal(
-                NotDifferentiable, "'key' of a search is not supported.", "Make a list of the keys beforehand."
-            )
         return call_value(cx, StaticValue(text), args, kwargs)
 
 
@@ -51,10 +52,10 @@ _found_by_halves(bisect.bisect_right, stdlib_texts.place_right)
 
 
 def _in_order(func: Callable[..., Any], *, reverse: bool) -> None:
-    @handles(func)
+    @handles(func, takes="n, iterable, key=None")
     def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-        count, items = args
-        ordered = call_value(cx, StaticValue(sorted), [items], {**kwargs, "reverse": StaticValue(reverse)})
+        count, items, key = [*args, StaticValue(None)][:3]
+        ordered = call_value(cx, StaticValue(sorted), [items], {"key": key, "reverse": StaticValue(reverse)})
         return load_place(cx, Place(ordered, [SliceValue(hi=count)]))
 
 
@@ -62,21 +63,32 @@ _in_order(heapq.nsmallest, reverse=False)
 _in_order(heapq.nlargest, reverse=True)
 
 
-def _on_heap(func: Callable[..., Any], text: Callable[..., Any]) -> None:
-    @handles(func)
+def _on_heap(func: Callable[..., Any], text: Callable[..., Any], takes: str) -> None:
+    @handles(func, takes=takes)
     def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
         return call_value(cx, StaticValue(text), args, kwargs)
 
 
-_on_heap(heapq.heappush, stdlib_texts.pushed_on_heap)
-_on_heap(heapq.heappop, stdlib_texts.popped_from_heap)
-_on_heap(heapq.heapify, stdlib_texts.made_a_heap)
+_on_heap(heapq.heappush, stdlib_texts.pushed_on_heap, "heap, item, /")
+_on_heap(heapq.heappop, stdlib_texts.popped_from_heap, "heap, /")
+_on_heap(heapq.heapify, stdlib_texts.made_a_heap, "heap, /")
+
+
+@handles(inspect.getfullargspec, takes="func")
+def _parameter_names(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    """What a wrapper asks of the function it wraps: known, as long as the function is the same."""
+    function = static(cx, args[0], "the function")
+    try:
+        names = inspect.getfullargspec(function)
+    except TypeError as error:
+        cx.raise_(TypeError, str(error))
+    return capture(cx, names, lambda: names, "parameters", ("parameters", id(function)))
 
 
 # ---- copies --------------------------------------------------------------------------------------------------------
 
 
-@handles(copy.copy)
+@handles(copy.copy, takes="x")
 def _copy(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     (value,) = args
     if run_list_of(cx, value) is not None:
@@ -84,7 +96,7 @@ def _copy(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return _copied(cx, value, lambda child: child, hint)
 
 
-@handles(copy.deepcopy)
+@handles(copy.deepcopy, takes="x")
 def _deepcopy(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     made: dict[Any, Any] = {}  # what is met twice is copied once
 
@@ -127,21 +139,21 @@ def _fields_of(cx: Context, value: Any) -> tuple[Struct, tuple[dataclasses.Field
     return content, dataclasses.fields(content.cls)
 
 
-@handles(dataclasses.replace)
+@handles(dataclasses.replace, takes="obj, /, **changes")
 def _replace(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     content, fields = _fields_of(cx, args[0])
     given = {field.name: content.get(field.name) for field in fields if field.init and field.name not in kwargs}
     return call_value(cx, StaticValue(content.cls), [], given | kwargs)
 
 
-@handles(dataclasses.fields)
+@handles(dataclasses.fields, takes="class_or_instance")
 def _fields(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     (value,) = args
     cls = value.value if isinstance(value, StaticValue) else _fields_of(cx, value)[0].cls
     return tuple_of(map(StaticValue, dataclasses.fields(cls)))
 
 
-@handles(dataclasses.asdict)
+@handles(dataclasses.asdict, takes="obj")
 def _asdict(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     def made(names: list[str], values: list[Any]) -> Any:
         return cx.new_cell(dict_of(zip(names, values, strict=True)))
@@ -149,7 +161,7 @@ def _asdict(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return _taken_apart(cx, args[0], made)
 
 
-@handles(dataclasses.astuple)
+@handles(dataclasses.astuple, takes="obj")
 def _astuple(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return _taken_apart(cx, args[0], lambda names, values: tuple_of(values))
 
@@ -168,7 +180,7 @@ def _taken_apart(cx: Context, value: Any, made: Callable[[list[str], list[Any]],
     return part(value)
 
 
-@handles(vars)
+@handles(vars, takes="object=None, /")
 def _vars(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     content = struct_of(cx, args[0]) if args else None
     if content is None or content.kind != "object":
@@ -181,7 +193,7 @@ def _vars(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
 
 
 def _statistic(func: Callable[..., Any], text: Callable[..., Any]) -> None:
-    @handles(func)
+    @handles(func, takes=inspect.signature(text))
     def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
         data, *rest = args
         items = call_value(cx, StaticValue(list), [data], {}) if isinstance(data, Series) else data
@@ -199,15 +211,11 @@ _statistic(statistics.median, stdlib_texts.median)
 # ---- functions of numbers, applied to arrays -----------------------------------------------------------------------
 
 
-@handles(np.vectorize)
+@handles(np.vectorize, takes="pyfunc, otypes=None, doc=None, *, cache=False")
 def _vectorize(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-    func, *rest = args
-    if rest or kwargs.keys() - {"otypes", "doc", "cache"}:
-        raise cx.refusal(
-            NotDifferentiable, "these options of np.vectorize are not followed.", "Write the loop or array form."
-        )
-    dtype = None
-    if "otypes" in kwargs:
-        (wanted,) = static(cx, kwargs["otypes"], "'otypes'")
+    func, otypes = [*args, StaticValue(None)][:2]
+    known, dtype = static(cx, otypes, "'otypes'"), None
+    if known is not None:
+        (wanted,) = known
         dtype = np.dtype(wanted).type
     return Bound(StaticValue(builtin_texts.vectorized), (func, StaticValue(dtype)))

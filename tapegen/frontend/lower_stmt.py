@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -12,18 +13,20 @@ import numpy as np
 
 from tapegen.errors import NotDifferentiable, UnsupportedSyntax
 from tapegen.frontend import builtin_texts
+from tapegen.frontend.caller_state import is_tail
 from tapegen.frontend.lower_capture import capture
+from tapegen.frontend.lower_choice import each_kind
 from tapegen.frontend.lower_compare import condition
 from tapegen.frontend.lower_context import Builder, Context, NotWhole, OpenIf, PathEnds
 from tapegen.frontend.lower_emit import emit_call
 from tapegen.frontend.lower_expr import Given, bind_name, elements, evaluate, make_closure, owner_of, put_name, spread
 from tapegen.frontend.lower_index import Place, load_place, place_of, store_place
 from tapegen.frontend.lower_list import append, item, length
-from tapegen.frontend.lower_merge import ABSENT
 from tapegen.frontend.lower_operators import BINARY, binary, in_place_operator
+from tapegen.frontend.lower_outside import write_captured
 from tapegen.frontend.lower_parts import is_part
 from tapegen.frontend.lower_set_attr import set_attribute
-from tapegen.frontend.lower_state import Box, Method, Ref, RunList, SliceValue, known_value
+from tapegen.frontend.lower_state import ABSENT, Box, Captured, Method, Ref, RunList, SliceValue, known_value
 from tapegen.frontend.lower_text import text_of
 from tapegen.frontend.lower_values import definite, describe, expr_of, not_, operand, struct_of, type_of
 from tapegen.frontend.parse import Parsed
@@ -57,7 +60,11 @@ def run_simple(cx: Context, stmt: gast.stmt) -> None:
         case gast.FunctionDef():
             put_name(cx, stmt.name, make_closure(cx, stmt))
         case gast.Import() | gast.ImportFrom():
-            for name, value in cx.frame.parsed.imported(stmt).items():
+            try:
+                imported = cx.frame.parsed.imported(stmt)
+            except ImportError as error:
+                cx.raise_(type(error), str(error))
+            for name, value in imported.items():
                 if isinstance(value, ModuleType):
                     cx.modules.setdefault(value.__name__, name)
                 parsed = cx.frame.parsed
@@ -66,7 +73,7 @@ def run_simple(cx: Context, stmt: gast.stmt) -> None:
         case gast.Delete():
             for target in stmt.targets:
                 _delete(cx, target)
-        case gast.Pass() | gast.Nonlocal():
+        case gast.Pass() | gast.Nonlocal() | gast.Global():
             pass
         case _:
             kind = type(stmt).__name__
@@ -117,6 +124,8 @@ def _delete(cx: Context, target: gast.AST) -> None:
         if place.is_array:
             cx.raise_(ValueError, "cannot delete array elements")
         key = place.index[0] if len(place.index) == 1 else tuple_of(place.index)
+        if isinstance(place.base, Captured):
+            write_captured(cx, place.base)
         content = struct_of(cx, place.base)
         kind = "list" if content is None else content.kind
         if kind not in ("list", "dict"):
@@ -130,6 +139,10 @@ def _delete(cx: Context, target: gast.AST) -> None:
     assert isinstance(target, gast.Name)
     evaluate(cx, gast.copy_location(gast.Name(target.id, gast.Load(), None, None), target))  # raises if unbound
     frame = owner_of(cx, target.id)
+    if target.id not in frame.locals:
+        raise cx.refusal(
+            UnsupportedSyntax, f"'del' of '{target.id}', a variable outside of the function.", "Set it to None."
+        )
     if target.id in frame.boxed:
         cx.set_cell(cx.state.vars[(frame, target.id)], Struct("object", (target.id,), (ABSENT,), Box))
     else:
@@ -213,29 +226,39 @@ def _augmented(cx: Context, stmt: gast.AugAssign) -> None:
     target = stmt.target
     if isinstance(target, gast.Name):
         old = evaluate(cx, gast.copy_location(gast.Name(target.id, gast.Load(), None, None), target))
-        new = _combine(cx, func, old, evaluate(cx, stmt.value), target.id)
-        if new is not None:
-            bind_name(cx, target.id, new)
+        _change(cx, func, old, evaluate(cx, stmt.value), target.id, lambda new: bind_name(cx, target.id, new))
     elif isinstance(target, gast.Attribute):
         owner = evaluate(cx, target.value)
         read = gast.Attribute(gast.copy_location(Given(owner), target), target.attr, gast.Load())
         old = evaluate(cx, gast.copy_location(read, target))
-        new = _combine(cx, func, old, evaluate(cx, stmt.value), target.attr)
-        if new is not None:
-            set_attribute(cx, owner, target.attr, new)
+        value = evaluate(cx, stmt.value)
+        _change(cx, func, old, value, target.attr, lambda new: set_attribute(cx, owner, target.attr, new))
     else:
         assert isinstance(target, gast.Subscript)
         with cx.at(target):
             place = place_of(cx, target)
-        _augmented_item(cx, func, place, stmt.value)
+
+        def change(base: Any, *index: Any) -> None:
+            _augmented_item(cx, func, Place(base, [*index]), stmt.value)
+
+        each_kind(cx, (place.base, *place.index), change)
+
+
+def _change(cx: Context, func: Any, old: Any, value: Any, hint: str, put: Callable[[Any], None]) -> None:
+    """`old op= value`, of each kind that these may be; `put` binds what is not changed in place."""
+
+    def change(current: Any, operand_: Any) -> None:
+        new = _combine(cx, func, current, operand_, hint)
+        if new is not None:
+            put(new)
+
+    each_kind(cx, (old, value), change)
 
 
 def _augmented_item(cx: Context, func: Any, place: Place, node: gast.AST) -> None:
     if not place.is_array:
         old = load_place(cx, place)
-        new = _combine(cx, func, old, evaluate(cx, node), TEMPORARY)
-        if new is not None:
-            store_place(cx, place, new)
+        _change(cx, func, old, evaluate(cx, node), TEMPORARY, lambda new: store_place(cx, place, new))
         return
     seen, position = cx.effects, len(cx.builder.items)
     value = evaluate(cx, node)
@@ -298,8 +321,10 @@ def _combine(cx: Context, func: Any, old: Any, value: Any, hint: str) -> Any:
             raise cx.refusal(NotDifferentiable, "'@=' is not supported.", "Write a[:] = a @ b.")
         in_place(cx, func, Place(old if is_part(old) else Leaf(operand(cx, old)), []), value)
         return None
-    if isinstance(old, Ref) and func is operator.add:
-        content = struct_of(cx, old)
+    if isinstance(old, Captured) and func in (operator.add, operator.or_):
+        write_captured(cx, old)
+    if isinstance(old, Ref) and func is operator.add and not isinstance(type_of(value), Array):  # NumPy adds arrays
+        content = None if is_tail(cx, old) else struct_of(cx, old)
         if content is None or content.kind == "list":
             if length(cx, value) is not None:
                 cx.call(cx, StaticValue(builtin_texts.extended), (old, value), {})
@@ -307,6 +332,12 @@ def _combine(cx: Context, func: Any, old: Any, value: Any, hint: str) -> Any:
             for part in spread(cx, value):
                 append(cx, old, part)
             return None
+    if isinstance(old, Leaf) and old.expr in cx.shared_numbers:
+        raise cx.refusal(
+            NotDifferentiable,
+            f"'{hint}' may be an array without axes, which another name holds too, or a number.",
+            f"Bind it anew ({hint} = {hint} * 2 in the place of {hint} *= 2), or convert it before: float(...).",
+        )
     changed = in_place_operator(cx, func, old, value)
     return binary(cx, func, old, value, hint=hint) if changed is None else changed
 

@@ -47,13 +47,13 @@ def _text_parts(cx: Context, node: gast.AST) -> list[Any]:
             raise cx.refusal(
                 UnsupportedSyntax, "a format that is computed is not supported.", "Write the format as text."
             )
-    return [_shown(cx, value, chr(node.conversion) if node.conversion > 0 else None, spec)]
+    return [as_shown(cx, value, chr(node.conversion) if node.conversion > 0 else None, spec)]
 
 
 _CONVERSIONS: dict[str | None, Callable[[object], object]] = {None: lambda x: x, "s": str, "r": repr, "a": ascii}
 
 
-def _shown(cx: Context, value: Any, conversion: str | None, spec: str) -> Any:
+def as_shown(cx: Context, value: Any, conversion: str | None, spec: str) -> Any:
     """A value in a text."""
     known = known_value(value)
     if known is not UNKNOWN:
@@ -93,7 +93,7 @@ def percent(cx: Context, text: str, given: Any) -> Any:
             parts.append(StaticValue(part[0] % (known_value(value),)))
             continue
         if part["kind"] in "sr" and not spec:
-            parts.append(_shown(cx, value, part["kind"], ""))
+            parts.append(as_shown(cx, value, part["kind"], ""))
             continue
         if part["kind"] in "sr" or not isinstance(value, Leaf) or not isinstance(value.type, Scalar):
             raise _no_format(cx, text)
@@ -102,7 +102,7 @@ def percent(cx: Context, text: str, given: Any) -> Any:
             value = Leaf(Call(int, (operand(cx, value),), (), INT))
         order = "<" if "-" in part["flags"] else ""
         flags = "".join(sign for sign in "+ 0" if sign in part["flags"] and (sign != "0" or not order))
-        parts.append(_shown(cx, value, None, order + flags + spec + kind))
+        parts.append(as_shown(cx, value, None, order + flags + spec + kind))
     return _joined(cx, parts)
 
 
@@ -117,7 +117,7 @@ def formatted(cx: Context, text: str, args: Sequence[Any], kwargs: Mapping[str, 
         key: Any = next(places, None) if not field else int(field) if field.isdigit() else field
         if key not in (range(len(args)) if isinstance(key, int) else kwargs) or "{" in (spec or ""):
             raise _no_format(cx, text)
-        parts.append(_shown(cx, args[key] if isinstance(key, int) else kwargs[key], conversion, spec or ""))
+        parts.append(as_shown(cx, args[key] if isinstance(key, int) else kwargs[key], conversion, spec or ""))
     return _joined(cx, parts)
 
 

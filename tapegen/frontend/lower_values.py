@@ -11,6 +11,7 @@ from typing import Any, overload
 import numpy as np
 
 from tapegen.errors import BadArgument, NotDifferentiable
+from tapegen.frontend.caller_state import look_into
 from tapegen.frontend.lower_capture import expand, special_method
 from tapegen.frontend.lower_context import Context, NeedsStatic, NotWhole
 from tapegen.frontend.lower_state import (
@@ -49,6 +50,7 @@ def expr_of(cx: Context, value: Any) -> Expr:
         case Struct(kind, _, children, _, whole) if kind in ("tuple", "list"):
             return whole if whole is not None else Tuple(tuple(expr_of(cx, child) for child in children))
         case Ref(cell):
+            look_into(cx, value)
             content = cx.state.cells[cell].content
             if isinstance(content, RunList):
                 if len(content.columns) == 1 and isinstance(content.item, Leaf):
@@ -191,9 +193,10 @@ def static(cx: Context, value: Any, what: str) -> Any:
 def struct_of(cx: Context, value: Any) -> Struct | None:
     """The contents of a container whose layout is known, else None."""
     if isinstance(value, Ref):
+        look_into(cx, value)
         content = cx.state.cells[value.cell].content
         if isinstance(content, Struct):
-            _check_keys(cx, value.cell, content)
+            check_keys(cx, value.cell, content)
             return content
         return None
     if isinstance(value, Captured):
@@ -222,7 +225,7 @@ def _seen(cx: Context, view: View) -> Struct:
     return tuple_of(tuple_of(pair) for pair in zip(keys, content.children, strict=True))
 
 
-def _check_keys(cx: Context, cell: int, content: Struct) -> None:
+def check_keys(cx: Context, cell: int, content: Struct) -> None:
     """Refuse a dict or object whose keys depend on the path that was taken."""
     if content.kind == "poison":
         what = "keys of this dict" if content.cls is dict else f"attributes of this '{content.cls.__name__}'"
@@ -236,6 +239,7 @@ def _check_keys(cx: Context, cell: int, content: Struct) -> None:
 
 def run_list_of(cx: Context, value: Any) -> RunList | None:
     if isinstance(value, Ref):
+        look_into(cx, value)
         content = cx.state.cells[value.cell].content
         return content if isinstance(content, RunList) else None
     return None
@@ -273,10 +277,11 @@ def export(cx: Context, value: Any) -> Any:
     if isinstance(value, Captured):
         value = expand(cx, value)
     if isinstance(value, Ref):
+        look_into(cx, value)
         content = cx.state.cells[value.cell].content
         if isinstance(content, RunList):
             return Leaf(expr_of(cx, value))
-        _check_keys(cx, value.cell, content)
+        check_keys(cx, value.cell, content)
         value = content
     if isinstance(value, Struct):
         return dataclasses.replace(value, children=tuple(export(cx, child) for child in value.children))

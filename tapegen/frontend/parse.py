@@ -18,9 +18,9 @@ from typing import Any, Final
 
 import gast
 
-from tapegen.errors import Span, TapegenError
+from tapegen.errors import Span, TapegenError, of_program
 from tapegen.frontend import fence
-from tapegen.frontend.callables import calls_instead, is_elementwise, refusal, refuse_hidden, unwrap
+from tapegen.frontend.callables import calls_instead, is_elementwise, own_signature, refusal, unwrap
 from tapegen.frontend.rewriting import rewritten_definition
 from tapegen.frontend.source import Located, locate
 from tapegen.frontend.syntax import bound_names, mangle, nodes_of, to_gast
@@ -84,7 +84,7 @@ class Parsed:
     @property
     def signature(self) -> inspect.Signature:
         """Of the code itself, whatever `__signature__` says."""
-        return _signature(self.func)
+        return own_signature(self.func)
 
     def span(self, node: gast.AST) -> Span:
         """The place of a node: all of a simple statement or expression, the header of a compound statement.
@@ -93,7 +93,7 @@ class Parsed:
         """
         called = calls_instead(self.func)
         if called is not None:
-            other = parse_function(called, decorated=True)
+            other = parse_function(called)
             return other.span(other.tree)
         if isinstance(node, (gast.For, gast.While, gast.If)):
             return _header(node, self._located)
@@ -151,7 +151,7 @@ def _read_cell(cell: CellType, name: str) -> Any:
         return cell.cell_contents
     except ValueError:
         message = f"cannot access free variable '{name}' where it is not associated with a value in enclosing scope"
-        raise NameError(message, name=name) from None
+        raise of_program(NameError(message, name=name)) from None
 
 
 def _read_global(func: FunctionType, name: str) -> Any:
@@ -159,14 +159,15 @@ def _read_global(func: FunctionType, name: str) -> Any:
     if found is MISSING:
         found = vars(builtins).get(name, MISSING)
     if found is MISSING:
-        raise NameError(f"name '{name}' is not defined", name=name)
+        raise of_program(NameError(f"name '{name}' is not defined", name=name))
     return found
 
 
-def parse_function(func: FunctionType, *, decorated: bool = False) -> Parsed:
+def parse_function(func: FunctionType, *, manager: bool = False) -> Parsed:
     """Read, verify and check the source of a plain Python function (see `unwrap` for other callables).
 
-    With `decorated`, a function that a decorator has put in the place of another one is taken for what it is.
+    A function that a decorator has put in the place of another one is taken for what it is.  With `manager`, a
+    generator with one `yield` is a function that returns what it yields, and a function of what stands behind.
 
     Raises
     ------
@@ -175,15 +176,13 @@ def parse_function(func: FunctionType, *, decorated: bool = False) -> Parsed:
     UnsupportedSyntax
         The function uses a construct that has no derivative form.
     NotDifferentiable
-        It is not a plain function, is hidden by a decorator, or writes to variables outside.
+        It is not a plain function, or writes to variables outside.
     CompileLimit
         It nests too deeply for Python's own parser.
     """
     if not isinstance(func, FunctionType):
         raise refusal(func)
-    if not decorated:
-        refuse_hidden(func)
-    tree = _tree(func)
+    tree = _tree(func, manager)
     return Parsed(
         tree=tree.tree,
         func=func,
@@ -197,28 +196,37 @@ def parse_function(func: FunctionType, *, decorated: bool = False) -> Parsed:
 
 
 # By identity, like the definitions: equal code objects may come from different files.
-_TREES: dict[int, tuple[weakref.ref[CodeType], _Tree]] = {}
+_TREES: dict[tuple[int, bool], tuple[weakref.ref[CodeType], _Tree]] = {}
 
 
 def span_of_parameter(func: FunctionType, name: str) -> Span | None:
     """Where a parameter stands in the head of a function; None where there is no text, or no such parameter."""
     try:
-        parsed = parse_function(func, decorated=True)
+        parsed = parse_function(func)
     except TapegenError:
         return None
     named = (node for node in gast.walk(parsed.tree.args) if isinstance(node, gast.Name) and node.id == name)
     return next(map(parsed.span, named), None)
 
 
-def _tree(func: FunctionType) -> _Tree:
+def span_of_definition(func: FunctionType) -> Span | None:
+    """The head of a function; None where there is no text."""
+    try:
+        parsed = parse_function(func)
+    except TapegenError:
+        return None
+    return parsed.span(parsed.tree)
+
+
+def _tree(func: FunctionType, manager: bool) -> _Tree:
     code = func.__code__
-    key = id(code)
+    key = id(code), manager
     entry = _TREES.get(key)
     if entry is not None and entry[0]() is code:
         return entry[1]
-    located = rewritten_definition(locate(func))
+    located = rewritten_definition(locate(func), manager=manager)
     nodes = nodes_of(located.node)
-    fence.check(located, nodes, code.co_freevars)
+    fence.check(located, nodes)
     text = _text(located)
     node = to_gast(nodes, located.class_name)
     if isinstance(node, gast.Lambda):
@@ -232,13 +240,6 @@ def _as_def(node: gast.Lambda) -> gast.FunctionDef:
     body = gast.copy_location(gast.Return(node.body), node.body)
     function = gast.FunctionDef("lambda_", node.args, [body], [], None, None, [])
     return gast.copy_location(function, node)
-
-
-def _signature(func: FunctionType) -> inspect.Signature:
-    if hasattr(func, "__signature__"):
-        func, original = FunctionType(func.__code__, {}, func.__name__, func.__defaults__, func.__closure__), func
-        func.__kwdefaults__ = original.__kwdefaults__
-    return inspect.signature(func, follow_wrapped=False)
 
 
 def _text(located: Located) -> str:

@@ -1,4 +1,4 @@
-"""Statements as the simpler ones that they stand for: `match` as tests, `with np.errstate(...)` as its body.
+"""Statements as the simpler ones that they stand for: `match` as tests, `with` as what runs around its body.
 
 What decides between branches, what is live and how paths join is said once, for `if` and `elif`.
 """
@@ -15,29 +15,57 @@ from typing import Any
 from tapegen.errors import UnsupportedSyntax
 from tapegen.frontend.source import Located
 from tapegen.frontend.syntax import blocks_of
+from tapegen.frontend.without_try import without_try
+from tapegen.frontend.without_with import as_two_functions, without_with
 
 _ITSELF = frozenset({"bool", "bytearray", "bytes", "dict", "float", "frozenset", "int", "list", "set", "str", "tuple"})
 """Classes of which a pattern with one part (`float(x)`) means the object itself."""
 
 
-def rewritten_definition(located: Located) -> Located:
-    """A definition in which these statements are written out."""
-    if not any(isinstance(node, (ast.Match, ast.With)) for node in blocks_of(located.node)):
+def rewritten_definition(located: Located, *, manager: bool = False) -> Located:
+    """A definition in which these statements are written out; of a context manager, its generator as two functions."""
+    if not manager and not any(isinstance(node, (ast.Match, ast.With, ast.Try)) for node in blocks_of(located.node)):
         return located
     made = copy.deepcopy(located.node)
     used = {node.id for node in ast.walk(made) if isinstance(node, ast.Name)}
-    _Rewriter(located, used).visit(made)
-    return replace(located, node=made)
+    rewriter = _Rewriter(located, used)
+    rewriter.visit(made)
+    rewritten = replace(located, node=made)
+    return as_two_functions(rewritten, rewriter.fresh) if manager else rewritten
 
 
 def quiet(manager: Any) -> None:
     """Stands in front of what `with np.errstate(...)` holds: warnings are no part of a value."""
 
 
-def _is_errstate(manager: ast.expr) -> bool:
-    """Whether this reads like a call of `np.errstate`; whether it is one is seen when it is evaluated."""
+def _is_call_of(item: ast.withitem, name: str) -> bool:
+    """Whether this reads like a call of a function; whether it is one is seen when it is evaluated."""
+    manager = item.context_expr
     func = manager.func if isinstance(manager, ast.Call) else None
-    return (func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")) == "errstate"
+    return (func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")) == name
+
+
+def _keeps_warnings(item: ast.withitem) -> bool:
+    """Whether this is `warnings.catch_warnings()`: no value depends on warnings that are not made errors."""
+    call = item.context_expr
+    if not isinstance(call, ast.Call) or call.args or call.keywords or item.optional_vars is not None:
+        return False
+    return ast.unparse(call.func) in ("warnings.catch_warnings", "catch_warnings")
+
+
+def _sets_filter(stmt: ast.stmt) -> bool:
+    call = stmt.value if isinstance(stmt, ast.Expr) else None
+    names = ("warnings.simplefilter", "warnings.filterwarnings", "simplefilter", "filterwarnings")
+    return isinstance(call, ast.Call) and ast.unparse(call.func) in names
+
+
+def _is_followed(stmt: ast.stmt) -> bool:
+    """Whether a statement under `catch_warnings` makes no errors of warnings."""
+    if not _sets_filter(stmt):
+        return not any(_sets_filter(node) for node in ast.walk(stmt) if isinstance(node, ast.stmt))
+    call = stmt.value if isinstance(stmt, ast.Expr) else None
+    action = call.args[0] if isinstance(call, ast.Call) and call.args else None
+    return isinstance(action, ast.Constant) and action.value in ("ignore", "default", "always", "module", "once")
 
 
 @dataclass(slots=True)
@@ -52,19 +80,34 @@ class _Rewriter(ast.NodeTransformer):
     def __init__(self, located: Located, used: set[str]) -> None:
         self.located, self.used = located, used
 
+    def visit_Try(self, node: ast.Try) -> ast.Try | list[ast.stmt]:
+        self.generic_visit(node)
+        return without_try(node, self.fresh)
+
+    def fresh(self, base: str) -> str:
+        name = next(name for k in itertools.count() if (name := f"{base}{k or ''}") not in self.used)
+        self.used.add(name)
+        return name
+
     def visit_With(self, node: ast.With) -> ast.With | list[ast.stmt]:
         self.generic_visit(node)
-        managers = [item.context_expr for item in node.items if item.optional_vars is None]
-        if len(managers) < len(node.items) or not all(map(_is_errstate, managers)):
-            return node
-        calls = [_at(manager, ast.Call(_constant(manager, quiet), [manager], [])) for manager in managers]
-        checked = [_at(call, ast.Expr(call)) for call in calls]
-        return [*checked, *node.body]
+        body = node.body
+        for item in reversed(node.items):
+            if _is_call_of(item, "errstate") and item.optional_vars is None:
+                manager = item.context_expr
+                call = _at(manager, ast.Call(_constant(manager, quiet), [manager], []))
+                body = [_at(call, ast.Expr(call)), *body]
+            elif _is_call_of(item, "catch_warnings"):
+                if not _keeps_warnings(item) or not all(map(_is_followed, body)):
+                    return node
+                body = [stmt for stmt in body if not _sets_filter(stmt)] or [_at(node, ast.Pass())]
+            else:
+                body = without_with(item, body, self.fresh)
+        return body
 
     def visit_Match(self, node: ast.Match) -> list[ast.stmt]:
         self.generic_visit(node)
-        name = next(name for k in itertools.count() if (name := f"matched{k or ''}") not in self.used)
-        self.used.add(name)
+        name = self.fresh("matched")
         rest: list[ast.stmt] = []
         for case in reversed(node.cases):
             rest = self._case(case, name, rest)

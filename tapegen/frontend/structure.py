@@ -11,8 +11,9 @@ import enum
 import functools
 import inspect
 import logging
+import operator
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from types import FunctionType, MethodType, ModuleType
 from typing import Any, Final
@@ -101,7 +102,7 @@ def same_static(a: Any, b: Any) -> bool:
     if type(a) is not type(b):
         return False
     if isinstance(a, tuple):
-        return len(a) == len(b) and all(map(same_static, a, b))
+        return len(a) == len(b) and (all(map(operator.is_, a, b)) or all(map(same_static, a, b)))
     if isinstance(a, slice):
         return same_static((a.start, a.stop, a.step), (b.start, b.stop, b.step))
     if isinstance(a, (set, frozenset)):
@@ -281,18 +282,20 @@ def callable_from_c(value: Any) -> bool:
     )
 
 
-def abstract_of(value: Any, name: str = "argument") -> Abstract:
-    """What the compiler is told about a runtime argument.
+def abstract_of(value: Any, name: str = "argument", tails: Collection[tuple[Any, ...]] = ()) -> Abstract:
+    """What the compiler is told about a runtime argument; of the lists at the places `tails`, nothing but that.
 
     Raises
     ------
     BadArgument
         A dtype or container that has no derivative form; the text says how to convert.
     """
-    return _abstract(value, name, ())
+    return _abstract(value, name, (), ("argument", name), tails)
 
 
-def _abstract(value: Any, name: str, around: tuple[int, ...]) -> Abstract:
+def _abstract(
+    value: Any, name: str, around: tuple[int, ...], place: tuple[Any, ...], tails: Collection[tuple[Any, ...]]
+) -> Abstract:
     type_ = leaf_type(value, name)
     if type_ is not None:
         sample = UNKNOWN
@@ -303,6 +306,11 @@ def _abstract(value: Any, name: str, around: tuple[int, ...]) -> Abstract:
         return Leaf(Var(name, type_), sample=sample)
     if type(value).__module__.partition(".")[0] == "pandas":
         raise BadArgument(f"'{name}' is a pandas {type(value).__name__}.", f"Pass its values: {name}.to_numpy().")
+    if type(value).__module__.startswith("numba.typed."):
+        raise BadArgument(
+            f"'{name}' is a {type(value).__name__} of numba, which is not followed.",
+            f"Pass {'a dict' if hasattr(value, 'keys') else f'an array (np.array({name})) or a list'} of Python.",
+        )
     if not isinstance(value, (tuple, list, dict)) and recorder_of((value,), {}) is not None:
         raise BadArgument(
             f"'{name}' is a tensor, as a default or in an object; only those among the arguments are recorded.",
@@ -310,13 +318,16 @@ def _abstract(value: Any, name: str, around: tuple[int, ...]) -> Abstract:
         )
     if isinstance(value, (memoryview, bytearray)):
         raise BadArgument(f"'{name}' is a {type(value).__name__}.", f"Pass an array: np.asarray({name}).")
-    struct = children_of(value)
+    struct = list_of((), type(value)) if isinstance(value, list) and place in tails else children_of(value)
     if struct is None:
         return StaticValue(snapshot(value))
     if id(value) in around:
         raise BadArgument(f"'{name}' contains itself.", "Pass a structure without cycles.")
     around = (*around, id(value))
-    children = tuple(_abstract(child, _part_name(struct, name, k), around) for k, child in enumerate(struct.children))
+    children = tuple(
+        _abstract(child, _part_name(struct, name, k), around, (*place, struct.keys[k]), tails)
+        for k, child in enumerate(struct.children)
+    )
     return dataclasses.replace(struct, children=children)
 
 

@@ -96,6 +96,21 @@ def nodes_of(root: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> list[
     return found
 
 
+SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+
+
+def own_parts(root: ast.AST) -> list[ast.AST]:
+    """All nodes below one, without those of inner functions."""
+    found: list[ast.AST] = []
+    todo = [root]
+    while todo:
+        for part in ast.iter_child_nodes(todo.pop()):
+            found.append(part)
+            if not isinstance(part, SCOPES):
+                todo.append(part)
+    return found
+
+
 def _parameters(args: ast.arguments) -> list[ast.arg]:
     starred = [arg for arg in (args.vararg, args.kwarg) if arg is not None]
     return [*args.posonlyargs, *args.args, *args.kwonlyargs, *starred]
@@ -119,8 +134,6 @@ def to_gast(nodes: list[ast.AST], class_name: str | None) -> gast.AST:
 
 def _convert(node: ast.AST, done: dict[int, gast.AST], class_name: str | None) -> gast.AST:
     kind = type(node)
-    if kind is ast.Global:  # the fence has seen that the function only reads these names
-        return ast.copy_location(gast.Pass(), node)
     values = dict(vars(node))  # fields and positions
     if kind is ast.Constant:
         return _made(gast.Constant, values)
@@ -179,7 +192,7 @@ def _as_list(node: gast.AST) -> gast.AST:
 def _mangle_in(node: ast.AST, values: dict[str, Any], class_name: str) -> None:
     if isinstance(node, ast.alias) and node.asname is None and mangle(node.name, class_name) != node.name:
         values["asname"] = node.name
-    if isinstance(node, ast.Nonlocal):
+    if isinstance(node, ast.Nonlocal | ast.Global):
         values["names"] = [mangle(name, class_name) for name in node.names]
     field = _IDENTIFIERS.get(type(node))
     if field is not None and values[field] is not None:
@@ -223,7 +236,7 @@ def bound_names(node: gast.FunctionDef | gast.Lambda) -> frozenset[str]:
         elif kind in _COMPREHENSIONS:
             bound.update(_assigned_within(item))
         else:
-            if kind is gast.Nonlocal:
+            if kind is gast.Nonlocal or kind is gast.Global:
                 lent.update(item.names)
             elif kind is gast.Import or kind is gast.ImportFrom:
                 bound.update(alias.asname or alias.name.partition(".")[0] for alias in item.names)

@@ -43,6 +43,7 @@ _OTHER_SIZE = {4: 5, 3: 4, 2: 3, 1: 2, 16: 17, 64: 65}
 _ALWAYS_C = frozenset({operator.matmul, np.matmul, np.dot, np.outer, np.copy})
 _SIZE_OF_VALUES = frozenset(
     {np.arange, np.unique, np.unique_values, np.union1d, np.intersect1d, np.setdiff1d, np.setxor1d, np.trim_zeros}
+    | {np.flatnonzero, np.argwhere, np.extract, np.compress}
 )
 """Functions whose result has a size that depends on values: prototypes, whose elements are all alike, do not tell."""
 _CACHE: dict[Any, Type] = {}

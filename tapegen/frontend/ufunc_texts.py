@@ -12,7 +12,7 @@ from tapegen.rules.helpers import axes_tuple, lanes
 def folded(ufunc: Any, a: Any, axis: Any = 0, keepdims: bool = False) -> Any:
     """`ufunc.reduce(a, axis)`: the function applied from the first row to the last."""
     rows = lanes(a, axis)
-    total = np.copy(rows[0])
+    total = np.copy(rows[0]) if np.ndim(rows) > 1 else rows[0]
     for k in range(1, np.shape(rows)[0]):
         total = ufunc(total, rows[k])
     return np.expand_dims(total, axes_tuple(axis, np.ndim(a))) if keepdims else total
@@ -60,17 +60,38 @@ def folded_between(ufunc: Any, a: Any, indices: Any, axis: Any = 0) -> Any:
     return np.moveaxis(out, 0, axis)
 
 
-def each_at(ufunc: Any, a: Any, indices: Any, values: Any) -> None:
+def numbered(a: Any) -> Any:
+    """The number of each element of an array, in the order of C."""
+    return np.reshape(np.arange(np.size(a)), np.shape(a))
+
+
+def place_of(a: Any, number: Any) -> Any:
+    """The index of an element that is numbered like this."""
+    if np.ndim(a) == 1:
+        return (number,)
+    place: Any = ()
+    for n in np.shape(a)[:0:-1]:
+        place = (number % n,) + place
+        number = number // n
+    return (number,) + place
+
+
+def each_at(ufunc: Any, a: Any, positions: Any, values: Any) -> None:
     """`ufunc.at(a, indices, values)` of two operands."""
-    for k in range(np.size(indices)):
-        value = values[k] if np.ndim(values) > 0 else values
-        a[indices[k]] = ufunc(a[indices[k]], value)
+    row = np.ravel(positions)
+    if np.ndim(values) > 0:
+        values = np.ravel(np.broadcast_to(values, np.shape(positions)))
+    for k in range(np.size(row)):
+        place = place_of(a, row[k])
+        a[place] = ufunc(a[place], values[k] if np.ndim(values) > 0 else values)
 
 
-def each_changed_at(ufunc: Any, a: Any, indices: Any) -> None:
+def each_changed_at(ufunc: Any, a: Any, positions: Any) -> None:
     """`ufunc.at(a, indices)` of one operand."""
-    for k in range(np.size(indices)):
-        a[indices[k]] = ufunc(a[indices[k]])
+    row = np.ravel(positions)
+    for k in range(np.size(row)):
+        place = place_of(a, row[k])
+        a[place] = ufunc(a[place])
 
 
 def mean_where(a: Any, where: Any, axis: Any = None, keepdims: bool = False) -> Any:
@@ -91,7 +112,7 @@ def var_where(a: Any, where: Any, axis: Any = None, ddof: Any = 0, keepdims: boo
 def std_where(a: Any, where: Any, axis: Any = None, ddof: Any = 0, keepdims: bool = False) -> Any:
     """`np.std(a, where=...)`; where all are equal its derivative is 0."""
     spread = var_where(a, where, axis, ddof, keepdims)
-    return np.where(spread == 0.0, 0.0, np.sqrt(np.where(spread == 0.0, 1.0, spread)))
+    return np.sqrt(np.where(spread == 0.0, 1.0, spread)) * (spread != 0.0)
 
 
 def listed(a: Any) -> Any:
