@@ -12,7 +12,7 @@ import numpy as np
 
 import tapegen
 from tapegen import compiler
-from tapegen.errors import AliasError, BuildError, TapegenError
+from tapegen.errors import AliasError, BuildError, InternalError, TapegenError
 from tapegen.ir import rewrite
 from tapegen.ir.nodes import Call
 from tapegen.ir.text import function_text
@@ -20,7 +20,7 @@ from tests.random_programs.field import FieldMath, FieldNumpy
 from tests.random_programs.program import Program, run_text
 from tests.random_programs.residues import OutsideField, Residue, lift
 
-__all__ = ["AliasError", "BuildError", "Derivatives", "TapegenError"]
+__all__ = ["AliasError", "BuildError", "Derivatives", "InternalError", "TapegenError"]
 
 
 class Derivatives:

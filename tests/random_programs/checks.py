@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.random_programs.adapter import AliasError, BuildError, Derivatives, TapegenError
+from tests.random_programs.adapter import AliasError, BuildError, Derivatives, InternalError, TapegenError
 from tests.random_programs.duals import FieldDual
 from tests.random_programs.forward import (
     Derivative,
@@ -265,7 +265,10 @@ class Check:
         return near
 
     def refused(self, refusal: TapegenError) -> None:
-        if isinstance(refusal, AliasError):
+        if isinstance(refusal, InternalError):
+            cause = refusal.__cause__ or refusal
+            self.verdict.fail("crash", f"{refusal.stage} {type(cause).__name__} {_place(cause)}", _last_lines(cause))
+        elif isinstance(refusal, AliasError):
             self.verdict.skipped["refused, two names for one memory"] += 1
         elif _is_about_precision(refusal, self.program):
             self.verdict.skipped["refused, precision depends on the path"] += 1

@@ -155,7 +155,7 @@ CALLS = (
         "a zero cotangent times an infinite partial",
         Adjoints,
         "_partials",
-        ("build.strong_mul(factor, partial) if is_guarded", "build.mul(partial, factor) if is_guarded"),
+        ("if not is_guarded or not tests:", "if True:"),
     ),
     edit("a partial that raises", Adjoints, "_partials", ("if pole or is_guarded:", "if False:")),
     edit("a formula without derivative", Adjoints, "_add", ("self.reverser.contribute(", "(lambda *args: None)(")),

@@ -1,0 +1,66 @@
+"""What grown programs and random calls have found: programs that were wrong or failed, judged by the same oracles."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tapegen as tg
+from tests.grown.api import Caller, chosen
+from tests.grown.checks import FINE, PYTHON, RIGHT, judge
+
+FOUND = {
+    "a function value of an array without axes that has changed in between": (
+        "np.cos(v, out=v)\n    return np.sum(np.sin(v))",
+        "np.array(1.91)",
+    ),
+    "a number made an array that is then changed": (
+        "w = np.dot(v, v).ravel()\n    w += w\n    return np.power(w, 2)",
+        "np.array([-1.83, 1.56, 0.7])",
+    ),
+    "an empty list as an index": ("v[[]] += 0.5\n    return np.sum(v * v)", "np.array([1.0, 2.0])"),
+    "a Jacobian of a constant": ("v *= 2.0\n    return 0.5", "np.array([1.0, 2.0])"),
+    "a size along several axes": ("return np.sum(v * np.size(v, axis=(0, 1)))", "np.array([[1.0, 2.0]])"),
+    "no difference, of more values": ("return np.diff(v, 0, append=0.5)", "np.array([1.0, 2.0])"),
+    "no difference is the array itself": (
+        "w = np.diff(v, 0)\n    w[0] = 3.0\n    return np.sum(v * v)",
+        "np.array([1.0, 2.0])",
+    ),
+    "NaN beside a given mean": ("return np.nanvar(v, mean=0.5)", "np.array([1.0, np.nan, 3.0])"),
+    "a real array is what it is": (
+        "w = np.real_if_close(v)\n    w[0] = 3.0\n    return np.sum(v * v)",
+        "np.array([1.0, 2.0])",
+    ),
+    "a name deleted after the loop that binds it": (
+        "k = 0\n    while k < 2 and k < 7:\n        k += 1\n    del k\n    return np.sum(v * v)",
+        "np.array([1.0, 2.0])",
+    ),
+    "one number in an array without axes, differentiated twice": (
+        "w = np.full((), 0.5)\n    np.sqrt(v, out=w)\n    return w",
+        "np.array(1.38)",
+    ),
+    "a number as a real array": ("return np.real_if_close(v) * v", "0.3"),
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_what_was_found_is_right(name: str) -> None:
+    body, argument = FOUND[name]
+    text = f"import numpy as np\n\n\ndef f(v):\n    {body}\n\n\ndef arguments():\n    return ({argument},)\n"
+    verdict = judge(text, PYTHON)
+    assert verdict.kind == RIGHT, verdict
+
+
+def test_what_would_be_wrong_is_refused() -> None:
+    for function in (lambda v: np.ix_(v)[0].sum(), lambda v: np.fft.hfft(v, out=np.zeros(2)).sum()):
+        with pytest.raises(tg.NotDifferentiable):
+            tg.grad(function, backend="python")(np.array([1.0, 2.0]))
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_random_calls_of_functions_that_have_rules(part: int) -> None:
+    for rule in chosen()[part::60]:
+        caller = Caller(rule, 1)
+        for text in caller.programs(1 if caller.cases else 0):
+            verdict = judge(text, ("primal", "reverse", "forward", "second"))
+            assert verdict.kind in FINE, f"{verdict}\n{text}"
