@@ -1,0 +1,1 @@
+"""Functions of published packages, unmodified, called as their documentation calls them."""
