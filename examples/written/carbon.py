@@ -239,7 +239,7 @@ def misfit_value_and_grad(
             count += 1
     result = total / count
     # ---- backward sweep --------------------------------------------------
-    total_bar = result_bar / count if result_bar != 0.0 else 0.0
+    total_bar = 1.0 / count * result_bar
     air_bar = np.empty(t_1)
     for i_1 in range(times.size - 1, -1, -1):
         air_bar[i_1] = 0.0

@@ -68,7 +68,7 @@ def misfit_value_and_grad(
     u0_bar[1:-1, 2:] += t_26_bar
     u0_bar[:-2, 1:-1] += t_26_bar
     u0_bar[2:, 1:-1] += t_26_bar
-    # error = (simulate(u0, conductivity, rows, cols) - readings) / NOISE
+    # return 0.5 * np.sum(error * error) + smoothness * np.sum(curvature(u0) ** 2)
     predicted_bar = 10.0 * (2.0 * error * (0.5 * result_bar))
     u_bar = np.zeros_like(u)
     conductivity_bar = 0.0
