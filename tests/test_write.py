@@ -38,6 +38,12 @@ def march(u0, k, cap):
 TYPES = "f8[::1], f8, f8"
 
 
+@pytest.fixture(autouse=True)
+def own_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command looks beside its file first; a `numpy.py` there must not reach the processes of other tests."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+
+
 def write(folder: Path, text: str, *arguments: str, name: str = "kernel.py") -> str:
     """What the command prints for a file; a refusal fails."""
     (folder / name).write_text(textwrap.dedent(text), encoding="utf-8")
