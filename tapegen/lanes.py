@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from time import monotonic
 from typing import Any
 
+from tapegen.backend import memory
 from tapegen.calls import Specialisation
 from tapegen.frontend.glance import Places, glance
 from tapegen.program import Form, Program
@@ -63,7 +64,9 @@ class Lanes:
         values = places.values((*bound, *args) if bound else args)
         if values is None:
             return None
-        program.last_used = monotonic()
+        now = program.last_used = monotonic()
+        if now > memory.stale:
+            memory.measure(now)
         (self._home or self)._last = program
         if some_are_constant:
             dots = tuple([tangent for tangent in dots if tangent is not None])

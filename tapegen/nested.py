@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import FunctionType
@@ -34,6 +35,8 @@ _OF_RULES: dict[Kind, Callable[..., Any]] = {
 }
 """What the bodies of rules call where they take derivatives of the functions that solvers are given."""
 
+_MOST_TEXTS = 512
+
 _AT_ONCE = 32  # directions of one sweep: what they need of memory stays small, and the primal is shared by many
 
 
@@ -41,7 +44,7 @@ class _Pipeline:
     """See `tapegen.ir.protocols.Pipeline`; one text for one program."""
 
     def __init__(self) -> None:
-        self._texts: dict[object, FunctionType] = {}
+        self._texts: OrderedDict[object, FunctionType] = OrderedDict()
 
     def primal(self, function: Function, modules: Mapping[str, str]) -> FunctionType:
         return self._built(compiler.primal(function, frozenset()), modules)
@@ -100,15 +103,21 @@ class _Pipeline:
         if key not in self._texts:
             built = build_python(source)
             assert isinstance(built, FunctionType)
-            self._texts[key] = built
+            self._keep(key, built)
         return self._texts[key]
+
+    def _keep(self, key: object, made: FunctionType) -> None:
+        """Texts hold functions of the user's, so those that were made first are given up."""
+        self._texts[key] = made
+        while len(self._texts) > _MOST_TEXTS:
+            self._texts.popitem(last=False)
 
     def _driver(self, text: str, functions: list[FunctionType]) -> FunctionType:
         key = (text, tuple(map(id, functions)))
         if key not in self._texts:
             given = {f"function_{k}": function for k, function in enumerate(functions)}
             known = {"np": np, "twin": ops.twin, "draw_as": ops.draw_as}
-            self._texts[key] = function_from_text(text, {**known, **given})
+            self._keep(key, function_from_text(text, {**known, **given}))
         return self._texts[key]
 
 
@@ -199,8 +208,10 @@ class _Driver:
             self._add(1, f"{entry} = {name}.copy()")
         for name, entry in self.drawn.items():
             self._add(1, f"{entry} = twin({name})")
-        self._add(1, f"{', '.join(self.results)} = function_0({params})")
-        made = self._forward() if mode == "forward" else self._reverse()
+        self._add(1, f"{', '.join(self.results)}{' = ' * bool(self.results)}function_0({params})")
+        made: dict[tuple[int, int], str] = {}
+        if self.active:
+            made = self._forward() if mode == "forward" else self._reverse()
         derivatives = [made[k, j] for k, _ in self.active for j in range(len(self.wrt))]
         self._add(1, f"return {', '.join([*(self.results[k] for k in kept), *derivatives])}")
         return "".join(line + "\n" for line in self.lines)

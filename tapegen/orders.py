@@ -13,6 +13,7 @@ import numpy as np
 from tapegen.api import Differentiable, along, differentiable, directions, grad, refuse_recorded, with_options
 from tapegen.calls import Specialisation
 from tapegen.errors import BadArgument
+from tapegen.fault_boundary import Boundary
 from tapegen.frontend.lower_twins import refuse_unseeded
 from tapegen.frontend.structure import Slot, StaticValue, Struct, flatten, leaves_of, map_leaves, rebuild
 from tapegen.generators import put_back, states_of
@@ -51,25 +52,48 @@ class Jacobian:
     def jacobian(self, *args: Any, **kwargs: Any) -> Any:
         """The derivative of every number of the result by every number of the arguments of `wrt`."""
         call = self.owner._specialise(args, kwargs)
+        with Boundary("deriving", lambda: call.program.subject(self._text())):
+            return self._jacobian(call, args, kwargs)
+
+    def _text(self) -> str:
+        """How it is called, for the report of a fault."""
+        return f"tg.jacobian(f, {self.options.wrt!r}, {self.mode!r}, {self.holomorphic})(*args, **kwargs)"
+
+    def _jacobian(self, call: Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         program = call.program
         active = program.active_results(scalar=False)
         wrt = program.wrt_vars()
+        if program.never_returns:
+            call.raise_as_python()
         aux = self._aux(program)
         kept = tuple(leaf.index for leaf in leaves_of(aux) if isinstance(leaf, Slot))
+        stored = tuple(k for mutation in program.lowered.mutations for _, k in mutation.slots())
         asked = mode_of_complex(program.lowered.function, wrt, active, self.mode, holomorphic=self.holomorphic)
         mode = asked or (self._cheaper(call, args, kwargs) if goes_forward(program.lowered.function) else "reverse")
         runners = self._runners.setdefault(program, {})
         if mode not in runners:
             lowered = program.lowered
             make = functools.partial(PIPELINE.jacobian, holomorphic=self.holomorphic)
-            text = make(lowered.function, wrt, active, lowered.modules, mode, kept=kept)
+            text = make(lowered.function, wrt, active, lowered.modules, mode, kept=(*kept, *stored))
             options = self.options
             runners[mode] = differentiable(
                 text, backend=options.backend, boundscheck=options.boundscheck, fastmath=options.fastmath
             )
-        blocks = runners[mode](*call.leaves())
+        call.check_stores("joint")
+        leaves = call.leaves()
+        try:
+            blocks = runners[mode](*leaves)
+        except Exception:
+            if program.lowered.mutations:
+                call.as_python_raises()
+            raise
         found = iter(blocks if isinstance(blocks, tuple) else (blocks,))
         others = {k: next(found) for k in kept}
+        if stored:
+            results = dict(zip(stored, [next(found) for _ in stored], strict=True))
+            call.store([results.get(k) for k in range(len(active))], leaves)
+        elif program.lowered.mutations:
+            call.store([None] * len(active), leaves)
         rows = {k: [next(found) for _ in wrt] for k, is_active in enumerate(active) if is_active}
         made = _by_result(program.objective, rows, lambda row: self._by_argument(program, row))
         return (made, map_leaves(aux, lambda slot: others[slot.index])) if self.options.has_aux else made
@@ -96,8 +120,10 @@ class Jacobian:
             params = call.program.lowered.function.params
             inputs = sum(int(np.size(leaf)) for var, leaf in zip(params, leaves, strict=True) if var in wrt)
             states = states_of(leaves)
+            put_back_stored = call.entry()
             value = self.owner(*copy.deepcopy(args), **copy.deepcopy(kwargs))
             put_back(states)
+            put_back_stored()
             objective = value[0] if self.options.has_aux else value
             outputs = sum(int(np.size(leaf)) for leaf in flatten(objective) if np.asarray(leaf).dtype.kind in "fc")
             self._modes[key] = "forward" if 2 * inputs <= 3 * outputs else "reverse"

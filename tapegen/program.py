@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 import unicodedata
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass, field, replace
 from types import FrameType, FunctionType
 from typing import Any, Literal, Protocol
@@ -16,6 +17,7 @@ import numpy as np
 from tapegen import compiler
 from tapegen.analysis.effects import effects_of
 from tapegen.analysis.magnitudes import ARGUMENT_BITS
+from tapegen.backend import memory
 from tapegen.backend.build import (
     DISABLED,
     build_numba,
@@ -32,14 +34,38 @@ from tapegen.backend.emit import emit
 from tapegen.backend.source import PythonSource
 from tapegen.backend.stored import Derived, Place
 from tapegen.backend.watch import MadeNonFinite, run_watched, watching, without_garbage
-from tapegen.errors import BadArgument, BuildError, CompileLimit, NotFinite, PerformanceWarning, Span, TapegenError
+from tapegen.errors import (
+    BadArgument,
+    BuildError,
+    CompileLimit,
+    InternalError,
+    NotFinite,
+    PerformanceWarning,
+    Span,
+    TapegenError,
+)
+from tapegen.fault_boundary import Boundary, Subject, internal_error
 from tapegen.frontend.lower import Lowered
 from tapegen.frontend.parse import span_of_parameter
 from tapegen.frontend.structure import Abstract, Leaf, Slot, StaticValue, Struct, leaves_of
-from tapegen.ir import rewrite
+from tapegen.ir import ops, rewrite
 from tapegen.ir.depth import deep
 from tapegen.ir.names import BACKWARD
-from tapegen.ir.nodes import Block, Function, If, Raise, Return, Routine, Store, Var
+from tapegen.ir.nodes import (
+    Assign,
+    Block,
+    Call,
+    Effect,
+    For,
+    Function,
+    If,
+    Raise,
+    Return,
+    Routine,
+    Store,
+    Var,
+    While,
+)
 from tapegen.ir.types import Array, ListOf, Scalar, is_complex, is_floating
 from tapegen.options import Options
 from tapegen.transform.nests import NoCompiledForm, scalarise
@@ -54,14 +80,34 @@ Form = Literal["primal", "joint", "record", "pullback", "jvp", "tangent"]
 them without the value."""
 
 
+CALLS: dict[Form, str] = {
+    "primal": "f(*args, **kwargs)",
+    "joint": "f.value_and_grad(*args, **kwargs)",
+    "record": "value, pullback = f.vjp(*args, **kwargs)\npullback(value)",
+    "pullback": "value, pullback = f.vjp(*args, **kwargs)\npullback(value)",
+    "jvp": "f.jvp(args, args, **kwargs)",
+    "tangent": "f.jvp(args, args, **kwargs)",
+}
+"""Calls that need these programs."""
+
+_LOOKS = {
+    "deriving": "f.inspect(*args, **kwargs)",
+    "printing": "found = f.inspect(*args, **kwargs)\nfound.forward, found.primal, found.joint, found.compiled",
+}
+"""Calls that come to a stage, whichever program is at hand."""
+
+
 class Owner(Protocol):
     """The function that programs are made of."""
 
     function: FunctionType
     signature: inspect.Signature
     uncompiled: set[tuple[str, Span | None]]
+    carries: dict[tuple[Any, ...], str]
 
     def free_names(self) -> list[str]: ...
+
+    def argument_paths(self, abstracts: dict[str, Abstract]) -> dict[str, str]: ...
 
 
 class Raised(Exception):
@@ -105,7 +151,8 @@ class Program:
         return self._once("names of wrt", self._wrt_names)
 
     def _wrt_names(self) -> tuple[str, ...]:
-        names = self.owner.free_names()
+        paths = self.owner.argument_paths(self.abstracts)
+        names = list(paths)
         wrt = self.options.wrt
         chosen = (wrt,) if isinstance(wrt, int | str) else wrt
         found = []
@@ -115,7 +162,9 @@ class Program:
             if isinstance(item, int):
                 if not -len(names) <= item < len(names):
                     raise BadArgument(f"wrt={item}: the function has {len(names)} arguments.", "Count from 0.")
-                found.append(names[item])
+                found.append(paths[names[item]])
+            elif item in paths:
+                found.append(paths[item])
             elif item.partition(".")[0] in self.abstracts:
                 found.append(item)
             else:
@@ -126,10 +175,11 @@ class Program:
         return tuple(found)
 
     def wrt_template(self, name: str) -> Abstract:
-        """The abstract value of one item of `wrt` (`"u0"`, `"self.k"`)."""
+        """The abstract value of one item of `wrt` (`"u0"`, `"self.k"`, `"args.0"`)."""
         head, *path = name.split(".")
         found = self.abstracts[head]
-        for part in path:
+        for text in path:
+            part = int(text) if text.isdecimal() else text
             if not isinstance(found, Struct) or part not in found.keys:
                 raise BadArgument(
                     f"wrt={name!r}: there is no attribute '{part}'.", "Name an attribute that holds floats."
@@ -181,10 +231,12 @@ class Program:
             floating = [leaf for leaf in leaves if is_floating(leaf.type)]
             integer = [leaf for leaf in leaves if isinstance(leaf.type, Array) and not is_floating(leaf.type)]
             if not floating or integer:
+                held = {leaf.type.dtype for leaf in integer if isinstance(leaf.type, Array)}
+                numbers = "truth values (bool)" if held == {"bool"} else "integers" if leaves else "no numbers"
                 kind = (
                     f"is a {type(template.value).__name__}, which has"
                     if isinstance(template, StaticValue)
-                    else (f"holds {'integers' if leaves else 'no numbers'}, which have")
+                    else f"holds {numbers}, which have"
                 )
                 raise BadArgument(
                     f"'{name}' {kind} no gradient.",
@@ -240,9 +292,18 @@ class Program:
 
     # ---- built parts -------------------------------------------------------------------------------------------------
 
-    def _once(self, name: str, make: Callable[[], Any]) -> Any:
+    def subject(self, call: str) -> Subject:
+        """What is differentiated, for the report of a fault."""
+        return Subject(self.owner.function, self.owner.signature, self.abstracts, self.options.changed(), call)
+
+    def boundary(self, stage: str, form: Form | None = None) -> Boundary:
+        """Where faults of what this program is made into become errors that say so."""
+        call = _LOOKS.get(stage, CALLS["joint"]) if form is None else CALLS[form]
+        return Boundary(stage, lambda: self.subject(call))
+
+    def _once(self, name: str, make: Callable[[], Any], stage: str = "deriving", form: Form | None = None) -> Any:
         if name not in self.parts.built:
-            with building, deep():
+            with self.boundary(stage, form), building, deep():
                 if name not in self.parts.built:  # another thread may have been first
                     self.parts.built[name] = make()
         return self.parts.built[name]
@@ -261,7 +322,8 @@ class Program:
         def make() -> compiler.Stages:
             return compiler.differentiate(self.lowered.function, self.wrt_vars(), active, self.user_names)
 
-        return self._once(f"stages of {active}", make)  # those of a gradient and of a pullback are often the same
+        form: Form = "joint" if scalar else "record"
+        return self._once(f"stages of {active}", make, form=form)  # a gradient and a pullback often have the same
 
     @property
     def pushed(self) -> Function:
@@ -271,15 +333,17 @@ class Program:
             results = self.active_results(scalar=False)
             return compiler.push_forward(self.lowered.function, self.wrt_vars(), results, self.user_names)
 
-        return self._once("pushed", make)
+        return self._once("pushed", make, form="jvp")
 
     @property
     def tangent(self) -> Function:
         """The program that computes tangents, and values only where they need them."""
         count = sum(self.active_results(scalar=False))
-        return self._once(
-            "pushed alone", lambda: compiler.without_value(self.pushed, self.lowered.function, count, self.user_names)
-        )
+
+        def make() -> Function:
+            return compiler.without_value(self.pushed, self.lowered.function, count, self.user_names)
+
+        return self._once("pushed alone", make, form="jvp")
 
     def function(self, form: Form) -> Function:
         """One of the programs."""
@@ -327,26 +391,29 @@ class Program:
     def text(self, function: Function) -> PythonSource:
         """The readable text."""
         routines = self.routines(function, compiled=False)
-        text = with_real_values(function)
-        return self._kept(emit(text, modules=self.lowered.modules, header=self._header(), routines=routines))
+        with self.boundary("printing"):
+            text = with_real_values(function)
+            return self._kept(emit(text, modules=self.lowered.modules, header=self._header(), routines=routines))
 
     def compiled_text(self, function: Function, *, wide: bool = False) -> PythonSource:
         """The text that numba gets; `wide` where an integer argument is too large for the usual one."""
-        with deep():
-            if self.options.backend == "auto":
-                function = giving_up(function)
-            nests = scalarise(function, boundscheck=self.options.boundscheck, wide=wide)
-            routines = self.routines(function, compiled=True)
-        modules, header = self.lowered.modules, self._header()
-        return self._kept(emit(nests, modules=modules, header=header, decorator=self._decorator(), routines=routines))
+        with self.boundary("printing"):
+            with deep():
+                if self.options.backend == "auto":
+                    function = giving_up(function)
+                nests = scalarise(function, boundscheck=self.options.boundscheck, wide=wide)
+                routines = self.routines(function, compiled=True)
+            modules, header, decorator = self.lowered.modules, self._header(), self._decorator()
+            return self._kept(emit(nests, modules=modules, header=header, decorator=decorator, routines=routines))
 
     def routines(self, function: Function, *, compiled: bool) -> dict[Routine, Function]:
         """The programs of the routines that a program calls, as they are printed."""
-        found = compiler.routines(function, self.user_names)
-        if not compiled:
-            return {routine: with_real_values(text) for routine, text in found.items()}
-        check = self.options.boundscheck
-        return {routine: scalarise(text, boundscheck=check, wide=True) for routine, text in found.items()}
+        with self.boundary("deriving"):
+            found = compiler.routines(function, self.user_names)
+            if not compiled:
+                return {routine: with_real_values(text) for routine, text in found.items()}
+            check = self.options.boundscheck
+            return {routine: scalarise(text, boundscheck=check, wide=True) for routine, text in found.items()}
 
     def _kept(self, source: PythonSource) -> PythonSource:
         self.parts.sources[source.file_name] = source
@@ -368,12 +435,15 @@ class Program:
         """
         if watching():
             return self._watch(self.function(form), arguments)
+        memory.begin()
         wide = False
         if self.options.backend != "python":
             for value in arguments:
                 wide |= type(value) is int and not -WIDE < value < WIDE
         key = f"{form} of large integers" if wide else form
-        built = self.parts.built.get(key) or self._once(key, lambda: self._build(key, form, wide=wide))
+        built = self.parts.built.get(key) or self._once(
+            key, lambda: self._build(key, form, wide=wide), "compiling", form
+        )
         if form == "pullback" and not isinstance(built, FunctionType):
             for k, var in enumerate(self.outline("record").kept):
                 if isinstance(var.type, ListOf) and not arguments[k]:
@@ -386,13 +456,19 @@ class Program:
             failure = compile_failure(error, source) if source is not None else None
             if failure is None:
                 raise
+        except InternalError as fault:  # compiling begins with the first call
+            raise self._internal(fault, form) from fault.__cause__
         self.parts.built[key] = self._uncompiled(self.function(form), *failure)
         return _called(self.parts.built[key], arguments, real=not self.is_complex)
+
+    def _internal(self, fault: InternalError, form: Form) -> InternalError:
+        """A fault met while numba compiled, with what is known of the program."""
+        return internal_error(fault.__cause__ or fault, fault.stage, self.subject(CALLS[form]))
 
     def interpret(self, function: Function, arguments: list[Any]) -> tuple[Any, ...]:
         """Run the generated Python as it stands, whatever the backend is."""
         key = f"text of {function.name}"
-        built = self._once(key, lambda: build_python(self.text(function)))
+        built = self._once(key, lambda: self._python(function), "compiling")
         return _called(built, arguments, real=not self.is_complex)
 
     def _watch(self, function: Function, arguments: list[Any]) -> tuple[Any, ...]:
@@ -427,9 +503,23 @@ class Program:
                     return next(filter(None, source.line_map[line:]), None)
         return None
 
+    def growing_loops(self, form: Form, error: BaseException) -> list[Span]:
+        """The loops that grow the tape for which there is no room; of all tapes that grow, if that is not known."""
+        function = self.function(form)
+        tapes = {tape.name for tape in function.tapes}
+        found: dict[str, Span | None] = {}
+        _grown_in(function.body, tapes, None, found)
+        for source in self.parts.sources.values():
+            line = error_line(source, error.__traceback__)
+            if line:
+                name = re.split(r"\W", source.text.splitlines()[line - 1].strip(), maxsplit=1)[0]
+                if name in tapes:
+                    found = {name: found[name]} if name in found else {}
+        return list(dict.fromkeys(span for span in found.values() if span is not None))
+
     def _build(self, key: str, form: Form, *, wide: bool) -> Callable[..., Any]:
         if self.options.backend == "python":
-            return build_python(self.text(self.function(form)))
+            return self._python(self.function(form))
         if not compiles():
             return self._uncompiled(self.function(form), DISABLED, None)
         try:
@@ -457,7 +547,10 @@ class Program:
         if self.options.backend == "numba":
             raise BuildError(reason, 'Use backend="auto" or "python".', span) from None
         self.warn_uncompiled(function, reason, span)
-        return build_python(self.text(function))
+        return self._python(function)
+
+    def _python(self, function: Function) -> Callable[..., Any]:
+        return build_python(self.text(function), [tape.name for tape in function.tapes])
 
     def warn_uncompiled(self, function: Function, reason: str, span: Span | None) -> None:
         """Say what has no compiled form: once, however many texts a function becomes."""
@@ -466,6 +559,19 @@ class Program:
         if (reason, span) not in self.owner.uncompiled:
             self.owner.uncompiled.add((reason, span))
             warnings.warn(message, PerformanceWarning, stacklevel=frames_of_tapegen())
+
+
+def _grown_in(body: Block, tapes: Set[str], around: For | While | None, found: dict[str, Span | None]) -> None:
+    """Note for each tape that grows the loop to blame: the outermost one that need not end, or the outermost one."""
+    for stmt in body:
+        match stmt:
+            case Assign((Var(name),), Call(ops.grown)) | Effect(Call(ops.append, (Var(name), *_))) if name in tapes:
+                found.setdefault(name, None if around is None else around.origin)
+        loop = around
+        if (isinstance(stmt, While) and not isinstance(around, While)) or (isinstance(stmt, For) and around is None):
+            loop = stmt
+        for block in stmt.blocks:
+            _grown_in(block, tapes, loop, found)
 
 
 def _truncates(function: Function) -> bool:

@@ -13,7 +13,7 @@ from tapegen.backend.watch import watching
 from tapegen.frontend.structure import Leaf, Slot, Struct, map_leaves, tuple_of
 from tapegen.generators import states_of
 from tapegen.ir.nodes import Return
-from tapegen.ir.types import Array, Scalar, Type, python_class
+from tapegen.ir.types import Array, ListOf, Scalar, Type, python_class
 from tapegen.program import WIDE, Form, Program
 from tapegen.tangents import as_result, result_tangent
 
@@ -156,6 +156,8 @@ def _built(program: Program, form: Form, leaves: Sequence[Any]) -> Callable[...,
     built = program.parts.built.get(form)
     if built is None or isinstance(built, FunctionType) or program.mutated or program.is_complex:
         return None
+    if program.lowered.mutations:
+        return None
     return None if states_of(leaves) or program.never_returns else built
 
 
@@ -206,6 +208,8 @@ def conversion(type_: Type) -> tuple[type | None, Callable[[Any], Any]]:
     if isinstance(type_, Array):
         dtype = type_.dtype
         return np.ndarray, lambda value: value if isinstance(value, np.ndarray) else np.asarray(value, dtype)
+    if isinstance(type_, ListOf):
+        return None, lambda value: [as_type(item, type_.item) for item in value]
     return None, lambda value: value
 
 

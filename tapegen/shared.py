@@ -16,7 +16,7 @@ from inspect import CO_NESTED
 from types import CodeType, FunctionType
 from typing import Any
 
-from tapegen.errors import TapegenError
+from tapegen.errors import InternalError, TapegenError
 from tapegen.frontend.lower import Lowered
 from tapegen.frontend.structure import same_static
 from tapegen.ir.digest import Places, digest_text
@@ -126,6 +126,8 @@ def _lowered_if_possible(lower: Callable[[frozenset[Any]], Lowered], changing: f
     """None where one of the floats must be known."""
     try:
         return lower(changing)
+    except InternalError:
+        raise
     except TapegenError:
         return None
 

@@ -9,7 +9,18 @@ import numpy as np
 
 from tapegen.errors import BadArgument
 from tapegen.frontend.structure import Abstract, Leaf, Slot, StaticValue, Struct, children_of, rebuild
-from tapegen.ir.types import Array, is_floating, python_class
+from tapegen.ir.types import Array, ListOf, is_floating, python_class
+
+
+def argument_at(arguments: dict[str, Any], path: str) -> Any:
+    """The value that an item of `wrt` names: an argument, or what is in it (`"args.0"`)."""
+    head, *parts = path.split(".")
+    found = arguments[head]
+    for part in parts:
+        content = children_of(found)
+        assert content is not None  # its template has this item
+        found = content.get(int(part) if part.isdecimal() else part)
+    return found
 
 
 def argument_tangents(
@@ -92,10 +103,23 @@ def result_tangent(template: Any, found: dict[int, Any]) -> Any:
 
 def as_result(tangent: Any, type_: Any, earlier: list[Any]) -> Any:
     """A tangent as the caller gets it: of the dtype of its result, and sharing no memory with an earlier one."""
+    if isinstance(type_, ListOf):
+        made: list[Any] = []
+        for item in tangent:
+            made.append(as_result(item, type_.item, [*earlier, *made]))
+        return made
     if not isinstance(type_, Array):
         return python_class(type_)(tangent) if type_.python else np.dtype(type_.dtype).type(tangent)
     tangent = np.asarray(tangent, type_.dtype)
-    for other in earlier:
-        if isinstance(other, np.ndarray) and np.may_share_memory(other, tangent):
+    for other in _arrays(earlier):
+        if np.may_share_memory(other, tangent):
             return tangent.copy()
     return tangent
+
+
+def _arrays(values: list[Any]) -> Iterator[np.ndarray]:
+    for value in values:
+        if isinstance(value, list):
+            yield from _arrays(value)
+        elif isinstance(value, np.ndarray):
+            yield value

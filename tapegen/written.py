@@ -95,8 +95,9 @@ def module_text(wanted: Sequence[Wanted], *, readable: bool = False, header: Seq
     routines: dict[Routine, Function] = {}
     for each in wanted:
         derived = Derived(each, readable)
-        routines |= derived.routines
-        renamed = _apart(derived.checked(), names)
+        with derived.program.boundary("deriving"):
+            routines |= derived.routines
+            renamed = _apart(derived.checked(), names)
         names.update(function.name for function in renamed)
         functions += renamed
         modules = {**derived.program.lowered.modules, **modules}
@@ -105,7 +106,7 @@ def module_text(wanted: Sequence[Wanted], *, readable: bool = False, header: Seq
     if len(options) > 1:
         raise BadArgument("the functions differ in fastmath.", "Write them to modules of their own.")
     decorator = None if readable else decorator_text(fastmath=options.pop())
-    with deep():
+    with derived.program.boundary("printing"), deep():
         source = emit(
             functions[-1],
             modules=modules,
@@ -114,7 +115,7 @@ def module_text(wanted: Sequence[Wanted], *, readable: bool = False, header: Seq
             extra=functions[:-1],
             routines=routines,
         )
-    return _with_imports(source.text, source.namespace)
+        return _with_imports(source.text, source.namespace)
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,7 @@ class Derived:
         self.arguments = self.owner.bind(wanted.args, dict(wanted.kwargs))
         self.abstracts = abstracts = {name: abstract_of(value, name) for name, value in self.arguments.items()}
         self.options = wanted.function.options
-        self.program = Program(self.owner.lower(abstracts), self.owner, abstracts, self.options)
+        self.program = Program(self.owner.lower_alone(abstracts, self.options), self.owner, abstracts, self.options)
 
     @cached_property
     def bound(self) -> dict[str, Any]:
@@ -225,7 +226,7 @@ class Derived:
         owner: Specialiser = gradient._specialiser
         options: Options = gradient.options
         abstracts = {name: self.abstracts[name] for name in owner.signature.parameters}
-        program = Program(owner.lower(abstracts), owner, abstracts, options)
+        program = Program(owner.lower_alone(abstracts, options), owner, abstracts, options)
         pushed = program.pushed
         name = self.program.lowered.function.name
         _, *rest = pushed.doc

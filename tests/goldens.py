@@ -112,10 +112,10 @@ class Derived:
         return self.call._seeds(value, self.program.value_bar(), self.stages.seeds)
 
     def value_of(self, results: tuple[Any, ...]) -> Any:
-        return self.call._result(results)
+        return self.call._result(results, "joint")
 
     def gradient_of(self, gradients: tuple[Any, ...]) -> Any:
-        return self.call._gradient(gradients)
+        return self.call._gradient(gradients, "joint")
 
     def results(self) -> int:
         """How many values the program returns."""

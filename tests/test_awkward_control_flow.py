@@ -257,7 +257,7 @@ def test_c38_operands_are_evaluated_once(backend: str) -> None:
 # ---- syntax --------------------------------------------------------------------------------------------------------
 
 SYNTAX = {
-    "try": "try:\n        y = x * x\n    except ValueError:\n        y = x",
+    "try": "try:\n        y = 1.0 / x\n    except ZeroDivisionError:\n        y = x",
     "with": "with open('x') as file:\n        y = x",
     "yield": "y = yield x",
     "set": "y = {x, x * x}",

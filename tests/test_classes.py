@@ -188,3 +188,18 @@ def test_members_of_enumerations_of_numbers(scheme: Scheme, backend: str) -> Non
     value, _ = tg.value_and_grad(polynomial, backend=backend)(X, scheme)
     np.testing.assert_allclose(value, polynomial(X, scheme), rtol=1e-15)
     check_grads(functools.partial(polynomial, scheme=scheme), X, backend=backend)
+
+
+class Named:
+    def __init__(self, k: float) -> None:
+        self.k = k
+
+    def energy(self, x: float) -> float:
+        if self.__class__.__name__ != "Named" or self.__class__ is not Named:
+            raise ValueError(f"{self.__class__.__name__} is something else")
+        return self.k * x * x
+
+
+def test_an_object_says_its_class() -> None:
+    assert tg.grad(Named(3.0).energy, backend="python")(2.0) == 12.0
+    assert tg.grad(lambda x: Named(x).energy(2.0), backend="python")(3.0) == 4.0

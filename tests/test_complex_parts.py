@@ -137,9 +137,18 @@ def function_of_a_part(z, x):
     return z
 
 
+def parts_that_show_a_store(z, x):
+    real, imag = z.real, z[1:].imag
+    first = real[0, 0] * imag[1]
+    z[0] = x[0] * z[1]
+    for k in range(2):
+        z[k + 1] += imag[k, 0] * x[k]
+    return z * real + imag[0] ** 2 + first
+
+
 PROGRAMS = [
     *(element, part_of_a_slice, whole_part, added, masked, gathered, by_name, overlapping, turned, in_a_function),
-    *(while_it_runs, of_what_changes, of_either, of_a_copy, function_of_a_part),
+    *(while_it_runs, of_what_changes, of_either, of_a_copy, function_of_a_part, parts_that_show_a_store),
 ]
 
 

@@ -62,7 +62,7 @@ def test_in_forward_mode_the_tangent_wins() -> None:
         assert tg.jvp(lambda x: x * np.sqrt(x), (point,), (0.0 * along,), backend="python")[1] == 0.0
         assert tg.jvp(lambda x: np.sqrt(x * x), (point,), (along,), backend="python")[1] == 0.0
         assert np.isnan(tg.jvp(lambda x: x * np.sqrt(x), (point,), (along,), backend="python")[1])
-        assert tg.grad(lambda x: x * np.sqrt(x), backend="python")(point) == 0.0
+        assert np.isnan(tg.grad(lambda x: x * np.sqrt(x), backend="python")(point))
 
 
 @pytest.mark.parametrize("name", POINTS)

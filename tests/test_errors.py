@@ -82,6 +82,7 @@ def test_errors_that_python_prints_itself() -> None:
         ("NameConflict", (ValueError,)),
         ("CompileLimit", (RecursionError,)),
         ("BuildError", (RuntimeError,)),
+        ("InternalError", (RuntimeError,)),
     ],
 )
 def test_errors_are_what_a_python_programmer_catches(cls: str, builtins: tuple[type, ...]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -373,3 +374,59 @@ def test_forms_of_reshape_and_quantile(function: Callable) -> None:
     assert value == pytest.approx(expected, rel=1e-14)
     np.testing.assert_array_equal(given, copy)
     tg.check_grads(function, x, modes=("forward", "reverse"), backend="python")
+
+
+@pytest.mark.parametrize(("shape", "axis"), [((4, 3), 0), ((4, 3), 1), ((4, 3), -1), ((4, 3), -2), ((5,), -1)])
+def test_an_axis_that_branches_normalise_is_known_from_the_argument(shape: tuple[int, ...], axis: int) -> None:
+    def rough(v: Any, axis: int = 0) -> Any:
+        if axis < 0:
+            axis = v.ndim + axis
+        if axis > 0:
+            v = np.moveaxis(v, axis, 0)
+        return np.sum((v[1:] - v[:-1]) ** 2)
+
+    x = np.cumsum(np.arange(np.prod(shape), dtype=float)).reshape(shape)
+    value, gradient = tg.value_and_grad(rough, backend="python")(x, axis)
+    steps = np.diff(x, axis=axis)
+    ends = np.zeros_like(x.take([0], axis=axis))
+    expected = 2.0 * (np.concatenate([ends, steps], axis=axis) - np.concatenate([steps, ends], axis=axis))
+    assert value == rough(x, axis)
+    np.testing.assert_array_equal(gradient, expected)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: np.hypot.reduce(x),
+        lambda x: np.logaddexp.reduce(x, None),
+        lambda x: np.std(x, where=x > 0.5),
+        lambda x: np.nan_to_num(x[0], nan=1.0),
+        lambda x: np.nan_to_num(np.array(x[1]), posinf=2.0),
+    ],
+)
+def test_numbers_are_no_arrays_without_axes(function: Callable[..., Any]) -> None:
+    x = np.array([0.7, 1.6, 2.3])
+    value, _ = tg.differentiable(function, backend="python").value_and_grad(x)
+    assert type(value) is type(function(x)) is np.float64
+    assert value == pytest.approx(function(x), rel=1e-14)
+
+
+def test_numbers_of_numpy_have_the_methods_and_the_errors_of_numpy() -> None:
+    def column(x: float) -> Any:
+        y = np.radians(x).reshape(-1, 1)
+        return np.sum(y * y) * 3.0
+
+    def bounded(v: Any) -> Any:
+        n = np.sum(v**2)
+        try:
+            least = np.finfo(n.type).eps
+        except AttributeError:
+            least = 1e-3
+        return n if n > least else n * 2.0
+
+    value, slope = tg.value_and_grad(column, backend="python")(2.0)
+    assert value == column(2.0)
+    assert slope == pytest.approx(value, rel=1e-14)
+    for v in (np.array([1.0, 2.0]), np.array([0.01, 0.02])):
+        factor = 2.0 if v[0] > 0.5 else 4.0
+        np.testing.assert_allclose(tg.grad(bounded, backend="python")(v), factor * v, rtol=1e-15)

@@ -28,11 +28,6 @@ def square(x: float) -> float:
     return x * x
 
 
-def test_a10_decorator_above_is_refused_where_it_stands() -> None:
-    with pytest.raises(NotDifferentiable, match="'square' is hidden by the decorator 'doubled'"):
-        differentiable(doubled(square))
-
-
 def test_a11_decorators_above_the_differentiable_one() -> None:
     outer = doubled(differentiable(square, backend="python"))
     assert outer(3.0) == 18.0

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
+import linecache
 import math
 import sys
+import textwrap
 import types
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ import gast
 import numpy as np
 import pytest
 
-from tapegen.errors import CompileLimit, NotDifferentiable, TapegenError, UnsupportedSyntax
+from tapegen.errors import CompileLimit, TapegenError, UnsupportedSyntax
 from tapegen.frontend import fence
 from tapegen.frontend.parse import MISSING, Parsed, bound_names, mangle, parse_function
 from tapegen.frontend.syntax import nodes_of
@@ -28,8 +30,17 @@ def check_locals(func: types.FunctionType) -> None:
     names = {*func.__code__.co_varnames, *func.__code__.co_cellvars}
     inner = [node.target for node in gast.walk(parsed.tree) if isinstance(node, gast.comprehension)]
     targets = {name.id for target in inner for name in gast.walk(target) if isinstance(name, gast.Name)}
-    assert parsed.locals <= names
-    assert names - parsed.locals <= (targets if sys.version_info >= (3, 12) else set())
+    caught = (
+        {
+            node.name
+            for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(func))))
+            if isinstance(node, ast.ExceptHandler)
+        }
+        if "except " in "".join(linecache.getlines(parsed.file))
+        else set()
+    )
+    assert {name for name in parsed.locals if name.rstrip("0123456789") not in ("returned", "entered")} <= names
+    assert names - parsed.locals - caught <= (targets if sys.version_info >= (3, 12) else set())
 
 
 # ---- the fence (case 39) -------------------------------------------------------------------------------------------
@@ -38,20 +49,13 @@ TRY = "'try' cannot be reversed"
 WITH = "'with' runs code of the context manager"
 REFUSED = [
     (
-        "try:\n    y = x\nexcept ValueError:\n    y = 0",
-        "try",
-        TRY,
-        "Test for the case beforehand",
-    ),
-    ("try:\n    y = x\nfinally:\n    y = 0", "try", TRY, "behind the call"),
-    (
         "try:\n    y = x\nexcept* ValueError:\n    y = 0",
         "try",
         TRY,
         "catch the exception outside",
     ),
     (
-        "with open(x) as y:\n    pass",
+        "with warnings.catch_warnings(record=True) as y:\n    pass",
         "with",
         WITH,
         "Put the 'with' around the call",
@@ -68,9 +72,14 @@ REFUSED = [
     ("y = x[1, *z]", "*z", "'*' inside an index", "Write the index out"),
     ("raise", "raise", "'raise' without an exception", "Name the exception"),
     ("raise ValueError from x.y", "x.y", "'raise ... from'", "Leave 'from' out"),
-    ("def g():\n    global z\n    return z", "global z", "'global z' in an inner function", "pass it as an argument"),
+    ("def g():\n    global z\n    return z", "global z", "'global z' in an inner function", "another name"),
     ("async def g(y):\n    await y", "async def", "'async' code runs in pieces", "Await what is needed outside"),
-    ("if x:\n    with a:\n        pass\ny = {1}", "with", WITH, "Put the 'with' around the call"),
+    (
+        "if x:\n    with catch_warnings(record=a):\n        pass\ny = {1}",
+        "with",
+        WITH,
+        "Put the 'with' around the call",
+    ),
 ]
 
 
@@ -94,30 +103,9 @@ def test_c39_refused_at_its_place(body: str, at: str, reason: str, advice: str) 
     assert isinstance(error, SyntaxError)
 
 
-@pytest.mark.parametrize(
-    ("body", "at", "where"),
-    [
-        ("global total\ntotal = x", "total = x", "a global variable"),
-        ("global total\nfor total in x:\n    pass", "total in x", "a global variable"),
-        ("global total\ntotal += x", "total += x", "a global variable"),
-        ("global total\nimport total", "import total", "a global variable"),
-        ("global total\nreturn (total := x)", "total :=", "a global variable"),
-        ("def total():\n    global x\n    x = 3", "x = 3", "a global variable"),
-    ],
-)
-def test_b23_writes_to_outer_variables(body: str, at: str, where: str) -> None:
-    lines = ["def f(y):" if "global x" in body else "def f(x):", *("    " + line for line in body.split("\n"))]
-    with pytest.raises(NotDifferentiable, match=f"this writes '(total|x)', {where}") as caught:
-        parse_function(define("\n".join(lines) + "\n"))
-    span = caught.value.span
-    assert span is not None
-    assert lines[span.line - 1][span.column :].startswith(at)
-    assert "Return the new value" in caught.value.advice
-
-
 def test_b23_reading_what_global_names() -> None:
     parsed = parse_function(define("total = 2.0\ndef f(x):\n    global total\n    return x * total\n"))
-    assert isinstance(parsed.tree.body[0], gast.Pass)
+    assert isinstance(parsed.tree.body[0], gast.Global)
     assert parsed.locals == {"x"}
     assert parsed.resolve("total") == 2.0
 

@@ -61,7 +61,6 @@ REFUSED: dict[Callable, str] = {
     np.insert: "shape mismatch|zip",
     np.gradient: "of a number",
     np.trim_zeros: "for vectors only",
-    np.piecewise: "of a number",
     np.apply_along_axis: "cannot reshape array of size 0",
     np.histogramdd: f"{OUTSIDE}|samples are the rows of a matrix",
     np.einsum: "cannot reshape array|not aligned",  # the partner of what is spread: tests/test_rule_broadcasting.py

@@ -8,6 +8,7 @@ import functools
 import math
 import operator
 import statistics
+import sys
 import textwrap
 from collections import defaultdict
 from collections.abc import Callable
@@ -19,6 +20,7 @@ import pytest
 from scipy import stats
 from scipy.stats import norm
 
+import tapegen as tg
 from tapegen import check_grads, differentiable
 from tapegen.errors import NotDifferentiable, UnsupportedSyntax
 
@@ -267,3 +269,13 @@ def test_products_begin_with_what_is_given() -> None:
     value, slope = differentiable(product, backend="python").value_and_grad(0.7)
     assert value == product(0.7)
     assert slope == pytest.approx(6.0 * 0.7**2 + 6.0)
+
+
+def test_fields_of_float_info() -> None:
+    def bounded(x: float) -> float:
+        if x > sys.float_info.max / 2.0:
+            return -sys.float_info.max
+        return x * x + sys.float_info.epsilon
+
+    assert tg.value_and_grad(bounded, backend="python")(2.0) == (bounded(2.0), 4.0)
+    assert tg.value_and_grad(bounded, backend="python")(1.7e308) == (-sys.float_info.max, 0.0)

@@ -6,7 +6,7 @@ import functools
 import itertools
 import math
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -161,6 +161,30 @@ def strong_mul(cotangent: Expr, partial: Expr) -> Expr:
     if isinstance(partial, Const):
         return mul(cotangent, partial)
     return Call(ops.strong_mul, (cotangent, partial), (), broadcast_type(cotangent.type, partial.type))
+
+
+def guarded(product: Expr, tests: Sequence[Expr]) -> Expr:
+    """`product` where one of the tests is not zero, 0 elsewhere."""
+    used = is_used(tests)
+    type_ = broadcast_type(product.type, used.type) if rank_of(used.type) > rank_of(product.type) else product.type
+    return Call(ops.guarded, (product, used), (), type_)
+
+
+def is_used(tests: Sequence[Expr]) -> Expr:
+    """Whether one of these is not zero, element by element."""
+    used: Expr | None = None
+    for test in tests:
+        type_ = Array("bool", test.type.rank, "C") if isinstance(test.type, Array) else BOOL
+        one = Call(operator.ne, (test, Const(0.0)), (), type_)
+        if used is None:
+            used = one
+        elif rank_of(used.type) or rank_of(one.type):
+            rank = max(rank_of(used.type), rank_of(one.type))
+            used = Call(operator.or_, (used, one), (), Array("bool", rank, "C"))
+        else:
+            used = Call(ops.or_, (used, one), (), BOOL)
+    assert used is not None
+    return used
 
 
 def add_all(terms: Iterable[Expr]) -> Expr:

@@ -157,6 +157,11 @@ def strong_mul(cotangent: Any, partial: Any) -> Any:
         return np.where(np.equal(cotangent, 0.0), 0.0 * np.real(cotangent), np.multiply(cotangent, partial))[()]
 
 
+def guarded(product: Any, used: Any) -> Any:
+    """`product` where its value is used, 0 where a selection set it aside, even if a factor is not finite."""
+    return np.where(used, product, 0.0)[()]
+
+
 def exact(value: int) -> int:
     """An operation on integers that raises where 64 bits do not hold its result (compiled text only)."""
     return value

@@ -93,9 +93,13 @@ class Dense(Module):
         """Make the variables for inputs of a size and dtype."""
         limit = np.sqrt(6.0 / (inputs + self.units))
         kernel = generator().uniform(-limit, limit, (inputs, self.units))
-        self.kernel = Variable(kernel, name="kernel", dtype=dtype)
+        self.kernel = Variable(kernel, name=self._variable_name("kernel"), dtype=dtype)
         if self.use_bias:
-            self.bias = Variable(np.zeros(self.units), name="bias", dtype=dtype)
+            self.bias = Variable(np.zeros(self.units), name=self._variable_name("bias"), dtype=dtype)
+
+    def _variable_name(self, part: str) -> str:
+        """The name of a variable, for people."""
+        return part
 
     def __call__(self, inputs: Any) -> Any:
         x = _input(inputs)

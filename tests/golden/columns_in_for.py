@@ -33,7 +33,7 @@ def in_for_value_and_grad(a, v, result_bar=1.0):
         # a[:, j] /= np.sqrt(np.sum(a[:, j] * a[:, j]))
         t_6_bar = a_bar[:, j].copy()
         a_bar[:, j] = np.where(t_6_bar == 0.0, 0.0, t_6_bar / t_4)
-        part = np.sum(np.where(t_6_bar == 0.0, 0.0, t_6_bar * (-a[:, j] / t_4)))
-        t_3_bar = part * (0.5 / t_4) if part != 0.0 else 0.0
-        a_bar[:, j] += 2.0 * np.where(t_3_bar == 0.0, 0.0, t_3_bar * a_kept_tape[j])
+        t_4_bar = np.sum(np.where(t_6_bar == 0.0, 0.0, t_6_bar * (-a[:, j] / t_4)))
+        t_3_bar = t_4_bar * (0.5 / t_4) if t_4_bar != 0.0 else 0.0
+        a_bar[:, j] += 2.0 * np.where(t_4_bar != 0.0, t_3_bar * a_kept_tape[j], 0.0)
     return result, a_bar, v_bar

@@ -34,9 +34,8 @@ def in_for_value_and_grad(a, x, x_1_bar=1.0):
         a_bar[i] += q * x_1_bar
         # return half, x - half * half
         q_bar = t_2_tape[i] * x_1_bar
-        # half = x / 2.0
-        half_bar = i * np.sum(a_bar) + 2.0 * half * -q_bar
-        x_1_bar = q_bar + 0.5 * half_bar
+        t_bar = -q_bar
+        x_1_bar = q_bar + 0.5 * (i * np.sum(a_bar) + 2.0 * half * t_bar)
     # for i in range(3):
     x_bar = x_1_bar
     return value, a_bar, x_bar

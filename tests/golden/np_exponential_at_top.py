@@ -36,30 +36,30 @@ def at_top_value_and_grad(a, b, result_bar=1.0):
     #     np.log1p(b)
     e_bar = p * result_bar
     a_bar = (
-        np.where(result_bar == 0.0, 0.0, result_bar * (2.5 * a**1.5))
+        2.5 * a**1.5 * result_bar
         + np.exp2(np.where(a == t_29, 0.0, a - t_29)) * result_bar
         + np.exp(np.where(a == t_28, 0.0, a - t_28)) * result_bar
-        + np.where(p_bar == 0.0, 0.0, p_bar * (-1.5 * a**-2.5))
-        + np.where(p_bar == 0.0, 0.0, p_bar * (b * a ** (b - (b != 0))))
+        - 1.5 * a**-2.5 * p_bar
+        + b * a ** (b - (b != 0)) * p_bar
         + 3 * a**2 * p_bar
-        + np.where(p_bar == 0.0, 0.0, p_bar * (b * a ** (b - (b != 0))))
+        + b * a ** (b - (b != 0)) * p_bar
         + 2.0 * a * p_bar
-        + np.where(p_bar == 0.0, 0.0, p_bar * (0.5 / t_12))
-        + np.where(e_bar == 0.0, 0.0, e_bar / (math.log(10.0) * a))
-        + np.where(e_bar == 0.0, 0.0, e_bar / a)
-        + np.where(e_bar == 0.0, 0.0, e_bar * (t_3 + 1.0))
-        + np.where(e_bar == 0.0, 0.0, e_bar * t)
+        + 0.5 / t_12 * p_bar
+        + e_bar / (math.log(10.0) * a)
+        + e_bar / a
+        + (t_3 + 1.0) * e_bar
+        + t * e_bar
     )
     b_bar = (
         np.exp2(np.where(b == t_29, 0.0, b - t_29)) * result_bar
         + np.exp(np.where(b == t_28, 0.0, b - t_28)) * result_bar
-        + np.where(p_bar == 0.0, 0.0, p_bar * -(t_27 * t_27))
-        + np.where(p_bar == 0.0, 0.0, p_bar * (t_23 * np.log(2.0)))
-        + np.where(p_bar == 0.0, 0.0, p_bar * (t_21 * np.log(a + (a == 0))))
-        + np.where(p_bar == 0.0, 0.0, p_bar * (t_17 * np.log(a + (a == 0))))
-        + np.where(p_bar == 0.0, 0.0, p_bar / (3.0 * t_13 * t_13))
-        + np.where(e_bar == 0.0, 0.0, e_bar / (1.0 + b))
-        + np.where(e_bar == 0.0, 0.0, e_bar / (math.log(2.0) * b))
-        + np.where(e_bar == 0.0, 0.0, e_bar * (math.log(2.0) * t_1))
+        - t_27 * t_27 * p_bar
+        + t_23 * np.log(2.0) * p_bar
+        + t_21 * np.log(a + (a == 0)) * p_bar
+        + t_17 * np.log(a + (a == 0)) * p_bar
+        + p_bar / (3.0 * t_13 * t_13)
+        + e_bar / (1.0 + b)
+        + e_bar / (math.log(2.0) * b)
+        + math.log(2.0) * t_1 * e_bar
     )
     return result, a_bar, b_bar

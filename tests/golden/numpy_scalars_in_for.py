@@ -28,11 +28,15 @@ def in_for_value_and_grad(x, y, s_bar=1.0):
     x_bar = 0.0
     for i in range(2, -1, -1):
         x_1 = x_1_tape[i]
+        # x = np.tanh(s)
+        part = x_bar * (1.0 - x_1_1_tape[i] * x_1_1_tape[i]) if x_bar != 0.0 else 0.0
         # s += x * y**i
-        s_bar = (
-            x_bar * (1.0 - x_1_1_tape[i] * x_1_1_tape[i]) if x_bar != 0.0 else 0.0
-        ) + s_bar
-        part = s_bar * x_1 if s_bar != 0.0 else 0.0
-        y_bar += part * (i * y ** (i - (i != 0))) if part != 0.0 else 0.0
-        x_bar = s_bar * t_tape[i] if s_bar != 0.0 else 0.0
+        s_1_bar = part + s_bar
+        y_bar += (
+            i
+            * y ** (i - (i != 0))
+            * (s_1_bar * x_1 if part != 0.0 or s_bar != 0.0 else 0.0)
+        )
+        x_bar = s_1_bar * t_tape[i] if part != 0.0 or s_bar != 0.0 else 0.0
+        s_bar = s_1_bar
     return s, x_bar, y_bar

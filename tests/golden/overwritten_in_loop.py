@@ -41,17 +41,13 @@ def f_value_and_grad(x, y, result_bar=1.0):
         t_3_bar = x_1_bar * -(x_1_1 * x_1_1) if x_1_bar != 0.0 else 0.0
         # y = np.tanh(y) * x
         y_3_bar = y_1_bar + t_3_bar
-        t_2_bar = y_3_bar * x_3 if y_3_bar != 0.0 else 0.0
         # x = x / y
-        x_3_bar = t_3_bar + (y_3_bar * t_2 if y_3_bar != 0.0 else 0.0)
+        x_3_bar = t_3_bar + t_2 * y_3_bar
         # y = np.sqrt(y + x)
-        y_2_bar = (t_2_bar * (1.0 - t_2 * t_2) if t_2_bar != 0.0 else 0.0) + (
-            x_3_bar * (-x_3 / y_2) if x_3_bar != 0.0 else 0.0
+        y_1_bar = (
+            0.5 / y_2 * ((1.0 - t_2 * t_2) * (x_3 * y_3_bar) - x_3 / y_2 * x_3_bar)
         )
-        y_1_bar = y_2_bar * (0.5 / y_2) if y_2_bar != 0.0 else 0.0
-        # x = np.exp(-x)
-        part = (x_3_bar / y_2 if x_3_bar != 0.0 else 0.0) + y_1_bar
-        x_1_bar = -(part * x_2 if part != 0.0 else 0.0)
+        x_1_bar = -(x_2 * (x_3_bar / y_2 + y_1_bar))
     # for i in range(4):
     x_bar = x_1_bar
     y_bar = y_1_bar

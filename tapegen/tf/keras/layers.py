@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -32,15 +33,30 @@ _INITIALIZERS: dict[Any, Callable[[Any], Any]] = {
 
 
 class Weighted(Module):
-    """A module with Keras' names for its variables."""
+    """A module with Keras' names for its variables, which are lists."""
 
     @property
-    def weights(self) -> tuple[tape.Variable, ...]:
+    def variables(self) -> list[tape.Variable]:  # type: ignore[override]
+        """All variables, each once, in the order of the attributes."""
+        return list(super().variables)
+
+    @property
+    def trainable_variables(self) -> list[tape.Variable]:  # type: ignore[override]
+        """The variables that are trainable."""
+        return list(super().trainable_variables)
+
+    @property
+    def non_trainable_variables(self) -> list[tape.Variable]:  # type: ignore[override]
+        """The variables that are not trainable."""
+        return list(super().non_trainable_variables)
+
+    @property
+    def weights(self) -> list[tape.Variable]:
         """All variables."""
         return self.variables
 
     @property
-    def trainable_weights(self) -> tuple[tape.Variable, ...]:
+    def trainable_weights(self) -> list[tape.Variable]:
         """The variables that are trainable."""
         return self.trainable_variables
 
@@ -90,9 +106,22 @@ class Dense(Weighted, nn.Dense):
         name: str | None = None,
         input_shape: Any = None,
     ) -> None:
-        super().__init__(units, activation, use_bias, name)
+        super().__init__(units, activation, use_bias, name or _numbered("dense"))
         if input_shape is not None:
             self.build(int(input_shape[-1]), np.float32)
+
+    def _variable_name(self, part: str) -> str:
+        return f"{self.name}/{part}:0"
+
+
+_COUNTS: Counter[str] = Counter()
+
+
+def _numbered(kind: str) -> str:
+    """`dense`, `dense_1`, `dense_2`, ..., as Keras counts layers without names."""
+    count = _COUNTS[kind]
+    _COUNTS[kind] += 1
+    return f"{kind}_{count}" if count else kind
 
 
 class Sequential(Weighted, nn.Sequential):
