@@ -28,6 +28,11 @@ KINDS = {
     "object": ("Pair(x[0], x * 1.0)", "Pair(f.a * 2.0, f.b * f.a)", "{0}.a * {0}.b[1]"),
     "tuple": ("(x[0], x * 1.0)", "(f[0] * 2.0, f[1] * f[0])", "{0}[0] * {0}[1][1]"),
     "list_of_arrays": ("[x * 1.0, x * 2.0]", "[f[1] * 2.0, f[0] + 0.3]", "{0}[0][1] * {0}[1][2]"),
+    "list_of_lists": (
+        "[[x[0], x[1] * 1.0], [x[2], 1.0]]",
+        "[[f[1][0] * 2.5, f[0][1]], [f[0][0] * 1.1 + 0.3, f[1][1]]]",
+        "{0}[0][1] * {0}[1][0]",
+    ),
     "array_then_list": ("x", "[f[i] * 2.0 for i in range(3)]", "{0}[-1] * {0}[0]"),
 }
 PATTERNS = {
@@ -68,7 +73,10 @@ REFUSED = {("array_then_list", "break")}  # its backward sweep stops with an err
 EVERY = list(itertools.product(KINDS, PATTERNS))
 
 
-@pytest.mark.parametrize(("kind", "pattern"), [*EVERY[::7], ("growing_list", "last"), ("array_then_list", "last")])
+@pytest.mark.parametrize(
+    ("kind", "pattern"),
+    [*EVERY[::7], ("growing_list", "last"), ("array_then_list", "last"), ("list_of_lists", "swapped")],
+)
 def test_sample(kind: str, pattern: str) -> None:
     right(kind, pattern, "python")
 

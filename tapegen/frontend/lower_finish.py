@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tapegen.errors import Span
@@ -248,6 +248,8 @@ def _swept(body: Block, live: set[Var], sweep: Comment | None) -> Block:
             continue
         if isinstance(stmt, Assign) and _is_move(stmt.value) and not any(target in live for target in stmt.targets):
             continue
+        if isinstance(stmt, Assign):
+            stmt = _of_live(stmt, live)
         inner = stmt.blocks
         if inner:
             stmt = rewrite.with_blocks(stmt, tuple(_swept(block, live, sweep) for block in inner))
@@ -255,6 +257,17 @@ def _swept(body: Block, live: set[Var], sweep: Comment | None) -> Block:
                 continue
         out.append(stmt)
     return tuple(out)
+
+
+def _of_live(stmt: Assign, live: set[Var]) -> Assign:
+    """Without the targets of a parallel assignment that nobody reads: their values may not be defined."""
+    if not isinstance(stmt.value, Tuple) or not _is_move(stmt.value) or len(stmt.targets) == 1:
+        return stmt
+    pairs = [(target, item) for target, item in zip(stmt.targets, stmt.value.items, strict=True) if target in live]
+    if len(pairs) == len(stmt.targets):
+        return stmt
+    targets, items = zip(*pairs, strict=True)
+    return replace(stmt, targets=targets, value=items[0] if len(items) == 1 else Tuple(items))
 
 
 def surroundings(body: Block, values: Sequence[Expr], own: Iterable[Var]) -> dict[Var, None]:
