@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import gc
 import linecache
+import resource
 import weakref
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from llvmlite.binding import ffi, newpassmanagers
+from numba.core import registry
 from numba.core.dispatcher import Dispatcher
 
 import tapegen as tg
@@ -26,6 +30,11 @@ TEXT += "    return np.sum(y * y)\n"
 def alive(refs: list[weakref.ref[Any]]) -> int:
     gc.collect()
     return sum(ref() is not None for ref in refs)
+
+
+def resident() -> int:
+    """Bytes of memory that the process has."""
+    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * resource.getpagesize()
 
 
 def texts() -> set[str]:
@@ -47,6 +56,40 @@ def test_functions_that_are_dropped(backend: str) -> None:
     del func, derived, program
     assert alive(refs) == 0
     assert texts() <= before
+
+
+def test_intermediate_representations_are_dropped() -> None:
+    tg.differentiable(define(TEXT.format(k=920_000)), cache=False).grad(X)  # what numba compiles once
+    engine = registry.cpu_target.target_context.codegen()._engine._ee
+    before = len(engine._modules)
+    derived = tg.differentiable(define(TEXT.format(k=920_001)), cache=False)
+    derived.grad(X)
+    (compiled,) = derived._last_used().parts.built["joint"].overloads.values()
+    module = weakref.ref(compiled.library._final_module)
+    assert len(engine._modules) == before
+    assert module() is not None
+    del derived, compiled
+    assert alive([module]) == 0
+
+
+def test_pass_managers_free_their_memory() -> None:
+    tg.differentiable(define(TEXT.format(k=930_000)), cache=False).grad(X)
+    for manager in (newpassmanagers.ModulePassManager, newpassmanagers.FunctionPassManager):
+        assert manager._dispose is not ffi.ObjectRef._dispose  # which does nothing
+
+
+@pytest.mark.compiled
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="only Linux tells")
+def test_resident_memory() -> None:
+    """Besides machine code, 0.2 MB at most for each program that nobody uses any more."""
+    sizes = []
+    for k in range(80):
+        tg.differentiable(define(TEXT.format(k=k + 940_000)), cache=False).grad(X)
+        gc.collect()
+        if k % 40 == 39:
+            sizes.append(resident())
+    machine_code = 0.13  # the object files of these programs
+    assert (sizes[1] - sizes[0]) / 40 / 2**20 < 0.2 + machine_code
 
 
 def test_programs_that_are_given_up() -> None:

@@ -33,7 +33,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
 from numba.core.errors import NumbaError, NumbaPendingDeprecationWarning, NumbaPerformanceWarning
 
-from tapegen.backend import fourier, lapack, memory, special
+from tapegen.backend import engine, fourier, lapack, memory, special
 from tapegen.backend.live import quick_lifetimes
 from tapegen.backend.machine import KeptCode
 from tapegen.backend.source import PythonSource
@@ -160,6 +160,7 @@ def build_numba(
     from tapegen.backend.located import compilers_for  # they take numba's arrays, which are large
 
     _keep_memory()
+    engine.free_pass_managers()
     memory.provide()
     special.provide()
     lapack.provide()
@@ -286,7 +287,9 @@ def _prepare(dispatcher: Any, compilers: tuple[type[CompilerBase], ...]) -> None
             warnings.simplefilter("ignore", NumbaPendingDeprecationWarning)  # the lists that a pullback takes
             try:
                 with deep():  # numba recurses from block to block of a long function
-                    return first_that_compiles(signature)
+                    compiled = first_that_compiles(signature)
+                engine.hand_over_modules(dispatcher)
+                return compiled
             except RecursionError:
                 name = dispatcher.py_func.__name__
                 raise CompileLimit(f"The code of {name} is more than numba takes.", SPLIT) from None
