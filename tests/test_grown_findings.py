@@ -39,6 +39,14 @@ FOUND = {
         "w = np.full((), 0.5)\n    np.sqrt(v, out=w)\n    return w",
         "np.array(1.38)",
     ),
+    "a list of the caller, where a loop gives its name to rows": (
+        "w = np.outer(v, v)\n    for v in w:\n        pass\n    return max(v) * 2.0",
+        "[1.5, 0.5]",
+    ),
+    "a number, where an array without axes was": (
+        "y = v[0]\n    for k in range(2):\n        y = np.array(0.5)\n    return y",
+        "np.array([1.0, 2.0])",
+    ),
     "a number as a real array": ("return np.real_if_close(v) * v", "0.3"),
 }
 
@@ -49,6 +57,28 @@ def test_what_was_found_is_right(name: str) -> None:
     text = f"import numpy as np\n\n\ndef f(v):\n    {body}\n\n\ndef arguments():\n    return ({argument},)\n"
     verdict = judge(text, PYTHON)
     assert verdict.kind == RIGHT, verdict
+
+
+def test_a_list_of_the_caller_changes_only_where_its_name_holds_it() -> None:
+    def one_way(v, which):
+        w = v
+        if which > 0:
+            w = v[1].reshape(-1)
+        w[0] = np.ones(3)[0]
+        return np.sum(v[1] ** 2)
+
+    def behind_loop(v, n):
+        w = v[1] * 2.0
+        for v in range(n):
+            pass
+        v += v
+        return np.sum(w)
+
+    for function, last in ((one_way, 1.0), (behind_loop, 1), (behind_loop, 2)):
+        mine, known = ([np.array([1.0, 2.0]), np.array([0.5, 0.25, 4.0])] for _ in range(2))
+        value, _ = tg.value_and_grad(function, backend="python")(mine, last)
+        assert value == function(known, last)
+        assert all(np.array_equal(a, b) for a, b in zip(mine, known, strict=True))
 
 
 def test_what_would_be_wrong_is_refused() -> None:

@@ -86,7 +86,7 @@ def _by_kind(cx: Context, values: Sequence[Any], compute: Callable[..., Any], bo
         given = [narrowed(value, choice.test, first) for value in values]
 
         def todo() -> Any:
-            narrow(cx.state, choice, first)
+            narrow(cx, choice, first)
             return _by_kind(cx, given, compute, both)
 
         return partial(_refused_at_run_time, cx, refusals, todo)

@@ -32,13 +32,19 @@ def distinct(part: Any) -> Any:
     return part
 
 
-def narrow(state: State, choice: Choice, first: bool) -> None:
-    """Give all names that hold a value of two kinds the kind it has on this path."""
+def narrow(cx: Context, choice: Choice, first: bool) -> None:
+    """Give all names that hold a value of two kinds the kind it has on this path.
+
+    A container that no name can hold on this path is dropped, unless the caller can see it.
+    """
+    state = cx.state
     for key, value in state.vars.items():
         if isinstance(value, Choice) and value.test == choice.test:
             state.vars[key] = value.first if first else value.second
     gone = choice.second if first else choice.first
-    if isinstance(gone, Ref) and not any(ref.cell == gone.cell for ref in _refs(state)):
+    if not isinstance(gone, Ref) or gone.cell in cx.caller.owned:
+        return
+    if not any(ref.cell == gone.cell for ref in _refs(state)):
         state.cells.pop(gone.cell, None)
 
 
