@@ -202,7 +202,7 @@ class _Driver:
         self.lines: list[str] = []
 
     def text(self, mode: Mode, kept: Sequence[int]) -> str:
-        params = ", ".join(param.name for param in self.function.params)
+        params = self._params()
         self.lines = [f"def {self.function.name}_jacobian({params}):"]
         for name, entry in self.entry.items():
             self._add(1, f"{entry} = {name}.copy()")
@@ -216,19 +216,20 @@ class _Driver:
         self._add(1, f"return {', '.join([*(self.results[k] for k in kept), *derivatives])}")
         return "".join(line + "\n" for line in self.lines)
 
+    def _params(self) -> str:
+        return ", ".join(param.name for param in self.function.params)
+
     def _add(self, depth: int, line: str) -> None:
         self.lines.append("    " * depth + line)
 
     def _run(self, depth: int, call: str) -> None:
-        """A call of a derived program, which draws what the program itself draws."""
+        """A call of a derived program, which draws what the program itself draws, on arguments as on entry."""
+        for name, entry in self.entry.items():
+            # into the argument itself: of a copy with another layout a reshape may copy where it was a view
+            self._add(depth, f"{name}[...] = {entry}")
         for name, entry in self.drawn.items():
             self._add(depth, f"draw_as({name}, {entry})")
         self._add(depth, call)
-
-    def _given(self) -> list[str]:
-        """The arguments of a derived program; what it writes comes as it was on entry."""
-        names = [param.name for param in self.function.params]
-        return [f"{self.entry[name]}.copy()" if name in self.entry else name for name in names]
 
     def _forward(self) -> dict[tuple[int, int], str]:
         made: dict[tuple[int, int], str] = {}
@@ -237,7 +238,7 @@ class _Driver:
         targets = ", ".join([unused] * len(self.results) + list(tangents.values()))
         for j, var in enumerate(self.wrt):
             source = self.entry.get(var.name, var.name)
-            call = f"{targets} = function_{j + 1}({', '.join(self._given())}, "
+            call = f"{targets} = function_{j + 1}({self._params()}, "
             if not _rank(var.type) and isinstance(var.type, Scalar):
                 self._run(1, f"{call}{_one(var.type)})")
                 for k, type_ in self.active:
@@ -255,7 +256,9 @@ class _Driver:
             self._add(1, f"for {index} in range({source}.size):")
             self._add(2, f"{dot} = np.zeros({source}.size, dtype=np.{_dtype(var.type)})")
             self._add(2, f"{dot}[{index}] = 1.0")
-            self._run(2, f"{call}{dot}.reshape({_shape(source, var.type)}))")
+            shaped = f"{dot}.reshape({_shape(source, var.type)})"
+            in_columns = isinstance(var.type, Array) and var.type.layout == "F"
+            self._run(2, f"{call}{f'np.asfortranarray({shaped})' if in_columns else shaped})")
             for k, type_ in self.active:
                 row, value = (f":, {index}", f"{tangents[k]}.ravel()") if _is_array(type_) else (index, tangents[k])
                 self._add(2, f"{made[k, j]}[{row}] = {value}")
@@ -291,7 +294,7 @@ class _Driver:
         for n, (k, type_) in enumerate(self.active):
             bars = [self.names.fresh(f"{var.name}_bar") for var in self.wrt]
             targets = ", ".join([unused] * len(self.results) + bars)
-            call = f"{targets} = function_{n + 1}({', '.join(self._given())}, "
+            call = f"{targets} = function_{n + 1}({self._params()}, "
             if not _is_array(type_):
                 self._run(1, f"{call}{_one(type_)})")
                 made.update({(k, j): bar for j, bar in enumerate(bars)})

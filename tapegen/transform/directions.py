@@ -112,6 +112,7 @@ class _Widener:
         self.values = {dot: value for value, dot in tangents.items()}
         self.effects = effects_of(function)
         self.carrying = self._carrying()
+        self._check_flattened()
         self.outside: set[Stmt] = set()  # statements on tables as a whole
         self.tables: dict[Var, Var] = {}
         self.many = Var(names.fresh("directions"), INT)
@@ -180,6 +181,18 @@ class _Widener:
         if any(not isinstance(var.type, (Array, Scalar)) for var in found):
             raise _NotCovered
         return frozenset(found)
+
+    def _check_flattened(self) -> None:
+        """Tables are in C order: of an array in another one a reshape may be a view, of its table a copy."""
+        layouts = {var.name: var.type.layout for var in self.carrying if isinstance(var.type, Array)}
+        for stmt in rewrite.statements(self.function.body):
+            match stmt:
+                case Assign((target,), Call(np.reshape | np.ravel, (Var() as base, *_))) if (
+                    target in self.carrying
+                    and self.effects.is_written(target)
+                    and any(layouts.get(root, "C") != "C" for root in self.effects.roots(base))
+                ):
+                    raise _NotCovered
 
     def _is_carrying(self, stmt: Stmt) -> bool:
         return not (rewrite.reads(stmt) | rewrite.assigns(stmt)).isdisjoint(self.carrying)

@@ -285,8 +285,13 @@ class _Pusher:
         if isinstance(target.type, Array) and not (isinstance(stmt.value, (Load, Call)) and is_view(stmt.value)):
             shared = isinstance(expr, (Var, Load)) or (isinstance(expr, Call) and expr.func in ops.VIEW_CALLS)
             places = {target, *active_operands(stmt.value)}
-            aliased = shared and any(self.effects.is_written(place) for place in places)
-            if aliased or (not _is_new(expr) and self.effects.roots(target) & self.flattened):
+            if self.effects.roots(target) & self.flattened and not _is_new(expr):
+                # in the memory order of the value, so that the same reshapes of both are views
+                room = Call(np.zeros_like, (target,), (), self.dot(target).type)
+                self.emit(Assign((self.dot(target),), room, stmt.origin))
+                self.emit(Store(self.dot(target), (), expr, origin=stmt.origin))
+                return
+            if shared and any(self.effects.is_written(place) for place in places):
                 expr = build.copy(expr)
         self.emit(Assign((self.dot(target),), expr, stmt.origin))
 
