@@ -103,13 +103,18 @@ class Grower:
     # ---- the beginning and the end -----------------------------------------------------------------------------------
 
     def number(self) -> str:
-        """A literal that is no special value."""
+        """A literal."""
         return str(round(self.rng.uniform(0.2, 2.0) * self.rng.choice([1, 1, 1, -1]), 2))
+
+    def given(self) -> str:
+        """A number of an argument: none of those at which templates bend, so that there is a derivative."""
+        value = float(self.number())
+        return str(value if value * 2 % 1 else round(value + 0.01, 2))
 
     def numbers(self, *shape: int) -> str:
         """A literal array."""
         if len(shape) == 1:
-            return "[" + ", ".join(self.number() for _ in range(shape[0])) + "]"
+            return "[" + ", ".join(self.given() for _ in range(shape[0])) + "]"
         return "[" + ", ".join(self.numbers(*shape[1:]) for _ in range(shape[0])) + "]"
 
     def parameters(self) -> list[tuple[str, str]]:
@@ -118,23 +123,23 @@ class Grower:
             lambda: ("v", f"np.array({self.numbers(3)})"),
             lambda: ("w", f"np.array({self.numbers(3)})"),
             lambda: ("m", f"np.array({self.numbers(*self.rng.choice([(3, 3), (3, 3), (2, 3), (3, 1), (1, 3)]))})"),
-            lambda: ("x", self.number()),
+            lambda: ("x", self.given()),
             lambda: ("l", f"np.array({self.numbers(self.rng.choice([1, 2, 4]))})"),
         ]
         rare = [
             lambda: ("f", f"np.array({self.numbers(3)}, dtype=np.float32)"),
-            lambda: ("j", f"np.array({self.number()})"),
-            lambda: ("i", f"[{self.number()}, {self.number()}]"),
+            lambda: ("j", f"np.array({self.given()})"),
+            lambda: ("i", f"[{self.given()}, {self.given()}]"),
             lambda: ("i", f"[np.array({self.numbers(2)}), np.array({self.numbers(3)})]"),
-            lambda: ("da", f"{{'a': np.array({self.numbers(3)}), 'b': {self.number()}}}"),
-            lambda: ("pa", f"Pair(np.array({self.numbers(3)}), {self.number()})"),
-            lambda: ("tu", f"(np.array({self.numbers(2)}), {self.number()})"),
+            lambda: ("da", f"{{'a': np.array({self.numbers(3)}), 'b': {self.given()}}}"),
+            lambda: ("pa", f"Pair(np.array({self.numbers(3)}), {self.given()})"),
+            lambda: ("tu", f"(np.array({self.numbers(2)}), {self.given()})"),
             lambda: ("st", f"np.array({self.numbers(5)})[::2]"),
             lambda: ("fo", f"np.asfortranarray({self.numbers(2, 3)})"),
             lambda: ("rv", f"np.array({self.numbers(3)})[::-1]"),
             lambda: ("nn", str(self.rng.randint(1, 3))),
             lambda: ("ni", "np.array([1, 3, 2])"),
-            lambda: ("sc", f"np.float64({self.number()})"),
+            lambda: ("sc", f"np.float64({self.given()})"),
             lambda: ("cu", f"np.array({self.numbers(2, 2, 2)})"),
         ]
         chosen = [kinds[0](), *(make() for make in self.rng.sample(kinds[1:], self.rng.choice([0, 1, 1, 2, 2, 3])))]
