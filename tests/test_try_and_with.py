@@ -128,6 +128,61 @@ def test_as_plain_python(function: Callable[..., Any]) -> None:
     assert np.allclose(gradient, differences, rtol=1e-6)
 
 
+def of_numbers_or_arrays(e):
+    try:
+        e[abs(e) < 2.0] = 0.0
+    except TypeError:
+        if abs(e) < 2.0:
+            e = 0.5 * e
+    return np.sum(e * e)
+
+
+def of_the_precision(x):
+    try:
+        limit = np.finfo(np.asarray(x).dtype).eps * 4
+    except ValueError:
+        limit = 1e-6
+    return np.sum(x * x) if x[0] > limit else 0.0
+
+
+def of_no_index(x):
+    try:
+        y = np.where(x > 1.5, x / (1 + x), np.arctan(x))
+    except (IndexError, ZeroDivisionError):
+        y = x
+    return np.sum(y)
+
+
+def scales(e):
+    e[0] = 0.0
+    return np.sum(e)
+
+
+@pytest.mark.parametrize(
+    ("function", "x", "gradient"),
+    [
+        (of_numbers_or_arrays, 1.5, 0.75),
+        (of_numbers_or_arrays, np.float64(3.0), 6.0),
+        (of_numbers_or_arrays, np.array([1.0, 3.0]), [0.0, 6.0]),
+        (of_the_precision, X, 2 * X),
+        (of_no_index, X, [0.5, 1 / 9, 1 / 16]),
+    ],
+)
+def test_an_error_that_types_tell_is_decided(function: Callable[..., Any], x: Any, gradient: Any) -> None:
+    value, found = tg.value_and_grad(function, backend="python")(np.copy(x)[()])
+    assert value == function(np.copy(x)[()])
+    assert np.allclose(found, gradient, rtol=1e-12)
+
+
+@pytest.mark.parametrize("number", [1.5, np.float64(1.5), np.float32(1.5)])
+def test_a_store_into_a_number_raises_as_in_python(number: Any) -> None:
+    with pytest.raises(TypeError) as known:
+        scales(number)
+    with pytest.raises(TypeError) as found:
+        tg.grad(scales, backend="python")(number)
+    assert str(found.value) == str(known.value)
+
+
 def test_the_error_is_that_of_the_handler() -> None:
     with pytest.raises(ValueError, match="singular"):
         tg.grad(raises_another_error, backend="python")(np.zeros(3))

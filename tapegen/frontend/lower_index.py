@@ -19,6 +19,7 @@ from tapegen.frontend.lower_choice import each_kind, split
 from tapegen.frontend.lower_context import Context, NeedsStatic, NotWhole
 from tapegen.frontend.lower_emit import emit_call, is_view
 from tapegen.frontend.lower_expr import evaluate, evaluates
+from tapegen.frontend.lower_kinds import kinds_of
 from tapegen.frontend.lower_list import item as list_item
 from tapegen.frontend.lower_list import set_item, widen_cell
 from tapegen.frontend.lower_outside import write_captured
@@ -387,12 +388,15 @@ def store_place(cx: Context, place: Place, value: Any, *, accumulate: bool = Fal
         write_captured(cx, base)
     if isinstance(base, Struct):
         cx.raise_(TypeError, "'tuple' object does not support item assignment")
-    if isinstance(type_of(base), Scalar):
-        raise cx.refusal(
-            NotDifferentiable,
-            f"{describe(cx, base)} has no elements that could be set.",
-            "Pass arrays (np.atleast_1d(x)), or choose with np.where: w = np.where(mask, new, w).",
-        )
+    if isinstance(number := type_of(base), Scalar):
+        if any(isinstance(kind, Array) for kind in kinds_of(cx, expr_of(cx, base))):
+            raise cx.refusal(
+                NotDifferentiable,
+                f"{describe(cx, base)} may be an array without axes or a number here, of which nothing can be set.",
+                "Pass arrays (np.atleast_1d(x)), or choose with np.where: w = np.where(mask, new, w).",
+            )
+        name = python_class(number).__name__ if number.python else f"numpy.{np.dtype(number.dtype).type.__name__}"
+        cx.raise_(TypeError, f"'{name}' object does not support item assignment")
     raise cx.refusal(NotDifferentiable, f"this part of {describe(cx, base)} cannot be set.", "Use an array.")
 
 

@@ -25,17 +25,23 @@ from tapegen.frontend.lower_values import struct_of
 from tapegen.frontend.structure import StaticValue
 from tapegen.frontend.without_try import try_begins, try_ends
 from tapegen.ir import ops, rewrite
-from tapegen.ir.nodes import Assign, Call, Comment, Const, Raise, Var
-from tapegen.ir.types import Array
+from tapegen.ir.nodes import Assign, Call, Comment, Const, Load, Raise, Var
+from tapegen.ir.types import Array, Scalar
 
 _SEEN = (AttributeError, ImportError, NameError, KeyError, TypeError, AssertionError, NotImplementedError)
 """Exceptions that lowering writes down wherever a program may raise them."""
 
 _NEVER_RAISES = frozenset(
-    {operator.add, operator.sub, operator.mul, operator.neg, operator.pos, operator.lt, operator.le, operator.gt}
-    | {operator.ge, operator.eq, operator.ne, operator.not_, operator.and_, operator.or_, ops.and_, ops.or_, ops.ifelse}
-    | {ops.dim, ops.shape, np.exp, np.log, np.sqrt, np.sin, np.cos, np.tan, np.tanh, np.abs, np.copy, np.size, np.sum}
+    {operator.not_, operator.and_, operator.or_, ops.and_, ops.or_, ops.ifelse, ops.dim, ops.shape}
 )
+_OF_SHAPES = frozenset(
+    {operator.add, operator.sub, operator.mul, operator.neg, operator.pos, operator.lt, operator.le, operator.gt}
+    | {operator.ge, operator.eq, operator.ne, np.copy, np.size, np.sum, np.where}
+)
+"""What raises nothing but a ValueError, of arrays that do not fit."""
+
+_DIVISIONS = frozenset({operator.truediv, operator.floordiv, operator.mod})
+_CASTS = frozenset({np.float64, np.float32, np.int64, np.complex128})
 
 
 @compound(gast.Try)
@@ -108,12 +114,13 @@ def _kinds(cx: Context, value: Any) -> tuple[type, ...]:
 
 def _check(cx: Context, items: Sequence[Any], handled: tuple[type, ...]) -> None:
     """Refuse a body that may raise what is handled."""
-    for_run = not all(issubclass(kind, _SEEN) for kind in handled)
     for item in _each(items):
-        raises = isinstance(item, Raise) and any(
-            issubclass(item.exception, kind) or issubclass(kind, item.exception) for kind in handled
-        )
-        if raises or (for_run and not _never_raises(item)):
+        if isinstance(item, Raise):
+            raises = any(_is_either(kind, item.exception) for kind in handled)
+        else:
+            for_run = [kind for kind in handled if not issubclass(kind, _SEEN)]
+            raises = bool(for_run) and any(_is_either(kind, other) for kind in for_run for other in _at_run_time(item))
+        if raises:
             names = list(dict.fromkeys(kind.__name__ for kind in handled))
             raise cx.refusal(
                 UnsupportedSyntax,
@@ -121,6 +128,10 @@ def _check(cx: Context, items: Sequence[Any], handled: tuple[type, ...]) -> None
                 "a statement half done.",
                 instead_of_handlers(names),
             )
+
+
+def _is_either(a: type, b: type) -> bool:
+    return issubclass(a, b) or issubclass(b, a)
 
 
 def _each(items: Sequence[Any]) -> Iterator[Any]:
@@ -134,7 +145,11 @@ def _each(items: Sequence[Any]) -> Iterator[Any]:
         yield item
 
 
-def _never_raises(item: Any) -> bool:
+_ANY = (Exception,)
+
+
+def _at_run_time(item: Any) -> tuple[type[Exception], ...]:
+    """What a statement may raise, other than what lowering sees."""
     match item:
         case OpenIf(test):
             parts: Sequence[Any] = (test,)
@@ -143,18 +158,28 @@ def _never_raises(item: Any) -> bool:
         case Assign(_, value):
             parts = (value,)
         case Comment():
-            return True
+            return ()
         case _:
-            return False
-    return all(_is_safe(inner) for part in parts for inner in rewrite.subexpressions(part))
+            return _ANY
+    return tuple(kind for part in parts for inner in rewrite.subexpressions(part) for kind in _of_expression(inner))
 
 
-def _is_safe(expr: Any) -> bool:
-    """Whether an expression raises nothing: of two arrays the shapes may not fit, and loads may miss the array."""
-    if isinstance(expr, Call):
-        arrays = sum(isinstance(arg.type, Array) for arg in expr.args)
-        return expr.func in _NEVER_RAISES and arrays <= 1
-    return isinstance(expr, Var | Const)
+def _of_expression(expr: Any) -> tuple[type[Exception], ...]:
+    """What an operation may raise: of two arrays the shapes may not fit, and loads may miss the array."""
+    if isinstance(expr, Load):
+        return (IndexError, ValueError)
+    if not isinstance(expr, Call):
+        return () if isinstance(expr, Var | Const) else _ANY
+    arrays = sum(isinstance(arg.type, Array) for arg in expr.args)
+    shapes: tuple[type[Exception], ...] = (ValueError,) if arrays > 1 else ()
+    if expr.func in _NEVER_RAISES or (expr.func in _CASTS and not arrays):
+        return ()
+    if expr.func in _OF_SHAPES or (isinstance(expr.func, np.ufunc) and expr.func.signature is None):
+        return shapes
+    if expr.func in _DIVISIONS:
+        of_python = all(isinstance(arg.type, Scalar) and arg.type.python for arg in expr.args)
+        return (ArithmeticError,) if of_python else shapes
+    return _ANY
 
 
 __all__ = ["lower_attempt"]

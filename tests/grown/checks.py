@@ -465,7 +465,9 @@ def like(numbers: np.ndarray, leaf: Any) -> Any:
 
 def joins(text: str) -> bool:
     """Whether a name may hold numbers of several kinds on several paths."""
-    return any(isinstance(node, ast.If | ast.For | ast.While | ast.IfExp | ast.BoolOp) for node in ast.walk(ast.parse(text)))
+    return any(
+        isinstance(node, ast.If | ast.For | ast.While | ast.IfExp | ast.BoolOp) for node in ast.walk(ast.parse(text))
+    )
 
 
 def is_wider(mine: Any, known: Any) -> bool:
