@@ -14,6 +14,16 @@ FOUND = {
         "np.cos(v, out=v)\n    return np.sum(np.sin(v))",
         "np.array(1.91)",
     ),
+    "a name for a list of numbers, moved on one path of a loop": (
+        """y = [1.0, 2.0]
+    for n in range(3):
+        g = [t * -1.04 for t in v]
+        if v[n] > 1.5:
+            continue
+        y = g
+    return sum(np.sum(np.sin(e)) for e in g) + y[1]""",
+        "np.array([1.69, 1.23, 1.93])",
+    ),
     "a number made an array that is then changed": (
         "w = np.dot(v, v).ravel()\n    w += w\n    return np.power(w, 2)",
         "np.array([-1.83, 1.56, 0.7])",

@@ -6,6 +6,7 @@ import itertools
 import operator
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tapegen.analysis.activity import active_operands
@@ -84,8 +85,22 @@ class ControlFlow:
         by_reference = self.reverser.shadowed.union(self.reverser.mirrors)
         if not shared or not read.isdisjoint(changed) or not by_reference.isdisjoint(_mentioned((shared,))):
             return stmt.body, stmt.orelse
+        shared = tuple(replace(move) for move in shared)
+        self.reverser.stands_at.update(dict.fromkeys(shared, stmt))
         self.reverser.block(shared)
-        return (*body, *_without(first, shared)), (*orelse, *_without(second, shared))
+        return (*body, *self._without(first, shared)), (*orelse, *self._without(second, shared))
+
+    def _without(self, run: Block, moved: Block) -> Block:
+        """What a run moves besides."""
+        gone = {target for stmt in moved for target, _ in _pairs(stmt)}
+        left: list[Stmt] = []
+        for stmt in run:
+            pairs = [(target, value) for target, value in _pairs(stmt) if target not in gone]
+            if pairs:
+                part = Assign(tuple(t for t, _ in pairs), Tuple(tuple(v for _, v in pairs)), stmt.origin)
+                self.reverser.stands_at[part] = stmt
+                left.append(part)
+        return tuple(left)
 
     def _test(self, stmt: If) -> Expr:
         """The test of an If, under a name of its own: it may be better to record the answer than what it is made of."""
@@ -270,17 +285,6 @@ def _shared_moves(first: Block, second: Block) -> Block:
     if not alone:
         return ()
     return (Assign(tuple(target for target, _ in alone), Tuple(tuple(value for _, value in alone)), first[-1].origin),)
-
-
-def _without(run: Block, moved: Block) -> Block:
-    """What a run moves besides."""
-    gone = {target for stmt in moved for target, _ in _pairs(stmt)}
-    left: list[Stmt] = []
-    for stmt in run:
-        pairs = [(target, value) for target, value in _pairs(stmt) if target not in gone]
-        if pairs:
-            left.append(Assign(tuple(t for t, _ in pairs), Tuple(tuple(v for _, v in pairs)), stmt.origin))
-    return tuple(left)
 
 
 def _does_something(block: Block) -> bool:

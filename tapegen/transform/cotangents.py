@@ -67,6 +67,7 @@ class Cotangents(Captures):
         self.active = facts.activity.active | mirrors.of.keys()
         self.cotangents: dict[Var, Cotangent] = {}
         self.here: tuple[Stmt, bool] | None = None  # a statement, and whether the backward sweep is still after it
+        self.stands_at: dict[Stmt, Stmt] = {}  # parts of moves that are undone apart -> statements of the program
         self.flattened = frozenset().union(  # places with views that need their elements in the order of C
             *(facts.effects.roots(var) for var, value in self.views.items() if _flattens(value))
         )

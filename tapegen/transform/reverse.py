@@ -225,7 +225,7 @@ class _Reverser(Cotangents):
         """Reverse a block into `self.out`."""
         for stmt in reversed(block):
             start = len(self.out)
-            self.here = (stmt, True)
+            self.here = (self.stands_at.get(stmt, stmt), True)
             self._statement(stmt)
             if len(self.out) > start and not isinstance(stmt, (For, While, If)):
                 text = stmt.origin.text() if stmt.origin is not None else ""
@@ -238,7 +238,7 @@ class _Reverser(Cotangents):
         outer_guards, self.guards.kept = self.guards.kept, dict(self.guards.kept)
         self.block(block)
         if block:
-            self.here = (block[0], False)
+            self.here = (self.stands_at.get(block[0], block[0]), False)
         for var in touched:
             cot = self.cotangents[var]
             if cot.pending or not cot.named:
