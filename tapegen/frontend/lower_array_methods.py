@@ -26,7 +26,7 @@ THROUGH_FUNCTIONS: dict[str, Any] = {
     name: getattr(np, name)
     for name in (
         "sum mean std var prod min max argmin argmax argsort argpartition cumsum cumprod any all trace squeeze clip "
-        "round diagonal dot repeat take nonzero ptp searchsorted copy ravel swapaxes choose put"
+        "round diagonal dot repeat take nonzero ptp searchsorted ravel swapaxes choose put"
     ).split()
     if hasattr(np, name)
 }

@@ -19,7 +19,7 @@ from tapegen.frontend.lower_call import call_value
 from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_emit import emit_call
 from tapegen.frontend.lower_expr import spread
-from tapegen.frontend.lower_handlers import PASSED_ON, handles
+from tapegen.frontend.lower_handlers import PASSED_ON, handles, method
 from tapegen.frontend.lower_index import Place, load_place
 from tapegen.frontend.lower_numpy import call_library
 from tapegen.frontend.lower_sequences import make_list
@@ -167,6 +167,34 @@ _contiguous(np.ascontiguousarray, "C")
 _contiguous(np.asfortranarray, "F")
 
 
+def copy_in_order(cx: Context, value: Leaf, order: str, hint: Hint) -> Any:
+    """A copy of an array in a memory order."""
+    assert isinstance(value.type, Array)
+    if value.type.rank < 2 or order == "C" or (value.type.layout == "C" and order != "F"):
+        return call_library(cx, np.copy, [value], {}, hint)  # printed as a method, whose result is in C order
+    return call_library(cx, np.array, [value], {"order": StaticValue(order)}, hint)
+
+
+@handles(np.copy, takes='a, order="K", subok=False')
+def _copy(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    return _copy_of(cx, args, kwargs, "K", hint)
+
+
+@method("array", "copy", takes='order="C"')
+def _copy_method(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    return _copy_of(cx, args, kwargs, "C", hint)
+
+
+def _copy_of(cx: Context, args: Args, kwargs: Kwargs, default: str, hint: Hint) -> Any:
+    value, given = [*args, kwargs.get("order", StaticValue(default))][:2]
+    order = static(cx, given, "'order'")
+    if order not in ("C", "F", "A", "K"):
+        cx.raise_(ValueError, f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
+    if isinstance(value, Leaf) and isinstance(value.type, Array):
+        return copy_in_order(cx, value, order, hint)
+    return call_library(cx, np.copy, [value], {}, hint)
+
+
 @handles(np.array, takes=PASSED_ON)
 def _array(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     copies = known_value(kwargs.get("copy", StaticValue(True)))
@@ -182,7 +210,7 @@ def _array(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     if isinstance(value, Series):
         value = make_list(cx, [value], {}, None)
     if isinstance(value, Leaf) and isinstance(value.type, Array) and not rest and not kwargs:
-        return call_library(cx, np.copy, [value], {}, hint)
+        return copy_in_order(cx, value, "K", hint)
     rows = run_list_of(cx, value)
     table = None if rows is None else _table(cx, rows.item, iter(rows.columns), hint)
     if table is not None and not rest and not kwargs:

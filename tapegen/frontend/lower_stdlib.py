@@ -21,9 +21,9 @@ from tapegen.frontend.lower_builtins import Args, Hint, Kwargs
 from tapegen.frontend.lower_call import call_value
 from tapegen.frontend.lower_capture import capture, special_method
 from tapegen.frontend.lower_context import Context
-from tapegen.frontend.lower_emit import emit_call
 from tapegen.frontend.lower_handlers import handles
 from tapegen.frontend.lower_index import Place, load_place
+from tapegen.frontend.lower_library import copy_in_order
 from tapegen.frontend.lower_state import Bound, Ref, Series, SliceValue
 from tapegen.frontend.lower_values import run_list_of, static, struct_of
 from tapegen.frontend.structure import Leaf, StaticValue, Struct, dict_of, tuple_of
@@ -116,7 +116,7 @@ def _deepcopy(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
 def _copied(cx: Context, value: Any, part: Callable[[Any], Any], hint: Hint = None) -> Any:
     """A copy of a value whose parts are what `part` makes of them."""
     if isinstance(value, Leaf) and isinstance(value.type, Array):
-        return emit_call(cx, np.copy, (value,), hint=hint)
+        return copy_in_order(cx, value, "K", hint)
     content = struct_of(cx, value)
     if content is None:
         return value
