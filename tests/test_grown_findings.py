@@ -79,7 +79,7 @@ def test_a_list_of_the_caller_changes_only_where_its_name_holds_it() -> None:
 
     def behind_loop(v, n):
         w = v[1] * 2.0
-        for v in range(n):
+        for v in range(n):  # noqa: B007
             pass
         v += v
         return np.sum(w)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import tapegen.rules
-from tapegen.frontend import stdlib_texts, ufunc_texts
+from tapegen.frontend import library_texts, stdlib_texts, ufunc_texts
 from tapegen.rules.surgery import stop_gradient
 
 _RULES = str(Path(tapegen.rules.__file__).parent)
@@ -20,7 +20,8 @@ COMPENSATES = sum([1.0, 1e100, -1e100]) == 1.0
 
 def is_own(file: str) -> bool:
     """Whether a text is one of tapegen's own: of a builtin, of a function of a library, or of a rule."""
-    return file in (__file__, stdlib_texts.__file__, ufunc_texts.__file__) or file.startswith(_RULES)
+    texts = (__file__, library_texts.__file__, stdlib_texts.__file__, ufunc_texts.__file__)
+    return file in texts or file.startswith(_RULES)
 
 
 def sum_of(items: Any, start: Any = 0) -> Any:

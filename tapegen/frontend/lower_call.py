@@ -17,6 +17,7 @@ import numpy as np
 from tapegen.errors import NotDifferentiable, TapegenError
 from tapegen.frontend import builtin_texts
 from tapegen.frontend.callables import is_elementwise, unwrap
+from tapegen.frontend.library_texts import of_bottleneck
 from tapegen.frontend.lower_apart import Derivative
 from tapegen.frontend.lower_capture import bound_value, capture, is_method, special_method, watch
 from tapegen.frontend.lower_choice import split
@@ -214,6 +215,8 @@ def _call_static(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
         return call_value(cx, StaticValue(builtin_texts.elementwise), [StaticValue(func), *args], kwargs, hint)
     if isinstance(func, FunctionType):
         return inline_function(cx, func, args, kwargs)
+    if (text := of_bottleneck(func)) is not None:
+        return call_value(cx, StaticValue(text), args, kwargs, hint)
     if isinstance(func, functools._lru_cache_wrapper) and not _calls_itself(func.__wrapped__):
         return call_value(cx, StaticValue(func.__wrapped__), args, kwargs, hint)
     try:

@@ -18,10 +18,10 @@ from tapegen.frontend.lower_capture import captured_child, lacks_item, special_m
 from tapegen.frontend.lower_choice import each_kind, split
 from tapegen.frontend.lower_context import Context, NeedsStatic, NotWhole
 from tapegen.frontend.lower_emit import emit_call, is_view
-from tapegen.frontend.lower_expr import evaluate, evaluates
+from tapegen.frontend.lower_expr import evaluate, evaluates, spread
 from tapegen.frontend.lower_kinds import kinds_of
 from tapegen.frontend.lower_list import item as list_item
-from tapegen.frontend.lower_list import set_item, widen_cell
+from tapegen.frontend.lower_list import set_item, set_slice, widen_cell
 from tapegen.frontend.lower_outside import write_captured
 from tapegen.frontend.lower_parts import PARTS, follow_parts, is_part, part_of
 from tapegen.frontend.lower_shapes import note_part
@@ -383,6 +383,9 @@ def store_place(cx: Context, place: Place, value: Any, *, accumulate: bool = Fal
                     static(cx, index[0], "the index into a list of other things than numbers and arrays")
                 widen_cell(cx, base.cell, [(content, cx.state), (list_of((value,)), cx.state)])
             set_item(cx, base, index[0], value)
+            return
+        if getattr(content, "kind", "") == "list" and len(index) == 1 and isinstance(index[0], SliceValue):
+            set_slice(cx, base, _static_index(cx, index[0]), spread(cx, value))
             return
     if isinstance(base, Captured):
         write_captured(cx, base)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tapegen.errors import NotDifferentiable, UnsupportedSyntax
-from tapegen.frontend import ufunc_texts
+from tapegen.frontend import library_texts, ufunc_texts
 from tapegen.frontend.lower_attr import attribute, shape_of
 from tapegen.frontend.lower_builtins import Args, Hint, Kwargs
 from tapegen.frontend.lower_call import call_value
@@ -302,6 +302,15 @@ def _squeeze(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return call_library(cx, np.squeeze, args, kwargs, hint)
 
 
+@handles(np.broadcast_shapes, takes="*args")
+def _broadcast_shapes(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    """Of no axes at all there is nothing to compute."""
+    contents = [struct_of(cx, arg) for arg in args]
+    if all(content is not None and not content.children for content in contents):
+        return tuple_of(())
+    return call_library(cx, np.broadcast_shapes, args, kwargs, hint)
+
+
 @handles(np.where, takes=PASSED_ON)
 def _where(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     if len(args) == 1:
@@ -315,6 +324,16 @@ def _prod(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     for child in spread(cx, args[0]):
         total = call_value(cx, StaticValue(operator.mul), [total, child], {})
     return total
+
+
+def _written_out(func: Any, text: Any) -> None:
+    @handles(func, takes=PASSED_ON)
+    def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+        return call_value(cx, StaticValue(text), args, kwargs, hint)
+
+
+for _func, _text in library_texts.EMATH.items():
+    _written_out(_func, _text)
 
 
 @handles(np.errstate, takes="**kinds")

@@ -19,7 +19,7 @@ from tapegen.frontend.lower_merge import Merge
 from tapegen.frontend.lower_merged_types import converted
 from tapegen.frontend.lower_state import Cell, Choice, Poison, Ref, RunList, State, known_value
 from tapegen.frontend.lower_values import describe, expr_of, operand, run_list_of, static, struct_of
-from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct
+from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, list_of
 from tapegen.ir import ops
 from tapegen.ir.names import TEMPORARY
 from tapegen.ir.nodes import Call, Const, Expr, Var
@@ -245,6 +245,20 @@ def set_item(cx: Context, ref: Ref, index: Any, value: Any) -> None:
     position = operand(cx, index, "k")
     for column, expr in zip(content.columns, _columns(cx, content, value), strict=True):
         cx.effect(Call(ops.set_item, (column, position, expr), (), column.type))
+
+
+def set_slice(cx: Context, ref: Ref, part: slice, items: Sequence[Any]) -> None:
+    """`list[part] = items` of a list of known length."""
+    content = cx.state.cells[ref.cell].content
+    assert isinstance(content, Struct)
+    children = list(content.children)
+    try:
+        children[part] = items
+    except ValueError as error:
+        cx.raise_(ValueError, f"{error}")
+    for k in range(*part.indices(len(content.children))):
+        note_key(cx, ref, k)
+    cx.set_cell(ref, list_of(children))
 
 
 def length(cx: Context, value: Any) -> Any:

@@ -258,7 +258,14 @@ def _change(cx: Context, func: Any, old: Any, value: Any, hint: str, put: Callab
 def _augmented_item(cx: Context, func: Any, place: Place, node: gast.AST) -> None:
     if not place.is_array:
         old = load_place(cx, place)
-        _change(cx, func, old, evaluate(cx, node), TEMPORARY, lambda new: store_place(cx, place, new))
+
+        def change(current: Any, value: Any) -> None:
+            new = _combine(cx, func, current, value, TEMPORARY)
+            is_slice = any(isinstance(part, SliceValue) for part in place.index)
+            if new is not None or is_slice or isinstance(place.base, Struct):
+                store_place(cx, place, current if new is None else new)  # slices of lists are new; tuples refuse
+
+        each_kind(cx, (old, evaluate(cx, node)), change)
         return
     seen, position = cx.effects, len(cx.builder.items)
     value = evaluate(cx, node)

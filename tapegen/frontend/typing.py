@@ -311,7 +311,8 @@ def _reshape(a: ArgType, shape: ArgType, order: ArgType = StaticValue("C"), **ot
         return None
     items = shape_items(shape)
     plain = a.layout == "C" and order == StaticValue("C")
-    return Array(a.dtype, len(items), "C" if plain else "A", units(items))
+    one = bool(items) and all(a.is_unit(k) for k in range(a.rank))  # of one element, also where the shape says -1
+    return Array(a.dtype, len(items), "C" if plain else "A", (True,) * len(items) if one else units(items))
 
 
 def _broadcast_to(array: ArgType, shape: ArgType, **other: ArgType) -> Type | None:

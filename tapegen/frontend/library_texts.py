@@ -1,0 +1,123 @@
+"""Functions of libraries that are others of NumPy's in some cases, as Python that is written out in their place.
+
+`np.emath` gives complex numbers where the real function has none; in generated code a real argument has a real result.
+Reductions of the package bottleneck are compiled forms of NumPy's that pass over NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+
+def _refuse_complex(is_outside: Any) -> None:
+    if np.any(is_outside):
+        raise ValueError("the result of a function of np.emath is complex here: pass complex numbers")
+
+
+def sqrt(x: Any) -> Any:
+    if np.isrealobj(x):
+        _refuse_complex(np.less(x, 0))
+    return np.sqrt(x)
+
+
+def log(x: Any) -> Any:
+    if np.isrealobj(x):
+        _refuse_complex(np.less(x, 0))
+    return np.log(x)
+
+
+def log2(x: Any) -> Any:
+    if np.isrealobj(x):
+        _refuse_complex(np.less(x, 0))
+    return np.log2(x)
+
+
+def log10(x: Any) -> Any:
+    if np.isrealobj(x):
+        _refuse_complex(np.less(x, 0))
+    return np.log10(x)
+
+
+def logn(n: Any, x: Any) -> Any:
+    return log(x) / log(n)
+
+
+def power(x: Any, p: Any) -> Any:
+    if np.isrealobj(x):
+        _refuse_complex(np.less(x, 0))
+    return np.power(x, p)
+
+
+def arccos(x: Any) -> Any:
+    if np.isrealobj(x):
+        _refuse_complex(np.greater(np.abs(x), 1))
+    return np.arccos(x)
+
+
+def arcsin(x: Any) -> Any:
+    if np.isrealobj(x):
+        _refuse_complex(np.greater(np.abs(x), 1))
+    return np.arcsin(x)
+
+
+def arctanh(x: Any) -> Any:
+    if np.isrealobj(x):
+        _refuse_complex(np.greater(np.abs(x), 1))
+    return np.arctanh(x)
+
+
+EMATH: Mapping[Callable[..., Any], Callable[..., Any]] = MappingProxyType(
+    {
+        np.emath.sqrt: sqrt,
+        np.emath.log: log,
+        np.emath.log2: log2,
+        np.emath.log10: log10,
+        np.emath.logn: logn,
+        np.emath.power: power,
+        np.emath.arccos: arccos,
+        np.emath.arcsin: arcsin,
+        np.emath.arctanh: arctanh,
+    }
+)
+
+
+def nansum(a: Any, axis: Any = None) -> Any:
+    return np.nansum(a, axis=axis)
+
+
+def nanmean(a: Any, axis: Any = None) -> Any:
+    return np.nanmean(a, axis=axis)
+
+
+def nanvar(a: Any, axis: Any = None, ddof: Any = 0) -> Any:
+    return np.nanvar(a, axis=axis, ddof=ddof)
+
+
+def nanstd(a: Any, axis: Any = None, ddof: Any = 0) -> Any:
+    return np.nanstd(a, axis=axis, ddof=ddof)
+
+
+def nanmin(a: Any, axis: Any = None) -> Any:
+    return np.nanmin(a, axis=axis)
+
+
+def nanmax(a: Any, axis: Any = None) -> Any:
+    return np.nanmax(a, axis=axis)
+
+
+def nanmedian(a: Any, axis: Any = None) -> Any:
+    return np.nanmedian(a, axis=axis)
+
+
+_BOTTLENECK = {f.__name__: f for f in (nansum, nanmean, nanvar, nanstd, nanmin, nanmax, nanmedian)}
+
+
+def of_bottleneck(func: Any) -> Callable[..., Any] | None:
+    """The text of a compiled reduction of the package bottleneck, if it is one."""
+    if getattr(func, "__module__", "") == "bottleneck.reduce":
+        return _BOTTLENECK.get(func.__name__)
+    return None
