@@ -24,6 +24,16 @@ FOUND = {
     return sum(np.sum(np.sin(e)) for e in g) + y[1]""",
         "np.array([1.69, 1.23, 1.93])",
     ),
+    "a loop that is left, of several tangents at once": (
+        """for k in range(3):
+        for i in range(1):
+            np.add.accumulate(v, out=v)
+            if np.any(v > 1.09):
+                break
+        np.add.accumulate(v, out=v)
+    return np.sum(v * v)""",
+        "np.array([0.32, -0.78, 0.77])",
+    ),
     "a number made an array that is then changed": (
         "w = np.dot(v, v).ravel()\n    w += w\n    return np.power(w, 2)",
         "np.array([-1.83, 1.56, 0.7])",

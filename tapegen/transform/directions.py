@@ -20,14 +20,17 @@ from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import (
     Assign,
     Block,
+    Break,
     Call,
     Const,
+    Continue,
     Effect,
     Expr,
     For,
     Function,
     If,
     Load,
+    Raise,
     Return,
     Slice,
     Stmt,
@@ -254,7 +257,7 @@ class _Widener:
 
         The sizes that its tables are made by are read as well.
         """
-        if not isinstance(stmt, (Assign, Store, Effect, If, For, While)):
+        if any(isinstance(inner, (Break, Continue, Raise, Return)) for inner in rewrite.statements((stmt,))):
             return True
         mentioned = set(run.mentioned())
         for inner in run.statements:
