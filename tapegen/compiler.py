@@ -27,6 +27,7 @@ from tapegen.ir.nodes import (
     Function,
     Return,
     Routine,
+    Stmt,
     Store,
     Var,
     While,
@@ -348,7 +349,15 @@ def _expanded(lowered: Function, wrt: tuple[Var, ...], names: NameSupply) -> Fun
     varied = activity_of(lowered, wrt, ()).varied
     if drawing:
         _refuse_draws(tuple(body), varied)
-    return replace(lowered, body=(*expand(tuple(body), varied, names), last))
+    written: set[Stmt] = set()
+    while True:
+        before = len(written)
+        lowered = replace(lowered, body=(*expand(tuple(body), varied, names, written), last))
+        if len(written) == before:
+            return lowered
+        # a formula may share memory where its call does not, so that more is thought to vary
+        body = list(lowered.body[:-1])
+        varied = activity_of(lowered, wrt, ()).varied
 
 
 def _in_one_sweep(lowered: Function) -> Function:

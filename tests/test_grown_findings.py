@@ -34,6 +34,14 @@ FOUND = {
     return np.sum(v * v)""",
         "np.array([0.32, -0.78, 0.77])",
     ),
+    "a formula that shares memory with what its call reads": (
+        """w = np.array([-1.09, -1.21, 1.54])
+    u = np.choose(1, [v, w])
+    a = np.average(w, weights=np.abs(w) + 1)
+    w[1] = a
+    return a * 0.7 + np.sum(v * v)""",
+        "np.array([1.65, 0.75, -0.39])",
+    ),
     "a number made an array that is then changed": (
         "w = np.dot(v, v).ravel()\n    w += w\n    return np.power(w, 2)",
         "np.array([-1.83, 1.56, 0.7])",

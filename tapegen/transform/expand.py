@@ -17,23 +17,26 @@ from tapegen.rules.registry import rule_of
 from tapegen.transform.applied import refuse_complex, refused_at
 
 
-def expand(block: Block, varied: Set[Var], names: NameSupply) -> Block:
+def expand(block: Block, varied: Set[Var], names: NameSupply, written: set[Stmt]) -> Block:
     """Inline the formulas of varied calls, also of calls inside formulas.
 
     The result `t = f(x)` becomes `t_value = f(x)`, the statements of the formula, and
-    `t = primal_as(t_value, formula)`: the value is that of the function itself.
+    `t = primal_as(t_value, formula)`: the value is that of the function itself.  The calls that stay for their values
+    are added to `written`; those in it stay as they are.
     """
     out: list[Stmt] = []
     for stmt in block:
         inner = stmt.blocks
         if inner:
-            out.append(rewrite.with_blocks(stmt, tuple(expand(part, varied, names) for part in inner)))
+            out.append(rewrite.with_blocks(stmt, tuple(expand(part, varied, names, written) for part in inner)))
             continue
         call = stmt.value if isinstance(stmt, Assign) else None
-        if not isinstance(call, Call) or not has_formula(call.func) or varied.isdisjoint(rewrite.free_vars(call)):
+        formula_wanted = isinstance(call, Call) and has_formula(call.func) and stmt not in written
+        if not formula_wanted or varied.isdisjoint(rewrite.free_vars(call)):
             out.append(stmt)
             continue
         assert isinstance(stmt, Assign)
+        assert isinstance(call, Call)
         rule = rule_of(call.func)
         assert rule is not None
         assert rule.body is not None
@@ -57,7 +60,8 @@ def expand(block: Block, varied: Set[Var], names: NameSupply) -> Block:
             kept.append(Var(names.fresh(f"{target.name}_value"), target.type))
             joins.append(Assign((target,), Call(ops.primal_as, (kept[-1], expr), (), target.type), stmt.origin))
         out.append(Assign(tuple(kept), call, stmt.origin))
-        out.extend(expand((*formula, *values), inlined, names))
+        written.add(out[-1])
+        out.extend(expand((*formula, *values), inlined, names, written))
         out.extend(joins)
     return tuple(out)
 
