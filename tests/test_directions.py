@@ -222,3 +222,32 @@ def test_jacobians_are_differentiated_again() -> None:
         return np.sum(tg.jacobian(rates, mode="forward")(y) ** 2)
 
     tg.check_grads(curvature, point(rates), modes=("forward", "reverse"), order=1, backend="python")
+
+
+def gathered(y):
+    k = 0
+    while k < 3:
+        k += 1
+        y = y[[0, -1]]
+    return y * y
+
+
+def one_of_many(y):
+    for _ in range(2):
+        y = y[[0]] * y[1] if len(y) > 1 else y
+    return y * 3.0
+
+
+def halves_of_a_matrix(y):
+    m = np.outer(y, y)
+    for _ in range(2):
+        m = m[1:] * 1.5 if y[0] > 0.0 else m * 2.0
+    return m
+
+
+@pytest.mark.parametrize("function", [gathered, one_of_many, halves_of_a_matrix])
+def test_an_array_whose_shape_a_loop_changes(function: Callable) -> None:
+    y = np.array([0.95, 0.54, 0.4])
+    slopes = tg.jacobian(function, mode="forward", **python)(y)
+    np.testing.assert_allclose(slopes, tg.jacobian(function, mode="reverse", **python)(y), rtol=1e-12)
+    np.testing.assert_allclose(slopes @ y, tg.jvp(function, (y,), (y,), **python)[1], rtol=1e-12)

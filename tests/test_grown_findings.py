@@ -75,6 +75,10 @@ FOUND = {
         "y = v[0]\n    for k in range(2):\n        y = np.array(0.5)\n    return y",
         "np.array([1.0, 2.0])",
     ),
+    "an error message that is differentiated": (
+        "w = [v[0], v[1]]\n    return np.sum(v * v) * w.index(v[1])",
+        "np.array([1.0, 2.0])",
+    ),
     "a number as a real array": ("return np.real_if_close(v) * v", "0.3"),
 }
 
@@ -107,6 +111,21 @@ def test_a_list_of_the_caller_changes_only_where_its_name_holds_it() -> None:
         value, _ = tg.value_and_grad(function, backend="python")(mine, last)
         assert value == function(known, last)
         assert all(np.array_equal(a, b) for a, b in zip(mine, known, strict=True))
+
+
+def test_a_list_that_a_called_function_extends_is_refused() -> None:
+    def second_of(x, y):
+        x += (x[1],)
+        return x[2]
+
+    def function(v):
+        for n in range(1, -1, -1):
+            n += second_of(v, n)
+        first, *_ = v
+        return first
+
+    with pytest.raises(tg.NotDifferentiable, match="a number of items that is not known here"):
+        tg.grad(function, backend="python")([1.0, 2.0])
 
 
 def test_what_would_be_wrong_is_refused() -> None:

@@ -196,11 +196,11 @@ def _inline(cx: Context, frame: Frame, identity: Any, values: Mapping[str, Any])
     if identity in cx.recursion.called:
         return call_routine(cx, frame, identity, values)
     _check_recursion(cx, frame, identity, values)
-    node = frame.node
+    node, signature = frame.node, _signature_of(cx, values)
     outer_frame, outer_node, outer_origin, outer_fixed = cx.frame, cx.node, cx.origin, cx.fixed_origin
     cx.frame = frame
     cx.fixed_origin |= builtin_texts.is_own(frame.parsed.file)  # what it does belongs to the user's statement
-    cx.calls.append((identity, _signature_of(cx, values)))
+    cx.calls.append((identity, signature))
     open_tries = cx.open_tries
     try:
         enter(cx, frame)

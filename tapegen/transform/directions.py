@@ -7,6 +7,7 @@ loops over them read and write neighbours; else they are the first one, and the 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -117,6 +118,7 @@ class _Widener:
         self.carrying = self._carrying()
         self._check_flattened()
         self.outside: set[Stmt] = set()  # statements on tables as a whole
+        self.later: dict[Stmt, Stmt] = {}  # tangents before their values, and what assigns these
         self.tables: dict[Var, Var] = {}
         self.many = Var(names.fresh("directions"), INT)
         self.last = True
@@ -222,6 +224,7 @@ class _Widener:
 
     def _plan(self, block: Block) -> _Plan:
         """The items of a block; a run moves down over other statements until one changes what it reads."""
+        self._note_later(block)
         out: _Plan = []
         run = _Run()
 
@@ -251,6 +254,17 @@ class _Widener:
                 run.statements.append(stmt)
         flush()
         return out
+
+    def _note_later(self, block: Block) -> None:
+        """Note the tangents that stand before the statement that gives their value: it may change the shape."""
+        counts: Counter[Var] = Counter()
+        for k, stmt in enumerate(block):
+            counts.update(stmt.targets)
+            for value in self._sized_by(stmt):
+                if counts[value] < counts[stmt.targets[0]]:
+                    given = next((other for other in block[k + 1 :] if value in other.targets), None)
+                    if given is not None:
+                        self.later[stmt] = given
 
     def _disturbs(self, stmt: Stmt, run: _Run) -> bool:
         """Whether a run cannot move over a statement: it leaves the block, or changes what the run reads.
@@ -388,9 +402,21 @@ class _Widener:
 
     def _block(self, plan: _Plan) -> Block:
         out: list[Stmt] = []
-        for item, inner in plan:
+        moved: dict[Stmt, Stmt] = {}
+        for k, (item, inner) in enumerate(plan):
             if isinstance(item, _Run):
-                out += self._loop(item)
+                following = plan[k + 1][0] if k + 1 < len(plan) else None
+                sizes: dict[Var, Var] = {}
+                for given in {self.later[stmt] for stmt in item.statements if stmt in self.later}:
+                    if given is not following or not isinstance(given, Assign) or len(given.targets) != 1:
+                        raise _NotCovered
+                    (value,) = given.targets
+                    sizes[value] = Var(self.names.fresh(value.name), value.type)
+                    out.append(Assign((sizes[value],), given.value, given.origin))
+                    moved[given] = Assign((value,), sizes[value], given.origin)
+                out += self._loop(item, sizes)
+            elif item in moved:
+                out.append(moved[item])
             elif inner:
                 out.append(rewrite.with_blocks(item, tuple(map(self._block, inner))))
             elif self._is_carrying(item):
@@ -416,8 +442,8 @@ class _Widener:
                 return Assign(targets, Tuple(tuple(self.tables[item] for item in items)), stmt.origin)  # type: ignore[index]
         raise AssertionError("not a statement on tables")
 
-    def _loop(self, run: _Run) -> list[Stmt]:
-        """A run as a loop over the directions."""
+    def _loop(self, run: _Run, sizes: Mapping[Var, Var]) -> list[Stmt]:
+        """A run as a loop over the directions; `sizes` are new values that are assigned behind it."""
         direction = Var(self.names.fresh("d"), INT)
         held: dict[Var, Var] = {}
         before: list[Stmt] = []
@@ -486,6 +512,7 @@ class _Widener:
                 table = self.tables[target]
                 if isinstance(target.type, Array):
                     like = self._sized_by(stmt)[0]
+                    like = sizes.get(like, like)
                     room = Var(self.names.fresh(target.name), table.type)
                     before.append(Assign((room,), self._zeros_beside(like, target.type.dtype)))
                     after.append(Store(room, self._index(target, direction), held[target]))

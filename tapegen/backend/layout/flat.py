@@ -88,7 +88,9 @@ def fields(node: ast.JoinedStr) -> list[Piece]:
     """Words and placeholders of an f-string."""
     pieces: list[Piece] = []
     for value in node.values:
-        if isinstance(value, ast.FormattedValue):
+        if isinstance(value, ast.FormattedValue) and isinstance(value.value, ast.JoinedStr) and not value.format_spec:
+            pieces += fields(value.value)  # before 3.12 an f-string in another one needs other quotes
+        elif isinstance(value, ast.FormattedValue):
             shown = value.format_spec
             spec = f":{shown.values[0].value}" if isinstance(shown, ast.JoinedStr) else ""  # type: ignore[attr-defined]
             pieces.append(Piece(flat(value.value) + spec, placeholder=True))
