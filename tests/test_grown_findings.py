@@ -134,6 +134,19 @@ def test_what_would_be_wrong_is_refused() -> None:
             tg.grad(function, backend="python")(np.array([1.0, 2.0]))
 
 
+def test_a_change_that_no_kind_of_value_allows_is_refused() -> None:
+    def changes(v, d):
+        e = d
+        if v[0] > 99.0:
+            e = 2.0
+        e["b"] *= 2.0
+        return np.sum(v * v)
+
+    point = np.array([1.0, 2.0])
+    with pytest.raises(tg.NotDifferentiable, match="changes a dict"):
+        tg.hvp(changes, (point, {"b": 1.5}), (point, {"b": 1.0}), backend="python", cache=False)
+
+
 @pytest.mark.parametrize("part", range(4))
 def test_random_calls_of_functions_that_have_rules(part: int) -> None:
     for rule in chosen()[part::60]:

@@ -94,7 +94,7 @@ def _by_kind(cx: Context, values: Sequence[Any], compute: Callable[..., Any], bo
     try:
         return both(choice.test, side(True), side(False))
     except PathEnds:
-        if len(refusals) == 2:
+        if refusals:  # no kind goes on
             raise refusals[0] from None
         raise
 
