@@ -42,6 +42,11 @@ FOUND = {
     return a * 0.7 + np.sum(v * v)""",
         "np.array([1.65, 0.75, -0.39])",
     ),
+    "a call that gives an empty tuple": (
+        """t = np.gradient(round(v[0], 1))
+    return np.sum(v * v) + len(t)""",
+        "np.array([0.58, 0.8])",
+    ),
     "a number made an array that is then changed": (
         "w = np.dot(v, v).ravel()\n    w += w\n    return np.power(w, 2)",
         "np.array([-1.83, 1.56, 0.7])",

@@ -164,7 +164,8 @@ def _emit_tuple(
         var = cx.assign(hint or TEMPORARY, Call(ops.item, (call, Const(0)), (), type_.items[0]))
         return tuple_of((Leaf(var),))
     targets = tuple(cx.new_var(hint or TEMPORARY, item) for item in type_.items)
-    cx.emit(Assign(targets, call, cx.origin))
+    if targets:  # np.gradient of a number gives an empty tuple
+        cx.emit(Assign(targets, call, cx.origin))
     cx.titles.update((target, hint or TEMPORARY) for target in targets)
     parts = [Leaf(target) for target in targets]
     return cx.new_cell(list_of(parts)) if func in _GIVE_LISTS else tuple_of(parts)
