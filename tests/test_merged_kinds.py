@@ -155,8 +155,74 @@ def no_axes(x, c):
     return b * z
 
 
-def test_refuses_a_number_that_may_be_an_array_of_another_name() -> None:
-    refused(no_axes, 0.5, 1.0, error=NotDifferentiable, match="'b' may be an array without axes", at="b += 1.0")
+def chosen(x, c):
+    y = np.array(x) if c > 0.0 else x
+    q = y
+    q *= 2
+    return y * q
+
+
+def two_names_in_a_branch(x, c):
+    y = x
+    if c > 0.0:
+        y = np.array(x)
+        q = y
+    else:
+        q = np.array(1.0)
+    q *= 2
+    return y * q
+
+
+def stored_in_a_loop(x, c):
+    y = x
+    if c > 0.0:
+        q = y = np.array(x)
+    for _ in range(2):
+        if c > 0.0:
+            q *= 2
+    return y * 3.0
+
+
+@pytest.mark.parametrize(
+    "program", [no_axes, chosen, two_names_in_a_branch, stored_in_a_loop], ids=lambda f: f.__name__
+)
+@pytest.mark.parametrize("c", [1.0, -1.0])
+def test_an_array_without_axes_of_two_names_is_no_number(program: Any, c: float) -> None:
+    right(program, 0.5, c, backend="python")
+
+
+def named_afterwards(x, c):
+    y = x
+    if c > 0.0:
+        y = np.array(x)
+    q = y
+    q *= 2
+    return y * q
+
+
+def in_a_list(x, c):
+    y = x
+    if c > 0.0:
+        y = np.array(x)
+    items = [y]
+    y *= 2
+    return items[0] * y
+
+
+def by_a_function(x, c):
+    def scale(z):
+        z *= 2
+
+    y = x
+    if c > 0.0:
+        y = np.array(x)
+    scale(y)
+    return y * y
+
+
+@pytest.mark.parametrize("program", [named_afterwards, in_a_list, by_a_function], ids=lambda f: f.__name__)
+def test_refuses_a_number_that_may_be_an_array_of_another_name(program: Any) -> None:
+    refused(program, 0.5, 1.0, error=NotDifferentiable, match="may be an array without axes", at="*= 2")
 
 
 def own_array_without_axes(x, c):

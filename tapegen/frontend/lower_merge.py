@@ -231,6 +231,11 @@ class Merge:
         if not self.fresh and all(expr == exprs[0] for expr in exprs):
             return values[0]
         type_ = merged_type(base, values)
+        if isinstance(type_, Scalar) and loses_writes(self.cx, base, sides):
+            raise Clash(
+                f"{_called(base)} may be an array without axes, which another name holds too, or a number.",
+                f"Convert it before: float({base}).",
+            )
         var = self._var(base, type_)
         if any(expr in self.cx.flat for expr in exprs):
             if not all(expr in self.cx.flat for expr in exprs):
@@ -239,8 +244,6 @@ class Merge:
                 )
             self.cx.flat.add(var)
         note_kinds(self.cx, var, exprs)
-        if isinstance(type_, Scalar) and loses_writes(self.cx, base, sides):
-            self.cx.shared_numbers.add(var)
         if self.test is not None and is_int(values[0]):
             self.cx.joined[var] = (self.test, *exprs)
         return Leaf(var)

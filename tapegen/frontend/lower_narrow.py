@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tapegen.frontend.lower_context import Context
-from tapegen.frontend.lower_state import Choice, Maybe, Poison, Ref, RunList, State
+from tapegen.frontend.lower_kinds import kinds_of
+from tapegen.frontend.lower_state import Bound, Choice, Maybe, Poison, Ref, RunList, State
 from tapegen.frontend.structure import Leaf, StaticValue, Struct
 from tapegen.ir.nodes import Expr, Var
 from tapegen.ir.types import Array, Scalar
@@ -121,7 +122,7 @@ def was_there(cx: Context, sides: Sequence[tuple[Any, State]], since: int | None
 def loses_writes(cx: Context, name: str, sides: Sequence[tuple[Any, State]]) -> bool:
     """Whether a number that stands for several values would not show what is written into an array without axes."""
     values = [value for value, _ in sides]
-    if any(isinstance(value, Leaf) and value.expr in cx.shared_numbers for value in values):
+    if any(is_shared_number(cx, value, state) for value, state in sides):
         return True
     if not any(isinstance(value, StaticValue) or isinstance(value.type, Scalar) for value in values):
         return False
@@ -131,23 +132,44 @@ def loses_writes(cx: Context, name: str, sides: Sequence[tuple[Any, State]]) -> 
     )
 
 
+def is_shared_number(cx: Context, value: Any, state: State) -> bool:
+    """Whether a number that may stand for an array without axes goes by several names."""
+    if not isinstance(value, Leaf) or not isinstance(value.type, Scalar):
+        return False
+    if not any(isinstance(kind, Array) for kind in kinds_of(cx, value.expr)):
+        return False
+    number = cx.resolve(value.expr)
+    return sum(isinstance(other, Leaf) and cx.resolve(other.expr) == number for other in _values(state)) > 1
+
+
+def _values(state: State) -> Iterator[Any]:
+    """What names and containers hold, and what is in it."""
+    work = list(state.vars.values())
+    for cell in state.cells.values():
+        work += cell.content.children if isinstance(cell.content, Struct) else ()
+    while work:
+        value = work.pop()
+        yield value
+        if isinstance(value, Struct):
+            work += value.children
+        elif isinstance(value, Choice):
+            work += [value.first, value.second]
+        elif isinstance(value, Maybe):
+            work.append(value.value)
+        elif isinstance(value, Bound):
+            work += [*value.args, *value.kwargs.values()]
+
+
 def _has_other_name(cx: Context, name: str, value: Leaf, state: State) -> bool:
     array = cx.resolve(value.expr)
     assert isinstance(array, Var)
     if array not in cx.definitions or cx.roots_of(array) != frozenset({array}):
         return True
-    held = [other for key, other in state.vars.items() if key[1] != name]
-    for cell in state.cells.values():
-        held += cell.content.children if isinstance(cell.content, Struct) else ()
-    while held:
-        other = held.pop()
-        if isinstance(other, Leaf) and isinstance(other.expr, Var) and isinstance(other.type, Array):
-            if cx.may_overlap(array, cx.resolve(other.expr)):  # type: ignore[arg-type]
-                return True
-        elif isinstance(other, Struct):
-            held += other.children
-        elif isinstance(other, Choice):
-            held += [other.first, other.second]
-        elif isinstance(other, Maybe):
-            held.append(other.value)
-    return False
+    others = State({key: held for key, held in state.vars.items() if key[1] != name}, state.cells)
+    return any(
+        isinstance(other, Leaf)
+        and isinstance(other.expr, Var)
+        and isinstance(other.type, Array)
+        and cx.may_overlap(array, cx.resolve(other.expr))  # type: ignore[arg-type]
+        for other in _values(others)
+    )

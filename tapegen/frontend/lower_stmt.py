@@ -22,6 +22,7 @@ from tapegen.frontend.lower_emit import emit_call
 from tapegen.frontend.lower_expr import Given, bind_name, elements, evaluate, make_closure, owner_of, put_name, spread
 from tapegen.frontend.lower_index import Place, load_place, place_of, store_place
 from tapegen.frontend.lower_list import append, item, length
+from tapegen.frontend.lower_narrow import is_shared_number
 from tapegen.frontend.lower_operators import BINARY, binary, in_place_operator
 from tapegen.frontend.lower_outside import write_captured
 from tapegen.frontend.lower_parts import is_part
@@ -339,7 +340,7 @@ def _combine(cx: Context, func: Any, old: Any, value: Any, hint: str) -> Any:
             for part in spread(cx, value):
                 append(cx, old, part)
             return None
-    if isinstance(old, Leaf) and old.expr in cx.shared_numbers:
+    if is_shared_number(cx, old, cx.state):
         raise cx.refusal(
             NotDifferentiable,
             f"'{hint}' may be an array without axes, which another name holds too, or a number.",
