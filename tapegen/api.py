@@ -282,7 +282,7 @@ def _pickled_by_value() -> bool:
 
 def _again(func: Callable[..., Any], options: Options, texts: Texts) -> Differentiable:
     """What a pickle stands for."""
-    keep_texts(texts)
+    keep_texts(func, texts)
     try:
         return _shared(func, options)
     except TypeError:  # a method of an object that has no hash

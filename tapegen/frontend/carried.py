@@ -7,25 +7,36 @@ from collections.abc import Iterator
 from types import CodeType, FunctionType
 from typing import Any
 
-Texts = tuple[tuple[str, str], ...]
-"""Names of files or notebook cells, and what they hold."""
+Texts = tuple[tuple[str, str, tuple[tuple[str, int], ...]], ...]
+"""Names of files or notebook cells, what they hold, and the names and first lines of functions in them."""
 
 
 def texts_of(func: Any) -> Texts:
     """The texts of a function and of the functions of its module that it calls."""
-    found: dict[str, str] = {}
+    found: dict[str, tuple[str, list[tuple[str, int]]]] = {}
     for each in _reached(func, set()):
-        file = each.__code__.co_filename
+        code, file = each.__code__, each.__code__.co_filename
         if file not in found:
-            found[file] = "".join(linecache.getlines(file, each.__globals__))
-    return tuple(found.items())
+            found[file] = "".join(linecache.getlines(file, each.__globals__)), []
+        found[file][1].append((each.__qualname__, code.co_firstlineno))
+    return tuple((file, text, tuple(places)) for file, (text, places) in found.items())
 
 
-def keep_texts(texts: Texts) -> None:
-    """Make texts known that this process does not have."""
-    for file, text in texts:
+def keep_texts(func: Any, texts: Texts) -> None:
+    """Make texts known that this process does not have, and name them in functions that have lost the name."""
+    for file, text, _ in texts:
         if text and not linecache.getlines(file):
             linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    files = {place: file for file, _, places in texts for place in places}
+    for each in _reached(func, set()):
+        known = files.get((each.__qualname__, each.__code__.co_firstlineno))
+        if known is not None and each.__code__.co_filename != known:  # cloudpickle leaves it out since 3.1.2
+            each.__code__ = _in_file(each.__code__, known)
+
+
+def _in_file(code: CodeType, file: str) -> CodeType:
+    inner = (_in_file(constant, file) if isinstance(constant, CodeType) else constant for constant in code.co_consts)
+    return code.replace(co_filename=file, co_consts=tuple(inner))
 
 
 def _reached(func: Any, seen: set[int]) -> Iterator[FunctionType]:
