@@ -398,7 +398,9 @@ def array_truth(cx: Context, value: Leaf) -> Expr:
 def as_bool(cx: Context, value: Any) -> Any:
     """`bool(value)` as a value."""
     tested = truth(cx, value)
-    return StaticValue(tested) if isinstance(tested, bool) else Leaf(tested)
+    if isinstance(tested, bool):
+        return StaticValue(tested)
+    return Leaf(tested if tested.type == BOOL else Call(bool, (tested,), (), BOOL))  # one of NumPy is no `True`
 
 
 @overload
