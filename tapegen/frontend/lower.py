@@ -375,6 +375,8 @@ class _Run:
         self.made[var] = value.expr
         if isinstance(value.sample, int):
             self.cx.samples[var] = value.sample
+        if is_array and value.sample is not UNKNOWN:
+            self.cx.sample_shapes[var] = value.sample
         if is_array and value.expr in self.fixed:
             self.cx.shapes[var] = self.fixed[value.expr]
         return Leaf(var)

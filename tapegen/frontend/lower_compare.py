@@ -213,7 +213,7 @@ def _identity(cx: Context, left: Any, right: Any, wanted: bool) -> Any:
         left, right = right, left
     if isinstance(left, StaticValue) and isinstance(left.value, bool):
         left, right = right, left
-    if isinstance(left, Leaf) and left.type == BOOL and isinstance(right, StaticValue) and isinstance(right.value, bool):
+    if type_of(left) == BOOL and isinstance(right, StaticValue) and isinstance(right.value, bool):
         return left if right.value == wanted else _not(cx, left)  # Python has one True and one False
     if not isinstance(left, Choice):
         return StaticValue(_is(cx, left, right) == wanted)

@@ -134,9 +134,10 @@ class Context:
         self.substitution: dict[Var, Expr] = {}
         self.titles: dict[Var, str] = {}  # names that the user gives to values that had been computed without one
         self.definitions: dict[Var, Expr] = {}
-        self.joined: dict[Var, tuple[Expr, ...]] = {}  # integers behind an `if`: its test, and the values on its paths
+        self.depends: dict[Var, tuple[Expr, ...]] = {}  # what integers and shapes come from that have no definition
         self.shapes: dict[Var, tuple[int, ...]] = {}
         self.samples: dict[Var, int] = {}  # integer arguments in the call at hand
+        self.sample_shapes: dict[Var, tuple[int, ...]] = {}  # and the shapes of array arguments
         self.not_negative: set[Var] = set()  # integer arguments for which the program is right only then
         self.roots: dict[Var, frozenset[Var] | None] = {}
         self.flat: set[Var] = set()  # results of `.flat`: a store writes into the array, a slice is a copy
@@ -351,8 +352,8 @@ class Context:
                 found.add(var)
                 if var in self.definitions:
                     work.append(self.definitions[var])
-                elif var in self.joined:
-                    work += self.joined[var]
+                elif var in self.depends:
+                    work += self.depends[var]
                 elif var in self.substitution:
                     work.append(self.substitution[var])
         return found
@@ -365,6 +366,8 @@ class Context:
 
         array = self.resolve(extent.args[0])
         made = self.definitions.get(array) if isinstance(array, Var) else None
+        if isinstance(array, Var) and array in self.depends:
+            return Tuple(tuple(map(of, self.depends[array])))
         if isinstance(made, Load):
             slices = [key for key in made.index if isinstance(key, Slice)]
             bounds = [bound for key in slices for bound in (key.lo, key.hi, key.step) if bound is not None]

@@ -15,7 +15,7 @@ from tapegen.frontend.lower_capture import expand
 from tapegen.frontend.lower_context import Context, NotWhole
 from tapegen.frontend.lower_kinds import is_mixed, note_kinds
 from tapegen.frontend.lower_parts import VIEWS_OF_PARTS, is_part, part_of
-from tapegen.frontend.lower_shapes import note_result
+from tapegen.frontend.lower_shapes import note_result, note_results
 from tapegen.frontend.lower_state import Captured, Ref, RunList, is_number, known_value
 from tapegen.frontend.lower_values import const_expr, describe, expr_of, operand, poison_check, refuse_text
 from tapegen.frontend.structure import DTYPES, UNKNOWN, Leaf, StaticValue, Struct, list_of, tuple_of
@@ -166,6 +166,7 @@ def _emit_tuple(
     targets = tuple(cx.new_var(hint or TEMPORARY, item) for item in type_.items)
     if targets:  # np.gradient of a number gives an empty tuple
         cx.emit(Assign(targets, call, cx.origin))
+        note_results(cx, targets, call)
     cx.titles.update((target, hint or TEMPORARY) for target in targets)
     parts = [Leaf(target) for target in targets]
     return cx.new_cell(list_of(parts)) if func in _GIVE_LISTS else tuple_of(parts)

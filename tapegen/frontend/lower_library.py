@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import inspect
 import math
@@ -16,20 +17,20 @@ from tapegen.frontend import library_texts, ufunc_texts
 from tapegen.frontend.lower_attr import attribute, shape_of
 from tapegen.frontend.lower_builtins import Args, Hint, Kwargs
 from tapegen.frontend.lower_call import call_value
-from tapegen.frontend.lower_context import Context
+from tapegen.frontend.lower_context import Context, NeedsStatic
 from tapegen.frontend.lower_emit import emit_call
 from tapegen.frontend.lower_expr import spread
 from tapegen.frontend.lower_handlers import PASSED_ON, handles, method
 from tapegen.frontend.lower_index import Place, load_place
 from tapegen.frontend.lower_numpy import call_library
 from tapegen.frontend.lower_sequences import make_list
-from tapegen.frontend.lower_shapes import known_shape
+from tapegen.frontend.lower_shapes import known_shape, may_be_fixed, sampled_shape
 from tapegen.frontend.lower_state import Series, known_value
 from tapegen.frontend.lower_values import operand, run_list_of, static, struct_of, type_of
 from tapegen.frontend.rewriting import quiet
-from tapegen.frontend.structure import Leaf, StaticValue, tuple_of
+from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, tuple_of
 from tapegen.ir import ops
-from tapegen.ir.nodes import Call, Const, Var
+from tapegen.ir.nodes import Call, Const, Tuple, Var
 from tapegen.ir.types import BOOL, INT, Array, Scalar, is_complex, is_floating
 from tapegen.rules.surgery import SURGERY, print_gradient
 
@@ -294,20 +295,39 @@ def _squeeze(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     axis = rest[0] if rest else kwargs.get("axis", StaticValue(None))
     if isinstance(value, Leaf) and isinstance(value.type, Array) and known_value(axis) is None:
         array = cx.resolve(operand(cx, value))
-        if array in cx.definitions and known_shape(cx, array) is None:  # of an argument the type says it all
-            for k in range(value.type.rank):
-                if not value.type.is_unit(k):
-                    one = Call(operator.eq, (Call(ops.dim, (array, Const(k)), (), INT), Const(1)), (), BOOL)
-                    cx.raise_if(one, ValueError, f"np.squeeze: axis {k} has one entry here; name the axes to take away")
+        shape = known_shape(cx, array)
+        if shape is not None:
+            kwargs = {"axis": StaticValue(tuple(k for k, size in enumerate(shape) if size == 1))}
+            return call_library(cx, np.squeeze, [value], kwargs, hint)
+        if array in cx.definitions:  # of an argument the type says it all
+            _check_axes(cx, array)
     return call_library(cx, np.squeeze, args, kwargs, hint)
+
+
+def _check_axes(cx: Context, array: Var) -> None:
+    """See that an array has no axis of one entry but those that its type tells.
+
+    Where it may have one in the call at hand, the program is made for the shapes of that call.
+    """
+    assert isinstance(array.type, Array)
+    sizes = {k: Call(ops.dim, (array, Const(k)), (), INT) for k in range(array.type.rank) if not array.type.is_unit(k)}
+    sample, all_sizes = sampled_shape(cx, array), Tuple(tuple(sizes.values()))
+    if (sample is None or any(sample[k] == 1 for k in sizes)) and may_be_fixed(cx, all_sizes):
+        reason = "which axes np.squeeze takes away depends on the run."
+        raise NeedsStatic(all_sizes, cx.refusal(NotDifferentiable, reason, "Name them: np.squeeze(x, axis=0)."))
+    for k, size in sizes.items():
+        one = Call(operator.eq, (size, Const(1)), (), BOOL)
+        cx.raise_if(one, ValueError, f"np.squeeze: axis {k} has one entry here; name the axes to take away")
 
 
 @handles(np.broadcast_shapes, takes="*args")
 def _broadcast_shapes(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-    """Of no axes at all there is nothing to compute."""
+    """Of known sizes there is nothing to compute; what does not fit is said by the call itself."""
     contents = [struct_of(cx, arg) for arg in args]
-    if all(content is not None and not content.children for content in contents):
-        return tuple_of(())
+    shapes = [tuple(map(known_value, content.children)) if content is not None else (UNKNOWN,) for content in contents]
+    if not any(UNKNOWN in shape for shape in shapes):
+        with contextlib.suppress(ValueError):
+            return tuple_of(map(StaticValue, np.broadcast_shapes(*shapes)))
     return call_library(cx, np.broadcast_shapes, args, kwargs, hint)
 
 

@@ -17,6 +17,7 @@ from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_kinds import kinds_of, note_kinds
 from tapegen.frontend.lower_merged_types import Clash, converted, merged_type
 from tapegen.frontend.lower_narrow import distinct, loses_writes, unlike, was_there
+from tapegen.frontend.lower_shapes import known_shape
 from tapegen.frontend.lower_state import (
     ABSENT,
     FLAGS,
@@ -244,9 +245,20 @@ class Merge:
                 )
             self.cx.flat.add(var)
         note_kinds(self.cx, var, exprs)
-        if self.test is not None and is_int(values[0]):
-            self.cx.joined[var] = (self.test, *exprs)
+        if self.test is not None:
+            self._note_sources(var, exprs)
         return Leaf(var)
+
+    def _note_sources(self, var: Var, exprs: list[Expr]) -> None:
+        """Note what an integer behind an `if` comes from, and the shape that an array has on all of its paths."""
+        assert self.test is not None
+        if isinstance(var.type, Array):
+            self.cx.depends[var] = tuple(exprs)
+            shapes = [known_shape(self.cx, expr) for expr in exprs]
+            if shapes[0] is not None and all(shape == shapes[0] for shape in shapes):
+                self.cx.shapes[var] = shapes[0]
+        elif is_int(Leaf(var)):
+            self.cx.depends[var] = (self.test, *exprs)
 
     def _var(self, base: str, type_: Type) -> Var:
         var = self.cx.new_var(base, type_)

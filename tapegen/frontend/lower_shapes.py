@@ -6,6 +6,7 @@ A function whose recursion or unrolled loop depends on the size of an argument i
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,37 @@ def known_shape(cx: Context, array: Expr) -> tuple[int, ...] | None:
     return cx.shapes.get(array) if isinstance(array, Var) else None
 
 
+def sampled_shape(cx: Context, array: Var) -> tuple[int, ...] | None:
+    """The shape that an array has in the call at hand, as far as its definitions tell; another call may differ."""
+    known, cx.shapes = cx.shapes, {**_small(cx.sample_shapes), **cx.shapes}
+    try:
+        needed: dict[Var, Expr] = {}
+        work = [array]
+        while work:
+            var = work.pop()
+            if var in cx.definitions and var not in needed and var not in cx.shapes:
+                needed[var] = cx.definitions[var]
+                work += map(cx.resolve, rewrite.free_vars(needed[var]))
+        for var in sorted(needed, key=cx.age):
+            made = needed[var]
+            if isinstance(made, Load):
+                note_part(cx, var, made)
+            elif isinstance(made, Call):
+                note_result(cx, var, made)
+        return cx.shapes.get(array)
+    finally:
+        cx.shapes = known
+
+
+def may_be_fixed(cx: Context, sizes: Expr) -> bool:
+    """Whether sizes come from arguments whose shapes are not known yet, but can be taken from the call at hand."""
+    return any(var in cx.sample_shapes and var not in cx.shapes for var in cx.int_sources(sizes))
+
+
+def _small(shapes: Mapping[Var, tuple[int, ...]]) -> dict[Var, tuple[int, ...]]:
+    return {var: shape for var, shape in shapes.items() if np.prod(shape, dtype=int) <= LARGEST}
+
+
 def known_size(cx: Context, array: Expr) -> Any:
     """The number of elements, or UNKNOWN."""
     shape = known_shape(cx, array)
@@ -43,17 +75,37 @@ def known_size(cx: Context, array: Expr) -> Any:
 
 def note_result(cx: Context, var: Var, call: Call) -> None:
     """Find the shape of a result by running the function on arrays of the known shapes."""
-    if not isinstance(var.type, Array) or hasattr(call.func, "type_like"):  # a solver: the values decide
-        return
+    if isinstance(var.type, Array):
+        _note_shape(cx, var, _run(cx, call))
+
+
+def note_results(cx: Context, targets: Sequence[Var], call: Call) -> None:
+    """Find the shapes of several results, and note what they are computed from."""
+    arrays = any(isinstance(target.type, Array) for target in targets)
+    results = _run(cx, call) if arrays else None
+    for k, target in enumerate(targets):
+        cx.depends[target] = call.args
+        if results is not None:
+            _note_shape(cx, target, results[k])
+
+
+def _run(cx: Context, call: Call) -> Any:
+    """The result of a call for arrays of the known shapes; None where one is not known, or prototypes are refused."""
+    if hasattr(call.func, "type_like"):  # a solver: the values decide
+        return None
     try:
         args = [_prototype(cx, arg) for arg in call.args]
         kwargs = {name: _prototype(cx, value) for name, value in call.kwargs}
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            shape = np.shape(call.func(*args, **kwargs))
-    except Exception:  # a size is not known, or the function refuses the prototypes
-        return
-    if len(shape) == var.type.rank and np.prod(shape, dtype=int) <= LARGEST:
+            return call.func(*args, **kwargs)
+    except Exception:
+        return None
+
+
+def _note_shape(cx: Context, var: Var, result: Any) -> None:
+    shape = np.shape(result)
+    if isinstance(var.type, Array) and len(shape) == var.type.rank and np.prod(shape, dtype=int) <= LARGEST:
         cx.shapes[var] = shape
 
 
