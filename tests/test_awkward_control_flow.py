@@ -602,7 +602,7 @@ def test_c46_negative_powers_of_integers(backend: str) -> None:
 
 
 def test_squeeze_does_not_guess_which_axes_have_one_entry() -> None:
-    """The rank of the result is fixed when compiling; a part that happens to have one row is refused."""
+    """The rank of the result is fixed when compiling; a part that happens to have one row has a program of its own."""
 
     def part(table: np.ndarray, n: int) -> float:
         return np.sum(np.squeeze(table[:n]) * np.ones(3))
@@ -610,8 +610,21 @@ def test_squeeze_does_not_guess_which_axes_have_one_entry() -> None:
     f = differentiable(part, wrt=0, backend="python")
     table = np.arange(6.0).reshape(2, 3)
     assert np.array_equal(f.grad(table, 2), np.ones((2, 3)))
+    assert np.array_equal(f.grad(table, 1), np.array([[1.0, 1.0, 1.0], [0.0, 0.0, 0.0]]))
+
+
+def test_squeeze_of_what_no_argument_decides() -> None:
+    """Rows that are chosen by their values are counted when the program runs; one that is left is refused."""
+
+    def part(table: np.ndarray) -> float:
+        return np.sum(np.squeeze(table[table[:, 0] > 1.0]) * np.ones(3))
+
+    f = differentiable(part, backend="python")
+    table = np.arange(9.0).reshape(3, 3)
+    assert np.array_equal(f.grad(table), np.array([[0.0] * 3, [1.0] * 3, [1.0] * 3]))
+    table[1, 0] = 0.0
     with pytest.raises(BadArgument, match="name the axes to take away"):
-        f.grad(table, 1)
+        f.grad(table)
 
 
 def test_squeeze_of_views_of_one_entry() -> None:

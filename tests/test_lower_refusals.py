@@ -173,7 +173,7 @@ def item_of_two_types_in_a_loop(x):
 
 
 def single_bool_index(x, flag):
-    return x[flag]
+    return x[flag, 0]
 
 
 def result_of_two_kinds(x):
@@ -206,7 +206,7 @@ REFUSED: list[tuple[Any, tuple, type[TapegenError], str, str]] = [
     (identity_of_a_choice, (X,), UnsupportedSyntax, "'is' between values", "chosen is first"),
     (item_of_two_types, (X,), BadArgument, "'chosen_0' is a Python number on one path", "sum(chosen)"),
     (item_of_two_types_in_a_loop, (X,), BadArgument, "float32", "items[0]"),
-    (single_bool_index, (X, True), NotDifferentiable, "single bool", "x[flag]"),
+    (single_bool_index, (X, True), NotDifferentiable, "a bool among indices", "x[flag, 0]"),
     (result_of_two_kinds, (0.5,), BadArgument, "two kinds of value", ""),
 ]
 

@@ -330,6 +330,16 @@ def concatenated_along(items: Any, axis: int) -> Any:
     return np.ascontiguousarray(np.moveaxis(concatenated(turned), 0, axis))
 
 
+def selected(array: Any, chosen: Any) -> Any:
+    """`array[chosen]` of a single bool: one more axis in front, with all of the array or nothing."""
+    return np.copy(np.asarray(array)[np.newaxis][: 1 if chosen else 0])
+
+
+def store_selected(array: Any, chosen: Any, value: Any) -> None:
+    """`array[chosen] = value` of a single bool."""
+    array[np.newaxis][: 1 if chosen else 0] = value
+
+
 def store_where(array: Any, chosen: Any, value: Any) -> None:
     """`array[chosen] = value` for an array without axes and a single bool."""
     if chosen:

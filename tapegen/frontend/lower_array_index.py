@@ -83,7 +83,7 @@ def is_one_bool(part: Any) -> bool:
 def _one_bool(cx: Context) -> TapegenError:
     return cx.refusal(
         NotDifferentiable,
-        "a single bool as an index is not supported.",
+        "a bool among indices is not supported.",
         "Use an if, or np.where: w = np.where(mask, new, w).",
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -175,6 +176,12 @@ def load_place(cx: Context, place: Place, hint: str | None = None) -> Any:
     base, index = place.base, place.index
     if any(isinstance(part, Choice) for part in (base, *index)):
         return split(cx, (base, *index), lambda owner, *parts: load_place(cx, Place(owner, list(parts)), hint), hint)
+    if _is_of_numpy(base):
+        if _is_one_bool(index):
+            return cx.call(cx, StaticValue(builtin_texts.selected), (base, *index), {})
+        if not place.is_array and all(isinstance(part, StaticValue) and part.value in (None, ...) for part in index):
+            base = emit_call(cx, np.array, (base,)) if index else base
+            return _load(cx, base, index, hint) if index else base
     if place.is_array:
         return _load(cx, base, index, hint)
     if isinstance(base, StaticValue) and (base.value is np.r_ or base.value is np.c_):
@@ -360,8 +367,8 @@ def store_place(cx: Context, place: Place, value: Any, *, accumulate: bool = Fal
         _store_part(cx, base, index, value, accumulate=accumulate)
         return
     if place.is_array:
-        if _is_one_bool_of_one_element(base, index) and not accumulate and _is_number(value):
-            cx.call(cx, StaticValue(builtin_texts.store_where), (base, *index, value), {})
+        if _is_one_bool(index):
+            _store_selected(cx, place, value, accumulate=accumulate)
             return
         _store(cx, base, index, value, accumulate=accumulate)
         return
@@ -408,9 +415,23 @@ def _is_number(value: Any) -> bool:
     return isinstance(type_, Scalar) or (isinstance(type_, Array) and type_.rank == 0)
 
 
-def _is_one_bool_of_one_element(base: Any, index: Sequence[Any]) -> bool:
-    """Whether a single bool says if the element of an array without axes is meant."""
-    return len(index) == 1 and getattr(type_of(base), "rank", None) == 0 and is_one_bool(index[0])
+def _is_of_numpy(base: Any) -> bool:
+    """Whether a value is an array, or a number of NumPy, which is indexed as an array without axes."""
+    type_ = base.type if isinstance(base, Leaf) else None
+    return isinstance(type_, Array) or (isinstance(type_, Scalar) and not type_.python)
+
+
+def _is_one_bool(index: Sequence[Any]) -> bool:
+    return len(index) == 1 and is_one_bool(index[0])
+
+
+def _store_selected(cx: Context, place: Place, value: Any, *, accumulate: bool) -> None:
+    """`base[chosen] = value` of a single bool."""
+    if accumulate:
+        value = emit_call(cx, operator.add, (load_place(cx, place), value))
+    of_number = getattr(type_of(place.base), "rank", None) == 0 and _is_number(value)
+    text = builtin_texts.store_where if of_number else builtin_texts.store_selected
+    cx.call(cx, StaticValue(text), (place.base, *place.index, value), {})
 
 
 def _store(cx: Context, base: Leaf, index: Sequence[Any], value: Any, *, accumulate: bool) -> None:

@@ -293,6 +293,8 @@ def _open_mesh(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
 def _squeeze(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     value, *rest = args
     axis = rest[0] if rest else kwargs.get("axis", StaticValue(None))
+    if isinstance(value, Leaf) and isinstance(value.type, Scalar) and not value.type.python and not rest and not kwargs:
+        return value
     if isinstance(value, Leaf) and isinstance(value.type, Array) and known_value(axis) is None:
         array = cx.resolve(operand(cx, value))
         shape = known_shape(cx, array)
