@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tapegen as tg
-from tapegen.errors import UnsupportedSyntax
+from tapegen.errors import BadArgument, NotDifferentiable, UnsupportedSyntax
 
 X = np.array([1.0, 2.0, 3.0])
 TABLE = {"a": 2.0}
@@ -231,6 +231,39 @@ def leaves_a_finally(x):
     return np.sum(y * y)
 
 
+def handles_warnings(x):
+    try:
+        return makes_errors(x)
+    except RuntimeWarning:
+        return 0.0 * np.sum(x)
+
+
+def warns(x):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        if x[0] > 100.0:
+            warnings.warn("large", stacklevel=2)
+        return np.sum(x)
+
+
+def divides_integers(x):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return np.sum(x * (np.arange(len(x)) // np.arange(1, len(x) + 1)))
+
+
+def casts(x):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return np.sum(x * x.astype(int))
+
+
+def makes_some_errors(x):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DeprecationWarning)
+        return np.sum(np.sqrt(x))
+
+
 def makes_errors(x):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -243,9 +276,27 @@ def test_what_depends_on_the_run_is_refused(function: Callable[..., Any]) -> Non
         tg.grad(function, backend="python")(1.5 if function is divides else X)
 
 
-def test_warnings_that_become_errors_are_refused() -> None:
-    with pytest.raises(UnsupportedSyntax, match="'with' runs code"):
-        tg.grad(makes_errors, backend="python")(X)
+@pytest.mark.parametrize("backend", ["python", "auto"])
+def test_runs_that_would_warn_are_refused_where_warnings_are_errors(backend: str) -> None:
+    gradient = tg.grad(makes_errors, backend=backend)
+    assert np.allclose(gradient(X), 0.5 / np.sqrt(X))
+    with pytest.raises(RuntimeWarning, match="invalid value"):
+        gradient(-X)
+    handled = tg.grad(handles_warnings, backend=backend)
+    assert np.allclose(handled(X), 0.5 / np.sqrt(X))
+    with pytest.raises(BadArgument, match="not finite where warnings are errors"):
+        handled(-X)
+
+
+@pytest.mark.parametrize("function", [warns, divides_integers, casts], ids=lambda function: function.__name__)
+def test_warnings_of_other_kinds_are_refused_where_they_are_errors(function: Callable[..., Any]) -> None:
+    with pytest.raises(NotDifferentiable, match="warnings are errors here, and whether"):
+        tg.grad(function, backend="python")(X)
+
+
+def test_filters_of_some_warnings_are_refused() -> None:
+    with pytest.raises(UnsupportedSyntax, match="makes errors of some"):
+        tg.grad(makes_some_errors, backend="python")(X)
 
 
 def test_an_error_through_a_finally_is_refused() -> None:

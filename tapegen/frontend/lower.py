@@ -52,6 +52,7 @@ from tapegen.frontend.lower_mutations import mutations_of
 from tapegen.frontend.lower_outside import begin
 from tapegen.frontend.lower_state import Ref
 from tapegen.frontend.lower_values import export, flat_result
+from tapegen.frontend.lower_warnings import check_emitted
 from tapegen.frontend.mutations import Mutation
 from tapegen.frontend.parse import Parsed
 from tapegen.frontend.structure import (
@@ -258,7 +259,7 @@ def lower_function(
 def new_context(recursion: Recursion | None = None, *, rules: bool = False) -> Context:
     """A context with everything in place."""
     cx = Context(rules=rules)
-    cx.call = call_value
+    cx.call, cx.check_emitted = call_value, check_emitted
     cx.recursion, cx.routines, cx.caller = recursion or Recursion(), Routines(), CallerState()
     return cx
 

@@ -13,7 +13,7 @@ import gast
 
 from tapegen.errors import NotDifferentiable, Span, TapegenError
 from tapegen.frontend.builtin_texts import is_own
-from tapegen.frontend.lower_state import Cell, Frame, Head, Key, Ref, RunList, State
+from tapegen.frontend.lower_state import WARNINGS, Cell, Frame, Head, Key, Ref, RunList, State
 from tapegen.frontend.structure import Struct
 from tapegen.ir import ops, rewrite
 from tapegen.ir.names import TEMPORARY
@@ -158,6 +158,7 @@ class Context:
         self.caller: Any = None  # a `CallerState`
         self.unrolled: set[Any] = set()
         self.kept: list[Any] = []
+        self.check_emitted: Callable[[Context, Any], None] = _not_set  # where warnings are errors, see `lower_warnings`
         self.call: Callable[..., Any] = _not_set  # call(cx, function, args, kwargs): `lower` puts it in place
         self.resized: Counter[int] = Counter()  # how often the length of each list or dict has been changed
         self._names = 0
@@ -191,6 +192,8 @@ class Context:
         self.builder.items.append(stmt)
         if not isinstance(stmt, Assign):
             self.effects += 1
+        if WARNINGS in self.state.vars:
+            self.check_emitted(self, stmt)
 
     def assign(self, base: str, value: Expr) -> Var:
         """Name a value."""

@@ -27,6 +27,7 @@ from tapegen.frontend.lower_sequences import make_list
 from tapegen.frontend.lower_shapes import known_shape, may_be_fixed, sampled_shape
 from tapegen.frontend.lower_state import Series, known_value
 from tapegen.frontend.lower_values import operand, run_list_of, static, struct_of, type_of
+from tapegen.frontend.lower_warnings import begin_errors
 from tapegen.frontend.rewriting import quiet
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, tuple_of
 from tapegen.ir import ops
@@ -361,10 +362,12 @@ for _func, _text in library_texts.EMATH.items():
 @handles(np.errstate, takes="**kinds")
 def _errstate(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     for name, value in kwargs.items():
-        if static(cx, value, f"'{name}'") in ("raise", "call"):
-            raise cx.refusal(
-                NotDifferentiable, "this np.errstate raises where a number is not finite.", "Test with np.isfinite."
-            )
+        action = static(cx, value, f"'{name}'")
+        if action == "call" or (action == "raise" and name in ("under", "all")):
+            reason = "this np.errstate calls a function, or raises where a number is too small for its type."
+            raise cx.refusal(NotDifferentiable, reason, 'Test with np.isfinite, or write divide="raise".')
+        if action == "raise":
+            begin_errors(cx, FloatingPointError)
     return StaticValue(np.errstate)
 
 

@@ -188,6 +188,8 @@ Key = tuple[Any, str]
 BREAK, CONTINUE, RETURN = (None, "left"), (None, "skipped"), (None, "returned")
 FLAGS = (BREAK, CONTINUE, RETURN)
 RESULT: Key = (None, "result")
+WARNINGS: Key = (None, "warnings")
+"""Holds the class of the exception that NumPy raises on this path instead of a warning, if it does."""
 
 
 class State:

@@ -17,16 +17,17 @@ from tapegen.errors import UnsupportedSyntax
 from tapegen.frontend.advice import TRY_ADVICE, instead_of_handlers
 from tapegen.frontend.lower_context import Builder, Context, NotWhole, OpenIf, OpenLatch, OpenLoop
 from tapegen.frontend.lower_expr import evaluate
-from tapegen.frontend.lower_flow import End, Region, compound, live_behind, run
+from tapegen.frontend.lower_flow import End, Region, compound, live_behind, restore_warnings, run
 from tapegen.frontend.lower_handlers import handles
 from tapegen.frontend.lower_live import has_escape
-from tapegen.frontend.lower_state import known_value
-from tapegen.frontend.lower_values import struct_of
-from tapegen.frontend.structure import StaticValue
+from tapegen.frontend.lower_state import WARNINGS, known_value
+from tapegen.frontend.lower_values import is_int, struct_of
+from tapegen.frontend.lower_warnings import is_of_warning
+from tapegen.frontend.structure import Leaf, StaticValue
 from tapegen.frontend.without_try import try_begins, try_ends
 from tapegen.ir import ops, rewrite
-from tapegen.ir.nodes import Assign, Call, Comment, Const, Load, Raise, Var
-from tapegen.ir.types import Array, Scalar
+from tapegen.ir.nodes import Assign, Call, Comment, Const, Load, Raise, Slice, Store, Tuple, Var
+from tapegen.ir.types import Array, Scalar, is_floating
 
 _SEEN = (AttributeError, ImportError, NameError, KeyError, TypeError, AssertionError, NotImplementedError)
 """Exceptions that lowering writes down wherever a program may raise them."""
@@ -36,7 +37,7 @@ _NEVER_RAISES = frozenset(
 )
 _OF_SHAPES = frozenset(
     {operator.add, operator.sub, operator.mul, operator.neg, operator.pos, operator.lt, operator.le, operator.gt}
-    | {operator.ge, operator.eq, operator.ne, np.copy, np.size, np.sum, np.where}
+    | {operator.ge, operator.eq, operator.ne, np.copy, abs, np.size, np.sum, np.all, np.any, np.where}
 )
 """What raises nothing but a ValueError, of arrays that do not fit."""
 
@@ -50,7 +51,7 @@ def lower_attempt(cx: Context, stmt: gast.If, rest: Sequence[gast.stmt], region:
     if cx.whole:
         raise NotWhole
     handlers = list(_handlers(cx, stmt.orelse))
-    around = cx.open_tries
+    around, warnings = cx.open_tries, cx.state.vars.get(WARNINGS)
     trial, ends = Builder(), list[End]()
     with cx.block(trial, cx.state.copy()):
         run(cx, stmt.body, Region(live_behind(cx, stmt), ends))
@@ -69,6 +70,7 @@ def lower_attempt(cx: Context, stmt: gast.If, rest: Sequence[gast.stmt], region:
         if found is not None:
             cx.builder.items.extend(trial.items[:-1])
             cx.state, chosen = reached, found
+            restore_warnings(cx, warnings)
     if chosen is stmt.body:
         handled = tuple(kind for kinds, _ in handlers for kind in kinds)
         _check(cx, trial.items, handled)
@@ -116,10 +118,11 @@ def _check(cx: Context, items: Sequence[Any], handled: tuple[type, ...]) -> None
     """Refuse a body that may raise what is handled."""
     for item in _each(items):
         if isinstance(item, Raise):
-            raises = any(_is_either(kind, item.exception) for kind in handled)
+            raises = not _stays(item) and any(_is_either(kind, item.exception) for kind in handled)
         else:
             for_run = [kind for kind in handled if not issubclass(kind, _SEEN)]
-            raises = bool(for_run) and any(_is_either(kind, other) for kind in for_run for other in _at_run_time(item))
+            possible = _at_run_time(cx, item) if for_run else ()
+            raises = any(_is_either(kind, other) for kind in for_run for other in possible)
         if raises:
             names = list(dict.fromkeys(kind.__name__ for kind in handled))
             raise cx.refusal(
@@ -128,6 +131,15 @@ def _check(cx: Context, items: Sequence[Any], handled: tuple[type, ...]) -> None
                 "a statement half done.",
                 instead_of_handlers(names),
             )
+
+
+def _stays(item: Raise) -> bool:
+    """Whether a program may hold what raises under a condition: a run that comes to it is refused.
+
+    What lowering finds to be impossible for these types is written for other types, and the other branch is the one
+    that runs; so is what makes an error of a warning.
+    """
+    return issubclass(item.exception, _SEEN) or is_of_warning(item)
 
 
 def _is_either(a: type, b: type) -> bool:
@@ -148,8 +160,9 @@ def _each(items: Sequence[Any]) -> Iterator[Any]:
 _ANY = (Exception,)
 
 
-def _at_run_time(item: Any) -> tuple[type[Exception], ...]:
+def _at_run_time(cx: Context, item: Any) -> tuple[type[Exception], ...]:
     """What a statement may raise, other than what lowering sees."""
+    own: tuple[type[Exception], ...] = ()
     match item:
         case OpenIf(test):
             parts: Sequence[Any] = (test,)
@@ -157,11 +170,24 @@ def _at_run_time(item: Any) -> tuple[type[Exception], ...]:
             parts = [value for _, value in pairs]
         case Assign(_, value):
             parts = (value,)
+        case Store(array, index, value):
+            made = cx.definitions.get(array)
+            if not (isinstance(made, Call) and isinstance(made.func, np.ufunc)):  # others may be read-only
+                return _ANY
+            parts = [value, *(part for part in index if not isinstance(part, Slice))]
+            own = (IndexError,) if any(_has_axes(part) or is_int(Leaf(part)) for part in parts[1:]) else ()
+            own += (ValueError,) if _has_axes(value) else ()
         case Comment():
             return ()
         case _:
             return _ANY
-    return tuple(kind for part in parts for inner in rewrite.subexpressions(part) for kind in _of_expression(inner))
+    inside = (kind for part in parts for inner in rewrite.subexpressions(part) for kind in _of_expression(inner))
+    return (*own, *inside)
+
+
+def _has_axes(expr: Any) -> bool:
+    """Whether an expression is an array that not every other one fits."""
+    return isinstance(expr.type, Array) and not all(map(expr.type.is_unit, range(expr.type.rank)))
 
 
 def _of_expression(expr: Any) -> tuple[type[Exception], ...]:
@@ -169,16 +195,23 @@ def _of_expression(expr: Any) -> tuple[type[Exception], ...]:
     if isinstance(expr, Load):
         return (IndexError, ValueError)
     if not isinstance(expr, Call):
-        return () if isinstance(expr, Var | Const) else _ANY
+        return () if isinstance(expr, Var | Const | Tuple) else _ANY
+    if expr.func is np.empty and all(
+        isinstance(part, Const | Tuple) for arg in expr.args for part in rewrite.subexpressions(arg)
+    ):  # nothing, for a path
+        return ()
     arrays = sum(isinstance(arg.type, Array) for arg in expr.args)
-    shapes: tuple[type[Exception], ...] = (ValueError,) if arrays > 1 else ()
+    shapes: tuple[type[Exception], ...] = (ValueError,) if sum(map(_has_axes, expr.args)) > 1 else ()
     if expr.func in _NEVER_RAISES or (expr.func in _CASTS and not arrays):
         return ()
     if expr.func in _OF_SHAPES or (isinstance(expr.func, np.ufunc) and expr.func.signature is None):
         return shapes
-    if expr.func in _DIVISIONS:
-        of_python = all(isinstance(arg.type, Scalar) and arg.type.python for arg in expr.args)
-        return (ArithmeticError,) if of_python else shapes
+    of_python = all(isinstance(arg.type, Scalar) and arg.type.python for arg in expr.args)
+    if expr.func in _DIVISIONS or (expr.func is operator.pow and is_floating(expr.type)):
+        if not of_python:
+            return shapes
+        by_constant = expr.func is not operator.pow and isinstance(expr.args[1], Const) and bool(expr.args[1].value)
+        return () if by_constant else (ArithmeticError,)
     return _ANY
 
 

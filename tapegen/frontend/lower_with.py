@@ -18,6 +18,7 @@ from tapegen.frontend.lower_inline import inline_manager, is_of_python
 from tapegen.frontend.lower_state import Captured, Choice, known_value
 from tapegen.frontend.lower_values import struct_of
 from tapegen.frontend.parse import parse_function
+from tapegen.frontend.rewriting import refused_warnings
 from tapegen.frontend.structure import StaticValue, Struct, tuple_of
 from tapegen.frontend.without_with import entering, leaving, left
 
@@ -88,6 +89,13 @@ def _check_raises(cx: Context, leave: FunctionType) -> None:
                 f"'{leave.__qualname__}' may end what is raised under 'with', which depends on the run.",
                 f"Let '__exit__' return nothing, or False. {_ADVICE}",
             )
+
+
+@handles(refused_warnings, takes="")
+def _refused_warnings(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+    raise cx.refusal(
+        UnsupportedSyntax, "this 'with' keeps warnings as values, or makes errors of some of them.", _ADVICE
+    )
 
 
 @handles(leaving, takes="entered")

@@ -16,7 +16,7 @@ from tapegen.errors import UnsupportedSyntax
 from tapegen.frontend.source import Located
 from tapegen.frontend.syntax import blocks_of
 from tapegen.frontend.without_try import without_try
-from tapegen.frontend.without_with import as_two_functions, without_with
+from tapegen.frontend.without_with import always_leaves, as_two_functions, without_with
 
 _ITSELF = frozenset({"bool", "bytearray", "bytes", "dict", "float", "frozenset", "int", "list", "set", "str", "tuple"})
 """Classes of which a pattern with one part (`float(x)`) means the object itself."""
@@ -38,6 +38,18 @@ def quiet(manager: Any) -> None:
     """Stands in front of what `with np.errstate(...)` holds: warnings are no part of a value."""
 
 
+def errors_begin() -> None:
+    """Stands where warnings become errors."""
+
+
+def errors_end() -> None:
+    """Stands where they are warnings again."""
+
+
+def refused_warnings() -> None:
+    """Stands for a `with warnings.catch_warnings(...)` that is refused where it runs."""
+
+
 def _is_call_of(item: ast.withitem, name: str) -> bool:
     """Whether this reads like a call of a function; whether it is one is seen when it is evaluated."""
     manager = item.context_expr
@@ -53,7 +65,28 @@ def _keeps_warnings(item: ast.withitem) -> bool:
     return ast.unparse(call.func) in ("warnings.catch_warnings", "catch_warnings")
 
 
-def _sets_filter(stmt: ast.stmt) -> bool:
+def _makes_errors(item: ast.withitem, body: Sequence[ast.stmt]) -> bool:
+    """Whether all warnings are errors under this: it begins with `simplefilter("error")`, its only filter."""
+    if item.optional_vars is not None or len(body) < 2 or not _sets_filter(body[0]):
+        return False
+    call = body[0].value if isinstance(body[0], ast.Expr) else None
+    plain = isinstance(call, ast.Call) and not call.keywords and [ast.unparse(arg) for arg in call.args] == ["'error'"]
+    return plain and not any(_sets_filter(part) for stmt in body[1:] for part in ast.walk(stmt))
+
+
+def _may_raise(manager: ast.expr) -> bool:
+    """Whether a call of `np.errstate` may ask for errors."""
+    keywords = manager.keywords if isinstance(manager, ast.Call) else ()
+    return any(not isinstance(kw.value, ast.Constant) or kw.value.value == "raise" for kw in keywords)
+
+
+def _with_end(place: ast.expr, body: Sequence[ast.stmt]) -> list[ast.stmt]:
+    if always_leaves(body):
+        return list(body)
+    return [*body, _at(place, ast.Expr(_call(place, errors_end, [])))]
+
+
+def _sets_filter(stmt: ast.AST) -> bool:
     call = stmt.value if isinstance(stmt, ast.Expr) else None
     names = ("warnings.simplefilter", "warnings.filterwarnings", "simplefilter", "filterwarnings")
     return isinstance(call, ast.Call) and ast.unparse(call.func) in names
@@ -96,10 +129,13 @@ class _Rewriter(ast.NodeTransformer):
             if _is_call_of(item, "errstate") and item.optional_vars is None:
                 manager = item.context_expr
                 call = _at(manager, ast.Call(_constant(manager, quiet), [manager], []))
-                body = [_at(call, ast.Expr(call)), *body]
+                body = [_at(call, ast.Expr(call)), *(_with_end(manager, body) if _may_raise(manager) else body)]
+            elif _is_call_of(item, "catch_warnings") and _makes_errors(item, body):
+                place = item.context_expr
+                body = [_at(place, ast.Expr(_call(place, errors_begin, []))), *_with_end(place, body[1:])]
             elif _is_call_of(item, "catch_warnings"):
                 if not _keeps_warnings(item) or not all(map(_is_followed, body)):
-                    return node
+                    return [_at(item.context_expr, ast.Expr(_call(item.context_expr, refused_warnings, [])))]
                 body = [stmt for stmt in body if not _sets_filter(stmt)] or [_at(node, ast.Pass())]
             else:
                 body = without_with(item, body, self.fresh)
@@ -223,7 +259,7 @@ def _is_a(place: ast.pattern, subject: ast.expr, cls: ast.expr) -> ast.expr:
     return _call(place, isinstance, [subject, cls])
 
 
-def _call(place: ast.pattern, func: Any, args: list[ast.expr]) -> ast.Call:
+def _call(place: ast.AST, func: Any, args: list[ast.expr]) -> ast.Call:
     return _at(place, ast.Call(_constant(place, func), args, []))
 
 
