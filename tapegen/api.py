@@ -182,7 +182,7 @@ class Differentiable:
         return self._specialise(args, kwargs).written()
 
     def _specialise(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], wrt: tuple[int, ...] | None = None
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], wrt: tuple[int | str, ...] | None = None
     ) -> Specialisation:
         options = self._changed(wrt) if wrt is not None and wrt != self.options.wrt else self.options
         call = self._specialiser.specialise(args, kwargs, options)
@@ -195,7 +195,7 @@ class Differentiable:
         """Value (None, if the form is "tangent") and tangent."""
         refuse_recorded("jvp", (*primals, *tangents), kwargs)
         given = directions(len(primals), tangents)
-        call = self._specialise(tuple(primals), kwargs, wrt=tuple(given))
+        call = self._specialise(tuple(primals), kwargs, wrt=self._specialiser.of_the_call(given))
         found = call.answer(form, tuple(given.values()))
         self._lanes.remember(form, call, tangents)
         return found
@@ -315,7 +315,9 @@ def differentiable(
     func : callable
         A function of numbers, NumPy arrays and structures of them.
     wrt : int, str or sequence of them
-        Arguments to differentiate with respect to, by position or name (`"self.k"` names an attribute).
+        Arguments to differentiate with respect to, by position or name (`"self.k"` names an attribute, `"args.0"` the
+        first of `*args`).  Where a position lies behind the parameters, all positions count the arguments of the call:
+        of `f(x, *args)`, `wrt=(0, 1, 2)` are `x` and the first two of `args`, `wrt=1` is all of `args`.
     has_aux : bool
         The function returns `(objective, anything)` and only the objective is differentiated.
     backend : {"auto", "numba", "python"}

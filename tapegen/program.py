@@ -7,7 +7,7 @@ import re
 import sys
 import unicodedata
 import warnings
-from collections.abc import Callable, Set
+from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass, field, replace
 from types import FrameType, FunctionType
 from typing import Any, Literal, Protocol
@@ -109,6 +109,8 @@ class Owner(Protocol):
 
     def argument_paths(self, abstracts: dict[str, Abstract]) -> dict[str, str]: ...
 
+    def of_the_call(self, positions: Iterable[int | str]) -> tuple[int | str, ...]: ...
+
 
 class Raised(Exception):
     """What generated code raised when it ran, told apart from an error of deriving or building it."""
@@ -155,6 +157,8 @@ class Program:
         names = list(paths)
         wrt = self.options.wrt
         chosen = (wrt,) if isinstance(wrt, int | str) else wrt
+        if any(isinstance(item, int) and item >= len(names) for item in chosen):
+            chosen = self.owner.of_the_call(chosen)  # behind the parameters are only those of `*args`
         found = []
         for item in chosen:
             if isinstance(item, str):
@@ -180,6 +184,8 @@ class Program:
         found = self.abstracts[head]
         for text in path:
             part = int(text) if text.isdecimal() else text
+            if isinstance(found, Struct) and found.kind == "tuple" and part not in found.keys:
+                raise BadArgument(f"wrt={name!r}: there are {len(found.keys)} of them.", "Count from 0.")
             if not isinstance(found, Struct) or part not in found.keys:
                 raise BadArgument(
                     f"wrt={name!r}: there is no attribute '{part}'.", "Name an attribute that holds floats."

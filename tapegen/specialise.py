@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from time import monotonic
@@ -134,6 +134,20 @@ class Specialiser:
             else:
                 found[name] = name
         return found
+
+    def of_the_call(self, positions: Iterable[int | str]) -> tuple[int | str, ...]:
+        """Positions of the arguments of a call, those that `*args` takes by name: `(0, "args.0", "args.1")`."""
+        free = self.free_names()
+        kinds = [self.signature.parameters[name].kind for name in free]
+        rest = inspect.Parameter.VAR_POSITIONAL
+        if rest not in kinds or inspect.signature(self.function).parameters.keys() != self.signature.parameters.keys():
+            return tuple(positions)
+        first = kinds.index(rest)
+        taken = len(self.bound_args) + self._first  # of these, `*args` has what no other parameter takes
+        taken = max(0, taken - sum(each.kind in _POSITIONAL for each in self.signature.parameters.values()))
+        return tuple(
+            f"{free[first]}.{k - first + taken}" if isinstance(k, int) and k >= first else k for k in positions
+        )
 
     def specialise(self, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options) -> Specialisation:
         """The program for these arguments, together with them."""

@@ -302,7 +302,7 @@ def _squeeze(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
         if shape is not None:
             kwargs = {"axis": StaticValue(tuple(k for k, size in enumerate(shape) if size == 1))}
             return call_library(cx, np.squeeze, [value], kwargs, hint)
-        if array in cx.definitions:  # of an argument the type says it all
+        if isinstance(array, Var) and array in cx.definitions:  # of an argument the type says it all
             _check_axes(cx, array)
     return call_library(cx, np.squeeze, args, kwargs, hint)
 

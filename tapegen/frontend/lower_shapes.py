@@ -46,7 +46,8 @@ def sampled_shape(cx: Context, array: Var) -> tuple[int, ...] | None:
             var = work.pop()
             if var in cx.definitions and var not in needed and var not in cx.shapes:
                 needed[var] = cx.definitions[var]
-                work += map(cx.resolve, rewrite.free_vars(needed[var]))
+                parts = (cx.resolve(part) for part in rewrite.free_vars(needed[var]))
+                work += [part for part in parts if isinstance(part, Var)]
         for var in sorted(needed, key=cx.age):
             made = needed[var]
             if isinstance(made, Load):
