@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -17,6 +18,7 @@ from benchmarks.wild.calls import Call
 STEPS = (1e-3, 5e-4)  # of the differences, relative to the size of the argument
 AGREE = 1e-6  # two steps that differ by more, relative to the scale of the derivative, say nothing: a kink lies between
 RIGHT = 1e-5
+NOISE = 4.0  # times the disagreement of the two steps: both may be off
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ def judged(call: Call, backend: str) -> Verdict:
         warnings.simplefilter("ignore")
         try:
             function = call.resolve()
-            expected = function(*copy.deepcopy(call.args), **copy.deepcopy(call.kwargs))
+            expected = _called(function, copy.deepcopy(call.args), copy.deepcopy(call.kwargs))
             reference = _reference(call)
         except Exception as error:
             return Verdict(call.function, "unusable", f"plain Python: {type(error).__name__}: {error}")
@@ -49,13 +51,23 @@ def judged(call: Call, backend: str) -> Verdict:
     return Verdict(call.function, "wrong" if found else "right", found)
 
 
+def _called(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The result of plain Python; of a generator, the list of what it yields."""
+    result = function(*args, **kwargs)
+    return list(result) if inspect.isgenerator(result) else result
+
+
 @dataclass(frozen=True)
 class _Reference:
-    """The weighted sum of all floating results, and its derivatives by differences (NaN where these say nothing)."""
+    """The weighted sum of all floating results, and its derivatives by differences (NaN where these say nothing).
+
+    `noise` is how far two steps disagree: where numbers of the size of the earth cancel, rounding is most of it.
+    """
 
     wrt: tuple[int, ...]
     weights: Callable[[Any], Any]
     gradient: tuple[np.ndarray, ...]
+    noise: tuple[np.ndarray, ...]
 
 
 def _reference(call: Call) -> _Reference:
@@ -63,14 +75,15 @@ def _reference(call: Call) -> _Reference:
     wrt = tuple(i for i, arg in enumerate(call.args) if _is_floating(arg))
 
     def weighted(*args: Any) -> float:
-        result = function(*copy.deepcopy(args), **copy.deepcopy(call.kwargs))
+        result = _called(function, copy.deepcopy(args), copy.deepcopy(call.kwargs))
         total = 0.0
         for leaf, weight in zip(_leaves(result), _leaves(_weights(result))):
             if _differentiable(leaf):
                 total += float(np.sum(np.real(np.conj(weight) * leaf)))
         return total
 
-    return _Reference(wrt, _weights, tuple(_differences(weighted, call.args, position) for position in wrt))
+    found = [_differences(weighted, call.args, position) for position in wrt]
+    return _Reference(wrt, _weights, tuple(gradient for gradient, _ in found), tuple(noise for _, noise in found))
 
 
 def _wrong(call: Call, function: Callable[..., Any], backend: str, expected: Any, reference: _Reference) -> str:
@@ -80,11 +93,11 @@ def _wrong(call: Call, function: Callable[..., Any], backend: str, expected: Any
         return f"value {value!r}, not {expected!r}"
     gradients = pullback(reference.weights(expected))
     along = 0.0
-    for position, gradient, wanted in zip(reference.wrt, gradients, reference.gradient):
+    for position, gradient, wanted, noise in zip(reference.wrt, gradients, reference.gradient, reference.noise):
         flat = np.concatenate([np.ravel(leaf) for leaf in _leaves(gradient)])
         known = np.isfinite(wanted)
         scale = max(1e-3, float(np.max(np.abs(wanted[known]), initial=0.0)))
-        if flat.shape != wanted.shape or np.any(~(np.abs(flat - wanted)[known] <= RIGHT * scale)):
+        if flat.shape != wanted.shape or np.any(~(np.abs(flat - wanted) <= RIGHT * scale + NOISE * noise)[known]):
             return f"gradient of argument {position} is {flat}, differences give {wanted}"
         along += float(np.sum(np.real(flat)))
     tangents = [_ones(arg) if i in reference.wrt else None for i, arg in enumerate(call.args)]
@@ -97,14 +110,16 @@ def _wrong(call: Call, function: Callable[..., Any], backend: str, expected: Any
     return ""
 
 
-def _differences(weighted: Callable[..., float], args: tuple[Any, ...], position: int) -> np.ndarray:
+def _differences(weighted: Callable[..., float], args: tuple[Any, ...], position: int) -> tuple[np.ndarray, np.ndarray]:
+    """The derivatives for one argument, and how far two steps disagree."""
     leaves = list(_leaves(args[position]))
     size = sum(np.size(leaf) for leaf in leaves)
-    found = np.empty(size)
+    found, noise = np.empty(size), np.empty(size)
     for k in range(size):
         both = [_difference(weighted, args, position, k, step) for step in STEPS]
-        found[k] = both[1] if abs(both[0] - both[1]) <= AGREE * max(1.0, abs(both[1])) else np.nan
-    return found
+        noise[k] = abs(both[0] - both[1])
+        found[k] = both[1] if noise[k] <= AGREE * max(1.0, abs(both[1])) else np.nan
+    return found, noise
 
 
 def _difference(weighted: Callable[..., float], args: tuple[Any, ...], position: int, k: int, step: float) -> float:

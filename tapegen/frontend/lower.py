@@ -47,7 +47,7 @@ from tapegen.frontend.lower_expr import enter, put_name
 from tapegen.frontend.lower_finish import Finished, finish, resolved
 from tapegen.frontend.lower_flow import run_body
 from tapegen.frontend.lower_forms import Recursion, Routines
-from tapegen.frontend.lower_inline import bind, function_frame, inline_function
+from tapegen.frontend.lower_inline import bind, collect_items, function_frame, inline_function
 from tapegen.frontend.lower_mutations import mutations_of
 from tapegen.frontend.lower_outside import begin
 from tapegen.frontend.lower_state import Ref
@@ -259,7 +259,7 @@ def lower_function(
 def new_context(recursion: Recursion | None = None, *, rules: bool = False) -> Context:
     """A context with everything in place."""
     cx = Context(rules=rules)
-    cx.call, cx.check_emitted = call_value, check_emitted
+    cx.call, cx.check_emitted, cx.collect = call_value, check_emitted, collect_items
     cx.recursion, cx.routines, cx.caller = recursion or Recursion(), Routines(), CallerState()
     return cx
 

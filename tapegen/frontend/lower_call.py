@@ -27,6 +27,7 @@ from tapegen.frontend.lower_context import Again, Context, NeedsStatic, PathEnds
 from tapegen.frontend.lower_derivative import Linear, Pullback, derivative_call, linear_call, marked_call, pullback_call
 from tapegen.frontend.lower_emit import arg_type, emit_call
 from tapegen.frontend.lower_expr import elements, evaluate, evaluates
+from tapegen.frontend.lower_generator import listed
 from tapegen.frontend.lower_handlers import HANDLERS, METHODS, PASSED_ON, handled
 from tapegen.frontend.lower_inline import function_frame, inline_closure, inline_function
 from tapegen.frontend.lower_iter import iterator
@@ -92,6 +93,8 @@ def call_value(cx: Context, func: Any, args: Sequence[Any], kwargs: Mapping[str,
             return call_value(cx, chosen, parts[: len(args)], named, hint)
 
         return split(cx, (func, *given), called, hint)
+    if isinstance(func, StaticValue) and any(func.value is builtin for builtin in _TAKE_ALL) and args:
+        args[0] = listed(cx, args[0])
     if isinstance(func, Bound):
         return call_value(cx, func.func, [*func.args, *args], {**func.kwargs, **kwargs}, hint)
     if isinstance(func, StaticValue):
@@ -102,6 +105,10 @@ def call_value(cx: Context, func: Any, args: Sequence[Any], kwargs: Mapping[str,
         if is_method(call):
             return call_value(cx, StaticValue(call), [func, *args], kwargs, hint)
     cx.raise_(TypeError, f"'{_class_name(cx, func)}' object is not callable")
+
+
+_TAKE_ALL = (sum, min, max, any, all, sorted)
+"""Builtins that look at all items of their argument, or may."""
 
 
 def is_inlined(func: Any) -> bool:

@@ -158,6 +158,8 @@ class Context:
         self.caller: Any = None  # a `CallerState`
         self.unrolled: set[Any] = set()
         self.kept: list[Any] = []
+        self.collect: Callable[..., Any] = _not_set  # collect(cx, function, args, kwargs): the items of a generator
+        self.generated: dict[int, Any] = {}  # what generators have looked at, by the lists of their items
         self.check_emitted: Callable[[Context, Any], None] = _not_set  # where warnings are errors, see `lower_warnings`
         self.call: Callable[..., Any] = _not_set  # call(cx, function, args, kwargs): `lower` puts it in place
         self.resized: Counter[int] = Counter()  # how often the length of each list or dict has been changed

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import EnumType
+from types import GeneratorType
 from typing import Any
 
 import gast
@@ -255,7 +256,12 @@ def spread(cx: Context, value: Any) -> tuple[Any, ...]:
         return content.children if content.kind != "dict" else tuple(map(StaticValue, content.keys))
     if isinstance(value, StaticValue) and isinstance(value.value, (tuple, list, str, range, dict, EnumType)):
         return tuple(map(StaticValue, value.value))
-    if isinstance(value, Series) or (isinstance(value, Leaf) and isinstance(value.type, Array) and value.type.rank):
+    generator = content is not None and content.cls is GeneratorType
+    if (
+        generator
+        or isinstance(value, Series)
+        or (isinstance(value, Leaf) and isinstance(value.type, Array) and value.type.rank)
+    ):
         return tuple(cx.call(cx, StaticValue(tuple), (value,), {}).children)
     raise cx.refusal(
         NotDifferentiable,

@@ -19,6 +19,7 @@ from tapegen.frontend.lower_capture import capture
 from tapegen.frontend.lower_context import MOST_INLINED, Again, Context, NeedsStatic
 from tapegen.frontend.lower_expr import enter, put_name
 from tapegen.frontend.lower_flow import body_of, run_body
+from tapegen.frontend.lower_generator import generator_of
 from tapegen.frontend.lower_live import Liveness, liveness_of
 from tapegen.frontend.lower_routine import call_routine
 from tapegen.frontend.lower_shapes import known_shape
@@ -26,7 +27,7 @@ from tapegen.frontend.lower_state import Captured, Closure, Frame, known_value
 from tapegen.frontend.lower_unknown import call_opaque
 from tapegen.frontend.lower_values import expr_of, is_int, named, struct_of
 from tapegen.frontend.parse import parse_function
-from tapegen.frontend.structure import UNKNOWN, Itself, Leaf, StaticValue, dict_of, leaves_of, tuple_of
+from tapegen.frontend.structure import UNKNOWN, Itself, Leaf, StaticValue, Struct, dict_of, leaves_of, tuple_of
 from tapegen.frontend.syntax import bound_names, lent_names
 from tapegen.ir.names import TEMPORARY
 from tapegen.ir.nodes import Call, Tuple, Var
@@ -64,7 +65,21 @@ def function_frame(cx: Context, func: FunctionType, *, manager: bool = False) ->
 
 
 def inline_function(cx: Context, func: FunctionType, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """Write the body of a function in the place of its call."""
+    """Write the body of a function in the place of its call; that of a generator function waits for a consumer."""
+    if func.__code__.co_flags & inspect.CO_GENERATOR:
+        return generator_of(cx, StaticValue(func), args, dict(kwargs))
+    return _written_out(cx, func, args, kwargs)
+
+
+def collect_items(cx: Context, func: FunctionType | Closure, args: Struct, kwargs: Struct) -> Any:
+    """The list of what a generator yields."""
+    named = dict(zip(kwargs.keys, kwargs.children, strict=True))
+    if isinstance(func, Closure):
+        return _inline_closure(cx, func, args.children, named)
+    return _written_out(cx, func, args.children, named)
+
+
+def _written_out(cx: Context, func: FunctionType, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     try:
         frame = function_frame(cx, func)
     except (UnsupportedSyntax, SourceUnavailable, NotDifferentiable) as error:
@@ -167,6 +182,12 @@ def bind_parameters(
 
 
 def inline_closure(cx: Context, closure: Closure, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    if getattr(closure.node, "collects", False):
+        return generator_of(cx, closure, args, dict(kwargs))
+    return _inline_closure(cx, closure, args, kwargs)
+
+
+def _inline_closure(cx: Context, closure: Closure, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     node = closure.node
     name = getattr(node, "name", "lambda_")
     parameters = _closure_parameters(node, closure.defaults)

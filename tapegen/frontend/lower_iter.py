@@ -15,6 +15,7 @@ from tapegen.errors import NotDifferentiable
 from tapegen.frontend.lower_context import Context, NeedsStatic
 from tapegen.frontend.lower_emit import emit_call
 from tapegen.frontend.lower_expr import evaluate
+from tapegen.frontend.lower_generator import is_generator, of_generator
 from tapegen.frontend.lower_index import Place, load_place
 from tapegen.frontend.lower_list import item, length
 from tapegen.frontend.lower_shapes import extent
@@ -31,6 +32,7 @@ from tapegen.frontend.lower_values import (
     type_of,
 )
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, tuple_of
+from tapegen.frontend.without_yield import collected
 from tapegen.ir import build, ops
 from tapegen.ir.nodes import Call, Const, Expr, Var
 from tapegen.ir.types import BOOL, INT, Array
@@ -47,6 +49,9 @@ def iterable(cx: Context, node: gast.AST) -> Series:
 def series_of(cx: Context, value: Any) -> Series:
     """A value as a series."""
     value = definite(cx, value)
+    if is_generator(cx, value):
+        items = cx.call(cx, StaticValue(collected), (value,), {})
+        return of_generator(cx, items, series_of(cx, items))
     if isinstance(value, Series):
         return _begun(cx, value)
     if isinstance(value, Leaf) and isinstance(value.type, Array):
@@ -183,6 +188,7 @@ def mapped(series: Sequence[Series], combine: Callable[..., Any]) -> Series:
         unroll and not unknown,
         known=UNKNOWN if UNKNOWN in counts else min(counts),
         lists=lists,
+        behind=tuple(generated for one in series for generated in one.behind),
     )
 
 

@@ -26,6 +26,7 @@ from tapegen.frontend.lower_context import (
 )
 from tapegen.frontend.lower_expr import Given, owner_of
 from tapegen.frontend.lower_flow import FALL, End, Region, compound, dispatch, run
+from tapegen.frontend.lower_generator import check_loop
 from tapegen.frontend.lower_iter import iterable
 from tapegen.frontend.lower_join import branches
 from tapegen.frontend.lower_list import Widen, needs_widening, widen_cell
@@ -70,8 +71,11 @@ def lower_loop(cx: Context, stmt: gast.For | gast.While, rest: Sequence[gast.stm
     if series is not None and (made := rewritten(cx, stmt, series)) is not None:
         return lower_loop(cx, made, rest, region)
     before = {number: cx.state.cells[number].content for number in cx.caller.owned}
+    mark, start = len(cx.builder.items), cx.now
     if series is None or series.length != 0:
         _run(cx, loop, series)
+    if series is not None and series.behind:
+        check_loop(cx, series, mark, start)
     if series is not None and series.parallel:
         _refuse_stores(cx, before)
     if cx.builder.dead:

@@ -15,6 +15,7 @@ from tapegen.frontend.lower_capture import special_method
 from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_emit import emit_call, fold
 from tapegen.frontend.lower_expr import spread
+from tapegen.frontend.lower_generator import is_generator
 from tapegen.frontend.lower_handlers import handles
 from tapegen.frontend.lower_iter import applied, enumerated, known_length, range_series, reversed_, series_of, zipped
 from tapegen.frontend.lower_list import length
@@ -22,6 +23,7 @@ from tapegen.frontend.lower_shapes import extent
 from tapegen.frontend.lower_state import Series, SliceValue, known_value
 from tapegen.frontend.lower_values import is_int, operand, refuse_text, static, struct_of
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, dict_of, list_of, tuple_of
+from tapegen.frontend.without_yield import collected
 from tapegen.ir import ops
 from tapegen.ir.nodes import Call, Const
 from tapegen.ir.types import INT, Array
@@ -139,6 +141,8 @@ def _items_of(cx: Context, value: Any) -> tuple[Any, ...] | None:
 def make_list(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     if not args:
         return cx.new_cell(list_of(()))
+    if is_generator(cx, args[0]):
+        return call_value(cx, StaticValue(collected), args, {})
     items = _items_of(cx, args[0])
     return written_out(cx, builtin_texts.copied, args) if items is None else cx.new_cell(list_of(items))
 
@@ -147,6 +151,7 @@ def make_list(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
 def _tuple(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     if not args:
         return tuple_of(())
+    args = [make_list(cx, args, {}, None)] if is_generator(cx, args[0]) else args
     items = _items_of(cx, args[0])
     if items is None:
         series = series_of(cx, args[0])

@@ -163,6 +163,7 @@ class Series:
     count: tuple[Any, Any] | None = None  # of `itertools.count`: where it begins, and its step
     lists: frozenset[int] = frozenset()  # the cells of the lists and dicts that it walks through
     parallel: bool = False  # whether its trips may run in any order
+    behind: tuple[Any, ...] = ()  # the generators that make the items, see `lower_generator`
     iterator: tuple[int, int] | None = None  # of what can be gone through once: its number, the loops around it
 
 

@@ -6,6 +6,7 @@ import dataclasses
 import enum
 import functools
 import operator
+from types import GeneratorType
 from typing import Any, overload
 
 import numpy as np
@@ -29,6 +30,7 @@ from tapegen.frontend.lower_state import (
     known_value,
 )
 from tapegen.frontend.structure import UNKNOWN, Leaf, Slot, StaticValue, Struct, tuple_of
+from tapegen.frontend.without_yield import collected
 from tapegen.ir import ops
 from tapegen.ir.names import TEMPORARY
 from tapegen.ir.nodes import Call, Const, Expr, Tuple, Var
@@ -279,6 +281,8 @@ def export(cx: Context, value: Any) -> Any:
     if isinstance(value, Ref):
         look_into(cx, value)
         content = cx.state.cells[value.cell].content
+        if isinstance(content, Struct) and content.cls is GeneratorType:
+            return export(cx, cx.call(cx, StaticValue(collected), (value,), {}))
         if isinstance(content, RunList):
             return Leaf(expr_of(cx, value))
         check_keys(cx, value.cell, content)

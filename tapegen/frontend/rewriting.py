@@ -17,6 +17,7 @@ from tapegen.frontend.source import Located
 from tapegen.frontend.syntax import blocks_of
 from tapegen.frontend.without_try import without_try
 from tapegen.frontend.without_with import always_leaves, as_two_functions, without_with
+from tapegen.frontend.without_yield import collect, yields
 
 _ITSELF = frozenset({"bool", "bytearray", "bytes", "dict", "float", "frozenset", "int", "list", "set", "str", "tuple"})
 """Classes of which a pattern with one part (`float(x)`) means the object itself."""
@@ -24,11 +25,15 @@ _ITSELF = frozenset({"bool", "bytearray", "bytes", "dict", "float", "frozenset",
 
 def rewritten_definition(located: Located, *, manager: bool = False) -> Located:
     """A definition in which these statements are written out; of a context manager, its generator as two functions."""
-    if not manager and not any(isinstance(node, (ast.Match, ast.With, ast.Try)) for node in blocks_of(located.node)):
+    compound = any(isinstance(node, (ast.Match, ast.With, ast.Try)) for node in blocks_of(located.node))
+    if not (manager or compound or any("yield" in line for line in located.span(located.node).lines)):
         return located
     made = copy.deepcopy(located.node)
     used = {node.id for node in ast.walk(made) if isinstance(node, ast.Name)}
     rewriter = _Rewriter(located, used)
+    for node in [] if manager else list(blocks_of(made)):
+        if isinstance(node, ast.FunctionDef) and yields(node):
+            collect(located, node, rewriter.fresh)
     rewriter.visit(made)
     rewritten = replace(located, node=made)
     return as_two_functions(rewritten, rewriter.fresh) if manager else rewritten
