@@ -264,6 +264,12 @@ def makes_some_errors(x):
         return np.sum(np.sqrt(x))
 
 
+def keeps_warnings(x):
+    with warnings.catch_warnings(record=True) as caught:
+        y = np.sum(np.sqrt(x))
+    return y * len(caught)
+
+
 def makes_errors(x):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -294,9 +300,12 @@ def test_warnings_of_other_kinds_are_refused_where_they_are_errors(function: Cal
         tg.grad(function, backend="python")(X)
 
 
-def test_filters_of_some_warnings_are_refused() -> None:
-    with pytest.raises(UnsupportedSyntax, match="makes errors of some"):
-        tg.grad(makes_some_errors, backend="python")(X)
+@pytest.mark.parametrize("function", [makes_some_errors, keeps_warnings], ids=lambda function: function.__name__)
+def test_other_filters_of_warnings_are_refused_where_they_are_reached(function: Callable[..., Any]) -> None:
+    with pytest.raises(UnsupportedSyntax, match="makes errors of some") as caught:
+        tg.grad(function, backend="python")(X)
+    assert caught.value.span is not None
+    assert caught.value.span.lines[0].lstrip().startswith("with warnings.catch_warnings")
 
 
 def test_an_error_through_a_finally_is_refused() -> None:

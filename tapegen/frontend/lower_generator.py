@@ -18,9 +18,9 @@ from tapegen.frontend.lower_state import Closure, Ref, Series, known_value
 from tapegen.frontend.lower_values import struct_of
 from tapegen.frontend.structure import StaticValue, Struct, dict_of, tuple_of
 from tapegen.frontend.without_yield import collected
-from tapegen.ir import rewrite
-from tapegen.ir.nodes import Assign, Effect, Store, Var
-from tapegen.ir.types import Array
+from tapegen.ir import ops, rewrite
+from tapegen.ir.nodes import Assign, Call, Effect, Store, Var
+from tapegen.ir.types import Array, ListOf
 
 _LIST_ADVICE = "Make a list first: items = list(generator)."
 
@@ -31,6 +31,7 @@ class Generated:
 
     start: int  # when it began: what is younger was made by it, or behind it
     reads: frozenset[Var]
+    reads_lists: bool
     cells: dict[int, Any]  # the containers that it may read, with their contents
     stores: bool
 
@@ -68,8 +69,9 @@ def _collected(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str |
     changed = any(cx.state.cells[cell].content is not held for cell, held in before.items())
     arrays = (var for item in written for var in _read(item) if isinstance(var.type, Array))
     reads = frozenset(var for var in arrays if cx.age(var) <= start)
+    lists = any(isinstance(var.type, ListOf) and cx.age(var) <= start for item in written for var in _read(item))
     inner = isinstance(func, Closure)  # reads variables that the loop may bind
-    cx.generated[items.cell] = Generated(start, reads, reachable, stores or changed or inner)
+    cx.generated[items.cell] = Generated(start, reads, lists, reachable, stores or changed or inner)
     return items
 
 
@@ -116,11 +118,21 @@ def check_loop(cx: Context, series: Series, mark: int, start: int) -> None:
     """Refuse a loop over a generator that changes what the generator may read, or what it has yielded."""
     for generated in series.behind:
         for item in _each(cx.builder.items[mark:]):
-            if isinstance(item, Store) and not _is_apart(cx, item.array, generated, start):
+            changed = item.array if isinstance(item, Store) else _changed_by(item)
+            if changed is None:
+                continue
+            is_list = isinstance(changed.type, ListOf)
+            if generated.reads_lists if is_list else not _is_apart(cx, changed, generated, start):
                 raise _seen(cx)
         for cell, content in generated.cells.items():
             if cx.state.cells[cell].content is not content:
                 raise _seen(cx)
+
+
+def _changed_by(item: Any) -> Var | None:
+    """The array or list that a call changes."""
+    first = item.call.args[0] if isinstance(item, Effect) and item.call.args else None
+    return first if isinstance(first, Var) and isinstance(first.type, Array | ListOf) else None
 
 
 def _seen(cx: Context) -> Exception:
@@ -135,9 +147,15 @@ def _is_apart(cx: Context, array: Var, generated: Generated, start: int) -> bool
     if roots is None:
         return False
     old = all(cx.age(root) <= generated.start for root in roots)
-    return all(cx.age(root) > start for root in roots) or (
+    return all(cx.age(root) > start and _is_new(cx, root) for root in roots) or (
         old and not any(cx.may_overlap(array, var) for var in generated.reads)
     )
+
+
+def _is_new(cx: Context, root: Var) -> bool:
+    """Whether an array is the result of a computation, and no item of a list."""
+    made = cx.definitions.get(root)
+    return isinstance(made, Call) and made.func is not ops.item and made.func not in ops.VIEW_CALLS
 
 
 def _each(items: Sequence[Any]) -> Iterator[Any]:
