@@ -264,6 +264,20 @@ def makes_some_errors(x):
         return np.sum(np.sqrt(x))
 
 
+def leaves_where_warnings_are_errors(x):
+    if np.sum(x) > 100.0:
+        with np.errstate(divide="raise"):
+            return np.sum(1.0 / x)
+    total = 0.0
+    for k in range(len(x)):
+        with np.errstate(invalid="raise"):
+            if x[k] < -50.0:
+                break
+            total = total + np.sqrt(x[k])
+        total = total * np.prod(np.cumsum(x))
+    return total
+
+
 def keeps_warnings(x):
     with warnings.catch_warnings(record=True) as caught:
         y = np.sum(np.sqrt(x))
@@ -298,6 +312,12 @@ def test_runs_that_would_warn_are_refused_where_warnings_are_errors(backend: str
 def test_warnings_of_other_kinds_are_refused_where_they_are_errors(function: Callable[..., Any]) -> None:
     with pytest.raises(NotDifferentiable, match="warnings are errors here, and whether"):
         tg.grad(function, backend="python")(X)
+
+
+@pytest.mark.parametrize("backend", ["python", "auto"])
+def test_paths_that_leave_where_warnings_are_errors(backend: str) -> None:
+    for x in (X, X[:1], X[:2]):
+        tg.check_grads(leaves_where_warnings_are_errors, x, backend=backend)
 
 
 @pytest.mark.parametrize("function", [makes_some_errors, keeps_warnings], ids=lambda function: function.__name__)

@@ -20,7 +20,7 @@ from tapegen.frontend.lower_expr import evaluate
 from tapegen.frontend.lower_join import branches
 from tapegen.frontend.lower_live import always_escapes, has_escape
 from tapegen.frontend.lower_merge import look_up, or_all
-from tapegen.frontend.lower_state import BREAK, CONTINUE, FLAGS, RESULT, RETURN, TRUE, WARNINGS, Key, State
+from tapegen.frontend.lower_state import BREAK, CONTINUE, FLAGS, RESULT, RETURN, TRUE, Key, State
 from tapegen.frontend.lower_stmt import run_simple
 from tapegen.frontend.lower_values import expr_of, not_, poison_check
 from tapegen.frontend.structure import StaticValue
@@ -72,23 +72,13 @@ def run_body(cx: Context, body: Sequence[gast.stmt]) -> Any:
         end = gast.Return(None)
         vars(end).update({name: getattr(body[-1], name) for name in _POSITION})
         body = [*body, end]
-    warnings = cx.state.vars.get(WARNINGS)
     run(cx, body, Region())
     if cx.builder.dead:
         raise PathEnds
     for flag in FLAGS:
         cx.state.vars.pop(flag, None)
-    restore_warnings(cx, warnings)  # a 'return' under 'with' has left it
     cx.state.escape_live = None
     return poison_check(cx, cx.state.vars.pop(RESULT))
-
-
-def restore_warnings(cx: Context, kind: Any) -> None:
-    """Make errors of warnings, or not, as it was at an earlier place of the program."""
-    if kind is None:
-        cx.state.vars.pop(WARNINGS, None)
-    else:
-        cx.state.vars[WARNINGS] = kind
 
 
 def run(cx: Context, body: Sequence[gast.stmt], region: Region) -> None:

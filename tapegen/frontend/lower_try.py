@@ -17,7 +17,7 @@ from tapegen.errors import UnsupportedSyntax
 from tapegen.frontend.advice import TRY_ADVICE, instead_of_handlers
 from tapegen.frontend.lower_context import Builder, Context, NotWhole, OpenIf, OpenLatch, OpenLoop
 from tapegen.frontend.lower_expr import evaluate
-from tapegen.frontend.lower_flow import End, Region, compound, live_behind, restore_warnings, run
+from tapegen.frontend.lower_flow import End, Region, compound, live_behind, run
 from tapegen.frontend.lower_handlers import handles
 from tapegen.frontend.lower_live import has_escape
 from tapegen.frontend.lower_state import WARNINGS, known_value
@@ -51,7 +51,7 @@ def lower_attempt(cx: Context, stmt: gast.If, rest: Sequence[gast.stmt], region:
     if cx.whole:
         raise NotWhole
     handlers = list(_handlers(cx, stmt.orelse))
-    around, warnings = cx.open_tries, cx.state.vars.get(WARNINGS)
+    around, warnings = cx.open_tries, WARNINGS in cx.state.vars
     trial, ends = Builder(), list[End]()
     with cx.block(trial, cx.state.copy()):
         run(cx, stmt.body, Region(live_behind(cx, stmt), ends))
@@ -70,7 +70,8 @@ def lower_attempt(cx: Context, stmt: gast.If, rest: Sequence[gast.stmt], region:
         if found is not None:
             cx.builder.items.extend(trial.items[:-1])
             cx.state, chosen = reached, found
-            restore_warnings(cx, warnings)
+            if not warnings:  # what was raised has left the 'with'
+                cx.state.vars.pop(WARNINGS, None)
     if chosen is stmt.body:
         handled = tuple(kind for kinds, _ in handlers for kind in kinds)
         _check(cx, trial.items, handled)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import copy
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from tapegen.errors import UnsupportedSyntax
 from tapegen.frontend.source import Located
 from tapegen.frontend.syntax import blocks_of
 from tapegen.frontend.without_try import without_try
-from tapegen.frontend.without_with import always_leaves, as_two_functions, without_with
+from tapegen.frontend.without_with import always_leaves, as_two_functions, before_exits, without_with
 from tapegen.frontend.without_yield import collect, yields
 
 _ITSELF = frozenset({"bool", "bytearray", "bytes", "dict", "float", "frozenset", "int", "list", "set", "str", "tuple"})
@@ -85,10 +85,14 @@ def _may_raise(manager: ast.expr) -> bool:
     return any(not isinstance(kw.value, ast.Constant) or kw.value.value == "raise" for kw in keywords)
 
 
-def _with_end(place: ast.expr, body: Sequence[ast.stmt]) -> list[ast.stmt]:
-    if always_leaves(body):
-        return list(body)
-    return [*body, _at(place, ast.Expr(_call(place, errors_end, [])))]
+def _with_end(place: ast.expr, body: Sequence[ast.stmt], fresh: Callable[[str], str]) -> list[ast.stmt]:
+    """A block in which warnings are errors, with their end wherever it is left."""
+
+    def end(at: ast.AST) -> ast.stmt:
+        return _at(at, ast.Expr(_call(at, errors_end, [])))
+
+    found = before_exits(body, end, fresh)
+    return found if always_leaves(found) else [*found, end(place)]
 
 
 def _sets_filter(stmt: ast.AST) -> bool:
@@ -134,10 +138,11 @@ class _Rewriter(ast.NodeTransformer):
             if _is_call_of(item, "errstate") and item.optional_vars is None:
                 manager = item.context_expr
                 call = _at(manager, ast.Call(_constant(manager, quiet), [manager], []))
-                body = [_at(call, ast.Expr(call)), *(_with_end(manager, body) if _may_raise(manager) else body)]
+                rest = _with_end(manager, body, self.fresh) if _may_raise(manager) else body
+                body = [_at(call, ast.Expr(call)), *rest]
             elif _is_call_of(item, "catch_warnings") and _makes_errors(item, body):
                 place = item.context_expr
-                body = [_at(place, ast.Expr(_call(place, errors_begin, []))), *_with_end(place, body[1:])]
+                body = [_at(place, ast.Expr(_call(place, errors_begin, []))), *_with_end(place, body[1:], self.fresh)]
             elif _is_call_of(item, "catch_warnings"):
                 if not _keeps_warnings(item) or not all(map(_is_followed, body)):
                     return [_at(item.context_expr, ast.Expr(_call(item.context_expr, refused_warnings, [])))]

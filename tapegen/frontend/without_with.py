@@ -41,10 +41,17 @@ def without_with(item: ast.withitem, body: Sequence[ast.stmt], fresh: Callable[[
     if item.optional_vars is not None:
         value = _at(place, ast.Subscript(_load(place, name), _at(place, ast.Constant(0, None)), ast.Load()))
         found.append(_at(item.optional_vars, ast.Assign([item.optional_vars], value, None)))
-    found += _Exits(name, place, fresh).all_of(body, in_loop=False)
+    found += before_exits(body, lambda stmt: _at(stmt, ast.Expr(_call(stmt, leaving, _load(stmt, name)))), fresh)
     if not always_leaves(found):
         found.append(_at(place, ast.Expr(_call(place, left, _load(place, name)))))
     return found
+
+
+def before_exits(
+    body: Sequence[ast.stmt], leave: Callable[[ast.stmt], ast.stmt], fresh: Callable[[str], str]
+) -> list[ast.stmt]:
+    """A block with a statement before each `return`, `break` and `continue` that leaves it."""
+    return _Exits(leave, fresh).all_of(body, in_loop=False)
 
 
 def always_leaves(body: Sequence[ast.stmt]) -> bool:
@@ -57,10 +64,8 @@ def always_leaves(body: Sequence[ast.stmt]) -> bool:
 
 
 class _Exits:
-    """Writes the call of `leaving` before each statement that leaves the body."""
-
-    def __init__(self, name: str, place: ast.expr, fresh: Callable[[str], str]) -> None:
-        self.name, self.place, self.fresh = name, place, fresh
+    def __init__(self, leave: Callable[[ast.stmt], ast.stmt], fresh: Callable[[str], str]) -> None:
+        self.leave, self.fresh = leave, fresh
 
     def all_of(self, body: Sequence[ast.stmt], *, in_loop: bool) -> list[ast.stmt]:
         return [made for stmt in body for made in self._of(stmt, in_loop)]
@@ -68,12 +73,12 @@ class _Exits:
     def _of(self, stmt: ast.stmt, in_loop: bool) -> list[ast.stmt]:
         match stmt:
             case ast.Return(value=None | ast.Constant()):
-                return [self._leave(stmt), stmt]
+                return [self.leave(stmt), stmt]
             case ast.Return(value=ast.expr() as value):
                 name = self.fresh("returned")
-                return [_assign(stmt, name, value), self._leave(stmt), _at(stmt, ast.Return(_load(value, name)))]
+                return [_assign(stmt, name, value), self.leave(stmt), _at(stmt, ast.Return(_load(value, name)))]
             case ast.Break() | ast.Continue() if not in_loop:
-                return [self._leave(stmt), stmt]
+                return [self.leave(stmt), stmt]
             case ast.For() | ast.While():
                 stmt.body = self.all_of(stmt.body, in_loop=True)
                 stmt.orelse = self.all_of(stmt.orelse, in_loop=in_loop)
@@ -81,10 +86,6 @@ class _Exits:
                 stmt.body = self.all_of(stmt.body, in_loop=in_loop)
                 stmt.orelse = self.all_of(stmt.orelse, in_loop=in_loop)
         return [stmt]
-
-    def _leave(self, stmt: ast.stmt) -> ast.stmt:
-        call = _call(stmt, leaving, _load(stmt, self.name))
-        return _at(stmt, ast.Expr(call))
 
 
 def as_two_functions(located: Located, fresh: Callable[[str], str]) -> Located:
