@@ -192,7 +192,8 @@ def _inner(func: Any) -> tuple[tuple[Any, ...], Any] | None:
 def _refuse_declared(func: FunctionType, declared: Mapping[str, Any]) -> None:
     """Refuse types that numba is told to give to local variables: they round differently than Python does."""
     exact = ("float64", "int", "uint", "bool")
-    rounding = {name: str(kind) for name, kind in declared.items() if not str(kind).startswith(exact)}
+    own = {name: str(kind) for name, kind in declared.items() if "." not in name}  # numba adds names of its own
+    rounding = {name: kind for name, kind in own.items() if not kind.startswith(exact)}
     if rounding:
         listed = ", ".join(f"{name}: {kind}" for name, kind in rounding.items())
         raise NotDifferentiable(
