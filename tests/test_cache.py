@@ -9,6 +9,7 @@ import stat
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -95,6 +96,27 @@ def test_killed_at_any_moment_of_a_write(kept: Store, monkeypatch: pytest.Monkey
         at += 1
     assert at > 5
     assert None in seen
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_writer_with_the_number_of_one_that_was_killed(kept: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a container each process has the number that the one before had."""
+    monkeypatch.setattr(os, "getpid", lambda: 7)
+    for _ in range(2):
+        assert killed(kept, monkeypatch, 4, before=True)
+    assert len(list(kept.folder.glob(".*"))) == 2
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_what_killed_writers_leave_takes_no_more_than_the_limit(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = Store(folder, 12_000)
+    kept.save(OTHER, b"old")
+    for _ in range(5):
+        assert killed(kept, monkeypatch, 4, before=True)
+    assert sum(path.stat().st_size for path in folder.glob(".*")) > kept.limit
+    kept.save(OTHER, b"new")
+    assert sum(path.stat().st_size for path in folder.iterdir()) <= kept.limit
+    assert kept.load(OTHER) == b"new"
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
@@ -310,6 +332,55 @@ def test_a_parent_that_others_can_write(tmp_path: Path) -> None:
         Store(parent / "tapegen", MB).save(KEY, b"contents")
     parent.chmod(0o1777)  # only owners rename here, as in /tmp
     Store(parent / "tapegen", MB).save(KEY, b"contents")
+
+
+def test_a_parent_that_a_group_can_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    parent = tmp_path / "shared"
+    parent.mkdir()
+    parent.chmod(0o770)
+    monkeypatch.setattr(cache, "_is_of_user_alone", lambda group: group != parent.stat().st_gid)
+    with one_warning("others can write into"):
+        Store(parent / "tapegen", MB).save(KEY, b"contents")
+    monkeypatch.setattr(cache, "_is_of_user_alone", lambda group: group == parent.stat().st_gid)
+    Store(parent / "tapegen", MB).save(KEY, b"contents")
+    assert Store(parent / "tapegen", MB).load(KEY) == b"contents"
+
+
+@pytest.mark.parametrize(
+    ("name", "members", "primary", "alone"),
+    [
+        ("ada", [], 5, True),
+        ("ada", ["ada"], 5, True),
+        ("ada", ["ada", "eve"], 5, False),
+        ("users", [], 5, False),
+        ("ada", [], 6, False),
+    ],
+)
+def test_groups_of_one_user(
+    name: str, members: list[str], primary: int, alone: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pwd.getpwuid", lambda user: SimpleNamespace(pw_name="ada", pw_gid=primary))
+    monkeypatch.setattr("grp.getgrgid", lambda group: SimpleNamespace(gr_name=name, gr_mem=members))
+    assert cache._is_of_user_alone.__wrapped__(5) is alone
+
+
+def test_a_link_to_where_others_can_write(tmp_path: Path) -> None:
+    (tmp_path / "shared" / "mine").mkdir(parents=True)
+    (tmp_path / "shared").chmod(0o777)
+    (tmp_path / "link").symlink_to(tmp_path / "shared" / "mine")
+    with one_warning("others can write into"):
+        Store(tmp_path / "link" / "tapegen", MB).save(KEY, b"contents")
+
+
+def test_parents_are_made_for_the_user_alone(tmp_path: Path) -> None:
+    old = os.umask(0)
+    try:
+        kept = Store(tmp_path / "home" / "caches" / "tapegen", MB)
+        kept.save(KEY, b"contents")
+    finally:
+        os.umask(old)
+    assert kept.load(KEY) == b"contents"
+    assert {stat.S_IMODE(path.stat().st_mode) for path in kept.folder.parents[:2]} == {0o700}
 
 
 def test_foreign_owners(kept: Store, monkeypatch: pytest.MonkeyPatch) -> None:

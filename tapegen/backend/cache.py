@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-import itertools
 import os
 import stat
 import sys
@@ -39,7 +38,6 @@ _ABANDONED = 3600.0  # seconds after which the unfinished file of a writer that 
 
 
 _STARTED = time.time()
-_numbers = itertools.count()
 
 
 class Unusable(Exception):
@@ -103,7 +101,8 @@ class Store:
 
     def _publish(self, key: str, payload: bytes) -> None:
         """Make a file that appears whole."""
-        temporary = self.folder / f".{key[:16]}-{os.getpid()}-{next(_numbers)}"
+        # no number of a process: in containers, and on machines that share a disk, the next one has that of the dead
+        temporary = self.folder / f".{key[:16]}-{os.urandom(8).hex()}"
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             try:
@@ -145,9 +144,10 @@ class Store:
         try:
             self._check_folder()
         except FileNotFoundError:
-            self.folder.parent.mkdir(parents=True, exist_ok=True)
-            with contextlib.suppress(FileExistsError):
-                os.mkdir(self.folder, 0o700)
+            for path in (*reversed(self.folder.parents), self.folder):
+                if not path.is_dir():
+                    with contextlib.suppress(FileExistsError):
+                        os.mkdir(path, 0o700)
             self._check_folder()
 
     def _check_folder(self) -> None:
@@ -159,9 +159,9 @@ class Store:
             raise Unusable("it belongs to another user")
         if found.st_mode & 0o022:
             raise Unusable("others can write into it")
-        for parent in self.folder.parents:
-            mode = os.stat(parent).st_mode
-            if mode & 0o002 and not mode & stat.S_ISVTX:
+        real = Path(os.path.realpath(self.folder.parent))  # a link may lead to where others write
+        for parent in dict.fromkeys((*self.folder.parents, real, *real.parents)):
+            if _others_write_into(os.stat(parent)):
                 raise Unusable(f"others can write into {parent}")
 
     def _files(self) -> Iterator[Entry]:
@@ -176,12 +176,14 @@ class Store:
             return
 
     def _prune(self, newest: str) -> None:
-        """Delete what was not used for the longest time, when there is too much."""
+        """Delete what was not used for the longest time, when there is too much.
+
+        That may be an unfinished file, whose writer then keeps nothing.
+        """
         total, entries = 0, []
         for each in self._files():
-            if each.path.name[0] == ".":
-                if time.time() - each.used > _ABANDONED:
-                    each.path.unlink(missing_ok=True)
+            if each.path.name[0] == "." and time.time() - each.used > _ABANDONED:
+                each.path.unlink(missing_ok=True)
             else:
                 total += each.size
                 entries.append(each)
@@ -207,6 +209,30 @@ def _head(key: str, payload: bytes) -> bytes:
 
 def _is_ours(name: str) -> bool:
     return len(name.lstrip(".").partition("-")[0]) in (16, 64) and name.strip(".-0123456789abcdef") == ""
+
+
+def _others_write_into(found: os.stat_result) -> bool:
+    """Whether another user can put something else in the place of what a directory holds.
+
+    Where a directory is sticky, as `/tmp` is, only owners rename.
+    """
+    if found.st_mode & stat.S_ISVTX:
+        return False
+    return bool(found.st_mode & 0o002 or (found.st_mode & 0o020 and not _is_of_user_alone(found.st_gid)))
+
+
+@functools.cache
+def _is_of_user_alone(group: int) -> bool:
+    """Whether a group is the one that many systems make for each user, so that who may write with it is the user."""
+    import grp
+    import pwd
+
+    try:
+        user, found = pwd.getpwuid(os.geteuid()), grp.getgrgid(group)
+    except KeyError:
+        return False
+    name = user.pw_name
+    return (group, found.gr_name) == (user.pw_gid, name) and set(found.gr_mem) <= {name}
 
 
 def _write(handle: int, data: bytes) -> None:
