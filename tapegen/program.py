@@ -37,6 +37,7 @@ from tapegen.backend.watch import MadeNonFinite, run_watched, watching, without_
 from tapegen.errors import (
     BadArgument,
     BuildError,
+    CacheWarning,
     CompileLimit,
     InternalError,
     NotFinite,
@@ -615,7 +616,7 @@ def _called(built: Callable[..., Any], arguments: list[Any], *, real: bool) -> t
                 values = built(*arguments)
         else:  # compiled code does not ask for NumPy's error handling
             values = built(*arguments)
-    except TapegenError:
+    except (TapegenError, CacheWarning):  # of compiling, which the first call does
         raise
     except Exception as error:
         raise Raised(error) from error

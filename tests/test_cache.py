@@ -383,6 +383,22 @@ def test_parents_are_made_for_the_user_alone(tmp_path: Path) -> None:
     assert {stat.S_IMODE(path.stat().st_mode) for path in kept.folder.parents[:2]} == {0o700}
 
 
+def test_warnings_that_are_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are raised as what they are, and the next call goes on; here that of machine code, inside of numba."""
+    import tapegen as tg
+
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    monkeypatch.setenv(cache.SWITCH, "1")
+    monkeypatch.setenv(cache.FOLDER, str(tmp_path / "file" / "tapegen"))
+    monkeypatch.setattr("tapegen.backend.stored.store", lambda: None)
+    gradient = tg.grad(lambda x: 3.25 * x * x)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", CacheWarning)
+        with pytest.raises(CacheWarning, match="the cache is not used"):
+            gradient(2.0)
+        assert gradient(2.0) == 13.0
+
+
 def test_foreign_owners(kept: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     kept.save(KEY, b"contents")
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)

@@ -37,7 +37,7 @@ from tapegen.backend import engine, fourier, lapack, memory, special
 from tapegen.backend.live import quick_lifetimes
 from tapegen.backend.machine import KeptCode
 from tapegen.backend.source import PythonSource
-from tapegen.errors import BuildError, CompileLimit, InternalError, Span, TapegenError
+from tapegen.errors import BuildError, CacheWarning, CompileLimit, InternalError, Span, TapegenError
 from tapegen.ir.depth import deep
 from tapegen.ir.types import Array, Scalar, Type
 
@@ -293,7 +293,7 @@ def _prepare(dispatcher: Any, compilers: tuple[type[CompilerBase], ...]) -> None
             except RecursionError:
                 name = dispatcher.py_func.__name__
                 raise CompileLimit(f"The code of {name} is more than numba takes.", SPLIT) from None
-            except (NumbaError, TapegenError):
+            except (NumbaError, TapegenError, CacheWarning):  # a filter may turn warnings into errors
                 raise
             except Exception as error:  # the caller must not take it for one of the running code
                 if _is_ours(error):
