@@ -17,6 +17,7 @@ pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C co
 PROGRAM = """
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "net.h"
 
@@ -71,10 +72,19 @@ int main(void) {
     IS(NET_ALIAS, net_f_grad(a, 4, 4, 4, 1, x, 4, 2, 3, &v, p, p));
     IS(NET_ALIAS, net_f_grad(a, 4, 4, 4, 1, x, 4, 2, 3, p, p, q));
     IS(NET_ALIAS, net_f_grad(a, 4, 4, 4, 1, x, 4, 2, 3, x, p, q));
+    double *one = malloc(sizeof *one); /* the gradient would be written behind it */
+    IS(NET_ALIAS, net_f_grad(a, 4, 4, 4, 1, x, 4, 2, 3, one, one, q));
+    free(one);
     RAISES("ValueError", net_f_grad(a, 4, 4, 4, 1, x, 3, 2, 3, &v, p, q));
     RAISES("ValueError", net_f_grad(a, 4, 4, 4, 1, x, 4, 2, INT64_MAX, &v, p, q));
-    RAISES("ValueError", net_f_grad(a, (int64_t)1 << 60, 4, 4, 1, x, 4, 2, 3, &v, p, q));
-    RAISES("ValueError", net_f_grad(a, INT64_MAX, INT64_MAX, 4, 1, x, INT64_MAX, 2, 3, &v, p, q));
+    IS(NET_SIZE, net_f_grad(a, (int64_t)1 << 60, 4, 4, 1, x, 4, 2, 3, &v, p, q)); /* more than addresses */
+    IS(NET_SIZE, net_f_grad(a, 4, 4, 4, 1, x, ((int64_t)1 << 61) + 4, 2, 3, &v, p, q));
+    IS(NET_SIZE, net_f_grad(a, INT64_MAX, INT64_MAX, 4, 1, x, INT64_MAX, 2, 3, &v, p, q));
+    IS(NET_SIZE, net_f_grad(a, 4, 4, (int64_t)1 << 60, 1, x, 4, 2, 3, &v, p, q));
+    IS(NET_SIZE, net_f_grad(a, 4, 4, 4, 1, x, 4, INT64_MAX, 3, &v, p, q));
+    IS(NET_SIZE, net_f_grad(a, 4, 4, 4, 1, x, 4, INT64_MIN, 3, &v, p, q));
+    IS(NET_SIZE, net_f_grad(a, 0, INT64_MAX, 4, INT64_MAX, x, 0, 2, 3, &v, p, q));
+    IS(NET_SIZE, net_f_record(a, 4, 4, 4, INT64_MIN, x, 4, 2, 3, &v, &tape));
     RAISES("ValueError", net_f_record(a, 4, 4, 4, 1, x, 3, 2, 3, &v, &tape));
     RAISES("unknown", -5);
     if (tape != (net_f_tape *)8)

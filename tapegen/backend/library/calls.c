@@ -91,11 +91,43 @@ __attribute__((unused)) static int tg_settle(void **owner, char **data, int64_t 
     return TG_OK;
 }
 
-/* First and last byte of an array whose strides count items. */
+/* Whether there is memory for an array: no size is negative, an array with items has an address, and neither its bytes
+ * nor the way from its first to its last one are more than addresses can tell apart.  Strides count items; there are
+ * none of an array that is contiguous.
+ */
+__attribute__((unused)) static int tg_holds(const char *data, size_t item_size, int rank, const int64_t *shape,
+                                            const int64_t *strides) {
+    int64_t bytes = (int64_t)item_size, before = 0, behind = bytes - 1, step, reach;
+    int is_empty = 0;
+    for (int axis = 0; axis < rank; axis++) {
+        if (shape[axis] < 0 || (shape[axis] > 0 && __builtin_mul_overflow(bytes, shape[axis], &bytes)))
+            return 0;
+        is_empty |= shape[axis] == 0;
+    }
+    if (is_empty)
+        return 1;
+    if (strides == NULL)
+        behind = bytes - 1;
+    for (int axis = 0; axis < rank && strides != NULL; axis++) {
+        if (shape[axis] == 1)
+            continue; /* its stride may be anything */
+        if (__builtin_mul_overflow(strides[axis], (int64_t)item_size, &step) ||
+            __builtin_mul_overflow(step, shape[axis] - 1, &reach) ||
+            (reach < 0 ? __builtin_add_overflow(before, reach, &before)
+                       : __builtin_add_overflow(behind, reach, &behind)))
+            return 0;
+    }
+    uintptr_t first = (uintptr_t)data;
+    return first != 0 && first <= INTPTR_MAX && behind <= INTPTR_MAX - (int64_t)first && before >= -(int64_t)first;
+}
+
+/* First and last byte of an array that memory holds. */
 static void tg_bounds(const char *data, size_t item_size, int rank, const int64_t *shape, const int64_t *strides,
                       uintptr_t *first, uintptr_t *last) {
     *first = *last = (uintptr_t)data;
     for (int axis = 0; axis < rank; axis++) {
+        if (shape[axis] == 1)
+            continue; /* its stride may be anything */
         int64_t reach = (shape[axis] - 1) * strides[axis] * (int64_t)item_size;
         if (reach < 0)
             *first -= (uintptr_t)-reach;

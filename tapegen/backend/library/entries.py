@@ -30,7 +30,7 @@ STATUS = (
     ("OK", 0, "no error"),
     ("MEMORY", 1, "out of memory"),
     ("PROCESSOR", 2, "the library was built for another processor"),
-    ("SIZE", 3, "a size is negative, or an address is missing"),
+    ("SIZE", 3, "a size is negative or too large, or an address is missing"),
     ("SHAPE", 4, "an array that is a result does not fit where it should go; its sizes are returned"),
     ("ALIAS", 5, "an array that is written, or a result, shares memory with another"),
     ("LARGE", 6, "a matrix has more rows or columns than the library for matrices can count"),

@@ -255,10 +255,7 @@ def _checks(entry: Entry) -> Iterator[str]:
         if not isinstance(type_, Array):
             wrong += [f"{parameter.name} == NULL"] if is_complex(type_) else []
             continue
-        sizes = _sizes(entry, parameter)
-        if parameter.like is None:
-            wrong += [f"{size} < 0" for size in sizes]
-        wrong.append(f"({parameter.name} == NULL{''.join(f' && {size} != 0' for size in sizes)})")
+        wrong.append(f"!tg_holds({_span(entry, parameter, given=True)})")
     for result in entry.returned:
         if isinstance(result.type, Array) and result.type.rank and result.like is None:
             wrong.append(f"({result.name} != NULL && {result.name}_shape == NULL)")
@@ -279,16 +276,17 @@ def _checks(entry: Entry) -> Iterator[str]:
 def _shared(entry: Entry, *, early: bool) -> Iterator[str]:
     """What must not be: results go to memory of their own, none of an argument, none of another result.
 
-    Memory that the native function writes to is looked at before the call, the rest when all sizes are known.
+    Results of known sizes are looked at before the call, which may write there, the rest when all sizes are known.
     """
     arrays = [_span(entry, parameter) for parameter in entry.given if isinstance(parameter.type, Array)]
-    rooms = [_room(entry, k, result) for k, result in enumerate(entry.returned)]
+    rooms = [_room(entry, k, result, early=early) for k, result in enumerate(entry.returned)]
+    known = [_size_before(entry, result) is not None for result in entry.returned]
     for k, room in enumerate(rooms):
-        for other in arrays:
-            if (k in entry.rooms) == early:
-                yield f"tg_overlap({room}, {other})"
+        if known[k] == early:
+            yield from (f"tg_overlap({room}, {other})" for other in arrays)
         for n in range(k + 1, len(rooms)):
-            if (k in entry.rooms and n in entry.rooms) == early:
+            both = known[k] and known[n]
+            if both == early or (early and (k in entry.rooms or n in entry.rooms)):
                 yield f"tg_overlap({room}, {rooms[n]})"
 
 
@@ -306,28 +304,43 @@ def _sizes_of_room(entry: Entry, result: Result) -> list[str]:
     return _sizes(entry, next(parameter for parameter in entry.given if parameter.name == result.like))
 
 
-def _span(entry: Entry, parameter: Parameter) -> str:
-    """Address, item size, rank, sizes and strides in items, as arguments of a function of `calls.c`."""
+def _span(entry: Entry, parameter: Parameter, *, given: bool = False) -> str:
+    """Address, item size, rank, sizes and strides in items, as arguments of a function of `calls.c`.
+
+    With `given`, strides that the caller does not give are left out: they overflow where the sizes are too large.
+    """
     type_ = parameter.type
     assert isinstance(type_, Array)
     sizes = _sizes(entry, parameter)
     strides = _strides(parameter.name, type_, sizes)
     rank = type_.rank
     shape = f"(int64_t[]){{{', '.join(sizes)}}}" if rank else "NULL"
-    steps = f"(int64_t[]){{{', '.join(strides)}}}" if rank else "NULL"
+    steps = f"(int64_t[]){{{', '.join(strides)}}}" if rank and (type_.layout == "A" or not given) else "NULL"
     return f"(const char *){parameter.name}, sizeof({_item(type_)}), {rank}, {shape}, {steps}"
 
 
-def _room(entry: Entry, k: int, result: Result) -> str:
-    """The memory that a result goes to, as a vector of bytes; empty where it is not wanted."""
-    if k in entry.rooms:
-        assert isinstance(result.type, Array)
-        size = " * ".join([*_sizes_of_room(entry, result), f"sizeof({_item(result.type)})"])
-    else:
-        is_array = isinstance(result.type, Array)
-        size = f"result.r{k}.items * result.r{k}.item_size" if is_array else f"sizeof result.r{k}"
+def _room(entry: Entry, k: int, result: Result, *, early: bool) -> str:
+    """The memory that a result goes to, as a vector of bytes; empty where it is not wanted.
+
+    Before the call a result of unknown sizes is one number.
+    """
+    assert isinstance(result.type, Scalar | Array)
+    one = f"sizeof({_item(result.type)})"
+    size = _size_before(entry, result) or (one if early else f"result.r{k}.items * result.r{k}.item_size")
     bytes_ = f"{result.name} == NULL ? 0 : (int64_t)({size})"
     return f"(const char *){result.name}, 1, 1, (int64_t[]){{{bytes_}}}, (int64_t[]){{1}}"
+
+
+def _size_before(entry: Entry, result: Result) -> str | None:
+    """The bytes of a result, as a C expression, where they are known before the call."""
+    type_ = result.type
+    assert isinstance(type_, Scalar | Array)
+    sizes: list[str] = []
+    if isinstance(type_, Array) and type_.rank:
+        if entry.kind != "call" or result.like not in {parameter.name for parameter in entry.given}:
+            return None
+        sizes = _sizes_of_room(entry, result)
+    return " * ".join([*sizes, f"sizeof({_item(type_)})"])
 
 
 def _strides(name: str, type_: Array, sizes: Sequence[str]) -> list[str]:

@@ -82,8 +82,9 @@ static void tg_abandon(void) {
     }
 }
 
+/* No object is larger than the differences of addresses. */
 static struct tg_block *tg_block_of(size_t room) {
-    struct tg_block *block = room > SIZE_MAX - sizeof *block ? NULL : malloc(sizeof *block + room);
+    struct tg_block *block = room > PTRDIFF_MAX - sizeof *block ? NULL : malloc(sizeof *block + room);
     if (block == NULL)
         return NULL;
     memset(block, 0, sizeof *block);
