@@ -71,12 +71,9 @@ def mutations(call: Called) -> Iterator[Change]:
     for each in given:
         for other in given:
             if each is not other and len(other.content) >= len(each.content) and each.kind != "number" != other.kind:
-                written = "written" in (each.kind, other.kind)
-                yield (
-                    f"{each.name} is {other.name}",
-                    f"A->{each.name} = (void *)A->{other.name};",
-                    ALIAS if written else RUNS,
-                )
+                read = RUNS if each.c_type == other.c_type else ANY
+                status = ALIAS if "written" in (each.kind, other.kind) else read
+                yield f"{each.name} is {other.name}", f"A->{each.name} = (void *)A->{other.name};", status
     for c_type, name in call.params:
         if name in call.numbers and not re.fullmatch(r".*_[ns]\d", name):
             real = ("NAN", "INFINITY", "-INFINITY", "1e300", "-1e19", "5e-324", "-0.0")
@@ -171,7 +168,9 @@ def main() -> int:
             count, found = attack(name, LIBRARIES[name], (given.folder or Path(made)) / name)
             calls += count
             failures += len(found)
-            print(f"{name:12} {count:5} calls, {time.monotonic() - start:4.0f} seconds, {len(found)} failures")
+            print(
+                f"{name:12} {count:5} calls, {time.monotonic() - start:4.0f} seconds, {len(found)} failures", flush=True
+            )
             print(*found, sep="\n", end="\n" if found else "")
     print(f"{calls} calls of {len(given.only or LIBRARIES)} libraries, {failures} failures")
     return 1 if failures else 0
