@@ -7,7 +7,7 @@ import pytest
 
 import tapegen as tg
 from tests.grown.api import Caller, chosen
-from tests.grown.checks import FINE, PYTHON, RIGHT, judge
+from tests.grown.checks import FINE, PYTHON, REFUSED, RIGHT, judge
 
 FOUND = {
     "a function value of an array without axes that has changed in between": (
@@ -87,13 +87,42 @@ FOUND = {
     "a number as a real array": ("return np.real_if_close(v) * v", "0.3"),
 }
 
+REFUSED_ONES = {
+    "lists of several lengths whose items are arrays and numbers": (
+        """w = [v, v * 2.0]
+    for n in range(int(v[0])):
+        w = [v[1]]
+    return sum(np.sum(e) for e in w)""",
+        "np.array([1.0, 2.0])",
+        "one of two kinds of value",
+    ),
+    "lists of several lengths whose items are lists": (
+        """w = [[v[0]], [v[1]]]
+    for n in range(int(v[0])):
+        w = [[v[0]]]
+    return sum(np.sum(e) for e in w)""",
+        "np.array([1.0, 2.0])",
+        "one of two kinds of value",
+    ),
+}
+
+
+def module(body: str, argument: str) -> str:
+    return f"import numpy as np\n\n\ndef f(v):\n    {body}\n\n\ndef arguments():\n    return ({argument},)\n"
+
 
 @pytest.mark.parametrize("name", FOUND)
 def test_what_was_found_is_right(name: str) -> None:
-    body, argument = FOUND[name]
-    text = f"import numpy as np\n\n\ndef f(v):\n    {body}\n\n\ndef arguments():\n    return ({argument},)\n"
-    verdict = judge(text, PYTHON)
+    verdict = judge(module(*FOUND[name]), PYTHON)
     assert verdict.kind == RIGHT, verdict
+
+
+@pytest.mark.parametrize("name", REFUSED_ONES)
+def test_what_failed_is_refused(name: str) -> None:
+    *text, reason = REFUSED_ONES[name]
+    verdict = judge(module(*text), PYTHON)
+    assert verdict.kind == REFUSED, verdict
+    assert reason in verdict.detail
 
 
 def test_a_list_of_the_caller_changes_only_where_its_name_holds_it() -> None:

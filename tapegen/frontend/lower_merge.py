@@ -289,7 +289,9 @@ class Merge:
             else:
                 raise Clash(f"{_called(base)} is not a list on all paths.", "Give it the same type on all paths.")
         template = Merge(self.cx, self.state, self.base, fresh=True).template("item", items)
-        leaves = list(number_leaves(template))
+        leaves = number_leaves(template)
+        if not leaves:  # a length is that of a column
+            raise Clash(f"the items of {_called(base)} are not numbers or arrays of one kind.", "Use a tuple.")
         for content in contents:
             if isinstance(content, RunList) and [c.type for c in content.columns] != [ListOf(t) for t in leaves]:
                 raise Clash(f"the items of {_called(base)} differ in type.", "Put items of one type into it.")
@@ -417,13 +419,14 @@ def _lengths_differ(contents: list[Any]) -> bool:
     return lists and any(content.keys != contents[0].keys for content in contents)
 
 
-def number_leaves(template: Any) -> list[Type]:
-    """Types of the numbers and arrays in an item of a list."""
+def number_leaves(template: Any) -> list[Type] | None:
+    """Types of the numbers and arrays in an item of a list; None if another part of it differs from item to item."""
     if isinstance(template, Leaf):
         return [template.type]
-    if isinstance(template, Struct):
-        return [type_ for child in template.children for type_ in number_leaves(child)]
-    return []
+    if isinstance(template, StaticValue):
+        return []
+    parts = [number_leaves(child) for child in template.children] if isinstance(template, Struct) else [None]
+    return None if None in parts else [type_ for part in parts for type_ in part or ()]
 
 
 def number_exprs(cx: Context, value: Any) -> list[Expr]:
