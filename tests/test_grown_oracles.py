@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+import time
+
 import numpy as np
 import pytest
 
 import tapegen as tg
-from tests.grown.checks import RIGHT, WRONG, judge
+from tests.grown.checks import RIGHT, WRONG, OutOfTime, judge, limited
 from tests.grown.grow import grown
 from tests.grown.reference import Reference
 from tests.grown.values import is_real, leaves
@@ -80,6 +83,13 @@ def test_others_are(body: str, monkeypatch: pytest.MonkeyPatch) -> None:
         lambda *args: [None if part is None else part * 1.01 for part in right(*args)],
     )
     assert judge(module(body), ("tape",)).kind == WRONG
+
+
+def test_time_is_that_of_the_process() -> None:
+    with limited(0.2):
+        time.sleep(0.4)  # as on a machine that is busy with something else
+    with pytest.raises(OutOfTime), limited(0.2):
+        sum(0.0 for _ in itertools.count())
 
 
 def test_arguments_are_not_at_the_bounds_of_templates() -> None:
