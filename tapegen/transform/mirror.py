@@ -167,10 +167,10 @@ class _Writer:
                     before += self._assign(Assign((fresh,), item, stmt.origin))
                     item = fresh
                 values.append(item)
-            if before or all(isinstance(value, Var) for value in values):
+            pairs = [(t, v) for t, v in zip(stmt.targets, values, strict=True) if t in self.of]
+            if before or all(isinstance(value, Var) for _, value in pairs):
                 value = values[0] if len(values) == 1 else Tuple(tuple(values))
                 moved = Assign(stmt.targets, value, stmt.origin) if before else stmt
-                pairs = [(t, v) for t, v in zip(stmt.targets, values, strict=True) if t in self.of]
                 return [*before, moved, self._latch(pairs)]
         if len(stmt.targets) > 1:
             if any(move.sources for _, move in moves(stmt)):
