@@ -397,7 +397,7 @@ class Merge:
         first, second, test = value, ANYTHING, cast(Expr, Const(True))
         if isinstance(value, Choice):
             first, second, test = value.first, value.second, value.test
-            if value.kinds != template.kinds:
+            if self.kind(first, state) != template.kinds[0]:  # `value.kinds` is older than a list that grows since
                 first, second, test = second, first, Call(operator.not_, (test,), (), BOOL)
         elif value is not ANYTHING and self.kind(value, state) != template.kinds[0]:
             first, second, test = ANYTHING, value, Const(False)
