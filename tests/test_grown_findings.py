@@ -84,6 +84,40 @@ FOUND = {
         "w = [v[0], v[1]]\n    return np.sum(v * v) * w.index(v[1])",
         "np.array([1.0, 2.0])",
     ),
+    "an array that takes turns with a number, and another name for it": (
+        """p, q = v, v[0]
+    for n in range(len(v)):
+        p, q = q, p
+    q[[1]] = p
+    return np.sum(q) + (v ** 2).mean()""",
+        "np.array([1.44, 1.15, 0.45])",
+    ),
+    "the truth of a number that might have been an array": (
+        """p, q = v * 2.0, v[0]
+    for n in range(len(v)):
+        p, q = q, p
+    if not p > -0.79:
+        v[0] = p
+    return np.sum(q) + np.sum(p) * v[0]""",
+        "np.array([1.44, 1.15, 0.45])",
+    ),
+    "the truth of None that might have been an array": (
+        """p = v
+    if v[0] < 0:
+        p = None
+    w = v[1] if not p else 1.0
+    return np.sum(v * v) * w""",
+        "np.array([-1.44, 1.15, 0.45])",
+    ),
+    "a list that grows where there might have been an array": (
+        """o = v * 3.0
+    if v[0] > 9:
+        x, *o = v, v * 2.0
+    for n in range(2):
+        o *= 2
+    return np.sum(o[0]) + np.sum(o[-1])""",
+        "np.array([1.44, 1.15, 0.45])",
+    ),
     "a number as a real array": ("return np.real_if_close(v) * v", "0.3"),
 }
 

@@ -15,7 +15,7 @@ from tapegen.frontend import builtin_texts
 from tapegen.frontend.lower_attr import attribute
 from tapegen.frontend.lower_call import call_value
 from tapegen.frontend.lower_capture import class_member, has_attribute, special_method
-from tapegen.frontend.lower_choice import choose
+from tapegen.frontend.lower_choice import as_bool, choose, truth_of
 from tapegen.frontend.lower_compare import both, compare_values
 from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_emit import emit_call, fold
@@ -30,7 +30,7 @@ from tapegen.frontend.lower_operators import binary
 from tapegen.frontend.lower_set_attr import set_attribute
 from tapegen.frontend.lower_state import Bound, Captured, Closure, Ref, Series, SliceValue, Super, View, known_value
 from tapegen.frontend.lower_text import as_shown, text_of
-from tapegen.frontend.lower_values import as_bool, describe, is_int, operand, static, struct_of, truth, type_of
+from tapegen.frontend.lower_values import describe, is_int, operand, static, struct_of, type_of
 from tapegen.frontend.parse import MISSING
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, tuple_of
 from tapegen.frontend.syntax import arguments_of
@@ -210,7 +210,7 @@ def _better(cx: Context, func: Any, comparison: Any, best: Any, other: Any, hint
         return emit_call(cx, func, (best, other))
     if cx.whole and all(isinstance(type_, Scalar) for type_ in types):
         return emit_call(cx, func, (best, other))
-    test = truth(cx, compare_values(cx, comparison, other, best))
+    test = truth_of(cx, compare_values(cx, comparison, other, best))
     if isinstance(test, bool):
         return other if test else best
     return choose(cx, test, lambda: other, lambda: best, hint)

@@ -18,10 +18,11 @@ from tapegen.frontend.lower_context import Context, NotWhole, PathEnds
 from tapegen.frontend.lower_join import branches
 from tapegen.frontend.lower_narrow import is_only_known, narrow
 from tapegen.frontend.lower_state import Choice
-from tapegen.frontend.lower_values import definite, poison_check
-from tapegen.frontend.structure import StaticValue
+from tapegen.frontend.lower_values import definite, poison_check, truth
+from tapegen.frontend.structure import Leaf, StaticValue
 from tapegen.ir.names import TEMPORARY
-from tapegen.ir.nodes import Expr
+from tapegen.ir.nodes import Call, Expr
+from tapegen.ir.types import BOOL
 
 
 def quietly(cx: Context, compute: Callable[[], Any]) -> Any:
@@ -108,6 +109,25 @@ def _refused_at_run_time(cx: Context, refusals: list[TapegenError], compute: Cal
     except TapegenError as refusal:
         refusals.append(refusal)
         cx.raise_(ValueError, f"{refusal.reason.rstrip('.')}. {refusal.advice}")
+
+
+def truth_of(cx: Context, value: Any) -> bool | Expr:
+    """The truth of a value that may be of two kinds; what has to be checked of one kind is checked of that alone."""
+    if not isinstance(value, Choice):
+        return truth(cx, value)
+    whole = quietly(cx, lambda: truth(cx, value))
+    if whole is not None:
+        return whole
+    first, second = partial(as_bool, cx, value.first), partial(as_bool, cx, value.second)
+    return truth(cx, choose(cx, value.test, first, second, None))
+
+
+def as_bool(cx: Context, value: Any) -> Any:
+    """`bool(value)` as a value."""
+    tested = truth_of(cx, value)
+    if isinstance(tested, bool):
+        return StaticValue(tested)
+    return Leaf(tested if tested.type == BOOL else Call(bool, (tested,), (), BOOL))  # one of NumPy is no `True`
 
 
 def narrowed(value: Any, test: Expr, first: bool) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 
 from tapegen.errors import TapegenError, UnsupportedSyntax
 from tapegen.frontend.lower_capture import class_member, special_method
-from tapegen.frontend.lower_choice import choose, quietly, refine, refined, split
+from tapegen.frontend.lower_choice import as_bool, choose, quietly, refine, refined, split, truth_of
 from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_emit import SIGNS, emit_call, fold
 from tapegen.frontend.lower_expr import evaluate, evaluate_all, evaluates
@@ -22,7 +22,6 @@ from tapegen.frontend.lower_merged_types import Clash, converted, merged_type
 from tapegen.frontend.lower_operators import as_array, mixes_array, on_objects, type_name
 from tapegen.frontend.lower_state import Choice, Closure, Ref, View, is_number, known_value
 from tapegen.frontend.lower_values import (
-    as_bool,
     describe,
     expr_of,
     keys_as_set,
@@ -31,7 +30,6 @@ from tapegen.frontend.lower_values import (
     run_list_of,
     static,
     struct_of,
-    truth,
     type_of,
 )
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, dict_of, list_of, same_static, tuple_of
@@ -197,7 +195,7 @@ def _in_order(cx: Context, func: Any, a: Sequence[Any], b: Sequence[Any]) -> Any
 
 
 def _not(cx: Context, value: Any) -> Any:
-    test = not_(cx, truth(cx, value))
+    test = not_(cx, truth_of(cx, value))
     return StaticValue(test) if isinstance(test, bool) else Leaf(test)
 
 
@@ -294,7 +292,7 @@ def _boolean(cx: Context, node: gast.BoolOp, hint: str | None) -> Any:
 
 def both(cx: Context, func: Any, left: Any, right: Callable[[], Any], hint: str | None = None) -> Any:
     """`left and right` or `left or right`; `right()` is evaluated only where Python would."""
-    test = truth(cx, left)
+    test = truth_of(cx, left)
     if isinstance(test, bool):
         return right() if test == (func is ops.and_) else left
     if isinstance(left, Leaf) and isinstance(left.type, Scalar) and left.type.dtype == "bool":
@@ -362,7 +360,7 @@ def _test(cx: Context, node: gast.AST) -> bool | Expr:
                 func = ops.and_ if isinstance(node.op, gast.And) else ops.or_
                 with refined(cx):
                     return _all_tests(cx, func, node.values)
-    return truth(cx, evaluate(cx, node))
+    return truth_of(cx, evaluate(cx, node))
 
 
 def _all_tests(cx: Context, func: Any, nodes: Sequence[gast.AST]) -> bool | Expr:
@@ -398,7 +396,7 @@ def _both_tests(
 
         known = StaticValue(func is ops.or_)
         first, second = (compute, lambda: known) if func is ops.and_ else (lambda: known, compute)
-        return truth(cx, choose(cx, left, first, second, None))
+        return truth_of(cx, choose(cx, left, first, second, None))
     if isinstance(right, bool):
         return left if right == (func is ops.and_) else right
     return Call(func, (left, right), (), BOOL)

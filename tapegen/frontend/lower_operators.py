@@ -11,7 +11,7 @@ import gast
 from tapegen.errors import NotDifferentiable
 from tapegen.frontend import builtin_texts
 from tapegen.frontend.lower_capture import special_method
-from tapegen.frontend.lower_choice import split
+from tapegen.frontend.lower_choice import split, truth_of
 from tapegen.frontend.lower_context import Context, NeedsStatic
 from tapegen.frontend.lower_emit import SIGNS, emit_call, fold
 from tapegen.frontend.lower_expr import evaluate, evaluates, pin
@@ -28,7 +28,6 @@ from tapegen.frontend.lower_values import (
     run_list_of,
     static,
     struct_of,
-    truth,
     type_of,
 )
 from tapegen.frontend.structure import UNKNOWN, Leaf, StaticValue, Struct, list_of, tuple_of, with_items
@@ -303,7 +302,7 @@ def on_objects(cx: Context, func: Any, left: Any, right: Any) -> Any:
 def _unary(cx: Context, node: gast.UnaryOp, hint: str | None) -> Any:
     if isinstance(node.op, gast.Not):
         value = evaluate(cx, node.operand)
-        test = not_(cx, truth(cx, value))
+        test = not_(cx, truth_of(cx, value))
         return StaticValue(test) if isinstance(test, bool) else Leaf(test)
     value = definite(cx, evaluate(cx, node.operand))
     func = _UNARY[type(node.op)]

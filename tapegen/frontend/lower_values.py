@@ -399,14 +399,6 @@ def array_truth(cx: Context, value: Leaf) -> Expr:
     return Call(np.any, (array,), (), Scalar("bool", python=False))
 
 
-def as_bool(cx: Context, value: Any) -> Any:
-    """`bool(value)` as a value."""
-    tested = truth(cx, value)
-    if isinstance(tested, bool):
-        return StaticValue(tested)
-    return Leaf(tested if tested.type == BOOL else Call(bool, (tested,), (), BOOL))  # one of NumPy is no `True`
-
-
 @overload
 def not_(cx: Context, test: bool) -> bool: ...
 @overload
