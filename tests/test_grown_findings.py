@@ -118,6 +118,18 @@ FOUND = {
     return np.sum(o[0]) + np.sum(o[-1])""",
         "np.array([1.44, 1.15, 0.45])",
     ),
+    "a view that only NumPy calls one, written where it is read": (
+        "z = np.einsum('ij->ji', v)\n    v.clip(0.9, 2.0, out=z)\n    return np.vdot(z, z)",
+        "np.array([[-1.17, 1.21], [-0.47, 1.25]])",
+    ),
+    "parts of an array, written where the whole is read": (
+        "a, b = np.split(v, 2)\n    np.clip(v[2:], 0.9, 2.0, out=b)\n    return np.vdot(b, b)",
+        "np.array([1.44, 1.15, 0.45, 1.5])",
+    ),
+    "a view of a view, written into": (
+        "v = v * 1.0\n    z = np.squeeze(v[None])\n    z[0] = 2.0\n    return np.sum(z * z) + np.sum(np.sin(v))",
+        "np.array([1.44, 1.15, 0.45])",
+    ),
     "a number as a real array": ("return np.real_if_close(v) * v", "0.3"),
 }
 

@@ -156,6 +156,39 @@ def _move(value: Expr) -> Move:
     return Move()
 
 
+def sources(value: Expr) -> Iterator[Var]:
+    """The names whose memory the value of an expression, of calls in calls too, may be part of."""
+    if isinstance(value, Var):
+        if is_place(value):
+            yield value
+    elif isinstance(value, Tuple):
+        for item in value.items:
+            yield from sources(item)
+    elif isinstance(value, Load):
+        if isinstance(value.type, Array) and not any(_is_gather(item) for item in value.index):
+            yield value.array
+    elif isinstance(value, Call):
+        func, args, kwargs = value.func, value.args, value.kwargs
+        if func is ops.ifelse:
+            yield from sources(args[1])
+            yield from sources(args[2])
+            return
+        if kwargs and (out := dict(kwargs).get("out")) is not None:
+            yield from sources(out)
+        if is_one_of(func, ops.VIEW_CALLS) or is_one_of(func, _PASSING_ON):
+            yield from sources(args[0])
+        elif func is ops.new_list or may_return_argument(value):
+            for arg in (*args, *(kwarg for _, kwarg in kwargs)):
+                yield from sources(arg)
+
+
+_PASSING_ON: frozenset[Any] = frozenset({ops.primal_as, ops.item, ops.pop})
+
+
+def _is_gather(item: Expr | Slice) -> bool:
+    return not isinstance(item, Slice) and isinstance(item.type, Array)
+
+
 def _may_copy(call: Call) -> bool:
     """Whether a call that may return a view of its argument may as well return a copy."""
     if not is_one_of(call.func, _MAYBE_COPIES):

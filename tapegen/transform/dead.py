@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 
 import numpy as np
 
-from tapegen.analysis.activity import is_view
+from tapegen.analysis.places import sources
 from tapegen.ir import build, ops, rewrite
 from tapegen.ir.nodes import (
     Assign,
@@ -20,7 +20,6 @@ from tapegen.ir.nodes import (
     For,
     If,
     Index,
-    Load,
     Raise,
     Slice,
     Stmt,
@@ -237,37 +236,28 @@ class Aliases:
                 self._union(other, first)
         for stmt in rewrite.statements(block):
             if isinstance(stmt, Assign):
-                if len(stmt.targets) == 1:
-                    if type(stmt.targets[0].type) is not Scalar:
-                        self._relate(stmt.targets[0], stmt.value)
-                elif isinstance(stmt.value, Tuple):
-                    for target, item in zip(stmt.targets, stmt.value.items, strict=True):
-                        self._relate(target, item)
-                else:
-                    self.assigned.update(stmt.targets)
+                if len(stmt.targets) > 1 or type(stmt.targets[0].type) is not Scalar:
+                    self._relate(stmt.targets, stmt.value)
             elif isinstance(stmt, Store):
                 self.through.add(stmt.array)
             elif isinstance(stmt, Effect) and stmt.call.args and isinstance(stmt.call.args[0], Var):
                 self.through.add(stmt.call.args[0])
                 for item in stmt.call.args[1:]:
-                    if isinstance(item, Var) and isinstance(item.type, (Array, ListOf)):
-                        self._union(item, stmt.call.args[0])
+                    for source in sources(item):
+                        self._union(source, stmt.call.args[0])
         self.stores = {self.root(var) for var in self.through}
         self.foreign = {self.root(var) for group in shared for var in group}
 
-    def _relate(self, target: Var, value: Expr) -> None:
-        if not isinstance(target.type, (Array, ListOf)):
+    def _relate(self, targets: Sequence[Var], value: Expr) -> None:
+        if isinstance(value, Tuple) and len(targets) == len(value.items) > 1:
+            for target, item in zip(targets, value.items, strict=True):
+                self._relate((target,), item)
             return
-        self.assigned.add(target)
-        if isinstance(value, Var):
-            self._union(target, value)
-        elif isinstance(value, Load):
-            if is_view(value):
-                self._union(target, value.array)
-        elif isinstance(value, Call) and (value.func in ops.VIEW_CALLS or value.func in (ops.pop, ops.item)):
-            for arg in value.args[:1]:
-                for var in rewrite.free_vars(arg):
-                    self._union(target, var)
+        for target in targets:
+            if isinstance(target.type, (Array, ListOf)):
+                self.assigned.add(target)
+                for source in sources(value):
+                    self._union(target, source)
 
     def groups(self) -> Groups:
         """Arrays and lists that may share memory with what comes from outside of the sweep."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
+from tapegen.analysis.places import sources
 from tapegen.ir import ops, rewrite
 from tapegen.ir.nodes import (
     Assign,
@@ -30,7 +31,6 @@ from tapegen.ir.nodes import (
 from tapegen.ir.types import Array, ListOf, Scalar
 from tapegen.transform.nests.affine import linear
 from tapegen.transform.nests.control import read_after_loops
-from tapegen.transform.nests.sharing import sources
 
 Effects = tuple[frozenset[Var], frozenset[Var], frozenset[Var], frozenset[Var]]
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from tapegen.analysis.places import sources
 from tapegen.ir import ops, rewrite
 from tapegen.ir.nodes import (
     Assign,
@@ -32,7 +33,6 @@ from tapegen.ir.nodes import (
 from tapegen.ir.types import Array, Scalar
 from tapegen.transform.nests.affine import Affine, is_int
 from tapegen.transform.nests.bounds import Extents, stable
-from tapegen.transform.nests.sharing import sources
 
 if TYPE_CHECKING:
     from tapegen.transform.nests.driver import Nests

@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 
 from tapegen.analysis.aliases import Liveness
-from tapegen.analysis.places import is_one_of, is_place, puts, written
+from tapegen.analysis.places import is_one_of, is_place, puts, sources, written
 from tapegen.ir import ops, rewrite
 from tapegen.ir.nodes import Assign, Call, Const, Expr, Function, Load, Slice, Stmt, Tuple, Var
 from tapegen.ir.types import Array
 from tapegen.transform.nests.scalars import OPERATIONS
-from tapegen.transform.nests.sharing import sources
 from tapegen.transform.nests.tables import LAZY
 
 _SAME: frozenset[Any] = frozenset({np.asarray, np.asanyarray, np.real})

@@ -7,10 +7,8 @@ no copies.  Different parameters are taken not to overlap unless the program say
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from typing import Any
 
-from tapegen.analysis.places import may_return_argument
+from tapegen.analysis.places import sources
 from tapegen.ir import ops
 from tapegen.ir.nodes import (
     Assign,
@@ -23,10 +21,8 @@ from tapegen.ir.nodes import (
     For,
     Function,
     If,
-    Load,
     Raise,
     Return,
-    Slice,
     Stmt,
     Tuple,
     Var,
@@ -106,39 +102,6 @@ def _assigned(pairs: Pairs, targets: tuple[Var, ...], values: tuple[Expr, ...]) 
     for k, target in enumerate(names):
         result |= {frozenset((target, other)) for other in names[k + 1 :] if not reach[target].isdisjoint(reach[other])}
     return frozenset(result)
-
-
-def sources(value: Expr) -> Iterator[Var]:
-    """Names whose memory the value of an expression may be part of."""
-    if isinstance(value, Var):
-        if _is_place(value):
-            yield value
-    elif isinstance(value, Tuple):
-        for item in value.items:
-            yield from sources(item)
-    elif isinstance(value, Load):
-        if isinstance(value.type, Array) and not any(_is_gather(item) for item in value.index):
-            yield value.array
-    elif isinstance(value, Call):
-        func, args, kwargs = value.func, value.args, value.kwargs
-        if func is ops.ifelse:
-            yield from sources(args[1])
-            yield from sources(args[2])
-            return
-        if kwargs and (out := dict(kwargs).get("out")) is not None:
-            yield from sources(out)
-        if func in ops.VIEW_CALLS or func in _PASSING_ON:
-            yield from sources(args[0])
-        elif func is ops.new_list or may_return_argument(value):
-            for arg in (*args, *(kwarg for _, kwarg in kwargs)):
-                yield from sources(arg)
-
-
-_PASSING_ON: frozenset[Any] = frozenset({ops.primal_as, ops.item, ops.pop})
-
-
-def _is_gather(item: Expr | Slice) -> bool:
-    return not isinstance(item, Slice) and isinstance(item.type, Array)
 
 
 def _is_place(var: Var) -> bool:
