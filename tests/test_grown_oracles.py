@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tapegen as tg
-from tests.grown.checks import RIGHT, WRONG, OutOfTime, judge, limited
+from tests.grown.checks import NAN, RIGHT, WRONG, OutOfTime, judge, limited
 from tests.grown.grow import grown
 from tests.grown.reference import Reference
 from tests.grown.values import is_real, leaves
@@ -47,6 +47,22 @@ def test_rounding_that_decides_has_no_derivative() -> None:
     reference = Reference(module("return x * x if x < np.asarray(x, dtype=np.float32) else v[0] * x"))
     assert np.isnan(reference.slopes[1]) or abs(reference.slopes[1]) > 1.0
     reference.close()
+
+
+EQUAL = "v[:] = v[0] * v[0] * 2.3\n    v[0] = np.std(v)\n    return np.sum(v[:2]) * x"
+
+
+def test_a_gradient_that_rounding_decides_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = module(EQUAL, "np.array([1.1, 1.13, 0.23]), 1.47")
+    assert judge(text, ("reverse",)).kind == NAN
+    drawn = np.random.default_rng(3)
+    right = tg.Differentiable.value_and_grad
+    monkeypatch.setattr(
+        tg.Differentiable,
+        "value_and_grad",
+        lambda *args: (lambda v, g: (v, (g[0] + drawn.uniform(1.0, 2.0), g[1])))(*right(*args)),
+    )
+    assert judge(text, ("reverse",)).kind == WRONG
 
 
 def test_errors_in_single_precision_are_found(monkeypatch: pytest.MonkeyPatch) -> None:

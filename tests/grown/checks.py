@@ -13,7 +13,7 @@ import sys
 import tempfile
 import types
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ import tapegen as tg
 from tapegen.written import Wanted, module_text
 from tests.grown.program import load, unload
 from tests.grown.reference import Reference, copied, real_leaves, rebuilt, slope, twin
+from tests.grown.rounding import moved, rounding_decides
 from tests.grown.values import children, is_number, is_real, leaves
 
 STAGES = ("primal", "reverse", "forward", "complex", "jacobian", "tape", "second", "written", "compiled", "cache")
@@ -36,8 +37,8 @@ RIGHT, REFUSED, WRONG, INTERNAL, TIMEOUT = "right", "refused", "WRONG", "INTERNA
 NAN, INVALID = "nan", "invalid"
 FINE = (RIGHT, REFUSED, NAN)
 """`nan`: a NaN where there is a number, which is the rule where an infinite derivative meets another one or a 0 (the
-root of `x - x`); to be looked at.  `invalid`: a program that plain Python does not run, which growing never makes, but
-shrinking may."""
+root of `x - x`), or a number that rounding decides; to be looked at.  `invalid`: a program that plain Python does not
+run, which growing never makes, but shrinking may."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -379,6 +380,16 @@ class Checks:
 
     def _reverse(self, function: Any) -> list[np.ndarray]:
         given = copied(self.args)
+        value, found = self._pulled_back(function, given)
+        self._outcome(value, given, "value of reverse mode")
+        known = tuple(self.args[k] for k in self.reference.wrt)
+        shapes = [np.shape(leaf) for leaf in found], [np.shape(leaf) for leaf in real_leaves(known)]
+        if shapes[0] != shapes[1]:
+            raise Wrong(f"shapes of the gradient: {shapes[0]} is not {shapes[1]}")
+        return [np.asarray(leaf, dtype=float) for leaf in found]
+
+    def _pulled_back(self, function: Any, given: Any) -> tuple[Any, list[Any]]:
+        """The value, and the gradient's leaves."""
         if self.reference.is_number:
             value, gradient = function.value_and_grad(*given)
         else:
@@ -386,13 +397,10 @@ class Checks:
             weights = iter(self.reference.weights)
             seeds = rebuilt(value, lambda leaf: like(next(weights), leaf) if is_real(leaf) else leaf)
             gradient = pullback(seeds)
-        self._outcome(value, given, "value of reverse mode")
-        known = tuple(self.args[k] for k in self.reference.wrt)
-        found = real_leaves(gradient)
-        shapes = [np.shape(leaf) for leaf in found], [np.shape(leaf) for leaf in real_leaves(known)]
-        if shapes[0] != shapes[1]:
-            raise Wrong(f"shapes of the gradient: {shapes[0]} is not {shapes[1]}")
-        return [np.asarray(leaf, dtype=float) for leaf in found]
+        return value, real_leaves(gradient)
+
+    def _part_of_gradient(self, k: int, chosen: np.ndarray) -> Callable[[Any], np.ndarray]:
+        return lambda given: np.asarray(self._pulled_back(self.function, given)[1][k])[chosen]
 
     def _tangents(self) -> list[Any]:
         given = iter(self.tangents)
@@ -434,18 +442,12 @@ class Checks:
             bound = self.tolerance * np.maximum(1.0, np.abs(known).max(initial=0.0, where=np.isfinite(known)))
             bad = np.isfinite(known) & ~(np.abs(mine - known) <= bound)
             if bad.any():
+                said = f"{what}: leaf {k}: {mine[bad][0]} is not {known[bad][0]}"
                 if np.isnan(mine[bad]).all():
-                    raise Undefined(f"{what}: leaf {k}: {mine[bad][0]} is not {known[bad][0]}")
-                raise Wrong(f"{what}: leaf {k}: {mine[bad][0]} is not {known[bad][0]}")
-
-
-def moved(leaf: Any, by: np.ndarray) -> Any:
-    """A number or array moved, of the same kind and layout."""
-    fresh = twin(leaf)
-    if isinstance(fresh, np.ndarray):
-        fresh += by
-        return fresh
-    return type(leaf)(leaf + by)
+                    raise Undefined(said)
+                if rounding_decides(self._part_of_gradient(k, bad), self.args, float(bound), self.reference.narrow):
+                    raise Undefined(f"{said}, and another one where the arguments are rounded otherwise")
+                raise Wrong(said)
 
 
 class Rebinding(ast.NodeTransformer):
