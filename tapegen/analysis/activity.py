@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tapegen.analysis.places import components, moves, on_places, puts
+from tapegen.analysis.places import components, is_place_type, moves, on_places, puts
 from tapegen.ir import ops, rewrite
 from tapegen.ir.nodes import Assign, Block, Call, Const, Effect, Expr, Function, Load, Slice, Store, Tuple, Var
 from tapegen.ir.types import Array, is_complex, is_floating
@@ -136,7 +136,7 @@ def is_view(value: Expr) -> bool:
     """Whether an Assign of this value makes its target a view of the base array (docs/system.md, invariant 6)."""
     if isinstance(value, Load):
         return is_basic(value)
-    return isinstance(value, Call) and value.func in ops.VIEW_CALLS
+    return isinstance(value, Call) and value.func in ops.VIEW_CALLS and is_place_type(value.args[0].type)
 
 
 def is_basic(load: Load) -> bool:

@@ -8,6 +8,7 @@ import operator
 import numpy as np
 
 from tapegen.analysis.activity import is_view
+from tapegen.analysis.places import viewed
 from tapegen.analysis.scopes import Scope
 from tapegen.ir import build, ops, rewrite
 from tapegen.ir.names import NameSupply
@@ -83,7 +84,7 @@ class Again:
         for array in rewrite.reads_by_kind(stmt.value)[1]:
             if not self.is_live(array, self.scopes.owner_seen_from(array, self.scopes.at[stmt])):
                 return None  # the shape of an array that is gone
-        if isinstance(var.type, Array) and not is_view(stmt.value) and self.effects.is_written(var):
+        if isinstance(var.type, Array) and viewed(stmt.value) is None and self.effects.is_written(var):
             return None  # what was stored into it since is not in its definition
         for load in rewrite.loads(stmt.value):
             if not self.facts.is_final(stmt, load.array, load.index):
