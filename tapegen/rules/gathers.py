@@ -121,7 +121,8 @@ def resize(a, new_shape):
 @expands(np.block, shapes=[[[(2, 2), (2, 1)], [(1, 2), (1, 1)]]], written=True, of_complex=True)
 def block(arrays):
     rank = max(depth_of(arrays), highest_rank(arrays))
-    return block_of(arrays, depth_of(arrays), rank)
+    whole = block_of(arrays, depth_of(arrays), rank)
+    return whole if isinstance(arrays, list | tuple) else np.copy(whole)  # in a list, `np.concatenate` copies
 
 
 def block_of(arrays, depth, rank):
