@@ -104,7 +104,8 @@ def maximum_filter(input, size=None, footprint=None, output=None, mode="reflect"
     require(footprint is None, "maximum_filter has a rule for windows that are boxes.", "Give size=.")
     edge = edge_of(mode, output, np.result_type(input))
     for k, axis in enumerate(filtered_axes(axes, np.ndim(input))):
-        input = most_along(input, part_of(size, k), axis, edge, cval, part_of(origin, k))
+        if part_of(size, k) > 1:  # SciPy leaves out the other axes, whatever their origin
+            input = most_along(input, part_of(size, k), axis, edge, cval, part_of(origin, k))
     return input
 
 
@@ -119,7 +120,8 @@ def minimum_filter(input, size=None, footprint=None, output=None, mode="reflect"
     edge = edge_of(mode, output, np.result_type(input))
     most = -input
     for k, axis in enumerate(filtered_axes(axes, np.ndim(input))):
-        most = most_along(most, part_of(size, k), axis, edge, -cval, part_of(origin, k))
+        if part_of(size, k) > 1:
+            most = most_along(most, part_of(size, k), axis, edge, -cval, part_of(origin, k))
     return -most
 
 
@@ -170,7 +172,8 @@ def weighted_window(x, weights, edge, value, origin):
 def uniform_filter(input, size=3, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None):
     edge = edge_of(mode, output, np.result_type(input))
     for k, axis in enumerate(filtered_axes(axes, np.ndim(input))):
-        input = mean_along(input, part_of(size, k), axis, edge, cval, part_of(origin, k))
+        if part_of(size, k) > 1:  # SciPy leaves out the other axes, whatever their origin
+            input = mean_along(input, part_of(size, k), axis, edge, cval, part_of(origin, k))
     return input
 
 
