@@ -138,10 +138,27 @@ FOUND = {
         "z = np.block(v)\n    z[0] = 2.0\n    v[1] = 3.0\n    return np.sum(z * z) + np.sum(np.sin(v))",
         "np.array([1.44, 1.15, 0.45])",
     ),
+    "nothing is copied where NumPy is told not to": (
+        "z = np.nan_to_num(v, 0)\n    v *= 1.5\n    return np.sum(z * z) + np.sum(v)",
+        "np.array([1.44, 1.15, 0.45])",
+    ),
+    "windows of no entry leave an axis as it is": (
+        """z = ndimage.uniform_filter(v, [0, 3]) + ndimage.maximum_filter(v, [2, 0]) - ndimage.minimum_filter(v, 0)
+    return np.sum(z * z)""",
+        "np.array([[1.44, 1.15, 0.45], [0.3, 0.2, 0.8]])",
+    ),
     "a number as a real array": ("return np.real_if_close(v) * v", "0.3"),
 }
 
 REFUSED_ONES = {
+    **{
+        f"np.{name} of no derivative or integral is its argument": (
+            f"z = np.{name}(v, 0)\n    v *= 1.5\n    return np.sum(z * z) + np.sum(v)",
+            "np.array([1.44, 1.15, 0.45])",
+            "may share memory",
+        )
+        for name in ("polyder", "polyint")
+    },
     "lists of several lengths whose items are arrays and numbers": (
         """w = [v, v * 2.0]
     for n in range(int(v[0])):
@@ -162,7 +179,8 @@ REFUSED_ONES = {
 
 
 def module(body: str, argument: str) -> str:
-    return f"import numpy as np\n\n\ndef f(v):\n    {body}\n\n\ndef arguments():\n    return ({argument},)\n"
+    head = "import numpy as np\nfrom scipy import ndimage\n\n\n"
+    return head + f"def f(v):\n    {body}\n\n\ndef arguments():\n    return ({argument},)\n"
 
 
 @pytest.mark.parametrize("name", FOUND)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import BuiltinFunctionType
 from typing import Any
@@ -59,6 +59,15 @@ _UNFOLLOWED = frozenset(
 )
 
 
+# functions that do something several times: how often they are told to where they give their argument back
+_UNCHANGED: Mapping[Any, tuple[str, int]] = {
+    np.diff: ("n", 0),
+    np.linalg.matrix_power: ("n", 1),
+    np.polyder: ("m", 0),
+    np.polyint: ("m", 0),
+}
+
+
 def may_return_argument(call: Call) -> bool:
     """Whether a call may give an argument back, or a view of it, that no view of the cotangent follows."""
     func, args = call.func, call.args
@@ -68,10 +77,10 @@ def may_return_argument(call: Call) -> bool:
         return isinstance(call.type, Array) and call.type.rank == 1
     if func is np.einsum:  # of one operand it may turn the axes alone
         return sum(isinstance(arg.type, Array) for arg in args) == 1
-    if func is np.diff or func is np.linalg.matrix_power:
-        given = dict(zip(("a", "n"), args, strict=False)) | dict(call.kwargs)
-        wanted = given.get("n", Const(1))
-        return not isinstance(wanted, Const) or wanted.value == (0 if func is np.diff else 1)
+    if is_one_of(func, _UNCHANGED):
+        name, times = _UNCHANGED[func]
+        wanted = dict(call.kwargs).get(name, args[1] if len(args) > 1 else Const(1))
+        return not isinstance(wanted, Const) or wanted.value == times
     return False
 
 
@@ -199,7 +208,7 @@ def _may_copy(call: Call) -> bool:
     return not (contiguous and plain)
 
 
-def is_one_of(func: Callable[..., Any], group: frozenset[Any]) -> bool:
+def is_one_of(func: Callable[..., Any], group: Container[Any]) -> bool:
     """Membership that bears callables without a hash."""
     try:
         return func in group

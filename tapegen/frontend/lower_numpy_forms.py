@@ -95,7 +95,8 @@ def _nan_to_num(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     """Without a copy it stores into its argument."""
     named = dict(zip(("x", "copy", "nan", "posinf", "neginf"), args, strict=False)) | kwargs
     x = named.pop("x")
-    own = known_value(named.pop("copy", StaticValue(True))) is False and isinstance(type_of(x), Array)
+    copy = known_value(named.pop("copy", StaticValue(True)))
+    own = copy is not UNKNOWN and not copy and isinstance(type_of(x), Array)
     if not named:
         return call_library(cx, np.nan_to_num, [x], {"out": x} if own else {}, hint)
     result = cx.call(cx, StaticValue(forms.instead_of_missing), (x,), named)
