@@ -151,6 +151,16 @@ FOUND = {
 }
 
 REFUSED_ONES = {
+    "attributes that a number has on some paths only": (
+        """x = 2.0
+    for t in v:
+        if hasattr(x, "shape"):
+            continue
+        x, s = t, v
+    return np.sum(s * x)""",
+        "np.array([1.44, 1.15, 0.45])",
+        "is float or float64, depending on the path",
+    ),
     **{
         f"np.{name} of no derivative or integral is its argument": (
             f"z = np.{name}(v, 0)\n    v *= 1.5\n    return np.sum(z * z) + np.sum(v)",

@@ -388,11 +388,12 @@ def _has(cx: Context, owner: Any, name: str) -> bool:
         raise cx.refusal(
             NotDifferentiable, f"'{cls.__name__}' makes attributes as they are asked for.", "Ask for the attribute."
         )
-    return (
-        class_member(cx, cls, name) is not MISSING
-        or hasattr(cls, name)
-        or (content is not None and content.kind == "object" and name in content.keys)
+    if content is not None and content.kind == "object" and name in content.keys:
+        return True
+    found = _same_on_all_paths(
+        cx, owner, lambda asked: class_member(cx, asked, name) is not MISSING or hasattr(asked, name)
     )
+    return bool(found.value)
 
 
 def _text(func: Any, takes: str) -> None:
