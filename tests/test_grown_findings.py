@@ -7,6 +7,7 @@ import pytest
 
 import tapegen as tg
 from tests.grown.api import Caller, chosen
+from tests.grown.calls_apart import CRASH, One, judged
 from tests.grown.checks import FINE, PYTHON, REFUSED, RIGHT, judge
 
 FOUND = {
@@ -263,10 +264,35 @@ def test_a_change_that_no_kind_of_value_allows_is_refused() -> None:
         tg.hvp(changes, (point, {"b": 1.5}), (point, {"b": 1.0}), backend="python", cache=False)
 
 
+def test_what_ends_a_process_is_a_finding() -> None:
+    text = """import os
+import numpy as np
+
+
+def f(v):
+    if not isinstance(v, np.ndarray):
+        os.kill(os.getpid(), 9)
+    return np.sum(v * v)
+
+
+def arguments():
+    return (ARGUMENT,)
+"""
+
+    class Several:
+        def programs(self, count, first=0, trying=str):
+            for number, argument in list(enumerate(("np.ones(2)", "1.0", "np.ones(3)")))[first:]:
+                yield number, text.replace("ARGUMENT", argument)
+
+    found = [(verdict.kind, "alone too" in verdict.detail) for _, verdict in judged(Several(), ("primal",), 3)]
+    assert found == [(RIGHT, False), (CRASH, True), (RIGHT, False)]
+    assert [verdict.kind for _, verdict in judged(One(text.replace("ARGUMENT", "1.0")), ("primal",), 1)] == [CRASH]
+
+
 @pytest.mark.parametrize("part", range(4))
 def test_random_calls_of_functions_that_have_rules(part: int) -> None:
     for rule in chosen()[part::60]:
         caller = Caller(rule, 1)
-        for text in caller.programs(1 if caller.cases else 0):
+        for _, text in caller.programs(1 if caller.cases else 0):
             verdict = judge(text, ("primal", "reverse", "forward", "second"))
             assert verdict.kind in FINE, f"{verdict}\n{text}"

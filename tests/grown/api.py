@@ -1,12 +1,14 @@
 """Every function that has a rule, called with random combinations of its parameters: `python -m tests.grown.api`.
 
 A combination is a program of one call, judged as grown programs are.  NumPy says which combinations there are.
+Each function has a process of its own.
 """
 
 from __future__ import annotations
 
 import argparse
 import collections
+import dataclasses
 import inspect
 import math
 import random
@@ -23,7 +25,8 @@ import numpy as np
 import tapegen.cli.rules as names_of_rules
 from tapegen.rules import Rule, all_rules
 from tapegen.testing.rules import default_cases
-from tests.grown.checks import FINE, INVALID, RIGHT, WRONG, Verdict, judge
+from tests.grown.calls_apart import Trying, judged
+from tests.grown.checks import FINE, INVALID, RIGHT, WRONG, Verdict
 from tests.grown.reference import real_leaves
 from tests.grown.values import is_real, leaves, tame
 from tests.rule_cases import VARIANTS
@@ -104,7 +107,9 @@ class Caller:
     def __init__(self, rule: Rule, seed: int) -> None:
         self.rule = rule
         self.name = name_of(rule)
-        self.rng = random.Random(f"{self.name} {seed}")
+        self.seed = seed
+        self.rng = random.Random()
+        self.trying: Trying = str
         self.options = options(rule.func, rule)
         try:
             cases = [*default_cases(rule), *VARIANTS.get(rule.func, [])]
@@ -223,8 +228,9 @@ class Caller:
 
     # ---- programs ----------------------------------------------------------------------------------------------------
 
-    def program(self) -> str:
+    def program(self, number: int) -> str:
         """One program; empty where there is none."""
+        self.rng = random.Random(f"{self.name} {self.seed} {number}")
         try:
             call, writes = self.call()
         except Unspeakable:
@@ -247,6 +253,7 @@ class Caller:
 
     def value(self, call: str, room: Any = None) -> Any:
         """What a call gives."""
+        self.trying(f"def f({', '.join(f'{name}={text}' for name, text in self.given)}):\n    {call}")
         names: dict[str, Any] = {"np": np, "math": math, "o": room}
         exec("import cmath, scipy, scipy.special, scipy.linalg, scipy.stats, scipy.fft, scipy.signal", names)
         exec("import scipy.ndimage, scipy.integrate, scipy.interpolate, scipy.optimize, scipy.spatial", names)
@@ -280,17 +287,20 @@ class Caller:
             return [name]
         return [f"{name}.real", f"{name}.imag"] if kind == "c" else []
 
-    def programs(self, count: int) -> Iterator[str]:
-        """Some programs that run in plain Python."""
-        for _ in range(4 * count):
+    def programs(self, count: int, first: int = 0, trying: Trying = str) -> Iterator[tuple[int, str]]:
+        """Some programs that run in plain Python, with their numbers; not every number is one of a program."""
+        self.trying = trying
+        for number in range(first, first + 4 * count):
             if count <= 0:
                 return
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
-                text = self.program()
+                text = self.program(number)
+                if text:
+                    trying(text)
             if text and runs(text):
                 count -= 1
-                yield text
+                yield number, text
 
 
 def inspect_names(rule: Rule) -> list[str]:
@@ -314,19 +324,31 @@ def runs(text: str) -> bool:
     return bool(real_leaves(result)) and len(real_leaves(result)) == len(list(leaves(result))) and tame(result)
 
 
-def inactive_places(seed: int) -> Iterator[str]:
+@dataclasses.dataclass(frozen=True)
+class InactivePlaces:
     """Functions of one number at points without a value, which a choice sets aside."""
-    rng = random.Random(seed)
-    for rule in all_rules():
-        if isinstance(rule.func, np.ufunc) and rule.func.nin == 1 and rule.domain and name_of(rule):
-            low, high = rule.domain[0]
-            good = round(rng.uniform(low, high), 3)
-            call = f"{name_of(rule)}(a0)"
-            ending = rng.choice(["np.sum(r)", "np.sum(r * r)", "r"])
-            yield (
-                HEAD.format("special") + f"def f(a0):\n    r = np.where(np.array([True, False]), {call}, 0.5)\n"
-                f"    return {ending}\n\n\ndef arguments():\n    return (np.array([{good}, {rng.choice(ODD)}]),)\n"
-            )
+
+    seed: int
+    name = "inactive"
+
+    def programs(self, count: int, first: int = 0, trying: Trying = str) -> Iterator[tuple[int, str]]:
+        """One program for each function."""
+        rules = [rule for rule in all_rules() if isinstance(rule.func, np.ufunc) and rule.func.nin == 1]
+        for number, rule in enumerate(rules):
+            if number >= first and rule.domain and name_of(rule):
+                yield number, self.text(rule)
+
+    def text(self, rule: Rule) -> str:
+        """The program of a function."""
+        rng = random.Random(f"{name_of(rule)} {self.seed}")
+        low, high = rule.domain[0]
+        good = round(rng.uniform(low, high), 3)
+        chosen = f"np.where(np.array([True, False]), {name_of(rule)}(a0), 0.5)"
+        return (
+            f"{HEAD.format('special')}def f(a0):\n    r = {chosen}\n"
+            f"    return {rng.choice(['np.sum(r)', 'np.sum(r * r)', 'r'])}\n\n\n"
+            f"def arguments():\n    return (np.array([{good}, {rng.choice(ODD)}]),)\n"
+        )
 
 
 def chosen(only: str = "") -> list[Rule]:
@@ -349,23 +371,20 @@ def main(given: list[str] | None = None) -> int:
     found: dict[tuple[str, str, str, str], list[tuple[Verdict, str]]] = {}
     stages = (*STAGES, "compiled") if wanted.compiled else STAGES
     first, _, step = wanted.part.partition("/")
-    for rule in chosen(wanted.only)[int(first) :: int(step)]:
+    made: list[Caller | InactivePlaces] = [
+        caller for rule in chosen(wanted.only)[int(first) :: int(step)] if (caller := Caller(rule, wanted.seed)).cases
+    ]
+    made += [] if wanted.only else [InactivePlaces(wanted.seed)]
+    for each in made:
         if time.monotonic() - began > 60 * wanted.minutes:
             break
-        caller = Caller(rule, wanted.seed)
-        if not caller.cases:
-            continue
-        for text in caller.programs(wanted.combinations):
-            verdict = judge(text, stages)
+        for text, verdict in judged(each, stages, wanted.combinations):
             count[verdict.kind] += 1
             if verdict.kind != RIGHT:
-                key = (verdict.kind, caller.name, verdict.stage, verdict.key())
-                found.setdefault(key, []).append((verdict, text))
-    for text in inactive_places(wanted.seed) if not wanted.only else ():
-        verdict = judge(text, stages)
-        count[verdict.kind] += 1
-        if verdict.kind != RIGHT:
-            found.setdefault((verdict.kind, "inactive", verdict.stage, text), []).append((verdict, text))
+                place = text if isinstance(each, InactivePlaces) else verdict.key()
+                found.setdefault((verdict.kind, each.name, verdict.stage, place), []).append((verdict, text))
+            if verdict.kind not in FINE:
+                print(f"{verdict.kind} {each.name} in {verdict.stage}: {verdict.detail[:200]}", flush=True)
     lines = [f"{sum(count.values())} programs in {time.monotonic() - began:.0f} s: {dict(count)}"]
     for (kind, name, stage, _), group in sorted(found.items(), key=lambda item: item[0]):
         verdict, text = min(group, key=lambda pair: len(pair[1]))
