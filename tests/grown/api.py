@@ -207,8 +207,7 @@ class Caller:
                 writes = True
                 words["out"] = "o"
             elif name == "where":
-                shape = self.first_shape()
-                mask = np.array([rng.random() < 0.7 for _ in range(int(np.prod(shape)))]).reshape(shape)
+                mask = self.mask(self.first_shape())
                 words["where"] = f"np.array({mask.tolist()})" if mask.size else "True"
                 if isinstance(self.rule.func, np.ufunc):
                     writes, words["out"] = True, "o"
@@ -219,6 +218,22 @@ class Caller:
         if shown and self.name.count(".") == 1 and rng.random() < 0.25 and hasattr(np.ndarray, method):
             called = f"{shown.pop(0)}.{method}("
         return called + ", ".join([*shown, *(f"{name}={value}" for name, value in words.items())]) + ")", writes
+
+    def mask(self, shape: tuple[int, ...]) -> np.ndarray:
+        """Where a function is applied.
+
+        The compiled loops of `scipy.special` (1.17) advance the pointers that they are given, and NumPy advances these
+        once more: after one run of places that a mask allows they read and write elsewhere, also past the ends of
+        arrays, and the process ends at some later call.  Their masks allow one run of places.
+        """
+        size = int(np.prod(shape))
+        if not self.name.startswith("scipy."):
+            return np.array([self.rng.random() < 0.7 for _ in range(size)]).reshape(shape)
+        first, last = sorted((self.rng.randint(0, size), self.rng.randint(0, size)))
+        if len(shape) != 1:  # in memory the places may be in another order
+            first, last = self.rng.choice([(0, size), (size, size)])
+        places = np.arange(size)
+        return ((first <= places) & (places < last)).reshape(shape)
 
     def first_shape(self) -> tuple[int, ...]:
         """The shape of the first argument."""
