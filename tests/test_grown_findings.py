@@ -149,6 +149,12 @@ FOUND = {
         "np.array([[1.44, 1.15, 0.45], [0.3, 0.2, 0.8]])",
     ),
     "a number as a real array": ("return np.real_if_close(v) * v", "0.3"),
+    "a number is an array without axes where it is real": ("return np.real_if_close(v)", "0.3"),
+    "remainders of one number by several": ("return np.divmod(v, np.array([1.2, 1.1]))", "np.array([2.9])"),
+    "a logarithm of a sum with several weights": (
+        "return scipy.special.logsumexp(v, b=np.array([[1.0], [2.0]]), axis=1)",
+        "np.array([0.5, 0.25])",
+    ),
 }
 
 REFUSED_ONES = {
@@ -197,6 +203,10 @@ def module(body: str, argument: str) -> str:
 @pytest.mark.parametrize("name", FOUND)
 def test_what_was_found_is_right(name: str) -> None:
     verdict = judge(module(*FOUND[name]), PYTHON)
+    body, argument = FOUND[name]
+    head = "import numpy as np\nimport scipy.special"
+    text = f"{head}\n\n\ndef f(v):\n    {body}\n\n\ndef arguments():\n    return ({argument},)\n"
+    verdict = judge(text, PYTHON)
     assert verdict.kind == RIGHT, verdict
 
 

@@ -263,7 +263,7 @@ def _conjugate(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
 
 @handles(np.real_if_close, takes="a, tol=100")
 def _real_if_close(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-    value = _number_or_array(cx, args[0])
+    value = args[0] if isinstance(type_of(args[0]), Array) else call_library(cx, np.array, [args[0]], {})
     if is_complex(type_of(value)):
         raise cx.refusal(NotDifferentiable, "the type of np.real_if_close depends on values.", "Use np.real.")
     return value

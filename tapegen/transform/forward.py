@@ -319,12 +319,20 @@ class _Pusher:
             self._define(stmt, target, build.zero_like(target))
             return
         total = build.add_all(terms)
-        if isinstance(target.type, Array):
-            extents = self.shapes.of(target)
-            read = {var for _, partial in wanted for var in rewrite.free_vars(partial)} | {arg for arg, _ in wanted}
-            if not any(isinstance(var.type, Array) and self.shapes.of(var) == extents for var in read):
-                total = _spread(total, target)
-        self._define(stmt, target, total)
+        read = {var for _, partial in wanted for var in rewrite.free_vars(partial)} | {arg for arg, _ in wanted}
+        self._define(stmt, target, self._spread(total, target, read))
+
+    def _spread(self, total: Expr, target: Var, read: set[Var]) -> Expr:
+        """A tangent at full size, also where it reads only operands that are the same along an axis."""
+        if not isinstance(target.type, Array):
+            return total
+        extents = self.shapes.of(target)
+        if any(isinstance(var.type, Array) and self.shapes.of(var) == extents for var in read):
+            return total
+        type_ = Array(target.type.dtype, target.type.rank, "A", target.type.unit)
+        if not isinstance(total.type, Array):
+            return Call(np.full_like, (target, total), (), type_)
+        return build.add(total, Call(np.zeros_like, (target,), (), type_))
 
     def _linear(self, stmt: Assign, targets: tuple[Var, ...], call: Call, rule: Rule) -> None:
         assert rule.body is not None
@@ -382,6 +390,9 @@ class _Pusher:
             if target in self.active:
                 if expr is None or (isinstance(expr, Const) and isinstance(target.type, Array)):
                     expr = build.zero_like(target)
+                elif rule.broadcasts and reduced is not None and zeros:
+                    read = {arg for arg in bound.values() if isinstance(arg, Var) and arg in self.active}
+                    expr = self._spread(expr, target, read)
                 self._define(stmt, target, expr)
 
     def _results(self, stmt: Assign, targets: Sequence[Var], value: Call) -> None:
@@ -415,12 +426,3 @@ def _room(target: Var, call: Call) -> Expr:
 
 def _is_new(expr: Expr) -> bool:
     return isinstance(expr, Call) and expr.func in (np.zeros_like, np.empty_like)
-
-
-def _spread(total: Expr, target: Var) -> Expr:
-    """A tangent that is the same along some axes, at full size."""
-    assert isinstance(target.type, Array)
-    type_ = Array(target.type.dtype, target.type.rank, "A", target.type.unit)
-    if not isinstance(total.type, Array):
-        return Call(np.full_like, (target, total), (), type_)
-    return build.add(total, Call(np.zeros_like, (target,), (), type_))
