@@ -347,10 +347,10 @@ class InactivePlaces:
     name = "inactive"
 
     def programs(self, count: int, first: int = 0, trying: Trying = str) -> Iterator[tuple[int, str]]:
-        """One program for each function."""
+        """One program for each function with a real result."""
         rules = [rule for rule in all_rules() if isinstance(rule.func, np.ufunc) and rule.func.nin == 1]
         for number, rule in enumerate(rules):
-            if number >= first and rule.domain and name_of(rule):
+            if number >= first and rule.domain and name_of(rule) and is_real(rule.func(rule.domain[0][0])):
                 yield number, self.text(rule)
 
     def text(self, rule: Rule) -> str:

@@ -262,7 +262,8 @@ class Checks:
                 known = slope(lambda by, k=k, n=position: part(by, k, n), part(0.0, k, position))
                 mine = float(leaf.flat[position])
                 if np.isfinite(known) and not abs(mine - known) <= 1e-4 * max(1.0, abs(known)):
-                    raise Wrong(f"Hessian times direction: {mine} is not {known}")
+                    kind = Undefined if np.isnan(mine) else Wrong
+                    raise kind(f"Hessian times direction: {mine} is not {known}")
 
     def tape(self) -> None:
         """The function run on tensors, where it runs."""
