@@ -241,6 +241,10 @@ class Caller:
             return np.shape(eval(shown, {"np": np}))
         return ()
 
+    def head(self) -> str:
+        """The imports of a program."""
+        return HEAD.format(self.name.split(".")[1] if self.name.startswith("scipy.") else "special")
+
     # ---- programs ----------------------------------------------------------------------------------------------------
 
     def program(self, number: int) -> str:
@@ -252,7 +256,6 @@ class Caller:
             return ""
         if not self.given:
             return ""
-        head = HEAD.format(self.name.split(".")[1] if self.name.startswith("scipy.") else "special")
         params = ", ".join(name for name, _ in self.given)
         lines = [f"def f({params}):"]
         if writes:
@@ -264,11 +267,13 @@ class Caller:
         result = self.value(call, np.full(np.shape(made), 0.5, made.dtype) if writes else None)
         lines += [f"    return {self.ending(result, writes)}"]
         given = f"    return ({', '.join(text for _, text in self.given)},)"
-        return head + "\n".join(lines) + f"\n\n\ndef arguments():\n{given}\n"
+        return self.head() + "\n".join(lines) + f"\n\n\ndef arguments():\n{given}\n"
 
     def value(self, call: str, room: Any = None) -> Any:
         """What a call gives."""
-        self.trying(f"def f({', '.join(f'{name}={text}' for name, text in self.given)}):\n    {call}")
+        given = [*self.given] if room is None else [*self.given, ("o", f"np.full({room.shape}, 0.5, np.{room.dtype})")]
+        params = ", ".join(f"{name}={text}" for name, text in given)
+        self.trying(f"{self.head()}def f({params}):\n    return {call}\n\n\ndef arguments():\n    return ()\n")
         names: dict[str, Any] = {"np": np, "math": math, "o": room}
         exec("import cmath, scipy, scipy.special, scipy.linalg, scipy.stats, scipy.fft, scipy.signal", names)
         exec("import scipy.ndimage, scipy.integrate, scipy.interpolate, scipy.optimize, scipy.spatial", names)
