@@ -149,6 +149,10 @@ FOUND = {
         "np.array([[1.44, 1.15, 0.45], [0.3, 0.2, 0.8]])",
     ),
     "a number as a real array": ("return np.real_if_close(v) * v", "0.3"),
+    "a curvature about a given mean that is an element": (
+        "return np.sum(np.sin(np.var(v, mean=0.5) + np.nanvar(v, mean=0.5)))",
+        "np.array([0.5, 0.25, 1.5])",
+    ),
     "a number is an array without axes where it is real": ("return np.real_if_close(v)", "0.3"),
     "remainders of one number by several": ("return np.divmod(v, np.array([1.2, 1.1]))", "np.array([2.9])"),
     "a logarithm of a sum with several weights": (

@@ -143,7 +143,7 @@ class Caller:
         return f"{listed}.astype(np.float32)"
 
     def reshaped(self, value: np.ndarray) -> np.ndarray:
-        """Another array: of one element, of none, of no axes, with equal elements, with another axis."""
+        """Another array: of one element, of none, of no axes, with equal or whole numbers, with another axis."""
         roll = self.rng.random()
         if roll < 0.6 or not value.size:
             return value
@@ -157,6 +157,8 @@ class Caller:
             same = value.copy()
             same[1] = same[0]
             return same
+        if roll < 0.85 and value.dtype.kind == "f":
+            return np.round(value)
         if roll < 0.90:
             return np.stack([value, value + 0.171 if value.dtype.kind == "f" else value])
         if roll < 0.95 and value.ndim > 1:
