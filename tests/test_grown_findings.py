@@ -149,6 +149,12 @@ FOUND = {
         "np.array([[1.44, 1.15, 0.45], [0.3, 0.2, 0.8]])",
     ),
     "a number as a real array": ("return np.real_if_close(v) * v", "0.3"),
+    "keywords that do not change the result": (
+        """w = np.sin(np.linspace(v[0], v[1], 3, device=None), subok=False)
+    u = scipy.special.logsumexp(np.broadcast_to(v, (2, 3), subok=True))
+    return np.percentile(v, 30, overwrite_input=False) + np.sum(w * np.arange(3, device="cpu", like=None)) + u""",
+        "np.array([0.5, 0.25, 1.5])",
+    ),
     "a curvature about a given mean that is an element": (
         "return np.sum(np.sin(np.var(v, mean=0.5) + np.nanvar(v, mean=0.5)))",
         "np.array([0.5, 0.25, 1.5])",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,15 @@ HOW: dict[Any, dict[str, frozenset[Any] | None]] = {
     np.partition: {"kind": frozenset({"introselect"})},
 }
 """Keywords that say how a result is computed, and not which, with their values (None: any)."""
+_HOW_ANYWHERE: dict[str, frozenset[Any] | None] = {
+    "workers": frozenset({None, -1, *range(1, 65)}),
+    "subok": None,  # arrays of subclasses are not followed
+    "plan": frozenset({None}),
+    "like": frozenset({None}),
+    "device": frozenset({None, "cpu"}),
+    **dict.fromkeys(("overwrite_x", "overwrite_input", "overwrite_a", "overwrite_b"), frozenset({False})),
+}
+"""The same of every function that has such a parameter."""
 SECOND_NAMES: dict[Any, dict[str, str]] = {np.clip: {"min": "a_min", "max": "a_max"}}
 """Second names of parameters."""
 _SEQUENCES = frozenset(
@@ -102,9 +112,7 @@ def call_library(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
         return _ufunc_method(cx, owner, func.__name__, args, kwargs, hint)
     args, kwargs = _outputs_by_name(cx, func, args, kwargs)
     _refuse_overwriting(cx, func, args, kwargs)
-    for name, values in HOW.get(func, {}).items():
-        if name in kwargs and (values is None or known_value(kwargs[name]) in values):
-            del kwargs[name]
+    kwargs = {name: value for name, value in kwargs.items() if not _is_how(func, name, value)}
     where = kwargs.pop("where", None)
     if where is not None and known_value(where) is True:
         where = None
@@ -177,17 +185,33 @@ def _is_array(value: Any) -> bool:
 
 
 @functools.cache
+def _is_how(func: Any, name: str, value: Any) -> bool:
+    """Whether a keyword says only how the result is computed."""
+    table = HOW.get(func, {})
+    if name not in table:
+        table = _HOW_ANYWHERE
+        parameters = ("subok",) if isinstance(func, np.ufunc) else _parameters_of(func)
+        if name not in table or name not in parameters:
+            return False
+    values = table[name]
+    return values is None or known_value(value) in values
+
+
+def _parameters_of(func: Any) -> Mapping[str, inspect.Parameter]:
+    try:
+        return inspect.signature(func).parameters
+    except (TypeError, ValueError):
+        return {}
+
+
 def _names_of(func: Any) -> tuple[str, ...]:
     """Names of the positional parameters."""
     if func in _POSITIONAL:
         return _POSITIONAL[func]
     if isinstance(func, np.ufunc):
         return tuple(f"x{k}" for k in range(func.nin))
-    try:
-        parameters = inspect.signature(func).parameters.values()
-    except (TypeError, ValueError):
-        return ()
     kinds = inspect.Parameter
+    parameters = _parameters_of(func).values()
     return tuple(p.name for p in parameters if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD))
 
 
