@@ -29,6 +29,7 @@ KINDS = {
     "matrix": "m",
     "row": "w[None]",
     "no axes": "z",
+    "own no axes": "np.array(x * 1.5)",
     "number": "3.0",
     "int": "2",
     "list": "[1.0, 2.0, x]",
@@ -36,7 +37,7 @@ KINDS = {
     "None": "None",
     "element": "w[1]",
 }
-OF_ARRAYS = ("array", "fresh", "view", "matrix", "row", "no axes")
+OF_ARRAYS = ("array", "fresh", "view", "matrix", "row", "no axes", "own no axes")
 MERGES = {
     "if": "b = {first}\nif c > 0.5:\n    b = {second}\n{operation}",
     "else": "if c > 0.5:\n    b = {second}\nelse:\n    b = {first}\n{operation}",
@@ -60,6 +61,13 @@ OPERATIONS = (
     "scale(b, x)",
     "put(b, x)",
     "b = scale(b, x)",
+    "r = np.ravel(b); r += 2.0",
+    "r = np.reshape(b, -1); r[0] = x * x",
+    "r = np.atleast_1d(b); scale(r, x)",
+    "r = np.asarray(b); r[...] = x * x",
+    "r = np.squeeze(b); r *= x",
+    "r = b.reshape(-1); np.multiply(r, x, out=r)",
+    "r = b.T; b *= x; b = b + r",
 )
 READS = ("", " + total(b)")
 TEXT = """

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tapegen.errors import NotDifferentiable
+from tapegen.errors import BadArgument, NotDifferentiable
 from tests.judged import both, refused, right
 from tests.merged_kinds import run
 
@@ -223,6 +223,137 @@ def by_a_function(x, c):
 @pytest.mark.parametrize("program", [named_afterwards, in_a_list, by_a_function], ids=lambda f: f.__name__)
 def test_refuses_a_number_that_may_be_an_array_of_another_name(program: Any) -> None:
     refused(program, 0.5, 1.0, error=NotDifferentiable, match="may be an array without axes", at="*= 2")
+
+
+def through_a_view(x, c):
+    y = 3.0 * x
+    if c > 0.0:
+        y = np.array(x)
+    r = np.ravel(y)
+    r += 1.0
+    return y * r[0]
+
+
+def through_squeeze(x, c):
+    y = x
+    if c > 0.0:
+        y = np.array(x)
+    r = np.squeeze(y)
+    r *= x
+    return y * r
+
+
+def through_a_view_in_a_loop(x, c):
+    y = x
+    if c > 0.0:
+        y = np.array(x)
+    r = np.zeros(1)
+    for _ in range(2):
+        r += x
+        r = np.reshape(y, -1)
+    return y * r[0]
+
+
+def a_view_sees_it(x, c):
+    y = x
+    if c > 0.0:
+        y = np.array(x)
+    r = np.atleast_1d(y)
+    y *= x
+    return y * r[0]
+
+
+def other_shape(x, c):
+    y = x
+    if c > 0.0:
+        y = np.array(x)
+    y += np.ones(2)
+    return np.sum(y)
+
+
+def method_of_one_kind(x, c):
+    y = 3.0 * x
+    if c > 0.0:
+        y = np.array(x)
+    return np.sum(y.ravel())
+
+
+@pytest.mark.parametrize(
+    ("program", "at"),
+    [
+        (through_a_view, "y"),
+        (through_squeeze, "r *= x"),
+        (through_a_view_in_a_loop, ""),
+        (a_view_sees_it, "y *= x"),
+        (other_shape, "y += np.ones(2)"),
+        (method_of_one_kind, "y.ravel"),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_refuses_a_view_of_a_number_that_may_be_an_array(program: Any, at: str) -> None:
+    refused(program, 0.5, 1.0, error=(BadArgument, NotDifferentiable), match="may be an array", at=at)
+
+
+def view_in_its_place(x, c):
+    y = x
+    if c > 0.0:
+        y = np.array(x)
+    y = np.atleast_1d(y)
+    y[0] *= 3.0
+    return np.sum(y * x)
+
+
+def view_that_is_read(x, c):
+    y = x
+    if c > 0.0:
+        y = np.array(x)
+    return np.sum(np.ravel(y) * y)
+
+
+@pytest.mark.parametrize("program", [view_in_its_place, view_that_is_read], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("c", [1.0, -1.0])
+def test_a_view_of_a_number_that_may_be_an_array(program: Any, c: float) -> None:
+    right(program, 0.5, c, backend="python")
+
+
+def integers_on_one_path(x, c):
+    first = 0
+    if c > 0.0:
+        first = 0.5
+    a = np.full(3, first)
+    a[0] = x
+    return np.sum(a) * x
+
+
+def integers_in_a_list(x, c):
+    first = 0
+    if c > 0.0:
+        first = 0.5
+    a = np.array([first, first])
+    b = a * 2
+    if c > 9.0:
+        b = np.zeros(2)
+    b[1:] = x
+    return np.sum(b) * x
+
+
+@pytest.mark.parametrize("program", [integers_on_one_path, integers_in_a_list], ids=lambda f: f.__name__)
+def test_refuses_stores_into_arrays_that_hold_integers_on_one_path(program: Any) -> None:
+    refused(program, 0.5, 1.0, error=NotDifferentiable, match="is of dtype int64 on some path", at="= x")
+
+
+def integers_never_stored(x, c):
+    first = 0
+    if c > 0.0:
+        first = 0.5
+    a = np.full(3, first) * x
+    a[0] = x
+    return np.sum(a + np.full(3, first))
+
+
+def test_arrays_of_integers_on_one_path() -> None:
+    right(integers_never_stored, 0.5, 1.0, backend="python")
+    right(integers_never_stored, 0.5, -1.0, backend="python")
 
 
 def own_array_without_axes(x, c):

@@ -15,6 +15,7 @@ from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_emit import emit_call
 from tapegen.frontend.lower_handlers import PASSED_ON, handles, method
 from tapegen.frontend.lower_index import Place, load_place, store_place
+from tapegen.frontend.lower_narrow import note_view_of_number
 from tapegen.frontend.lower_numpy import call_library
 from tapegen.frontend.lower_parts import PARTS
 from tapegen.frontend.lower_values import static, struct_of, type_of
@@ -88,7 +89,10 @@ def _astype_function(cx: Context, args: list[Any], kwargs: dict[str, Any], hint:
 
 @method("number", "astype", takes="dtype, *, copy=True")
 def _number_astype(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
-    return call_library(cx, _wanted(cx, args, kwargs).type, args[:1], {}, hint)
+    made = call_library(cx, _wanted(cx, args, kwargs).type, args[:1], {}, hint)
+    if not static(cx, kwargs.get("copy", StaticValue(True)), "'copy'"):
+        note_view_of_number(cx, made, args[0])
+    return made
 
 
 def _wanted(cx: Context, args: Sequence[Any], kwargs: dict[str, Any]) -> np.dtype[Any]:

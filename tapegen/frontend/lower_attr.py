@@ -33,7 +33,9 @@ from tapegen.frontend.lower_draws import draw_method
 from tapegen.frontend.lower_emit import emit_call
 from tapegen.frontend.lower_expr import evaluate, evaluates
 from tapegen.frontend.lower_handlers import has_method
+from tapegen.frontend.lower_kinds import kinds_of
 from tapegen.frontend.lower_library_objects import attribute_of_distribution
+from tapegen.frontend.lower_narrow import may_be_array
 from tapegen.frontend.lower_numpy import call_library
 from tapegen.frontend.lower_parts import PARTS, part_of
 from tapegen.frontend.lower_shapes import extent, known_size
@@ -42,7 +44,7 @@ from tapegen.frontend.lower_values import describe, expr_of, operand, refuse_tex
 from tapegen.frontend.parse import MISSING
 from tapegen.frontend.structure import Leaf, StaticValue, Struct, children_of, tuple_of
 from tapegen.ir import ops
-from tapegen.ir.nodes import Call, Var
+from tapegen.ir.nodes import Call, Expr, Var
 from tapegen.ir.types import INT, Array, RandomGenerator, Scalar, TupleOf, is_complex, python_class
 
 
@@ -234,6 +236,8 @@ def _number_attribute(cx: Context, owner: Any, name: str, hint: str | None) -> A
             return emit_call(cx, operator.mul, (owner, StaticValue(0)))
         case "is_integer":
             return Bound(StaticValue(Method("number", name)), (owner,))
+    if may_be_array(cx, owner):
+        _check_has(cx, owner.expr, name)
     if type_.python:
         cls = python_class(type_)
         if name in ("conjugate", "bit_length", "item") and hasattr(cls, name):
@@ -264,6 +268,17 @@ def _number_attribute(cx: Context, owner: Any, name: str, hint: str | None) -> A
     raise cx.refusal(
         NotDifferentiable, f"the attribute '{name}' of a NumPy number is not supported.", "Use a function of NumPy."
     )
+
+
+def _check_has(cx: Context, number: Expr, name: str) -> None:
+    """Refuse an attribute of arrays of what is a number of Python on some path, which does not have it."""
+    for kind in kinds_of(cx, number):
+        if isinstance(kind, Scalar) and kind.python and not hasattr(python_class(kind), name):
+            raise cx.refusal(
+                NotDifferentiable,
+                f"this may be an array without axes, or a Python {python_class(kind).__name__}, which has no '{name}'.",
+                "Use a function of NumPy, e.g. np.reshape(x, -1).",
+            )
 
 
 def _array_attribute(cx: Context, owner: Any, type_: Array, name: str, hint: str | None) -> Any:

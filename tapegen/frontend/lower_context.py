@@ -125,6 +125,8 @@ class Context:
         self.sweep_ends = (0, 0)  # and where it ends: in which block, after how many statements
         self.effects = 0  # statements so far that may change what an expression means
         self.kinds: dict[Var, frozenset[Type]] = {}  # types of a name on several paths, or of the items of a list
+        self.narrower: dict[Var, str] = {}  # arrays that hold integers of this dtype on some paths
+        self.viewed: frozenset[Var] = frozenset()  # numbers that may stand for an array without axes with a view of it
         self.heads: list[Head] = []
         self.merged_cells: dict[int, Cell] = {}
         self.copied: dict[int, str] = {}  # containers of which there is a copy that would not see a change, and why

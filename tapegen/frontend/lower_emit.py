@@ -13,11 +13,12 @@ import numpy as np
 from tapegen.errors import BadArgument, NotDifferentiable
 from tapegen.frontend.lower_capture import expand
 from tapegen.frontend.lower_context import Context, NotWhole
-from tapegen.frontend.lower_kinds import is_mixed, note_kinds
+from tapegen.frontend.lower_kinds import is_mixed, least_kind, note_kinds
+from tapegen.frontend.lower_narrow import note_view_of_number
 from tapegen.frontend.lower_parts import VIEWS_OF_PARTS, is_part, part_of
 from tapegen.frontend.lower_shapes import note_result, note_results
 from tapegen.frontend.lower_state import Captured, Ref, RunList, is_number, known_value
-from tapegen.frontend.lower_values import const_expr, describe, expr_of, operand, poison_check, refuse_text
+from tapegen.frontend.lower_values import const_expr, describe, expr_of, operand, poison_check, refuse_text, struct_of
 from tapegen.frontend.structure import DTYPES, UNKNOWN, Leaf, StaticValue, Struct, list_of, tuple_of
 from tapegen.frontend.typing import NoResultType, result_type
 from tapegen.ir import ops
@@ -121,9 +122,36 @@ def emit_call(
     var = cx.assign(hint or TEMPORARY, call)
     if cx.kinds:
         note_kinds(cx, var, (call,))
+        if isinstance(type_, Array):
+            _note_narrower(cx, var, func, args, kwargs)
     note_view(cx, var, call)
+    if func in _VIEWS_OF_NUMBERS:
+        note_view_of_number(cx, Leaf(var), args[0])
     note_result(cx, var, call)
     return Leaf(var, known)
+
+
+def _note_narrower(cx: Context, var: Var, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Remember that an array has another dtype where a number is an integer that is a float on other paths."""
+    differ = False
+
+    def least(value: Any) -> Any:
+        nonlocal differ
+        if isinstance(value, Leaf):
+            type_ = least_kind(cx, value.expr)
+            differ = differ or type_ != value.type
+            return type_ if type_ != value.type else arg_type(cx, value, True)
+        content = struct_of(cx, value)
+        return arg_type(cx, value, True) if content is None else tuple(map(least, content.children))
+
+    types, keywords = tuple(map(least, args)), {name: least(value) for name, value in kwargs.items()}
+    if differ:
+        try:
+            found = result_type(func, types, keywords)
+        except NoResultType:  # no path gets so far
+            return
+        if found.dtype != var.type.dtype:  # type: ignore[union-attr]
+            cx.narrower[var] = found.dtype  # type: ignore[union-attr]
 
 
 def note_view(cx: Context, var: Var, call: Call) -> None:
@@ -141,6 +169,9 @@ def is_view(call: Call) -> bool:
         and isinstance(call.type, Array)
     )
 
+
+_VIEWS_OF_NUMBERS = ops.VIEW_CALLS | {np.require, np.asarray_chkfinite, np.broadcast_arrays}
+"""Functions whose result may be a view where an argument is an array without axes."""
 
 _GIVE_LISTS = frozenset({np.split, np.array_split, np.hsplit, np.vsplit, np.dsplit})
 
@@ -169,13 +200,17 @@ def _emit_tuple(
         note_results(cx, targets, call)
     cx.titles.update((target, hint or TEMPORARY) for target in targets)
     parts = [Leaf(target) for target in targets]
+    if func in _VIEWS_OF_NUMBERS:
+        for part, arg in zip(parts, args, strict=False):
+            note_view_of_number(cx, part, arg)
     return cx.new_cell(list_of(parts)) if func in _GIVE_LISTS else tuple_of(parts)
 
 
 def _only_part(cx: Context, func: Any, args: tuple[Any, ...], call: Call) -> Any:
     """The result of a function that gives a list or tuple of one array: the argument, or a copy of it."""
     if func is np.meshgrid:
-        return tuple_of((emit_call(cx, np.copy, (emit_call(cx, np.ravel, args[:1]),)),))
+        row = emit_call(cx, np.ravel, args[:1])
+        return tuple_of((row if "copy" in dict(call.kwargs) else emit_call(cx, np.copy, (row,)),))
     if func not in _GIVE_LISTS and func is not np.broadcast_arrays:
         raise cx.refusal(
             NotDifferentiable,

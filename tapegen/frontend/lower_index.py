@@ -20,9 +20,10 @@ from tapegen.frontend.lower_choice import each_kind, split
 from tapegen.frontend.lower_context import Context, NeedsStatic, NotWhole
 from tapegen.frontend.lower_emit import emit_call, is_view
 from tapegen.frontend.lower_expr import evaluate, evaluates, spread
-from tapegen.frontend.lower_kinds import kinds_of
+from tapegen.frontend.lower_kinds import kinds_of, narrower_dtype
 from tapegen.frontend.lower_list import item as list_item
 from tapegen.frontend.lower_list import set_item, set_slice, widen_cell
+from tapegen.frontend.lower_narrow import write_through_view
 from tapegen.frontend.lower_outside import write_captured
 from tapegen.frontend.lower_parts import PARTS, follow_parts, is_part, part_of
 from tapegen.frontend.lower_shapes import note_part
@@ -439,6 +440,7 @@ def _store(cx: Context, base: Leaf, index: Sequence[Any], value: Any, *, accumul
     assert isinstance(array, Var) and isinstance(array.type, Array)
     if _is_read_only(cx, array):
         cx.raise_(ValueError, "assignment destination is read-only")
+    write_through_view(cx, array)
     items, part = array_index(cx, array.type, index)
     if type_of(value) is None:
         if isinstance(value, StaticValue) or (struct_of(cx, value) is None and run_list_of(cx, value) is None):
@@ -450,6 +452,7 @@ def _store(cx: Context, base: Leaf, index: Sequence[Any], value: Any, *, accumul
     expr = operand(cx, value)
     stored = expr.type
     _check_complex(cx, array, stored)
+    _check_narrower(cx, base, array, stored)
     if isinstance(stored, Array):
         if isinstance(part, Scalar):
             expr = _only_element(cx, expr)
@@ -494,6 +497,17 @@ def _is_read_only(cx: Context, array: Var) -> bool:
     if isinstance(made, Call) and made.func is np.diag:
         return isinstance(made.type, Array) and made.type.rank == 1
     return isinstance(made, Call) and made.func in (np.broadcast_to, np.diagonal)
+
+
+def _check_narrower(cx: Context, base: Leaf, array: Var, stored: Type) -> None:
+    """What is stored into integers loses its fraction, so it is known on all paths whether an array holds integers."""
+    dtype = narrower_dtype(cx, array)
+    if dtype is not None and not np.can_cast(stored.dtype, dtype, "same_kind"):  # type: ignore[union-attr]
+        raise cx.refusal(
+            NotDifferentiable,
+            f"{describe(cx, base)} is of dtype {dtype} on some path, which does not take what is stored here as it is.",
+            "Make it of numbers that are floats on all paths: 0.0 in the place of 0.",
+        )
 
 
 def _check_complex(cx: Context, array: Var, stored: Type) -> None:

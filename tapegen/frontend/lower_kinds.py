@@ -6,6 +6,7 @@ of NumPy is a float64: that is what its arithmetic asks for.  What asks for the 
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import operator
 from collections.abc import Iterable
@@ -17,7 +18,7 @@ from tapegen.frontend.structure import StaticValue
 from tapegen.frontend.typing import NoResultType, result_type
 from tapegen.ir import ops
 from tapegen.ir.nodes import Call, Const, Expr, Var
-from tapegen.ir.types import ListOf, Scalar, Type
+from tapegen.ir.types import Array, ListOf, Scalar, Type
 
 Kinds = frozenset[Type]
 
@@ -47,6 +48,25 @@ def note_kinds(cx: Context, var: Var, exprs: Iterable[Expr]) -> None:
     kinds = cx.kinds.get(var, frozenset()).union(*(kinds_of(cx, expr) for expr in exprs))
     if len(kinds) > 1:
         cx.kinds[var] = kinds
+
+
+def least_kind(cx: Context, expr: Expr) -> Type:
+    """The type of a value on the path where its dtype holds the fewest values."""
+    if isinstance(expr, Var) and isinstance(expr.type, Array):
+        dtype = narrower_dtype(cx, expr)
+        return expr.type if dtype is None else dataclasses.replace(expr.type, dtype=dtype)
+    kinds = [kind for kind in kinds_of(cx, expr) if isinstance(kind, (Array, Scalar))]
+    least = min(kinds, key=lambda kind: _ORDER.index(np.dtype(kind.dtype).kind), default=expr.type)
+    return expr.type if least.dtype == getattr(expr.type, "dtype", None) else least  # type: ignore[union-attr]
+
+
+_ORDER = "buifcmMOSUV"
+
+
+def narrower_dtype(cx: Context, array: Var) -> str | None:
+    """The dtype that an array has on some paths, where it holds fewer values than the one it has in the program."""
+    found = (cx.narrower.get(place) for place in (array, *(cx.roots_of(array) or ())))
+    return next((dtype for dtype in found if dtype is not None), None)
 
 
 def is_mixed(cx: Context, expr: Expr) -> bool:

@@ -22,6 +22,7 @@ from tapegen.frontend.lower_emit import emit_call
 from tapegen.frontend.lower_expr import spread
 from tapegen.frontend.lower_handlers import PASSED_ON, handles, method
 from tapegen.frontend.lower_index import Place, load_place
+from tapegen.frontend.lower_narrow import note_view_of_number
 from tapegen.frontend.lower_numpy import call_library
 from tapegen.frontend.lower_sequences import make_list
 from tapegen.frontend.lower_shapes import known_shape, may_be_fixed, sampled_shape
@@ -153,7 +154,9 @@ def _shared(cx: Context, value: Any, dtype: Any, order: Any, copies: Any, hint: 
         raise cx.refusal(NotDifferentiable, "copy=False: a copy is needed here.", "Leave out 'copy='.")
     if isinstance(value, Leaf) and isinstance(value.type, Array):
         return call_library(cx, np.astype, [value, StaticValue(np.dtype(wanted).type)], {}, hint)
-    return _array(cx, [value], {} if wanted is None else {"dtype": StaticValue(wanted)}, hint)
+    made = _array(cx, [value], {} if wanted is None else {"dtype": StaticValue(wanted)}, hint)
+    note_view_of_number(cx, made, value)
+    return made
 
 
 def _contiguous(func: Any, layout: str) -> None:
@@ -266,7 +269,7 @@ def _real_if_close(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     value = args[0] if isinstance(type_of(args[0]), Array) else call_library(cx, np.array, [args[0]], {})
     if is_complex(type_of(value)):
         raise cx.refusal(NotDifferentiable, "the type of np.real_if_close depends on values.", "Use np.real.")
-    return value
+    return _asarray(cx, [value], {}, hint)
 
 
 def _number_or_array(cx: Context, value: Any) -> Any:

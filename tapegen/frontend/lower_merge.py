@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 
 from tapegen.frontend.lower_capture import capture, class_member, expand
 from tapegen.frontend.lower_context import Context
-from tapegen.frontend.lower_kinds import kinds_of, note_kinds
+from tapegen.frontend.lower_kinds import kinds_of, narrower_dtype, note_kinds
 from tapegen.frontend.lower_merged_types import Clash, converted, merged_type
 from tapegen.frontend.lower_narrow import distinct, loses_writes, unlike, was_there
 from tapegen.frontend.lower_shapes import known_shape
@@ -245,9 +245,16 @@ class Merge:
                 )
             self.cx.flat.add(var)
         note_kinds(self.cx, var, exprs)
+        self._note_narrower(var, exprs)
         if self.test is not None:
             self._note_sources(var, exprs)
         return Leaf(var)
+
+    def _note_narrower(self, var: Var, exprs: Sequence[Expr]) -> None:
+        for expr in exprs if self.cx.narrower and isinstance(var.type, Array) else ():
+            dtype = narrower_dtype(self.cx, expr) if isinstance(expr, Var) else None
+            if dtype is not None:
+                self.cx.narrower[var] = dtype
 
     def _note_sources(self, var: Var, exprs: list[Expr]) -> None:
         """Note what an integer behind an `if` comes from, and the shape that an array has on all of its paths."""

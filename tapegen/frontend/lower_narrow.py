@@ -7,9 +7,10 @@ branches it is the value of two kinds again; where a branch has changed its kind
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tapegen.errors import NotDifferentiable
 from tapegen.frontend.lower_context import Context
 from tapegen.frontend.lower_kinds import kinds_of
 from tapegen.frontend.lower_state import Bound, Choice, Maybe, Poison, Ref, RunList, State
@@ -121,25 +122,97 @@ def was_there(cx: Context, sides: Sequence[tuple[Any, State]], since: int | None
 
 def loses_writes(cx: Context, name: str, sides: Sequence[tuple[Any, State]]) -> bool:
     """Whether a number that stands for several values would not show what is written into an array without axes."""
-    values = [value for value, _ in sides]
     if any(is_shared_number(cx, value, state) for value, state in sides):
         return True
-    if not any(isinstance(value, StaticValue) or isinstance(value.type, Scalar) for value in values):
-        return False
     return any(
         isinstance(value, Leaf) and isinstance(value.type, Array) and _has_other_name(cx, name, value, state)
         for value, state in sides
     )
 
 
+def may_be_array(cx: Context, value: Any) -> bool:
+    """Whether a number may stand for an array without axes."""
+    return (
+        isinstance(value, Leaf)
+        and isinstance(value.type, Scalar)
+        and any(isinstance(kind, Array) for kind in kinds_of(cx, value.expr))
+    )
+
+
 def is_shared_number(cx: Context, value: Any, state: State) -> bool:
-    """Whether a number that may stand for an array without axes goes by several names."""
-    if not isinstance(value, Leaf) or not isinstance(value.type, Scalar):
-        return False
-    if not any(isinstance(kind, Array) for kind in kinds_of(cx, value.expr)):
+    """Whether a number that may stand for an array without axes goes by several names, or has a view."""
+    if not may_be_array(cx, value):
         return False
     number = cx.resolve(value.expr)
-    return sum(isinstance(other, Leaf) and cx.resolve(other.expr) == number for other in _values(state)) > 1
+    return sum(_same_memory(cx, number, other) for other in _values(state)) > 1
+
+
+def _same_memory(cx: Context, number: Expr, other: Any) -> bool:
+    """Whether a value is a number that may stand for an array without axes, or a view of that array."""
+    if not isinstance(other, Leaf):
+        return False
+    held = cx.resolve(other.expr)
+    if held == number or not isinstance(number, Var) or not isinstance(held, Var):
+        return held == number
+    places = cx.roots_of(number)
+    return places is not None and not cx.viewed.isdisjoint(places) and cx.may_overlap(number, held)
+
+
+def note_view_of_number(cx: Context, view: Any, number: Any) -> None:
+    """Remember that what a call gives may be a view of a number, which may stand for an array without axes."""
+    if not may_be_array(cx, number) or not isinstance(view, Leaf) or not isinstance(view.expr, Var):
+        return
+    viewed = cx.resolve(number.expr)
+    if isinstance(viewed, Var) and view.expr != viewed:
+        cx.roots[view.expr] = cx.roots_of(viewed)
+        cx.viewed |= cx.roots_of(viewed) or frozenset()
+        if isinstance(view.type, Scalar):
+            cx.kinds[view.expr] = kinds_of(cx, viewed)
+
+
+def write_through_view(cx: Context, array: Var) -> None:
+    """Keep numbers from being read that may stand for an array without axes which is written into through a view."""
+    anywhere = bool(cx.kinds and cx.heads) and cx.roots_of(array) is None  # also a view that the loop makes below
+    if not anywhere and not any(cx.may_overlap(number, array) for number in cx.viewed):
+        return
+
+    def outdated(value: Any) -> bool:
+        return may_be_array(cx, value) and (anywhere or _same_memory(cx, array, value))
+
+    state = cx.state
+    state.vars.update({key: _without(cx, value, outdated) for key, value in state.vars.items()})
+    for key, cell in state.cells.items():
+        state.cells[key] = dataclasses.replace(cell, content=_without(cx, cell.content, outdated))
+
+
+def _without(cx: Context, value: Any, outdated: Callable[[Any], bool]) -> Any:
+    """A value whose parts that are outdated cannot be read."""
+    match value:
+        case Leaf() if outdated(value):
+            return Poison(
+                "this may be an array without axes that has been changed through a view of it, or a number.",
+                "Read the view, or convert the number before: float(...).",
+            )
+        case Maybe(inner):
+            found: Any = _without(cx, inner, outdated)
+            return value if found is inner else Maybe(found, value.bound)
+        case Choice():
+            first, second = _without(cx, value.first, outdated), _without(cx, value.second, outdated)
+            same = first is value.first and second is value.second
+            return value if same else dataclasses.replace(value, first=first, second=second)
+        case Struct():
+            children = tuple(_without(cx, child, outdated) for child in value.children)
+            same = all(a is b for a, b in zip(children, value.children, strict=True))
+            return value if same else dataclasses.replace(value, children=children, whole=None)
+        case Bound() if any(map(outdated, (*value.args, *value.kwargs.values()))):
+            return Poison("this holds a number that may be an array, which has been changed.", "Make it afterwards.")
+        case RunList() if any(isinstance(kind, Array) for column in value.columns for kind in kinds_of(cx, column)):
+            raise cx.refusal(
+                NotDifferentiable,
+                "a list may hold the array without axes that this changes, or a number.",
+                "Keep numbers in the list: items.append(float(x)).",
+            )
+    return value
 
 
 def _values(state: State) -> Iterator[Any]:

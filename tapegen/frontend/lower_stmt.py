@@ -21,8 +21,9 @@ from tapegen.frontend.lower_context import Builder, Context, NotWhole, OpenIf, P
 from tapegen.frontend.lower_emit import emit_call
 from tapegen.frontend.lower_expr import Given, bind_name, elements, evaluate, make_closure, owner_of, put_name, spread
 from tapegen.frontend.lower_index import Place, load_place, place_of, store_place
+from tapegen.frontend.lower_kinds import kinds_of
 from tapegen.frontend.lower_list import append, item, length
-from tapegen.frontend.lower_narrow import is_shared_number
+from tapegen.frontend.lower_narrow import is_shared_number, may_be_array
 from tapegen.frontend.lower_operators import BINARY, binary, in_place_operator
 from tapegen.frontend.lower_outside import write_captured
 from tapegen.frontend.lower_parts import is_part
@@ -281,19 +282,19 @@ def _augmented_item(cx: Context, func: Any, place: Place, node: gast.AST) -> Non
     in_place(cx, func, place, value)
 
 
-def in_place(cx: Context, func: Any, place: Place, value: Any) -> None:
-    """`array[index] op= value`: sums accumulate, everything else loads first."""
+def in_place(cx: Context, func: Any, place: Place, value: Any, *, whole: bool = False) -> None:
+    """`array[index] op= value`, or (`whole`) `array op= value`: sums accumulate, everything else loads first."""
     if func in (operator.add, operator.sub) and not place.repeats and type_of(value) is not None:
         if func is operator.sub:
             value = emit_call(cx, operator.neg, (value,)) if _negatable(value) else None
         if value is not None:
-            _check_cast(cx, func, place, value)
+            _check_cast(cx, func, place, value, whole)
             store_place(cx, place, value, accumulate=True)
             return
         raise cx.refusal(NotDifferentiable, "bool is not subtracted.", "Convert it with int().")
     old = load_place(cx, place)
     new = binary(cx, func, old, value)
-    _check_cast(cx, func, place, new)
+    _check_cast(cx, func, place, new, whole)
     store_place(cx, place, new)
 
 
@@ -302,13 +303,13 @@ def _negatable(value: Any) -> bool:
     return type_ is not None and getattr(type_, "dtype", "bool") != "bool"
 
 
-def _check_cast(cx: Context, func: Any, place: Place, value: Any) -> None:
-    """An array of integers does not take floats in place; NumPy raises."""
+def _check_cast(cx: Context, func: Any, place: Place, value: Any, whole: bool) -> None:
+    """An array of integers does not take floats in place; NumPy raises.  An element takes them without fraction."""
     type_ = type_of(value)
     array = place.base.type
     assert isinstance(array, Array)
     fits = is_complex(array) or (is_floating(array) and not is_complex(type_))
-    if place.is_element or type_ is None or not is_floating(type_) or fits:
+    if (place.is_element and not whole) or type_ is None or not is_floating(type_) or fits:
         return
     name = {operator.add: "add", operator.sub: "subtract", operator.mul: "multiply", operator.truediv: "divide"}.get(
         func
@@ -327,7 +328,7 @@ def _combine(cx: Context, func: Any, old: Any, value: Any, hint: str) -> Any:
             value = emit_call(cx, np.array, (value,))
         if func is operator.matmul:
             raise cx.refusal(NotDifferentiable, "'@=' is not supported.", "Write a[:] = a @ b.")
-        in_place(cx, func, Place(old if is_part(old) else Leaf(operand(cx, old)), []), value)
+        in_place(cx, func, Place(old if is_part(old) else Leaf(operand(cx, old)), []), value, whole=True)
         return None
     if isinstance(old, Captured) and func in (operator.add, operator.or_):
         write_captured(cx, old)
@@ -347,7 +348,22 @@ def _combine(cx: Context, func: Any, old: Any, value: Any, hint: str) -> Any:
             f"Bind it anew ({hint} = {hint} * 2 in the place of {hint} *= 2), or convert it before: float(...).",
         )
     changed = in_place_operator(cx, func, old, value)
-    return binary(cx, func, old, value, hint=hint) if changed is None else changed
+    made = binary(cx, func, old, value, hint=hint) if changed is None else changed
+    if may_be_array(cx, old):
+        _check_stays(cx, old.expr, made, hint)
+    return made
+
+
+def _check_stays(cx: Context, old: Expr, made: Any, hint: str) -> None:
+    """An array without axes keeps its dtype and shape where it is changed in place, a number does not."""
+    type_ = type_of(made)
+    for kind in kinds_of(cx, old):
+        if isinstance(kind, Array) and (kind.dtype, 0) != (getattr(type_, "dtype", None), getattr(type_, "rank", 0)):
+            raise cx.refusal(
+                NotDifferentiable,
+                f"'{hint}' may be an array of {kind.dtype} without axes, which stays one, or a number.",
+                f"Bind it anew ({hint} = {hint} * 2 in the place of {hint} *= 2), or convert it before: float(...).",
+            )
 
 
 # ---- assert and raise ----------------------------------------------------------------------------------------------
