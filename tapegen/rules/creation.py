@@ -85,7 +85,7 @@ def arange_pushforward(start, stop=None, step=1, dtype=None, *, out, start_dot, 
 
 
 @linear(np.meshgrid, in_="xi", shapes=[(3,), (4,)], of_complex=True)
-def meshgrid(*xi, indexing="xy", out_bar):
+def meshgrid(*xi, indexing="xy", copy=True, out_bar):
     bars = ()
     for k, x in enumerate(xi):
         axis = 1 - k if indexing == "xy" and k < 2 and len(xi) > 1 else k
