@@ -325,11 +325,7 @@ class Specialisation:
         if isinstance(error, _OF_WRONG_TEXT) and not self._own_rules():
             return internal_error(error, "running", self.program.subject(CALLS[form]), span)
         if not backward:
-            return BadArgument(
-                f"the generated code of {name} cannot go on here: {str(error).rstrip('.')}.",
-                "Plain Python has a value here, without a derivative: pass other numbers, or write this differently.",
-                span or whole,
-            )
+            return self.cannot_go_on(error, span)
         where = f"of line {span.line}" if span is not None else f"of {name}"
         own = self._own_rules()
         if own and not isinstance(error, ArithmeticError):
@@ -337,6 +333,14 @@ class Specialisation:
         else:
             advice = "There is a value here, but no finite derivative: pass other numbers, or write this differently."
         return BadArgument(f"in the gradient {where}: {type(error).__name__}: {error}.", advice, span or whole)
+
+    def cannot_go_on(self, error: Exception, span: Span | None = None) -> BadArgument:
+        """The refusal of a value that plain Python has, where the program raises an error instead."""
+        return BadArgument(
+            f"the generated code of {self.owner.function.__qualname__} cannot go on here: {str(error).rstrip('.')}.",
+            "Plain Python has a value here, without a derivative: pass other numbers, or write this differently.",
+            span or self.program.lowered.function.origin,
+        )
 
     def _too_much(self, error: Exception, form: Form) -> TapeMemoryError:
         """A call is stopped before it takes all the memory; plain Python is not asked, which may never end either."""

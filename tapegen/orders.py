@@ -12,7 +12,7 @@ import numpy as np
 
 from tapegen.api import Differentiable, along, differentiable, directions, grad, refuse_recorded, with_options
 from tapegen.calls import Specialisation
-from tapegen.errors import BadArgument
+from tapegen.errors import BadArgument, TapegenError
 from tapegen.fault_boundary import Boundary
 from tapegen.frontend.lower_twins import refuse_unseeded
 from tapegen.frontend.structure import Slot, StaticValue, Struct, flatten, leaves_of, map_leaves, rebuild
@@ -83,9 +83,11 @@ class Jacobian:
         leaves = call.leaves()
         try:
             blocks = runners[mode](*leaves)
-        except Exception:
-            if program.lowered.mutations:
+        except Exception as error:
+            if program.lowered.mutations or not isinstance(error, TapegenError):
                 call.as_python_raises()
+            if program.raises(error):
+                raise call.cannot_go_on(error) from error
             raise
         found = iter(blocks if isinstance(blocks, tuple) else (blocks,))
         others = {k: next(found) for k in kept}

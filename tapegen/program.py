@@ -226,6 +226,15 @@ class Program:
         """Whether every path through the primal ends in an exception."""
         return self._once("never returns", lambda: _never_returns(self.lowered.function.body[:-1]))
 
+    def raises(self, error: Exception) -> bool:
+        """Whether a statement of the primal raises an exception of this kind and with this text, which is known."""
+        return any(
+            type(error) is stmt.exception
+            and "".join(str(getattr(part, "value", "")) for part in stmt.message) == str(error)
+            for stmt in rewrite.statements(self.lowered.function.body)
+            if isinstance(stmt, Raise)
+        )
+
     def wrt_vars(self) -> tuple[Var, ...]:
         """The IR parameters that are differentiated, each once."""
         return self._once("wrt", self._wrt_vars)

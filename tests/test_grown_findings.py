@@ -52,6 +52,22 @@ FOUND = {
         "w = np.dot(v, v).ravel()\n    w += w\n    return np.power(w, 2)",
         "np.array([-1.83, 1.56, 0.7])",
     ),
+    "an array without axes that is added to a row and to one of its elements": (
+        "w = np.ones(3)\n    w[-1] += v\n    w += v\n    return np.sum(w * w), np.sum(v) ** 2",
+        "np.array(1.05)",
+    ),
+    "a grid of the arrays themselves": (
+        "a, b = np.meshgrid(v, v, copy=False)\n    return np.sum(a * b * b)",
+        "np.array([1.69, 1.23])",
+    ),
+    "a block of one array is a copy": (
+        "a = np.block(v)\n    a *= v[0]\n    return np.sum(v * a)",
+        "np.array([1.69, 1.23])",
+    ),
+    "a number that is made an array": (
+        "a = b = np.real_if_close(v[0])\n    a += v[1]\n    return a * b",
+        "np.array([1.69, 1.23])",
+    ),
     "an empty list as an index": ("v[[]] += 0.5\n    return np.sum(v * v)", "np.array([1.0, 2.0])"),
     "a Jacobian of a constant": ("v *= 2.0\n    return 0.5", "np.array([1.0, 2.0])"),
     "a size along several axes": ("return np.sum(v * np.size(v, axis=(0, 1)))", "np.array([[1.0, 2.0]])"),
@@ -269,6 +285,16 @@ def test_what_would_be_wrong_is_refused() -> None:
     for function in (lambda v: np.ix_(v)[0].sum(), lambda v: np.fft.hfft(v, out=np.zeros(2)).sum()):
         with pytest.raises(tg.NotDifferentiable):
             tg.grad(function, backend="python")(np.array([1.0, 2.0]))
+
+
+def test_stores_into_a_grid_of_the_arrays_themselves_are_refused() -> None:
+    def function(v):
+        a, _ = np.meshgrid(v, v, copy=False)
+        a *= v[0]
+        return np.sum(v * v)
+
+    with pytest.raises(tg.AliasError):
+        tg.grad(function, backend="python")(np.array([1.0, 2.0]))
 
 
 def test_a_change_that_no_kind_of_value_allows_is_refused() -> None:

@@ -95,6 +95,31 @@ def test_no_elements(mode: Any) -> None:
     assert found.shape == (3, 0)
 
 
+@pytest.mark.parametrize("backend", ["python", "numba"])
+@MODES
+def test_what_the_function_raises(mode: Any, backend: Any) -> None:
+    def f(x: np.ndarray, limit: float) -> np.ndarray:
+        if x[0] > limit:
+            raise ValueError("too large")
+        return x * x
+
+    with pytest.raises(ValueError, match="too large") as caught:
+        tg.jacobian(f, mode=mode, backend=backend)(X, 0.1)
+    assert type(caught.value) is ValueError
+
+
+@MODES
+def test_a_result_of_another_kind_on_one_path_is_refused(mode: Any) -> None:
+    def f(x: np.ndarray, c: float) -> Any:
+        z = x * 1.0
+        if c > 0.0:
+            z = x
+        return x * 2.0, z
+
+    with pytest.raises(BadArgument, match="a number on this path, and an array on others"):
+        tg.jacobian(f, mode=mode, **python)(np.array(0.5), -1.0)
+
+
 @MODES
 def test_an_argument_that_is_written_counts_as_it_was_on_entry(mode: Any) -> None:
     def f(x: np.ndarray) -> np.ndarray:

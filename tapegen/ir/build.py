@@ -242,6 +242,8 @@ def number(expr: Expr) -> Expr:
             return Call(np.dot, (a, b), (), Scalar(expr.type.dtype, False))
         case Var():
             return Load(expr, (), Scalar(expr.type.dtype, False))
+        case Call(np.sum):
+            return replace(expr, type=Scalar(expr.type.dtype, False))
     return Call(np.sum, (expr,), (), Scalar(expr.type.dtype, False))
 
 

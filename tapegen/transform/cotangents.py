@@ -348,10 +348,16 @@ def _flattens(value: Load | Call) -> bool:
     return isinstance(value, Call) and value.func in (np.reshape, np.ravel)
 
 
+_GIVES_ARRAYS = ops.VIEW_CALLS.union((np.copy, np.zeros_like, np.full_like, np.zeros, np.array))
+"""Functions that give an array without axes where other functions give a number."""
+
+
 def full(total: Expr, var: Var) -> Expr:
     """A number that stands for a whole array is spread out."""
     if isinstance(var.type, Array):
         number = build.without_broadcast(total)
+        if isinstance(number, Call) and var.type.rank == 0 and number.func not in _GIVES_ARRAYS:
+            number = build.number(number)  # NumPy computes a number of arrays without axes
         if not isinstance(number.type, Array):
             return Call(np.full_like, (var, number), (), Array(var.type.dtype, var.type.rank, "C", var.type.unit))
     return total
