@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -348,7 +348,7 @@ def _flattens(value: Load | Call) -> bool:
     return isinstance(value, Call) and value.func in (np.reshape, np.ravel)
 
 
-_GIVES_ARRAYS = ops.VIEW_CALLS.union((np.copy, np.zeros_like, np.full_like, np.zeros, np.array))
+_GIVES_ARRAYS: frozenset[Any] = frozenset({np.copy, np.zeros_like, np.full_like, np.zeros, np.array}) | ops.VIEW_CALLS
 """Functions that give an array without axes where other functions give a number."""
 
 
