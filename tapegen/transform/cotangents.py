@@ -348,7 +348,7 @@ def _flattens(value: Load | Call) -> bool:
     return isinstance(value, Call) and value.func in (np.reshape, np.ravel)
 
 
-_GIVES_ARRAYS: frozenset[Any] = frozenset({np.copy, np.zeros_like, np.full_like, np.zeros, np.array}) | ops.VIEW_CALLS
+_GIVES_ARRAYS = frozenset[Any]({np.copy, np.zeros_like, np.full_like, np.zeros, np.array}) | ops.VIEW_CALLS
 """Functions that give an array without axes where other functions give a number."""
 
 
