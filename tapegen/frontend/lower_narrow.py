@@ -182,7 +182,9 @@ def write_through_view(cx: Context, array: Var) -> None:
     state = cx.state
     state.vars.update({key: _without(cx, value, outdated) for key, value in state.vars.items()})
     for key, cell in state.cells.items():
-        state.cells[key] = dataclasses.replace(cell, content=_without(cx, cell.content, outdated))
+        content = _without(cx, cell.content, outdated)
+        if content is not cell.content:  # what is the same cell on all paths stays that
+            state.cells[key] = dataclasses.replace(cell, content=content)
 
 
 def _without(cx: Context, value: Any, outdated: Callable[[Any], bool]) -> Any:
