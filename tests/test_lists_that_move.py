@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from tapegen import check_grads, differentiable, hvp
-from tapegen.errors import AliasError
+from tapegen.errors import AliasError, NotDifferentiable
+from tests.judged import both, refused, right
 
 X = np.array([0.7, 1.3, 0.9])
 
@@ -216,3 +217,62 @@ def test_an_append_that_another_name_may_see_is_refused() -> None:
 
     with pytest.raises(AliasError, match="'c' and 'a' may share memory here"):
         differentiable(chosen, backend="python").grad(X, 3)
+
+
+def made_anew_in_a_loop(w, s):
+    b = [s, s]
+    for i in w:
+        b = [s, s * i, s]
+    return b[1]
+
+
+def made_anew_in_two_loops(w, s):
+    for i in w:
+        b = [s * i, s]
+    for i in w:
+        if i > 0.0:
+            b = [s, b[0], i, s]
+    return b[1] * b[0] + len(b)
+
+
+def lists_of_a_loop_over_lists(w, s):
+    p = [[s] * 2 for _ in range(2)]
+    p += p
+    for q in p:
+        q.insert(0, q[1])
+        for _ in w:
+            b = list(reversed(q))
+    q.append(b[1])
+    return sum([e * e for e in q])
+
+
+@pytest.mark.parametrize(
+    "program", [made_anew_in_a_loop, made_anew_in_two_loops, lists_of_a_loop_over_lists], ids=lambda f: f.__name__
+)
+@both
+def test_a_list_that_a_loop_makes_anew(program: Any, backend: str) -> None:
+    right(program, np.array([0.7, 0.5, 1.9]), 1.3, backend=backend, wrt=(0, 1))
+
+
+def appended_behind_a_loop(w, s):
+    b, q = [s], []
+    for i in w:
+        b = [i, s]
+        if i > 0.0:
+            b = q
+    b.append(s)
+    return sum(b) + len(q) * s
+
+
+def stored_behind_a_loop(w, s):
+    b, q = [s], [s, 2.0]
+    for i in w:
+        b = q if i > 0.0 else [i]
+    for i in w:
+        b[0] = i
+    return sum(b) + sum(q) * s
+
+
+@pytest.mark.parametrize("program", [appended_behind_a_loop, stored_behind_a_loop], ids=lambda f: f.__name__)
+def test_a_list_that_had_another_name_in_a_loop_does_not_change(program: Any) -> None:
+    refused(program, np.array([0.7, 1.9]), 1.3, error=NotDifferentiable, match="this changes it", wrt=(0, 1))

@@ -43,6 +43,7 @@ from tapegen.frontend.lower_state import (
     Head,
     Key,
     Maybe,
+    Ref,
     RunList,
     Series,
     State,
@@ -289,10 +290,14 @@ class _Loop:
     def _is_read_behind(self, key: Key) -> bool:
         return key[1] in self.after or key in self.lent
 
-    def _merge(self, entry: State) -> Merge:
-        """Containers that the loop finds stay what they are; those made for its variables differ from trip to trip."""
+    def _merge(self, entry: State, templates: Mapping[Key | int, Any] | None = None) -> Merge:
+        """Containers that the loop finds stay what they are; those made for its variables differ from trip to trip.
+
+        `templates` are those with which the body was read.
+        """
         found = {number: cell for number, cell in entry.cells.items() if number in self.before}
-        return Merge(self.cx, entry.copy(), State(entry.vars, found, entry.spent), fresh=True)
+        assumed = {value.cell for value in (templates or {}).values() if isinstance(value, Ref)}
+        return Merge(self.cx, entry.copy(), State(entry.vars, found, entry.spent), fresh=True, assumed=assumed)
 
     def _template(self, merge: Merge, key: Key | int, sides: list[tuple[Any, State]]) -> Any:
         if isinstance(key, int):
@@ -306,7 +311,7 @@ class _Loop:
     ) -> tuple[dict[Key | int, Any], Merge, bool]:
         """What fits the start and all ends of the trip, and whether the body was read with that."""
         cx = self.cx
-        merge = self._merge(entry)
+        merge = self._merge(entry, templates)
         found: dict[Key | int, Any] = {}
         agreed = True
         changed = [
@@ -327,7 +332,7 @@ class _Loop:
             kept = key in templates and any(value is templates[key] for value, _ in sides)
             agreed = agreed and not (isinstance(key, int) or key in head.observed or kept)
         if not agreed:  # all merges anew, so that one set of them belongs together
-            again = self._merge(entry)
+            again = self._merge(entry, templates)
             fresh = {key: self._template(again, key, self._sides(entry, key)) for key in found}
             return fresh, again, False
         return found, merge, True

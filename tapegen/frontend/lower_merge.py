@@ -95,6 +95,7 @@ class Merge:
     fresh: bool = False  # every number becomes a merge, as a loop needs it before its body is known
     since: int | None = None  # of branches, when they began: what is older, all of them can name
     test: Expr | None = None  # of branches: what decides between them
+    assumed: Container[int] = ()  # containers that a loop was read with, in the place of those that are merged here
     new: dict[Var, None] = field(default_factory=dict)
     adopted: dict[int, Ref] = field(default_factory=dict)  # containers that one branch made, as all paths see them
 
@@ -289,6 +290,8 @@ class Merge:
         for content, (value, state) in zip(contents, sides, strict=True):
             if isinstance(value, Ref) and isinstance(content, Struct) and _has_other_name(value, base, state):
                 frozen = f"{_called(base)} may be a list that has another name, and this changes it."
+            elif isinstance(value, Ref) and value.cell not in self.assumed:
+                frozen = frozen or state.cells[value.cell].frozen
             if isinstance(content, RunList):
                 items.append((content.item, state))
             elif isinstance(content, Struct) and content.kind == "list":

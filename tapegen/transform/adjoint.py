@@ -271,9 +271,14 @@ class Adjoints:
         cot = self.reverser.cotangent(target)
         if cot.empty or not isinstance(target.type, ListOf):
             return
+        items: Expr = self.reverser.settle(target)
+        if self.reverser.scopes.is_merge(target):  # before this, the name holds another list
+            taken = self.reverser.take(target)
+            assert taken is not None
+            items = taken.expr
         for k, arg in enumerate(value.args):
             if isinstance(arg, Var) and arg in self.reverser.active:
-                self.reverser.contribute(arg, Call(ops.item, (cot.name, Const(k)), (), target.type.item))
+                self.reverser.contribute(arg, Call(ops.item, (items, Const(k)), (), target.type.item))
 
     def list_effect(self, stmt: Effect) -> None:
         """Reverse `append` and `set_item` of a run-time list."""
