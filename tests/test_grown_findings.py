@@ -151,7 +151,7 @@ FOUND = {
         "i = np.min(v).ravel()\n    row = i.reshape(-1)\n    row *= -0.26\n    return np.linalg.norm(i + 2.0)",
         "np.array([1.97, 1.78])",
     ),
-    "a block of one array is a copy": (
+    "a block of one array is not that array": (
         "z = np.block(v)\n    z[0] = 2.0\n    v[1] = 3.0\n    return np.sum(z * z) + np.sum(np.sin(v))",
         "np.array([1.44, 1.15, 0.45])",
     ),

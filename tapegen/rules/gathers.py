@@ -120,8 +120,6 @@ def resize(a, new_shape):
 
 @expands(np.block, shapes=[[[(2, 2), (2, 1)], [(1, 2), (1, 1)]]], written=True, of_complex=True)
 def block(arrays):
-    if depth_of(arrays) == 0:
-        return np.copy(arrays)
     rank = max(depth_of(arrays), highest_rank(arrays))
     whole = block_of(arrays, depth_of(arrays), rank)
     return whole if isinstance(arrays, list | tuple) else np.copy(whole)  # in a list, `np.concatenate` copies
