@@ -201,6 +201,8 @@ class _Reverser(Cotangents):
                     self.cotangents[value] = Cotangent(seed, named=True)
                 else:
                     self.contribute(value, seed, owned=False)
+                if isinstance(type_, ListOf) and value in self.mirrors:
+                    self.settle(value)  # other names of its items take their cotangents without asking the list
         return tuple(seeds)
 
     def _gradient(self, param: Var) -> Expr:
