@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import ast
 import builtins
+import contextlib
 import copy
 import math
 import operator
 import textwrap
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from tapegen.backend.build import build_numba
+from tapegen.backend.build import build_numba, build_python
 from tapegen.backend.emit import emit
 from tapegen.ir import ops
 from tapegen.ir.nodes import (
@@ -288,6 +290,53 @@ def lowered_text(text: str, *args: Any, decorator: str | None = None) -> str:
     return str(emit(scalarise(read(text, args)), decorator=decorator))
 
 
+class Unchecked(AssertionError):
+    """An index that compiled code would take as it is."""
+
+
+class Strict(np.ndarray):
+    """An array without Python's meaning of negative indices, and without NumPy's checks: the text has to look first."""
+
+    def __getitem__(self, index: Any) -> Any:
+        self._look_at(index)
+        return super().__getitem__(index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._look_at(index)
+        super().__setitem__(index, value)
+
+    def _look_at(self, index: Any) -> None:
+        items = index if isinstance(index, tuple) else (index,)
+        for item, size in zip(items, self.shape, strict=False):
+            if not isinstance(item, (int, np.integer)):
+                return  # behind a slice or None it is another axis
+            if not 0 <= item < size:
+                raise Unchecked(index)
+
+
+@contextlib.contextmanager
+def poisoned() -> Iterator[None]:
+    """New arrays are strict, and what `np.empty` makes holds NaN, so that nobody reads it before it is stored."""
+    empty, zeros = np.empty, np.zeros
+
+    def poisonous(*args: Any, **kwargs: Any) -> np.ndarray:
+        array = empty(*args, **kwargs)
+        if array.dtype.kind in "fc":
+            array.fill(np.nan)
+        return array.view(Strict)
+
+    np.empty, np.zeros = poisonous, lambda *args, **kwargs: zeros(*args, **kwargs).view(Strict)
+    try:
+        yield
+    finally:
+        np.empty, np.zeros = empty, zeros
+
+
+def strict(arg: Any) -> Any:
+    """The same memory as a strict array."""
+    return arg.view(Strict) if isinstance(arg, np.ndarray) else arg
+
+
 class Outcome:
     """What a call did: its value or error, and its arguments afterwards."""
 
@@ -311,6 +360,17 @@ def compiled(text: str, args: tuple[Any, ...]) -> Any:
     """The program as numba runs it, with every access checked once more."""
     source = emit(scalarise(read(text, args)), decorator='njit(error_model="numpy", boundscheck=True)')
     return build_numba(source, from_start=True)
+
+
+def uncompiled(text: str, args: tuple[Any, ...]) -> Any:
+    """The same text as CPython runs it, where nothing may be read before it is stored."""
+    func = build_python(emit(scalarise(read(text, args))))
+
+    def run(*args: Any) -> Any:
+        with poisoned():
+            return func(*map(strict, args))
+
+    return run
 
 
 def assert_same(text: str, *argument_lists: tuple[Any, ...], tolerance: float = 1e-12) -> None:

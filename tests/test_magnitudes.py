@@ -9,7 +9,12 @@ import numpy as np
 import pytest
 
 from tapegen import differentiable
+from tapegen.analysis.magnitudes import overflowing
 from tapegen.errors import BadArgument
+from tapegen.ir import ops
+from tapegen.ir.nodes import Call, Store
+from tapegen.transform.nests.overflow import marked
+from tests.nests_reader import read
 
 
 def counts(x: np.ndarray, n: int) -> float:
@@ -120,3 +125,26 @@ def test_no_tape_holds_a_number_that_wrapped_around() -> None:
         func.vjp(X, 10**4)
     with pytest.warns(UserWarning, match="64 bits"), pytest.raises(BadArgument):
         func.grad(X, 10**4)
+
+
+def found_in(text: str, *args: Any, wide: bool = False) -> int:
+    """How many operations of a program may need more than 64 bits."""
+    return len(overflowing(read(text, args), wide=wide))
+
+
+def test_large_arguments_make_large_products() -> None:
+    text = "def f(x, n):\n    return x[0]*(n*n)\n"
+    assert found_in(text, X, 3) == 0
+    assert found_in(text, X, 3, wide=True) == 1
+
+
+def test_many_steps_of_an_argument_add_up() -> None:
+    counts = "def f(x, n):\n    s = 0\n    for k in range(n):\n        s = s + 3\n    return x[0]*s\n"
+    assert found_in(counts, X, 3) == 0
+    assert found_in(counts.replace("s + 3", "s + n"), X, 3) == 1
+
+
+def test_what_is_stored_into_an_array_is_a_number() -> None:
+    text = "def f(x, n):\n    x[0] = n*n*n\n    return x[0]\n"
+    stored = marked(read(text, (X, 3)), wide=False).body[0]
+    assert isinstance(stored, Store) and isinstance(stored.value, Call) and stored.value.func is ops.exact

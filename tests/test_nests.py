@@ -10,7 +10,7 @@ import pytest
 
 from tests.nests_reader import assert_same, lowered_text
 
-pytestmark = pytest.mark.compiled
+pytestmark = pytest.mark.usefixtures("either_way")
 
 R = np.random.default_rng(7)
 
@@ -260,6 +260,7 @@ def test_reductions(values: str) -> None:
     assert_same(program, (*arrays((4, 4), (2, 3, 4), (4,)), np.array([True, False, True, True])))
 
 
+@pytest.mark.parametrize("either_way", [pytest.param("numba", marks=pytest.mark.compiled)], indirect=True)  # 0.0 / 0
 def test_reductions_of_nothing_and_of_nan() -> None:
     text = """
     def f(a, x):

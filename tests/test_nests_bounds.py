@@ -11,9 +11,7 @@ from tapegen import differentiable
 from tapegen.backend.build import build_numba, decorator_text
 from tapegen.backend.emit import emit
 from tapegen.transform.nests import scalarise
-from tests.nests_reader import read
-
-pytestmark = pytest.mark.compiled
+from tests.nests_reader import read, uncompiled
 
 PROGRAM = """
 def f(x, m, ids, k, which):
@@ -58,9 +56,18 @@ def outcome(func: Any, k: int, which: int) -> tuple[Any, ...]:
     return (float(s), x.tolist(), m.tolist())
 
 
-def test_indices_are_checked_by_the_text() -> None:
+def as_compiled(args: tuple[Any, ...]) -> Any:
+    return build_numba(emit(scalarise(read(PROGRAM, args)), decorator=decorator_text()), from_start=True)
+
+
+def as_python(args: tuple[Any, ...]) -> Any:
+    return uncompiled(PROGRAM, args)
+
+
+@pytest.mark.parametrize("build", [as_python, pytest.param(as_compiled, marks=pytest.mark.compiled)])
+def test_indices_are_checked_by_the_text(build: Any) -> None:
     args = (np.arange(4.0), np.arange(6.0).reshape(3, 2), np.array([0, 1]), 0, 0)
-    func = build_numba(emit(scalarise(read(PROGRAM, args)), decorator=decorator_text()), from_start=True)
+    func = build(args)
     namespace: dict[str, Any] = {"np": np}
     exec(PROGRAM, namespace)
     for which in range(11):
@@ -86,6 +93,7 @@ def between(x: np.ndarray, n: int) -> float:
     return np.sum(np.linspace(0.0, 1.0, n)) * x[0]
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("function", [empty, zeros, between])
 def test_new_arrays_have_no_negative_sizes(function: Any) -> None:
     f = differentiable(function, backend="numba")

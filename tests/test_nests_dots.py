@@ -9,6 +9,7 @@ import pytest
 
 import tapegen as tg
 from tests.nests_reader import assert_same, lowered_text
+from tests.test_nests_inner import assert_same_text
 
 R = np.random.default_rng(6)
 SIZES = (3, 2, 7, 40)
@@ -78,6 +79,36 @@ def test_what_changes_in_between_is_read_after_it(between: str) -> None:
 def test_apart(change: tuple[str, str]) -> None:
     given = (*(R.normal(size=3) for _ in range(3)), 0.5)
     assert "products" not in lowered_text(APART.replace(*change), *given)
+
+
+STORED_BETWEEN = """
+def f(a, b, n):
+    c = np.zeros(3)
+    d = np.dot(a, c)
+    p = np.dot(a, b)
+    c[0] = p
+    q = np.dot(a, c)
+    return d + p + q
+"""
+
+ANOTHER_PART = """
+def f(a, b, n):
+    s = 0.0
+    for i in range(n):
+        k = i
+        u = a[:k]
+        v = b[:k]
+        k = k + 1
+        s = s + np.dot(u, v)*np.dot(u, u)
+    return s
+"""
+
+
+@pytest.mark.parametrize("text", [STORED_BETWEEN, ANOTHER_PART])
+def test_products_are_of_what_the_arrays_hold_there(text: str) -> None:
+    a, b = (R.integers(-5, 6, size=3).astype(float) for _ in range(2))
+    assert "products" in lowered_text(text, a, b, 3)
+    assert_same_text(text, (a, b, 3))
 
 
 def test_single_precision_is_added_up_by_the_library() -> None:

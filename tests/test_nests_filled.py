@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.nests_reader import assert_same, lowered_text
+from tests.test_nests_inner import assert_same_text
 
 R = np.random.default_rng(29)
 
@@ -106,3 +107,68 @@ def test_what_is_touched_otherwise_is_filled_before(body: str) -> None:
     text = lowered_text(program, *arguments(4, 1))
     assert "in range(a.shape[1]):" in text or "np.zeros" in text
     assert "+= " in text
+    program = program.replace("return a, s", "x[0] += s\n    return a")
+    assert_same_text(program, *(arguments(n, k) for n in (5, 4) for k in (1, 0)))
+
+
+@pytest.mark.parametrize("text", [STORED, CLIPPED, CLIPPED.replace("range(i - k)", "range(k)")])
+def test_nothing_is_read_before_it_is_stored(text: str) -> None:
+    assert_same_text(text, *(arguments(n, k) for n in (5, 2, 1, 0) for k in (1, 0)))
+
+
+OTHER_LOOPS = [
+    # it may be left before its last row
+    """
+    for i in range(n):
+        if x[i] > 0.4:
+            break
+        for j in range(n):
+            a[i, j] += x[j]
+    """,
+    # it begins with a later row
+    """
+    for i in range(1, n):
+        for j in range(n):
+            a[i, j] += x[j]
+    """,
+    # it comes to another row first
+    """
+    for i in range(n):
+        for j in range(n):
+            a[n - 1 - i, j] += x[j]
+        a[i, 0] += x[i]
+    """,
+    # it reads another row first
+    """
+    for i in range(n):
+        for j in range(n):
+            a[i, j] += x[j] + a[n - 1, j]
+    """,
+    # what is added is made of what was there
+    """
+    b = np.zeros(n)
+    for i in range(n):
+        b[i] += x[i] + 0.5*b[i]
+    a[0] = b
+    """,
+]
+
+
+@pytest.mark.parametrize("body", OTHER_LOOPS)
+def test_loops_that_do_not_come_to_each_row_once(body: str) -> None:
+    program = f"def f(x, n, k):\n    a = np.zeros((n, n)){body}\n    return a\n"
+    x = np.array([0.2, 0.3, 0.7, 0.1, 0.9])
+    assert_same_text(program, (x, 5, 1), (x[:2], 2, 1), (x[:1], 1, 1))
+
+
+def test_rows_behind_the_last_trip_are_counted_from_the_start() -> None:
+    program = """
+def f(x, n, k):
+    a = np.zeros((n, n))
+    for i in range(min(k, n)):
+        for j in range(n):
+            a[i, j] += x[j]
+    return a
+"""
+    assert "in range(max(min(k, n), 0), a.shape[0]):" in lowered_text(program, *arguments(4, 1))
+    assert_same_text(program, *(arguments(4, k) for k in (2, 0, 7, -1)))

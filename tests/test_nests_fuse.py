@@ -12,7 +12,9 @@ from tapegen import differentiable, grad, hvp, jvp
 from tapegen.backend.build import build_python
 from tapegen.backend.emit import emit
 from tapegen.transform.nests import scalarise
-from tests.nests_reader import assert_same, compiled, lowered_text, python_function
+from tests import nests_reader
+from tests.nests_reader import assert_same, lowered_text, python_function
+from tests.test_nests_inner import assert_same_text
 
 R = np.random.default_rng(5)
 
@@ -196,7 +198,7 @@ def test_a_tangent_shares_the_loops_of_its_argument() -> None:
         pushed(x, y, y, np.ones(4))
 
 
-@pytest.mark.compiled
+@pytest.mark.usefixtures("either_way")
 def test_numbers_stay() -> None:
     assert_same(CHAIN, *(vectors(2, n) for n in (0, 1, 7) if n != 1), (np.ones(3), np.ones(4)))
     assert_same(ORDER, *(vectors(2, n) for n in (2, 3, 8)))
@@ -237,7 +239,7 @@ def f(y, n):
 """
 
 
-@pytest.mark.compiled
+@pytest.mark.usefixtures("either_way")
 def test_what_is_added_to_an_array_is_read_before() -> None:
     assert_same(OVERLAP, *((0.3, n) for n in (3, 2, 4, 7)))
 
@@ -267,21 +269,21 @@ def f(x, r, k):
 """
 
 
-@pytest.mark.compiled
+@pytest.mark.usefixtures("either_way")
 def test_sizes_of_copies_are_known_and_elements_are_no_hindrance() -> None:
     text = lowered_text(BETWEEN, *vectors(2, 4), 2)
     assert text.count("for ") == 3  # up to where `v` is read; up to where `r[k]` is read again
     assert_same(BETWEEN, *((*vectors(2, 4), k) for k in range(-5, 6)))
 
 
-@pytest.mark.compiled
+@pytest.mark.usefixtures("either_way")
 def test_errors_leave_behind_what_they_left() -> None:
     text = lowered_text(ERRORS, *vectors(2, 4), 1)
     assert text.count("for ") == 4
     bad = np.array([1.0, 2.0, -3.0])
     calls = [(*vectors(2, 3), 2), (bad, np.ones(3), 1), (np.ones(3), bad, 1), (bad, bad, 0), (np.ones(3), bad, 0)]
     assert_same(ERRORS, *calls)
-    func = compiled(ERRORS, calls[0])
+    func = nests_reader.compiled(ERRORS, calls[0])
     for args in calls[1:]:
         mine, theirs = copy.deepcopy(args), copy.deepcopy(args)
         with pytest.raises((ValueError, ZeroDivisionError)):
@@ -290,6 +292,206 @@ def test_errors_leave_behind_what_they_left() -> None:
             python_function(ERRORS)(*theirs)
         for a, b in zip(mine, theirs, strict=True):
             np.testing.assert_array_equal(a, b)
+
+
+LAST_COUNTER = """
+def f(x, y, n):
+    z = np.empty(x.shape[0])
+    w = np.empty(x.shape[0])
+    for i in range(x.shape[0]):
+        z[i] = 2.0*x[i]
+    for k in range(x.shape[0]):
+        w[k] = 3.0*x[k]
+    w[0] = k
+    return z, w
+"""
+
+TWO_ERRORS = """
+def f(x, y, n):
+    s = 0.0
+    t = 0.0
+    for i in range(x.shape[0]):
+        s = s + math.sqrt(float(x[i]))
+    for i in range(x.shape[0]):
+        t = t + 1/n
+    return s + t
+"""
+
+A_CHECK_BEHIND = """
+def f(x, y, n):
+    s = 0.0
+    for i in range(x.shape[0]):
+        s = s + math.sqrt(float(x[i]))
+    if n == 0:
+        raise IndexError("no")
+    return s
+"""
+
+SIDE_BY_SIDE = """
+def f(x, y, n):
+    a = np.empty((x.shape[0], 2))
+    for i in range(x.shape[0]):
+        a[i, 0] = x[i]
+        a[i, 1] = y[i]
+    s = 0.0
+    for i in range(x.shape[0]):
+        s = s + a[i, 0]*a[i, 0]*a[i, 1]
+    return s
+"""
+
+ADDED_TO = """
+def f(x, y, n):
+    a = x*2.0
+    a += y
+    return np.sum(a*y)
+"""
+
+GROWING = """
+def f(x, y, n):
+    s = 0.0
+    for k in range(n):
+        a = np.empty(k + 1)
+        for i in range(k + 1):
+            a[i] = 2.0*i
+        s = s + a[k]*a[0] + np.sum(a)
+    return s
+"""
+
+LASTING = """
+def f(x, y, n):
+    s = 0.0
+    v = y
+    for k in range(n):
+        a = np.empty(3)
+        for i in range(3):
+            a[i] = 2.0*i + k
+        s = s + v[1]
+        v = a
+    return s
+"""
+
+TWO_NAMES = """
+def f(x, y, n):
+    m = x.shape[0]
+    a = np.empty(m)
+    b = np.empty(m)
+    z = np.empty(m)
+    for i in range(m):
+        a[i] = x[i]
+        b[i] = 0.5*x[i]
+    v = b
+    if n > 1:
+        v = a
+    for i in range(m):
+        a[i] = 2.0*a[i]
+    for i in range(m):
+        z[i] = v[m - 1 - i] + a[i]
+    return z
+"""
+
+ANOTHER_COLUMN = """
+def f(x, y, n):
+    m = x.shape[0]
+    a = np.empty((m, m))
+    b = np.empty((m, m))
+    for i in range(m):
+        for j in range(m):
+            a[i, j] = x[i]*y[j]
+    for i in range(m):
+        for j in range(m):
+            b[i, j] = a[i, m - 1 - j] + a[i, j]
+    return b
+"""
+
+PASSED_READER = """
+def f(x, y, n):
+    s = 0.0
+    for i in range(x.shape[0]):
+        x[i] = 2.0*x[i]
+    for i in range(x.shape[0] - 1):
+        s = s + y[i + 1]
+    for i in range(x.shape[0]):
+        y[i] = 3.0*x[i]
+    return s
+"""
+
+
+@pytest.mark.usefixtures("either_way")
+@pytest.mark.parametrize(
+    "text",
+    [
+        LAST_COUNTER,
+        TWO_ERRORS,
+        A_CHECK_BEHIND,
+        SIDE_BY_SIDE,
+        ADDED_TO,
+        GROWING,
+        LASTING,
+        TWO_NAMES,
+        ANOTHER_COLUMN,
+        PASSED_READER,
+    ],
+)
+def test_loops_in_their_order(text: str) -> None:
+    bad = np.array([1.0, 2.0, -3.0])
+    assert_same(text, (*vectors(2, 3), 3), (*vectors(2, 3), 1), (bad, np.ones(3), 0), (bad, np.ones(3), 2))
+
+
+@pytest.mark.usefixtures("either_way")
+def test_a_number_is_rounded_as_the_array_it_stands_for() -> None:
+    text = """
+    def f(x, y, c):
+        a = np.empty(x.shape[0], np.float32)
+        for i in range(x.shape[0]):
+            a[i] = c*y[i]
+        s = 0.0
+        for i in range(x.shape[0]):
+            s = s + y[i]*a[i]
+        return s
+    """
+    x, y = vectors(2, 5)
+    assert_same(text, (x, y, 1.1), tolerance=0.0)
+
+
+OFF_THE_EDGE = """
+def f(x, w):
+    h = np.empty((w.shape[0] - 3, w.shape[1] - 2))
+    h[:] = 2.0*x[0]
+    w[1:-2, :-2] += h
+    w[2:-1, 2:] += 0.5*h
+    w[3:, 1:-1] += -h
+    return w*1.0
+"""
+
+ROWS = """
+def f(x, w):
+    h = np.empty((w.shape[0] - 1, w.shape[1]))
+    h[:] = 2.0*x[0]
+    w[1:] += h
+    w[:-1] += h
+    return w*1.0
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        OFF_THE_EDGE,
+        OFF_THE_EDGE.replace("0.5*h", "np.inf*h"),
+        ROWS.replace("    w[1:]", "    t = 0.25*h\n    h += 1.0\n    w[1:]").replace("w[:-1] += h", "w[:-1] += t + h"),
+        ROWS.replace("    w[1:] += h\n", "    t = 0.25*h\n    h += 1.0\n    w[1:] += t\n    w[:-1] += t\n"),
+        ROWS.replace("    w[:-1]", "    g = w*2.0\n    w[:-1]").replace("w*1.0", "g"),
+        ROWS.replace(
+            "    w[:-1]",
+            "    s = 0.0\n    for i in range(x.shape[0]):\n        s = s + math.sqrt(float(x[i]))\n    w[:-1]",
+        ).replace("w*1.0", "s"),
+        ROWS.replace("w*1.0", "h"),
+    ],
+)
+def test_shifted_additions_in_their_order(text: str) -> None:
+    """Small integers and powers of two, so that sums in another order have the same bits."""
+    w = R.integers(-8, 9, size=(5, 6)).astype(float)
+    assert_same_text(text, (np.array([1.0, 4.0]), w), (np.array([2.0, -1.0]), w))
 
 
 def test_what_one_loop_looks_at_and_adds_up_needs_no_tape() -> None:
@@ -333,7 +535,7 @@ def test_a_last_number_of_a_loop_is_of_its_last_trip() -> None:
     np.testing.assert_allclose(c_bar, 3.0 * 56.0 * 6.0 / 2.0)
 
 
-@pytest.mark.compiled
+@pytest.mark.usefixtures("either_way")
 def test_precision_stays() -> None:
     text = """
     def f(x, y):

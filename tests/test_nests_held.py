@@ -111,3 +111,26 @@ def f(x, y, n):
     return x
 """
     assert_same_text(text, (R.random(6), R.random(4), 4), (R.random(3), R.random(4), 0), (R.random(3), R.random(4), 2))
+
+
+def test_elements_are_stored_where_a_trip_raises() -> None:
+    text = """
+def f(x, y, n):
+    for k in range(n):
+        if y[k] > 2.0:
+            raise ValueError("no")
+        x[0] += y[k]
+    return x
+"""
+    y = np.array([0.5, 1.0, 3.0, 1.0])
+    assert_same_text(text, (R.random(2), y, 2), (R.random(2), y, 4))
+
+
+def test_a_loop_that_never_runs() -> None:
+    text = """
+def f(x, y, n):
+    for k in range(3, 1):
+        x[5] += y[k]
+    return x
+"""
+    assert_same_text(text, (R.random(6), R.random(4), 4), (R.random(3), R.random(4), 4))

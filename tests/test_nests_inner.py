@@ -8,17 +8,14 @@ import numpy as np
 import pytest
 
 import tapegen as tg
-from tapegen.backend.build import build_python
-from tapegen.backend.emit import emit
-from tapegen.transform.nests import scalarise
-from tests.nests_reader import Outcome, assert_same, lowered_text, python_function, read
+from tests.nests_reader import Outcome, assert_same, lowered_text, python_function, uncompiled
 
 R = np.random.default_rng(11)
 
 
 def assert_same_text(text: str, *argument_lists: tuple[Any, ...]) -> None:
     """The loops, run by CPython, do what the program does: to the bit, in their order of additions too."""
-    func = build_python(emit(scalarise(read(text, argument_lists[0]))))
+    func = uncompiled(text, argument_lists[0])
     for args in argument_lists:
         ours, theirs = Outcome(func, args), Outcome(python_function(text), args)
         assert ours.error is theirs.error, args

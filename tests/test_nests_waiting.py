@@ -186,6 +186,46 @@ def test_what_is_no_multiple_stays(text: str) -> None:
     assert_close(text, *((2.9, 1.0 + R.random(n), n) for n in (9, 0, 1)))
 
 
+STRONG = """
+def f(r, x, n):
+    b = r
+    s = 0.0
+    for k in range(n - 1, -1, -1):
+        w = x[k]
+        t = b*w if b != 0.0 else 0.0
+        u = t*2.0
+        v = u*0.5
+        b = v*3.0 - v
+        s += b
+    return s + b
+"""
+
+STRONG_AND_NOT = STRONG.replace("v*3.0 - v", "(v*3.0 - 0.5*b)*0.25")
+
+
+@pytest.mark.parametrize("text", [STRONG, STRONG_AND_NOT])
+def test_zero_wins_over_an_infinite_factor(text: str) -> None:
+    wild = np.array([0.5, np.inf, 1.5])
+    assert "* b if b != 0.0 else 0.0" in assert_close(text, (1.25, R.random(3), 3), (0.0, wild, 3))
+
+
+READ_EARLY = """
+def f(a, b, c, n):
+    for j in range(1, n - 1):
+        t = 0.25*a[j]
+        c[j] += a[j + 1]
+        a[j + 1] += t
+        b[j] += t
+        b[j - 1] += t
+    return a
+"""
+
+
+def test_an_addition_of_what_the_loop_changes_later_stays() -> None:
+    text = assert_close(READ_EARLY, *((R.random(n), R.random(n), R.random(n), n) for n in (20, 7, 2)))
+    assert "t_row" in text
+
+
 def test_what_decides_where_the_program_goes_is_not_rounded_otherwise() -> None:
     args = (2.9, R.random(5), 5)
     assert "b = r * t - r * x[k] * b" in emitted(DECIDES, args, backward=True).text
@@ -369,6 +409,26 @@ def test_a_compiled_product_of_a_hessian() -> None:
     value, tangent = tg.jvp(logistic, args, directions)
     assert value == logistic(*args)
     np.testing.assert_allclose(tangent, tg.jvp(logistic, args, directions, backend="python")[1], rtol=1e-11)
+
+
+SUBTRACTED = """
+def f(x, x_dot, n):
+    a_dot = x_dot[0]
+    for j in range(n):
+        t_dot = x[j]*a_dot
+        u_dot = t_dot*x[j]
+        a_dot = x_dot[j] - 0.5*(0.25*u_dot)
+    return a_dot
+"""
+
+
+def test_what_a_tangent_is_subtracted_from() -> None:
+    args = (R.random(5), R.random(5), 5)
+    function = read(SUBTRACTED, args)
+    x, x_dot, _ = function.params
+    ours = emit(scalarise(replace(function, tangents=((x, x_dot),))))
+    assert ours.text != emitted(SUBTRACTED, args, backward=False).text
+    np.testing.assert_allclose(build_python(ours)(*args), python_function(SUBTRACTED)(*args), rtol=1e-12)
 
 
 def _drawn_tangents(seed: int) -> str:

@@ -1,0 +1,14 @@
+"""What tests of several files share."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests import nests_reader
+
+
+@pytest.fixture(params=["python", pytest.param("numba", marks=pytest.mark.compiled)])
+def either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loops run in CPython, and compiled."""
+    if request.param == "python":
+        monkeypatch.setattr(nests_reader, "compiled", nests_reader.uncompiled)
