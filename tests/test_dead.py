@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import operator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 
 from tapegen import differentiable
-from tapegen.ir import build
+from tapegen.backend.build import build_python
+from tapegen.backend.emit import emit
+from tapegen.ir import build, rewrite
 from tapegen.ir.nodes import Call, Const, Var
-from tapegen.ir.types import BOOL, FLOAT, INT
+from tapegen.ir.types import BOOL, FLOAT, INT, Array
+from tapegen.transform.dead import Aliases, joined_stores, without_last
+from tests.nests_reader import Outcome, python_function, read
 
 
 def backward(f: Any, *args: Any, wrt: Any = 0) -> str:
@@ -90,3 +96,67 @@ def test_a_sign_in_front_becomes_a_subtraction() -> None:
         return slope * slope
 
     assert "a_bar[1] -= 2.0 * slope_bar" in backward(f, np.ones(3))
+
+
+# ---- one pass alone --------------------------------------------------------------------------------------------------
+
+
+def assert_same_after(transform: Any, text: str, *argument_lists: tuple[Any, ...]) -> None:
+    """A block says the same after a pass, to the caller as well, whose arrays are those of the arguments."""
+    function = read(text, argument_lists[0])
+    *body, last = function.body
+    foreign = tuple(frozenset({param}) for param in function.params if isinstance(param.type, Array))
+    new = transform(tuple(body), rewrite.reads(last), Aliases(tuple(body), foreign))
+    func = build_python(emit(replace(function, body=(*new, last))))
+    for args in argument_lists:
+        ours, theirs = Outcome(func, args), Outcome(python_function(text), args)
+        assert (ours.error, ours.value) == (theirs.error, theirs.value)
+        for a, b in zip(ours.args, theirs.args, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def joined(block: Any, live_out: Any, aliases: Aliases) -> Any:
+    """The first pair of the text is one that is joined."""
+    new = joined_stores(block, aliases)
+    assert len(new) < len(block)
+    return new
+
+
+JOINED = """
+def f(x, y, k):
+    x[2] = 0.0
+    x[2] += 7.0
+    {}
+    return k
+"""
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "x[0] = 0.0; s = x[0]; x[0] += y[0] + s",
+        "x[k] = 0.0; k = k + 1; x[k] += y[0]",
+        "ids = np.array([0, 0]); x[ids] = 0.0; np.add.at(x, ids, y)",
+        "x[0] = 0.0; x[0] += x[0]*2.0 + y[0]",
+        "x = np.copy(x); x[0] = 5.0",
+        "v = x[1:]; x[1] = 0.0; v[0] = 3.0; x[1] += y[0]",
+    ],
+)
+def test_zeros_that_something_sees_stay(lines: str) -> None:
+    text = JOINED.format("\n    ".join(lines.split("; ")))
+    assert_same_after(joined, text, (np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0]), 0))
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "t = y[0]*2.0\n    if k > 0:\n        s = 1.0\n    else:\n        s = t",
+        "t = y[0]*2.0\n    if k > 0:\n        s = t\n    else:\n        s = 1.0",
+        "s = 1.0\n    if k > 0:\n        x = np.copy(x)\n    x[0] = 5.0",
+        "s = 1.0\n    v = x[1:]\n    v[0] = 5.0",
+    ],
+)
+def test_what_is_read_or_seen_later_stays(lines: str) -> None:
+    text = f"def f(x, y, k):\n    {lines}\n    return s\n"
+    x, y = np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0])
+    assert_same_after(without_last, text, (x, y, 1), (x, y, 0))

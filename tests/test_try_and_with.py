@@ -94,6 +94,16 @@ def cleans_up(x):
         log.append("out")
 
 
+def goes_on_under_else(x):
+    try:
+        y = x * x
+    except ValueError as error:
+        raise TypeError("no") from error
+    else:
+        y = y * 3.0
+    return np.sum(y)
+
+
 def cannot_raise(x):
     try:
         y = np.exp(x[0] * 2.0) if False else x * 2.0
@@ -113,7 +123,7 @@ def quiet(x):
     "function",
     [
         *(imports_what_there_is, imports_what_there_is_not, names_an_array, looks_up, returns_from_both),
-        *(keeps_what_was_done_before, raises_another_error, cleans_up, cannot_raise, quiet),
+        *(keeps_what_was_done_before, raises_another_error, cleans_up, cannot_raise, quiet, goes_on_under_else),
     ],
     ids=lambda function: function.__name__,
 )
@@ -211,6 +221,15 @@ def of_two_shapes(x):
     return np.sum(y)
 
 
+def of_two_sizes(x):
+    y = x[1:]
+    try:
+        y = x + y
+    except ValueError:
+        y = x * 2.0
+    return np.sum(y)
+
+
 def anything(x):
     try:
         y = float(x[0]) ** 0.5
@@ -290,7 +309,9 @@ def makes_errors(x):
         return np.sum(np.sqrt(x))
 
 
-@pytest.mark.parametrize("function", [divides, loads, of_two_shapes, anything], ids=lambda function: function.__name__)
+@pytest.mark.parametrize(
+    "function", [divides, loads, of_two_shapes, of_two_sizes, anything], ids=lambda function: function.__name__
+)
 def test_what_depends_on_the_run_is_refused(function: Callable[..., Any]) -> None:
     with pytest.raises(UnsupportedSyntax, match=r"under 'try' raises .* depends on the run"):
         tg.grad(function, backend="python")(1.5 if function is divides else X)
@@ -453,6 +474,18 @@ def breaks_inside(x):
     return s + x[2]
 
 
+def breaks_a_loop_inside(x):
+    s = 0.0
+    x = x * 1.0
+    with scaled(x, 2.0) as y:
+        for value in y:
+            if value * value > 10.0:
+                break
+            s += value * x[0]
+        s += y[1]
+    return s * x[1]
+
+
 def under_a_branch(x):
     y = x * 1.0
     if x[0] > 0.0:
@@ -503,6 +536,7 @@ def around_a_try(x):
     "function",
     [
         *(writes_behind, of_a_class, returns_inside, sums_what_is_returned, breaks_inside, under_a_branch),
+        *(breaks_a_loop_inside,),
         *(bound_before, of_the_library, around_a_try, under_a_try, under_a_global),
     ],
     ids=lambda function: function.__name__,
