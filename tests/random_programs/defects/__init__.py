@@ -8,15 +8,48 @@ the test suite replays it.
 
 from __future__ import annotations
 
-from tests.random_programs.defects import calls, formulas, knowledge, recording, sweeps
+from tests.random_programs.defects import (
+    calls,
+    formulas,
+    integers,
+    kept,
+    knowledge,
+    loops,
+    lowering,
+    modes,
+    places,
+    recorded,
+    recording,
+    sweeps,
+)
 from tests.random_programs.defects.switch import Defect, Stale
 
-DEFECTS: tuple[Defect, ...] = (
-    *sweeps.DEFECTS,
-    *recording.DEFECTS,
-    *knowledge.DEFECTS,
-    *calls.DEFECTS,
-    *formulas.DEFECTS,
-)
+LAYERS: dict[str, tuple[Defect, ...]] = {
+    "keywords of calls": lowering.KEYWORDS,
+    "results in arrays": lowering.OUTPUTS,
+    "values of two kinds": lowering.KINDS,
+    "try and with": lowering.TRY,
+    "objects of the caller": lowering.CALLER,
+    "calls": calls.DEFECTS,
+    "rules": formulas.DEFECTS,
+    "knowledge": knowledge.DEFECTS,
+    "views and reshapes": (*places.VIEWS, *places.RESHAPES),
+    "dead code": places.DEAD,
+    "backward sweep": sweeps.DEFECTS,
+    "recording": recording.DEFECTS,
+    "bounds and winners of loops": modes.WINNERS,
+    "zeros": modes.ZEROS,
+    "forward mode": modes.FORWARD,
+    "directions": modes.DIRECTIONS,
+    "loops put together": (*loops.FUSED, *loops.GATHERED),
+    "elements that loops come back to": (*loops.HELD, *loops.FILLED),
+    "trips that wait": (*loops.WAITING, *loops.STRIPS, *loops.DOTS),
+    "bounds of integers": (*integers.BOUNDS, *integers.OVERFLOW),
+    "cache": kept.DEFECTS,
+    "tapes": recorded.DEFECTS,
+}
+"""By what they are wrong about."""
 
-__all__ = ["DEFECTS", "Defect", "Stale"]
+DEFECTS: tuple[Defect, ...] = tuple(defect for defects in LAYERS.values() for defect in defects)
+
+__all__ = ["DEFECTS", "LAYERS", "Defect", "Stale"]

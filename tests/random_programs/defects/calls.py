@@ -5,9 +5,10 @@ from __future__ import annotations
 from tapegen import calls, repeated
 from tapegen.calls import Specialisation
 from tapegen.transform import forms
-from tests.random_programs.defects.switch import edit
+from tests.random_programs.defects.switch import edit, likely
 
-DEFECTS = (
+DEFECTS = likely(
+    "tests/test_repeated.py tests/test_conventions.py tests/test_captures.py tests/test_programs.py",
     edit(
         "a number comes back as the text left it",
         repeated,

@@ -7,7 +7,7 @@ import operator
 import numpy as np
 
 from tapegen.rules import helpers, reductions
-from tests.random_programs.defects.switch import helper, rule
+from tests.random_programs.defects.switch import helper, likely, rule
 
 ELEMENTWISE = (
     rule("x * y: partials swapped", operator.mul, ("return y, x", "return x, y")),
@@ -112,4 +112,4 @@ ARRAYS = (
     rule("std: divided by the variance", np.std, ("(out + (out == 0.0))", "(out * out + (out == 0.0))"), needs="std"),
 )
 
-DEFECTS = (*ELEMENTWISE, *ARRAYS)
+DEFECTS = likely("tests/test_rules.py", *ELEMENTWISE, *ARRAYS)

@@ -12,7 +12,7 @@ from tapegen.analysis.shapes import Shapes
 from tapegen.analysis.shapes import _Pass as Shaping
 from tapegen.transform import dead, share, tidy
 from tapegen.transform.moves import Moves
-from tests.random_programs.defects.switch import edit
+from tests.random_programs.defects.switch import edit, likely
 
 ACTIVITY = (
     edit(
@@ -176,4 +176,8 @@ READABLE = (
     edit("a formula gives the value", tidy, "resolve_primal_as", ("return node.args[0] if", "return node.args[1] if")),
 )
 
-DEFECTS = (*ACTIVITY, *SHAPES, *MEMORY, *FINALITY, *SHARING, *READABLE)
+_TESTS = "tests/test_random_programs.py::test_programs_that_once_failed " + " ".join(
+    f"tests/test_{name}.py"
+    for name in "finality finality_cases rule_broadcasting dead nested_modes view_stores awkward_stores".split()
+)
+DEFECTS = likely(_TESTS, *ACTIVITY, *SHAPES, *MEMORY, *FINALITY, *SHARING, *READABLE)

@@ -8,7 +8,7 @@ from tapegen.transform.facts import Facts
 from tapegen.transform.gone import Gone
 from tapegen.transform.record import _Recorder as Recorder
 from tapegen.transform.tapes import _Layout as Layout
-from tests.random_programs.defects.switch import edit
+from tests.random_programs.defects.switch import edit, likely
 
 _PUSHES = "out.extend(Push(tape, var) for var, tape in tapes.items() if var in scope.carried)"
 _POPS = 'out.extend(Pop(d.var, d.tape) for d in decisions if d.way == "record")'
@@ -170,4 +170,7 @@ TAPES = (
     ),
 )
 
-DEFECTS = (*DECISIONS, *FINALITY, *SAVES, *TAPES)
+_TESTS = "tests/test_random_programs.py::test_programs_that_once_failed " + " ".join(
+    f"tests/test_{name}.py" for name in "finality iteration hoist awkward_control_flow memory kept_containers".split()
+)
+DEFECTS = likely(_TESTS, *DECISIONS, *FINALITY, *SAVES, *TAPES)

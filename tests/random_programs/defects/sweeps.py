@@ -9,7 +9,7 @@ from tapegen.transform.captures import Captures
 from tapegen.transform.control import ControlFlow
 from tapegen.transform.cotangents import Cotangents
 from tapegen.transform.reverse import _Reverser as Reverser
-from tests.random_programs.defects.switch import edit
+from tests.random_programs.defects.switch import edit, likely
 
 _APPEND = "cot.pending.append(Contribution(expr, build.is_fresh(expr) if owned is None else owned))"
 _UNDO_IF = "undo = If(test, body, orelse, stmt.origin)"
@@ -175,4 +175,8 @@ CALLS = (
     edit("= for += over the items of a list", Adjoints, "_spread_over_list", ("build.add(held, part)", "part")),
 )
 
-DEFECTS = (*STORES, *SUMS, *MOVES, *FLOW, *READS, *VIEWS, *CALLS)
+_TESTS = "tests/test_random_programs.py::test_programs_that_once_failed " + " ".join(
+    f"tests/test_{name}.py"
+    for name in "infinite_partials zeros growing_lists containers own_rules orders mathematics".split()
+)
+DEFECTS = likely(_TESTS, *STORES, *SUMS, *MOVES, *FLOW, *READS, *VIEWS, *CALLS)

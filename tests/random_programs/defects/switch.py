@@ -42,6 +42,10 @@ class Defect:
         The function to watch for that.
     needs : str
         A pattern without which the text of a program cannot show the defect; it spares the look at most programs.
+    tests : str
+        Where an ordinary test is likely to find it: files and node ids of pytest, the likeliest first.
+    unfound : str
+        Why no ordinary test finds it, where none can.
     """
 
     name: str
@@ -50,6 +54,8 @@ class Defect:
     reached: Callable[[Reach], bool] = lambda reach: True
     code: CodeType | None = None
     needs: str = ""
+    tests: str = ""
+    unfound: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,7 +74,15 @@ class Reach:
     functions: set[Any]
 
 
-def edit(name: str, owner: Any, function: str, *changes: tuple[str, str], in_text: bool = True) -> Defect:
+def edit(
+    name: str,
+    owner: Any,
+    function: str,
+    *changes: tuple[str, str],
+    in_text: bool = True,
+    tests: str = "",
+    unfound: str = "",
+) -> Defect:
     """A defect in the text of a function of a module, or of a method of a class.
 
     Each change replaces a piece of text that occurs once.
@@ -84,7 +98,7 @@ def edit(name: str, owner: Any, function: str, *changes: tuple[str, str], in_tex
             holders = [
                 module
                 for key, module in list(sys.modules.items())
-                if key.partition(".")[0] == "tapegen" and vars(module).get(function) is original
+                if key.partition(".")[0] in ("tapegen", "tests") and vars(module).get(function) is original
             ]
         else:
             holders = [owner]
@@ -100,9 +114,37 @@ def edit(name: str, owner: Any, function: str, *changes: tuple[str, str], in_tex
 
     found = _plain(vars(owner).get(function))
     if found is None:
-        return Defect(name, plant, in_text)
+        return Defect(name, plant, in_text, tests=tests, unfound=unfound)
     lines = {(found.__code__, line) for line in _changed(found, changes)}
-    return Defect(name, plant, in_text, lambda reach: not lines.isdisjoint(reach.lines), found.__code__)
+    reached = functools.partial(_runs, frozenset(lines))
+    return Defect(name, plant, in_text, reached, found.__code__, tests=tests, unfound=unfound)
+
+
+def _runs(lines: frozenset[tuple[CodeType, int]], reach: Reach) -> bool:
+    return not lines.isdisjoint(reach.lines)
+
+
+def handler(name: str, function: Callable[..., Any], *changes: tuple[str, str], tests: str = "") -> Defect:
+    """A defect in a function that stands in a table, where it was put when its module was imported."""
+
+    @contextlib.contextmanager
+    def plant() -> Iterator[None]:
+        right = function.__code__
+        function.__code__ = _edited(function, changes, name).__code__
+        lower_template.forget()
+        try:
+            yield
+        finally:
+            function.__code__ = right
+            lower_template.forget()
+
+    lines = {(function.__code__, line) for line in _changed(function, changes)}
+    return Defect(name, plant, True, functools.partial(_runs, frozenset(lines)), function.__code__, tests=tests)
+
+
+def likely(tests: str, *defects: Defect) -> tuple[Defect, ...]:
+    """Defects that the same tests are likely to find, but for those that say so themselves."""
+    return tuple(defect if defect.tests else dataclasses.replace(defect, tests=tests) for defect in defects)
 
 
 def rule(name: str, func: Callable[..., Any], *changes: tuple[str, str], needs: str = "") -> Defect:
@@ -125,7 +167,8 @@ def rule(name: str, func: Callable[..., Any], *changes: tuple[str, str], needs: 
         right = registry.rule_of(func)
         return any(kept.body is right.body for called in reach.functions if (kept := registry.rule_of(called)))
 
-    return Defect(name, plant, True, reached, None, needs)
+    module = (getattr(func, "__module__", None) or "scipy.special").replace("_operator", "operator")
+    return Defect(name, plant, True, reached, None, needs, f"tests/test_rules.py::test_rule[{module}.{func.__name__}]")
 
 
 def helper(name: str, owner: ModuleType, function: str, *changes: tuple[str, str]) -> Defect:

@@ -1,0 +1,443 @@
+"""Defects of loop nests: which become one, what is held, filled, added up apart, and which checks may go."""
+
+from __future__ import annotations
+
+import importlib
+
+from tapegen.transform.nests import accesses, gather, strips, waiting
+from tapegen.transform.nests.accesses import Memory
+from tapegen.transform.nests.dots import _Joining as Joining
+from tapegen.transform.nests.filled import _Filling as Filling
+from tapegen.transform.nests.fuse import _Fusion as Fusion
+from tapegen.transform.nests.held import _Holding as Holding
+from tapegen.transform.nests.waiting import _Group as Group
+from tests.random_programs.defects.switch import edit, likely
+
+# modules of these names are hidden by functions
+filled, fuse, held = (importlib.import_module(f"tapegen.transform.nests.{name}") for name in ("filled", "fuse", "held"))
+_FUSE = "tests/test_nests_fuse.py::test_"
+_NESTS = " ".join(
+    [
+        *(f"{_FUSE}loops_in_their_order", f"{_FUSE}shifted_additions_in_their_order", f"{_FUSE}numbers_stay"),
+        *(f"{_FUSE}a_number_is_rounded_as_the_array_it_stands_for", "tests/test_nests.py"),
+    ]
+)
+
+FUSED = likely(
+    _NESTS,
+    edit(
+        "loops of other sizes become one",
+        Fusion,
+        "_joins",
+        (
+            "if not all(self._same_size(a.stop, b.stop) for a, b in zip(first.loops, second.loops, strict=True)):",
+            "if False:",
+        ),
+    ),
+    edit(
+        "loops that hand on a number become one",
+        Fusion,
+        "_joins",
+        ("if counters & (first.assigned | second.assigned | first.first_read | second.first_read):", "if False:"),
+        unfound="a body that assigns a counter is no nest, and a counter that is read outside is lasting",
+    ),
+    edit(
+        "a counter that is read after its loop gets another name",
+        Fusion,
+        "_joins",
+        (
+            "if self.memory.lasting & {*first.counters, *second.counters} and first.counters != second.counters:",
+            "if False:",
+        ),
+    ),
+    edit(
+        "a loop moves past what writes its elements",
+        Fusion,
+        "_place",
+        ("if not ordered or not independent(other, item.stmt, self.memory):", "if not ordered:"),
+    ),
+    edit(
+        "an error leaves behind what comes after it",
+        Fusion,
+        "_keeps_errors",
+        (
+            "return not (first.checks and self._is_seen(second)) and not (second.checks and self._is_seen(first))",
+            "return True",
+        ),
+    ),
+    edit(
+        "of two errors the later one comes first",
+        Fusion,
+        "_keeps_errors",
+        ("if first.checks and second.checks and (earlier.backward or not item.backward):", "if False:"),
+    ),
+    edit(
+        "an array that is read beside becomes a number",
+        Fusion,
+        "_contracted",
+        ("if len(set(indices)) == 1 and self", "if self"),
+    ),
+    edit(
+        "an array that is read before it is stored becomes a number",
+        Fusion,
+        "_contracted",
+        (" or not _starts_with_store(nest, array)", ""),
+        unfound="what np.empty holds before is any number",
+    ),
+    edit(
+        "an array that something else reads becomes a number",
+        Fusion,
+        "_contracted",
+        (" and self.memory.uses.get(array) == len(indices)", ""),
+    ),
+    edit("what is added to a number replaces it", fuse, "_as_number", ("if stmt.accumulate:", "if False:")),
+    edit(
+        "a number has more digits than the array it stands for",
+        fuse,
+        "_rounded",
+        ("return Call(getattr(np, dtype), (value,), (), Scalar(dtype, False))", "return value"),
+    ),
+    edit(
+        "an array of another size on each trip is made once",
+        Fusion,
+        "_stays",
+        ("if rewrite.free_vars(shape) & rewrite.assigned_in(loop) or rewrite.loads(shape):", "if False:"),
+        unfound="a size that a loop assigns is not known in front of it, and what is not known stays in the loop",
+    ),
+    edit(
+        "a check moves past another one",
+        fuse,
+        "raised",
+        ('not (item.role == "check" and earlier.nest.checks)', "True"),
+    ),
+    edit(
+        "a number of one loop is taken for that of another",
+        accesses,
+        "may_share_loops",
+        ("if first.assigned & second.first_read or second.assigned & first.first_read:", "if False:"),
+    ),
+    edit(
+        "two names for one array are taken for two arrays",
+        accesses,
+        "may_share_loops",
+        ("if memory.group(a.array) != memory.group(b.array):", "if a.array != b.array:"),
+    ),
+    edit("one equal axis is taken for all", accesses, "same_trip", ("return found == counters", "return bool(found)")),
+    edit(
+        "an index that varies is taken to be apart",
+        accesses,
+        "_never_meet",
+        ("fixed = not (rewrite.free_vars(x) | rewrite.free_vars(y)) & varying", "fixed = True"),
+    ),
+    edit(
+        "a loop moves in front of what reads its elements",
+        accesses,
+        "independent",
+        (" and writes_b.isdisjoint(touches_a)", ""),
+    ),
+    edit(
+        "arrays of the caller are taken to share no memory",
+        Memory,
+        "__init__",
+        ("for first, *others in map(tuple, function.shared):", "for first, *others in ():"),
+    ),
+    edit("an array with other names is taken for its own", Memory, "own", (" and var not in self._shared", "")),
+)
+
+GATHERED = likely(
+    _NESTS,
+    edit(
+        "a multiple of what is written is read later",
+        gather,
+        "_inlined",
+        (" or scatter.target == source:", ":"),
+    ),
+    edit(
+        "a multiple of what changes is read later",
+        gather,
+        "_inlined",
+        ("elif k > start and left and not independent(item.stmt, made.stmt, memory):", "elif False:"),
+    ),
+    edit(
+        "an addition moves past what reads the sum",
+        gather,
+        "_together",
+        ("if _raises(out[k]) or not independent(out[k].stmt, item.stmt, memory):", "if _raises(out[k]):"),
+    ),
+    edit("an addition moves past an error", gather, "_together", ("if _raises(out[k]) or not", "if not")),
+    edit("an infinite factor meets a margin of zeros", gather, "_is_multiple", ("bool(np.isfinite(factor)) and ", "")),
+    edit(
+        "a margin is as wide as the largest shift",
+        gather,
+        "_with_margin",
+        (
+            "margin = [max(scatter.shift[k] for scatter in run) - low[k] for k in",
+            "margin = [max(scatter.shift[k] for scatter in run) for k in",
+        ),
+    ),
+    edit("the margin is not walked through", gather, "_gathering", ("stop=plus(loop.stop, width)", "stop=loop.stop")),
+    edit(
+        "a stencil of nothing writes its margin",
+        gather,
+        "_gathering",
+        ("if not facts.nonnegative(facts.form(size) - 1)", "if False"),
+    ),
+    edit(
+        "an array that is read elsewhere gets a margin",
+        gather,
+        "_only_at_counters",
+        ("return found == memory.uses.get(source)", "return True"),
+    ),
+    edit(
+        "shifts along the second axis are taken for none",
+        gather,
+        "_gathering",
+        ("plus(counter, at) for counter, at in", "plus(counter, low[0]) for counter, at in"),
+    ),
+)
+
+HELD = likely(
+    "tests/test_nests_held.py",
+    edit("an element is held where a trip may raise", Holding, "innermost", ("if nest.checks:", "if False:")),
+    edit(
+        "an element that another access may be is held",
+        Holding,
+        "_elements",
+        ("if any(self.may_meet(array, index, other) for other in others if written or other.writes):", "if False:"),
+    ),
+    edit(
+        "an element is read although no trip does",
+        Holding,
+        "innermost",
+        (
+            "if test is None or all(touched(load, before) for load in loads.values()) or _surely_runs",
+            "if True or _surely_runs",
+        ),
+    ),
+    edit(
+        "an element that a condition leaves out is read",
+        Holding,
+        "_elements",
+        ("if not written and element not in sure:", "if False:"),
+        unfound="elements under conditions are branches by then, but for those within bounds",
+    ),
+    edit("what is added to a held element replaces it", held, "_with_numbers", ("if stmt.accumulate:", "if False:")),
+    edit(
+        "an integer is held in an array of floats",
+        held,
+        "_with_numbers",
+        ('convert(new.value, "float64")', "new.value"),
+    ),
+    edit(
+        "a loop that counts down is taken to run where it does not",
+        held,
+        "_surely_runs",
+        (
+            "gap = minus(loop.start, loop.stop) if down else minus(loop.stop, loop.start)",
+            "gap = minus(loop.start, loop.stop)",
+        ),
+    ),
+)
+
+FILLED = likely(
+    "tests/test_nests_filled.py",
+    edit("a loop that may be left makes all zeros", Filling, "_fills", (" or leaves(loop.body):", ":")),
+    edit(
+        "rows from the end are cleared where no trip is made",
+        Filling,
+        "_rows",
+        ("if not facts.nonnegative(facts.form(start)):", "if False:"),
+    ),
+    edit(
+        "the part behind what is stored begins before the row",
+        Filling,
+        "_behind",
+        ("if not inside.nonnegative(inside.form(start)):", "if False:"),
+    ),
+    edit(
+        "what reads a new element stores into it",
+        Filling,
+        "_starting",
+        ("if array not in rewrite.free_vars(value):", "if True:"),
+    ),
+    edit(
+        "what a trip has stored before is stored over",
+        Filling,
+        "_storing",
+        (
+            "if places is None or not all(inside.nonnegative(inside.form(place) - stop) for place in places):",
+            "if places is None:",
+        ),
+    ),
+    edit("a loop that counts down leaves out its first row", filled, "_end", ("plus(loop.start, 1)", "loop.start")),
+    edit(
+        "another row is taken for that of the trip",
+        filled,
+        "_touches_row",
+        ("if stmt.index[:1] != (row,):", "if False:"),
+    ),
+    edit(
+        "another row is read before it has zeros",
+        filled,
+        "_reads_row",
+        ("return index[:1] == (row,) and all(", "return all("),
+    ),
+    edit(
+        "a loop that does not begin with the first row makes all zeros",
+        Filling,
+        "_fills",
+        ("if not inside.equal(inside.form(first), Affine()) or", "if"),
+    ),
+    edit(
+        "what an inner loop adds from its second element on is stored from the first",
+        filled,
+        "_storing_loop",
+        ("if loop.start != Const(0) or loop.step", "if loop.step"),
+    ),
+)
+
+WAITING = likely(
+    "tests/test_nests_waiting.py",
+    edit(
+        "the margin of a row of numbers is not cleared",
+        waiting,
+        "parted",
+        ("for k in range(margin):", "for k in range(0):"),
+    ),
+    edit(
+        "a loop that counts down is taken to end one earlier",
+        waiting,
+        "parted",
+        ("low = loop.start if upward else plus(loop.stop, 1)", "low = loop.start if upward else loop.stop"),
+    ),
+    edit(
+        "a number that decides is added up in another order",
+        waiting,
+        "parted",
+        (" if meetings.group(stmt.array) not in decide]", "]"),
+    ),
+    edit(
+        "an addition leaves a loop that reads the sum",
+        waiting,
+        "_leaving",
+        ("if not any(meetings.anywhere(accesses[stmt][0], other) for other in others)", "if True"),
+    ),
+    edit(
+        "an addition of what the loop writes leaves it",
+        waiting,
+        "_additions",
+        ("and not any(meetings.group(load.array) in written for load in rewrite.loads(stmt.value))", ""),
+    ),
+    edit(
+        "a factor reads what the trip has written",
+        waiting,
+        "factored",
+        ("or any(memory.group(load.array) in written for load in loads)", ""),
+    ),
+    edit("zero no longer wins over an infinite factor", waiting, "_multiple", ("waits, strong=True)", "waits)")),
+    edit(
+        "of two factors one lets zero win",
+        waiting,
+        "_sum",
+        ("left.strong or right.strong", "left.strong and right.strong"),
+    ),
+    edit(
+        "what is subtracted is added",
+        waiting,
+        "_sum",
+        ("factor = right.factor if func is operator.add else build.neg(right.factor)", "factor = right.factor"),
+    ),
+    edit(
+        "a factor that changes within the trip is taken for fixed",
+        waiting,
+        "_fixed",
+        ("var in found or var in changing", "var in found"),
+    ),
+    edit(
+        "a loop apart reads its row without the margin",
+        Group,
+        "loop",
+        ("plus(counter, margin - (shift - first))", "plus(counter, margin - shift)"),
+    ),
+    edit(
+        "elements that lie apart in another axis collect as one",
+        waiting,
+        "_groups",
+        (
+            "(stmt.array, stmt.value, axis) == (group.store.array, group.store.value, group.axis) and others",
+            "(stmt.array, stmt.value) == (group.store.array, group.store.value)",
+        ),
+    ),
+    edit(
+        "a loop whose end changes is counted twice",
+        waiting,
+        "parted",
+        ("if any(rewrite.free_vars(end) & nest.assigned or rewrite.loads(end) for end in ends) or trips", "if trips"),
+    ),
+    edit(
+        "a sum beside a factor is forgotten",
+        waiting,
+        "_scaled",
+        ("rest = None if multiple.rest is None else scale(multiple.rest)", "rest = multiple.rest"),
+    ),
+)
+
+STRIPS = likely(
+    "tests/test_nests_strips.py tests/test_nests_vectors.py",
+    edit(
+        "trips that read what another one writes are taken to be apart",
+        strips,
+        "_is_apart",
+        ("if other is not None and (access.array, access.index) != (other.array, other.index):", "if False:"),
+    ),
+    edit(
+        "a number that goes from trip to trip is taken for a sum",
+        strips,
+        "_is_apart",
+        (" or nest.first_read & nest.assigned != sums:", ":"),
+    ),
+    edit(
+        "a sum that is read on the way is added up later",
+        strips,
+        "_sums",
+        ("first == target and reads[target] == writes[target] == 1 and", "first == target and"),
+    ),
+    edit(
+        "all trips store the same element in any order",
+        strips,
+        "_is_apart",
+        ("return moving and all(", "return all("),
+        unfound="elements that stay are numbers by then (held)",
+    ),
+    edit(
+        "a term is stored where its sum is",
+        strips,
+        "_kept",
+        ("value.args[1], False, stmt.origin)", "value.args[0], False, stmt.origin)"),
+    ),
+)
+
+DOTS = likely(
+    "tests/test_nests_dots.py",
+    edit(
+        "a product reads an array that has been stored into",
+        Joining,
+        "_changes",
+        (" or not groups.isdisjoint(stored)", ""),
+    ),
+    edit(
+        "a product reads a name that has another value",
+        Joining,
+        "_changes",
+        ("not read.isdisjoint(rewrite.assigned_in(*between)) or ", ""),
+    ),
+    edit(
+        "a part of an array is taken for what it was",
+        Joining,
+        "_run",
+        (
+            "views = {var: view for var, view in views.items() if changed.isdisjoint((var, *rewrite.free_vars(view)))}",
+            "pass",
+        ),
+    ),
+)
