@@ -246,8 +246,22 @@ def lists_of_a_loop_over_lists(w, s):
     return sum([e * e for e in q])
 
 
+def changed_behind_the_loop(w, s):
+    b = []
+    for i in w:
+        if i > 1.0:
+            b = [i, s]
+        else:
+            b = [s, i]
+    b.append(s * s)
+    b[0] *= s
+    return sum(b)
+
+
 @pytest.mark.parametrize(
-    "program", [made_anew_in_a_loop, made_anew_in_two_loops, lists_of_a_loop_over_lists], ids=lambda f: f.__name__
+    "program",
+    [made_anew_in_a_loop, made_anew_in_two_loops, lists_of_a_loop_over_lists, changed_behind_the_loop],
+    ids=lambda f: f.__name__,
 )
 @both
 def test_a_list_that_a_loop_makes_anew(program: Any, backend: str) -> None:

@@ -130,6 +130,7 @@ class Context:
         self.heads: list[Head] = []
         self.merged_cells: dict[int, Cell] = {}
         self.copied: dict[int, str] = {}  # containers of which there is a copy that would not see a change, and why
+        self.named_lists: set[int] = set()  # containers for several paths that have another name on one of them
         self.made_by: dict[int, Any] = {}  # containers in a growing list: the loop that makes it grow
         self.unsettled: dict[int, Any] = {}  # containers whose keys differ from trip to trip: the loop
         self.written_out: dict[Any, TapegenError] | None = None  # loops that stay no loops, and why

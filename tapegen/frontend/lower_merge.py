@@ -210,6 +210,11 @@ class Merge:
             raise Clash(
                 f"{_called(base)} is not the same kind of value on all paths.", "Give it the same type on all paths."
             )
+        if isinstance(made, Ref) and any(
+            isinstance(value, Ref) and (value.cell in self.cx.named_lists or _has_other_name(value, base, state))
+            for value, state in sides
+        ):
+            self.cx.named_lists.add(made.cell)
         for value, content in zip(values, contents, strict=True):
             if isinstance(value, Ref) and isinstance(content, Struct):
                 self.cx.copied[value.cell] = f"{_called(base)} may be this {content.kind}, and this changes it."
@@ -291,7 +296,8 @@ class Merge:
             if isinstance(value, Ref) and isinstance(content, Struct) and _has_other_name(value, base, state):
                 frozen = f"{_called(base)} may be a list that has another name, and this changes it."
             elif isinstance(value, Ref) and value.cell not in self.assumed:
-                frozen = frozen or state.cells[value.cell].frozen
+                may_be_other = isinstance(content, RunList) or value.cell in self.cx.named_lists
+                frozen = frozen or (state.cells[value.cell].frozen if may_be_other else "")
             if isinstance(content, RunList):
                 items.append((content.item, state))
             elif isinstance(content, Struct) and content.kind == "list":
