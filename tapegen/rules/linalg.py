@@ -149,12 +149,25 @@ def adjoint(x):
 @expands(np.linalg.lstsq, shapes=[full_rank, (4,)])
 def lstsq(a, b, rcond=None):
     """Of full rank; the sums of squares are given where there are more equations than unknowns."""
-    x = np.linalg.pinv(a) @ b
+    if rcond is None or rcond < 0.0:
+        x = np.linalg.pinv(a) @ b
+        rank = np.linalg.matrix_rank(a)
+    else:
+        s = np.linalg.svdvals(a)
+        rank = np.sum(s > rcond * s[0])
+        x = np.linalg.pinv(a) @ b if rank == min(np.shape(a)) else least_squares_of_rank(a, b, rank)
     rest = b - a @ x
     squares = np.sum(rest * rest, axis=0, keepdims=np.ndim(b) == 1)
-    rank = np.linalg.matrix_rank(a)
     given = min(max(np.shape(a)[0] - np.shape(a)[1], 0), 1) * max(0, 1 - np.shape(a)[1] + rank)
     return x, squares[: given * np.shape(squares)[0]], rank, np.linalg.svdvals(a)
+
+
+def least_squares_of_rank(a, b, rank):
+    """With the largest singular values alone, which move with what is left out."""
+    u, s, vt = np.linalg.svd(a, full_matrices=False)
+    kept = np.arange(np.size(s)) < rank
+    inverse = np.where(kept, 1.0 / np.where(kept, s, 1.0), 0.0)
+    return (np.transpose(vt) * inverse) @ (np.transpose(u) @ b)
 
 
 @expands(
