@@ -171,6 +171,21 @@ FOUND = {
     return np.percentile(v, 30, overwrite_input=False) + np.sum(w * np.arange(3, device="cpu", like=None)) + u""",
         "np.array([0.5, 0.25, 1.5])",
     ),
+    "a curvature of powers whose exponents are zero": (
+        "return np.sum(np.sin(v[:4] ** v[4:]))",
+        "np.array([0.5, 2.0, 3.0, 2.0, 0.0, 0.0, 1.0, -1.0])",
+    ),
+    "least squares that leave small singular values out": (
+        """a = v[:9].reshape(3, 3)
+    x, _, _, s = np.linalg.lstsq(a, v[9:], rcond=0.5)
+    y = np.linalg.lstsq(a, v[9:], rcond=1e-6)[0]
+    return np.sum(np.sin(x)) + s[2] + np.sum(y)""",
+        "np.array([1.6, 1.0, 5.4, -1.15, -3.15, 0.55, 3.7, -1.3, 1.45, 1.0, -0.4, 1.6])",
+    ),
+    "a curvature where a derivative is given by its limit": (
+        "return np.sum(scipy.special.spence(v[:2]) ** 2) + np.sum(np.sin(scipy.special.rgamma(v[2:])) * v[0])",
+        "np.array([1.0, 1.004, 0.0, -1.0, -2.0])",
+    ),
     "a curvature about a given mean that is an element": (
         "return np.sum(np.sin(np.var(v, mean=0.5) + np.nanvar(v, mean=0.5)))",
         "np.array([0.5, 0.25, 1.5])",

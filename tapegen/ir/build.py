@@ -329,6 +329,8 @@ def broadcast_again(expr: Expr, x: Expr) -> Expr:
 def simplified(node: Expr) -> Expr:
     """One operator with what a person would leave out left out: `x ** 1`, `1.0 * x`, `-(-x)`."""
     match node:
+        case Call(operator.add, (a, Call(operator.and_, (Const(False), _)))) if is_floating(a.type):
+            return a  # the base in the derivative of a power with a known exponent
         case Call(operator.pow | np.power, (base, Const(exponent))) if exponent == 1 and is_floating(base.type):
             return base
         case Call(operator.mul | np.multiply, (a, b), ()) if _foldable(a, b):

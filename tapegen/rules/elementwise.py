@@ -48,8 +48,14 @@ def divide(x, y, *, out):
     of_complex=True,
 )
 def power(x, y, *, out):
-    """`x ** 0` is 1 also at 0, so its derivative is 0 there; `0 ** y` is 0 for y > 0, so the second one is 0."""
-    return y * x ** (y - (y != 0)), out * np.log(x + (x == 0))
+    """`x ** 0` is 1 also at 0, so its derivative is 0 there; `0 ** y` is 0 for y > 0, so the second one is 0.
+
+    Where both are 0 the base is another one, not the exponent: with respect to y the first partial derivative has a
+    derivative, also at 0.
+    """
+    if np.result_type(y).kind in "iub":
+        return y * x ** (y - (y != 0)), out * np.log(x + (x == 0))
+    return y * (x + ((y == 0) & (x == 0))) ** (y - 1), out * np.log(x + (x == 0))
 
 
 @partials(np.remainder, operator.mod, domain=[(2.8, 3.0), (1.1, 1.2)], nonfinite=True)

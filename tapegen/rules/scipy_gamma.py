@@ -47,11 +47,12 @@ def gammaln(x):
 
 @partials(special.rgamma, domain=[(0.3, 4.0)], nonfinite=True)
 def rgamma(x, *, out):
-    """At a pole of gamma the function is zero, and crosses it with a factorial for its slope."""
+    """At a pole of gamma the function is zero, and crosses it with a slope of a factorial, which changes."""
     pole = (x <= 0.0) & (x == np.floor(x))
-    n = np.where(pole, -x, 0.0)
+    n = np.where(pole, -np.floor(x), 0.0)
     off = np.where(pole, 1.0, x)
-    return np.where(pole, np.cos(math.pi * n) * special.gamma(n + 1.0), -out * special.digamma(off))
+    bend = 1.0 - 2.0 * special.digamma(n + 1.0) * (x + n)
+    return np.where(pole, np.cos(math.pi * n) * special.gamma(n + 1.0) * bend, -out * special.digamma(off))
 
 
 @partials(special.digamma, domain=[(0.3, 4.0)], nonfinite=True)

@@ -290,7 +290,11 @@ def expn_below(n, x):
 
 @partials(special.spence, domain=[(0.3, 0.9)], nonfinite=True)
 def spence(z):
-    return np.where(z == 1.0, -1.0, np.log(z) / (1.0 - z + (z == 1.0)))
+    """Near 1 a series in `z - 1`, whose own derivatives do not cancel there."""
+    u = z - 1.0
+    near = np.abs(u) < 0.01
+    series = -1.0 + u * (1 / 2 - u * (1 / 3 - u * (1 / 4 - u * (1 / 5 - u * (1 / 6 - u * (1 / 7 - u / 8))))))
+    return np.where(near, series, np.log(z) / np.where(near, 1.0, -u))
 
 
 @pullback(special.sici, wrt="x", shapes=[positive])

@@ -52,7 +52,7 @@ def at_top_value_and_grad(a, x, result_bar=1.0):
         t_7_bar += s_bar
     t_2_bar = 0.0
     x_bar = (
-        x * np.power(x, x - (x != 0)) * result_bar
+        x * np.power(x + ((x == 0) & (x == 0)), x - 1) * result_bar
         + t_24 * np.log(x + (x == 0)) * result_bar
         + t_19 * result_bar
         + 7.0 * r_bar

@@ -40,9 +40,9 @@ def at_top_value_and_grad(a, b, result_bar=1.0):
         + np.exp2(np.where(a == t_29, 0.0, a - t_29)) * result_bar
         + np.exp(np.where(a == t_28, 0.0, a - t_28)) * result_bar
         - 1.5 * a**-2.5 * p_bar
-        + b * a ** (b - (b != 0)) * p_bar
+        + b * (a + ((b == 0) & (a == 0))) ** (b - 1) * p_bar
         + 3 * a**2 * p_bar
-        + b * a ** (b - (b != 0)) * p_bar
+        + b * (a + ((b == 0) & (a == 0))) ** (b - 1) * p_bar
         + 2.0 * a * p_bar
         + 0.5 / t_12 * p_bar
         + e_bar / (math.log(10.0) * a)
