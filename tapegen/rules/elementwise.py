@@ -53,9 +53,10 @@ def power(x, y, *, out):
     Where both are 0 the base is another one, not the exponent: with respect to y the first partial derivative has a
     derivative, also at 0.
     """
+    of_y = out * np.log(x + (x == 0))
     if np.result_type(y).kind in "iub":
-        return y * x ** (y - (y != 0)), out * np.log(x + (x == 0))
-    return y * (x + ((y == 0) & (x == 0))) ** (y - 1), out * np.log(x + (x == 0))
+        return y * x ** (y - (y != 0)), of_y
+    return y * (x + ((y == 0) & (x == 0))) ** (y - 1), of_y
 
 
 @partials(np.remainder, operator.mod, domain=[(2.8, 3.0), (1.1, 1.2)], nonfinite=True)

@@ -57,8 +57,8 @@ def at_top_value_and_grad(m, a, result_bar=1.0):
     # s = s + np.sum(np.cumsum(a) ** 2) + np.sum(np.cumprod(a)) + np.sum(np.diff(a) **
     #     2) + np.sum(m.cumsum(axis=1) ** 2)
     t_25_bar = 2 * t_25 * result_bar
-    t_51 = np.cumsum(t_25_bar[:, ::-1], axis=1)
-    m_bar += t_51[:, ::-1]
+    t_50 = np.cumsum(t_25_bar[:, ::-1], axis=1)
+    m_bar += t_50[:, ::-1]
     t_21_bar = 2 * t_21 * result_bar
     bar = np.zeros_like(a)
     upper = bar[1:]
@@ -72,8 +72,8 @@ def at_top_value_and_grad(m, a, result_bar=1.0):
     rows_bar[1:] = rows_bar[1:] * np.cumprod(a[:-1], axis=0)
     a_bar += rows_bar
     t_14_bar = 2 * t_14 * result_bar
-    t_77 = np.cumsum(t_14_bar[::-1])
-    a_bar += t_77[::-1]
+    t_74 = np.cumsum(t_14_bar[::-1])
+    a_bar += t_74[::-1]
     # s = np.sum(np.triu(m) * np.tril(m, -1).T) + np.sum(np.diag(m) * a) + np.trace(m)
     #     ** 2 + np.sum(np.triu(m, k=1))
     m_bar += np.triu(np.broadcast_to(result_bar, t_12.shape), 1)
