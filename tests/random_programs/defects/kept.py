@@ -150,7 +150,7 @@ ENTRIES = likely(
         "entries appear in parts",
         Store,
         "_publish",
-        ('f".{key[:16]}-{os.getpid()}-{next(_numbers)}"', "key"),
+        ('f".{key[:16]}-{os.urandom(8).hex()}"', "key"),
         (" | os.O_EXCL", ""),
         in_text=False,
     ),

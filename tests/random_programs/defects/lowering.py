@@ -51,7 +51,7 @@ KEYWORDS = likely(
     handler(
         "nan_to_num without a copy stores nothing",
         lower_numpy_forms._nan_to_num,
-        ("is False and isinstance(type_of(x), Array)", "is False and False"),
+        ("and not copy and isinstance", "and copy and isinstance"),
     ),
     handler(
         "the axis of linspace is forgotten",
@@ -263,13 +263,13 @@ TRY = likely(
         "a division is taken not to raise",
         lower_try,
         "_of_expression",
-        ("return (ArithmeticError,) if of_python else shapes", "return shapes"),
+        ("else (ArithmeticError,)", "else ()"),
     ),
     edit(
         "shapes are taken to fit",
         lower_try,
         "_of_expression",
-        ("(ValueError,) if arrays > 1 else ()", "()"),
+        ("(ValueError,) if sum(map(_has_axes, expr.args)) > 1 else ()", "()"),
     ),
     handler(
         "a handler of a base class catches nothing",
@@ -327,8 +327,8 @@ TRY = likely(
         Exits,
         "_of",
         (
-            "return [_assign(stmt, name, value), self._leave(stmt), _at(stmt, ast.Return(_load(value, name)))]",
-            "return [self._leave(stmt), stmt]",
+            "return [_assign(stmt, name, value), self.leave(stmt), _at(stmt, ast.Return(_load(value, name)))]",
+            "return [self.leave(stmt), stmt]",
         ),
     ),
 )

@@ -67,7 +67,7 @@ FORWARD = likely(
         "_partials",
         ("build.strong_mul(dot, partial) if is_guarded else build.mul(partial, dot)", "build.mul(partial, dot)"),
     ),
-    edit("a tangent has the shape of one operand", Pusher, "_partials", ("total = _spread(total, target)", "pass")),
+    edit("a tangent has the shape of one operand", Pusher, "_partials", ("self._spread(total, target, read)", "total")),
     edit(
         "an argument without a tangent has none where it is written",
         Pusher,

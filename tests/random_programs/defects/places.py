@@ -152,7 +152,7 @@ DEAD = likely(
         "an item of a list is taken for a copy of it",
         Aliases,
         "_relate",
-        ("(value.func in ops.VIEW_CALLS or value.func in (ops.pop, ops.item))", "value.func in ops.VIEW_CALLS"),
+        ("in sources(value):", "in () if isinstance(value, Call) else sources(value):"),
     ),
     edit(
         "a copy to itself is left out although it is written later",

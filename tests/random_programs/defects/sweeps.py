@@ -170,7 +170,7 @@ CALLS = (
         "items of a list in the wrong order",
         Adjoints,
         "new_list",
-        ("(cot.name, Const(k))", "(cot.name, Const(len(value.args) - 1 - k))"),
+        ("(items, Const(k))", "(items, Const(len(value.args) - 1 - k))"),
     ),
     edit("= for += over the items of a list", Adjoints, "_spread_over_list", ("build.add(held, part)", "part")),
 )
