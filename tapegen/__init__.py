@@ -2,7 +2,6 @@
 
 from tapegen import aot
 from tapegen.api import Differentiable, differentiable, grad, jvp, value_and_grad, vjp
-from tapegen.backend.watch import debug_nans
 from tapegen.errors import (
     AliasError,
     BadArgument,
@@ -20,9 +19,10 @@ from tapegen.errors import (
     TapeMemoryError,
     UnsupportedSyntax,
 )
-from tapegen.orders import hessian, hvp, jacobian, linearize
+from tapegen.higher_order import hessian, hvp, jacobian, linearize
+from tapegen.pipeline.debug_nans import debug_nans
+from tapegen.rules.gradient_modifiers import clip_gradient, print_gradient, scale_gradient, stop_gradient
 from tapegen.rules.registry import expands, inactive, linear, partials, pullback
-from tapegen.rules.surgery import clip_gradient, print_gradient, scale_gradient, stop_gradient
 from tapegen.tape import (
     ForwardAccumulator,
     GradientTape,

@@ -11,23 +11,23 @@ from dataclasses import replace
 from types import FrameType, FunctionType
 from typing import Any
 
-from tapegen.backend.extension import make_known
-from tapegen.backend.watch import watching
-from tapegen.calls import Specialisation, inspected
+from tapegen.backend.numba.overloads import make_known
 from tapegen.errors import BadArgument
-from tapegen.frontend.callables import unwrap
-from tapegen.frontend.carried import Texts, keep_texts, texts_of
-from tapegen.frontend.generated import function_from_text
-from tapegen.frontend.structure import StaticValue
-from tapegen.inspection import Inspection
+from tapegen.frontend.source.callables import unwrap
+from tapegen.frontend.source.pickling import Texts, keep_texts, texts_of
+from tapegen.frontend.source.synthesize import function_from_text
+from tapegen.frontend.values.pytree import StaticValue
 from tapegen.ir.names import NameSupply
 from tapegen.ir.protocols import marks, recorder_of
-from tapegen.lanes import Lanes
-from tapegen.native import native
-from tapegen.nested import PIPELINE
-from tapegen.options import Backend, Options, Wrt, as_wrt
-from tapegen.program import Form, Program
-from tapegen.specialise import Specialiser
+from tapegen.pipeline.debug_nans import watching
+from tapegen.pipeline.inspection import Inspection
+from tapegen.pipeline.nested import PIPELINE
+from tapegen.pipeline.options import Backend, Options, Wrt, as_wrt
+from tapegen.pipeline.program import Form, Program
+from tapegen.runtime.bound_call import Specialisation, inspected
+from tapegen.runtime.inline_cache import Lanes
+from tapegen.runtime.njit import native
+from tapegen.runtime.specialization import Specialiser
 
 
 class Differentiable:

@@ -9,7 +9,11 @@ from __future__ import annotations
 import linecache
 import unicodedata
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeVar
+
+PACKAGE = str(Path(__file__).parent)
+"""Where the files of this package lie: frames from there are not the user's."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tapegen.backend.emit import emit
+from tapegen.backend.printer.module import emit
 from tapegen.ir.nodes import (
     Assign,
     Call,

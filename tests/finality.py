@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tapegen.analysis.finality import Finality, final_loads
-from tapegen.analysis.places import expressions, operands, statements, viewed
+from tapegen.analysis.memory_access import expressions, operands, statements, viewed
+from tapegen.analysis.polyhedral.array_liveness import Finality, final_loads
 from tapegen.ir.nodes import Assign, For, Function, Load, Stmt, Store, Var
 from tapegen.ir.types import Scalar
 from tests.ir_random import SIZE

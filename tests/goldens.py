@@ -18,8 +18,9 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from tapegen import cli, compiler
-from tapegen.backend.build import build_python
+from tapegen import cli
+from tapegen.backend.numba.build import build_python
+from tapegen.pipeline import compile
 from tests.test_programs import PROGRAMS, Program
 
 FOLDER = pathlib.Path(__file__).parent / "golden"
@@ -82,7 +83,7 @@ class Derived:
             program.args(), program.kwargs(), program.decorated("python").options
         )
         target = self.call.program
-        self.stages = compiler.differentiate(
+        self.stages = compile.differentiate(
             target.lowered.function,
             target.wrt_vars(),
             target.active_results(scalar=program.is_scalar),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tapegen.ir import ops
+from tapegen.ir import intrinsics
 from tapegen.ir.nodes import (
     Assign,
     Block,
@@ -57,11 +57,11 @@ def evaluate(expr: Any, values: dict[str, Any]) -> Any:
             return slice(*(None if part is None else evaluate(part, values) for part in (lo, hi, step)))
         case Load(array, index):
             return values[array.name][tuple(evaluate(item, values) for item in index)]
-        case Call(ops.and_, (a, b)):
+        case Call(intrinsics.and_, (a, b)):
             return evaluate(a, values) and evaluate(b, values)
-        case Call(ops.or_, (a, b)):
+        case Call(intrinsics.or_, (a, b)):
             return evaluate(a, values) or evaluate(b, values)
-        case Call(ops.ifelse, (test, a, b)):
+        case Call(intrinsics.ifelse, (test, a, b)):
             return evaluate(a if evaluate(test, values) else b, values)
         case Call(np.copy, (array,), ()):
             return np.array(evaluate(array, values), order="C")  # it is printed as a.copy()

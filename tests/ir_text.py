@@ -10,7 +10,7 @@ import textwrap
 
 import numpy as np
 
-from tapegen.ir import ops
+from tapegen.ir import intrinsics
 from tapegen.ir.nodes import (
     Assign,
     Block,
@@ -144,11 +144,11 @@ class _Reader:
             case ast.Tuple(items):
                 return Tuple(tuple(self.expression(item) for item in items))
             case ast.Subscript(ast.Attribute(ast.Name(name), "shape"), ast.Constant(axis)):
-                return Call(ops.dim, (self.names[name], Const(axis)), (), INT)
+                return Call(intrinsics.dim, (self.names[name], Const(axis)), (), INT)
             case ast.Subscript(ast.Name(name), index):
                 return self.load(self.names[name], self.index(index))
             case ast.Attribute(ast.Name(name), "T"):
-                return Call(ops.transpose_view, (self.names[name],), (), self.names[name].type)
+                return Call(intrinsics.transpose_view, (self.names[name],), (), self.names[name].type)
             case ast.UnaryOp(ast.USub(), ast.Constant(value)):
                 return Const(-value)
             case ast.UnaryOp(op, inner):
@@ -161,11 +161,11 @@ class _Reader:
             case ast.Compare(left, [op], [right]):
                 return Call(_COMPARE[type(op)], (self.expression(left), self.expression(right)), (), BOOL)
             case ast.BoolOp(op, values):
-                func = ops.and_ if isinstance(op, ast.And) else ops.or_
+                func = intrinsics.and_ if isinstance(op, ast.And) else intrinsics.or_
                 return Call(func, tuple(self.expression(value) for value in values), (), BOOL)
             case ast.IfExp(test, a, b):
                 then = self.expression(a)
-                return Call(ops.ifelse, (self.expression(test), then, self.expression(b)), (), then.type)
+                return Call(intrinsics.ifelse, (self.expression(test), then, self.expression(b)), (), then.type)
             case ast.Call(ast.Name(name), args):
                 return self.builtin(name, tuple(self.expression(arg) for arg in args))
             case ast.Call(ast.Attribute(ast.Name("np"), name), args):
@@ -175,7 +175,7 @@ class _Reader:
     def builtin(self, name: str, args: tuple[Expr, ...]) -> Expr:
         if name in ("append", "pop", "item", "new_list", "set_item"):
             type_: Type = {"pop": FLOAT, "item": FLOAT, "new_list": ListOf(FLOAT)}.get(name, FLOAT)
-            return Call(getattr(ops, name), args, (), type_)
+            return Call(getattr(intrinsics, name), args, (), type_)
         return Call(_BUILTINS[name], args, (), INT if name in ("len", "int") else args[0].type)
 
     def numpy(self, func: object, args: tuple[Expr, ...]) -> Expr:

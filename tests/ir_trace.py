@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from tapegen.analysis.places import expressions, operands, written
-from tapegen.ir import ops
+from tapegen.analysis.memory_access import expressions, operands, written
+from tapegen.ir import intrinsics
 from tapegen.ir.nodes import (
     Assign,
     Block,
@@ -192,13 +192,13 @@ class Trace:
                     return 0.5 if found.values is None else int(found.values)
                 advanced = any(isinstance(getattr(item, "type", None), Array) for item in index)
                 return self.fresh(found.ids.shape) if advanced else found
-            case Call(ops.and_, args):
+            case Call(intrinsics.and_, args):
                 return all(self.value(arg) for arg in args)
-            case Call(ops.or_, args):
+            case Call(intrinsics.or_, args):
                 return any(self.value(arg) for arg in args)
-            case Call(ops.ifelse, (test, a, b)):
+            case Call(intrinsics.ifelse, (test, a, b)):
                 return self.value(a) if self.value(test) else self.value(b)
-            case Call(ops.dim, (array, axis)):
+            case Call(intrinsics.dim, (array, axis)):
                 return self.value(array).ids.shape[self.value(axis)]
             case Call(func, args):
                 return self.call(func, [self.value(arg) for arg in args], expr)
@@ -209,7 +209,7 @@ class Trace:
             return self.fresh(args[0] if isinstance(args[0], tuple) else (args[0],))
         if func is len:
             return len(args[0].ids)
-        if func in ops.VIEW_CALLS:
+        if func in intrinsics.VIEW_CALLS:
             found = args[0].view(lambda a: func(a, *args[1:]))
             return found if np.shares_memory(found.ids, args[0].ids) else self.fresh(found.ids.shape)
         if isinstance(expr.type, Array):

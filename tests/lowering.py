@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from tapegen.frontend.callables import unwrap
 from tapegen.frontend.lower import Lowered, lower_function
-from tapegen.frontend.structure import Struct, abstract_of, flatten
-from tapegen.ir.walk import check
+from tapegen.frontend.source.callables import unwrap
+from tapegen.frontend.values.pytree import Struct, abstract_of, flatten
+from tapegen.ir.verifier import check
 from tests.interpret import run
 
 

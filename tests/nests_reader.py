@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from tapegen.backend.build import build_numba, build_python
-from tapegen.backend.emit import emit
-from tapegen.ir import ops
+from tapegen.backend.numba.build import build_numba, build_python
+from tapegen.backend.printer.module import emit
+from tapegen.ir import intrinsics
 from tapegen.ir.nodes import (
     Assign,
     Block,
@@ -44,7 +44,7 @@ from tapegen.ir.nodes import (
     While,
 )
 from tapegen.ir.types import INT, STATIC, Array, Scalar, TupleOf, Type
-from tapegen.transform.nests import scalarise
+from tapegen.loops.pipeline import scalarise
 
 _BINARY = {
     ast.Add: operator.add,
@@ -69,7 +69,7 @@ _COMPARE = {
 _UNARY = {ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Not: operator.not_, ast.Invert: operator.invert}
 _METHODS = {"sum": np.sum, "mean": np.mean, "max": np.max, "min": np.min, "copy": np.copy, "reshape": np.reshape}
 _METHODS |= {"ravel": np.ravel, "astype": np.astype, "dot": np.dot, "any": np.any, "all": np.all, "std": np.std}
-_GLOBALS = {"np": np, "math": math, "ops": ops}
+_GLOBALS = {"np": np, "math": math, "ops": intrinsics}
 
 
 def type_of(value: Any) -> Type:
@@ -227,21 +227,21 @@ class _Reader:
             case ast.Compare(left, [op], [right]):
                 return self.call(_COMPARE[type(op)], node, left, right)
             case ast.BoolOp(op, values):
-                func = ops.and_ if isinstance(op, ast.And) else ops.or_
+                func = intrinsics.and_ if isinstance(op, ast.And) else intrinsics.or_
                 return Call(func, tuple(self.expr(v) for v in values), (), type_of(self.sample(node)))
             case ast.IfExp(test, body, orelse):
-                return self.call(ops.ifelse, node, test, body, orelse)
+                return self.call(intrinsics.ifelse, node, test, body, orelse)
             case ast.Subscript(ast.Attribute(array, "shape"), ast.Constant(axis)):
-                return Call(ops.dim, (self.expr(array), Const(axis)), (), INT)
+                return Call(intrinsics.dim, (self.expr(array), Const(axis)), (), INT)
             case ast.Subscript(array, index):
                 base = self.expr(array)
                 if not isinstance(base, Var):
-                    return Call(ops.item, (base, self.expr(index)), (), type_of(self.sample(node)))
+                    return Call(intrinsics.item, (base, self.expr(index)), (), type_of(self.sample(node)))
                 return Load(base, self.index(index), type_of(self.sample(node)))
             case ast.Attribute(array, "T"):
-                return self.call(ops.transpose_view, node, array)
+                return self.call(intrinsics.transpose_view, node, array)
             case ast.Attribute(array, "shape"):
-                return self.call(ops.shape, node, array)
+                return self.call(intrinsics.shape, node, array)
             case ast.Attribute(array, "size"):
                 return self.call(np.size, node, array)
             case ast.Attribute():

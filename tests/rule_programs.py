@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tapegen.frontend.generated import function_from_text
+from tapegen.frontend.source.synthesize import function_from_text
 from tapegen.rules import Rule
 
 WRITES = frozenset({np.copyto, np.fill_diagonal, np.place, np.put, np.put_along_axis, np.putmask})

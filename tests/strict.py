@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tapegen import program
-from tapegen.backend.source import PythonSource
+from tapegen.backend.printer.source import PythonSource
 from tapegen.errors import CompileLimit
+from tapegen.pipeline import program
 
 
 class OutOfBounds(AssertionError):

@@ -10,7 +10,7 @@ from numba import njit
 from numba.core import event
 from numba.core.runtime import _nrt_python, rtsys
 
-from tapegen.backend.located import OneTypeApartCompiler
+from tapegen.backend.numba.compiler import OneTypeApartCompiler
 from tests.test_allocation import Compiled
 
 

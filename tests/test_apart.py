@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tapegen.backend.build import build_numba, build_python
-from tapegen.backend.source import PythonSource
+from tapegen.backend.numba.build import build_numba, build_python
+from tapegen.backend.printer.source import PythonSource
 
 HEAD = "import numpy as np\nfrom numba import njit\n\n"
 R = np.random.default_rng(31)

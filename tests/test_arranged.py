@@ -5,7 +5,7 @@ import pytest
 
 import tapegen as tg
 from tapegen.analysis.scopes import scopes_of
-from tapegen.analysis.shapes import shapes_of
+from tapegen.analysis.shape_inference import shapes_of
 from tests.judged import both
 from tests.lowering import lower
 from tests.oracle import numerical_gradient

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tapegen.backend import cache
-from tapegen.backend.library import interface
+from tapegen.backend.cache import store
+from tapegen.export.native import c_wrappers
 from tests.attack import libraries
 from tests.attack.cache import Attack, Home, write_source
 from tests.attack.damage import ENTRIES, UNSAFE
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 
 @pytest.fixture(autouse=True)
 def without_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(cache.SWITCH, "0")
+    monkeypatch.setenv(store.SWITCH, "0")
 
 
 def test_processes_with_one_cache(tmp_path: Path) -> None:
@@ -34,11 +34,11 @@ def test_processes_with_one_cache(tmp_path: Path) -> None:
 
 
 def without_checksums() -> None:
-    cache._head = lambda key, payload: cache._MAGIC + bytes(64)
+    store._head = lambda key, payload: store._MAGIC + bytes(64)
 
 
 def without_looking_at_directories() -> None:
-    cache.Store._check_folder = lambda self: cache.os.lstat(self.folder)  # type: ignore[method-assign]
+    store.Store._check_folder = lambda self: store.os.lstat(self.folder)  # type: ignore[method-assign]
 
 
 @pytest.mark.parametrize("plant", [without_checksums, without_looking_at_directories])
@@ -47,7 +47,7 @@ def test_planted_defects_of_the_cache_are_found(plant: Callable[[], object], tmp
     home = Home(attack, random.Random(0), 0)
     write_source(home.file, 3)
     job = Job(
-        home.file, (("polynomial", "number", "plain"),), environment={cache.SWITCH: "1", cache.FOLDER: str(home.folder)}
+        home.file, (("polynomial", "number", "plain"),), environment={store.SWITCH: "1", store.FOLDER: str(home.folder)}
     )
 
     def run(*, unsafe: bool = False) -> None:
@@ -64,7 +64,7 @@ def test_planted_defects_of_the_cache_are_found(plant: Callable[[], object], tmp
     if plant is without_checksums:
         for path in home.folder.iterdir():
             ENTRIES["filled with zeros"](path, home.rng)
-            path.write_bytes(cache._MAGIC + path.read_bytes()[len(cache._MAGIC) :])
+            path.write_bytes(store._MAGIC + path.read_bytes()[len(store._MAGIC) :])
         run()
         assert "what nobody saved was loaded" in attack.failures[0]
     else:
@@ -79,5 +79,5 @@ def test_a_library_that_is_called_wrongly(tmp_path: Path, monkeypatch: pytest.Mo
     library = Library((Case(narrow, LIBRARIES["single"].cases[0].args, ("x", "factor"), ("grad",)),))
     count, found = libraries.attack("single", library, tmp_path / "right")
     assert count > 50 and found == []
-    monkeypatch.setattr(interface, "_shared", lambda entry, early: iter(()))
+    monkeypatch.setattr(c_wrappers, "_shared", lambda entry, early: iter(()))
     assert any("x_bar is factor_bar" in line for line in libraries.attack("single", library, tmp_path / "wrong")[1])

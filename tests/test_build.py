@@ -17,12 +17,12 @@ import numpy as np
 import pytest
 from numba import njit
 
-from tapegen.backend.build import build_numba, build_python, decorator_text, error_line
-from tapegen.backend.emit import emit
-from tapegen.backend.source import PythonSource
+from tapegen.backend.numba.build import build_numba, build_python, decorator_text, error_line
+from tapegen.backend.printer.module import emit
+from tapegen.backend.printer.source import PythonSource
 from tapegen.errors import CompileLimit, Span
-from tapegen.ir.depth import deep
 from tapegen.ir.nodes import Assign, Call, Const, Function, If, Load, Raise, Return, Routine, Store, Var
+from tapegen.ir.recursion_limit import deep
 from tapegen.ir.types import FLOAT, INT, Array
 
 VECTOR, MATRIX = Array("float64", 1), Array("float64", 2)
@@ -179,8 +179,8 @@ def test_memory_of_a_call_serves_the_next():
     """Building a text is enough for arrays of 16 MB in all to cause no page faults when they are made again."""
     program = """
 import resource, numpy as np
-from tapegen.backend.build import build_numba
-from tapegen.backend.source import PythonSource
+from tapegen.backend.numba.build import build_numba
+from tapegen.backend.printer.source import PythonSource
 build_numba(PythonSource("def f(): pass", "f", ("f",), {}))
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt

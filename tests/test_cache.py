@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from tapegen.backend import cache
-from tapegen.backend.cache import Store, key_of
+from tapegen.backend.cache import store as cache_store
+from tapegen.backend.cache.store import Store, key_of
 from tapegen.cli import main
 from tapegen.errors import CacheWarning
 
@@ -241,13 +241,13 @@ def test_disk_full_halfway(kept: Store, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_no_home(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in (cache.SWITCH, cache.FOLDER, "XDG_CACHE_HOME"):
+    for name in (cache_store.SWITCH, cache_store.FOLDER, "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(os.path, "expanduser", lambda path: path)
-    monkeypatch.setattr(cache, "_homeless", [])
+    monkeypatch.setattr(cache_store, "_homeless", [])
     with one_warning("no home"):
-        assert cache.store() is None
-        assert cache.store() is None
+        assert cache_store.store() is None
+        assert cache_store.store() is None
 
 
 def test_home_is_a_file(tmp_path: Path) -> None:
@@ -338,10 +338,10 @@ def test_a_parent_that_a_group_can_write(tmp_path: Path, monkeypatch: pytest.Mon
     parent = tmp_path / "shared"
     parent.mkdir()
     parent.chmod(0o770)
-    monkeypatch.setattr(cache, "_is_of_user_alone", lambda group: group != parent.stat().st_gid)
+    monkeypatch.setattr(cache_store, "_is_of_user_alone", lambda group: group != parent.stat().st_gid)
     with one_warning("others can write into"):
         Store(parent / "tapegen", MB).save(KEY, b"contents")
-    monkeypatch.setattr(cache, "_is_of_user_alone", lambda group: group == parent.stat().st_gid)
+    monkeypatch.setattr(cache_store, "_is_of_user_alone", lambda group: group == parent.stat().st_gid)
     Store(parent / "tapegen", MB).save(KEY, b"contents")
     assert Store(parent / "tapegen", MB).load(KEY) == b"contents"
 
@@ -361,7 +361,7 @@ def test_groups_of_one_user(
 ) -> None:
     monkeypatch.setattr("pwd.getpwuid", lambda user: SimpleNamespace(pw_name="ada", pw_gid=primary))
     monkeypatch.setattr("grp.getgrgid", lambda group: SimpleNamespace(gr_name=name, gr_mem=members))
-    assert cache._is_of_user_alone.__wrapped__(5) is alone
+    assert cache_store._is_of_user_alone.__wrapped__(5) is alone
 
 
 def test_a_link_to_where_others_can_write(tmp_path: Path) -> None:
@@ -388,9 +388,9 @@ def test_warnings_that_are_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     import tapegen as tg
 
     (tmp_path / "file").write_text("", encoding="utf-8")
-    monkeypatch.setenv(cache.SWITCH, "1")
-    monkeypatch.setenv(cache.FOLDER, str(tmp_path / "file" / "tapegen"))
-    monkeypatch.setattr("tapegen.backend.stored.store", lambda: None)
+    monkeypatch.setenv(cache_store.SWITCH, "1")
+    monkeypatch.setenv(cache_store.FOLDER, str(tmp_path / "file" / "tapegen"))
+    monkeypatch.setattr("tapegen.backend.cache.derived_programs.store", lambda: None)
     gradient = tg.grad(lambda x: 3.25 * x * x)
     with warnings.catch_warnings():
         warnings.simplefilter("error", CacheWarning)
@@ -425,7 +425,7 @@ def test_the_directory_is_a_link(kept: Store, tmp_path: Path) -> None:
 def test_the_command_shows_and_deletes(
     kept: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
-    monkeypatch.setenv(cache.FOLDER, str(kept.folder))
+    monkeypatch.setenv(cache_store.FOLDER, str(kept.folder))
     assert main(["cache", "info"]) == 0
     assert "entries    0" in capsys.readouterr().out
     kept.save(KEY, b"x" * MB)
@@ -452,7 +452,7 @@ def test_warnings_name_the_line_of_the_user(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["numpy", "numba", "llvmlite", "scipy", "sys"])
 def test_versions_are_part_of_every_key(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    current = cache.base.__wrapped__
+    current = cache_store.base.__wrapped__
     before = current()
     assert current() == before
     monkeypatch.setattr(f"{name}.version" if name == "sys" else f"{name}.__version__", "0.1 of another day")

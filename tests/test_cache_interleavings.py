@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from tapegen.backend.cache import Store, key_of
+from tapegen.backend.cache.store import Store, key_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 

@@ -13,12 +13,12 @@ import pytest
 from numba import types
 from numba.core.registry import cpu_target
 
-from tapegen.backend import cache, stored
-from tapegen.backend.machine import KeptCode
-from tapegen.backend.source import PythonSource
-from tapegen.backend.stored import Derived, Place, _type_in, _type_out
+from tapegen.backend.cache import derived_programs, store
+from tapegen.backend.cache.derived_programs import Derived, Place, _type_in, _type_out
+from tapegen.backend.cache.machine_code import KeptCode
+from tapegen.backend.printer.source import PythonSource
 from tapegen.errors import Span
-from tapegen.ir.digest import NoDigest, Places, digest_text
+from tapegen.ir.fingerprint import NoDigest, Places, digest_text
 from tapegen.ir.nodes import Call, Const, Function, Return, Routine, Var
 from tapegen.ir.types import STATIC, Array, ListOf, Scalar, TupleOf
 
@@ -102,8 +102,8 @@ def test_places_are_counted_from_the_beginning_of_a_program() -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv(cache.SWITCH, "1")
-    monkeypatch.setenv(cache.FOLDER, str(tmp_path / "cache"))
+    monkeypatch.setenv(store.SWITCH, "1")
+    monkeypatch.setenv(store.FOLDER, str(tmp_path / "cache"))
     return tmp_path / "cache"
 
 
@@ -121,9 +121,9 @@ def test_what_is_wanted_is_part_of_the_key() -> None:
 @pytest.mark.usefixtures("folder")
 def test_programs_have_no_key_where_users_have_given_rules(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Place(program(1.0), ["joint"]).key is not None
-    rules = stored.all_rules()
+    rules = derived_programs.all_rules()
     own = dataclasses.replace(next(iter(rules)), body=of_the_user)
-    monkeypatch.setattr(stored, "all_rules", lambda: [*rules, own])
+    monkeypatch.setattr(derived_programs, "all_rules", lambda: [*rules, own])
     assert Place(program(1.0), ["joint"]).key is None
 
 

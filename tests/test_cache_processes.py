@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from tapegen.backend import cache
-from tapegen.backend.cache import key_of
+from tapegen.backend.cache import store
+from tapegen.backend.cache.store import key_of
 
 ROOT = Path(__file__).parent.parent
 KEY = key_of("a test")
@@ -42,7 +42,7 @@ import numpy as np
 import tapegen as tg
 from tapegen import compiler
 from numba.core.compiler import compile_extra
-from tapegen.backend.located import LocatedCompiler
+from tapegen.backend.numba.compiler import LocatedCompiler
 
 work = {"derived": 0, "compiled": 0}
 differentiate, pipelines = compiler.differentiate, LocatedCompiler.define_pipelines
@@ -89,7 +89,7 @@ class Machine:
             **{name: value for name, value in os.environ.items() if not name.startswith("TAPEGEN")},
             "PYTHONPATH": str(ROOT),
             "PYTHONDONTWRITEBYTECODE": "1",
-            cache.FOLDER: str(self.cache),
+            store.FOLDER: str(self.cache),
             **env,
         }
         return subprocess.Popen([sys.executable, "-c", text], env=environment, stdout=subprocess.PIPE, text=True)
@@ -174,7 +174,7 @@ def test_another_version_of_this_package(tmp_path: Path) -> None:
     """The key holds every file of the package."""
     copy = tmp_path / "tapegen"
     shutil.copytree(ROOT / "tapegen", copy, ignore=shutil.ignore_patterns("__pycache__"))
-    print_base = "import tapegen.backend.cache as c; print(c.base().hex())"
+    print_base = "import tapegen.backend.cache.store as c; print(c.base().hex())"
 
     def base() -> str:
         environment = {"PYTHONPATH": str(tmp_path), "PATH": "/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"}
@@ -259,7 +259,7 @@ KINDS = (
 @pytest.mark.compiled
 def test_programs_of_all_kinds_come_back_bit_for_bit(tmp_path: Path) -> None:
     def run(switch: str) -> tuple[str, str]:
-        environment = {**os.environ, cache.FOLDER: str(tmp_path / "cache"), "PYTHONPATH": str(ROOT)}
+        environment = {**os.environ, store.FOLDER: str(tmp_path / "cache"), "PYTHONPATH": str(ROOT)}
         done = subprocess.run(
             [sys.executable, "-c", PROGRAMS, switch, *KINDS.split()],
             env=environment,
@@ -286,7 +286,7 @@ def test_rules_of_users_are_not_kept(machine: Machine) -> None:
 
 def test_whole_entries_of_another_kind_are_misses(machine: Machine) -> None:
     """Whatever an entry holds, only descriptions of types are made of it."""
-    from tapegen.backend.machine import _rebuilt
+    from tapegen.backend.cache.machine_code import _rebuilt
 
     class Evil:
         def __reduce__(self) -> Any:

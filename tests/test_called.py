@@ -9,7 +9,7 @@ import pytest
 from numba import njit
 from numba.core.runtime import _nrt_python, rtsys
 
-from tapegen.backend.located import OneTypeApartCompiler
+from tapegen.backend.numba.compiler import OneTypeApartCompiler
 
 
 def stacks(n: int) -> float:

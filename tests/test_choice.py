@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from tapegen.transform.choice import Option, evaluated_again
+from tapegen.transform.recording.min_cut import Option, evaluated_again
 
 
 def total(options, needed, again):

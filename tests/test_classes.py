@@ -147,7 +147,7 @@ def test_methods_of_globals_and_of_objects_made_inside(function: Callable[..., A
 
 def test_objects_of_a_class_share_what_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     Model(3.0).loss.grad(X)
-    monkeypatch.setattr("tapegen.specialise.lower_function", None)  # nothing is lowered again
+    monkeypatch.setattr("tapegen.runtime.specialization.lower_function", None)  # nothing is lowered again
     np.testing.assert_array_equal(Model(5.0).loss.grad(X), 10.0 * X)
 
 

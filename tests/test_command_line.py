@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tapegen.backend.cache import FOLDER, LIMIT, SWITCH
+from tapegen.backend.cache.store import FOLDER, LIMIT, SWITCH
 
 ROOT = Path(__file__).parent.parent
 TEXT = (ROOT / "docs" / "command_line.md").read_text(encoding="utf-8")

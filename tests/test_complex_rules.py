@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from tapegen import check_grads, differentiable
-from tapegen.backend.build import build_python
-from tapegen.backend.emit import emit
+from tapegen.backend.numba.build import build_python
+from tapegen.backend.printer.module import emit
 from tapegen.rules import Rule
 from tests.rule_programs import program_of
 from tests.test_rule_programs import NOT_SMOOTH, NUMPY, UNCOMPILED, copies, first_case, leaves, loops, named

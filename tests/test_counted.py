@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from tapegen.backend.located import LocatedCompiler, OneTypeApartCompiler
+from tapegen.backend.numba.compiler import LocatedCompiler, OneTypeApartCompiler
 
 
 def trips(n: int, small: Any, unsigned: Any, switch: bool) -> list[int]:

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from tapegen import differentiable
-from tapegen.backend.build import build_python
-from tapegen.backend.emit import emit
-from tapegen.ir import build, rewrite
+from tapegen.backend.numba.build import build_python
+from tapegen.backend.printer.module import emit
+from tapegen.ir import builders, traversal
 from tapegen.ir.nodes import Call, Const, Var
 from tapegen.ir.types import BOOL, FLOAT, INT, Array
-from tapegen.transform.dead import Aliases, joined_stores, without_last
+from tapegen.transform.simplify.dead_code import Aliases, joined_stores, without_last
 from tests.nests_reader import Outcome, python_function, read
 
 
@@ -84,10 +84,10 @@ def test_a_comparison_is_turned_where_it_means_the_same() -> None:
         (x, operator.lt): operator.not_,  # x may be NaN
     }
     for (var, func), expected in turned.items():
-        result = build.not_(Call(func, (var, Const(1)), (), BOOL))
+        result = builders.not_(Call(func, (var, Const(1)), (), BOOL))
         assert isinstance(result, Call)
         assert result.func is expected
-        assert build.not_(result) == Call(func, (var, Const(1)), (), BOOL)
+        assert builders.not_(result) == Call(func, (var, Const(1)), (), BOOL)
 
 
 def test_a_sign_in_front_becomes_a_subtraction() -> None:
@@ -106,7 +106,7 @@ def assert_same_after(transform: Any, text: str, *argument_lists: tuple[Any, ...
     function = read(text, argument_lists[0])
     *body, last = function.body
     foreign = tuple(frozenset({param}) for param in function.params if isinstance(param.type, Array))
-    new = transform(tuple(body), rewrite.reads(last), Aliases(tuple(body), foreign))
+    new = transform(tuple(body), traversal.reads(last), Aliases(tuple(body), foreign))
     func = build_python(emit(replace(function, body=(*new, last))))
     for args in argument_lists:
         ours, theirs = Outcome(func, args), Outcome(python_function(text), args)

@@ -10,7 +10,7 @@ import pathlib
 
 import pytest
 
-from tapegen.transform import control, reverse
+from tapegen.transform.autodiff import adjoint_control_flow, reverse
 from tests.random_programs.corpus import load
 from tests.random_programs.defects import DEFECTS, Defect, Stale
 from tests.random_programs.defects.hunt import finds, path_of, stored
@@ -32,7 +32,7 @@ def test_every_defect_can_be_planted() -> None:
 
 def test_what_is_planted_is_taken_out_again() -> None:
     def methods() -> list[dict[str, object]]:
-        return [dict(vars(cls)) for cls in (reverse._Reverser, control.ControlFlow)]
+        return [dict(vars(cls)) for cls in (reverse._Reverser, adjoint_control_flow.ControlFlow)]
 
     before = methods()
     changed = 0

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import tapegen as tg
-from tapegen import compiler
-from tapegen.backend.emit import emit
+from tapegen.backend.printer.module import emit
+from tapegen.pipeline import compile
 
 python = {"backend": "python"}
 
@@ -192,7 +192,7 @@ def _like(value, close_to):
 def text_of(function: Callable) -> tuple[str, bool]:
     call = tg.differentiable(function, **python)._specialise((point(function),), {})
     program = call.program
-    found = compiler.push_several(
+    found = compile.push_several(
         program.lowered.function, program.wrt_vars(), program.active_results(scalar=False), frozenset()
     )
     assert found is not None

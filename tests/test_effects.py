@@ -4,8 +4,8 @@ import operator
 
 import numpy as np
 
-from tapegen.analysis.effects import Effects, effects_of
-from tapegen.ir import ops
+from tapegen.analysis.side_effects import Effects, effects_of
+from tapegen.ir import intrinsics
 from tapegen.ir.nodes import (
     Assign,
     Block,
@@ -72,7 +72,7 @@ def test_views_share_the_roots_of_their_base():
     effects = program(
         view(v, m, (ZERO,)),
         view(w, v),
-        Assign((b,), Call(ops.transpose_view, (w,), (), VECTOR)),
+        Assign((b,), Call(intrinsics.transpose_view, (w,), (), VECTOR)),
         Assign((u,), Call(np.exp, (w,), (), VECTOR)),
         store(b),
     )
@@ -133,7 +133,7 @@ def test_conditional_alias_written_then_read_is_a_conflict():
 
 
 def test_conditional_expression_is_a_conflict_too():
-    choose = Assign((b,), Call(ops.ifelse, (cond, a, c), (), VECTOR))
+    choose = Assign((b,), Call(intrinsics.ifelse, (cond, a, c), (), VECTOR))
     assert pairs(program(choose, store(a), read(s, b))) == {("a", "b")}
     assert pairs(program(choose, store(b), read(s, b))) == set()
 
@@ -187,15 +187,15 @@ def test_rebound_after_an_alias_is_clean():
 
 
 def test_accumulating_into_an_array_reads_it():
-    choose = Assign((b,), Call(ops.ifelse, (cond, a, c), (), VECTOR))
+    choose = Assign((b,), Call(intrinsics.ifelse, (cond, a, c), (), VECTOR))
     assert pairs(program(choose, store(b, (), a), store(a, (), HALF))) == set()
     assert pairs(program(choose, store(b, (), a), store(a, (), HALF, accumulate=True))) == {("b", "a")}
 
 
 def test_an_array_in_a_list_is_the_same_array():
-    put = Effect(Call(ops.append, (path, u)))
-    empty = Assign((path,), Call(ops.new_list, (), (), path.type))
-    take = Assign((v,), Call(ops.item, (path, ZERO), (), VECTOR))
+    put = Effect(Call(intrinsics.append, (path, u)))
+    empty = Assign((path,), Call(intrinsics.new_list, (), (), path.type))
+    take = Assign((v,), Call(intrinsics.item, (path, ZERO), (), VECTOR))
     effects = program(empty, alloc(u), put, take, store(u), read(s, v))
     assert effects.by_name["v"] == frozenset({"u"})
     assert effects.writes[put] == frozenset({"path"})
@@ -228,8 +228,8 @@ def test_the_diagonal_that_numpy_returns_is_a_view():
 
 
 def test_shape_alone_is_not_a_read():
-    choose = Assign((b,), Call(ops.ifelse, (cond, a, c), (), VECTOR))
-    size = Assign((Var("k", INT),), Call(operator.add, (Call(ops.dim, (a, ZERO), (), INT), ONE), (), INT))
+    choose = Assign((b,), Call(intrinsics.ifelse, (cond, a, c), (), VECTOR))
+    size = Assign((Var("k", INT),), Call(operator.add, (Call(intrinsics.dim, (a, ZERO), (), INT), ONE), (), INT))
     assert pairs(program(choose, store(b), size)) == set()
 
 

@@ -11,20 +11,20 @@ import pytest
 from numba import njit
 
 import tapegen as tg
-from tapegen.backend.helpers import INLINED
-from tapegen.ir import elementary
+from tapegen.backend.printer.helper_functions import INLINED
+from tapegen.ir import vector_math
 from tests.sources import define
 
 R = np.random.default_rng(11)
 COUNT = 4000
 FUNCTIONS = {
-    "exp": elementary.vexp,
-    "log": elementary.vlog,
-    "log1p": elementary.vlog1p,
-    "sin": elementary.vsin,
-    "cos": elementary.vcos,
-    "tanh": elementary.vtanh,
-    "erf": elementary.verf,
+    "exp": vector_math.vexp,
+    "log": vector_math.vlog,
+    "log1p": vector_math.vlog1p,
+    "sin": vector_math.vsin,
+    "cos": vector_math.vcos,
+    "tanh": vector_math.vtanh,
+    "erf": vector_math.verf,
 }
 
 
@@ -138,8 +138,8 @@ def test_special_values(name: str) -> None:
 def compiled(name: str) -> Any:
     function = FUNCTIONS[name]
     namespace: dict[str, Any] = {"np": np, "njit": njit}
-    for each in (*elementary.CALLED[function], function):
-        exec("\n".join([f"@{INLINED}", *elementary.text_of(each)]), namespace)
+    for each in (*vector_math.CALLED[function], function):
+        exec("\n".join([f"@{INLINED}", *vector_math.text_of(each)]), namespace)
     return namespace[function.__name__]
 
 

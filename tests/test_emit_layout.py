@@ -7,8 +7,8 @@ import random
 
 import pytest
 
-from tapegen.backend.layout.literals import literal, words
-from tapegen.backend.layout.statements import clause, definition, statement
+from tapegen.backend.printer.formatter.literals import literal, words
+from tapegen.backend.printer.formatter.statements import clause, definition, statement
 from tests.sources import ruff
 
 NAMES = ["u", "k", "dt", "energy", "temperature", "conductivity", "boundary_flux", "cell_average_velocity"]

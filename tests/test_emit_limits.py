@@ -8,10 +8,10 @@ import random
 import numpy as np
 import pytest
 
-from tapegen.backend.build import build_python
-from tapegen.backend.emit import emit
+from tapegen.backend.numba.build import build_python
+from tapegen.backend.printer.module import emit
 from tapegen.errors import CompileLimit, Span
-from tapegen.ir import ops
+from tapegen.ir import intrinsics
 from tapegen.ir.nodes import (
     Assign,
     Comment,
@@ -57,16 +57,16 @@ SHAPES = [
 @pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.compiled)])
 def test_sum_to_undoes_broadcasting(shape: tuple[int, ...], like: tuple[int, ...], compiled: bool) -> None:
     big, small = Var("big", Array("float64", len(shape))), Var("small", Array("float64", len(like)))
-    program = function(Return((call(ops.sum_to, big, small, type_=small.type),)), params=(big, small))
+    program = function(Return((call(intrinsics.sum_to, big, small, type_=small.type),)), params=(big, small))
     source = emit(program, decorator="njit" if compiled else None)
     values = np.arange(float(np.prod(shape))).reshape(shape)
     got = build_python(source)(values, np.zeros(like))
-    np.testing.assert_array_equal(got, ops.sum_to(values, np.zeros(like)))
+    np.testing.assert_array_equal(got, intrinsics.sum_to(values, np.zeros(like)))
     assert got.shape == like
 
 
 def test_strong_mul_evaluates_its_cotangent_once() -> None:
-    product = call(ops.strong_mul, call(operator.mul, x, y), y)
+    product = call(intrinsics.strong_mul, call(operator.mul, x, y), y)
     assert body_of(Store(a, (i,), product, accumulate=True)).splitlines() == [
         "part = x * y",
         "a[i] += part * y if part != 0.0 else 0.0",
@@ -136,7 +136,7 @@ def test_a_deep_expression_in_a_condition_stays_lazy() -> None:
     text = emit(function(*body, params=(x,))).text
     assert "else:\n        part = " in text
     with pytest.raises(CompileLimit, match="evaluated only sometimes"):
-        emit(function(If(call(ops.and_, x, test), ()), params=(x,)))
+        emit(function(If(call(intrinsics.and_, x, test), ()), params=(x,)))
     with pytest.raises(CompileLimit, match="condition of this loop"):
         emit(function(While(test, ()), params=(x,)))
 
@@ -167,7 +167,7 @@ def test_tapes_do_not_reach_the_printer(stmt: Stmt) -> None:
 
 
 def test_a_placeholder_that_holds_a_string_gets_a_line_of_its_own() -> None:
-    inner = call(ops.ifelse, x, Const("big"), Const("small"), type_=Scalar("str"))
-    source = emit(function(Return((call(ops.fstring, Const("x is "), inner),)), params=(x,)))
+    inner = call(intrinsics.ifelse, x, Const("big"), Const("small"), type_=Scalar("str"))
+    source = emit(function(Return((call(intrinsics.fstring, Const("x is "), inner),)), params=(x,)))
     assert 'part = "big" if x else "small"' in source.text
     assert build_python(source)(1.0) == "x is big"

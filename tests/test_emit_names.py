@@ -11,9 +11,9 @@ import pytest
 import scipy.linalg
 import scipy.special
 
-from tapegen.backend.build import build_python
-from tapegen.backend.emit import emit
-from tapegen.ir import ops
+from tapegen.backend.numba.build import build_python
+from tapegen.backend.printer.module import emit
+from tapegen.ir import intrinsics
 from tapegen.ir.nodes import (
     Assign,
     Const,
@@ -114,7 +114,7 @@ def test_an_object_named_like_a_builtin_leaves_the_builtin_alone() -> None:
     def sum(value: float) -> float:
         return value + 100.0
 
-    body = (Return((call(operator.add, call(sum, x), call(np.sum, call(ops.new_list, x))),)),)
+    body = (Return((call(operator.add, call(sum, x), call(np.sum, call(intrinsics.new_list, x))),)),)
     source = emit(function(*body, params=(x,), globals=(("sum", sum),)))
     assert "sum_(x) + np.sum([x])" in source.text
     assert build_python(source)(1.0) == 102.0
@@ -152,7 +152,7 @@ def test_the_text_depends_on_the_program_alone() -> None:
     def program() -> Function:
         return function(
             Assign((y,), call(limiter, call(np.sin, call(scipy.special.erf, x)))),
-            Return((call(ops.sum_to, a, a), call(math.exp, y))),
+            Return((call(intrinsics.sum_to, a, a), call(math.exp, y))),
             params=(x, a),
         )
 

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tapegen.backend.build import build_python
-from tapegen.backend.emit import emit
-from tapegen.ir import ops
+from tapegen.backend.numba.build import build_python
+from tapegen.backend.printer.module import emit
+from tapegen.ir import intrinsics
 from tapegen.ir.nodes import Assign, Call, Const, Expr, Function, Load, Return, Slice, Store, Tuple, Var
 from tapegen.ir.types import BOOL, FLOAT, INT, Array, Type
 
@@ -32,11 +32,11 @@ def evaluate(expr: Any, env: Mapping[str, Any]) -> Any:
             return env[name]
         case Const(value):
             return value
-        case Call(ops.and_, (left, right)):
+        case Call(intrinsics.and_, (left, right)):
             return evaluate(left, env) and evaluate(right, env)
-        case Call(ops.or_, (left, right)):
+        case Call(intrinsics.or_, (left, right)):
             return evaluate(left, env) or evaluate(right, env)
-        case Call(ops.ifelse, (test, body, orelse)):
+        case Call(intrinsics.ifelse, (test, body, orelse)):
             return evaluate(body if evaluate(test, env) else orelse, env)
         case Call(func, args, kwargs):
             return func(*(evaluate(arg, env) for arg in args), **{key: evaluate(value, env) for key, value in kwargs})
@@ -69,7 +69,7 @@ ints: st.SearchStrategy[Expr] = st.deferred(
         | st.integers(-4, 9).map(Const)
         | calls([operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod], ints, ints, type_=INT)
         | calls([operator.neg, abs], ints, type_=INT)
-        | calls([ops.dim], st.just(PARAMS[5]), st.just(Const(0)), type_=INT)
+        | calls([intrinsics.dim], st.just(PARAMS[5]), st.just(Const(0)), type_=INT)
         | calls(
             [operator.lshift, operator.and_, operator.or_, operator.xor], ints, st.integers(0, 3).map(Const), type_=INT
         )
@@ -84,7 +84,7 @@ floats: st.SearchStrategy[Expr] = st.deferred(
         | calls([operator.neg, operator.pos, abs, np.sin, np.absolute, math.atan], floats, type_=FLOAT)
         | calls([min, max, np.maximum, math.hypot], floats, floats, type_=FLOAT)
         | calls([float], ints, type_=FLOAT)
-        | calls([ops.ifelse], bools, floats, floats, type_=FLOAT)
+        | calls([intrinsics.ifelse], bools, floats, floats, type_=FLOAT)
         | calls([np.sum], vectors, type_=FLOAT)
         | st.builds(lambda index: Load(PARAMS[5], (index,), FLOAT), ints)
     )
@@ -95,7 +95,7 @@ bools: st.SearchStrategy[Expr] = st.deferred(
             [operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne], floats, floats, type_=BOOL
         )
         | calls([operator.lt, operator.eq, operator.is_, operator.is_not], bools, bools, type_=BOOL)
-        | calls([ops.and_, ops.or_], bools, bools, type_=BOOL)
+        | calls([intrinsics.and_, intrinsics.or_], bools, bools, type_=BOOL)
         | calls([operator.not_], bools, type_=BOOL)
     )
 )
@@ -154,7 +154,9 @@ def test_indexes_select_and_store_what_they_say(index: list[Any]) -> None:
 def test_strong_mul_is_the_marker_it_stands_for(rank: int, values: list[float]) -> None:
     type_: Type = VECTOR if rank else FLOAT
     cotangent, partial = Var("c", type_), Var("p", type_)
-    program = Function("f", (cotangent, partial), (Return((Call(ops.strong_mul, (cotangent, partial), (), type_),)),))
+    program = Function(
+        "f", (cotangent, partial), (Return((Call(intrinsics.strong_mul, (cotangent, partial), (), type_),)),)
+    )
     args = [np.array([value]) if rank else value for value in values]
     with np.errstate(all="ignore"):
-        np.testing.assert_array_equal(build_python(emit(program))(*args), ops.strong_mul(*args))
+        np.testing.assert_array_equal(build_python(emit(program))(*args), intrinsics.strong_mul(*args))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tapegen.tape.tensor import Traced
+from tapegen.tape.tensors.tensor import Traced
 from tests.oracle import floating, numerical_gradient
 
 EXAMPLES = Path(__file__).parent.parent / "examples"

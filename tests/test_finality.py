@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from tapegen.analysis.finality import final_loads
-from tapegen.analysis.places import statements
+from tapegen.analysis.memory_access import statements
+from tapegen.analysis.polyhedral.array_liveness import final_loads
 from tapegen.ir.nodes import Assign, Call, Load, Var
 from tests.finality import HEAD, check, finals, kept, loads, loops, stores, traces_of
 from tests.ir_random import programs

@@ -4,8 +4,8 @@ import textwrap
 
 import pytest
 
-from tapegen.analysis.finality import final_loads
-from tapegen.analysis.places import statements
+from tapegen.analysis.memory_access import statements
+from tapegen.analysis.polyhedral.array_liveness import final_loads
 from tapegen.ir.nodes import Assign, Load
 from tests.finality import HEAD, check, finals, traces_of
 from tests.ir_text import function

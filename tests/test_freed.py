@@ -16,9 +16,9 @@ from numba.core import registry
 from numba.core.dispatcher import Dispatcher
 
 import tapegen as tg
-from tapegen import nested
-from tapegen.frontend import callables
-from tapegen.kept import MOST_PROGRAMS
+from tapegen.frontend.source import callables
+from tapegen.pipeline import nested
+from tapegen.runtime.program_cache import MOST_PROGRAMS
 from tests.judged import both
 from tests.sources import define
 

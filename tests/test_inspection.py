@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from tapegen import differentiable
-from tapegen.analysis.shapes import Shapes
-from tapegen.backend.emit import emit
-from tapegen.backend.source import PythonSource
+from tapegen.analysis.shape_inference import Shapes
+from tapegen.backend.printer.module import emit
+from tapegen.backend.printer.source import PythonSource
 from tapegen.errors import BadArgument, NotDifferentiable, Span
-from tapegen.inspection import Inspection, Kept, Report, report_of
-from tapegen.ir import ops
+from tapegen.ir import intrinsics
 from tapegen.ir.nodes import Assign, Call, Const, Function, Push, Return, Var
 from tapegen.ir.types import FLOAT, INT, Array, ListOf
+from tapegen.pipeline.inspection import Inspection, Kept, Report, report_of
 
 VECTOR, MATRIX = Array("float64", 1), Array("float64", 2)
 u0, k, n = Var("u0", VECTOR), Var("k", FLOAT), Var("n", INT)
@@ -25,7 +25,7 @@ u, r, v, energy, m = Var("u", VECTOR), Var("r", FLOAT), Var("v", FLOAT), Var("en
 
 
 def dim(array: Var, axis: int = 0) -> Call:
-    return Call(ops.dim, (array, Const(axis)), (), INT)
+    return Call(intrinsics.dim, (array, Const(axis)), (), INT)
 
 
 def stages(tmp_path: Any) -> Any:

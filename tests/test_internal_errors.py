@@ -16,7 +16,7 @@ import pytest
 import tapegen as tg
 from tapegen.cli import main
 from tapegen.errors import InternalError
-from tapegen.written import Wanted, module_text
+from tapegen.export.module import Wanted, module_text
 
 SCALE = np.array([1.5, np.inf])
 
@@ -64,13 +64,13 @@ ARGUMENTS = (np.array([0.5, -1.0]), Spring(2.0, np.zeros(2)), Range(0.5, 1.0))
 X = np.array([0.5, -1.0])
 
 STAGES = [
-    ("tapegen.specialise.lower_function", "lowering"),
-    ("tapegen.frontend.lower_expr.evaluate", "lowering"),
-    ("tapegen.compiler.tidy", "deriving"),
-    ("tapegen.transform.adjoint.rule_for", "deriving"),
-    ("tapegen.program.emit", "printing"),
-    ("tapegen.program.build_python", "compiling"),
-    ("tapegen.calls.value_of", "returning"),
+    ("tapegen.runtime.specialization.lower_function", "lowering"),
+    ("tapegen.frontend.expressions.expressions.evaluate", "lowering"),
+    ("tapegen.pipeline.compile.tidy", "deriving"),
+    ("tapegen.transform.autodiff.adjoint_calls.rule_for", "deriving"),
+    ("tapegen.pipeline.program.emit", "printing"),
+    ("tapegen.pipeline.program.build_python", "compiling"),
+    ("tapegen.runtime.bound_call.value_of", "returning"),
 ]
 
 
@@ -113,7 +113,7 @@ def test_a_fault_names_the_stage_and_the_place(target: str, stage: str, monkeypa
 
 def test_a_reproducer_runs_without_the_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("tapegen.compiler.reverse", planted())
+        patch.setattr("tapegen.pipeline.compile.reverse", planted())
         error = caught(lambda: tg.differentiable(energy, backend="python").grad(*ARGUMENTS))
     text = Path(error.reproducer).read_text(encoding="utf-8")
     assert "# comments and helpers travel with the function" in text
@@ -126,7 +126,7 @@ def test_a_reproducer_runs_without_the_fault(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_an_error_is_pickled_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tapegen.compiler.reverse", planted())
+    monkeypatch.setattr("tapegen.pipeline.compile.reverse", planted())
     error = caught(lambda: tg.grad(simple, backend="python")(X))
     again = pickle.loads(pickle.dumps(error))
     assert (str(again), again.stage, again.reproducer) == (str(error), error.stage, error.reproducer)
@@ -156,11 +156,11 @@ ENTRIES: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.mark.parametrize("target", ["tapegen.specialise.lower_function", "tapegen.compiler.tidy"])
+@pytest.mark.parametrize("target", ["tapegen.runtime.specialization.lower_function", "tapegen.pipeline.compile.tidy"])
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_every_entry_has_the_boundary(entry: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(target, planted())
-    monkeypatch.setattr("tapegen.program.Program._on_disk", lambda *_, **__: (None, None))
+    monkeypatch.setattr("tapegen.pipeline.program.Program._on_disk", lambda *_, **__: (None, None))
     tg.api._of_function.cache_clear()
     error = caught(ENTRIES[entry])
     assert error.span is not None
@@ -172,13 +172,13 @@ def test_every_entry_has_the_boundary(entry: str, target: str, monkeypatch: pyte
 def test_the_command_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "model.py"
     file.write_text("def f(x):\n    return x * x\n")
-    monkeypatch.setattr("tapegen.compiler.tidy", planted())
+    monkeypatch.setattr("tapegen.pipeline.compile.tidy", planted())
     assert main(["show", f"{file}::f", "--args", "f8"]) == 1
     assert f"InternalError: {file}:1:1: tapegen itself failed while deriving f" in capsys.readouterr().err
 
 
 def test_a_fault_inside_numba(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tapegen.backend.build.deep", planted())
+    monkeypatch.setattr("tapegen.backend.numba.build.deep", planted())
     error = caught(lambda: tg.differentiable(simple, backend="numba", cache=False).grad(X))
     assert error.stage == "compiling"
     assert error.span is not None
@@ -194,14 +194,14 @@ def test_text_that_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
         object.__setattr__(source, "text", source.text.replace("x_bar", "x_bra", 1))
         return source
 
-    monkeypatch.setattr("tapegen.program.emit", misspelt)
+    monkeypatch.setattr("tapegen.pipeline.program.emit", misspelt)
     error = caught(lambda: tg.differentiable(simple, backend="python").grad(X))
     assert error.stage == "running"
     assert "NameError" in error.reason
 
 
 def test_no_file_can_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tapegen.compiler.tidy", planted())
+    monkeypatch.setattr("tapegen.pipeline.compile.tidy", planted())
     monkeypatch.setattr("tempfile.mkdtemp", Mock(side_effect=OSError("the disk is full")))
     error = caught(lambda: tg.grad(simple, backend="python")(X))
     assert error.reproducer == ""
@@ -246,7 +246,7 @@ def test_errors_of_the_program_stay(form: str, func: Any, args: tuple[Any, ...],
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), MemoryError("full"), UserWarning("as an error")])
 def test_what_is_no_fault_passes(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tapegen.compiler.tidy", Mock(side_effect=error))
+    monkeypatch.setattr("tapegen.pipeline.compile.tidy", Mock(side_effect=error))
     with pytest.raises(type(error)) as found:
         tg.grad(simple, backend="python")(X)
     assert found.value is error

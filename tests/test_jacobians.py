@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import tapegen as tg
-from tapegen import program
 from tapegen.api import with_options
 from tapegen.errors import BadArgument, MissingRule
+from tapegen.pipeline import program
 
 MODES = pytest.mark.parametrize("mode", ["forward", "reverse", None])
 python = {"backend": "python"}

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tapegen as tg
-from tapegen.frontend.generated import function_from_text
+from tapegen.frontend.source.synthesize import function_from_text
 
 
 @dataclasses.dataclass

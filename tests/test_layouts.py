@@ -11,9 +11,9 @@ import pytest
 
 import tapegen as tg
 from tapegen.errors import TapegenError
-from tapegen.frontend.generated import function_from_text
+from tapegen.frontend.source.synthesize import function_from_text
+from tapegen.loops.pipeline import NoCompiledForm
 from tapegen.rules import Rule, all_rules
-from tapegen.transform.nests import NoCompiledForm
 from tests.rule_programs import WRITES, program_of
 from tests.sources import define
 from tests.test_rule_programs import COUNTING, NOT_SMOOTH, all_cases, copies

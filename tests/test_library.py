@@ -20,11 +20,11 @@ import pytest
 
 import tapegen as tg
 from examples.heat import march
-from tapegen.aot import build, default_name
-from tapegen.backend.library.objects import processor
 from tapegen.cli import main
 from tapegen.errors import BadArgument, BuildError, NameConflict
-from tapegen.written import MODES
+from tapegen.export.library import build, default_name
+from tapegen.export.module import MODES
+from tapegen.export.native.object_code import processor
 from tests.libraries import load, narrow, run_program, same
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
@@ -220,7 +220,7 @@ def test_how_floats_are_rounded_stays_as_it_is(portable: Path) -> None:
 def test_a_machine_that_lacks_something_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """J 130: before anything runs."""
     newer = replace(processor("x86-64-v2"), features=("sse3", "fma4", "xop"))  # what no processor of today has
-    monkeypatch.setattr("tapegen.aot.processor", lambda name: newer)
+    monkeypatch.setattr("tapegen.export.library.processor", lambda name: newer)
     module = load(build(tg.differentiable(relax), np.ones(6), 3, 0.0, directory=tmp_path, modes=["value"]))
     u = np.ones(6)
     with pytest.raises(OSError, match="the library was built for another processor"):

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import tapegen as tg
-from tapegen.aot import build_library, default_modes
-from tapegen.written import Wanted
+from tapegen.export.library import build_library, default_modes
+from tapegen.export.module import Wanted
 from tests import allocations
 from tests.libraries import openblas, tangent_of
 from tests.test_library_tapes import X, collected, flags, numbers, shrinking

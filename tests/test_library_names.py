@@ -13,12 +13,13 @@ import numpy as np
 import pytest
 
 import tapegen as tg
-from tapegen.aot import build, build_library, loader
-from tapegen.backend.library.entries import STATUS, identifier
-from tapegen.backend.library.header import comment
-from tapegen.backend.library.objects import FIRST_ERROR, Errors, _numbered
 from tapegen.errors import BadArgument, BuildError
-from tapegen.written import Wanted
+from tapegen.export import python_loader
+from tapegen.export.library import build, build_library
+from tapegen.export.module import Wanted
+from tapegen.export.native.c_header import comment
+from tapegen.export.native.entry_points import STATUS, identifier
+from tapegen.export.native.object_code import FIRST_ERROR, Errors, _numbered
 from tests.libraries import load, narrow, same, weighted
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
@@ -161,12 +162,12 @@ def test_exceptions_become_numbers(name: str) -> None:
 
 
 def test_the_module_knows_the_codes_of_the_library() -> None:
-    assert {name: number for name, number, _ in STATUS}["SHAPE"] == loader._SHAPE
-    assert loader._FIRST_ERROR == FIRST_ERROR > max(number for _, number, _ in STATUS)
+    assert {name: number for name, number, _ in STATUS}["SHAPE"] == python_loader._SHAPE
+    assert python_loader._FIRST_ERROR == FIRST_ERROR > max(number for _, number, _ in STATUS)
     assert all(
         name.startswith("_")
-        for name, each in vars(loader).items()
-        if getattr(each, "__module__", "") == loader.__name__
+        for name, each in vars(python_loader).items()
+        if getattr(each, "__module__", "") == python_loader.__name__
     )
 
 

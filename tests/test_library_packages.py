@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from tapegen.aot import build
-from tapegen.aot.packaging import source_distribution, wheel
+from tapegen.export.wheel import source_distribution, wheel
 from tests.libraries import load
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 import tapegen as tg
 from tapegen.aot import build
-from tapegen.backend.library import entries
 from tapegen.errors import BuildError
+from tapegen.export.native import entry_points
 from tests.libraries import leaves, load, narrow, network, openblas, same, weighted
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
@@ -150,7 +150,7 @@ def test_single_precision(tmp_path: Path) -> None:
 def runtime(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     """The C text that is part of each library, alone."""
     made = tmp_path_factory.mktemp("runtime") / "runtime.so"
-    text = Path(entries.__file__).with_name("runtime.c")
+    text = Path(entry_points.__file__).with_name("runtime.c")
     subprocess.run(["cc", "-std=c11", "-O1", "-fPIC", "-shared", "-w", "-o", made, text], check=True)
     return ctypes.CDLL(str(made))
 

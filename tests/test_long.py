@@ -11,8 +11,8 @@ from numba.core import analysis, compiler
 from numba.core.runtime import _nrt_python
 
 from tapegen import differentiable
-from tapegen.backend import long
-from tapegen.backend.live import live_map, quick_lifetimes
+from tapegen.backend.numba import two_tier_optimization
+from tapegen.backend.numba.liveness import live_map, quick_lifetimes
 from tests.test_held import living, steps
 
 
@@ -59,17 +59,17 @@ def test_a_long_function_computes_what_a_short_one_does(monkeypatch: pytest.Monk
     args = np.linspace(0.5, 1.0, 5), 5, 2
     expected = differentiable(steps, backend="python").value_and_grad(*args)
     made = []
-    optimised = long._LongLibrary._optimize_functions
+    optimised = two_tier_optimization._LongLibrary._optimize_functions
 
     def counted(library: Any, module: Any) -> None:
         made.append(library.name)
         optimised(library, module)
 
-    monkeypatch.setattr(long._LongLibrary, "_optimize_functions", counted)
-    monkeypatch.setattr(long, "_LONG", 0)
+    monkeypatch.setattr(two_tier_optimization._LongLibrary, "_optimize_functions", counted)
+    monkeypatch.setattr(two_tier_optimization, "_LONG", 0)
     function = differentiable(steps, backend="numba", cache=False)
     value, gradient = function.value_and_grad(*args)
-    assert ("steps_value_and_grad" in "".join(made)) == long._SHORTER
+    assert ("steps_value_and_grad" in "".join(made)) == two_tier_optimization._SHORTER
     np.testing.assert_allclose(value, expected[0], rtol=1e-13)
     np.testing.assert_allclose(gradient, expected[1], rtol=1e-12)
     _nrt_python.memsys_enable_stats()

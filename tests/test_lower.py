@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tapegen.errors import NotDifferentiable
-from tapegen.ir.text import function_text
+from tapegen.ir.printer import function_text
 from tests.interpret import run
 from tests.lowering import agree, lower
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tapegen.ir.text import function_text
+from tapegen.ir.printer import function_text
 from tests.lowering import agree, lower
 
 X = np.array([0.5, -1.5, 2.0, 0.25, -0.75])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tapegen.ir.text import function_text
+from tapegen.ir.printer import function_text
 from tests.lowering import lower
 from tests.test_lower import X, break_in_nested_branch, deep
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tapegen import differentiable
-from tapegen.ir.text import function_text
+from tapegen.ir.printer import function_text
 from tapegen.ir.types import Array, Scalar
 from tests.interpret import run
 from tests.lowering import agree, lower

@@ -10,7 +10,7 @@ import pytest
 
 from tapegen import differentiable
 from tapegen.errors import BadArgument, NotDifferentiable, TapegenError, UnsupportedSyntax
-from tapegen.frontend.structure import abstract_of
+from tapegen.frontend.values.pytree import abstract_of
 from tests.lowering import lower
 
 X = np.array([0.5, -1.5, 2.0])

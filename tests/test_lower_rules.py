@@ -12,12 +12,12 @@ from scipy import stats
 import tapegen as tg
 from tapegen.errors import NotDifferentiable
 from tapegen.frontend.lower import inline_call
-from tapegen.frontend.structure import Leaf, StaticValue, Struct, leaf_type
+from tapegen.frontend.values.pytree import Leaf, StaticValue, Struct, leaf_type
 from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import Const, Expr, Function, Return, Slice, Tuple, Var
-from tapegen.ir.text import block_text
+from tapegen.ir.printer import block_text
 from tapegen.ir.types import INT, Array, Scalar
-from tapegen.rules import all_rules, registry, surgery
+from tapegen.rules import all_rules, gradient_modifiers, registry
 from tapegen.testing import default_cases
 from tests.interpret import evaluate, run
 from tests.rule_cases import VARIANTS, call
@@ -25,13 +25,13 @@ from tests.scipy_cases import SCIPY_VARIANTS
 
 PROBABILITIES = np.array([0.2, 0.5, 0.3])
 OWN: dict[Any, list[Any]] = {  # functions that the tests of values look at elsewhere
-    surgery.scale_gradient: [call(np.array([0.5, -2.0]), 0.5)],
-    surgery.clip_gradient: [call(np.array([0.5, -2.0]), -1.0, 1.0)],
+    gradient_modifiers.scale_gradient: [call(np.array([0.5, -2.0]), 0.5)],
+    gradient_modifiers.clip_gradient: [call(np.array([0.5, -2.0]), -1.0, 1.0)],
     stats.multinomial.logpmf: [call(np.array([1, 0, 2]), 3, PROBABILITIES)],
     stats.dirichlet.logpdf: [call(PROBABILITIES, np.array([1.5, 2.0, 0.7]))],
 }
 BODIES = [rule for rule in all_rules() if rule.body is not None and not rule.written]
-BODIES = [rule for rule in BODIES if rule.func is not surgery.print_gradient]  # its result is what it prints
+BODIES = [rule for rule in BODIES if rule.func is not gradient_modifiers.print_gradient]  # its result is what it prints
 # solvers take functions that are lowered with the program around them: `test_solvers`
 BODIES = [rule for rule in BODIES if not hasattr(rule.func, "type_like")]
 

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 import tapegen as tg
-from tapegen.frontend import lower_template
 from tapegen.frontend.lower import inline_call
-from tapegen.frontend.lower_template import written_out
-from tapegen.ir import build
+from tapegen.frontend.templates import cache
+from tapegen.frontend.templates.cache import written_out
+from tapegen.ir import builders
 from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import Const, Expr, Function, Return, Tuple, Var
-from tapegen.ir.text import function_text
+from tapegen.ir.printer import function_text
 from tapegen.ir.types import BOOL, FLOAT, INT, Array, Scalar
 from tapegen.rules import registry
 
@@ -50,9 +50,9 @@ def formula(x: Any, y: Any, power: float = 2.0, *, offset: float = 1.0) -> Any:
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(registry, "_RULES", dict(registry._RULES))
-    lower_template.forget()
+    cache.forget()
     yield
-    lower_template.forget()
+    cache.forget()
 
 
 def text(inline: Callable[..., Any], func: Any, args: tuple[Expr, ...], taken: tuple[str, ...] = ()) -> str:
@@ -166,7 +166,7 @@ def product(x: Any, y: Any) -> Any:
 
 
 def test_the_same_operand_twice_and_names_that_are_taken() -> None:
-    nested = build.mul(X, Const(2.0))
+    nested = builders.mul(X, Const(2.0))
     for _ in range(2):
         for args in ((X, X), (X, Y), (Y, X), (ARRAY, X), (nested, X), (X, Const(1.0)), (Const(0.0), X)):
             if args[0] is not ARRAY:

@@ -11,7 +11,7 @@ import numba
 import numpy as np
 import pytest
 
-from tapegen.frontend.structure import Slot, Struct
+from tapegen.frontend.values.pytree import Slot, Struct
 from tests.interpret import run
 from tests.lowering import agree, lower
 

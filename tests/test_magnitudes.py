@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from tapegen import differentiable
-from tapegen.analysis.magnitudes import overflowing
+from tapegen.analysis.integer_overflow import overflowing
 from tapegen.errors import BadArgument
-from tapegen.ir import ops
+from tapegen.ir import intrinsics
 from tapegen.ir.nodes import Call, Store
-from tapegen.transform.nests.overflow import marked
+from tapegen.loops.legalize.overflow_checks import marked
 from tests.nests_reader import read
 
 
@@ -147,4 +147,4 @@ def test_many_steps_of_an_argument_add_up() -> None:
 def test_what_is_stored_into_an_array_is_a_number() -> None:
     text = "def f(x, n):\n    x[0] = n*n*n\n    return x[0]\n"
     stored = marked(read(text, (X, 3)), wide=False).body[0]
-    assert isinstance(stored, Store) and isinstance(stored.value, Call) and stored.value.func is ops.exact
+    assert isinstance(stored, Store) and isinstance(stored.value, Call) and stored.value.func is intrinsics.exact

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import tapegen as tg
-from tapegen.backend import memory
-from tapegen.backend.library import entries
+from tapegen.backend.numba import memory_limit
+from tapegen.export.native import entry_points
 from tests.judged import both
 
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
@@ -107,12 +107,12 @@ def free(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], None]]:
     """Sets how much memory seems to be free."""
 
     def make(size: int) -> None:
-        monkeypatch.setattr(memory, "available", lambda: size)
-        memory.stale = 0.0
+        monkeypatch.setattr(memory_limit, "available", lambda: size)
+        memory_limit.stale = 0.0
 
     yield make
     monkeypatch.undo()
-    memory.measure(0.0)
+    memory_limit.measure(0.0)
 
 
 @pytest.mark.compiled
@@ -140,7 +140,7 @@ def test_tapes_of_earlier_calls_do_not_count(backend: str, free: Callable[[int],
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 def test_room_in_libraries(tmp_path: Path) -> None:
     made = tmp_path / "room.so"
-    text = Path(entries.__file__).with_name("room.c")
+    text = Path(entry_points.__file__).with_name("room.c")
     subprocess.run(["cc", "-std=c11", "-Wall", "-Werror", "-fPIC", "-shared", "-o", made, text], check=True)
     library = ctypes.CDLL(str(made))
     library.tapegen_room.argtypes = [ctypes.c_int64, ctypes.c_int32]
@@ -148,7 +148,7 @@ def test_room_in_libraries(tmp_path: Path) -> None:
     def fits(size: int, *, is_tape: bool) -> bool:
         return bool(library.tapegen_room(size, is_tape))
 
-    available = memory.available()
+    available = memory_limit.available()
     assert fits(available // 4, is_tape=False)
     assert fits(available // 4, is_tape=False)
     assert not fits(available, is_tape=False)

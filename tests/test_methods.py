@@ -10,7 +10,7 @@ import pytest
 
 from tapegen import check_grads, differentiable
 from tapegen.errors import TapegenError
-from tapegen.frontend.generated import function_from_text
+from tapegen.frontend.source.synthesize import function_from_text
 
 X = np.array([[0.7, -1.2, 0.4], [1.5, 0.3, -0.8]])
 V = np.array([1.1, -0.6, 0.5])

@@ -196,7 +196,7 @@ STORED = """
 import json, math, sys, warnings
 import numpy as np
 from tapegen import compiler, differentiable
-from tapegen.backend.located import LocatedCompiler
+from tapegen.backend.numba.compiler import LocatedCompiler
 import functions
 from numba import njit
 

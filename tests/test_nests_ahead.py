@@ -1,4 +1,4 @@
-"""Products of rows that two trips of a loop take together (`transform/nests/ahead.py`)."""
+"""Products of rows that two trips of a loop take together (`loops/vectorize/unroll_and_jam.py`)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import tapegen as tg
-from tapegen.backend.build import build_python
-from tapegen.backend.emit import emit
-from tapegen.transform.nests import scalarise
+from tapegen.backend.numba.build import build_python
+from tapegen.backend.printer.module import emit
+from tapegen.loops.pipeline import scalarise
 from tests.nests_reader import read
 
 R = np.random.default_rng(5)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from tapegen import differentiable
-from tapegen.backend.build import build_numba, decorator_text
-from tapegen.backend.emit import emit
-from tapegen.transform.nests import scalarise
+from tapegen.backend.numba.build import build_numba, decorator_text
+from tapegen.backend.printer.module import emit
+from tapegen.loops.pipeline import scalarise
 from tests.nests_reader import read, uncompiled
 
 PROGRAM = """

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tapegen.backend.emit import emit
-from tapegen.ir import ops
+from tapegen.backend.printer.module import emit
+from tapegen.ir import intrinsics
 from tapegen.ir.nodes import Assign, Call, Const, Expr, For, If, Var
 from tapegen.ir.types import BOOL, INT
-from tapegen.transform.nests.bounds import Facts
-from tapegen.transform.nests.checks import together
-from tapegen.transform.nests.known import Known
+from tapegen.loops.analysis.flow_facts import Known
+from tapegen.loops.analysis.symbolic_bounds import Facts
+from tapegen.loops.vectorize.check_coalescing import together
 from tests.nests_reader import Outcome, python_function, read
 
 K, N, M = Var("k", INT), Var("n", INT), Var("m", INT)
@@ -70,11 +70,16 @@ def test_what_a_comparison_says(func: Any, holding: Expr, not_holding: Expr) -> 
 
 def test_what_and_and_or_say() -> None:
     parts = condition(operator.ge, K, Const(0)), condition(operator.ge, N, Const(0))
-    for func, positive in ((ops.and_, True), (ops.or_, True), (ops.and_, False), (ops.or_, False)):
+    for func, positive in (
+        (intrinsics.and_, True),
+        (intrinsics.or_, True),
+        (intrinsics.and_, False),
+        (intrinsics.or_, False),
+    ):
         facts = Facts()
         facts.assume_test(condition(func, *parts), positive)
-        assert holds(facts, K) == (func is ops.and_ and positive)
-        assert holds(facts, plus(minus(Const(0), K), -1)) == (func is ops.or_ and not positive)
+        assert holds(facts, K) == (func is intrinsics.and_ and positive)
+        assert holds(facts, plus(minus(Const(0), K), -1)) == (func is intrinsics.or_ and not positive)
 
 
 def test_new_values_are_new() -> None:

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from tapegen import differentiable, grad, hvp, jvp
-from tapegen.backend.build import build_python
-from tapegen.backend.emit import emit
-from tapegen.transform.nests import scalarise
+from tapegen.backend.numba.build import build_python
+from tapegen.backend.printer.module import emit
+from tapegen.loops.pipeline import scalarise
 from tests import nests_reader
 from tests.nests_reader import assert_same, lowered_text, python_function
 from tests.test_nests_inner import assert_same_text

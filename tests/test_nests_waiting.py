@@ -11,9 +11,9 @@ import pytest
 
 import tapegen as tg
 from tapegen import differentiable
-from tapegen.backend.build import build_python
-from tapegen.backend.emit import emit
-from tapegen.transform.nests import scalarise
+from tapegen.backend.numba.build import build_python
+from tapegen.backend.printer.module import emit
+from tapegen.loops.pipeline import scalarise
 from tests.nests_reader import Outcome, python_function, read
 
 R = np.random.default_rng(17)

@@ -12,8 +12,8 @@ from scipy import linalg, signal
 
 import tapegen as tg
 from tapegen.errors import TapegenError
-from tapegen.frontend.generated import function_from_text
-from tapegen.transform.nests import NoCompiledForm
+from tapegen.frontend.source.synthesize import function_from_text
+from tapegen.loops.pipeline import NoCompiledForm
 from tests.judged import both, raises_as_python, right
 from tests.option_values import CALLS, Call
 from tests.rule_cases import STACKED, values

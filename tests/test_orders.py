@@ -15,8 +15,8 @@ import pytest
 
 import tapegen as tg
 from tapegen.errors import AliasError, BadArgument, NotDifferentiable
-from tapegen.frontend.generated import function_from_text
-from tapegen.frontend.structure import flatten
+from tapegen.frontend.source.synthesize import function_from_text
+from tapegen.frontend.values.pytree import flatten
 from tapegen.rules import Rule, registry
 from tapegen.rules.registry import all_rules
 from tapegen.testing import default_cases

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import tapegen as tg
-from tapegen import compiler, errors, program
-from tapegen.backend.located import LocatedCompiler
+from tapegen import errors
+from tapegen.backend.numba.compiler import LocatedCompiler
+from tapegen.pipeline import compile, program
 
 CALLS = {
     "value": lambda f, x: f(x),
@@ -29,7 +30,7 @@ def fails(*args: Any, **kwargs: Any) -> Any:
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-@pytest.mark.parametrize("where", [(program, "emit"), (compiler, "tidy")], ids=["emit", "tidy"])
+@pytest.mark.parametrize("where", [(program, "emit"), (compile, "tidy")], ids=["emit", "tidy"])
 def test_internal_errors_surface_as_what_they_are(call: Any, where: tuple, monkeypatch: pytest.MonkeyPatch) -> None:
     f = tg.differentiable(backend="python" if call is not CALLS["value"] else "auto")(scaled)
     monkeypatch.setattr(*where, fails)

@@ -16,9 +16,9 @@ import pytest
 
 import tapegen as tg
 from tapegen.errors import BadArgument, BuildError, MissingRule, NotDifferentiable, PerformanceWarning
-from tapegen.frontend.lower_numpy import is_library
+from tapegen.frontend.calls.library_calls import is_library
 from tapegen.rules import registry
-from tapegen.tape.tensor import Traced
+from tapegen.tape.tensors.tensor import Traced
 from tests.judged import both
 
 DOCS = Path(__file__).parent.parent / "docs"

@@ -21,8 +21,8 @@ import pytest
 
 import tapegen as tg
 from tapegen.errors import NotDifferentiable, TapegenError
-from tapegen.frontend import lower_handlers
-from tapegen.frontend.generated import function_from_text
+from tapegen.frontend.calls import handlers
+from tapegen.frontend.source.synthesize import function_from_text
 from tests.judged import raises_as_python, same
 from tests.parameter_calls import FUNCTIONS, METHODS
 
@@ -145,9 +145,7 @@ def test_every_handler_is_called() -> None:
     own = ("tapegen.ir", "tapegen.rules", "tapegen.frontend")  # what only generated text calls
     drawn = ("numpy.random", "random")  # tests/test_random_draws.py
     missing = [
-        func
-        for func in lower_handlers.HANDLERS
-        if func not in named and not (_module(func) or "").startswith((*own, *drawn))
+        func for func in handlers.HANDLERS if func not in named and not (_module(func) or "").startswith((*own, *drawn))
     ]
     apart = {object.__setattr__, object.__init__, super, range.__getitem__, np.mgrid, np.ogrid, tg.print_gradient}
     apart |= {contextlib._GeneratorContextManager}  # tests/test_try_and_with.py
@@ -162,4 +160,4 @@ def _module(func: Any) -> str | None:
 
 def test_every_method_is_called() -> None:
     called = {parameters.call.rpartition(".")[2] for parameters in METHODS}
-    assert {name for _, name in lower_handlers.METHODS} <= called | {"ptp"}
+    assert {name for _, name in handlers.METHODS} <= called | {"ptp"}

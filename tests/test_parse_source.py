@@ -22,7 +22,7 @@ import pytest
 
 from tapegen import differentiable
 from tapegen.errors import NotDifferentiable, SourceUnavailable, TapegenError, UnsupportedSyntax
-from tapegen.frontend.parse import is_elementwise, parse_function, unwrap
+from tapegen.frontend.source.parse import is_elementwise, parse_function, unwrap
 from tests.sources import define, load, python
 
 NO_TEXT_ADVICE = "Put the function in a file or a notebook cell."
@@ -77,7 +77,7 @@ def test_a02_cell_with_await_at_its_top() -> None:
 
 
 _REFUSED_AT_PROMPT = """
-from tapegen.frontend.parse import parse_function
+from tapegen.frontend.source.parse import parse_function
 def f(x):
     return x
 try:
@@ -321,7 +321,7 @@ def test_a08_ambiguous_without_columns(tmp_path: Path) -> None:
 import sys
 sys.path.insert(0, {str(tmp_path)!r})
 from lambdas import fs
-from tapegen.frontend.parse import parse_function
+from tapegen.frontend.source.parse import parse_function
 try:
     parse_function(fs[1])
 except OSError as error:

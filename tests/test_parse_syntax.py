@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 
 from tapegen.errors import CompileLimit, TapegenError, UnsupportedSyntax
-from tapegen.frontend import fence
-from tapegen.frontend.parse import MISSING, Parsed, bound_names, mangle, parse_function
-from tapegen.frontend.syntax import nodes_of
+from tapegen.frontend.source import syntax_check
+from tapegen.frontend.source.parse import MISSING, Parsed, bound_names, mangle, parse_function
+from tapegen.frontend.source.syntax_tree import nodes_of
 from tests.sources import define, load
 
 
@@ -142,7 +142,7 @@ def test_c39_accepted_syntax() -> None:
     check_locals(func)
     kinds = {type(node).__name__ for node in gast.walk(parsed.tree)}
     not_in_gast = {"arg", "Global", "Nonlocal"}
-    assert kinds >= {node.__name__ for node in fence._ALLOWED} - not_in_gast
+    assert kinds >= {node.__name__ for node in syntax_check._ALLOWED} - not_in_gast
 
 
 def test_c39_what_python_may_grow_is_refused() -> None:
@@ -151,9 +151,9 @@ def test_c39_what_python_may_grow_is_refused() -> None:
 
     function = ast.parse("def f(x):\n    return x\n").body[0]
     function.body[0] = Unheard(lineno=2, col_offset=4, end_lineno=2, end_col_offset=7)
-    located = fence.Located(function, "grown.py", ("def f(x):\n", "    unheard\n"), None)
+    located = syntax_check.Located(function, "grown.py", ("def f(x):\n", "    unheard\n"), None)
     with pytest.raises(UnsupportedSyntax, match=r"grown\.py:2:5: the syntax 'Unheard' is not supported"):
-        fence.check(located, nodes_of(function))
+        syntax_check.check(located, nodes_of(function))
 
 
 def test_c39_every_syntax_node_is_decided() -> None:
@@ -161,7 +161,13 @@ def test_c39_every_syntax_node_is_decided() -> None:
     parts = {"ExceptHandler", "withitem", "Match", "match_case", "Load", "Store", "Del", "AugLoad", "AugStore", "Param"}
     elsewhere = {"TypeIgnore", "TypeVar", "TypeVarTuple", "ParamSpec"}
     deprecated = {"Num", "Str", "Bytes", "NameConstant", "Ellipsis", "Index", "ExtSlice", "Suite"}
-    decided = {node.__name__ for node in fence._ALLOWED} | fence._REFUSED.keys() | parts | elsewhere | deprecated
+    decided = (
+        {node.__name__ for node in syntax_check._ALLOWED}
+        | syntax_check._REFUSED.keys()
+        | parts
+        | elsewhere
+        | deprecated
+    )
     for node in vars(ast).values():
         if isinstance(node, type) and issubclass(node, ast.AST) and not node.__subclasses__():
             assert node.__name__ in decided or issubclass(node, ast.mod | ast.pattern)

@@ -25,7 +25,7 @@ from tapegen.errors import (
     NotDifferentiable,
     TapegenError,
 )
-from tapegen.written import Wanted, module_text
+from tapegen.export.module import Wanted, module_text
 from tests.draws import KEPT, X, fresh, plain, slope, states, unseeded
 
 # Numba has no compiled form of some draws; then the generated Python runs.

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tapegen import differentiable
-from tapegen.analysis.ranges import ranges_of
-from tapegen.frontend.generated import function_from_text
+from tapegen.analysis.value_ranges import ranges_of
+from tapegen.frontend.source.synthesize import function_from_text
 from tapegen.ir.nodes import Return
 from tests.lowering import lower
 

@@ -13,7 +13,7 @@ import pytest
 import tapegen as tg
 from tapegen import differentiable
 from tapegen.errors import AliasError, PerformanceWarning
-from tapegen.ir.digest import Places, digest_text
+from tapegen.ir.fingerprint import Places, digest_text
 from tests.judged import both, refused
 from tests.lowering import lower
 from tests.sources import define

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import tapegen as tg
-from tapegen.program import Program
-from tapegen.repeated import Repeated
-from tapegen.specialise import Specialiser
+from tapegen.pipeline.program import Program
+from tapegen.runtime.fast_call import Repeated
+from tapegen.runtime.specialization import Specialiser
 
 pytestmark = pytest.mark.compiled
 

@@ -16,13 +16,13 @@ import numpy as np
 import pytest
 
 from tapegen import check_grads, differentiable
-from tapegen.backend.build import build_numba, build_python, decorator_text
-from tapegen.backend.emit import emit
+from tapegen.backend.numba.build import build_numba, build_python, decorator_text
+from tapegen.backend.printer.module import emit
 from tapegen.cli.rules import UNCOMPILED as NEVER_COMPILED
 from tapegen.ir.nodes import Function
+from tapegen.loops.pipeline import NoCompiledForm, scalarise
 from tapegen.rules import Rule, all_rules
 from tapegen.testing import Case, default_cases
-from tapegen.transform.nests import NoCompiledForm, scalarise
 from tests.rule_cases import VARIANTS
 from tests.rule_programs import program_of
 from tests.scipy_cases import ONE_SECTION, SCIPY_VARIANTS, SOLVERS

@@ -22,9 +22,9 @@ from scipy import fft, integrate, linalg, ndimage, signal
 from tapegen import check_grads, differentiable
 from tapegen.api import Differentiable
 from tapegen.errors import TapegenError
+from tapegen.loops.pipeline import NoCompiledForm
 from tapegen.rules import Rule, rule_of
 from tapegen.testing import Case, check_rule
-from tapegen.transform.nests import NoCompiledForm
 from tests.rule_cases import call, values
 from tests.rule_programs import WRITES, program_of
 from tests.rule_variants import arrays, variants

@@ -18,8 +18,8 @@ import scipy.special as special
 import tapegen as tg
 from tapegen.errors import MissingRule, NotDifferentiable
 from tapegen.rules import all_rules, expands, fixed, linear, partials, pullback, registry, rule_of
+from tapegen.rules.gradient_modifiers import SURGERY, stop_gradient
 from tapegen.rules.helpers import is_compile_time
-from tapegen.rules.surgery import SURGERY, stop_gradient
 from tapegen.testing import check_rule
 from tests.rule_cases import (
     EXACT,

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tapegen import differentiable, grad, kept, partials
+from tapegen import differentiable, grad, partials
 from tapegen.rules import registry
+from tapegen.runtime import program_cache
 
 X = np.array([0.5, -1.5, 2.0])
 
@@ -166,7 +167,7 @@ def test_a_float_that_must_be_known_stays_a_constant() -> None:
 
 @pytest.mark.parametrize("kind", ["globals", "arguments", "lengths"])
 def test_programs_for_constants_that_change_each_time_are_given_up(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "MOST_PROGRAMS", 5)
+    monkeypatch.setattr(program_cache, "MOST_PROGRAMS", 5)
     power = 1
 
     def loss(x: Any, n: Any = 1) -> Any:
@@ -191,7 +192,7 @@ def test_programs_for_constants_that_change_each_time_are_given_up(kind: str, mo
 
 
 def test_methods_of_many_objects_keep_no_more_programs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "MOST_PROGRAMS", 4)
+    monkeypatch.setattr(program_cache, "MOST_PROGRAMS", 4)
 
     class Model:
         def __init__(self, degree: int) -> None:

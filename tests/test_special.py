@@ -12,9 +12,9 @@ from scipy import special
 
 import tapegen as tg
 from tapegen.errors import MissingRule, TapegenError
-from tapegen.frontend.generated import function_from_text
+from tapegen.frontend.source.synthesize import function_from_text
 from tapegen.rules import all_rules, rule_of
-from tapegen.rules.libraries import numbers
+from tapegen.rules.external_functions import numbers
 from tests.judged import both
 
 LISTED = """beta betainc betaln digamma erf erfc erfinv expit gamma gammainc gammaincc gammaln gammasgn i0 i1 logit

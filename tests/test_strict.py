@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tapegen.backend.source import PythonSource
+from tapegen.backend.printer.source import PythonSource
 from tests import strict
 from tests.test_programs import ACCEPTED, Program, assert_gradient, assert_same, check_compiled, each
 

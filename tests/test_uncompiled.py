@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tapegen import differentiable
-from tapegen.backend import build
+from tapegen.backend.numba import build
 from tapegen.errors import BuildError, PerformanceWarning
 from tests.sources import ROOT, python
 

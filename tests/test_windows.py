@@ -8,7 +8,7 @@ from scipy import signal
 
 import tapegen as tg
 from tapegen.errors import PerformanceWarning
-from tapegen.rules.scipy_spectra import get_window_text
+from tapegen.rules.signal.scipy_spectral import get_window_text
 from tests.oracle import numerical_gradient
 
 NAMES = ("boxcar", "hann", "hamming", "blackman", "nuttall", "blackmanharris", "flattop")

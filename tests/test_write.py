@@ -134,7 +134,7 @@ SAMPLE = [
 @pytest.mark.parametrize("name", SAMPLE)
 @pytest.mark.parametrize("form", ["readable", pytest.param("compiled", marks=pytest.mark.compiled)])
 def test_written_programs_equal_the_decorator(tmp_path: Path, name: str, form: str) -> None:
-    from tapegen.written import Wanted, module_text
+    from tapegen.export.module import Wanted, module_text
 
     (program,) = [each for each in PROGRAMS if each.name == name]
     function = program.decorated("python" if form == "readable" else "numba")

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tapegen.analysis.places import components, is_place_type, moves, on_places, puts
-from tapegen.ir import ops, rewrite
+from tapegen.analysis.memory_access import components, is_place_type, moves, on_places, puts
+from tapegen.ir import intrinsics, traversal
 from tapegen.ir.nodes import Assign, Block, Call, Const, Effect, Expr, Function, Load, Slice, Store, Tuple, Var
 from tapegen.ir.types import Array, is_complex, is_floating
 from tapegen.rules.registry import rule_of
@@ -81,13 +81,13 @@ def _shared(function: Function) -> Iterator[tuple[Var, Var]]:
 
 def _flows(block: Block) -> Iterator[tuple[Var, Var]]:
     """What flows into floating values."""
-    for stmt in rewrite.statements(block):
+    for stmt in traversal.statements(block):
         into: Sequence[tuple[Any, Any]] = ()
         if isinstance(stmt, Assign):
-            into = rewrite.pairs(stmt)
+            into = traversal.pairs(stmt)
         elif isinstance(stmt, Store):
             into = ((stmt.array, stmt.value),)
-        elif isinstance(stmt, Effect) and stmt.call.func in (ops.append, ops.set_item):
+        elif isinstance(stmt, Effect) and stmt.call.func in (intrinsics.append, intrinsics.set_item):
             into = ((stmt.call.args[0], stmt.call.args[-1]),)
         for target, value in into:
             if is_floating(target.type):
@@ -136,7 +136,7 @@ def is_view(value: Expr) -> bool:
     """Whether an Assign of this value makes its target a view of the base array (docs/system.md, invariant 6)."""
     if isinstance(value, Load):
         return is_basic(value)
-    return isinstance(value, Call) and value.func in ops.VIEW_CALLS and is_place_type(value.args[0].type)
+    return isinstance(value, Call) and value.func in intrinsics.VIEW_CALLS and is_place_type(value.args[0].type)
 
 
 def is_basic(load: Load) -> bool:

@@ -1,0 +1,6 @@
+"""Generated text and machine code.
+
+* `printer` - programs as Python source
+* `numba` - Python source as machine code: all contact with numba and LLVM
+* `cache` - derived programs and machine code on disk
+"""

@@ -1,4 +1,17 @@
-"""The command line: `python -m tapegen COMMAND ...`."""
+"""The command line: `python -m tapegen COMMAND ...`.
+
+* `signature` - argument types as text
+* `target` - functions named on the command line
+* `show` - print generated code
+* `write` - write derivatives as a module
+* `build` - build a shared library
+* `check` - check derivatives numerically
+* `explain` - what is active and recorded, and why
+* `html_page` - function and backward sweep side by side
+* `rules` - the table of derivative rules
+* `cache` - the disk cache
+* `completion` - shell completion
+"""
 
 from __future__ import annotations
 
@@ -9,7 +22,7 @@ from collections.abc import Sequence
 
 from tapegen.cli import build, cache, check, completion, explain, rules, show, write
 from tapegen.errors import TapegenError
-from tapegen.written import printable
+from tapegen.export.module import printable
 
 _COMMANDS = (show, write, build, check, explain, rules, cache, completion)
 

@@ -6,11 +6,11 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from tapegen.aot import build_library, default_modes, default_name
-from tapegen.aot.packaging import source_distribution, wheel
 from tapegen.cli.write import wanted
 from tapegen.errors import BuildError
-from tapegen.written import MODES, printable
+from tapegen.export.library import build_library, default_modes, default_name
+from tapegen.export.module import MODES, printable
+from tapegen.export.wheel import source_distribution, wheel
 
 EXAMPLES = """\
 examples:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from tapegen.backend.cache import FOLDER, LIMIT, SWITCH, Store, Unusable, cache_folder, size_limit, switched_off
+from tapegen.backend.cache.store import FOLDER, LIMIT, SWITCH, Store, Unusable, cache_folder, size_limit, switched_off
 from tapegen.errors import BadArgument
-from tapegen.written import printable
+from tapegen.export.module import printable
 
 EXAMPLES = f"""\
 examples:

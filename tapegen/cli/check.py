@@ -16,10 +16,10 @@ from tapegen.api import Differentiable
 from tapegen.cli.signature import signature_of
 from tapegen.cli.target import check_arguments, load_functions
 from tapegen.errors import BadArgument, TapegenError
-from tapegen.frontend.generated import function_from_text
-from tapegen.frontend.structure import flatten
+from tapegen.export.module import name_of, printable
+from tapegen.frontend.source.synthesize import function_from_text
+from tapegen.frontend.values.pytree import flatten
 from tapegen.testing import check_grads
-from tapegen.written import name_of, printable
 
 EXAMPLES = """\
 examples:

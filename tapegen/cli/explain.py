@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from tapegen.calls import inspected
-from tapegen.cli.page import page
+from tapegen.cli.html_page import page
 from tapegen.cli.signature import signature_of
 from tapegen.cli.target import check_arguments, load_function
 from tapegen.cli.write import replace_file
 from tapegen.errors import BadArgument
+from tapegen.runtime.bound_call import inspected
 
 EXAMPLES = """\
 examples:

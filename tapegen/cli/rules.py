@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from tapegen.ir import ops
-from tapegen.ir.text import callable_text
-from tapegen.rules import draws
-from tapegen.rules.reading import values_read
+from tapegen.ir import intrinsics
+from tapegen.ir.printer import callable_text
+from tapegen.rules import random
+from tapegen.rules.gradient_modifiers import SURGERY
 from tapegen.rules.registry import Refusal, Rule, all_refusals, all_rules, awaited
-from tapegen.rules.surgery import SURGERY
+from tapegen.rules.saved_values import values_read
 
 _KINDS = {
     "partials": "local partial derivatives",
@@ -108,11 +108,11 @@ def _draws() -> list[str]:
         "| method | derivative by |",
         "|---|---|",
     ]
-    rows = {func.__name__: draws.differentiable_by(func) for func in draws.all_written()}
+    rows = {func.__name__: random.differentiable_by(func) for func in random.all_written()}
     lines += [f"| `{name}` | {', '.join(rows[name])} |" for name in sorted(rows)]
-    others = sorted({func.__name__ for func in ops.DRAWS} - rows.keys() - draws.NOT_FOLLOWED - {"seed"})
+    others = sorted({func.__name__ for func in intrinsics.DRAWS} - rows.keys() - random.NOT_FOLLOWED - {"seed"})
     listed = textwrap.wrap("Held as a whole, their parameters without derivatives: " + _listed(others) + ".", 118)
-    return [*lines, "", *listed, "", *textwrap.wrap("Refused: " + _listed(sorted(draws.NOT_FOLLOWED)) + ".", 118)]
+    return [*lines, "", *listed, "", *textwrap.wrap("Refused: " + _listed(sorted(random.NOT_FOLLOWED)) + ".", 118)]
 
 
 def _is_inner(rule: Rule) -> bool:

@@ -10,11 +10,11 @@ from functools import partial
 from pathlib import Path
 
 from tapegen.api import Differentiable
-from tapegen.backend.files import publish
+from tapegen.backend.cache.atomic_files import publish
 from tapegen.cli.signature import signature_of
 from tapegen.cli.target import check_arguments, load_functions
 from tapegen.errors import BadArgument
-from tapegen.written import GENERATED, MODES, Wanted, module_text, name_of, printable
+from tapegen.export.module import GENERATED, MODES, Wanted, module_text, name_of, printable
 
 EXAMPLES = """\
 examples:

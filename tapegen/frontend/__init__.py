@@ -1,0 +1,15 @@
+"""From a Python function and argument types to the program form, by abstract interpretation of the syntax tree.
+
+* `lower` - the entry points: `lower_function`, `lower_call`
+* `source` - from a function object to a checked syntax tree
+* `values` - abstract values, the state of a path, phi nodes
+* `expressions` - lowering of expressions
+* `lowering` - lowering of statements and control flow
+* `calls` - call resolution, inlining, outlining, recursion, nested derivatives
+* `library` - special-cased functions and methods of Python and NumPy
+* `templates` - functions lowered as Python source that is inlined in their place
+* `mutation` - objects of the caller that a program writes
+
+Lowering runs once for one set of argument types.  What is known while compiling (structures, options, callees,
+closures) is resolved on the way; what is not becomes a statement of the program.
+"""

@@ -16,46 +16,41 @@ import numpy as np
 
 import tapegen.rules  # noqa: F401  (registers them)
 from tapegen.errors import BadArgument, CompileLimit, NotDifferentiable, of_program
-from tapegen.frontend import (  # noqa: F401  (register what they lower)
-    builtin_texts,
-    lower_builtins,
-    lower_comp,
-    lower_compare,
-    lower_container_methods,
-    lower_draws,
-    lower_grids,
-    lower_itertools,
-    lower_library,
-    lower_list_arrays,
-    lower_loops,
-    lower_numpy_forms,
-    lower_sequences,
-    lower_sets,
-    lower_solvers,
-    lower_stdlib,
-    lower_text,
-    lower_try,
-    lower_with,
+from tapegen.frontend.calls.inline import bind, collect_items, function_frame, inline_function
+from tapegen.frontend.calls.recursion_signatures import Recursion, Routines
+from tapegen.frontend.calls.resolve import call_value
+from tapegen.frontend.expressions import comparisons, comprehensions, strings  # noqa: F401  (register what they lower)
+from tapegen.frontend.expressions.expressions import enter, put_name
+from tapegen.frontend.library import (  # noqa: F401  (register what they lower)
+    builtins,
+    container_methods,
+    index_grids,
+    itertools,
+    list_to_array,
+    numpy_introspection,
+    numpy_variants,
+    random,
+    sequences,
+    sets,
+    solver_callbacks,
+    stdlib,
 )
-from tapegen.frontend.callables import refusal
-from tapegen.frontend.caller_state import CallerState, adopt_argument
-from tapegen.frontend.glance import Guard, all_hold
-from tapegen.frontend.lower_call import call_value
-from tapegen.frontend.lower_capture import library_guards
-from tapegen.frontend.lower_context import Again, Context, NeedsStatic, PathEnds
-from tapegen.frontend.lower_expr import enter, put_name
-from tapegen.frontend.lower_finish import Finished, finish, resolved
-from tapegen.frontend.lower_flow import run_body
-from tapegen.frontend.lower_forms import Recursion, Routines
-from tapegen.frontend.lower_inline import bind, collect_items, function_frame, inline_function
-from tapegen.frontend.lower_mutations import mutations_of
-from tapegen.frontend.lower_outside import begin
-from tapegen.frontend.lower_state import Ref
-from tapegen.frontend.lower_values import export, flat_result
-from tapegen.frontend.lower_warnings import check_emitted
-from tapegen.frontend.mutations import Mutation
-from tapegen.frontend.parse import Parsed
-from tapegen.frontend.structure import (
+from tapegen.frontend.lowering import context_managers, exceptions, loops  # noqa: F401  (register what they lower)
+from tapegen.frontend.lowering.control_flow import run_body
+from tapegen.frontend.lowering.finalize import Finished, finish, resolved
+from tapegen.frontend.lowering.warnings import check_emitted
+from tapegen.frontend.mutation.caller_objects import CallerState, adopt_argument
+from tapegen.frontend.mutation.commit import Mutation
+from tapegen.frontend.mutation.results import mutations_of
+from tapegen.frontend.mutation.written_captures import begin
+from tapegen.frontend.source.callables import refusal
+from tapegen.frontend.source.parse import Parsed
+from tapegen.frontend.templates import builtin_functions
+from tapegen.frontend.values.captures import library_guards
+from tapegen.frontend.values.context import Again, Context, NeedsStatic, PathEnds
+from tapegen.frontend.values.guards import Guard, all_hold
+from tapegen.frontend.values.materialize import export, flat_result
+from tapegen.frontend.values.pytree import (
     UNKNOWN,
     Abstract,
     Leaf,
@@ -67,9 +62,10 @@ from tapegen.frontend.structure import (
     same_static,
     unflatten,
 )
-from tapegen.ir.depth import deep
+from tapegen.frontend.values.state import Ref
 from tapegen.ir.names import NameSupply, identifier
 from tapegen.ir.nodes import Block, Const, Expr, Function, Raise, Return, Tuple, Var
+from tapegen.ir.recursion_limit import deep
 from tapegen.ir.types import Array
 
 
@@ -209,7 +205,7 @@ def lower_function(
     Parameters
     ----------
     func : function
-        A plain function (see `tapegen.frontend.parse.unwrap` for other callables).
+        A plain function (see `tapegen.frontend.source.parse.unwrap` for other callables).
     args, kwargs
         Abstract arguments as they are passed.
     name : str, optional
@@ -400,10 +396,10 @@ class _Run:
     def _user_names(self) -> frozenset[str]:
         names: set[str] = {param.argument for param in self.params}
         for func in self.cx.sources:
-            if not builtin_texts.is_own(func.__code__.co_filename):
+            if not builtin_functions.is_own(func.__code__.co_filename):
                 names.update(func.__code__.co_varnames)
         for node_frame in (frame for frame, _ in self.cx.state.vars if frame is not None):
-            if not builtin_texts.is_own(node_frame.parsed.file):
+            if not builtin_functions.is_own(node_frame.parsed.file):
                 names.update(node_frame.locals)
         return frozenset(names)
 

@@ -124,7 +124,7 @@ class Call(Remembered):
     """`func(*args, **kwargs)`.
 
     `func` is the Python object itself: `operator.mul` for `a * b`, `np.sin`, `math.exp`, `abs`, or one of the marker
-    functions of `tapegen.ir.ops` for what Python writes as syntax (`and`, `or`, ternary, `x.shape[k]`, casts).
+    functions of `tapegen.ir.intrinsics` for what Python writes as syntax (`and`, `or`, ternary, `x.shape[k]`, casts).
     Methods are normalised to functions (`x.sum()` is `Call(np.sum, (x,))`).
     """
 

@@ -1,4 +1,11 @@
-"""Small neural networks on tapes: modules, dense layers, activations, losses, optimizers."""
+"""Small neural networks on tapes.
+
+* `module` - objects that know the variables in their attributes
+* `functions` - activations
+* `layers` - layers, built for the first input they see
+* `losses` - losses
+* `optimizers` - optimizers
+"""
 
 from tapegen.nn.functions import elu, log_softmax, relu, sigmoid, softmax, softplus, tanh
 from tapegen.nn.layers import BatchNormalization, Dense, Sequential, set_seed

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tapegen.rules.surgery import stop_gradient
+from tapegen.rules.gradient_modifiers import stop_gradient
 
 
 def relu(x: Any) -> Any:

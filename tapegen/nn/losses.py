@@ -8,7 +8,7 @@ import numpy as np
 
 from tapegen.errors import BadArgument
 from tapegen.nn.functions import log_softmax
-from tapegen.tape.tensor import Traced
+from tapegen.tape.tensors.tensor import Traced
 
 
 def sparse_softmax_cross_entropy(labels: Any, logits: Any) -> Any:

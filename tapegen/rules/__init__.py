@@ -1,4 +1,22 @@
-"""Derivative rules.  Importing this package registers them; those of scipy follow when scipy is imported."""
+"""Derivative rules, one plain Python function each; those of SciPy are registered when SciPy is imported.
+
+* `registry` - decorators that register rules, and their lookup
+* `helpers` - what rule bodies may call besides NumPy
+* `saved_values` - which operands a rule body reads, and the body cut down to the wanted derivatives
+* `nondifferentiable` - functions whose results carry no derivative
+* `functional` - functions that call the functions they are given
+* `gradient_modifiers` - stop_gradient, clip_gradient and their like
+* `random` - reparameterized sampling
+* `implicit` - implicit differentiation, the common part of solver rules
+* `external_functions` - library functions that programs call as they are
+* `numpy` - element-wise functions, reductions, scans, statistics, polynomials
+* `arrays` - creation, shapes, indexing, selection, sorting
+* `linalg` - linear algebra of NumPy and SciPy
+* `signal` - Fourier transforms, filters, windows
+* `scipy` - special functions, statistics, interpolation, quadrature, differential equations, optimization
+
+A rule file imports NumPy, SciPy, math, the registry and the rules' helpers, nothing else.
+"""
 
 from __future__ import annotations
 
@@ -20,31 +38,31 @@ from tapegen.rules.registry import (
 )
 
 for _area in (
-    "elementwise",
-    "constants",
-    "reductions",
-    "scans",
-    "order_statistics",
-    "nan_reductions",
-    "shapes",
-    "joining",
-    "creation",
-    "windows",
-    "indexing",
-    "gathers",
-    "stores",
-    "applied_functions",
-    "sets",
-    "statistics",
-    "products",
-    "polynomials",
-    "linalg",
-    "factorisations",
-    "fourier",
-    "complex_numbers",
-    "special",
-    "mathematics",
-    "surgery",
+    "numpy.elementwise",
+    "nondifferentiable",
+    "numpy.reductions",
+    "numpy.scans",
+    "arrays.sorting",
+    "numpy.nan_reductions",
+    "arrays.shape_manipulation",
+    "arrays.concatenation",
+    "arrays.creation",
+    "signal.windows",
+    "arrays.indexing",
+    "arrays.selection",
+    "arrays.inplace",
+    "functional",
+    "arrays.sets",
+    "numpy.statistics",
+    "linalg.contractions",
+    "numpy.polynomials",
+    "linalg.solve",
+    "linalg.factorizations",
+    "signal.fft",
+    "numpy.complex",
+    "numpy.math_special",
+    "numpy.stdlib_math",
+    "gradient_modifiers",
 ):
     import_module(f"{__name__}.{_area}")
 

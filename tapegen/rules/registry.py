@@ -105,20 +105,24 @@ _REFUSED: dict[Any, Refusal] = {}
 
 #: Rules of modules that are slow to import are loaded once the module is: nobody else can hold its functions.
 _AWAITED = {
-    "scipy.special": ("tapegen.rules.scipy_special", "tapegen.rules.scipy_gamma"),
-    "scipy.stats": ("tapegen.rules.scipy_stats",),
+    "scipy.special": ("tapegen.rules.scipy.special", "tapegen.rules.scipy.gamma"),
+    "scipy.stats": ("tapegen.rules.scipy.stats",),
     "scipy.linalg": (
-        "tapegen.rules.scipy_linalg",
-        "tapegen.rules.scipy_eigenvalues",
-        "tapegen.rules.scipy_matrix_functions",
-        "tapegen.rules.scipy_matrices",
+        "tapegen.rules.linalg.scipy_linalg",
+        "tapegen.rules.linalg.scipy_eigen",
+        "tapegen.rules.linalg.scipy_matrix_functions",
+        "tapegen.rules.linalg.scipy_special_matrices",
     ),
-    "scipy.integrate": ("tapegen.rules.scipy_integrate", "tapegen.rules.scipy_motion"),
-    "scipy.fft": ("tapegen.rules.scipy_fft", "tapegen.rules.scipy_fft_texts", "tapegen.rules.scipy_fourier"),
-    "scipy.signal": ("tapegen.rules.scipy_signal", "tapegen.rules.scipy_spectra"),
-    "scipy.ndimage": ("tapegen.rules.scipy_ndimage",),
-    "scipy.interpolate": ("tapegen.rules.scipy_interpolate", "tapegen.rules.scipy_splines"),
-    "scipy.optimize": ("tapegen.rules.scipy_optimize",),
+    "scipy.integrate": ("tapegen.rules.scipy.quadrature", "tapegen.rules.scipy.ode"),
+    "scipy.fft": (
+        "tapegen.rules.signal.scipy_dct",
+        "tapegen.rules.signal.scipy_dct_templates",
+        "tapegen.rules.signal.scipy_fft",
+    ),
+    "scipy.signal": ("tapegen.rules.signal.scipy_signal", "tapegen.rules.signal.scipy_spectral"),
+    "scipy.ndimage": ("tapegen.rules.signal.scipy_ndimage",),
+    "scipy.interpolate": ("tapegen.rules.scipy.interpolate", "tapegen.rules.scipy.splines"),
+    "scipy.optimize": ("tapegen.rules.scipy.optimize",),
 }
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tapegen.tape.variable import cast, convert_to_tensor
+from tapegen.tape.tensors.variable import cast, convert_to_tensor
 
 
 def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any) -> Any:

@@ -10,8 +10,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from tapegen.tape import nest
-from tapegen.tape.arguments import (
+from tapegen.tape.diagnostics import Cut, Trail, explanation
+from tapegen.tape.engine import pytree
+from tapegen.tape.engine.leaks import raise_refusal_behind
+from tapegen.tape.engine.operations import Operation
+from tapegen.tape.engine.stack_frames import user_place
+from tapegen.tape.engine.state import STATE, Call, flat_ids, fresh_id
+from tapegen.tape.gradient_arguments import (
     UnconnectedGradients,
     connected,
     is_zero_wanted,
@@ -23,19 +28,14 @@ from tapegen.tape.arguments import (
     warn,
     warn_not_floating,
 )
-from tapegen.tape.explain import Cut, Trail, explanation
-from tapegen.tape.leaving import raise_refusal_behind
-from tapegen.tape.operation import Operation
-from tapegen.tape.places import user_place
-from tapegen.tape.record import Record, plainly_made
 from tapegen.tape.recorder import Following
-from tapegen.tape.selected import Selected
-from tapegen.tape.state import STATE, Call, flat_ids, fresh_id
-from tapegen.tape.tensor import Tensor, Traced, fresh
-from tapegen.tape.variable import Variable
+from tapegen.tape.tensors.masked_zeros import Selected
+from tapegen.tape.tensors.records import Record, plainly_made
+from tapegen.tape.tensors.tensor import Tensor, Traced, fresh
+from tapegen.tape.tensors.variable import Variable
 
 if TYPE_CHECKING:
-    from tapegen.tape.source import Source
+    from tapegen.tape.export_source import Source
 
 _NEEDS_PERSISTENT = (
     "GradientTape must be created with persistent=True to compute the {} with eager execution enabled and with  "
@@ -170,7 +170,7 @@ class GradientTape(Following):
         RuntimeError
             If nothing is being recorded.
         """
-        items = list(nest.leaves(tensor))
+        items = list(pytree.leaves(tensor))
         for item in items:
             if not isinstance(item, Traced):
                 raise ValueError(
@@ -250,7 +250,7 @@ class GradientTape(Following):
         records = self._taken("gradient")
         results = self._swept(records, targets, seeds, found)
         self._release(any(result is None for result in results))
-        return nest.refilled(
+        return pytree.refilled(
             sources, [connected(result, source, unconnected) for result, source in zip(results, found, strict=True)]
         )
 
@@ -284,9 +284,9 @@ class GradientTape(Following):
             for k, source in enumerate(found):
                 zero = np.zeros(item.shape + source.shape, source.dtype) if unconnected else None
                 columns.append(stacked([row[k] for row in rows], item.shape + source.shape, source, zero))
-            results.append(nest.refilled(sources, columns))
+            results.append(pytree.refilled(sources, columns))
         self._release()
-        return nest.refilled(target, results)
+        return pytree.refilled(target, results)
 
     def batch_jacobian(
         self,
@@ -347,7 +347,7 @@ class GradientTape(Following):
 
         The record stays as it is.  On a persistent tape the result can also be run.
         """
-        from tapegen.tape.source import source_of
+        from tapegen.tape.export_source import source_of
 
         self._check_usable()
         operands("sources", sources)

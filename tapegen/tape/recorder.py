@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from tapegen.errors import NotDifferentiable
-from tapegen.tape.operation import Operation
-from tapegen.tape.places import user_span
-from tapegen.tape.record import Record, made, made_wide
-from tapegen.tape.state import Call
+from tapegen.tape.engine.operations import Operation
+from tapegen.tape.engine.stack_frames import user_span
+from tapegen.tape.engine.state import Call
+from tapegen.tape.tensors.records import Record, made, made_wide
 
 
 class Following(abc.ABC):

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from tapegen.rules.surgery import stop_gradient
+from tapegen.rules.gradient_modifiers import stop_gradient
 from tapegen.tape import (
     Tensor,
     UnconnectedGradients,
@@ -24,10 +24,10 @@ from tapegen.tape import (
     identity,
     recompute_grad,
 )
-from tapegen.tape.tensor import Traced
+from tapegen.tape.tensors.tensor import Traced
 from tapegen.tf import autodiff, image, keras, linalg, math, nn, random
 from tapegen.tf.autodiff import ForwardAccumulator, GradientTape
-from tapegen.tf.flow import cond, map_fn, scan, while_loop
+from tapegen.tf.control_flow import cond, map_fn, scan, while_loop
 from tapegen.tf.functions import (
     abs,
     acos,
@@ -109,10 +109,10 @@ from tapegen.tf.functions import (
     where,
     zeros_like,
 )
+from tapegen.tf.gradient_registry import AdjustContrastv2, RegisterGradient, no_gradient
 from tapegen.tf.keras import losses, optimizers
 from tapegen.tf.module import Module
-from tapegen.tf.registered import AdjustContrastv2, RegisterGradient, no_gradient
-from tapegen.tf.scattered import scatter_nd, sequence_mask, tensor_scatter_nd_add, tensor_scatter_nd_update
+from tapegen.tf.scatter import scatter_nd, sequence_mask, tensor_scatter_nd_add, tensor_scatter_nd_update
 from tapegen.tf.values import (
     TensorShape,
     Variable,

@@ -11,9 +11,9 @@ import numpy as np
 
 from tapegen import nn
 from tapegen.errors import BadArgument
-from tapegen.rules.surgery import stop_gradient
+from tapegen.rules.gradient_modifiers import stop_gradient
 from tapegen.tape import cast
-from tapegen.tape.tensor import Traced
+from tapegen.tape.tensors.tensor import Traced
 from tapegen.tf.values import Axis, axes, constant, convert_to_tensor, of_one, of_two, sizes
 
 zeros_like, ones_like = of_one(np.zeros_like), of_one(np.ones_like)

@@ -1,5 +1,5 @@
 """`tf.image`."""
 
-from tapegen.tf.registered import adjust_contrast
+from tapegen.tf.gradient_registry import adjust_contrast
 
 __all__ = ["adjust_contrast"]

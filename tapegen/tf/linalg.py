@@ -7,7 +7,8 @@ from typing import Any, NoReturn
 import numpy as np
 import scipy.linalg
 
-from tapegen.tape import dispatch, global_norm
+from tapegen.tape import global_norm
+from tapegen.tape.tensors import numpy_dispatch
 from tapegen.tf.functions import einsum, matmul, norm, tensordot
 from tapegen.tf.values import absent, convert_to_tensor, eye, of_one
 
@@ -18,7 +19,7 @@ eigh, qr, matrix_transpose = of_one(np.linalg.eigh), of_one(np.linalg.qr), of_on
 
 def expm(input: Any, name: str | None = None) -> Any:
     """The exponential of a matrix."""
-    return dispatch.function(scipy.linalg.expm, (convert_to_tensor(input),), {})
+    return numpy_dispatch.function(scipy.linalg.expm, (convert_to_tensor(input),), {})
 
 
 def logdet(matrix: Any) -> Any:

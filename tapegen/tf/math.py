@@ -59,7 +59,7 @@ from tapegen.tf.functions import (
     tanh,
     truediv,
 )
-from tapegen.tf.scattered import segment_sum, unsorted_segment_sum
+from tapegen.tf.scatter import segment_sum, unsorted_segment_sum
 from tapegen.tf.values import Axis, absent, axes, constant, convert_to_tensor, of_one, of_two
 
 

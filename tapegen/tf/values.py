@@ -10,7 +10,7 @@ import numpy as np
 
 from tapegen import tape
 from tapegen.tape import Tensor
-from tapegen.tape.tensor import Traced, holds_traced
+from tapegen.tape.tensors.tensor import Traced, holds_traced
 
 Axis = int | Sequence[int] | None
 

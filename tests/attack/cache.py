@@ -25,7 +25,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tapegen.backend.cache import FOLDER, LIMIT, SWITCH, Store, key_of
+from tapegen.backend.cache.store import FOLDER, LIMIT, SWITCH, Store, key_of
 from tests.attack.damage import ENTRIES, UNSAFE, mend, remove_replaced
 from tests.attack.workers import OPTIONS, SOURCE, TAKES, WRITTEN, Item, Job, Worker, warm_up
 

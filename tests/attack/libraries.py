@@ -22,8 +22,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import tapegen as tg
-from tapegen.aot import build_library, default_modes
-from tapegen.written import Wanted
+from tapegen.export.library import build_library, default_modes
+from tapegen.export.module import Wanted
 from tests.attack.library_calls import Called, Memory, functions
 from tests.attack.library_cases import LIBRARIES, Library
 from tests.attack.library_program import ANY, RUNS, Change, program

@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 
 import tapegen as tg
-from tapegen import program
-from tapegen.backend import cache
+from tapegen.backend.cache import store
 from tapegen.errors import CacheWarning
+from tapegen.pipeline import program
 from tests.libraries import leaves
 from tests.test_cache_interleavings import CALLS
 
@@ -231,19 +231,19 @@ def _module(file: Path) -> Any:
 
 def _watch(tell: int) -> None:
     """Tell each entry that is saved, before it is, and each that is loaded."""
-    save, load = cache.Store.save, cache.Store.load
+    save, load = store.Store.save, store.Store.load
 
-    def saving(self: cache.Store, key: str, payload: bytes) -> None:
+    def saving(self: store.Store, key: str, payload: bytes) -> None:
         _tell(tell, "saved", [key, hashlib.sha256(payload).hexdigest()])
         save(self, key, payload)
 
-    def loading(self: cache.Store, key: str) -> bytes | None:
+    def loading(self: store.Store, key: str) -> bytes | None:
         payload = load(self, key)
         if payload is not None:
             _tell(tell, "loaded", [key, hashlib.sha256(payload).hexdigest()])
         return payload
 
-    cache.Store.save, cache.Store.load = saving, loading  # type: ignore[method-assign]
+    store.Store.save, store.Store.load = saving, loading  # type: ignore[method-assign]
 
 
 class _Calls:
@@ -267,7 +267,7 @@ class _Calls:
 
 
 def _dying(at: int) -> None:
-    cache.os = _Calls(at)  # type: ignore[assignment]
+    store.os = _Calls(at)  # type: ignore[assignment]
 
 
 __all__ = ["OPTIONS", "SOURCE", "TAKES", "WRITTEN", "Item", "Job", "Worker", "warm_up"]

@@ -24,7 +24,7 @@ import numpy as np
 
 import tapegen.cli.rules as names_of_rules
 from tapegen.rules import Rule, all_rules
-from tapegen.testing.rules import default_cases
+from tapegen.testing.check_rules import default_cases
 from tests.grown.calls_apart import Trying, judged
 from tests.grown.checks import FINE, INVALID, RIGHT, WRONG, Verdict
 from tests.grown.reference import real_leaves

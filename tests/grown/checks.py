@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 import tapegen as tg
-from tapegen.written import Wanted, module_text
+from tapegen.export.module import Wanted, module_text
 from tests.grown.program import load, unload
 from tests.grown.reference import Reference, copied, real_leaves, rebuilt, slope, twin
 from tests.grown.rounding import moved, rounding_decides

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 import tapegen
-from tapegen import compiler
 from tapegen.errors import AliasError, BuildError, InternalError, TapegenError
-from tapegen.ir import rewrite
+from tapegen.ir import traversal
 from tapegen.ir.nodes import Call
-from tapegen.ir.text import function_text
+from tapegen.ir.printer import function_text
+from tapegen.pipeline import compile
 from tests.random_programs.field import FieldMath, FieldNumpy
 from tests.random_programs.program import Program, run_text
 from tests.random_programs.residues import OutsideField, Residue, lift
@@ -133,8 +133,8 @@ class Derivation:
         """What the program calls, once formulas are written out."""
         stages = self._stages()
         programs = (stages.lowered, stages.expanded)
-        headers = (h for p in programs for stmt in rewrite.statements(p.body) for h in stmt.headers)
-        return {part.func for h in headers for part in rewrite.subexpressions(h) if isinstance(part, Call)}
+        headers = (h for p in programs for stmt in traversal.statements(p.body) for h in stmt.headers)
+        return {part.func for h in headers for part in traversal.subexpressions(h) if isinstance(part, Call)}
 
     def text(self) -> str:
         """The joint form and what the split form keeps, as text of the IR; or the error."""
@@ -144,7 +144,7 @@ class Derivation:
         except Exception as error:
             return f"{type(error).__name__}: {error}"
 
-    def _stages(self) -> compiler.Stages:
+    def _stages(self) -> compile.Stages:
         program = self.program
         results = program.active_results(scalar=False)
-        return compiler.differentiate(program.lowered.function, program.wrt_vars(), results, program.user_names)
+        return compile.differentiate(program.lowered.function, program.wrt_vars(), results, program.user_names)

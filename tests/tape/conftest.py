@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tapegen.tape.tensor import Traced
+from tapegen.tape.tensors.tensor import Traced
 from tapegen.tf import TensorShape
 
 

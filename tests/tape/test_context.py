@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import tapegen as tg
-from tapegen.tape import arguments
+from tapegen.tape import gradient_arguments
 
 STILL = "Tape is still recording, This can happen if you try to re-enter an already-active tape."
 
@@ -193,7 +193,7 @@ def test_line_019_watch_after_exit_has_no_effect() -> None:
 
 
 def test_line_020_integers_are_not_watched(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arguments, "_counts", {})
+    monkeypatch.setattr(gradient_arguments, "_counts", {})
     x = tg.constant(3)
     for _ in range(7):
         with caplog.at_level(logging.WARNING, "tapegen"), tg.GradientTape() as tape:

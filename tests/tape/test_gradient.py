@@ -12,7 +12,7 @@ import pytest
 
 import tapegen as tg
 from tapegen.rules import registry
-from tapegen.tape import arguments
+from tapegen.tape import gradient_arguments
 
 ONCE = "A non-persistent GradientTape can only be used to compute one set of gradients (or jacobians)"
 
@@ -143,7 +143,7 @@ def test_line_049_inside_the_block_without_persistence() -> None:
 def test_line_050_inside_the_block_with_persistence(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(arguments, "_counts", {})
+    monkeypatch.setattr(gradient_arguments, "_counts", {})
     x = tg.Variable(3.0)
     with caplog.at_level(logging.WARNING, "tapegen"), tg.GradientTape(persistent=True) as tape:
         y = x**3

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import tapegen.tf as tf
-from tapegen.tf import registered
+from tapegen.tf import gradient_registry
 
 
 def test_a_scalar() -> None:
@@ -190,7 +190,7 @@ def test_state() -> None:
 
 
 def test_an_operation_without_a_gradient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registered, "_REGISTERED", {})
+    monkeypatch.setattr(gradient_registry, "_REGISTERED", {})
     picture = tf.Variable([[[0.5, 0.0, 0.0]]])
     delta = tf.Variable(0.1)
 

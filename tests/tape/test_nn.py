@@ -13,7 +13,7 @@ import pytest
 import tapegen as tg
 from tapegen import nn
 from tapegen.errors import BadArgument
-from tapegen.tape.tensor import Traced
+from tapegen.tape.tensors.tensor import Traced
 
 EXACT: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "relu": (lambda x: np.maximum(x, 0), lambda x: (x > 0) * 1.0),

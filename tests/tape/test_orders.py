@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tapegen as tg
-from tapegen.tape import arguments
+from tapegen.tape import gradient_arguments
 
 
 def test_line_087_shapes() -> None:
@@ -214,7 +214,7 @@ def test_line_102_hessian_vector_products() -> None:
 
 
 def test_line_103_forward_accumulator(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arguments, "_counts", {})
+    monkeypatch.setattr(gradient_arguments, "_counts", {})
     x, v = tg.constant([1.0, 2.0]), tg.Variable(3.0)
     with tg.ForwardAccumulator([x, v], [np.array([1.0, 0.0]), 1.0]) as acc:
         y = np.sum(x * v)

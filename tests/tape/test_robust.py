@@ -17,7 +17,7 @@ import tapegen.tf as tf
 from tapegen import nn
 from tapegen.rules import registry
 from tapegen.rules.helpers import require
-from tapegen.tape.state import STATE
+from tapegen.tape.engine.state import STATE
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import tapegen as tg
-from tapegen.rules.reading import chosen
 from tapegen.rules.registry import Rule
+from tapegen.rules.saved_values import chosen
 from tapegen.testing import Case, default_cases
 from tests.rule_cases import VARIANTS
 from tests.test_rules import ACTIVE, name_of

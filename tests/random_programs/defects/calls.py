@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from tapegen import calls, repeated
-from tapegen.calls import Specialisation
-from tapegen.transform import forms
+from tapegen.runtime import bound_call, fast_call
+from tapegen.runtime.bound_call import Specialisation
+from tapegen.transform.recording import assemble
 from tests.random_programs.defects.switch import edit, likely
 
 DEFECTS = likely(
     "tests/test_repeated.py tests/test_conventions.py tests/test_captures.py tests/test_programs.py",
     edit(
         "a number comes back as the text left it",
-        repeated,
+        fast_call,
         "conversion",
         ("return kind, kind", "return kind, lambda value: value"),
         in_text=False,
     ),
     edit(
         "arguments are not put back after an exception",
-        calls,
+        bound_call,
         "_put_back",
         ("leaf[...] = before", "pass"),
         in_text=False,
@@ -42,13 +42,13 @@ DEFECTS = likely(
     ),
     edit(
         "a pullback reads the arrays of the caller",
-        forms,
+        assemble,
         "record_form",
         ("build.copy(var) if caller_owned else var", "var"),
     ),
     edit(
         "the value is read after the backward sweep has used its name",
-        forms,
+        assemble,
         "joint_form",
         ("if isinstance(value, Var) and value in overwritten:", "if False:"),
     ),

@@ -6,7 +6,8 @@ import operator
 
 import numpy as np
 
-from tapegen.rules import helpers, reductions
+from tapegen.rules import helpers
+from tapegen.rules.numpy import reductions
 from tests.random_programs.defects.switch import helper, likely, rule
 
 ELEMENTWISE = (

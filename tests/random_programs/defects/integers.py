@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from tapegen.analysis import magnitudes
-from tapegen.analysis.magnitudes import _Sizes as Sizes
-from tapegen.transform.nests import checks, overflow
-from tapegen.transform.nests.bounds import Facts
-from tapegen.transform.nests.known import Known
+from tapegen.analysis import integer_overflow
+from tapegen.analysis.integer_overflow import _Sizes as Sizes
+from tapegen.loops.analysis.flow_facts import Known
+from tapegen.loops.analysis.symbolic_bounds import Facts
+from tapegen.loops.legalize import overflow_checks
+from tapegen.loops.vectorize import check_coalescing
 from tests.random_programs.defects.switch import edit, likely
 
 BOUNDS = likely(
     "tests/test_nests_facts.py tests/test_nests_bounds.py",
     edit(
-        "of two constant indices the smaller is looked at", checks, "_of_largest", ("if known[1] < least:", "if False:")
+        "of two constant indices the smaller is looked at",
+        check_coalescing,
+        "_of_largest",
+        ("if known[1] < least:", "if False:"),
     ),
-    edit("a check moves past a break", checks, "_of_largest", ("if _leaves(stmt):", "if False:")),
-    edit("a check moves past a new value of its array", checks, "_of_largest", ("elif changed:", "elif False:")),
-    edit("two errors become one", checks, "_in_one", ("and _error(stmt) == _error(before)", "")),
+    edit("a check moves past a break", check_coalescing, "_of_largest", ("if _leaves(stmt):", "if False:")),
+    edit(
+        "a check moves past a new value of its array", check_coalescing, "_of_largest", ("elif changed:", "elif False:")
+    ),
+    edit("two errors become one", check_coalescing, "_in_one", ("and _error(stmt) == _error(before)", "")),
     edit(
         "what a loop assigns is taken for known in it",
         Known,
@@ -91,7 +97,7 @@ OVERFLOW = likely(
     ),
     edit(
         "what is stored into an array may wrap around",
-        overflow,
+        overflow_checks,
         "_block",
         ("stmt = replace(stmt, value=change(stmt.value))", "pass"),
     ),
@@ -103,7 +109,7 @@ OVERFLOW = likely(
     ),
     edit(
         "a number that goes through a tape is taken for an index",
-        magnitudes._Used,
+        integer_overflow._Used,
         "_number",
         ("if part.array in self._tapes:", "if False:"),
     ),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tapegen.backend import stored
-from tapegen.backend.cache import Store
-from tapegen.backend.machine import KeptCode
-from tapegen.backend.stored import Place
-from tapegen.ir import digest
-from tapegen.ir.digest import _Writer as Writer
+from tapegen.backend.cache import derived_programs
+from tapegen.backend.cache.derived_programs import Place
+from tapegen.backend.cache.machine_code import KeptCode
+from tapegen.backend.cache.store import Store
+from tapegen.ir import fingerprint
+from tapegen.ir.fingerprint import _Writer as Writer
 from tests.random_programs.defects.switch import edit, likely
 
 KEYS = likely(
@@ -35,22 +35,22 @@ KEYS = likely(
     ),
     edit(
         "a number of NumPy is written without its dtype",
-        digest,
+        fingerprint,
         "_named",
         ('return f"{value.dtype.str}:{value.tobytes().hex()}"', 'return f"{value}"'),
         in_text=False,
     ),
     edit(
         "a complex number is written without its imaginary part",
-        digest,
+        fingerprint,
         "_named",
         ("complex({value.real.hex()},{value.imag.hex()})", "complex({value.real.hex()})"),
         in_text=False,
     ),
-    edit("slices are written without their step", digest, "_named", (",{value.step!r})", ")"), in_text=False),
+    edit("slices are written without their step", fingerprint, "_named", (",{value.step!r})", ")"), in_text=False),
     edit(
         "a function of the user is written by its name",
-        digest,
+        fingerprint,
         "_named",
         ('module.partition(".")[0] in _STABLE and _found(module, name or "") is value', "True"),
         in_text=False,
@@ -69,7 +69,9 @@ KEYS = likely(
         (", *_rules(), *parts)", ", *_rules())"),
         in_text=False,
     ),
-    edit("rules of users are no part of the key", stored, "_rules", ("raise NoDigest", "pass"), in_text=False),
+    edit(
+        "rules of users are no part of the key", derived_programs, "_rules", ("raise NoDigest", "pass"), in_text=False
+    ),
     edit(
         "a file that the key does not speak of is kept",
         Place,
@@ -86,14 +88,14 @@ KEYS = likely(
     ),
     edit(
         "cotangents that are kept come back without their unit axes",
-        stored,
+        derived_programs,
         "_type_in",
         ("tuple(unit))", ")"),
         in_text=False,
     ),
     edit(
         "places are counted from the beginning of the file",
-        digest.Places,
+        fingerprint.Places,
         "span",
         ("line + self.line, column", "line, column"),
         in_text=False,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 
-from tapegen import compiler
-from tapegen.analysis import activity, arranged, places
-from tapegen.analysis.finality import Finality
-from tapegen.analysis.regions import Regions
-from tapegen.analysis.shapes import Shapes
-from tapegen.analysis.shapes import _Pass as Shaping
-from tapegen.transform import dead, share, tidy
-from tapegen.transform.moves import Moves
+from tapegen.analysis import activity, memory_access, shape_functions
+from tapegen.analysis.polyhedral.access_relations import Regions
+from tapegen.analysis.polyhedral.array_liveness import Finality
+from tapegen.analysis.shape_inference import Shapes
+from tapegen.analysis.shape_inference import _Pass as Shaping
+from tapegen.pipeline import compile
+from tapegen.transform.simplify import cleanup, cse, dead_code
+from tapegen.transform.simplify.copy_propagation import Moves
 from tests.random_programs.defects.switch import edit, likely
 
 ACTIVITY = (
@@ -52,7 +52,7 @@ SHAPES = (
     edit("a slice is taken to start at zero", Shaping, "sliced", ("size = plus(end, lo, -1)", "size = end")),
     edit(
         "a sum is taken over the other axis",
-        arranged,
+        shape_functions,
         "_without",
         ("if k not in axes", "if len(extents) - 1 - k not in axes"),
     ),
@@ -68,21 +68,31 @@ MEMORY = (
     dataclasses.replace(
         edit(
             "two names for one array are not seen to clash",
-            compiler,
+            compile,
             "_refuse_conflicts",
             ("facts.effects.conflicts", "()"),
             in_text=False,  # of reverse mode
         ),
         needs=r"\.(T|ravel|reshape)\b",
     ),
-    edit("a second name is taken for a copy", places, "_move", ("return Move((value,), exact=True)", "return Move()")),
+    edit(
+        "a second name is taken for a copy",
+        memory_access,
+        "_move",
+        ("return Move((value,), exact=True)", "return Move()"),
+    ),
     edit(
         "a view is taken for a copy",
-        places,
+        memory_access,
         "_move",
         ("Move((value.array,), exact=True) if basic else Move()", "Move()"),
     ),
-    edit("a turned array is taken for a copy", places, "_move", ("if is_one_of(func, ops.VIEW_CALLS):", "if False:")),
+    edit(
+        "a turned array is taken for a copy",
+        memory_access,
+        "_move",
+        ("if is_one_of(func, ops.VIEW_CALLS):", "if False:"),
+    ),
 )
 
 FINALITY = (
@@ -114,28 +124,28 @@ FINALITY = (
 )
 
 SHARING = (
-    edit("a load is shared across a store", share, "share_loads", ("if written or assigned:", "if assigned:")),
+    edit("a load is shared across a store", cse, "share_loads", ("if written or assigned:", "if assigned:")),
     edit(
         "x - a[i] is taken for an accumulation",
-        share,
+        cse,
         "_accumulation",
         ("(0, 1) if total.func is operator.add else (0,)", "(0, 1)"),
     ),
     edit(
         "an accumulation is moved past a store",
-        share,
+        cse,
         "_accumulation",
         ("if any(effects.written_by(part) & roots for part in between):", "if False:"),
     ),
     edit(
         "a repeated index is taken to add once",
-        share,
+        cse,
         "_accumulation",
         ("if any(isinstance(item.type, Array) for item in load.index if not isinstance(item, Slice)):", "if False:"),
     ),
     edit(
         "a result and the value before it share a name",
-        share,
+        cse,
         "_reads_result",
         ("if not isinstance(", "if True or not isinstance("),
     ),
@@ -163,17 +173,19 @@ READABLE = (
     ),
     edit(
         "a store through another name is taken for dead",
-        dead,
+        dead_code,
         "drop_dead",
         ("live_roots = {aliases.root(var) for", "live_roots = {var for"),
     ),
     edit(
         "a statement that may raise is taken for dead",
-        dead,
+        dead_code,
         "_keep_live",
         ("idle = isinstance(value, (Var, Const)) or", "idle = True or"),
     ),
-    edit("a formula gives the value", tidy, "resolve_primal_as", ("return node.args[0] if", "return node.args[1] if")),
+    edit(
+        "a formula gives the value", cleanup, "resolve_primal_as", ("return node.args[0] if", "return node.args[1] if")
+    ),
 )
 
 _TESTS = "tests/test_random_programs.py::test_programs_that_once_failed " + " ".join(

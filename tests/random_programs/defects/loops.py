@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import importlib
 
-from tapegen.transform.nests import accesses, gather, strips, waiting
-from tapegen.transform.nests.accesses import Memory
-from tapegen.transform.nests.dots import _Joining as Joining
-from tapegen.transform.nests.filled import _Filling as Filling
-from tapegen.transform.nests.fuse import _Fusion as Fusion
-from tapegen.transform.nests.held import _Holding as Holding
-from tapegen.transform.nests.waiting import _Group as Group
+from tapegen.loops.analysis import dependence
+from tapegen.loops.analysis.dependence import Memory
+from tapegen.loops.locality import scatter_to_gather
+from tapegen.loops.locality.fusion import _Fusion as Fusion
+from tapegen.loops.locality.scalar_replacement import _Holding as Holding
+from tapegen.loops.locality.zero_init_sinking import _Filling as Filling
+from tapegen.loops.vectorize import recurrences, strip_mining
+from tapegen.loops.vectorize.dot_fusion import _Joining as Joining
+from tapegen.loops.vectorize.recurrences import _Group as Group
 from tests.random_programs.defects.switch import edit, likely
 
 # modules of these names are hidden by functions
-filled, fuse, held = (importlib.import_module(f"tapegen.transform.nests.{name}") for name in ("filled", "fuse", "held"))
+filled, fuse, held = (importlib.import_module(f"tapegen.loops.pipeline.{name}") for name in ("filled", "fuse", "held"))
 _FUSE = "tests/test_nests_fuse.py::test_"
 _NESTS = " ".join(
     [
@@ -112,26 +114,28 @@ FUSED = likely(
     ),
     edit(
         "a number of one loop is taken for that of another",
-        accesses,
+        dependence,
         "may_share_loops",
         ("if first.assigned & second.first_read or second.assigned & first.first_read:", "if False:"),
     ),
     edit(
         "two names for one array are taken for two arrays",
-        accesses,
+        dependence,
         "may_share_loops",
         ("if memory.group(a.array) != memory.group(b.array):", "if a.array != b.array:"),
     ),
-    edit("one equal axis is taken for all", accesses, "same_trip", ("return found == counters", "return bool(found)")),
+    edit(
+        "one equal axis is taken for all", dependence, "same_trip", ("return found == counters", "return bool(found)")
+    ),
     edit(
         "an index that varies is taken to be apart",
-        accesses,
+        dependence,
         "_never_meet",
         ("fixed = not (rewrite.free_vars(x) | rewrite.free_vars(y)) & varying", "fixed = True"),
     ),
     edit(
         "a loop moves in front of what reads its elements",
-        accesses,
+        dependence,
         "independent",
         (" and writes_b.isdisjoint(touches_a)", ""),
     ),
@@ -148,49 +152,59 @@ GATHERED = likely(
     _NESTS,
     edit(
         "a multiple of what is written is read later",
-        gather,
+        scatter_to_gather,
         "_inlined",
         (" or scatter.target == source:", ":"),
     ),
     edit(
         "a multiple of what changes is read later",
-        gather,
+        scatter_to_gather,
         "_inlined",
         ("elif k > start and left and not independent(item.stmt, made.stmt, memory):", "elif False:"),
     ),
     edit(
         "an addition moves past what reads the sum",
-        gather,
+        scatter_to_gather,
         "_together",
         ("if _raises(out[k]) or not independent(out[k].stmt, item.stmt, memory):", "if _raises(out[k]):"),
     ),
-    edit("an addition moves past an error", gather, "_together", ("if _raises(out[k]) or not", "if not")),
-    edit("an infinite factor meets a margin of zeros", gather, "_is_multiple", ("bool(np.isfinite(factor)) and ", "")),
+    edit("an addition moves past an error", scatter_to_gather, "_together", ("if _raises(out[k]) or not", "if not")),
+    edit(
+        "an infinite factor meets a margin of zeros",
+        scatter_to_gather,
+        "_is_multiple",
+        ("bool(np.isfinite(factor)) and ", ""),
+    ),
     edit(
         "a margin is as wide as the largest shift",
-        gather,
+        scatter_to_gather,
         "_with_margin",
         (
             "margin = [max(scatter.shift[k] for scatter in run) - low[k] for k in",
             "margin = [max(scatter.shift[k] for scatter in run) for k in",
         ),
     ),
-    edit("the margin is not walked through", gather, "_gathering", ("stop=plus(loop.stop, width)", "stop=loop.stop")),
+    edit(
+        "the margin is not walked through",
+        scatter_to_gather,
+        "_gathering",
+        ("stop=plus(loop.stop, width)", "stop=loop.stop"),
+    ),
     edit(
         "a stencil of nothing writes its margin",
-        gather,
+        scatter_to_gather,
         "_gathering",
         ("if not facts.nonnegative(facts.form(size) - 1)", "if False"),
     ),
     edit(
         "an array that is read elsewhere gets a margin",
-        gather,
+        scatter_to_gather,
         "_only_at_counters",
         ("return found == memory.uses.get(source)", "return True"),
     ),
     edit(
         "shifts along the second axis are taken for none",
-        gather,
+        scatter_to_gather,
         "_gathering",
         ("plus(counter, at) for counter, at in", "plus(counter, low[0]) for counter, at in"),
     ),
@@ -300,56 +314,56 @@ WAITING = likely(
     "tests/test_nests_waiting.py",
     edit(
         "the margin of a row of numbers is not cleared",
-        waiting,
+        recurrences,
         "parted",
         ("for k in range(margin):", "for k in range(0):"),
     ),
     edit(
         "a loop that counts down is taken to end one earlier",
-        waiting,
+        recurrences,
         "parted",
         ("low = loop.start if upward else plus(loop.stop, 1)", "low = loop.start if upward else loop.stop"),
     ),
     edit(
         "a number that decides is added up in another order",
-        waiting,
+        recurrences,
         "parted",
         (" if meetings.group(stmt.array) not in decide]", "]"),
     ),
     edit(
         "an addition leaves a loop that reads the sum",
-        waiting,
+        recurrences,
         "_leaving",
         ("if not any(meetings.anywhere(accesses[stmt][0], other) for other in others)", "if True"),
     ),
     edit(
         "an addition of what the loop writes leaves it",
-        waiting,
+        recurrences,
         "_additions",
         ("and not any(meetings.group(load.array) in written for load in rewrite.loads(stmt.value))", ""),
     ),
     edit(
         "a factor reads what the trip has written",
-        waiting,
+        recurrences,
         "factored",
         ("or any(memory.group(load.array) in written for load in loads)", ""),
     ),
-    edit("zero no longer wins over an infinite factor", waiting, "_multiple", ("waits, strong=True)", "waits)")),
+    edit("zero no longer wins over an infinite factor", recurrences, "_multiple", ("waits, strong=True)", "waits)")),
     edit(
         "of two factors one lets zero win",
-        waiting,
+        recurrences,
         "_sum",
         ("left.strong or right.strong", "left.strong and right.strong"),
     ),
     edit(
         "what is subtracted is added",
-        waiting,
+        recurrences,
         "_sum",
         ("factor = right.factor if func is operator.add else build.neg(right.factor)", "factor = right.factor"),
     ),
     edit(
         "a factor that changes within the trip is taken for fixed",
-        waiting,
+        recurrences,
         "_fixed",
         ("var in found or var in changing", "var in found"),
     ),
@@ -361,7 +375,7 @@ WAITING = likely(
     ),
     edit(
         "elements that lie apart in another axis collect as one",
-        waiting,
+        recurrences,
         "_groups",
         (
             "(stmt.array, stmt.value, axis) == (group.store.array, group.store.value, group.axis) and others",
@@ -370,13 +384,13 @@ WAITING = likely(
     ),
     edit(
         "a loop whose end changes is counted twice",
-        waiting,
+        recurrences,
         "parted",
         ("if any(rewrite.free_vars(end) & nest.assigned or rewrite.loads(end) for end in ends) or trips", "if trips"),
     ),
     edit(
         "a sum beside a factor is forgotten",
-        waiting,
+        recurrences,
         "_scaled",
         ("rest = None if multiple.rest is None else scale(multiple.rest)", "rest = multiple.rest"),
     ),
@@ -386,32 +400,32 @@ STRIPS = likely(
     "tests/test_nests_strips.py tests/test_nests_vectors.py",
     edit(
         "trips that read what another one writes are taken to be apart",
-        strips,
+        strip_mining,
         "_is_apart",
         ("if other is not None and (access.array, access.index) != (other.array, other.index):", "if False:"),
     ),
     edit(
         "a number that goes from trip to trip is taken for a sum",
-        strips,
+        strip_mining,
         "_is_apart",
         (" or nest.first_read & nest.assigned != sums:", ":"),
     ),
     edit(
         "a sum that is read on the way is added up later",
-        strips,
+        strip_mining,
         "_sums",
         ("first == target and reads[target] == writes[target] == 1 and", "first == target and"),
     ),
     edit(
         "all trips store the same element in any order",
-        strips,
+        strip_mining,
         "_is_apart",
         ("return moving and all(", "return all("),
         unfound="elements that stay are numbers by then (held)",
     ),
     edit(
         "a term is stored where its sum is",
-        strips,
+        strip_mining,
         "_kept",
         ("value.args[1], False, stmt.origin)", "value.args[0], False, stmt.origin)"),
     ),

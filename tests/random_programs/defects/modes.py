@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from tapegen.analysis import frontiers
-from tapegen.analysis.frontiers import _Search as Search
-from tapegen.transform import guards, select
-from tapegen.transform.directions import _Widener as Widener
-from tapegen.transform.forward import _Pusher as Pusher
-from tapegen.transform.guards import Guards
-from tapegen.transform.spans import Linear
+from tapegen.analysis import selection_frontiers
+from tapegen.analysis.selection_frontiers import _Search as Search
+from tapegen.transform.autodiff import selection_loops, zero_guards
+from tapegen.transform.autodiff.forward import _Pusher as Pusher
+from tapegen.transform.autodiff.vector_forward import _Widener as Widener
+from tapegen.transform.autodiff.zero_guards import Guards
+from tapegen.transform.recording.trip_counts import Linear
 from tests.random_programs.defects.switch import edit, likely
 
 FORWARD = likely(
@@ -159,30 +159,30 @@ ZEROS = likely(
     "tests/test_infinite_partials.py tests/test_zeros.py tests/test_set_aside.py",
     edit(
         "a store is taken not to select",
-        frontiers,
+        selection_frontiers,
         "_uses",
         (
             "_Use(stmt, _Way.SELECTION)) for var in active_operands(value)",
             "_Use(stmt, _Way.WHOLE)) for var in active_operands(value)",
         ),
     ),
-    edit("a choice is taken not to select", frontiers, "_of_operand", ("if func in CHOOSING or (", "if (")),
+    edit("a choice is taken not to select", selection_frontiers, "_of_operand", ("if func in CHOOSING or (", "if (")),
     edit(
         "a factor without derivative is taken not to select",
-        frontiers,
+        selection_frontiers,
         "_of_operand",
         ("is_factor = all(arg == var or arg in active or is_nonzero(arg) for arg in args)", "is_factor = True"),
     ),
     edit(
         "a quotient that vanishes is taken not to select",
-        frontiers,
+        selection_frontiers,
         "_of_operand",
         ("vanishes = vanishes or (inverse is not None and inverse < 0.0)", "vanishes = False"),
     ),
     edit("a branch is taken not to select", Search, "_of_use", ("if not runs:", "if False:")),
     edit(
         "one use that selects is taken for all",
-        frontiers,
+        selection_frontiers,
         "_any_of",
         ("return PLAIN if PLAIN in known else frozenset().union(*known)", "return frozenset().union(*known)"),
     ),
@@ -194,7 +194,7 @@ ZEROS = likely(
     ),
     edit(
         "whoever pulls back arrays is taken to give no zeros",
-        frontiers,
+        selection_frontiers,
         "_uses",
         ("single = len(values) == 1 and isinstance(values[0].type, Scalar)", "single = True"),
     ),
@@ -214,7 +214,10 @@ ZEROS = likely(
         ("self.kept[place] = (*before, test)", "self.kept[place] = (test,)"),
     ),
     edit(
-        "a guard within another is dropped", guards, "_without_guards", ("if used == build.is_used(tests):", "if True:")
+        "a guard within another is dropped",
+        zero_guards,
+        "_without_guards",
+        ("if used == build.is_used(tests):", "if True:"),
     ),
     edit(
         "a pole is taken to need no frontier",
@@ -232,27 +235,32 @@ WINNERS = likely(
     edit("a factor of a bound is forgotten", Linear, "expression", ("if abs(factor) == 1 else", "if True else")),
     edit(
         "a loop without a winner is undone for its first trip",
-        select,
+        selection_loops,
         "_remembered",
         ("build.int_add(stmt.start, Const(-stmt.step.value))", "stmt.start"),
     ),
-    edit("the trip that wins is that which stays", select, "_remembered", ("first = branch.wins == 0", "first = True")),
+    edit(
+        "the trip that wins is that which stays",
+        selection_loops,
+        "_remembered",
+        ("first = branch.wins == 0", "first = True"),
+    ),
     edit(
         "of a loop that selects and adds the winner alone is undone",
-        select,
+        selection_loops,
         "_selecting",
         ("if len(carried) != 1 or not", "if not"),
         ("(selected,) = carried", "selected = carried[0]"),
     ),
     edit(
         "a candidate that depends on the selected value is taken for another",
-        select,
+        selection_loops,
         "_passes_on",
         ("if rewrite.free_vars(value) & not_read:", "if False:"),
     ),
     edit(
         "a product is taken for linear",
-        select,
+        selection_loops,
         "_passes_on",
         ("(operator.add, operator.sub, operator.neg)", "(operator.add, operator.sub, operator.neg, operator.mul)"),
     ),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tapegen.analysis import places
-from tapegen.transform import dead
-from tapegen.transform.dead import Aliases
-from tapegen.transform.nests.reshapes import Reshapes
+from tapegen.analysis import memory_access
+from tapegen.loops.analysis.view_layouts import Reshapes
+from tapegen.transform.simplify import dead_code
+from tapegen.transform.simplify.dead_code import Aliases
 from tests.random_programs.defects.switch import edit, likely
 
 VIEWS = likely(
@@ -13,53 +13,53 @@ VIEWS = likely(
     "tests/test_view_stores.py tests/test_awkward_arrays.py",
     edit(
         "a reshape is taken to be a view in any case",
-        places,
+        memory_access,
         "_may_copy",
         ("return not (contiguous and plain)", "return False"),
     ),
     edit(
         "parts of an array by a function are taken for copies",
-        places,
+        memory_access,
         "may_return_argument",
         ("if is_one_of(func, _UNFOLLOWED) or not _makes_fresh(func):", "if not _makes_fresh(func):"),
     ),
-    edit("a diagonal is taken for a copy", places, "may_return_argument", ("if func is np.diag:", "if False:")),
-    edit("einsum is taken to copy", places, "may_return_argument", ("if func is np.einsum:", "if False:")),
+    edit("a diagonal is taken for a copy", memory_access, "may_return_argument", ("if func is np.diag:", "if False:")),
+    edit("einsum is taken to copy", memory_access, "may_return_argument", ("if func is np.einsum:", "if False:")),
     edit(
         "an array of two is taken for the first",
-        places,
+        memory_access,
         "_move",
         ("(*_vars(args[1]), *_vars(args[2]))", "_vars(args[1])"),
     ),
-    edit("a result in an array is taken for a new one", places, "_move", ("if out is not None:", "if False:")),
+    edit("a result in an array is taken for a new one", memory_access, "_move", ("if out is not None:", "if False:")),
     edit(
         "an array that leaves a list is taken for a copy",
-        places,
+        memory_access,
         "_move",
         ("if func is ops.item or func is ops.pop:", "if func is ops.item:"),
     ),
     edit(
         "functions are taken not to write",
-        places,
+        memory_access,
         "written",
         ("return (*found, *[var for arg in call.args for var in _vars(arg)])", "return found"),
     ),
     edit(
         "an array put into a list is taken for a copy",
-        places,
+        memory_access,
         "puts",
         ("case Effect(Call(ops.append | ops.set_item, (sequence, *_, item))):", "case Effect() if False:"),
         ("return [(sequence, var) for var in _vars(item)]  # type: ignore[misc]", "return []"),
     ),
     edit(
         "what is added to is taken not to be read",
-        places,
+        memory_access,
         "content_reads",
         ("if isinstance(stmt, Store) and stmt.accumulate:", "if False:"),
     ),
     edit(
         "a result in an array is taken not to be written",
-        places,
+        memory_access,
         "_written_by_call",
         ("if not call.kwargs:", "if True:"),
     ),
@@ -97,33 +97,33 @@ DEAD = likely(
     "tests/test_dead.py tests/test_random_programs.py::test_programs_that_once_failed",
     edit(
         "a draw that nobody reads is dropped",
-        dead,
+        dead_code,
         "is_pure",
         ("return rewrite.callees(value).isdisjoint(ops.CHANGING)", "return True"),
         tests="tests/test_random_draws.py",
     ),
     edit(
         "what a branch reads is taken not to be read",
-        dead,
+        dead_code,
         "_without_last",
         ("read.add(ends[1].names)", "pass"),
         unfound="what a statement reads, its blocks included, is added once more behind it",
     ),
     edit(
         "zeros are left out although they are read in between",
-        dead,
+        dead_code,
         "_cleared",
         ("if _reads(here, root, aliases):", "if False:"),
     ),
     edit(
         "zeros are left out although their index changes in between",
-        dead,
+        dead_code,
         "_cleared",
         (" or not chosen.isdisjoint(here.targets)", ""),
     ),
     edit(
         "zeros are left out where an index is repeated",
-        dead,
+        dead_code,
         "_cleared",
         (
             'if any(isinstance(part.type, Array) and part.type.dtype != "bool" for part in _parts(stmt.index)):',
@@ -132,13 +132,13 @@ DEAD = likely(
     ),
     edit(
         "zeros are left out where the sum reads them",
-        dead,
+        dead_code,
         "_cleared",
         ("if _reads(stmt, root, aliases):", "if False:"),
     ),
     edit(
         "a loop that may raise is dropped",
-        dead,
+        dead_code,
         "_keep_live",
         ("silent = not keep or stmt.origin is None or not _may_raise(stmt)", "silent = True"),
     ),
@@ -156,7 +156,7 @@ DEAD = likely(
     ),
     edit(
         "a copy to itself is left out although it is written later",
-        dead,
+        dead_code,
         "joined_stores",
         ("if copied and not aliases.stored(stmt.targets[0]):", "if copied:"),
     ),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from tapegen.tape import clipping, gradient_tape, operation, record, selected, terms
+from tapegen.tape import clipping, gradient_tape
+from tapegen.tape.engine import operations
+from tapegen.tape.engine.operations import Operation
 from tapegen.tape.gradient_tape import GradientTape
-from tapegen.tape.operation import Operation
-from tapegen.tape.record import WideRecord
-from tapegen.tape.selected import Selected
-from tapegen.tape.variable import Part, Variable
+from tapegen.tape.tensors import accumulation, masked_zeros, records
+from tapegen.tape.tensors.masked_zeros import Selected
+from tapegen.tape.tensors.records import WideRecord
+from tapegen.tape.tensors.variable import Part, Variable
 from tests.random_programs.defects.switch import Defect, edit, likely
 
 _TESTS = " ".join(f"tests/tape/test_{name}.py" for name in "values gradient operands context complex orders".split())
@@ -22,40 +24,43 @@ def _edit(name: str, owner: Any, function: str, *changes: tuple[str, str]) -> De
 DEFECTS = likely(
     _TESTS,
     _edit(
-        "on a tape a zero times an infinite partial is NaN", terms, "strongly", ("if not _has_nan(term):", "if True:")
+        "on a tape a zero times an infinite partial is NaN",
+        accumulation,
+        "strongly",
+        ("if not _has_nan(term):", "if True:"),
     ),
     _edit(
         "on a tape a zero divided by zero is NaN",
-        terms,
+        accumulation,
         "divided",
         ("if not strong or not _has_nan(term):", "if True:"),
     ),
     _edit(
         "computed zeros win on a tape",
-        terms,
+        accumulation,
         "_where_used",
         ("if used.all():", "if not used.any():"),
         ("np.where(used, term, zero)", "np.where(term == term, term, zero)"),
     ),
     _edit(
         "the imaginary part stays in the gradient of a real tensor",
-        terms,
+        accumulation,
         "fit",
         ('if term.dtype.kind == "c" and like.dtype.kind != "c":', "if False:"),
     ),
-    _edit("a contribution keeps its own dtype", terms, "fit", ("term = term.astype(like.dtype)", "pass")),
+    _edit("a contribution keeps its own dtype", accumulation, "fit", ("term = term.astype(like.dtype)", "pass")),
     _edit(
-        "a plain array that is overwritten later is kept as it is", record, "_pruned", ("value = value.copy()", "pass")
+        "a plain array that is overwritten later is kept as it is", records, "_pruned", ("value = value.copy()", "pass")
     ),
     _edit(
         "a plain array in a sequence is kept as it is",
-        record,
+        records,
         "_kept",
         ("return value if number else value.copy()", "return value"),
     ),
     _edit(
         "options that change later are kept as they are",
-        record,
+        records,
         "_options",
         ("_kept(value, 0, True) for name", "value for name"),
     ),
@@ -67,7 +72,7 @@ DEFECTS = likely(
     ),
     _edit(
         "a linear function keeps its constants on tangents",
-        record.Record,
+        records.Record,
         "along",
         (" if name not in rule.constant", ""),
     ),
@@ -166,11 +171,14 @@ DEFECTS = likely(
         ("alone = len(self._seeds) == 1", "alone = True"),
     ),
     _edit(
-        "a value that one use selects is taken not to be used", selected, "_join", ("before | used", "before & used")
+        "a value that one use selects is taken not to be used",
+        masked_zeros,
+        "_join",
+        ("before | used", "before & used"),
     ),
     _edit(
         "a rule that is registered later is not seen",
-        operation,
+        operations,
         "operation_of",
         ("if found is None or found.rule is not rule_of(func):", "if found is None:"),
     ),

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from tapegen.analysis.scopes import Scopes
-from tapegen.transform.again import Again
-from tapegen.transform.facts import Facts
-from tapegen.transform.gone import Gone
-from tapegen.transform.record import _Recorder as Recorder
-from tapegen.transform.tapes import _Layout as Layout
+from tapegen.transform.analyses import Facts
+from tapegen.transform.recording.dead_shapes import Gone
+from tapegen.transform.recording.plan import _Recorder as Recorder
+from tapegen.transform.recording.rematerialize import Again
+from tapegen.transform.recording.tape_layout import _Layout as Layout
 from tests.random_programs.defects.switch import edit, likely
 
 _PUSHES = "out.extend(Push(tape, var) for var, tape in tapes.items() if var in scope.carried)"

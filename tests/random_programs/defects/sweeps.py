@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from tapegen.ir import build
-from tapegen.transform import control
-from tapegen.transform.adjoint import Adjoints
-from tapegen.transform.captures import Captures
-from tapegen.transform.control import ControlFlow
-from tapegen.transform.cotangents import Cotangents
-from tapegen.transform.reverse import _Reverser as Reverser
+from tapegen.ir import builders
+from tapegen.transform.autodiff import adjoint_control_flow
+from tapegen.transform.autodiff.adjoint_calls import Adjoints
+from tapegen.transform.autodiff.adjoint_control_flow import ControlFlow
+from tapegen.transform.autodiff.cotangents import Cotangents
+from tapegen.transform.autodiff.residuals import Captures
+from tapegen.transform.autodiff.reverse import _Reverser as Reverser
 from tests.random_programs.defects.switch import edit, likely
 
 _APPEND = "cot.pending.append(Contribution(expr, build.is_fresh(expr) if owned is None else owned))"
@@ -62,7 +62,7 @@ SUMS = (
     ),
     edit(
         "a single-precision array takes a double cotangent",
-        build,
+        builders,
         "cast",
         ("isinstance(type_, Array) and type_.dtype != dtype", "False"),
     ),
@@ -100,13 +100,13 @@ FLOW = (
     edit("the else-branch is forgotten", ControlFlow, "branches", (_UNDO_IF, _UNDO_IF.replace("orelse", "()"))),
     edit(
         "a reversed range stops one trip early",
-        control,
+        adjoint_control_flow,
         "_reversed_range",
         ("build.int_add(start, Const(sign)),", "start,"),
     ),
     edit(
         "a range with a step starts backwards at its bound",
-        control,
+        adjoint_control_flow,
         "_reversed_range",
         ("return For(stmt.target, last,", "return For(stmt.target, build.int_add(stop, Const(-sign)),"),
     ),

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from types import CodeType, ModuleType
 from typing import Any
 
-from tapegen.frontend import lower_template
+from tapegen.frontend.templates import cache
 from tapegen.rules import registry
 
 
@@ -104,13 +104,13 @@ def edit(
             holders = [owner]
         for holder in holders:
             setattr(holder, function, staticmethod(wrong) if isinstance(original, staticmethod) else wrong)
-        lower_template.forget()
+        cache.forget()
         try:
             yield
         finally:
             for holder in holders:
                 setattr(holder, function, original)
-            lower_template.forget()
+            cache.forget()
 
     found = _plain(vars(owner).get(function))
     if found is None:
@@ -131,12 +131,12 @@ def handler(name: str, function: Callable[..., Any], *changes: tuple[str, str], 
     def plant() -> Iterator[None]:
         right = function.__code__
         function.__code__ = _edited(function, changes, name).__code__
-        lower_template.forget()
+        cache.forget()
         try:
             yield
         finally:
             function.__code__ = right
-            lower_template.forget()
+            cache.forget()
 
     lines = {(function.__code__, line) for line in _changed(function, changes)}
     return Defect(name, plant, True, functools.partial(_runs, frozenset(lines)), function.__code__, tests=tests)

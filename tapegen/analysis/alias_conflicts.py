@@ -1,0 +1,255 @@
+"""Stores that another live name may see, where the compiler does not know statically how the two names relate.
+
+The reverse sweep follows views: the cotangent of a view is the same view of the cotangent.  It cannot follow two names
+of which only run time knows whether they are one place: `b = a if c else z`, then `b[0] = 1.0`, then `a` is read.
+
+The analysis is flow-sensitive: a set of pairs of names that may share memory at a point of the program.  A swap of two
+buffers permutes the pairs, so double buffering is clean.
+"""
+
+from __future__ import annotations
+
+import linecache
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from tapegen.analysis.memory_access import Move, content_reads, moves, puts, written
+from tapegen.errors import AliasError, Span
+from tapegen.ir import traversal
+from tapegen.ir.nodes import (
+    Assign,
+    Block,
+    Break,
+    Call,
+    Continue,
+    For,
+    Function,
+    If,
+    Raise,
+    Return,
+    Routine,
+    Stmt,
+    Var,
+    While,
+)
+from tapegen.ir.types import Array, ListOf
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """`statement` writes through `stored`; `other` may share that memory and is read afterwards."""
+
+    statement: Stmt
+    stored: Var
+    other: Var
+
+
+def refusal_of(conflict: Conflict) -> AliasError:
+    """The error that refuses a conflict; a name that the user did not write is not mentioned."""
+    origin, stored = conflict.statement.origin, conflict.stored.name
+    written = {stored} if origin is None else set(re.findall(r"\w+", origin.text()))
+    names = [name for name in (stored, re.sub(r"_\d+$", "", stored)) if name in written]
+    what, copy = (f"'{names[0]}'", f"{names[0]} = {names[0]}.copy()") if names else ("what is written here", "x.copy()")
+    return AliasError(
+        f"{what} and {_as_written(conflict.other, origin)} may share memory here, the first is written and the second "
+        "is read afterwards.",
+        f"Copy one of them first ({copy}).",
+        origin,
+    )
+
+
+def _as_written(var: Var, origin: Span | None) -> str:
+    """An array as the user calls it: a second definition of `x` is `x_1` in programs."""
+    text = "" if origin is None else "".join(linecache.getlines(origin.file))
+    for name in (var.name, re.sub(r"_\d+$", "", var.name)):
+        if not text or re.search(rf"\b{re.escape(name)}\b", text):
+            return f"'{name}'"
+    return "another array"
+
+
+Pairs = dict[frozenset[Var], bool]  # two names that may share memory -> whether their relation is known statically
+
+
+def conflicts_of(function: Function, *, of_routines: bool = False) -> tuple[Conflict, ...]:
+    """Find the alias conflicts of a lowered function, in textual order.
+
+    With `of_routines` the results of routines are taken to share memory with arguments as in the user's program.
+    """
+    assigned = [var for stmt in traversal.statements(function.body) if type(stmt) is Assign for var in stmt.targets]
+    walk = _Walk(Counter((*function.params, *assigned)), of_routines)
+    walk.block(function.body, {})
+    if not walk.found:
+        return ()
+    live = Liveness()
+    live.block(function.body, frozenset())
+    return tuple(
+        Conflict(stmt, stored, other)
+        for stmt, stored, other in walk.found
+        if other in live.after.get(stmt, frozenset())
+    )
+
+
+@dataclass(slots=True)
+class _Walk:
+    """Propagates the pairs forward and collects the stores through one name of an unknown pair."""
+
+    assigned: Counter[Var]
+    of_routines: bool
+    found: dict[tuple[Stmt, Var, Var], None] = field(default_factory=dict)
+    at_break: list[list[Pairs]] = field(default_factory=list)
+    at_continue: list[list[Pairs]] = field(default_factory=list)
+
+    def block(self, block: Block, pairs: Pairs) -> Pairs | None:
+        """The pairs after a block; None where its end is not reached."""
+        for stmt in block:
+            for name in written(stmt):
+                for pair, known in pairs.items():
+                    if not known and name in pair:
+                        (other,) = pair - {name}
+                        # what is done to a list leaves the arrays in it alone
+                        if isinstance(name.type, Array) or isinstance(other.type, ListOf):
+                            self.found[stmt, name, other] = None
+            for sequence, item in puts(stmt):
+                pairs = self._put(sequence, item, pairs)
+            match stmt:
+                case Assign():
+                    pairs = self._assign(stmt, pairs)
+                case If(_, body, orelse):
+                    ends = [end for end in (self.block(body, pairs), self.block(orelse, pairs)) if end is not None]
+                    if not ends:
+                        return None
+                    pairs = _join(ends)
+                case For() | While():
+                    pairs = self._loop(stmt.body, pairs)
+                case Break():
+                    self.at_break[-1].append(pairs)
+                    return None
+                case Continue():
+                    self.at_continue[-1].append(pairs)
+                    return None
+                case Raise() | Return():
+                    return None
+        return pairs
+
+    def _loop(self, body: Block, pairs: Pairs) -> Pairs:
+        start = pairs
+        while True:
+            self.at_break.append([])
+            self.at_continue.append([])
+            end = self.block(body, start)
+            again = [start, *self.at_continue.pop(), *([] if end is None else [end])]
+            breaks = self.at_break.pop()
+            joined = _join(again)
+            if joined == start:
+                return _join([start, *breaks])
+            start = joined
+
+    @staticmethod
+    def _put(sequence: Var, item: Var, pairs: Pairs) -> Pairs:
+        result = dict(pairs)
+        lists = [sequence, *(var for pair in pairs if sequence in pair for var in pair)]
+        arrays = [item, *(var for pair in pairs if item in pair for var in pair)]
+        for a in lists:
+            for b in arrays:
+                if a != b:
+                    _add(result, a, b, False)
+        return result
+
+    def _assign(self, stmt: Assign, pairs: Pairs) -> Pairs:
+        made = list(moves(stmt))
+        if self.of_routines and isinstance(stmt.value, Call) and isinstance(stmt.value.func, Routine):
+            made = list(_in_the_users_program(stmt.targets, stmt.value, stmt.value.func))
+        if not made:
+            return pairs
+        targets = {target for target, _ in made}
+        result = {pair: known for pair, known in pairs.items() if pair.isdisjoint(targets)}
+        for target, _ in made:  # relations to a view of what a rebound name denoted can no longer be followed
+            if self.assigned[target] > 1:
+                partners = {other for pair in pairs if target in pair for other in pair}
+                result.update({pair: False for pair in result if pair <= partners})
+        reaches: dict[Var, dict[Var, bool]] = {}  # target -> old names whose memory it may share
+        for target, move in made:
+            known = move.exact and self.assigned[target] == 1 and not move.items and not move.fresh
+            reach = reaches.setdefault(target, {})
+            for source in move.sources:
+                reach[source] = known and reach.get(source, True)
+                for pair, pair_known in pairs.items():
+                    if source in pair and len(pair) == 2:
+                        (other,) = pair - {source}
+                        reach[other] = known and pair_known and reach.get(other, True)
+        sources = {target: set(move.sources) for target, move in made}
+        for target, reach in reaches.items():
+            for other, known in reach.items():
+                if other not in targets:
+                    _add(result, target, other, known)
+            for second, theirs in reaches.items():
+                # sharing is not transitive: two halves of one array do not share
+                if second != target and (
+                    not reach.keys().isdisjoint(sources[second]) or not theirs.keys().isdisjoint(sources[target])
+                ):
+                    _add(result, target, second, all(reach.values()) and all(theirs.values()))
+        return result
+
+
+def _in_the_users_program(targets: tuple[Var, ...], call: Call, routine: Routine) -> Iterator[tuple[Var, Move]]:
+    """What the results of a routine are parts of, where it returns no copies."""
+    for target, shared in zip(targets, routine.shares, strict=True):
+        if isinstance(target.type, Array):
+            sources = tuple(arg for k in sorted(shared) if isinstance(arg := call.args[k], Var))
+            yield target, Move(sources, fresh=True)
+
+
+def _add(pairs: Pairs, a: Var, b: Var, known: bool) -> None:
+    pair = frozenset((a, b))
+    pairs[pair] = known and pairs.get(pair, True)
+
+
+def _join(states: Iterable[Pairs]) -> Pairs:
+    result: Pairs = {}
+    for state in states:
+        for pair, known in state.items():
+            result[pair] = known and result.get(pair, True)
+    return result
+
+
+@dataclass(slots=True)
+class Liveness:
+    """The names that may be read after each statement, before they are assigned again."""
+
+    after: dict[Stmt, frozenset[Var]] = field(default_factory=dict)
+    at_break: list[frozenset[Var]] = field(default_factory=list)
+    at_continue: list[frozenset[Var]] = field(default_factory=list)
+
+    def block(self, block: Block, live: frozenset[Var]) -> frozenset[Var]:
+        """The names live before a block, from those live after it."""
+        for stmt in reversed(block):
+            self.after[stmt] = self.after.get(stmt, frozenset()) | live
+            match stmt:
+                case Assign(targets):
+                    live = live - frozenset(targets)
+                case If(_, body, orelse):
+                    live = self.block(body, live) | self.block(orelse, live)
+                case For() | While():
+                    live = self._loop(stmt.body, live)
+                case Break():
+                    live = self.at_break[-1]
+                case Continue():
+                    live = self.at_continue[-1]
+                case Raise() | Return():
+                    live = frozenset()
+            live = live | frozenset(content_reads(stmt))
+        return live
+
+    def _loop(self, body: Block, live: frozenset[Var]) -> frozenset[Var]:
+        start = live
+        while True:
+            self.at_break.append(live)
+            self.at_continue.append(start)
+            before = start | self.block(body, start)
+            self.at_break.pop()
+            self.at_continue.pop()
+            if before == start:
+                return start
+            start = before

@@ -1,0 +1,411 @@
+"""Whether what a statement reads is still there at the end of the forward sweep, element by element.
+
+    finality = final_loads(function)
+    finality.is_final(stmt, array, index)      # re-reading `array[index]` in the backward sweep gives what `stmt` read
+    finality.kept_in(var)                      # `a[i]` where `a[i] = var` has put it and nothing overwrites it
+    finality.value_available(var, stmt)        # the name still holds its value (or counts the trips of a loop around)
+    finality.loop_is_parallel(loop)            # no element is written in one trip and touched in another
+    finality.in_bounds(stmt, array, index)     # every integer index lies in [0, size)
+
+Each answer True is a proof; False means that there is no proof.  Subscripts that are linear in loop counters and in
+values that are constant during a call are decided exactly, with the integer set library isl; others count as touching
+any position.  Without islpy only what no later statement writes at all is final.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+from tapegen.analysis.memory_access import expressions, operands, statements, viewed
+from tapegen.analysis.polyhedral.access_relations import Region, Regions
+from tapegen.analysis.polyhedral.constraints import And, Formula, Linear, Or, at_least, equal
+from tapegen.analysis.polyhedral.index_extents import Extents
+from tapegen.analysis.polyhedral.isl import Solver
+from tapegen.analysis.polyhedral.schedule import Site, Sites, sites_of
+from tapegen.analysis.side_effects import Effects, effects_of
+from tapegen.ir import intrinsics
+from tapegen.ir.nodes import (
+    Assign,
+    Block,
+    Break,
+    Call,
+    Const,
+    Effect,
+    For,
+    Function,
+    If,
+    Load,
+    Raise,
+    Slice,
+    Stmt,
+    Store,
+    Var,
+)
+from tapegen.ir.traversal import subexpressions
+from tapegen.ir.types import Array, Scalar
+
+__all__ = ["Finality", "final_loads"]
+
+
+def final_loads(function: Function, effects: Effects | None = None) -> Finality:
+    """Prepare the questions of `Finality` for a lowered function.  Nothing is computed before it is asked.
+
+    Parameters
+    ----------
+    function : Function
+        A lowered program (docs/system.md, invariants).
+    effects : Effects, optional
+        Facts of `effects_of(function)`, if they are at hand.
+    """
+    return Finality(function, effects_of(function) if effects is None else effects)
+
+
+class Finality:
+    """Facts about when elements are written.  Made by `final_loads`; belongs to one thread."""
+
+    def __init__(self, function: Function, effects: Effects) -> None:
+        self.function = function
+        self.effects = effects
+        self.sites: Sites = sites_of(function)
+        self.solver = Solver()
+        self.extents = Extents(self.sites, self.solver)
+        self._regions = Regions(self.sites, effects, self.extents)
+        self._answers: dict[tuple[Stmt, Var, tuple[Any, ...], bool], bool] = {}
+        self._writes: dict[Stmt, list[Region]] = {}
+
+    # ---- finality ----------------------------------------------------------------------------------------------------
+
+    def is_final(self, stmt: Stmt, array: Var, index: Sequence[Any] = (), *, after: bool = False) -> bool:
+        """Whether `array[index]`, as `stmt` reads it, can be re-read in the backward sweep.
+
+        True says two things.  No write that runs after the read (later statements, later trips of every loop around)
+        touches the elements.  And the place can still be named: it is never written at all (so that a copy made at any
+        time serves), or `array` still denotes it, or `array` is a view that can be made again from such a name.  In the
+        last case the view is to be made again, from the same integers; the elements must not be copied where the view
+        is defined, which may be before their last write.
+
+        The names in `index` are the caller's affair (`value_available`).
+
+        Parameters
+        ----------
+        stmt : Stmt
+            A statement of the function that reads the elements; of a compound statement, its header.
+        array : Var
+            The name through which it reads: an array or a run-time list.
+        index : sequence
+            Index items; empty for the whole array.
+        after : bool
+            The elements as `stmt` leaves them, rather than as it finds them: whether what a Store writes stays.
+        """
+        key = (stmt, array, tuple(index), after)
+        if key not in self._answers:
+            self._answers[key] = self._can_be_named(stmt, array) and self.contents_final(
+                stmt, array, index, after=after
+            )
+        return self._answers[key]
+
+    def contents_final(self, stmt: Stmt, array: Var, index: Sequence[Any] = (), *, after: bool = False) -> bool:
+        """The first half of `is_final`: the elements keep their values, in the place that `array` denotes at `stmt`."""
+        site = self.sites.header(stmt)
+        roots = self.effects.roots(array)
+        if site is None or not roots:
+            return False
+        later = [
+            (write, times)
+            for write in self._writers(roots)
+            if (times := self._later(site, write, inclusive=not after)) is not None
+        ]
+        if not later:
+            return True
+        if self.solver.isl is None:
+            return False
+        reads = self._regions.regions(array, index, site)
+        return not any(
+            self._touches(read, site, region, write, times)
+            for read in reads
+            for write, times in later
+            for region in self._written(write)
+            if region.root == read.root
+        )
+
+    def kept_in(self, var: Var) -> Load | None:
+        """Elements that hold the value of `var`, from its definition on to the end of the forward sweep.
+
+        After `t = sqrt(s)` and `a[i] = t`, with nothing written to `a[i]` later, `a[i]` serves wherever the backward
+        sweep needs `t`.  The Store stands in the block of the definition, which is the only one, so that both run in
+        the same trips; the index is that of the Store, whose names are the caller's affair (`value_available`).
+        """
+        definitions = self.sites.definitions.get(var, [])
+        if len(definitions) != 1 or var in self.sites.params:
+            return None
+        for store in self._stores_of.get(var, ()):
+            type_ = Scalar(var.type.dtype, python=False) if isinstance(var.type, Scalar) else var.type
+            load = Load(store.array, store.index, type_)
+            if (
+                _runs_with(definitions[0].site, self.sites.at[store])
+                and self._holds_whole(var, load, self.sites.at[store])
+                and not (isinstance(var.type, Array) and self.effects.is_written(var))
+                and self.is_final(store, store.array, store.index, after=True)
+            ):
+                return load
+        return None
+
+    @cached_property
+    def _stores_of(self) -> dict[Var, list[Store]]:
+        found: dict[Var, list[Store]] = {}
+        for stmt in self.sites.at:
+            if isinstance(stmt, Store) and isinstance(stmt.value, Var) and not stmt.accumulate:
+                found.setdefault(stmt.value, []).append(stmt)
+        return found
+
+    def _holds_whole(self, var: Var, load: Load, site: Site) -> bool:
+        """Whether a store of `var` there neither converts nor broadcasts it."""
+        if not isinstance(load.array.type, Array) or not isinstance(var.type, (Array, Scalar)):
+            return False
+        if load.array.type.dtype != var.type.dtype:
+            return False
+        if any(not isinstance(item, Slice) and isinstance(item.type, Array) for item in load.index):
+            return False
+        rank = load.array.type.rank - sum(not isinstance(item, Slice) and item != Const(None) for item in load.index)
+        rank += sum(item == Const(None) for item in load.index)
+        if isinstance(var.type, Scalar):
+            return rank == 0
+        return rank == var.type.rank and all(
+            self.extents.extent(var, axis, site) == self.extents.extent_of_load(load.array, load.index, axis, site)
+            for axis in range(rank)
+        )
+
+    def value_available(self, var: Var, stmt: Stmt) -> bool:
+        """Whether `var` has, in the backward sweep of the block of `stmt`, the value that `stmt` sees.
+
+        True for names that nothing assigns after `stmt` (parameters, values set once, merges whose last assignment is
+        past) and for the counters of the loops around, which the backward sweep counts again.  Of an array this speaks
+        of the reference, not of the elements.
+        """
+        site = self.sites.header(stmt)
+        if site is None:
+            return False
+        if self.sites.counting(var, site) is not None:
+            return True
+        rebinding = [definition.site for definition in self.sites.definitions.get(var, [])]
+        rebinding += [self.sites.at[loop] for loop in self.sites.counted.get(var, [])]
+        return all(self._later(site, other, inclusive=False) is None for other in rebinding)
+
+    def _can_be_named(self, stmt: Stmt, array: Var) -> bool:
+        """Whether the backward sweep can have the place that `array` denotes at `stmt`."""
+        if not self.effects.is_written(array):
+            return True
+        name: Var | None = array
+        while name is not None:
+            if self.value_available(name, stmt):
+                return True
+            name = self._base(name)
+        return False
+
+    def _base(self, var: Var) -> Var | None:
+        """The array of which a name is a view that can be made again."""
+        definitions = self.sites.definitions.get(var, [])
+        if len(definitions) != 1 or var in self.sites.params:
+            return None
+        return viewed(definitions[0].value)
+
+    # ---- time --------------------------------------------------------------------------------------------------------
+
+    def _later(self, first: Site, second: Site, *, inclusive: bool) -> Formula | None:
+        """When `second` runs after `first`, as a condition on the counters of `first` and the twins of `second`'s.
+
+        None for never.  `inclusive` counts a statement as running after itself.
+        """
+        cases: list[Formula] = []
+        equal_so_far: list[Formula] = []
+        for loop in first.common_loops(second):
+            trips = self.extents.integers.trips(loop)
+            mine = Linear.of(trips.order)
+            gap = (mine.twin() - mine) * trips.direction
+            cases.append(And((*equal_so_far, at_least(gap, 1))))
+            equal_so_far.append(equal(gap, 0))
+        order = first.order(second)
+        if order == "before" or (order == "same" and inclusive):
+            cases.append(And(tuple(equal_so_far)))
+        return Or(tuple(cases)) if cases else None
+
+    # ---- conflicts ---------------------------------------------------------------------------------------------------
+
+    def _writers(self, roots: frozenset[str]) -> list[Site]:
+        writers = {stmt: None for root in sorted(roots) for stmt in self.effects.writers.get(root, ())}
+        return [self.sites.at[stmt] for stmt in writers]
+
+    def _written(self, site: Site) -> list[Region]:
+        """The regions that a statement writes."""
+        stmt = site.stmt
+        if stmt not in self._writes:
+            if isinstance(stmt, Store):
+                self._writes[stmt] = self._regions.regions(stmt.array, stmt.index, site)
+            else:
+                self._writes[stmt] = [Region(root) for root in sorted(self.effects.writes[stmt])]
+        return self._writes[stmt]
+
+    def _touches(self, a: Region, at: Site, b: Region, b_at: Site, times: Formula) -> bool:
+        """Whether two accesses to one root may meet in an element, at times that satisfy a condition.
+
+        The condition and the region `b` speak of the counters of `b_at` by their twins.
+        """
+        integers = self.extents.integers
+        parts: list[Formula] = [times, integers.domain(at), *a.facts, integers.domain(b_at).twin()]
+        parts += [fact.twin() for fact in b.facts]
+        if a.view == b.view:
+            parts += [
+                equal(mine, theirs.twin())
+                for mine, theirs in zip(a.coordinates, b.coordinates)
+                if mine is not None and theirs is not None
+            ]
+        for loop in at.common_loops(b_at):
+            if loop in a.instance and loop in b.instance:
+                trip = Linear.of(integers.trips(loop).order)
+                parts.append(equal(trip, trip.twin()))
+        return self.solver.possible(*parts)
+
+    # ---- parallel loops ----------------------------------------------------------------------------------------------
+
+    def loop_is_parallel(self, loop: For) -> bool:
+        """Whether the trips of a loop may run in any order or at once.
+
+        No element is written in one trip and read or written in another, no name is carried from trip to trip or read
+        after the loop, nothing is printed, raised or done to lists, and no trip leaves the loop.
+        """
+        site = self.sites.at[loop]
+        if not self._trips_are_separate(loop, site):
+            return False
+        accesses = [
+            (region, at, writes)
+            for at in self._inside(site)
+            for region, writes in self._accesses(at)
+            if self.effects.writers.get(region.root)
+        ]
+        written = [(region, at) for region, at, writes in accesses if writes]
+        if not written:
+            return True
+        times = self._other_trip(loop, site)
+        return not any(
+            self._touches(region, at, other, other_at, times)
+            for region, at in written
+            for other, other_at, _ in accesses
+            if region.root == other.root
+        )
+
+    def _inside(self, loop: Site) -> Iterator[Site]:
+        for site in self.sites.at.values():
+            if site.order(loop) == "after" and loop.stmt in site.loops:
+                yield self.sites.tests.get(site.stmt, site)
+
+    def _other_trip(self, loop: For, site: Site) -> Formula:
+        same: list[Formula] = []
+        for outer in site.loops:
+            trip = Linear.of(self.extents.integers.trips(outer).order)
+            same.append(equal(trip, trip.twin()))
+        trip = Linear.of(self.extents.integers.trips(loop).order)
+        apart = Or((at_least(trip.twin() - trip, 1), at_least(trip - trip.twin(), 1)))
+        return And((*same, apart))
+
+    def _trips_are_separate(self, loop: For, site: Site) -> bool:
+        """Whether names, control flow and effects let the trips be exchanged."""
+        if _leaves(loop.body):
+            return False
+        inside = {stmt for stmt, _ in statements(loop.body)}
+        for stmt in inside:
+            match stmt:
+                case Effect() | Raise() | Assign(_, Call(intrinsics.append | intrinsics.set_item)):
+                    return False
+                case Assign(_, Call(func)) if intrinsics.changes(func):
+                    return False
+        names = set()
+        for var, definitions in self.sites.definitions.items():
+            within = [definition.site.stmt in inside for definition in definitions]
+            if any(within):
+                if not all(within) or var in self.sites.params:
+                    return False  # carried from trip to trip
+                names.add(var)
+        for stmt, at in self.sites.at.items():
+            if stmt not in inside and stmt is not loop:
+                counted = any(isinstance(around, For) and around.target == loop.target for around in at.loops)
+                if not names.isdisjoint(mentioned := _mentioned(stmt)) or (loop.target in mentioned and not counted):
+                    return False
+        return True
+
+    def _accesses(self, site: Site) -> Iterator[tuple[Region, bool]]:
+        """The regions that a statement (of a compound statement: its header) touches, and whether it writes them."""
+        stmt = site.stmt
+        if stmt in self.effects.writes:
+            for region in self._written(site):
+                yield region, True
+        for expr in expressions(stmt):
+            makes_view = isinstance(stmt, Assign) and viewed(stmt.value) is not None  # which looks at no element
+            for array, index in list(operands(expr))[makes_view:]:
+                for region in self._regions.regions(array, index, site):
+                    yield region, False
+
+    # ---- bounds ------------------------------------------------------------------------------------------------------
+
+    def in_bounds(self, stmt: Stmt, array: Var, index: Sequence[Any]) -> bool:
+        """Whether each integer of an index is proved to lie in [0, size) of its axis whenever `stmt` evaluates it.
+
+        Then neither a check nor the wrapping of negative indices is needed.  Slices, which Python clips, need no proof;
+        an index array makes the answer False.
+
+        Parameters
+        ----------
+        stmt : Stmt
+            The statement that evaluates `array[index]` (a Store: its own); of a compound statement, its header.
+        array : Var
+            An array.
+        index : sequence
+            Index items.
+        """
+        site = self.sites.header(stmt)
+        if site is None or not isinstance(array.type, Array):
+            return False
+        axis = 0
+        for item in index:
+            if isinstance(item, Slice):
+                axis += 1
+                continue
+            if isinstance(item, Const) and item.value is None:
+                continue
+            if isinstance(item.type, Array):
+                return False
+            form = self.extents.integers.value(item, site)
+            if form is None:
+                return False
+            extent = self.extents.extent(array, axis, site)
+            outside = Or((at_least(-1, form), at_least(form, extent)))
+            if self.solver.possible(self.extents.integers.domain(site), outside):
+                return False
+            axis += 1
+        return True
+
+
+def _runs_with(first: Site, second: Site) -> bool:
+    """Whether the second statement follows the first in the same block, and certainly runs whenever it does."""
+    same_block = first.path[:-1] == second.path[:-1] and first.path[-1][0] == second.path[-1][0]
+    return (
+        same_block and first.loops == second.loops and first.guards == second.guards and first.order(second) == "before"
+    )
+
+
+def _leaves(block: Block) -> bool:
+    """Whether a trip may end the loop that the block is the body of."""
+    for stmt in block:
+        match stmt:
+            case Break():
+                return True
+            case If(_, body, orelse) if _leaves(body) or _leaves(orelse):
+                return True
+    return False
+
+
+def _mentioned(stmt: Stmt) -> set[Var]:
+    """The names that a statement reads or writes into."""
+    names = {part for expr in expressions(stmt) for part in subexpressions(expr) if isinstance(part, Var)}
+    return names | {stmt.array} if isinstance(stmt, Store) else names

@@ -1,0 +1,151 @@
+"""What a program writes, and which names may share memory.
+
+Arrays and run-time lists are *places*.  A *root* stands for all places that one parameter or one allocating statement
+makes; it is named after the parameter or the variable assigned (`u`, and `u'1`, `u'2` for further allocations that are
+assigned to the same merge).  Every array name denotes a place, or part of one, of some of its `roots`; views share the
+roots of their base, merges have those of all their sources.  Parameters are taken not to overlap each other: the
+calling layer checks that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from tapegen.analysis.alias_conflicts import Conflict, conflicts_of
+from tapegen.analysis.memory_access import Move, is_place, is_place_type, moves, on_places, puts, written
+from tapegen.ir import traversal
+from tapegen.ir.nodes import Assign, For, Function, Stmt, Var, While
+from tapegen.ir.types import ListOf
+
+__all__ = ["Conflict", "Effects", "effects_of"]
+
+
+@dataclass(frozen=True)
+class Effects:
+    """Facts of `effects_of`.
+
+    Attributes
+    ----------
+    by_name : mapping
+        Name of each array or list Var to the names of the roots it may denote.
+    allocations : mapping
+        Root name to the Assign that allocates it; parameters are not in here.
+    fresh_per_trip : frozenset of str
+        Roots that are allocated inside a loop: each trip has a place of its own.
+    writes : mapping
+        Each statement that writes to places (Store, list operations, `out=`), to the roots that it may write.
+    writers : mapping
+        Root name to the statements that may write it, in textual order.
+    mutated_params : frozenset of str
+        Parameters whose place may be written.
+    """
+
+    by_name: Mapping[str, frozenset[str]]
+    allocations: Mapping[str, Assign]
+    fresh_per_trip: frozenset[str]
+    writes: Mapping[Stmt, frozenset[str]]
+    writers: Mapping[str, tuple[Stmt, ...]]
+    mutated_params: frozenset[str]
+    _function: Function
+
+    @cached_property
+    def conflicts(self) -> tuple[Conflict, ...]:
+        """Stores that another live name may see although the relation of the two names is not known statically."""
+        return conflicts_of(self._function) if self.writes else ()
+
+    def roots(self, var: Var) -> frozenset[str]:
+        """The roots that an array or list Var may denote."""
+        return self.by_name.get(var.name, frozenset())
+
+    def written_by(self, stmt: Stmt) -> frozenset[str]:
+        """The roots that a statement may write; also of a statement that a transform has rewritten."""
+        return frozenset().union(*(self.roots(var) for var in written(stmt)))
+
+    def may_alias(self, a: Var, b: Var) -> bool:
+        """Whether two names may share memory at some time."""
+        return not self.roots(a).isdisjoint(self.roots(b))
+
+    def is_written(self, var: Var) -> bool:
+        """Whether anything writes to a place that `var` may denote."""
+        return any(self.writers.get(root) for root in self.roots(var))
+
+
+def effects_of(function: Function) -> Effects:
+    """Find the places of a lowered function, what writes them, and alias conflicts.
+
+    Parameters
+    ----------
+    function : Function
+        A lowered program (docs/system.md, invariants).
+    """
+    touching = on_places(function)
+    places = _Places(function, touching)
+    writes: dict[Stmt, frozenset[str]] = {}
+    writers: dict[str, list[Stmt]] = {}
+    for stmt in touching:
+        targets = frozenset().union(*(places.of(var) for var in written(stmt)))
+        if targets:
+            writes[stmt] = targets
+            for root in sorted(targets):
+                writers.setdefault(root, []).append(stmt)
+    params = {param.name for param in function.params}
+    loops = [stmt for stmt in traversal.statements(function.body) if isinstance(stmt, (For, While))]
+    in_loop = {inner for loop in loops for inner in traversal.statements(loop.body)}
+    return Effects(
+        places.roots,
+        places.allocations,
+        frozenset(root for root, stmt in places.allocations.items() if stmt in in_loop),
+        writes,
+        {root: tuple(stmts) for root, stmts in writers.items()},
+        frozenset(params & writers.keys()),
+        function,
+    )
+
+
+class _Places:
+    """Roots of all names: the least fixpoint over the moves of the program (flow-insensitive)."""
+
+    def __init__(self, function: Function, touching: Iterable[Stmt]) -> None:
+        self.allocations: dict[str, Assign] = {}
+        found: dict[str, set[str]] = {param.name: {param.name} for param in function.params if is_place(param)}
+        items: dict[str, set[str]] = {}  # root of a list -> roots of the arrays in it
+        for param in function.params:
+            if isinstance(param.type, ListOf) and is_place_type(param.type.item):
+                items[param.name] = {param.name}
+        edges: list[tuple[str, Move]] = []
+        held: list[tuple[str, str]] = []  # (list, item)
+        for stmt in touching:
+            held.extend((sequence.name, item.name) for sequence, item in puts(stmt))
+            if isinstance(stmt, Assign):
+                for target, move in moves(stmt):
+                    edges.append((target.name, move))
+                    if move.fresh or not move.sources:
+                        root = self._name(target.name, found)
+                        self.allocations[root] = stmt
+                        found.setdefault(target.name, set()).add(root)
+        changed = True
+        while changed:
+            changed = False
+            for name, move in edges:
+                mine = found.setdefault(name, set())
+                before = len(mine)
+                for source in move.sources:
+                    theirs = found.get(source.name, set())
+                    mine.update(*(items.get(root, ()) for root in theirs) if move.items else (theirs,))
+                changed |= len(mine) != before
+            for sequence, item in held:
+                for root in found.get(sequence, ()):
+                    mine = items.setdefault(root, set())
+                    before = len(mine)
+                    mine |= found.get(item, set())
+                    changed |= len(mine) != before
+        self.roots = {name: frozenset(roots) for name, roots in found.items()}
+
+    def _name(self, name: str, found: Mapping[str, set[str]]) -> str:
+        taken = sum(1 for root in found.get(name, ()) if root.partition("'")[0] == name)
+        return f"{name}'{taken}" if taken else name
+
+    def of(self, var: Var) -> frozenset[str]:
+        return self.roots.get(var.name, frozenset())

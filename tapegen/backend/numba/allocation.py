@@ -1,0 +1,172 @@
+"""New arrays in compiled code, written in place of each `np.empty` and `np.zeros`.
+
+numba compiles a function of its own for every kind of argument of these two, and three more for zeros.  Generated text
+makes many arrays of many kinds, and that took a tenth of the time of its compilation.
+"""
+
+# mypy: disable-error-code="no-untyped-call"
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+from llvmlite.ir import IRBuilder, Value
+from numba.core import cgutils, ir, types
+from numba.core.compiler_machinery import FunctionPass, register_pass
+from numba.core.extending import intrinsic
+from numba.core.ir_utils import build_definitions, get_definition, guard
+from numba.core.typing.npydecl import parse_dtype, parse_shape
+from numba.core.typing.templates import Signature
+from numba.np.arrayobj import _empty_nd_impl, _parse_empty_args
+
+from tapegen.backend.numba import matrix_products, memory_limit
+
+
+def _typed(shape: Any, dtype: Any, given: tuple[Any, ...], make: Any) -> Any:
+    """The types of a call, and how it is written out; None if it has none, as of NumPy's own function."""
+    item, rank = types.float64 if dtype is None else parse_dtype(dtype), parse_shape(shape)
+    return None if item is None or rank is None else (types.Array(item, rank, "C")(*given), make)
+
+
+def _made(context: Any, builder: IRBuilder, sig: Signature, args: Any, *, is_tape: bool = False) -> Any:
+    kind, shapes = _parse_empty_args(context, builder, sig, args)
+    array = _empty_nd_impl(context, builder, kind, shapes)
+    size = builder.mul(array.itemsize, array.nitems)  # it has been looked at for overflow
+    least = size.type(0 if is_tape else memory_limit.LARGE)
+    with builder.if_then(builder.icmp_unsigned(">=", size, least), likely=is_tape):
+        fits = memory_limit.has_room(builder, size, is_tape=is_tape)
+        with builder.if_then(builder.not_(fits), likely=False):
+            context.nrt.decref(builder, kind, array._getvalue())
+            context.call_conv.return_user_exc(builder, MemoryError, (memory_limit.TOO_MUCH,))
+    return array
+
+
+def _empty(context: Any, builder: IRBuilder, sig: Signature, args: Any) -> Value:
+    return _made(context, builder, sig, args)._getvalue()
+
+
+def _zeros(context: Any, builder: IRBuilder, sig: Signature, args: Any) -> Value:
+    array = _made(context, builder, sig, args)
+    cgutils.memset(builder, array.data, builder.mul(array.itemsize, array.nitems), 0)
+    return array._getvalue()
+
+
+def _longer(context: Any, builder: IRBuilder, sig: Signature, args: Any) -> Value:
+    return _made(context, builder, sig, args, is_tape=True)._getvalue()
+
+
+def _begun(context: Any, builder: IRBuilder, sig: Signature, args: Any) -> Value:
+    memory_limit.begin_tapes(builder)
+    return context.get_dummy_value()
+
+
+@intrinsic
+def _longer_tape(typing: Any, shape: Any, dtype: Any) -> Any:
+    return _typed(shape, dtype, (shape, dtype), _longer)
+
+
+@intrinsic
+def _begin_tapes(typing: Any) -> Any:
+    return types.none(), _begun
+
+
+@intrinsic
+def _empty_floats(typing: Any, shape: Any) -> Any:
+    return _typed(shape, None, (shape,), _empty)
+
+
+@intrinsic
+def _empty_of(typing: Any, shape: Any, dtype: Any) -> Any:
+    return _typed(shape, dtype, (shape, dtype), _empty)
+
+
+@intrinsic
+def _zero_floats(typing: Any, shape: Any) -> Any:
+    return _typed(shape, None, (shape,), _zeros)
+
+
+@intrinsic
+def _zeros_of(typing: Any, shape: Any, dtype: Any) -> Any:
+    return _typed(shape, dtype, (shape, dtype), _zeros)
+
+
+_WRITTEN: dict[tuple[str, int], Any] = {
+    ("empty", 1): _empty_floats,
+    ("empty", 2): _empty_of,
+    ("zeros", 1): _zero_floats,
+    ("zeros", 2): _zeros_of,
+    ("dot", 2): matrix_products.product,
+    ("linalg.solve", 2): matrix_products.solve,
+}
+"""By the name in NumPy and the number of arguments."""
+
+
+def _name_in_numpy(func_ir: Any, var: Any) -> str:
+    """How NumPy calls what a variable holds."""
+    definition = guard(get_definition, func_ir, var)
+    if isinstance(definition, ir.Expr) and definition.op == "getattr":
+        owner = guard(get_definition, func_ir, definition.value)
+        if isinstance(owner, ir.Global) and owner.value is np:
+            return definition.attr
+        return f"{_name_in_numpy(func_ir, definition.value)}.{definition.attr}"
+    return ""
+
+
+_GROWS = re.compile(r"grown(_\d+d)?(_\d+)?")
+"""The functions of a text that make tapes longer, see `helpers.Helpers.grown`."""
+
+
+def _calls_growth(func_ir: Any, var: Any) -> bool:
+    """Whether a variable holds one of them."""
+    definition = guard(get_definition, func_ir, var)
+    return isinstance(definition, ir.Global) and _GROWS.fullmatch(definition.name) is not None
+
+
+@register_pass(mutates_CFG=False, analysis_only=False)
+class NewArrays(FunctionPass):
+    """Calls of `np.empty`, `np.zeros` and a few others become those of functions of our own."""
+
+    _name = "new_arrays"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def run_pass(self, state: Any) -> bool:
+        """Whether there are any."""
+        found = has_tapes = False
+        name = state.func_ir.func_id.func_name
+        for block in state.func_ir.blocks.values():
+            for call in block.find_exprs(op="call"):
+                if call.kws or call.vararg is not None:
+                    continue
+                written = _WRITTEN.get((_name_in_numpy(state.func_ir, call.func), len(call.args)))
+                if written is _empty_of and _GROWS.fullmatch(name):
+                    written = _longer_tape
+                has_tapes |= _calls_growth(state.func_ir, call.func)
+                found |= self._replaced(block, call, written)
+        if has_tapes:
+            self._begin(state.func_ir)
+        if found or has_tapes:
+            state.func_ir._definitions = build_definitions(state.func_ir.blocks)
+        return found or has_tapes
+
+    def _begin(self, func_ir: Any) -> None:
+        """Say at the start of a function that its tapes are new."""
+        block = func_ir.blocks[min(func_ir.blocks)]
+        scope, loc = block.scope, block.loc
+        function, done = (scope.redefine("$begin_tapes", loc) for _ in range(2))
+        block.body[:0] = [
+            ir.Assign(ir.Global("begin_tapes", _begin_tapes, loc), function, loc),
+            ir.Assign(ir.Expr.call(function, (), (), loc), done, loc),
+        ]
+
+    def _replaced(self, block: Any, call: Any, written: Any) -> bool:
+        if written is None:
+            return False
+        for stmt in block.body:
+            if isinstance(stmt, ir.Assign) and stmt.target == call.func:
+                stmt.value = ir.Global(written.__name__, written, stmt.loc)
+                return True
+        return False

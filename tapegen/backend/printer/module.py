@@ -1,0 +1,432 @@
+"""IR functions as the text of a Python module."""
+
+from __future__ import annotations
+
+import ast
+import operator
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, assert_never
+
+from tapegen.backend.printer.comments import comment, docstring
+from tapegen.backend.printer.expressions import BINARY, Expressions, is_binary
+from tapegen.backend.printer.formatter.document import INDENT
+from tapegen.backend.printer.formatter.one_line import flat
+from tapegen.backend.printer.formatter.statements import clause, definition, statement
+from tapegen.backend.printer.formatter.statements import decorator as decorator_line
+from tapegen.backend.printer.helper_functions import INLINED, LOCALS_OF_HELPERS, Helpers
+from tapegen.backend.printer.namespace import Namespace
+from tapegen.backend.printer.nesting_limits import Shortener
+from tapegen.backend.printer.source import PythonSource
+from tapegen.errors import CompileLimit, Span
+from tapegen.ir import builders, intrinsics, nodes, traversal
+from tapegen.ir.names import NameSupply
+from tapegen.ir.nodes import Call, Const, Expr, Slice, Var
+from tapegen.ir.types import Array, RandomGenerator, Scalar
+
+MAX_LOOPS = 20  # CPython: "too many statically nested blocks"
+MAX_BLOCKS = 95  # CPython: "too many levels of indentation"
+
+_Lines = list[tuple[str, Span | None]]
+_Target = ast.Name | ast.Subscript
+
+
+def emit(
+    function: nodes.Function,
+    *,
+    modules: Mapping[str, str] | None = None,
+    header: str | None = None,
+    decorator: str | None = None,
+    extra: Sequence[nodes.Function] = (),
+    routines: Mapping[nodes.Routine, nodes.Function] | None = None,
+    marks: bool = False,
+) -> PythonSource:
+    """Print a function, and those it calls, as a Python module.
+
+    The text is laid out as `ruff format` would at 88 columns and is a pure function of the arguments.
+
+    Parameters
+    ----------
+    function : ir.Function
+        The function to print; tapes are arrays by now.
+    modules : mapping of str to str, optional
+        What the user's program calls its modules; `{"numpy": "np"}` unless said otherwise.
+    header : str, optional
+        Comment lines at the top of the text.
+    decorator : str, optional
+        Decorator of every function, an expression in names of numba (`njit(error_model="numpy")`).
+    extra : sequence of ir.Function
+        Functions to define before this one.
+    routines : mapping of Routine to ir.Function, optional
+        The programs of the routines that are called, directly or by each other.
+    marks : bool
+        The text will be differentiated: operations with a derivative of their own are called by their names.
+
+    Returns
+    -------
+    PythonSource
+
+    Raises
+    ------
+    CompileLimit
+        If blocks or conditions nest deeper than CPython allows.
+    """
+    return _Module(function, dict(modules or {}), decorator, extra, dict(routines or {}), marks).source(header)
+
+
+def expression_text(expr: Expr) -> str:
+    """An expression on one line, as it would stand in generated text."""
+    names = Namespace((), {})
+    return flat(Expressions(names, Helpers(names, compiled=False), {})(expr))
+
+
+class _Module:
+    """One text while it is being put together."""
+
+    def __init__(
+        self,
+        function: nodes.Function,
+        modules: dict[str, str],
+        decorator: str | None,
+        extra: Sequence[nodes.Function],
+        routines: dict[nodes.Routine, nodes.Function],
+        marks: bool,
+    ) -> None:
+        taken = {function.name, *(each.name for each in extra)}
+        for each in (function, *extra, *routines.values()):
+            taken.update(_local_names(each))
+        renamed = NameSupply(taken)
+        routines = {each: replace(text, name=renamed.fresh(text.name)) for each, text in routines.items()}
+        self.functions = _callees_first([*extra, function], routines)
+        self.entry = function
+        self.decorator = decorator
+        taken |= {function.name for function in self.functions}
+        taken |= {modules.get("numpy", "np")} & LOCALS_OF_HELPERS  # helpers call functions of NumPy
+        given = [item for each in self.functions for item in each.globals]
+        self.names = Namespace(taken, modules, given)
+        self.helpers = Helpers(self.names, compiled=decorator is not None)
+        functions = {id(each): text.name for each, text in routines.items()}
+        self.expressions = Expressions(self.names, self.helpers, functions, marks=marks)
+
+    def source(self, header: str | None) -> PythonSource:
+        printed = [_FunctionText(each, self).lines() for each in self.functions]
+        blocks: list[_Lines] = []
+        inlined = self._decorator_lines(None if self.decorator is None else INLINED)
+        for name, text in self.helpers.texts.items():
+            reordered = name in self.helpers.reordered
+            own = (
+                inlined if name in self.helpers.inlined else self._decorator_lines(self.decorator, reordered=reordered)
+            )
+            blocks.append([(line, None) for line in (*own, *text)])
+        decorated = self._decorator_lines(self.decorator)
+        blocks += [[*((line, None) for line in decorated), *text] for text in printed]
+        lines: _Lines = [(line, None) for line in comment(header, 0)] if header else []
+        imports = self.names.import_lines()
+        if imports:
+            lines += [("", None)] * bool(lines) + [(line, None) for line in imports]
+        for block in blocks:
+            lines += [("", None)] * (2 if lines else 0) + block
+        return PythonSource(
+            text="".join(line + "\n" for line, _ in lines),
+            entry=self.entry.name,
+            functions=(*self.helpers.texts, *(each.name for each in self.functions)),
+            namespace=self.names.objects,
+            line_map=tuple(span for _, span in lines),
+            decorator=self.decorator,
+            overlapping=any(each.shared for each in self.functions),
+        )
+
+    def _decorator_lines(self, decorator: str | None, *, reordered: bool = False) -> list[str]:
+        if decorator is None:
+            return []
+        node = ast.parse(decorator, mode="eval").body
+        if reordered and isinstance(node, ast.Call) and all(given.arg != "fastmath" for given in node.keywords):
+            allowed = ast.Set([ast.Constant("contract"), ast.Constant("reassoc")])
+            node = ast.Call(node.func, node.args, [*node.keywords, ast.keyword("fastmath", allowed)])
+        name = node.func if isinstance(node, ast.Call) else node
+        if not isinstance(name, ast.Name):
+            raise ValueError(f"not a decorator of numba: {decorator}")
+        imported = self.names.imported("numba", name.id)
+        node = ast.Call(imported, node.args, node.keywords) if isinstance(node, ast.Call) else imported
+        return decorator_line(node)
+
+
+class _FunctionText:
+    """The lines of one function."""
+
+    def __init__(self, function: nodes.Function, module: _Module) -> None:
+        self.function = _with_named_counters(function, module.names)
+        self.expressions = module.expressions
+        self.names = module.names
+        self.shorten = Shortener(lambda: module.names.fresh("part"), is_binary)
+        self.out: _Lines = []
+        self.loops = 0
+
+    def lines(self) -> _Lines:
+        function = self.function
+        defaults = dict(function.defaults)
+        params = [
+            (param.name, self.expressions(defaults[param.name]) if param.name in defaults else None)
+            for param in function.params
+        ]
+        self._add(definition(function.name, params), function.origin)
+        self.out += [(line, None) for line in docstring(function.doc, INDENT)]
+        self._block(function.body, INDENT, function.origin, has_doc=bool(function.doc))
+        return self.out
+
+    def _add(self, lines: list[str], span: Span | None) -> None:
+        self.out += [(line, span) for line in lines]
+
+    # ---- blocks ----
+
+    def _block(self, block: nodes.Block, indent: int, span: Span | None, has_doc: bool = False) -> None:
+        """A block: comments, statements, and `pass` where there is nothing to do."""
+        if indent > MAX_BLOCKS * INDENT:
+            raise CompileLimit(
+                f"Blocks nest more than {MAX_BLOCKS} deep here.",
+                "Move the inner ones to a function of their own.",
+                span,
+            )
+        start = len(self.out)
+        empty = not has_doc
+        for stmt in block:
+            if isinstance(stmt, nodes.Comment):
+                self._comment(stmt, indent, first=len(self.out) == start)
+                continue
+            before = len(self.out)
+            self._statement(stmt, indent)
+            empty = empty and len(self.out) == before
+        while len(self.out) > start and not self.out[-1][0]:
+            self.out.pop()
+        if empty:
+            self.out.append((" " * indent + "pass", None))
+
+    def _comment(self, stmt: nodes.Comment, indent: int, first: bool) -> None:
+        if stmt.text:
+            self.out += [(line, stmt.origin) for line in comment(stmt.text, indent)]
+        elif not first and self.out[-1][0]:
+            self.out.append(("", None))
+
+    def _shortened(self, expr: Any, indent: int, span: Span | None) -> Any:
+        before, expr = self.shorten(expr, span)
+        for assign in before:
+            self._statement(assign, indent)
+        return expr
+
+    def _expression(self, expr: Expr, indent: int, span: Span | None) -> ast.expr:
+        return self.expressions(self._shortened(expr, indent, span))
+
+    # ---- statements ----
+
+    def _statement(self, stmt: nodes.Stmt, indent: int) -> None:
+        span = stmt.origin
+        match stmt:
+            case nodes.Assign(targets, value):
+                self._assign(targets, self._shortened(value, indent, span), indent, span)
+            case nodes.Store():
+                self._store(stmt, indent)
+            case nodes.Effect(call):
+                self._effect(self._shortened(call, indent, span), indent, span)
+            case nodes.If():
+                self._if(stmt, indent)
+            case nodes.For(target, start, stop, step, body):
+                bounds = [self._expression(part, indent, span) for part in _range_arguments(start, stop, step)]
+                iterable = ast.Call(self.names.builtin("range"), bounds, [])
+                self._loop(clause(f"for {target.name} in", iterable, indent), body, indent, span)
+            case nodes.While(test, body):
+                before, test = self.shorten(test, span)
+                if before:
+                    raise CompileLimit(
+                        "The condition of this loop is too long to be written out.",
+                        "Compute parts of it in the body of the loop.",
+                        span,
+                    )
+                self._loop(clause("while", self.expressions(test), indent), body, indent, span)
+            case nodes.Break():
+                self._simple(ast.Break(), indent, span)
+            case nodes.Continue():
+                self._simple(ast.Continue(), indent, span)
+            case nodes.Return(values):
+                self._return(values, indent, span)
+            case nodes.Raise(exception, message):
+                error = self.names.reference(exception)
+                if message:
+                    error = ast.Call(error, [self._expression(part, indent, span) for part in message], [])
+                self._simple(ast.Raise(error), indent, span)
+            case nodes.Push() | nodes.Pop() | nodes.Comment():
+                raise AssertionError(f"{type(stmt).__name__} is not a statement of a finished program")
+            case _:
+                assert_never(stmt)
+
+    def _simple(self, node: ast.stmt, indent: int, span: Span | None) -> None:
+        self._add(statement(node, indent), span)
+
+    def _assign(self, targets: tuple[Var, ...], value: Expr, indent: int, span: Span | None) -> None:
+        if len(targets) > 1:
+            left_side = ast.Tuple([ast.Name(target.name) for target in targets])
+            self._simple(ast.Assign([left_side], self.expressions(value)), indent, span)
+            return
+        (target,) = targets
+        left = ast.Name(target.name)
+        own = isinstance(value, Call) and is_binary(value.func) and _names(value.args[0], target)
+        if own and isinstance(value, Call) and isinstance(target.type, Scalar):
+            self._augment(left, BINARY[value.func], value.args[1], indent, span)
+        else:
+            self._simple(ast.Assign([left], self.expressions(value)), indent, span)
+
+    def _augment(self, left: _Target, op: type[ast.operator], value: Expr, indent: int, span: Span | None) -> None:
+        """`left += value`, or `left -= x` where the value is `-x` (which is the same number)."""
+        if op is ast.Add and (positive := builders.without_minus(value)) is not None:
+            op, value = ast.Sub, positive
+        self._simple(ast.AugAssign(left, op(), self.expressions(value)), indent, span)
+
+    def _store(self, stmt: nodes.Store, indent: int) -> None:
+        span = stmt.origin
+        scalar_place = isinstance(stmt.array.type, Array) and stmt.array.type.rank == 0
+        value = self._shortened(stmt.value, indent, span)
+        index = tuple(self._shortened(item, indent, span) for item in stmt.index)
+        if stmt.accumulate and any(_may_repeat(item) for item in index):
+            self._scatter(stmt.array, index, value, indent, span)
+            return
+        if not index and stmt.accumulate and not scalar_place:
+            left: _Target = ast.Name(stmt.array.name)
+        elif not index and not stmt.accumulate:
+            left = self.expressions.element(stmt.array, (Const(Ellipsis) if scalar_place else Slice(),))
+        else:
+            left = self.expressions.element(stmt.array, index)  # `a[()] += e`: numba cannot do it with `a[...]`
+        if stmt.accumulate:
+            self._augment(left, ast.Add, value, indent, span)
+        else:
+            self._simple(ast.Assign([left], self.expressions(value)), indent, span)
+
+    def _scatter(self, array: Var, index: tuple[nodes.Index, ...], value: Expr, indent: int, span: Span | None) -> None:
+        """`np.add.at(a, i, v)`: the same element may be meant several times."""
+        position = self.expressions.index(index)
+        if isinstance(position, ast.Tuple) and any(isinstance(item, ast.Slice) for item in position.elts):
+            position = ast.Subscript(self.names.numpy("s_"), position)
+        func = ast.Attribute(self.names.numpy("add"), "at")
+        call = ast.Call(func, [ast.Name(array.name), position, self.expressions(value)], [])
+        self._simple(ast.Expr(call), indent, span)
+
+    def _effect(self, call: Call, indent: int, span: Span | None) -> None:
+        if call.func is intrinsics.set_item:
+            sequence, index, value = call.args
+            left = ast.Subscript(self.expressions(sequence), self.expressions(index))
+            match value:
+                case Call(operator.add, (Call(intrinsics.item, (held, at)), term)) if (held, at) == (sequence, index):
+                    self._augment(left, ast.Add, term, indent, span)
+                case _:
+                    self._simple(ast.Assign([left], self.expressions(value)), indent, span)
+        elif call.func is intrinsics.draw_as and not self.expressions.marks:
+            self._simple(self._drawing_as(*call.args), indent, span)
+        else:
+            self._simple(ast.Expr(self.expressions(call)), indent, span)
+
+    def _drawing_as(self, rng: Expr, other: Expr) -> ast.stmt:
+        """A generator gets the state of another one."""
+        left, right = self.expressions(rng), self.expressions(other)
+        if rng.type == RandomGenerator("RandomState"):
+            state = ast.Call(ast.Attribute(right, "get_state"), [], [ast.keyword("legacy", ast.Constant(False))])
+            return ast.Expr(ast.Call(ast.Attribute(left, "set_state"), [state], []))
+        ours, theirs = (ast.Attribute(ast.Attribute(each, "bit_generator"), "state") for each in (left, right))
+        return ast.Assign([ours], theirs)
+
+    def _if(self, stmt: nodes.If, indent: int) -> None:
+        keyword = "if"
+        test = self._shortened(stmt.test, indent, stmt.origin)
+        while True:
+            self._add(clause(keyword, self.expressions(test), indent), stmt.origin)
+            self._block(stmt.body, indent + INDENT, stmt.origin)
+            if not stmt.orelse:
+                return
+            keyword, orelse = "elif", stmt.orelse
+            inner = orelse[0]
+            if len(orelse) > 1 or not isinstance(inner, nodes.If):
+                break
+            before, test = self.shorten(inner.test, inner.origin)
+            if before:  # what the condition needs has to come first
+                orelse = (*before, replace(inner, test=test))
+                break
+            stmt = inner
+        self.out.append((" " * indent + "else:", None))
+        self._block(orelse, indent + INDENT, stmt.origin)
+
+    def _loop(self, first_lines: list[str], body: nodes.Block, indent: int, span: Span | None) -> None:
+        self.loops += 1
+        if self.loops > MAX_LOOPS:
+            raise CompileLimit(
+                f"Loops nest more than {MAX_LOOPS} deep here.", "Move the inner ones to a function of their own.", span
+            )
+        self._add(first_lines, span)
+        self._block(body, indent + INDENT, span)
+        self.loops -= 1
+
+    def _return(self, values: tuple[Expr, ...], indent: int, span: Span | None) -> None:
+        if not values:
+            return
+        results = [self._expression(value, indent, span) for value in values]
+        self._simple(ast.Return(results[0] if len(results) == 1 else ast.Tuple(results)), indent, span)
+
+
+def _with_named_counters(function: nodes.Function, names: Namespace) -> nodes.Function:
+    """The user's `_` is `_` again in every loop that nobody asks for its trip."""
+    counters = {
+        stmt.target
+        for stmt in traversal.statements(function.body)
+        if isinstance(stmt, nodes.For) and _UNNAMED.fullmatch(stmt.target.name)
+    }
+    if not counters:
+        return function
+    read = frozenset().union(*map(traversal.reads, function.body))
+    given = {var: Var(names.fresh("trip") if var in read else "_", var.type) for var in sorted(counters, key=_name_of)}
+    return replace(function, body=traversal.rename_block(function.body, given))
+
+
+_UNNAMED = re.compile(r"__\d+")  # what `NameSupply` makes of `_`
+
+
+def _name_of(var: Var) -> str:
+    return var.name
+
+
+# ---- what is asked about the program --------------------------------------------------------------------------------
+
+
+def _callees_first(
+    functions: list[nodes.Function], routines: dict[nodes.Routine, nodes.Function]
+) -> list[nodes.Function]:
+    """Functions and the routines they call, each after its callees where these do not call it."""
+    order: dict[int, nodes.Function] = {}
+    entered: set[int] = set()
+
+    def visit(function: nodes.Function) -> None:
+        if id(function) in entered:
+            return
+        entered.add(id(function))
+        for routine in traversal.routines(function.body):
+            visit(routines[routine])
+        order[id(function)] = function
+
+    for function in functions:
+        visit(function)
+    return list(order.values())
+
+
+def _local_names(function: nodes.Function) -> set[str]:
+    return {var.name for var in traversal.assigned_in(*function.body).union(function.params)}
+
+
+def _names(expr: Expr, var: Var) -> bool:
+    return isinstance(expr, Var) and expr.name == var.name
+
+
+def _may_repeat(item: nodes.Index) -> bool:
+    """Whether an index may mean one element several times."""
+    return not isinstance(item, Slice) and isinstance(item.type, Array) and item.type.dtype != "bool"
+
+
+def _range_arguments(start: Expr, stop: Expr, step: Expr) -> list[Expr]:
+    if step != Const(1):
+        return [start, stop, step]
+    return [stop] if start == Const(0) else [start, stop]

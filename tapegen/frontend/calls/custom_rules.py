@@ -1,0 +1,131 @@
+"""Functions of the user that have derivative rules of their own: called as they are, never written out here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from types import FunctionType, MethodDescriptorType
+from typing import Any
+
+from tapegen.errors import NotDifferentiable, TapegenError
+from tapegen.frontend.calls.library_calls import is_library
+from tapegen.frontend.lowering.emit import arg_type, call_type, emit_call
+from tapegen.frontend.values.context import Context
+from tapegen.frontend.values.materialize import struct_of
+from tapegen.frontend.values.pytree import Leaf, leaf_type, tuple_of
+from tapegen.frontend.values.result_types import any_size, is_self_contained
+from tapegen.ir.nodes import Var
+from tapegen.ir.printer import callable_text
+from tapegen.ir.types import Array, Scalar, TupleOf, Type
+from tapegen.rules.registry import Rule, plain, rule_of, signature_of
+
+Probe = Callable[[FunctionType, Sequence[Any], Mapping[str, Any]], Context]
+_PACKAGES = frozenset({"tapegen", "builtins"})
+
+
+def own_rule(func: Any) -> Rule | None:
+    """The rule that a user has given to a function that is not of a library."""
+    if is_library(func) or str(getattr(func, "__module__", "")).partition(".")[0] in _PACKAGES:
+        return None
+    return None if isinstance(func, MethodDescriptorType) else rule_of(func)
+
+
+def call_own(
+    cx: Context,
+    func: Callable[..., Any],
+    rule: Rule,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    hint: str | None,
+    probe: Probe,
+) -> Any:
+    """A call of a function with a rule, which is one operation of the program.
+
+    `probe` lowers a Python function apart, and gives the context with what it has read of globals.
+    """
+    func = plain(func)
+    name = callable_text(func)
+    for value in (*args, *kwargs.values()):
+        content = struct_of(cx, value)
+        if content is not None and content.kind not in ("tuple", "list"):
+            raise cx.refusal(
+                NotDifferentiable,
+                f"{name} has a derivative rule and gets {'an' if content.kind == 'object' else 'a'} {content.kind}.",
+                "Rules are for functions of numbers, arrays and options; pass the parts as arguments of their own.",
+            )
+    types = tuple(arg_type(cx, arg, True) for arg in args)
+    named = {key: arg_type(cx, value, True) for key, value in kwargs.items()}
+    type_ = call_type(cx, func, tuple(args), dict(kwargs))
+    items = type_.items if isinstance(type_, TupleOf) else (type_,)
+    if not all(isinstance(item, (Array, Scalar)) for item in items):
+        raise cx.refusal(
+            NotDifferentiable, f"{name} has a derivative rule, and its result is no number or array.", "Return floats."
+        )
+    if not is_self_contained(func, types, named):
+        raise cx.refusal(
+            NotDifferentiable,
+            f"{name} has a derivative rule, and it changes its arguments, returns a part of one without a copy, or "
+            "returns another type for other values.",
+            "Let it return a new array or number and leave its arguments alone.",
+        )
+    out = _result(type_)
+    for body in (rule.body, rule.pushforward):
+        if isinstance(body, FunctionType):
+            _note_body(cx, name, body)
+            _note_text(cx, body, args, {**kwargs, **_results(body, args, kwargs, out)}, probe)
+    _note_text(cx, func, args, kwargs, probe)
+    return emit_call(cx, func, args, kwargs, hint, type_ if rule.kind == "partials" else any_size(type_))
+
+
+def _note_body(cx: Context, name: str, body: FunctionType) -> None:
+    """The numbers that the body of a rule reads of its globals are constants of the text; arrays cannot be."""
+    getters = {key: partial(body.__globals__.get, key) for key in body.__code__.co_names if key in body.__globals__}
+    cells = zip(body.__code__.co_freevars, body.__closure__ or (), strict=True)
+    getters |= {key: partial(getattr, cell, "cell_contents") for key, cell in cells}
+    for key, getter in getters.items():
+        value = getter()
+        if isinstance(leaf_type(value), Array):
+            raise cx.refusal(
+                NotDifferentiable,
+                f"the rule of {name} reads the array '{key}', which is no argument of it.",
+                f"Make '{key}' an argument of {name}.",
+            )
+        if isinstance(value, (int, float, str, tuple)):
+            cx.guards.setdefault((id(body), key), (getter, value))
+
+
+def _result(type_: Type) -> Any:
+    if isinstance(type_, TupleOf):
+        return tuple_of(_result(item) for item in type_.items)
+    return Leaf(Var("result_of_call", type_))
+
+
+def _results(body: FunctionType, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> dict[str, Any]:
+    """What the body of a rule is given besides the arguments: results, their cotangents, tangents of arguments."""
+    parameters = signature_of(body).parameters
+    tangents = {f"{name}_dot": value for name, value in (*zip(parameters, args, strict=False), *kwargs.items())}
+    given = {"out": out, "out_bar": out, **tangents}
+    return {name: value for name, value in given.items() if name in parameters}
+
+
+def _note_text(
+    cx: Context,
+    func: Any,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    probe: Probe,
+) -> None:
+    """What the text of a Python function has read of its globals, so that a program may write the text out."""
+    if not isinstance(func, FunctionType) or func in cx.read_for:  # the body of a rule may call its function
+        return
+    try:
+        read = probe(func, args, kwargs)
+    except TapegenError:
+        return  # it runs as it is
+    cx.guards.update({key: guard for key, guard in read.guards.items() if key not in cx.guards})
+    for module, found in read.library.values():
+        cx.library.setdefault(id(module), (module, {}))[1].update(found)
+    cx.sources.update(read.sources)
+
+
+__all__ = ["call_own", "own_rule"]

@@ -1,0 +1,501 @@
+"""Calls of library functions: which arguments must be known, which become arrays, and whether there is a rule."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import operator
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from tapegen.errors import BadArgument, MissingRule, NotDifferentiable, TapegenError
+from tapegen.frontend.calls.opaque_calls import call_unknown
+from tapegen.frontend.expressions.subscripts import Place, load_place
+from tapegen.frontend.library.output_arrays import check_type, write_result
+from tapegen.frontend.library.ufunc_at import apply_at
+from tapegen.frontend.lowering.emit import emit_call
+from tapegen.frontend.templates import ufunc_methods
+from tapegen.frontend.values.captures import captured_shape
+from tapegen.frontend.values.constant_shapes import extent
+from tapegen.frontend.values.context import Context
+from tapegen.frontend.values.materialize import operand, run_list_of, static, struct_of, type_of
+from tapegen.frontend.values.pytree import Leaf, StaticValue, Struct, tuple_of
+from tapegen.frontend.values.state import Captured, Ref, known_value
+from tapegen.ir.printer import callable_text
+from tapegen.ir.types import Array, Scalar, is_floating, python_class
+from tapegen.rules.numpy import decompositions
+from tapegen.rules.registry import rule_of, signature_of
+
+_PACKAGES = frozenset({"numpy", "math", "cmath", "scipy", "operator", "_operator"})
+_STATIC_NAMES = frozenset(
+    "axis axes keepdims dtype order ord mode axis1 axis2 side kind full_matrices UPLO compute_uv indexing source "
+    "destination indices_or_sections copy casting hermitian endpoint retstep sparse method subok like trim edge_order "
+    "return_index return_inverse return_counts return_indices assume_unique rowvar bias ddof density full increasing "
+    "include_initial equal_nan sorted trans type".split()
+)
+"""Parameters whose values decide about types or about the code that is generated."""
+_STATIC_COUNTS = {
+    np.diff: "n",
+    np.linalg.matrix_power: "n",
+    np.vander: "N",
+    np.expand_dims: "axis",
+    np.rot90: "k",
+    np.linalg.cond: "p",
+}
+_POSITIONAL: dict[Any, tuple[str, ...]] = {
+    np.concatenate: ("arrays", "axis", "out"),
+    np.array: ("object", "dtype"),
+    np.asarray: ("a", "dtype"),
+    np.zeros: ("shape", "dtype"),
+    np.empty: ("shape", "dtype"),
+    np.arange: ("start", "stop", "step", "dtype"),
+    np.dot: ("a", "b", "out"),
+    np.where: ("condition", "x", "y"),
+    np.inner: ("a", "b"),
+    np.vdot: ("a", "b"),
+    np.einsum: ("subscripts",),
+}
+_SORTS = frozenset({None, "quicksort", "mergesort", "heapsort", "stable"})
+HOW: dict[Any, dict[str, frozenset[Any] | None]] = {
+    np.einsum: {"optimize": None},
+    np.sort: {"kind": _SORTS, "stable": frozenset({None, False, True})},
+    np.partition: {"kind": frozenset({"introselect"})},
+}
+"""Keywords that say how a result is computed, and not which, with their values (None: any)."""
+_HOW_ANYWHERE: dict[str, frozenset[Any] | None] = {
+    "workers": frozenset({None, -1, *range(1, 65)}),
+    "subok": None,  # arrays of subclasses are not followed
+    "plan": frozenset({None}),
+    "like": frozenset({None}),
+    "device": frozenset({None, "cpu"}),
+    **dict.fromkeys(("overwrite_x", "overwrite_input", "overwrite_a", "overwrite_b"), frozenset({False})),
+}
+"""The same of every function that has such a parameter."""
+SECOND_NAMES: dict[Any, dict[str, str]] = {np.clip: {"min": "a_min", "max": "a_max"}}
+"""Second names of parameters."""
+_SEQUENCES = frozenset(
+    {"arrays", "tup", "object", "xi", "shape", "new_shape", "reps", "choicelist", "condlist", "choices", "l_and_u"}
+)
+"""Parameters that take a sequence as a sequence; a list anywhere else becomes an array."""
+_OF_ARRAYS = frozenset({"arrays", "tup", "condlist", "choicelist"})
+"""Parameters that take a sequence of arrays: a list among its items becomes an array."""
+_ANY_NUMBER = frozenset({np.meshgrid, np.broadcast_arrays, np.einsum, np.atleast_1d, np.atleast_2d, np.atleast_3d})
+"""Functions of any number of arrays, of which none is a parameter with a name."""
+_SHAPES = frozenset({"shape", "new_shape", "newshape", "reps"})
+"""Sequences whose lengths decide about the number of axes of the result."""
+_KEPT = (
+    _SEQUENCES
+    | _STATIC_NAMES
+    | {"s", "shift", "pad_width", "multi_index", "dims", "operands", "axes", "block", "repeats", "bins"}
+)
+
+
+def is_library(func: Any) -> bool:
+    """Whether a callable belongs to NumPy, scipy, math or operator."""
+    if isinstance(func, np.ufunc):
+        return True
+    owner = getattr(func, "__self__", None)
+    module = getattr(func, "__module__", None) or type(owner).__module__
+    if isinstance(owner, np.ufunc):
+        return True
+    if isinstance(owner, (np.random.Generator, np.random.RandomState)):
+        return False
+    return isinstance(module, str) and module.partition(".")[0] in _PACKAGES
+
+
+def call_library(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any], hint: str | None = None) -> Any:
+    """A call of a library function."""
+    owner = getattr(func, "__self__", None)
+    if isinstance(owner, np.ufunc):
+        return _ufunc_method(cx, owner, func.__name__, args, kwargs, hint)
+    args, kwargs = _outputs_by_name(cx, func, args, kwargs)
+    _refuse_overwriting(cx, func, args, kwargs)
+    kwargs = {name: value for name, value in kwargs.items() if not _is_how(func, name, value)}
+    where = kwargs.pop("where", None)
+    if where is not None and known_value(where) is True:
+        where = None
+    rule = rule_of(func)
+    own = rule is not None and rule.body is not None and "initial" in signature_of(rule.body).parameters
+    initial = None if own else kwargs.pop("initial", None)
+    if where is not None and isinstance(func, np.ufunc):
+        return _partly(cx, func, args, kwargs, where, hint)
+    if where is not None or initial is not None:
+        return _some(cx, func, args, kwargs, where, initial, hint)
+    casting: Any = "same_kind"
+    if isinstance(func, np.ufunc):
+        casting = known_value(kwargs.get("casting", StaticValue(casting)))
+        if "dtype" in kwargs or "casting" in kwargs:
+            args = _cast(cx, func, args, kwargs.pop("dtype", StaticValue(None)), kwargs.pop("casting", None))
+    elif func in _TOLD and not kwargs.keys().isdisjoint(("dtype", "casting")):
+        args, kwargs = _told_dtype(cx, func, args, kwargs)
+    out = kwargs.pop("out", None)
+    if out is not None and func in (np.fft.hfft, np.fft.ifft2, np.fft.irfft2):
+        reason = f"np.fft.{func.__name__} leaves its 'out=' as it is."
+        raise cx.refusal(NotDifferentiable, reason, "Assign the result: a[:] = ...")
+    for alias, name in SECOND_NAMES.get(func, {}).items():
+        if alias in kwargs:
+            kwargs[name] = kwargs.pop(alias)
+    if func is np.clip and len(args) == 1 and len(kwargs) == 1:  # a_min and a_max, which have no defaults
+        args += [kwargs.pop("a_min", StaticValue(None)), kwargs.pop("a_max", StaticValue(None))]
+    names = _names_of(func)
+    while names[len(args) : len(args) + 1] and _is_operand(names[len(args)], kwargs):
+        args.append(kwargs.pop(names[len(args)]))  # later passes look for arrays and shapes by position
+    other = "array" if func in _ANY_NUMBER else ""
+    args = [_prepared(cx, func, names[k] if k < len(names) else other, arg) for k, arg in enumerate(args)]
+    kwargs = {name: _prepared(cx, func, name, value) for name, value in kwargs.items()}
+    if rule_of(func) is None and out is None:
+        return call_unknown(cx, func, args, kwargs, hint)
+    result = emit_call(cx, func, args, kwargs, hint if out is None else None)
+    return result if out is None else write_result(cx, func, out, result, (*args, *kwargs.values()), casting)
+
+
+def _refuse_overwriting(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
+    """`overwrite_a=True` leaves in an argument what the library happens to put there."""
+    for name, value in (*zip(_names_of(func), args), *kwargs.items()):
+        if name.startswith("overwrite_") and known_value(value) is not False:
+            raise cx.refusal(
+                NotDifferentiable, f"{name}=True of {callable_text(func)} writes into an argument.", "Leave it out."
+            )
+
+
+def _outputs_by_name(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]) -> tuple[list[Any], dict]:
+    """`np.sum(x, 0, None, out)`: the array for the result, and what follows on it, by name; None is left away."""
+    if isinstance(func, np.ufunc):
+        given = args[func.nin :]
+        if given:
+            args, kwargs = args[: func.nin], {**kwargs, "out": given[0] if len(given) == 1 else tuple_of(given)}
+    else:
+        names = _names_of(func)
+        place = names.index("dtype" if func is np.trace else "out") if "out" in names else len(args)
+        args, kwargs = args[:place], {**dict(zip(names[place:], args[place:])), **kwargs}
+    if "out" in kwargs and known_value(kwargs["out"]) is None:
+        del kwargs["out"]
+    return args, kwargs
+
+
+def _is_operand(name: str, kwargs: dict[str, Any]) -> bool:
+    """Whether a keyword gives an array or a shape."""
+    return name in kwargs and (name in ("shape", "fill_value") or _is_array(kwargs[name]))
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, Leaf) and (isinstance(value.type, Array) or is_floating(value.type))
+
+
+@functools.cache
+def _is_how(func: Any, name: str, value: Any) -> bool:
+    """Whether a keyword says only how the result is computed."""
+    table = HOW.get(func, {})
+    if name not in table:
+        table = _HOW_ANYWHERE
+        parameters = ("subok",) if isinstance(func, np.ufunc) else _parameters_of(func)
+        if name not in table or name not in parameters:
+            return False
+    values = table[name]
+    return values is None or known_value(value) in values
+
+
+def _parameters_of(func: Any) -> Mapping[str, inspect.Parameter]:
+    try:
+        return inspect.signature(func).parameters
+    except (TypeError, ValueError):
+        return {}
+
+
+def _names_of(func: Any) -> tuple[str, ...]:
+    """Names of the positional parameters."""
+    if func in _POSITIONAL:
+        return _POSITIONAL[func]
+    if isinstance(func, np.ufunc):
+        return tuple(f"x{k}" for k in range(func.nin))
+    kinds = inspect.Parameter
+    parameters = _parameters_of(func).values()
+    return tuple(p.name for p in parameters if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD))
+
+
+def _prepared(cx: Context, func: Any, name: str, value: Any) -> Any:
+    """An argument as the function gets it."""
+    value = _rows_as_arrays(cx, value)
+    if name in _STATIC_NAMES or _STATIC_COUNTS.get(func) == name:
+        known = static(cx, value, f"'{name}' of {callable_text(func)}")
+        if name == "dtype" and known is not None:
+            if isinstance(known, (tuple, list)) or np.dtype(known).fields is not None:
+                raise cx.refusal(
+                    BadArgument, "arrays of records have no derivatives.", "Use one array for each field, or a dict."
+                )
+            return StaticValue(np.dtype(known).type)
+        return StaticValue(known)
+    type_ = type_of(value)
+    if name in _SHAPES and isinstance(type_, Array) and type_.rank == 1:
+        array = Leaf(operand(cx, value))
+        found = captured_shape(cx, array.expr)
+        size = extent(cx, array.expr, 0) if found is None else StaticValue(found[0])
+        count = static(cx, size, f"the length of '{name}' of {callable_text(func)}")
+        return tuple_of(load_place(cx, Place(array, [StaticValue(k)])) for k in range(count))
+    if name in _OF_ARRAYS and _is_sequence(cx, value):
+        content = struct_of(cx, value)
+        if content is not None and any(_is_sequence(cx, item) for item in content.children):
+            return tuple_of(_prepared(cx, func, "array", item) for item in content.children)
+    if name and name not in _KEPT and _is_sequence(cx, value):
+        if any(isinstance(known_value(part), str) for part in getattr(struct_of(cx, value), "children", ())):
+            return StaticValue(static(cx, value, f"'{name}' of {callable_text(func)}"))
+        return emit_call(cx, np.array, (value,))
+    return value
+
+
+def _rows_as_arrays(cx: Context, value: Any) -> Any:
+    """A list of lists that grow, as a list of arrays."""
+    content = struct_of(cx, value)
+    if content is None or content.kind not in ("tuple", "list"):
+        return value
+    rows = [
+        emit_call(cx, np.array, (row,)) if run_list_of(cx, row) is not None else _rows_as_arrays(cx, row)
+        for row in content.children
+    ]
+    return value if all(map(operator.is_, rows, content.children)) else tuple_of(rows)
+
+
+def _is_sequence(cx: Context, value: Any) -> bool:
+    """Whether a value is a tuple or a list, of fixed length or growing."""
+    if not isinstance(value, (Struct, Ref, Captured)) or type_of(value) is not None:
+        return False
+    content = struct_of(cx, value)
+    return run_list_of(cx, value) is not None or (content is not None and content.kind in ("tuple", "list"))
+
+
+# ---- methods of ufuncs ---------------------------------------------------------------------------------------------
+
+_REDUCTIONS: dict[Any, Any] = {
+    np.add: np.sum,
+    np.multiply: np.prod,
+    np.maximum: np.max,
+    np.minimum: np.min,
+    np.logical_and: np.all,
+    np.logical_or: np.any,
+}
+_SCANS: dict[Any, Any] = {np.add: np.cumsum, np.multiply: np.cumprod}
+_OF_DTYPE = {np.sum, np.prod, np.cumsum, np.cumprod}
+_FOLDS = {
+    "reduce": ("array", "axis", "dtype", "out", "keepdims", "initial", "where"),
+    "accumulate": ("array", "axis", "dtype", "out"),
+    "reduceat": ("array", "indices", "axis", "dtype", "out"),
+}
+"""Parameters of the methods that apply a ufunc again and again."""
+
+
+def _ufunc_method(
+    cx: Context, ufunc: np.ufunc, name: str, args: list[Any], kwargs: dict[str, Any], hint: str | None
+) -> Any:
+    """`np.add.reduce`, `np.add.at`, `np.multiply.outer`, ..."""
+    if name == "at" and len(args) == 1 + ufunc.nin and ufunc.nout == 1 and not kwargs:
+        return apply_at(cx, ufunc, args[0], args[1], tuple(args[2:]))
+    if name in _FOLDS and ufunc.nin == 2 and ufunc.nout == 1:
+        return _folded(cx, ufunc, name, dict(zip(_FOLDS[name], args)) | kwargs, hint)
+    if name == "outer" and len(args) == 2:
+        a, b = (_as_array(cx, arg) for arg in args)
+        rank = getattr(type_of(b), "rank", 0)
+        for _ in range(rank):
+            a = emit_call(cx, np.expand_dims, (a, StaticValue(-1)))
+        return call_library(cx, ufunc, [a, b], kwargs, hint)
+    raise _no_method(ufunc, name, cx)
+
+
+def _folded(cx: Context, ufunc: np.ufunc, name: str, named: dict[str, Any], hint: str | None) -> Any:
+    """`reduce`, `accumulate` and `reduceat`: as the function that does the same, else written out."""
+    named.setdefault("axis", StaticValue(0))  # a ufunc reduces the first axis, its function all of them
+    array = named.pop("array")
+    table = {"reduce": _REDUCTIONS, "accumulate": _SCANS}.get(name, {})
+    if "dtype" in named and (ufunc not in table or table[ufunc] not in _OF_DTYPE):
+        array = _converted(cx, _as_array(cx, array), named.pop("dtype"))
+    if ufunc in table:
+        return call_library(cx, table[ufunc], [array], named, hint)
+    out = named.pop("out", None)
+    named = {key: value for key, value in named.items() if key != "where" or known_value(value) is not True}
+    named = {key: value for key, value in named.items() if key == "axis" or known_value(value) is not None}
+    if not named.keys() <= {"axis", "keepdims", "indices"}:
+        raise _no_method(ufunc, name, cx, " with these keywords")
+    first: Any = StaticValue(ufunc)
+    written: Any = ufunc_methods.scanned if name == "accumulate" else ufunc_methods.folded
+    if name == "reduceat":
+        named["indices"] = _as_array(cx, named["indices"])
+        written = ufunc_methods.folded_between
+        if ufunc in _REDUCTIONS:
+            first, written = StaticValue(_REDUCTIONS[ufunc]), ufunc_methods.reduced_between
+    result = cx.call(cx, StaticValue(written), (first, _in_dtype_of(cx, ufunc, array)), named)
+    if out is None or known_value(out) is None:
+        return result
+    return write_result(cx, getattr(ufunc, name), out, result)
+
+
+def _no_method(ufunc: np.ufunc, name: str, cx: Context, form: str = "") -> TapegenError:
+    return cx.refusal(
+        MissingRule,
+        f"np.{ufunc.__name__}.{name} has no derivative rule{form}.",
+        "Write it as a loop, or with np.sum, np.cumsum.",
+    )
+
+
+def _as_array(cx: Context, value: Any) -> Any:
+    return value if type_of(value) is not None else emit_call(cx, np.array, (value,))
+
+
+def _in_dtype_of(cx: Context, ufunc: np.ufunc, value: Any) -> Any:
+    """An array in the dtype in which a ufunc keeps what it has so far: truth values, floats as quotients."""
+    array = _as_array(cx, value)
+    type_ = type_of(array)
+    if not isinstance(type_, Array):
+        return array
+    dtype = np.dtype(type_.dtype)
+    if ufunc in (np.add, np.multiply) and dtype.kind in "biu":
+        kept = np.result_type(dtype, np.uintp if dtype.kind == "u" else np.intp)
+    else:
+        try:
+            kept = ufunc.resolve_dtypes((None, dtype, None), reduction=True)[0]
+        except TypeError:  # a ufunc whose result cannot be its operand: NumPy refuses it
+            return array
+    return array if kept == dtype else call_library(cx, np.astype, [array, StaticValue(kept.type)], {})
+
+
+# ---- keywords: where, initial, dtype -------------------------------------------------------------------------------
+
+_IDENTITIES: dict[Any, Any] = {
+    **{np.sum: 0.0, np.prod: 1.0, np.any: False, np.all: True},
+    **dict.fromkeys((np.nansum, np.nanprod, np.nanmean, np.nanvar, np.nanstd), np.nan),
+}
+"""What stands in a reduction for an element that is left out."""
+_JOINED: dict[Any, Any] = {
+    np.sum: np.add,
+    np.prod: np.multiply,
+    np.max: np.maximum,
+    np.min: np.minimum,
+    np.amax: np.maximum,
+    np.amin: np.minimum,
+    np.nansum: np.add,
+    np.nanprod: np.multiply,
+    np.nanmax: np.fmax,
+    np.nanmin: np.fmin,
+}
+"""How an initial value is put to the result of a reduction."""
+_EXTREMES = frozenset({np.max, np.min, np.nanmax, np.nanmin})
+"""Those that have no value of no elements."""
+_AVERAGES: dict[Any, Any] = {
+    np.mean: ufunc_methods.mean_where,
+    np.var: ufunc_methods.var_where,
+    np.std: ufunc_methods.std_where,
+}
+_TOLD = frozenset({np.trace, np.linalg.trace, np.concatenate, np.stack, np.vstack, np.hstack, np.einsum})
+"""Functions that convert their arguments to the dtype that they are told."""
+
+
+def _partly(cx: Context, func: np.ufunc, args: list[Any], kwargs: dict[str, Any], where: Any, hint: str | None) -> Any:
+    """`np.sqrt(x, where=..., out=y)`: elsewhere the array keeps what it holds."""
+    out = kwargs.pop("out", None)
+    if not isinstance(out, Leaf) or not isinstance(out.type, Array):
+        raise cx.refusal(
+            NotDifferentiable,
+            f"the result of {callable_text(func)} holds anything where 'where=' is false.",
+            "Pass out= as well, or use np.where(...).",
+        )
+    casting = known_value(kwargs.get("casting", StaticValue("same_kind")))
+    value = call_library(cx, func, args, kwargs)
+    check_type(cx, func, out.type, value, casting)
+    return write_result(cx, func, out, call_library(cx, np.where, [where, value, out], {}), casting="unsafe")
+
+
+def _some(
+    cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any], where: Any, initial: Any, hint: str | None
+) -> Any:
+    """A reduction of the elements where a mask holds, from an initial value on."""
+    out = kwargs.pop("out", None)
+    result = _some_of(cx, func, args, kwargs, where, initial, hint if out is None else None)
+    return result if out is None else write_result(cx, func, out, result, args)
+
+
+def _some_of(
+    cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any], where: Any, initial: Any, hint: str | None
+) -> Any:
+    if where is not None and func in _AVERAGES and initial is None:
+        named = dict(zip(("a", "axis", "dtype"), args, strict=False)) | kwargs
+        if "correction" in named:
+            named["ddof"] = named.pop("correction")
+        if named.keys() <= {"a", "axis", "dtype", "ddof", "keepdims"}:
+            if "dtype" in named:
+                named["a"] = _converted(cx, named["a"], named.pop("dtype"))
+            return cx.call(cx, StaticValue(_AVERAGES[func]), (), {**named, "where": where})
+    instead = StaticValue(_IDENTITIES[func]) if func in _IDENTITIES else initial
+    if (
+        (func not in _JOINED and func not in _IDENTITIES)
+        or instead is None
+        or (initial is not None and func not in _JOINED)
+    ):
+        keyword = "initial" if where is None else "where"
+        raise cx.refusal(
+            NotDifferentiable, f"'{keyword}=' of {callable_text(func)} is not supported here.", "Use np.where(...)."
+        )
+    if where is not None:
+        args = [call_library(cx, np.where, [where, args[0], instead], {}), *args[1:]]
+    named = dict(zip(("a", "axis"), args, strict=False)) | kwargs
+    if initial is not None and func in _EXTREMES and named.keys() <= {"a", "axis", "keepdims"}:
+        first = StaticValue(func), StaticValue(_JOINED[func]), _as_array(cx, named.pop("a")), initial
+        return cx.call(cx, StaticValue(decompositions.extreme_from), first, named)
+    result = call_library(cx, func, args, kwargs, None if initial is not None else hint)
+    if initial is not None:
+        result = call_library(cx, _JOINED[func], [result, initial], {}, hint)
+    return result
+
+
+def _told_dtype(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """`np.stack(arrays, dtype=...)`: arrays in that dtype, where NumPy converts them to it."""
+    dtype = static(cx, kwargs.get("dtype", StaticValue(None)), "the dtype")
+    casting = known_value(kwargs.get("casting", StaticValue("same_kind")))
+    count = len(args) if func is np.einsum else 1
+
+    def converts(value: Any) -> bool:
+        if isinstance(value, Struct):
+            return all(map(converts, value.children))
+        type_ = type_of(value)
+        return not isinstance(type_, Array) or np.can_cast(type_.dtype, dtype, casting)
+
+    def converted(value: Any) -> Any:
+        if _is_sequence(cx, value):
+            content = struct_of(cx, value)
+            return value if content is None else tuple_of(map(converted, content.children))
+        return _converted(cx, value, StaticValue(dtype)) if type_of(value) is not None else value
+
+    if casting not in ("safe", "same_kind", "unsafe") or (dtype is not None and not all(map(converts, args[:count]))):
+        return args, kwargs
+    if dtype is not None:
+        args = [*map(converted, args[:count]), *args[count:]]
+    return args, {name: value for name, value in kwargs.items() if name not in ("dtype", "casting")}
+
+
+def _cast(cx: Context, func: np.ufunc, args: list[Any], dtype: Any, casting: Any) -> list[Any]:
+    """The operands of a ufunc in the dtype that it is told to compute in, where its rule of casting allows that."""
+    args = [_as_array(cx, arg) for arg in args]
+    known = static(cx, dtype, "the dtype")
+    given: list[Any] = []
+    for kind in map(type_of, args):
+        assert isinstance(kind, (Array, Scalar))
+        python = isinstance(kind, Scalar) and kind.python and kind.dtype != "bool"
+        given.append(python_class(kind) if isinstance(kind, Scalar) and python else np.dtype(kind.dtype))
+    told: dict[str, Any] = {}
+    if known is not None:
+        told["signature"] = (None,) * func.nin + (np.dtype(known),) * func.nout
+    how: Any = "same_kind" if casting is None else static(cx, casting, "'casting'")
+    try:
+        func.resolve_dtypes((*given, *(None,) * func.nout), casting=how, **told)
+    except (TypeError, ValueError) as error:
+        cx.raise_(type(error) if type(error) is ValueError else TypeError, str(error))
+    return [_converted(cx, arg, dtype) for arg in args]
+
+
+def _converted(cx: Context, value: Any, dtype: Any) -> Any:
+    """An operand in the dtype that a ufunc is told to compute in."""
+    known = static(cx, dtype, "the dtype")
+    if known is None:
+        return value
+    if isinstance(value, Leaf) and isinstance(value.type, Array):
+        return call_library(cx, np.astype, [value, StaticValue(np.dtype(known).type)], {})
+    return cx.call(cx, StaticValue(np.dtype(known).type), (value,), {})

@@ -1,0 +1,57 @@
+"""The same draws once more: programs that are run several times for one derivative, and draw the same in every run."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tapegen.errors import NotDifferentiable
+from tapegen.frontend.values.context import Context
+from tapegen.frontend.values.pytree import Leaf
+from tapegen.ir import intrinsics, traversal
+from tapegen.ir.names import TEMPORARY
+from tapegen.ir.nodes import Assign, Call, Const, Effect, Expr, Function
+
+
+def made_once(cx: Context, call: Call, hint: str | None) -> Leaf:
+    """Make a call here, and nowhere else."""
+    var = cx.new_var(hint or TEMPORARY, call.type)
+    cx.emit(Assign((var,), call, cx.origin))
+    cx.effects += 1
+    return Leaf(var)
+
+
+def twin(cx: Context, rng: Expr) -> Leaf:
+    """A generator that draws what `rng` would draw next."""
+    return made_once(cx, Call(intrinsics.twin, (rng,), (), rng.type), "drawn")
+
+
+def draw_as(cx: Context, rng: Expr, other: Expr) -> None:
+    """Let `rng` draw what `other` would draw next."""
+    cx.effect(Call(intrinsics.draw_as, (rng, other), ()))
+
+
+def refuse_unseeded(function: Function) -> None:
+    """Refuse a program that is run several times for one derivative, and draws something else in every run.
+
+    Raises
+    ------
+    NotDifferentiable
+        If it makes a generator without a seed.
+    """
+    for stmt in traversal.statements(function.body):
+        if isinstance(stmt, (Assign, Effect)) and _is_unseeded(stmt.value if isinstance(stmt, Assign) else stmt.call):
+            raise NotDifferentiable(
+                "the function seeds a generator with what the system gives it, and this derivative runs it several "
+                "times: no two runs would draw the same.",
+                "Make the generator outside of the function, and pass it.",
+                stmt.origin,
+            )
+
+
+def _is_unseeded(value: Expr) -> bool:
+    match value:
+        case Call(func, (Const(None),)) if func in intrinsics.MAKERS:
+            return True
+        case Call(np.random.RandomState.seed, (_,) | (_, Const(None))):
+            return True
+    return False

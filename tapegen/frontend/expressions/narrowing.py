@@ -1,0 +1,250 @@
+"""What a branch knows of a value of one of two kinds, and what of that lasts behind the branch.
+
+Where a test tells which of its kinds a value has, every name that holds the value holds that kind alone.  Behind the
+branches it is the value of two kinds again; where a branch has changed its kind, that kind is what the branch left.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tapegen.errors import NotDifferentiable
+from tapegen.frontend.values.context import Context
+from tapegen.frontend.values.pytree import Leaf, StaticValue, Struct
+from tapegen.frontend.values.state import Bound, Choice, Maybe, Poison, Ref, RunList, State
+from tapegen.frontend.values.type_sets import kinds_of
+from tapegen.ir.nodes import Expr, Var
+from tapegen.ir.types import Array, Scalar
+
+if TYPE_CHECKING:
+    from tapegen.frontend.values.phi import Merge
+
+
+def distinct(part: Any) -> Any:
+    """An alternative as an object of its own: who holds it has learned of the kind, not assigned the same value."""
+    match part:
+        case StaticValue(value):
+            return StaticValue(value)
+        case Leaf() | Struct():
+            return dataclasses.replace(part)
+        case Ref(cell):
+            return Ref(cell)
+    return part
+
+
+def narrow(cx: Context, choice: Choice, first: bool) -> None:
+    """Give all names that hold a value of two kinds the kind it has on this path.
+
+    A container that no name can hold on this path is dropped, unless the caller can see it.
+    """
+    state = cx.state
+    for key, value in state.vars.items():
+        if isinstance(value, Choice) and value.test == choice.test:
+            state.vars[key] = value.first if first else value.second
+    gone = choice.second if first else choice.first
+    if not isinstance(gone, Ref) or gone.cell in cx.caller.owned:
+        return
+    if not any(ref.cell == gone.cell for ref in _refs(state)):
+        state.cells.pop(gone.cell, None)
+
+
+def _refs(state: State) -> Iterator[Ref]:
+    """The containers that names and containers hold."""
+    work = [*state.vars.values(), *(cell.content for cell in state.cells.values())]
+    while work:
+        value = work.pop()
+        match value:
+            case Ref():
+                yield value
+            case Maybe(inner):
+                work.append(inner)
+            case Choice():
+                work += [value.first, value.second]
+            case Struct():
+                work += value.children
+            case RunList(item):
+                work.append(item)
+            case Leaf() | StaticValue() | Poison():
+                pass
+            case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
+                work += [getattr(value, field.name) for field in dataclasses.fields(value)]
+            case tuple() | list():
+                work += value
+            case dict():
+                work += value.values()
+
+
+def is_only_known(whole: Any, values: Sequence[Any]) -> bool:
+    """Whether branches have only learned which of its kinds a value has."""
+    return isinstance(whole, Choice) and all(
+        value is whole or value is whole.first or value is whole.second for value in values
+    )
+
+
+def kept_apart(merge: Merge, name: str, whole: Any, test: Expr, sides: Sequence[tuple[Any, State]]) -> Any:
+    """The value of two kinds that the branches of a test of its kind leave, one kind each; None if it is none."""
+    if not isinstance(whole, Choice) or whole.test != test or len(sides) != 2:
+        return None
+    plain = (Leaf, StaticValue, Struct, Ref)
+    if not all(isinstance(value, plain) for value, _ in sides):
+        return None
+    kinds = merge.kind(*sides[0]), merge.kind(*sides[1])
+    if not unlike(*kinds):
+        return None
+    parts = []
+    for side, part in zip(sides, (whole.first, whole.second), strict=True):
+        parts.append(part if side[0] is part else distinct(merge.partial(name, [side])))
+    if any(isinstance(part, Poison) for part in parts):
+        return None
+    first, second = parts
+    return Choice(whole.test, first, second, kinds)
+
+
+def unlike(a: Any, b: Any) -> bool:
+    """Whether two kinds are kept apart; arrays that differ in dtype alone are better made alike."""
+    return a != b and not (isinstance(a, tuple) and isinstance(b, tuple) and a[0] is b[0] is Array and a[1] == b[1])
+
+
+def was_there(cx: Context, sides: Sequence[tuple[Any, State]], since: int | None) -> bool:
+    """Whether values are one array that all paths can name, since it is older than the branches."""
+    first = sides[0][0]
+    if since is None or not isinstance(first, Leaf) or not isinstance(first.type, Array):
+        return False
+    array = cx.resolve(first.expr)
+    return (
+        isinstance(array, Var)
+        and cx.age(array) <= since
+        and all(isinstance(value, Leaf) and cx.resolve(value.expr) == array for value, _ in sides)
+    )
+
+
+def loses_writes(cx: Context, name: str, sides: Sequence[tuple[Any, State]]) -> bool:
+    """Whether a number that stands for several values would not show what is written into an array without axes."""
+    if any(is_shared_number(cx, value, state) for value, state in sides):
+        return True
+    return any(
+        isinstance(value, Leaf) and isinstance(value.type, Array) and _has_other_name(cx, name, value, state)
+        for value, state in sides
+    )
+
+
+def may_be_array(cx: Context, value: Any) -> bool:
+    """Whether a number may stand for an array without axes."""
+    return (
+        isinstance(value, Leaf)
+        and isinstance(value.type, Scalar)
+        and any(isinstance(kind, Array) for kind in kinds_of(cx, value.expr))
+    )
+
+
+def is_shared_number(cx: Context, value: Any, state: State) -> bool:
+    """Whether a number that may stand for an array without axes goes by several names, or has a view."""
+    if not may_be_array(cx, value):
+        return False
+    number = cx.resolve(value.expr)
+    return sum(_same_memory(cx, number, other) for other in _values(state)) > 1
+
+
+def _same_memory(cx: Context, number: Expr, other: Any) -> bool:
+    """Whether a value is a number that may stand for an array without axes, or a view of that array."""
+    if not isinstance(other, Leaf):
+        return False
+    held = cx.resolve(other.expr)
+    if held == number or not isinstance(number, Var) or not isinstance(held, Var):
+        return held == number
+    places = cx.roots_of(number)
+    return places is not None and not cx.viewed.isdisjoint(places) and cx.may_overlap(number, held)
+
+
+def note_view_of_number(cx: Context, view: Any, number: Any) -> None:
+    """Remember that what a call gives may be a view of a number, which may stand for an array without axes."""
+    if not may_be_array(cx, number) or not isinstance(view, Leaf) or not isinstance(view.expr, Var):
+        return
+    viewed = cx.resolve(number.expr)
+    if isinstance(viewed, Var) and view.expr != viewed:
+        cx.roots[view.expr] = cx.roots_of(viewed)
+        cx.viewed |= cx.roots_of(viewed) or frozenset()
+        if isinstance(view.type, Scalar):
+            cx.kinds[view.expr] = kinds_of(cx, viewed)
+
+
+def write_through_view(cx: Context, array: Var) -> None:
+    """Keep numbers from being read that may stand for an array without axes which is written into through a view."""
+    anywhere = bool(cx.kinds and cx.heads) and cx.roots_of(array) is None  # also a view that the loop makes below
+    if not anywhere and not any(cx.may_overlap(number, array) for number in cx.viewed):
+        return
+
+    def outdated(value: Any) -> bool:
+        return may_be_array(cx, value) and (anywhere or _same_memory(cx, array, value))
+
+    state = cx.state
+    state.vars.update({key: _without(cx, value, outdated) for key, value in state.vars.items()})
+    for key, cell in state.cells.items():
+        content = _without(cx, cell.content, outdated)
+        if content is not cell.content:  # what is the same cell on all paths stays that
+            state.cells[key] = dataclasses.replace(cell, content=content)
+
+
+def _without(cx: Context, value: Any, outdated: Callable[[Any], bool]) -> Any:
+    """A value whose parts that are outdated cannot be read."""
+    match value:
+        case Leaf() if outdated(value):
+            return Poison(
+                "this may be an array without axes that has been changed through a view of it, or a number.",
+                "Read the view, or convert the number before: float(...).",
+            )
+        case Maybe(inner):
+            found: Any = _without(cx, inner, outdated)
+            return value if found is inner else Maybe(found, value.bound)
+        case Choice():
+            first, second = _without(cx, value.first, outdated), _without(cx, value.second, outdated)
+            same = first is value.first and second is value.second
+            return value if same else dataclasses.replace(value, first=first, second=second)
+        case Struct():
+            children = tuple(_without(cx, child, outdated) for child in value.children)
+            same = all(a is b for a, b in zip(children, value.children, strict=True))
+            return value if same else dataclasses.replace(value, children=children, whole=None)
+        case Bound() if any(map(outdated, (*value.args, *value.kwargs.values()))):
+            return Poison("this holds a number that may be an array, which has been changed.", "Make it afterwards.")
+        case RunList() if any(isinstance(kind, Array) for column in value.columns for kind in kinds_of(cx, column)):
+            raise cx.refusal(
+                NotDifferentiable,
+                "a list may hold the array without axes that this changes, or a number.",
+                "Keep numbers in the list: items.append(float(x)).",
+            )
+    return value
+
+
+def _values(state: State) -> Iterator[Any]:
+    """What names and containers hold, and what is in it."""
+    work = list(state.vars.values())
+    for cell in state.cells.values():
+        work += cell.content.children if isinstance(cell.content, Struct) else ()
+    while work:
+        value = work.pop()
+        yield value
+        if isinstance(value, Struct):
+            work += value.children
+        elif isinstance(value, Choice):
+            work += [value.first, value.second]
+        elif isinstance(value, Maybe):
+            work.append(value.value)
+        elif isinstance(value, Bound):
+            work += [*value.args, *value.kwargs.values()]
+
+
+def _has_other_name(cx: Context, name: str, value: Leaf, state: State) -> bool:
+    array = cx.resolve(value.expr)
+    assert isinstance(array, Var)
+    if array not in cx.definitions or cx.roots_of(array) != frozenset({array}):
+        return True
+    others = State({key: held for key, held in state.vars.items() if key[1] != name}, state.cells)
+    return any(
+        isinstance(other, Leaf)
+        and isinstance(other.expr, Var)
+        and isinstance(other.type, Array)
+        and cx.may_overlap(array, cx.resolve(other.expr))  # type: ignore[arg-type]
+        for other in _values(others)
+    )

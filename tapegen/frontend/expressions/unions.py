@@ -1,0 +1,176 @@
+"""Values of one of two kinds, and expressions of which only one side is evaluated.
+
+What reads such a value is lowered once for each kind and joined (`split`).  What changes it in place is lowered once
+for each kind too (`each_kind`): an array is written into and a number is bound anew, so no joined copy is written into.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import gast
+
+from tapegen.errors import CompileLimit, TapegenError
+from tapegen.frontend.expressions.narrowing import is_only_known, narrow
+from tapegen.frontend.lowering.branches import branches
+from tapegen.frontend.values.context import Context, NotWhole, PathEnds
+from tapegen.frontend.values.materialize import definite, poison_check, truth
+from tapegen.frontend.values.pytree import Leaf, StaticValue
+from tapegen.frontend.values.state import Choice
+from tapegen.ir.names import TEMPORARY
+from tapegen.ir.nodes import Call, Expr
+from tapegen.ir.types import BOOL
+
+
+def quietly(cx: Context, compute: Callable[[], Any]) -> Any:
+    """The value of an expression if it needs no statements, else None."""
+    saved, outer = cx.state.copy(), cx.whole
+    cx.whole = True
+    try:
+        return compute()
+    except NotWhole:
+        cx.state = saved
+        if outer:
+            raise
+        return None
+    finally:
+        cx.whole = outer
+
+
+def choose(cx: Context, test: Expr, a: Callable[[], Any], b: Callable[[], Any], hint: str | None) -> Any:
+    """The value of one of two expressions, as the join of an If."""
+    if cx.whole:
+        raise NotWhole
+    key = (cx.frame, f"{hint or TEMPORARY} ")  # no name in the text has a space
+
+    def into(compute: Callable[[], Any]) -> Callable[[], None]:
+        def run() -> None:
+            cx.state.vars[key] = compute()
+
+        return run
+
+    branches(cx, test, into(a), into(b), None)
+    return poison_check(cx, cx.state.vars.pop(key))
+
+
+# ---- values of two kinds ------------------------------------------------------------------------------------
+
+
+def split(cx: Context, values: Sequence[Any], compute: Callable[..., Any], hint: str | None = None) -> Any:
+    """`compute(*values)` where some values are of two kinds: for each kind by itself."""
+    return _by_kind(cx, values, compute, lambda test, first, second: choose(cx, test, first, second, hint))
+
+
+def each_kind(cx: Context, values: Sequence[Any], change: Callable[..., None]) -> None:
+    """`change(*values)` for its effects, where some values are of two kinds: for each kind by itself."""
+
+    def both(test: Expr, first: Callable[[], None], second: Callable[[], None]) -> None:
+        branches(cx, test, first, second, None)
+
+    _by_kind(cx, values, change, both)
+
+
+def _by_kind(cx: Context, values: Sequence[Any], compute: Callable[..., Any], both: Callable[..., Any]) -> Any:
+    """Call `compute` for the first of several kinds and for the second, which `both` puts together."""
+    choice = next((value for value in values if isinstance(value, Choice)), None)
+    if choice is None:
+        return compute(*values)
+    if is_none(choice.first) or is_none(choice.second):
+        certain = definite(cx, choice)
+        return _by_kind(cx, [certain if value is choice else value for value in values], compute, both)
+    refusals: list[TapegenError] = []
+
+    def side(first: bool) -> Callable[[], Any]:
+        given = [narrowed(value, choice.test, first) for value in values]
+
+        def todo() -> Any:
+            narrow(cx, choice, first)
+            return _by_kind(cx, given, compute, both)
+
+        return partial(_refused_at_run_time, cx, refusals, todo)
+
+    try:
+        return both(choice.test, side(True), side(False))
+    except PathEnds:
+        if refusals:  # no kind goes on
+            raise refusals[0] from None
+        raise
+
+
+def _refused_at_run_time(cx: Context, refusals: list[TapegenError], compute: Callable[[], Any]) -> Any:
+    """`compute()`; what is refused for one kind only is an error of the run that meets this kind."""
+    try:
+        return compute()
+    except CompileLimit:
+        raise
+    except TapegenError as refusal:
+        refusals.append(refusal)
+        cx.raise_(ValueError, f"{refusal.reason.rstrip('.')}. {refusal.advice}")
+
+
+def truth_of(cx: Context, value: Any) -> bool | Expr:
+    """The truth of a value that may be of two kinds; what has to be checked of one kind is checked of that alone."""
+    if not isinstance(value, Choice):
+        return truth(cx, value)
+    whole = quietly(cx, lambda: truth(cx, value))
+    if whole is not None:
+        return whole
+    first, second = partial(as_bool, cx, value.first), partial(as_bool, cx, value.second)
+    return truth(cx, choose(cx, value.test, first, second, None))
+
+
+def as_bool(cx: Context, value: Any) -> Any:
+    """`bool(value)` as a value."""
+    tested = truth_of(cx, value)
+    if isinstance(tested, bool):
+        return StaticValue(tested)
+    return Leaf(tested if tested.type == BOOL else Call(bool, (tested,), (), BOOL))  # one of NumPy is no `True`
+
+
+def narrowed(value: Any, test: Expr, first: bool) -> Any:
+    """What a value is where a test of its kind has an outcome."""
+    if isinstance(value, Choice) and value.test == test:
+        return value.first if first else value.second
+    return value
+
+
+def is_none(value: Any) -> bool:
+    return isinstance(value, StaticValue) and value.value is None
+
+
+def refine(cx: Context, node: gast.AST, outcome: bool) -> None:
+    """Note what a test has told: a variable is None, or is not."""
+    match node:
+        case gast.UnaryOp() if isinstance(node.op, gast.Not):
+            refine(cx, node.operand, not outcome)
+        case gast.BoolOp() if isinstance(node.op, gast.And) == outcome:
+            for part in node.values:
+                refine(cx, part, outcome)
+        case gast.Compare() if len(node.ops) == 1 and isinstance(node.ops[0], (gast.Is, gast.IsNot)):
+            other = node.comparators[0]
+            if isinstance(node.left, gast.Name) and isinstance(other, gast.Constant) and other.value is None:
+                _refine_name(cx, node.left.id, isinstance(node.ops[0], gast.Is) == outcome)
+
+
+def _refine_name(cx: Context, name: str, outcome: bool) -> None:
+    key = (cx.frame, name)
+    value = cx.state.vars.get(key)
+    if isinstance(value, Choice):
+        for part in (value.first, value.second):
+            if is_none(part) == outcome:
+                cx.state.vars[key] = part
+
+
+@contextmanager
+def refined(cx: Context) -> Iterator[None]:
+    """Forget what tests have told when the expression is over."""
+    before = {key: value for key, value in cx.state.vars.items() if isinstance(value, Choice)}
+    try:
+        yield
+    finally:
+        for key, value in before.items():
+            if is_only_known(value, [cx.state.vars.get(key)]):
+                cx.state.vars[key] = value

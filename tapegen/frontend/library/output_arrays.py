@@ -1,0 +1,156 @@
+"""Arrays that a program gives for results (`out=`): which results may be stored into them.
+
+A ufunc spreads its result over a larger array, and converts it where that loses no kind of number.  Other functions
+compute in the array itself, or write past the end of what fits (`np.cumsum`), so for these it must have the shape and
+the dtype of the result.  A result is stored when it is complete; a few functions write while they still read.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tapegen.errors import AliasError, BadArgument, NotDifferentiable
+from tapegen.frontend.expressions.subscripts import Place, store_place
+from tapegen.frontend.values.complex_parts import is_part
+from tapegen.frontend.values.constant_shapes import extent
+from tapegen.frontend.values.context import Context
+from tapegen.frontend.values.materialize import int_expr, operand, struct_of, type_of
+from tapegen.frontend.values.pytree import UNKNOWN, Leaf, Struct, tuple_of
+from tapegen.frontend.values.state import Captured, Ref, known_value
+from tapegen.ir.nodes import Call, Var
+from tapegen.ir.printer import callable_text
+from tapegen.ir.types import BOOL, Array, Scalar
+
+_OF_ELEMENTS = frozenset({np.clip, np.fix, np.outer})
+"""Functions that are ufuncs in all but their class."""
+_CONVERT = _OF_ELEMENTS | {np.concatenate, np.stack}
+"""Functions that convert their result to the dtype of the array."""
+_SCANS = frozenset({np.cumsum, np.cumprod, np.nancumsum, np.nancumprod, np.cumulative_sum, np.cumulative_prod})
+"""Functions that look at fewer elements of an array without axes than they write: plain Python may end there."""
+_CONTIGUOUS = frozenset({np.dot, np.linalg.multi_dot})
+"""Functions that take no array with gaps, or with its axes turned, for the result."""
+_WRITE_EARLY = frozenset({np.concatenate, np.stack, np.ptp, np.vecdot})
+"""Functions that write a part of the result before they have read all operands."""
+
+
+def write_result(
+    cx: Context, func: Any, out: Any, result: Any, operands: Iterable[Any] = (), casting: str = "same_kind"
+) -> Any:
+    """Store a result into the array for it, of several results each into its own; give what the call returns."""
+    if isinstance(out, Leaf) and isinstance(out.type, Array):
+        check_type(cx, func, out.type, result, casting)
+        _check_shape(cx, func, out, result)
+        if func in _WRITE_EARLY:
+            refuse_overlap(cx, func, out, operands)
+        store_place(cx, Place(out, []), result)
+        return out
+    places = struct_of(cx, out) if isinstance(out, (Struct, Ref, Captured)) else None
+    if places is not None and len(places.children) == 1 and not isinstance(result, Struct):
+        return write_result(cx, func, places.children[0], result, operands, casting)
+    if places is None or not isinstance(result, Struct) or len(places.children) != len(result.children):
+        raise cx.refusal(NotDifferentiable, "'out=' takes arrays here.", "Assign the result: a[:] = ...")
+    for k, place in enumerate(places.children):
+        refuse_overlap(cx, func, place, places.children[:k])
+    pairs = zip(places.children, result.children, strict=True)
+    return tuple_of(
+        [
+            made if known_value(place) is None else write_result(cx, func, place, made, operands, casting)
+            for place, made in pairs
+        ]
+    )
+
+
+def _is_of_elements(func: Any) -> bool:
+    return (isinstance(func, np.ufunc) and func.signature is None) or func in _OF_ELEMENTS
+
+
+def _runs_along_an_axis(func: Any) -> bool:
+    """Whether a function is one of those of which NumPy does not compare all shapes."""
+    return func in _SCANS or getattr(func, "__name__", "") == "accumulate"
+
+
+def check_type(cx: Context, func: Any, out: Array, result: Any, casting: str) -> None:
+    """The dtype of a result must fit that of the array for it."""
+    type_ = type_of(result)
+    if not isinstance(type_, (Array, Scalar)) or type_.dtype == out.dtype:
+        return
+    text = f"the result of {callable_text(func)} has dtype {type_.dtype} and the array for it {out.dtype}"
+    if not isinstance(func, np.ufunc) and func not in _CONVERT:
+        raise cx.refusal(
+            BadArgument, f"{text}, in which NumPy may compute.", f"Give an array of dtype {type_.dtype} as out=."
+        )
+    if not np.can_cast(type_.dtype, out.dtype, casting):  # type: ignore[arg-type]
+        cx.raise_(TypeError, text)
+
+
+def _check_shape(cx: Context, func: Any, out: Leaf, result: Any) -> None:
+    """The array must have the shape of the result; for a ufunc it may be larger, which the store itself looks at."""
+    type_ = type_of(result)
+    rank = type_.rank if isinstance(type_, Array) else 0
+    assert isinstance(out.type, Array)
+    text = f"the array for the result of {callable_text(func)} has another shape"
+    if _is_of_elements(func):
+        if rank > out.type.rank:
+            cx.raise_(ValueError, text)
+        return
+    if rank != out.type.rank and _runs_along_an_axis(func):
+        raise cx.refusal(BadArgument, f"{text}: NumPy may write past its end.", "Give an array of the same shape.")
+    if rank != out.type.rank:
+        cx.raise_(ValueError, text)
+    if func in _CONTIGUOUS and out.type.layout != "C":
+        raise cx.refusal(
+            BadArgument,
+            f"{callable_text(func)} takes contiguous arrays as out=, which this one may not be.",
+            "Store the result instead: a[...] = ...",
+        )
+    place, made = _place(cx, out), operand(cx, result)
+    for axis in range(rank):
+        sizes = extent(cx, place, axis), extent(cx, made, axis)
+        known = [known_value(size) for size in sizes]
+        if UNKNOWN in known:
+            test = Call(operator.ne, tuple(int_expr(cx, size) for size in sizes), (), BOOL)
+            cx.raise_if(test, ValueError, text)
+        elif known[0] != known[1]:
+            cx.raise_(ValueError, text)
+
+
+def refuse_overlap(cx: Context, func: Any, out: Any, operands: Iterable[Any]) -> None:
+    """What a function writes must not be what it has yet to read, or to write."""
+    if not isinstance(out, Leaf) or not isinstance(out.type, Array):
+        return
+    place = _place(cx, out)
+    if any(cx.may_overlap(place, array) for array in _arrays(cx, operands)):
+        raise cx.refusal(
+            AliasError,
+            f"{callable_text(func)} writes into an array while it still uses one that may share memory with it.",
+            "Pass a copy (x.copy()).",
+        )
+
+
+def refuse_reading_while_writing(cx: Context, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Refuse functions that store element by element where what they store may share memory with the array."""
+    names = {np.place: ("arr", "mask", "vals"), np.fill_diagonal: ("a", "val")}.get(func)
+    if names is not None:
+        named = dict(zip(names, args, strict=False)) | dict(kwargs)
+        if names[0] in named and names[-1] in named:
+            refuse_overlap(cx, func, named[names[0]], [named[names[-1]]])
+
+
+def _arrays(cx: Context, values: Iterable[Any]) -> Iterator[Var]:
+    """The arrays among values, and in the tuples and lists among them."""
+    for value in values:
+        if isinstance(value, Leaf) and isinstance(value.type, Array):
+            yield _place(cx, value)
+        elif isinstance(value, (Struct, Ref, Captured)) and (content := struct_of(cx, value)) is not None:
+            yield from _arrays(cx, content.children)
+
+
+def _place(cx: Context, array: Leaf) -> Var:
+    """The array itself; of a part of a complex array the whole."""
+    place = array.expr.args[0] if is_part(array) and isinstance(array.expr, Call) else operand(cx, array)
+    assert isinstance(place, Var)
+    return place

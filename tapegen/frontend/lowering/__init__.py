@@ -1,0 +1,15 @@
+"""Lowering of statements and control flow.
+
+* `statements` - assignments, expression statements, assert, raise, inner functions
+* `attribute_stores` - assignments to attributes
+* `control_flow` - statement sequences, branches, paths that leave a block early
+* `branches` - `if`, and what its branches leave behind
+* `loops` - loops at run time with carried variables, or unrolled
+* `product_loops` - one loop over tuples as a loop nest
+* `exceptions` - `try` with handlers that continue
+* `context_managers` - `with` of the user's own context managers
+* `warnings` - warnings that a program makes errors of
+* `generators` - generators of the user's own functions
+* `emit` - constant folding and emission of calls
+* `finalize` - from open blocks to the finished program: phi resolution, final names
+"""

@@ -1,0 +1,170 @@
+"""Branches and what they leave behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tapegen.frontend.expressions.narrowing import is_only_known, kept_apart
+from tapegen.frontend.values.context import Builder, Context, NotWhole, OpenIf, OpenLatch, PathEnds
+from tapegen.frontend.values.dynamic_lists import Widen, needs_widening, widen_cell
+from tapegen.frontend.values.materialize import not_
+from tapegen.frontend.values.phi import ANYTHING, Merge, look_up
+from tapegen.frontend.values.state import ABSENT, RESULT, Cell, Key, Ref, RunList, State
+from tapegen.ir import traversal
+from tapegen.ir.nodes import Expr, Var
+
+
+def branches(
+    cx: Context, test: Expr, body: Callable[[], Any], orelse: Callable[[], Any], live: frozenset[str] | None
+) -> tuple[Any, Any]:
+    """Run two branches and join what they leave behind in the names `live` (None: all); returns what they return.
+
+    A branch that never ends stays in the If; what the other one does then needs no If around it.
+    """
+    if cx.whole:
+        raise NotWhole
+    base, since = cx.state, cx.now
+    while True:
+        sides = [_branch(cx, base, todo) for todo in (body, orelse)]
+        living = [side for side in sides if not side[0].dead]
+        try:
+            if len(living) == 2:
+                cx.state = _joined(cx, base, [(builder, state) for builder, state, _ in living], live, test, since)
+            break
+        except Widen as widen:
+            cx.state = base
+            for number, contents in widen.lists.items():
+                widen_cell(cx, number, contents)
+            base = cx.state
+    (first, _, a), (second, _, b) = sides
+    if len(living) == 1:
+        kept = living[0]
+        cx.state = kept[1]
+        cx.state.cells = {**base.cells, **cx.state.cells}  # also what this path has no name for
+        if kept[0] is first:
+            cx.emit(OpenIf(_negated(cx, test), second, Builder(), cx.origin))
+        else:
+            cx.emit(OpenIf(test, first, Builder(), cx.origin))
+        cx.builder.items.extend(kept[0].items)
+    elif first.items or second.items or traversal.may_raise(test):
+        cx.emit(OpenIf(test, first, second, cx.origin))
+    if not living:
+        cx.builder.dead = True
+        raise PathEnds
+    return a, b
+
+
+def _negated(cx: Context, test: Expr) -> Expr:
+    result = not_(cx, test)
+    assert not isinstance(result, bool)
+    return result
+
+
+def _branch(cx: Context, base: State, todo: Callable[[], Any]) -> tuple[Builder, State, Any]:
+    builder = Builder()
+    with cx.block(builder, base.copy()):
+        try:
+            value = todo()
+        except PathEnds:
+            value = None
+        return builder, cx.state, value
+
+
+def _joined(
+    cx: Context, base: State, sides: list[tuple[Builder, State]], live: frozenset[str] | None, test: Expr, since: int
+) -> State:
+    """The state behind an If; what differs is assigned at the ends of the branches."""
+    states = [state for _, state in sides]
+    merged = State({}, {}, frozenset[int]().union(*(state.spent for state in states)))
+    for state in (base, *states):
+        merged.cells.update(state.cells)
+    merge = Merge(cx, merged, base, since=since, test=test)
+    frames = {cx.frame, *_enclosing(cx)}
+    wanted = None if live is None else live | cx.frame.live.captured
+    todo: list[tuple[Any, list[tuple[Any, State]]]] = []
+    for key in dict.fromkeys(key for state in states for key in state.vars):
+        values = [look_up(state, key) for state in states]
+        if all(value is values[0] for value in values):
+            merged.vars[key] = values[0]
+            continue
+        whole = base.vars.get(key)
+        if is_only_known(whole, values):
+            merged.vars[key] = whole
+            continue
+        frame, name = key
+        if frame is not None and frame not in frames:
+            merged.vars[key] = base.vars.get(key, values[0])
+            continue
+        if wanted is not None and frame is cx.frame and name not in wanted:
+            continue
+        values = [_seen(key, value, state) for value, state in zip(values, states, strict=True)]
+        for value in values:
+            cx.observe(key, value)
+        pairs = list(zip(values, states, strict=True))
+        template = kept_apart(merge, name.strip(), whole, test, pairs) or merge.template(name.strip(), pairs)
+        if template is not ANYTHING and template is not ABSENT:
+            merged.vars[key] = template
+            todo.append((template, pairs))
+    for number in dict.fromkeys(number for state in states for number in state.cells):
+        todo.extend(_joined_cell(cx, merge, number, states))
+    for k, (builder, state) in enumerate(sides):
+        ends: dict[Var, Expr] = {}
+        for template, pairs in todo:
+            merge.fill(template, pairs[k][0], state, ends.__setitem__)
+        if ends:
+            builder.items.append(OpenLatch(list(ends.items()), cx.origin))
+    merged.escape_live = None
+    if all(state.escape_live is not None for state in states):
+        merged.escape_live = frozenset[str]().union(*(state.escape_live or () for state in states))
+    return merged
+
+
+def _enclosing(cx: Context) -> list[Any]:
+    """The frames that a comprehension at hand shares variables with."""
+    frames = []
+    frame = cx.frame
+    while frame.is_comprehension and frame.parent is not None:
+        frame = frame.parent
+        frames.append(frame)
+    return frames
+
+
+def _seen(key: Key, value: Any, state: State) -> Any:
+    """The value of a variable on a path, as far as it is read where the path goes."""
+    if key is RESULT and value is ABSENT:
+        return ANYTHING
+    if key[0] is not None and state.escape_live is not None and key[1] not in state.escape_live:
+        return ANYTHING
+    return value
+
+
+def _joined_cell(
+    cx: Context, merge: Merge, number: int, states: list[State]
+) -> list[tuple[Any, list[tuple[Any, State]]]]:
+    """Join the contents of a container that both branches have."""
+    cells = [state.cells[number] for state in states if number in state.cells]
+    if len(cells) < len(states):
+        return _of_one_path(merge, number, states)
+    if cells[0] is cells[1]:
+        return []
+    sides = list(zip((cell.content for cell in cells), states, strict=True))
+    if needs_widening(sides):
+        raise Widen({number: sides})
+    template = merge.contents(sides)  # type: ignore[arg-type]
+    merge.state.cells[number] = Cell(template, cells[0].frozen)
+    return [(template, sides)] if template.kind != "poison" else []
+
+
+def _of_one_path(merge: Merge, number: int, states: list[State]) -> list[tuple[Any, list[tuple[Any, State]]]]:
+    """Join a container that was there before the branches, and that the other branch knows it cannot reach."""
+    before = merge.base.cells.get(number)
+    having = [state for state in states if number in state.cells]
+    if before is None or not having or having[0].cells[number] is before:
+        return []
+    content = having[0].cells[number].content
+    if isinstance(content, RunList):
+        raise Widen({number: [(content, having[0])]})
+    merge.adopt("item", Ref(number), content, having[0])
+    template = merge.state.cells[number].content
+    return [(template, [(content if state in having else ANYTHING, state) for state in states])]

@@ -1,0 +1,583 @@
+"""Loops: at run time with carried variables, or unrolled where the trips differ in kind.
+
+The body is read once for the types that the variables have before the loop.  Where the ends of its paths disagree with
+what it assumed (`x = 0` that becomes a float, a list that grows), it is read again with what fits both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import gast
+
+from tapegen.errors import CompileLimit, NotDifferentiable, TapegenError
+from tapegen.frontend.expressions.comparisons import condition, try_whole
+from tapegen.frontend.expressions.expressions import Given, owner_of
+from tapegen.frontend.expressions.iterables import iterable
+from tapegen.frontend.lowering.branches import branches
+from tapegen.frontend.lowering.control_flow import FALL, End, Region, compound, dispatch, run
+from tapegen.frontend.lowering.generators import check_loop
+from tapegen.frontend.lowering.product_loops import rewritten
+from tapegen.frontend.lowering.statements import assign_target
+from tapegen.frontend.values.context import (
+    Builder,
+    Context,
+    NeedsStatic,
+    NotWhole,
+    OpenIf,
+    OpenLatch,
+    OpenLoop,
+    PathEnds,
+)
+from tapegen.frontend.values.dynamic_lists import Widen, needs_widening, widen_cell
+from tapegen.frontend.values.materialize import expr_of, not_
+from tapegen.frontend.values.phi import ANYTHING, Merge, frames_of, look_up, or_all, same_shape
+from tapegen.frontend.values.pytree import UNKNOWN, Leaf, StaticValue, Struct
+from tapegen.frontend.values.state import (
+    ABSENT,
+    BREAK,
+    CONTINUE,
+    RESULT,
+    RETURN,
+    TRUE,
+    Cell,
+    Head,
+    Key,
+    Maybe,
+    Ref,
+    RunList,
+    Series,
+    State,
+)
+from tapegen.ir.nodes import Break, Const, Expr, Var
+from tapegen.ir.types import BOOL, INT, Array
+
+EXIT = "exit"
+MOST_TRIPS = 2000
+"""Trips that one loop may be unrolled into."""
+MOST_READINGS = 12
+"""Readings of a body until the types of its variables must agree."""
+
+
+@compound(gast.For, gast.While)
+def lower_loop(cx: Context, stmt: gast.For | gast.While, rest: Sequence[gast.stmt], region: Region) -> bool:
+    """Run a loop; True when what follows it has been dealt with."""
+    if cx.whole:
+        raise NotWhole
+    live = cx.frame.live
+    loop = _Loop(cx, stmt, live.head[id(stmt)] | live.captured, live.out[id(stmt)] | live.captured)
+    series = iterable(cx, stmt.iter) if isinstance(stmt, gast.For) else None
+    if series is not None and (made := rewritten(cx, stmt, series)) is not None:
+        return lower_loop(cx, made, rest, region)
+    before = {number: cx.state.cells[number].content for number in cx.caller.owned}
+    mark, start = len(cx.builder.items), cx.now
+    if series is None or series.length != 0:
+        _run(cx, loop, series)
+    if series is not None and series.behind:
+        check_loop(cx, series, mark, start)
+    if series is not None and series.parallel:
+        _refuse_stores(cx, before)
+    if cx.builder.dead:
+        return True
+    if not stmt.orelse:
+        return False
+    rest = [*loop.otherwise(), *rest]
+    if RETURN in cx.state.vars:
+        dispatch(cx, rest, region)
+    else:
+        run(cx, rest, region)
+    return True
+
+
+def _refuse_stores(cx: Context, before: Mapping[int, Any]) -> None:
+    """The trips of `prange` run in any order, so objects of the caller would hold what another order stores."""
+    for number, content in before.items():
+        now = cx.state.cells[number].content
+        if now is not content or isinstance(now, RunList):
+            raise cx.refusal(
+                NotDifferentiable,
+                f"this loop of prange stores into '{cx.caller.owned[number].name}', which belongs to the caller, and "
+                "its trips run in any order.",
+                "Store behind the loop, or write range.",
+            )
+
+
+def _run(cx: Context, loop: _Loop, series: Series | None) -> None:
+    """Run a loop at run time, or unrolled where its trips differ in kind or an integer of it must be known."""
+    here = (loop.stmt, cx.frame)  # the very objects: identities are used again
+    if series is not None and series.unroll:
+        _Unrolled(cx, loop, series).run()
+        return
+    if series is not None and (refusal := (cx.written_out or {}).get(loop.stmt)) is not None:
+        _Unrolled(cx, loop, _counted(series, refusal)).run()
+        return
+    mark, state = len(cx.builder.items), cx.state.copy()
+    length = None if series is None else _known_length(series)
+    if here in cx.unrolled and (series is None or length is not None):
+        series = series and replace(series, length=length)
+    else:  # tried again where the length is no longer known: the list that asked for it may be one of the run by now
+        try:
+            loop.run(series)
+            return
+        except NeedsStatic as need:
+            if cx.int_sources(need.expr).isdisjoint(loop.own):
+                raise
+            series = None if series is None else _counted(series, need.refusal)
+            loop.refusal = need.refusal
+        del cx.builder.items[mark:]
+        cx.state = state
+        cx.unrolled.add(here)
+    _Unrolled(cx, loop, series).run()
+
+
+def _known_length(series: Series) -> int | None:
+    if isinstance(series.length, int):
+        return series.length
+    return None if series.known is UNKNOWN else int(series.known)
+
+
+def _counted(series: Series, refusal: TapegenError) -> Series:
+    """The series, with a length that is known."""
+    length = _known_length(series)
+    if length is None:
+        raise NeedsStatic(series.length, refusal) from None
+    return replace(series, length=length)
+
+
+@dataclass(eq=False, slots=True)
+class _Loop:
+    """A loop at run time.  `head` and `after` are the names read at the start of a trip and behind the loop."""
+
+    cx: Context
+    stmt: gast.For | gast.While
+    head: frozenset[str]
+    after: frozenset[str]
+    series: Series | None = None
+    counter: Var | None = None
+    left: bool | Expr = False  # whether the loop was left by break
+    test: Expr = Const(True)
+    bounds: tuple[Expr, Expr, Expr] | None = None
+    ends: list[End] = field(default_factory=list)
+    own: set[Var] = field(default_factory=set)  # the counter and the carried variables, as they were tried
+    lent: set[Key] = field(default_factory=set)  # variables of functions that have returned, read by what they returned
+    refusal: TapegenError | None = None  # why it is unrolled
+    before: frozenset[int] = frozenset()  # the containers that the loop finds
+
+    def run(self, series: Series | None = None) -> None:
+        """Write the For or While."""
+        cx = self.cx
+        self.series = series
+        runs = bool(series is not None and isinstance(series.length, int))
+        if series is None:
+            first = try_whole(cx, self.stmt.test)
+            if first is False:
+                return
+            runs = first is True
+        entry = cx.state
+        keys: list[Key | int] = [key for key in self._assigned() if key[1] in self.head]
+        self.before = frozenset(entry.cells)
+        merge = self._merge(entry)
+        templates = {key: self._template(merge, key, [(_get(entry, key), entry)]) for key in keys}
+        for _ in range(MOST_READINGS):
+            head = Head({key: template for key, template in templates.items() if isinstance(key, tuple)})
+            start = merge.state.copy()
+            for key, template in templates.items():
+                _set(start, key, template)
+            self.own.update(merge.new)
+            resized = cx.resized.copy()
+            body = self._read(start, head)
+            if series is not None and any(cx.resized[cell] > resized[cell] for cell in series.lists):
+                raise _changes_length(cx)
+            try:
+                found, other, agreed = self._compare(entry, templates, head)
+            except Widen as widen:
+                cx.state = entry
+                for number, sides in widen.lists.items():
+                    widen_cell(cx, number, sides, None if series is None else self.stmt)
+                entry = cx.state
+                merge = self._merge(entry)
+                templates = {
+                    key: self._template(merge, key, [(_get(entry, key), entry)])
+                    for key in templates
+                    if key not in widen.lists
+                }
+                continue
+            if agreed:
+                other.new |= merge.new
+                other.state.cells = {**merge.state.cells, **other.state.cells}
+                self._lend(entry, found, other)
+                self._close(entry, found, other, body, runs)
+                return
+            templates, merge = found, other
+        raise cx.refusal(
+            NotDifferentiable,
+            "the types of the variables of this loop do not settle.",
+            "Give each variable the type before the loop that it has in the loop.",
+        )
+
+    def _assigned(self) -> list[Key]:
+        """The variables that the loop may bind; those in containers of their own are merged as these are."""
+        owners = [(owner_of(self.cx, name), name) for name in self.cx.frame.live.assigned[id(self.stmt)]]
+        return [(frame, name) for frame, name in owners if name not in frame.boxed]
+
+    # ---- reading the body --------------------------------------------------------------------------------------------
+
+    def _read(self, start: State, head: Head) -> Builder:
+        """Read the body once; the ends of its paths are left open."""
+        cx = self.cx
+        body = Builder()
+        self.ends = []
+        cx.heads.append(head)
+        cx.frame.loops.append((self.head, self.after))
+        try:
+            with cx.block(body, start):
+                try:
+                    with cx.at(self.stmt, statement=True):
+                        into = self._start_of_trip()
+                    if into is not None:
+                        run(cx, into, Region(self.head, self.ends))
+                except PathEnds:
+                    pass
+        finally:
+            cx.heads.pop()
+            cx.frame.loops.pop()
+        return body
+
+    def _start_of_trip(self) -> Sequence[gast.stmt] | None:
+        """What a trip does before the body; returns the body unless it has been read already."""
+        cx, stmt, series = self.cx, self.stmt, self.series
+        if series is not None:
+            base = stmt.target.id if isinstance(stmt.target, gast.Name) and series.bounds else "k"
+            self.counter = cx.new_var(base, INT)
+            self.own.add(self.counter)
+            self.bounds = series.bounds or (Const(0), _length(series), Const(1))
+            index = Leaf(self.counter)
+            assign_target(cx, stmt.target, index if series.bounds else series.item(index))
+            return stmt.body
+        before = cx.state.copy()
+        test = try_whole(cx, stmt.test)
+        if test is not None:
+            self.test = Const(test) if isinstance(test, bool) else test
+            return stmt.body
+        # the test needs statements of its own, so it is made inside the loop
+        cx.state = before
+        self.test = Const(True)
+        test = condition(cx, stmt.test)
+        if test is True:
+            return stmt.body
+        if test is False:
+            self.ends.append(End(EXIT, cx.builder, cx.state))
+            return None
+        opened = OpenIf(test, Builder(), Builder(), cx.origin)
+        outer = cx.state
+        with cx.block(opened.body, outer.copy()):
+            run(cx, stmt.body, Region(self.head, self.ends))
+        with cx.block(opened.orelse, outer.copy()):
+            self.ends.append(End(EXIT, cx.builder, cx.state))
+        cx.emit(opened)
+        return None
+
+    # ---- types that fit every trip -----------------------------------------------------------------------------------
+
+    def _matters(self, key: Key | int, end: End) -> bool:
+        """Whether the value of a variable at the end of a path is read later."""
+        if end.kind == FALL or isinstance(key, int):
+            return end.kind != RETURN or isinstance(key, int)
+        return end.kind in (BREAK, EXIT) and self._is_read_behind(key)
+
+    def _is_read_behind(self, key: Key) -> bool:
+        return key[1] in self.after or key in self.lent
+
+    def _merge(self, entry: State, templates: Mapping[Key | int, Any] | None = None) -> Merge:
+        """Containers that the loop finds stay what they are; those made for its variables differ from trip to trip.
+
+        `templates` are those with which the body was read.
+        """
+        found = {number: cell for number, cell in entry.cells.items() if number in self.before}
+        assumed = {value.cell for value in (templates or {}).values() if isinstance(value, Ref)}
+        return Merge(self.cx, entry.copy(), State(entry.vars, found, entry.spent), fresh=True, assumed=assumed)
+
+    def _template(self, merge: Merge, key: Key | int, sides: list[tuple[Any, State]]) -> Any:
+        if isinstance(key, int):
+            return merge.contents(sides)
+        for value, _ in sides:
+            self.cx.observe(key, value)
+        return merge.template(key[1], sides)
+
+    def _compare(
+        self, entry: State, templates: dict[Key | int, Any], head: Head
+    ) -> tuple[dict[Key | int, Any], Merge, bool]:
+        """What fits the start and all ends of the trip, and whether the body was read with that."""
+        cx = self.cx
+        merge = self._merge(entry, templates)
+        found: dict[Key | int, Any] = {}
+        agreed = True
+        changed = [
+            number for number, cell in entry.cells.items() if number not in templates and self._changes(number, cell)
+        ]
+        compared = {key: self._sides(entry, key) for key in [*templates, *changed]}
+        grown = {key: sides for key, sides in compared.items() if isinstance(key, int) and needs_widening(sides)}
+        if grown:
+            raise Widen(grown)
+        for key, sides in compared.items():
+            template = self._template(merge, key, sides)
+            if isinstance(key, int) and getattr(template, "kind", "") == "poison" and self.series is not None:
+                cx.unsettled.setdefault(key, self.stmt)
+            if key in templates and same_shape(cx, templates[key], template, self.before):
+                found[key] = templates[key]
+                continue
+            found[key] = template
+            kept = key in templates and any(value is templates[key] for value, _ in sides)
+            agreed = agreed and not (isinstance(key, int) or key in head.observed or kept)
+        if not agreed:  # all merges anew, so that one set of them belongs together
+            again = self._merge(entry, templates)
+            fresh = {key: self._template(again, key, self._sides(entry, key)) for key in found}
+            return fresh, again, False
+        return found, merge, True
+
+    def _lend(self, entry: State, templates: dict[Key | int, Any], merge: Merge) -> None:
+        """Add the variables of the functions called in a trip that inner functions they return read behind the loop."""
+        values = [value for key, value in templates.items() if not isinstance(key, int) and key[1] in self.after]
+        while values:
+            for frame in frames_of(values.pop(), merge.state):
+                for key in ((frame, name) for name in sorted(frame.live.captured - frame.boxed)):
+                    made = any(key in end.state.vars for end in self.ends if end.kind != RETURN)
+                    if made and key not in templates and key not in entry.vars:
+                        self.lent.add(key)
+                        templates[key] = self._template(merge, key, self._sides(entry, key))
+                        values.append(templates[key])
+
+    def _sides(self, entry: State, key: Key | int) -> list[tuple[Any, State]]:
+        """What a variable or a container is at the start of the trip, and at those ends where that matters."""
+        sides = [(_get(entry, key), entry)]
+        return sides + [(_get(end.state, key), end.state) for end in self.ends if self._matters(key, end)]
+
+    def _changes(self, number: int, cell: Cell) -> bool:
+        return any(end.state.cells[number].content is not cell.content for end in self.ends)
+
+    # ---- writing the loop --------------------------------------------------------------------------------------------
+
+    def _close(self, entry: State, templates: dict[Key | int, Any], merge: Merge, body: Builder, runs: bool) -> None:
+        """Write the first values, the ends of the paths, and the loop; go on with what the variables are behind it."""
+        cx = self.cx
+        cx.state = entry
+        first: dict[Var, Expr] = {}
+        latches: list[dict[Var, Expr]] = [{} for _ in self.ends]
+        for key, template in templates.items():
+            merge.fill(template, _get(entry, key), entry, first.__setitem__)
+            for end, latch in zip(self.ends, latches, strict=True):
+                if self._matters(key, end):
+                    merge.fill(template, _get(end.state, key), end.state, latch.__setitem__)
+        returns = self._returns(entry, merge, first, latches)
+        breaks = [end for end in self.ends if end.kind == BREAK]
+        if self.stmt.orelse and breaks:
+            self.left = left = cx.new_var("left", BOOL)
+            first[left] = Const(False)
+            for end, latch in zip(self.ends, latches, strict=True):
+                if end.kind == BREAK:
+                    latch[left] = Const(True)
+        self._settle(first, latches)
+        for end, latch in zip(self.ends, latches, strict=True):
+            if latch:
+                end.builder.items.append(OpenLatch(list(latch.items()), cx.origin))
+            if end.kind != FALL:
+                end.builder.items.append(Break(cx.origin))
+        if first:
+            cx.emit(OpenLatch(list(first.items()), cx.origin, first=True))
+        target = self.counter if self.series is not None else None
+        cx.emit(OpenLoop(body, cx.origin, self.test, target, self.bounds))
+        cx.state = self._behind(entry, templates, merge, runs)
+        self._after_returns(returns, bool(breaks))
+
+    def _returns(
+        self, entry: State, merge: Merge, first: dict[Var, Expr], latches: list[dict[Var, Expr]]
+    ) -> tuple[Var, Any] | None:
+        """A return is a flag and a result that are looked at behind the loop."""
+        cx = self.cx
+        ends = [(end, latch) for end, latch in zip(self.ends, latches, strict=True) if end.kind == RETURN]
+        if not ends:
+            return None
+        flag = cx.new_var("returned", BOOL)
+        first[flag] = Const(False)
+        result = merge.template("result", [(end.state.vars[RESULT], end.state) for end, _ in ends])
+        merge.fill(result, ANYTHING, entry, first.__setitem__)
+        for end, latch in ends:
+            latch[flag] = Const(True)
+            merge.fill(result, end.state.vars[RESULT], end.state, latch.__setitem__)
+        return flag, result
+
+    def _after_returns(self, returns: tuple[Var, Any] | None, breaks: bool) -> None:
+        cx = self.cx
+        endless = self.test == Const(True) and self.series is None and not any(end.kind == EXIT for end in self.ends)
+        if returns is not None:
+            flag, result = returns
+            cx.state.vars[RETURN] = TRUE if endless and not breaks else Leaf(flag)
+            cx.state.vars[RESULT] = result
+        elif endless and not breaks:
+            cx.builder.dead = True
+
+    def _settle(self, first: dict[Var, Expr], latches: list[dict[Var, Expr]]) -> None:
+        """Drop the variables that no path changes: they are what they were before the loop."""
+        cx = self.cx
+        for latch in latches:
+            for var in [var for var, value in latch.items() if cx.resolve(value) == var]:
+                del latch[var]
+        changed = {var for latch in latches for var in latch}
+        for var in [var for var in first if var not in changed]:
+            value = cx.resolve(first.pop(var))
+            cx.substitution[var] = value
+            if isinstance(value, Var) and isinstance(value.type, Array):
+                cx.roots[var] = cx.roots_of(value)
+
+    def _behind(self, entry: State, templates: dict[Key | int, Any], merge: Merge, runs: bool) -> State:
+        state = merge.state.copy()
+        for name in self._assigned():
+            state.vars.pop(name, None)
+        for key, template in templates.items():
+            if isinstance(key, int) or self._is_read_behind(key):
+                _set(state, key, self._certain(key, template) if runs else template)
+        return state
+
+    def _certain(self, key: Key | int, template: Any) -> Any:
+        """Behind a loop that runs at least once, what every way out has bound is bound."""
+        if not isinstance(template, Maybe) or isinstance(key, int):
+            return template
+        ways = [
+            end for end in self.ends if end.kind in (BREAK, EXIT) or (end.kind == FALL and self.test != Const(True))
+        ]
+        if self.series is not None:
+            ways = [end for end in self.ends if end.kind != RETURN]
+        bound = [_get(end.state, key) for end in ways]
+        return (
+            template.value if all(value is not ABSENT and not isinstance(value, Maybe) for value in bound) else template
+        )
+
+    def otherwise(self) -> list[gast.stmt]:
+        """The else clause: it runs unless the loop was left by break."""
+        if self.left is False:
+            return self.stmt.orelse
+        return [guarded(self.cx, self.stmt, not_(self.cx, self.left), self.stmt.orelse)]
+
+
+# ---- unrolled ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False, slots=True)
+class _Unrolled:
+    """A loop whose trips are written one after the other."""
+
+    cx: Context
+    loop: _Loop
+    series: Series | None
+    lengths: dict[int, Any] = field(default_factory=dict)  # the keys of what the series walks through
+
+    def run(self) -> None:
+        if self.series is not None:
+            self.lengths = {cell: self._keys(cell) for cell in self.series.lists}
+        self.cx.frame.loops.append((self.loop.head, self.loop.after))
+        try:
+            self._from(0)
+        finally:
+            self.cx.frame.loops.pop()
+        left = self.cx.state.vars.pop(BREAK, None)
+        if left is not None:
+            self.loop.left = True if left == TRUE else expr_of(self.cx, left)
+
+    def _keys(self, cell: int) -> Any:
+        content = self.cx.state.cells[cell].content
+        return content.keys if isinstance(content, Struct) else None
+
+    def _goes_on(self, trip: int) -> bool:
+        """Whether there is another trip; its target is bound then."""
+        cx, stmt, series = self.cx, self.loop.stmt, self.series
+        if trip > MOST_TRIPS:
+            raise CompileLimit(
+                f"this loop would be written out more than {MOST_TRIPS} times.",
+                "Stack the items into one array and loop over that.",
+                cx.span(),
+            )
+        with cx.at(stmt, statement=True):
+            if series is not None:
+                if any(self._keys(cell) != keys for cell, keys in self.lengths.items()):
+                    raise _changes_length(cx)
+                if trip < series.length:
+                    assign_target(cx, stmt.target, series.item(StaticValue(trip)))
+                return trip < series.length
+            test = try_whole(cx, stmt.test)
+            if not isinstance(test, bool):
+                assert self.loop.refusal is not None
+                raise self.loop.refusal
+            return test
+
+    def _from(self, trip: int) -> None:
+        """Write the trips from `trip` on."""
+        cx, stmt = self.cx, self.loop.stmt
+        region = Region(self.loop.head | self.loop.after)
+        while self._goes_on(trip):
+            trip += 1
+            run(cx, stmt.body, region)
+            if cx.builder.dead:
+                raise PathEnds
+            cx.state.vars.pop(CONTINUE, None)
+            cx.state.escape_live = None
+            flags = [cx.state.vars[flag] for flag in (BREAK, RETURN) if flag in cx.state.vars]
+            if TRUE in flags:
+                return
+            if flags:
+                self._unless(flags, trip)
+                return
+
+    def _unless(self, flags: list[Any], trip: int) -> None:
+        """Write the other trips under the condition that no path has left the loop."""
+        cx = self.cx
+
+        def others() -> None:
+            for flag in (BREAK, RETURN):
+                cx.state.vars.pop(flag, None)
+            self._from(trip)
+
+        test = not_(cx, or_all([expr_of(cx, flag) for flag in flags]))
+        assert not isinstance(test, bool)
+        branches(cx, test, others, lambda: None, self.loop.head | self.loop.after)
+
+
+# ---- small things --------------------------------------------------------------------------------------------------
+
+
+def _get(state: State, key: Key | int) -> Any:
+    return state.cells[key].content if isinstance(key, int) else look_up(state, key)
+
+
+def _set(state: State, key: Key | int, value: Any) -> None:
+    if isinstance(key, int):
+        state.cells[key] = Cell(value, state.cells[key].frozen)
+    elif value is ABSENT or value is ANYTHING:
+        state.vars.pop(key, None)
+    else:
+        state.vars[key] = value
+
+
+def _changes_length(cx: Context) -> TapegenError:
+    return cx.refusal(
+        NotDifferentiable,
+        "the list or dict that this loop runs over may change its length in it.",
+        "Loop over a copy (list(...)), or write a 'while' loop.",
+    )
+
+
+def _length(series: Series) -> Expr:
+    return Const(series.length) if isinstance(series.length, int) else series.length
+
+
+def guarded(cx: Context, loop: gast.For | gast.While, test: bool | Expr, body: list[gast.stmt]) -> gast.If:
+    """`if test: body` behind a loop."""
+    made = gast.If(Given(StaticValue(test) if isinstance(test, bool) else Leaf(test)), body, [])
+    header = loop.iter if isinstance(loop, gast.For) else loop.test
+    for part, like in ((made, loop), (made.test, header)):
+        for name in ("lineno", "col_offset", "end_lineno", "end_col_offset"):
+            setattr(part, name, getattr(like, name))
+    cx.frame.live.out[id(made)] = cx.frame.live.out[id(loop)]
+    cx.kept.append(made)  # its identity must stay its own
+    return made

@@ -1,0 +1,217 @@
+"""Objects of the caller that a program writes: `self.nfev += 1`, `history.append(x)`, `global n`.
+
+While a program is lowered, each of these objects is a container like the program's own: what a later line reads is what
+was written, paths and loops merge it.  What differs at the end is stored by the call, once, when the generated code
+has run (`mutations.py`).
+
+An object that is found through a global or closure variable is looked into only as far as it is read.  Where it turns
+out to be written, the program is lowered once more with the object as a container from the start (`Again`).  A list
+that is only appended to is empty at the start (its *tail*), so that a program does not depend on how long it is.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from tapegen.frontend.values.context import Again, Context
+from tapegen.frontend.values.pytree import StaticValue, Struct, children_of
+from tapegen.frontend.values.state import Captured, Ref
+
+Arguments = Mapping[str, Any]
+Path = tuple[Any, ...]
+
+
+class OtherForm(Exception):
+    """A list among the arguments must be looked into (`is_read`), or only its tail may be kept."""
+
+    __tapegen_of_program__ = True  # no fault: the arguments are described anew
+
+    def __init__(self, place: Path, *, is_read: bool) -> None:
+        super().__init__(place)
+        self.place, self.is_read = place, is_read
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable outside of the function: a global, one of a function around it, an attribute of a class or function.
+
+    Attributes
+    ----------
+    getter, setter : callable
+        Read and write it.  `getter` raises NameError, KeyError or AttributeError where it is not bound.
+    """
+
+    name: str
+    path: Any
+    getter: Callable[[], Any]
+    setter: Callable[[Any], None]
+
+
+@dataclass(slots=True)
+class Written:
+    """What is known of the caller's objects, from one attempt to lower a program to the next.
+
+    Attributes
+    ----------
+    containers : dict
+        Objects that are written, by identity.
+    variables : dict
+        Variables that are written, by their path.
+    numbers : set
+        Keys of written objects whose integers change from call to call, so they are arguments.
+    read : set
+        Lists, by place, that are looked into.
+    """
+
+    containers: dict[int, Captured] = field(default_factory=dict)
+    variables: dict[Any, Variable] = field(default_factory=dict)
+    numbers: set[Any] = field(default_factory=set)
+    read: set[Any] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class Owned:
+    """A container of the caller.
+
+    Attributes
+    ----------
+    find : callable
+        Finds it among the arguments of a call.
+    name : str
+        What the user writes for it.
+    place : tuple
+        Where it stands: an argument and the way from there, or how it was captured.
+    initial : Struct
+        What it holds on entry; of a tail, nothing.
+    is_tail : bool
+        Whether it is a list of which only what is appended is known.
+    variable : Variable or None
+        Set if it stands for a variable.
+    """
+
+    find: Callable[[Arguments], Any]
+    name: str
+    place: Path
+    initial: Struct
+    is_tail: bool = False
+    variable: Variable | None = None
+
+
+@dataclass(slots=True)
+class CallerState:
+    """The containers of the caller in one attempt to lower a program.
+
+    Attributes
+    ----------
+    owned : dict
+        By cell.
+    tails : frozenset of tuple
+        Lists among the arguments that are only appended to.
+    containers, variables : dict
+        The cells of captured objects and of variables, by identity and by path.
+    places : dict
+        By the path of what is captured of a container: the place of that, and its key.
+    """
+
+    owned: dict[int, Owned] = field(default_factory=dict)
+    tails: frozenset[Path] = frozenset()
+    containers: dict[int, Ref] = field(default_factory=dict)
+    variables: dict[Any, Ref] = field(default_factory=dict)
+    places: dict[Any, Path] = field(default_factory=dict)
+
+
+# ---- arguments -----------------------------------------------------------------------------------------------------
+
+
+def adopt_argument(cx: Context, value: Any, argument: str, path: Path = (), name: str = "") -> Any:
+    """An abstract argument as a value of the program: its containers are the caller's."""
+    if not isinstance(value, Struct):
+        return value
+    name = name or argument
+    children = tuple(
+        adopt_argument(cx, child, argument, (*path, key), part_name(value, name, key))
+        for key, child in zip(value.keys, value.children, strict=True)
+    )
+    made = dataclasses.replace(value, children=children)
+    if made.kind == "tuple":
+        return made
+    place = ("argument", argument, *path)
+    return own(cx, made, partial(_follow, argument, path), name, place, is_tail=place in cx.caller.tails)
+
+
+def part_name(owner: Struct, name: str, key: Any) -> str:
+    """What a user writes for a part of a container."""
+    if owner.kind == "object" or hasattr(owner.cls, "_fields"):
+        return f"{name}.{key}"
+    return f"{name}[{key!r}]"
+
+
+def _follow(argument: str, path: Path, arguments: Arguments) -> Any:
+    value = arguments[argument]
+    for key in path:
+        struct = children_of(value)
+        assert struct is not None
+        value = struct.get(key)
+    return value
+
+
+def own(
+    cx: Context,
+    content: Struct,
+    find: Callable[[Arguments], Any],
+    name: str,
+    place: Path,
+    *,
+    is_tail: bool = False,
+    variable: Variable | None = None,
+) -> Ref:
+    """The cell of a container of the caller."""
+    if is_tail:
+        content = Struct("list", (), (), content.cls)
+    ref = cx.new_cell(content)
+    cx.caller.owned[ref.cell] = Owned(find, name, place, content, is_tail, variable)
+    return ref
+
+
+# ---- writing -------------------------------------------------------------------------------------------------------
+
+
+def note_key(cx: Context, ref: Ref, key: Any) -> None:
+    """An item of a container is set: an integer there on entry is an argument, since it is another one each time."""
+    owned = cx.caller.owned.get(ref.cell)
+    if owned is None or owned.place[0] != "captured" or key not in owned.initial.keys:
+        return
+    before = owned.initial.get(key)
+    number = (owned.place[1], key)
+    if isinstance(before, StaticValue) and type(before.value) is int and number not in cx.recursion.written.numbers:
+        cx.recursion.written.numbers.add(number)
+        raise Again
+
+
+def is_tail(cx: Context, value: Any) -> bool:
+    """Whether a value is a list of the caller of which only what is appended is known."""
+    owned = cx.caller.owned.get(value.cell) if isinstance(value, Ref) else None
+    return owned is not None and owned.is_tail
+
+
+def look_into(cx: Context, value: Any) -> None:
+    """The items of a list are read: a tail does not have them."""
+    if not is_tail(cx, value):
+        return
+    place = cx.caller.owned[value.cell].place
+    if place[0] == "argument":
+        raise OtherForm(place, is_read=True)
+    cx.recursion.written.read.add(place)
+    raise Again
+
+
+def append_only(cx: Context, ref: Ref) -> None:
+    """Something is appended to a list: keep its tail alone, unless it is known to be read as well."""
+    owned = cx.caller.owned.get(ref.cell)
+    if owned is None or owned.is_tail or owned.place[0] != "argument" or owned.place in cx.recursion.written.read:
+        return
+    raise OtherForm(owned.place, is_read=False)

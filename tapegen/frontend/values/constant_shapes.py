@@ -1,0 +1,186 @@
+"""Extents that are known when compiling: of arrays made with constant sizes, and of arguments where they decide.
+
+A function whose recursion or unrolled loop depends on the size of an argument is lowered for that size.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tapegen.frontend.values.context import Context
+from tapegen.frontend.values.pytree import UNKNOWN, Leaf, StaticValue
+from tapegen.ir import intrinsics, traversal
+from tapegen.ir.nodes import Call, Const, Expr, Load, Slice, Tuple, Var
+from tapegen.ir.types import INT, Array, is_floating
+
+LARGEST = 4096
+"""Elements of an array whose extents are followed."""
+
+
+def extent(cx: Context, array: Expr, axis: int) -> Leaf | StaticValue:
+    """`array.shape[axis]`, with its value where that is known."""
+    assert isinstance(array.type, Array)
+    if array.type.is_unit(axis):
+        return StaticValue(1)
+    shape = known_shape(cx, array)
+    return Leaf(Call(intrinsics.dim, (array, Const(axis)), (), INT), shape[axis] if shape is not None else UNKNOWN)
+
+
+def known_shape(cx: Context, array: Expr) -> tuple[int, ...] | None:
+    """The shape of an array, if it is known when compiling."""
+    array = cx.resolve(array)
+    return cx.shapes.get(array) if isinstance(array, Var) else None
+
+
+def sampled_shape(cx: Context, array: Var) -> tuple[int, ...] | None:
+    """The shape that an array has in the call at hand, as far as its definitions tell; another call may differ."""
+    known, cx.shapes = cx.shapes, {**_small(cx.sample_shapes), **cx.shapes}
+    try:
+        needed: dict[Var, Expr] = {}
+        work = [array]
+        while work:
+            var = work.pop()
+            if var in cx.definitions and var not in needed and var not in cx.shapes:
+                needed[var] = cx.definitions[var]
+                parts = (cx.resolve(part) for part in traversal.free_vars(needed[var]))
+                work += [part for part in parts if isinstance(part, Var)]
+        for var in sorted(needed, key=cx.age):
+            made = needed[var]
+            if isinstance(made, Load):
+                note_part(cx, var, made)
+            elif isinstance(made, Call):
+                note_result(cx, var, made)
+        return cx.shapes.get(array)
+    finally:
+        cx.shapes = known
+
+
+def may_be_fixed(cx: Context, sizes: Expr) -> bool:
+    """Whether sizes come from arguments whose shapes are not known yet, but can be taken from the call at hand."""
+    return any(var in cx.sample_shapes and var not in cx.shapes for var in cx.int_sources(sizes))
+
+
+def _small(shapes: Mapping[Var, tuple[int, ...]]) -> dict[Var, tuple[int, ...]]:
+    return {var: shape for var, shape in shapes.items() if np.prod(shape, dtype=int) <= LARGEST}
+
+
+def known_size(cx: Context, array: Expr) -> Any:
+    """The number of elements, or UNKNOWN."""
+    shape = known_shape(cx, array)
+    return UNKNOWN if shape is None else int(np.prod(shape, dtype=int))
+
+
+def note_result(cx: Context, var: Var, call: Call) -> None:
+    """Find the shape of a result by running the function on arrays of the known shapes."""
+    if isinstance(var.type, Array):
+        _note_shape(cx, var, _run(cx, call))
+
+
+def note_results(cx: Context, targets: Sequence[Var], call: Call) -> None:
+    """Find the shapes of several results, and note what they are computed from."""
+    arrays = any(isinstance(target.type, Array) for target in targets)
+    results = _run(cx, call) if arrays else None
+    for k, target in enumerate(targets):
+        cx.depends[target] = call.args
+        if results is not None:
+            _note_shape(cx, target, results[k])
+
+
+def _run(cx: Context, call: Call) -> Any:
+    """The result of a call for arrays of the known shapes; None where one is not known, or prototypes are refused."""
+    if hasattr(call.func, "type_like"):  # a solver: the values decide
+        return None
+    try:
+        args = [_prototype(cx, arg) for arg in call.args]
+        kwargs = {name: _prototype(cx, value) for name, value in call.kwargs}
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            return call.func(*args, **kwargs)
+    except Exception:
+        return None
+
+
+def _note_shape(cx: Context, var: Var, result: Any) -> None:
+    shape = np.shape(result)
+    if isinstance(var.type, Array) and len(shape) == var.type.rank and np.prod(shape, dtype=int) <= LARGEST:
+        cx.shapes[var] = shape
+
+
+def note_part(cx: Context, var: Var, load: Load) -> None:
+    """Find the shape of a part of an array of known shape."""
+    shape = known_shape(cx, load.array)
+    if shape is None or not isinstance(var.type, Array):
+        return
+    try:
+        part = np.broadcast_to(np.int8(0), shape)[tuple(_index(cx, item) for item in load.index)]
+    except (_NotKnown, IndexError, ValueError):
+        return
+    cx.shapes[var] = part.shape
+
+
+class _NotKnown(Exception):
+    pass
+
+
+def _prototype(cx: Context, expr: Expr) -> Any:
+    if isinstance(expr, Tuple):
+        return tuple(_prototype(cx, item) for item in expr.items)
+    if isinstance(expr.type, Array):
+        shape = known_shape(cx, expr)
+        if shape is None or not isinstance(expr, Var):
+            raise _NotKnown
+        array = np.ones(shape, expr.type.dtype)
+        return array + np.eye(*shape[-2:], dtype=array.dtype) if len(shape) > 1 and array.dtype.kind in "fc" else array
+    if isinstance(expr, Const):
+        return expr.value
+    if is_floating(expr.type):
+        return 0.5
+    return _integer(cx, expr)
+
+
+def _integer(cx: Context, expr: Expr) -> int:
+    """The value of an integer expression."""
+    found = traversal.map_expr(cx.resolve(expr), lambda part: _replaced(cx, part))
+    if not isinstance(found, Const) or not isinstance(found.value, int):
+        raise _NotKnown
+    return found.value
+
+
+def _replaced(cx: Context, part: Any) -> Any:
+    """An integer expression one step closer to its value."""
+    match part:
+        case Var() if part in cx.definitions and not isinstance(part.type, Array):
+            return traversal.map_expr(cx.definitions[part], lambda inner: _replaced(cx, inner))
+        case Call(intrinsics.dim, (array, Const(int(axis)))):
+            shape = known_shape(cx, array)
+            return part if shape is None else Const(shape[axis])
+        case Call(np.size, (array,)):
+            shape = known_shape(cx, array)
+            return part if shape is None else Const(int(np.prod(shape, dtype=int)))
+        case Call(func, args, ()):
+            known = [arg.value for arg in args if isinstance(arg, Const)]
+            if len(known) < len(args):
+                return part
+            try:
+                value = func(*known)
+            except Exception:
+                return part
+            return Const(value) if isinstance(value, int) else part
+    return part
+
+
+def _index(cx: Context, item: Any) -> Any:
+    if isinstance(item, Slice):
+        return slice(*(None if part is None else _integer(cx, part) for part in (item.lo, item.hi, item.step)))
+    if isinstance(item, Const):
+        return item.value
+    if isinstance(item.type, Array):
+        shape = known_shape(cx, item)
+        if shape is None or item.type.dtype == "bool":
+            raise _NotKnown
+        return np.zeros(shape, int)
+    return 0  # which element does not matter

@@ -1,0 +1,411 @@
+"""What lowering carries around: the state of a path, the block being written, the function being read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Set
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from types import ModuleType
+from typing import Any, NoReturn
+
+import gast
+
+from tapegen.errors import NotDifferentiable, Span, TapegenError
+from tapegen.frontend.templates.builtin_functions import is_own
+from tapegen.frontend.values.pytree import Struct
+from tapegen.frontend.values.state import WARNINGS, Cell, Frame, Head, Key, Ref, RunList, State
+from tapegen.ir import intrinsics, traversal
+from tapegen.ir.names import TEMPORARY
+from tapegen.ir.nodes import Assign, Call, Comment, Const, Effect, Expr, Load, Raise, Slice, Store, Tuple, Var
+from tapegen.ir.types import Array, Type, is_floating
+
+# ---- blocks being written ------------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False, slots=True)
+class Builder:
+    """A block in the making.  `dead` once no path reaches its end."""
+
+    items: list[Any] = field(default_factory=list)
+    dead: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class OpenIf:
+    test: Expr
+    body: Builder
+    orelse: Builder
+    origin: Span | None
+
+
+@dataclass(eq=False, slots=True)
+class OpenLatch:
+    """What a path assigns at its end to joined or carried variables, all at once; or (`first`) before the loop."""
+
+    pairs: list[tuple[Var, Expr]]
+    origin: Span | None
+    first: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class OpenLoop:
+    """A For (`target` given) or a While (`test` given)."""
+
+    body: Builder
+    origin: Span | None
+    test: Expr = Const(True)
+    target: Var | None = None
+    bounds: tuple[Expr, Expr, Expr] | None = None
+
+
+# ---- signals -------------------------------------------------------------------------------------------------------
+
+
+class NeedsStatic(Exception):
+    """An integer must be known when compiling.  Loops unroll and arguments become static until it is."""
+
+    def __init__(self, expr: Expr, refusal: TapegenError) -> None:
+        super().__init__()
+        self.expr = expr
+        self.refusal = refusal
+
+
+class NotWhole(Exception):
+    """The expression needs statements of its own."""
+
+
+class Again(Exception):
+    """Something was learned of a recursive function or of a loop; the program is lowered once more."""
+
+
+class PathEnds(Exception):
+    """No statement after this one runs: an exception is raised here."""
+
+
+_EXPECTED = (TapegenError, NeedsStatic, NotWhole, Again, PathEnds)
+"""What lowering raises where nothing is wrong with it."""
+
+
+def _age(var: Var) -> int:
+    """When a Var was made; operands of rules were there before."""
+    return int(var.name.partition("#")[2] or 0)
+
+
+def _not_set(*_: Any) -> NoReturn:
+    raise AssertionError("the context is made by lower.new_context")
+
+
+# ---- the context ---------------------------------------------------------------------------------------------------
+
+MOST_INLINED = 4000
+"""Calls that one program may inline."""
+
+
+OF_GROWING_LIST = "this changes an item of a list that grows while the program runs."
+APART = (
+    "Keep the numbers in arrays, one for each attribute (position[i] = ...), or put a changed copy in the place: "
+    "items[i] = ..."
+)
+
+
+class Context:
+    """Everything that lowering one program shares."""
+
+    def __init__(self, *, rules: bool = False) -> None:
+        self.rules = rules  # lowering the body of a rule: constants fold into the text
+        self.builder = Builder()
+        self.state = State({}, {})
+        self.frame: Frame = None  # type: ignore[assignment]  # set before anything is read
+        self.node: gast.AST | None = None
+        self.origin: Span | None = None
+        self.fixed_origin = False
+        self.whole = False  # inside a condition: the expression stays in one piece
+        self.sweep: Comment | None = None  # where the backward sweep begins of the derivative last written out,
+        self.sweep_ends = (0, 0)  # and where it ends: in which block, after how many statements
+        self.effects = 0  # statements so far that may change what an expression means
+        self.kinds: dict[Var, frozenset[Type]] = {}  # types of a name on several paths, or of the items of a list
+        self.narrower: dict[Var, str] = {}  # arrays that hold integers of this dtype on some paths
+        self.viewed: frozenset[Var] = frozenset()  # numbers that may stand for an array without axes with a view of it
+        self.heads: list[Head] = []
+        self.merged_cells: dict[int, Cell] = {}
+        self.copied: dict[int, str] = {}  # containers of which there is a copy that would not see a change, and why
+        self.named_lists: set[int] = set()  # containers for several paths that have another name on one of them
+        self.made_by: dict[int, Any] = {}  # containers in a growing list: the loop that makes it grow
+        self.unsettled: dict[int, Any] = {}  # containers whose keys differ from trip to trip: the loop
+        self.written_out: dict[Any, TapegenError] | None = None  # loops that stay no loops, and why
+        self.substitution: dict[Var, Expr] = {}
+        self.titles: dict[Var, str] = {}  # names that the user gives to values that had been computed without one
+        self.definitions: dict[Var, Expr] = {}
+        self.depends: dict[Var, tuple[Expr, ...]] = {}  # what integers and shapes come from that have no definition
+        self.shapes: dict[Var, tuple[int, ...]] = {}
+        self.samples: dict[Var, int] = {}  # integer arguments in the call at hand
+        self.sample_shapes: dict[Var, tuple[int, ...]] = {}  # and the shapes of array arguments
+        self.not_negative: set[Var] = set()  # integer arguments for which the program is right only then
+        self.roots: dict[Var, frozenset[Var] | None] = {}
+        self.flat: set[Var] = set()  # results of `.flat`: a store writes into the array, a slice is a copy
+        self.guards: dict[Any, tuple[Callable[[], Any], Any]] = {}
+        self.library: dict[int, tuple[ModuleType, dict[str, Any]]] = {}  # what was found in modules of libraries
+        self.hidden: dict[Any, tuple[Var, Callable[[], Any]]] = {}
+        self.shaped: Set[Any] = frozenset()  # of these, the arrays whose shapes must be known
+        self.floats: dict[Any, Any] = {}  # captured floats that were taken as constant, by where the text reads them
+        self.changing: frozenset[Any] = frozenset()  # of these, the ones that are arguments, since they have changed
+        self.sources: dict[Any, None] = {}
+        self.read_for: frozenset[Any] = frozenset()  # functions that are lowered for what they read of globals
+        self.modules: dict[str, str] = {}
+        self.calls: list[tuple[Any, tuple[Any, ...]]] = []
+        self.inlined: Counter[Any] = Counter()
+        self.recursion: Any = None  # these two belong to `lower_routine`
+        self.routines: Any = None
+        self.open_tries = 0  # that have begun on this path and not ended, see `without_try`
+        self.caller: Any = None  # a `CallerState`
+        self.unrolled: set[Any] = set()
+        self.kept: list[Any] = []
+        self.collect: Callable[..., Any] = _not_set  # collect(cx, function, args, kwargs): the items of a generator
+        self.generated: dict[int, Any] = {}  # what generators have looked at, by the lists of their items
+        self.check_emitted: Callable[[Context, Any], None] = _not_set  # where warnings are errors, see `lower_warnings`
+        self.call: Callable[..., Any] = _not_set  # call(cx, function, args, kwargs): `lower` puts it in place
+        self.resized: Counter[int] = Counter()  # how often the length of each list or dict has been changed
+        self._names = 0
+        self._cells = 0
+
+    @property
+    def now(self) -> int:
+        """The age of a name made now."""
+        return self._names
+
+    def age(self, var: Var) -> int:
+        """When a name was made: a younger one has a higher age."""
+        return _age(var)
+
+    # ---- names and statements ----------------------------------------------------------------------------------------
+
+    def new_var(self, base: str, type_: Type) -> Var:
+        """A Var with a name of its own; `lower_finish` gives it its final name."""
+        self._names += 1
+        return Var(f"{base.strip()}#{self._names}", type_)
+
+    def entitle(self, var: Var, name: str) -> None:
+        """Give a value that has been computed without a name the one under which the user keeps it."""
+        if self.titles.get(var, var.name.partition("#")[0]) == TEMPORARY:
+            self.titles[var] = name
+
+    def emit(self, stmt: Any) -> None:
+        """Write a statement."""
+        if self.whole:
+            raise NotWhole
+        self.builder.items.append(stmt)
+        if not isinstance(stmt, Assign):
+            self.effects += 1
+        if WARNINGS in self.state.vars:
+            self.check_emitted(self, stmt)
+
+    def assign(self, base: str, value: Expr) -> Var:
+        """Name a value."""
+        var = self.new_var(base, value.type)
+        self.emit(Assign((var,), value, self.origin))
+        if isinstance(value.type, Array) or not is_floating(value.type):
+            self.definitions[var] = value
+            if isinstance(value, Call) and value.func in (intrinsics.real_part, intrinsics.imaginary_part):
+                self.roots[var] = self.roots_of(value.args[0])  # type: ignore[arg-type]
+        return var
+
+    def atom(self, expr: Expr, base: str = TEMPORARY) -> Expr:
+        """The expression as an operand of a floating call: a Var, a Const, a Tuple of these, a shape."""
+        if isinstance(expr, (Var, Const)) or self.whole:
+            return expr
+        if isinstance(expr, Tuple):
+            return Tuple(tuple(self.atom(item) for item in expr.items))
+        if isinstance(expr, Call) and expr.func is intrinsics.shape and isinstance(expr.args[0], Var):
+            return expr
+        return self.assign(base, expr)
+
+    def store(self, array: Var, index: tuple[Any, ...], value: Expr, *, accumulate: bool = False) -> None:
+        """Write into an array."""
+        self.emit(Store(array, index, value, accumulate, self.origin))
+
+    def effect(self, call: Call) -> None:
+        self.emit(Effect(call, self.origin))
+
+    def raise_(self, exception: type[BaseException], *message: str | Expr) -> NoReturn:
+        """Raise at run time; nothing after it runs."""
+        parts = tuple(Const(part) if isinstance(part, str) else part for part in message)
+        self.emit(Raise(exception, parts, self.origin))
+        self.builder.dead = True
+        raise PathEnds
+
+    def raise_if(self, test: Expr, exception: type[BaseException], *message: str | Expr) -> None:
+        """Raise at run time where `test` holds."""
+        if self.whole:
+            raise NotWhole
+        parts = tuple(Const(part) if isinstance(part, str) else part for part in message)
+        body = Builder([Raise(exception, parts, self.origin)], dead=True)
+        self.emit(OpenIf(test, body, Builder(), self.origin))
+
+    @contextmanager
+    def block(self, builder: Builder, state: State) -> Iterator[None]:
+        """Write into another block, starting from `state`."""
+        outer = self.builder, self.state, self.whole
+        self.builder, self.state, self.whole = builder, state, False
+        try:
+            yield
+        finally:
+            self.builder, self.state, self.whole = outer
+
+    def at(self, node: gast.AST, *, statement: bool = False) -> _At:
+        """Evaluate a node: refusals point at it, and statements belong to it when it is one."""
+        return _At(self, node, statement)
+
+    # ---- containers --------------------------------------------------------------------------------------------------
+
+    def new_number(self) -> int:
+        """The number of a container, or of an iterator."""
+        self._cells += 1
+        return self._cells
+
+    def new_cell(self, content: Struct | RunList, frozen: str = "") -> Ref:
+        number = self.new_number()
+        self.state.cells[number] = Cell(content, frozen)
+        return Ref(number)
+
+    def set_cell(self, ref: Ref, content: Struct | RunList) -> None:
+        """Change a mutable container."""
+        self.check_change(ref)
+        if self.whole:
+            raise NotWhole
+        before = self.state.cells[ref.cell].content
+        if isinstance(before, Struct) and isinstance(content, Struct) and before.keys != content.keys:
+            self.resized[ref.cell] += 1
+        self.state.cells[ref.cell] = Cell(content)
+
+    def may_change(self, ref: Ref) -> bool:
+        """Whether `check_change` lets a container be changed."""
+        return not self.state.cells[ref.cell].frozen and ref.cell not in self.copied
+
+    def check_change(self, ref: Ref) -> None:
+        """Refuse a change of a container that another name would have to see and cannot."""
+        reason = self.state.cells[ref.cell].frozen
+        advice = "Build a new list, dict or object and return it."
+        if not reason and ref.cell in self.copied:
+            reason, advice = self.copied[ref.cell], "Put a copy there: list(...) or dict(...)."
+        if reason:
+            advice = APART if reason == OF_GROWING_LIST else advice
+            self.loop_refused(self.made_by.get(ref.cell), self.refusal(NotDifferentiable, reason, advice))
+
+    def copy_made(self, value: Any, reason: str, loop: Any = None) -> None:
+        """Note that the containers in a value live on as copies, so that they must not be changed any more."""
+        if isinstance(value, Ref):
+            self.copied[value.cell], self.made_by[value.cell] = reason, loop
+            value = self.state.cells[value.cell].content if value.cell in self.state.cells else None
+        if isinstance(value, Struct):
+            for child in value.children:
+                self.copy_made(child, reason, loop)
+
+    def loop_refused(self, loop: Any, refusal: TapegenError) -> NoReturn:
+        """A loop cannot do this: it is written out, if its trips can be counted."""
+        if loop is None or self.written_out is None or loop in self.written_out:
+            raise refusal
+        self.written_out[loop] = refusal
+        raise Again
+
+    # ---- variables ---------------------------------------------------------------------------------------------------
+
+    def observe(self, key: Key, value: Any) -> None:
+        """Note that the meaning of the program depends on the value that a variable has at the start of a trip."""
+        for head in self.heads:
+            if key in head.values and head.values[key] is value:
+                head.observed.add(key)
+
+    # ---- memory ------------------------------------------------------------------------------------------------------
+
+    def roots_of(self, var: Var) -> frozenset[Var] | None:
+        """The places that an array may share memory with; None when they are not known."""
+        return self.roots.get(var, frozenset({var}))
+
+    def may_overlap(self, a: Var, b: Var) -> bool:
+        left, right = self.roots_of(a), self.roots_of(b)
+        if left is None and right is None:
+            return True
+        if left is None or right is None:
+            # a merge holds nothing that was made after it began to
+            merge, roots = (a, right) if left is None else (b, left)
+            return any(_age(root) < _age(merge) for root in roots or ())
+        return not left.isdisjoint(right)
+
+    # ---- refusals ----------------------------------------------------------------------------------------------------
+
+    def span(self) -> Span | None:
+        made = is_own(self.frame.parsed.file) or (self.frame.is_comprehension and isinstance(self.node, gast.stmt))
+        if getattr(self.node, "lineno", None) is None or made:
+            return self.origin or self.frame.parsed.span(self.frame.node)
+        return self.frame.parsed.span(self.node)
+
+    def refusal(self, kind: type[TapegenError], reason: str, advice: str) -> TapegenError:
+        """The error that refuses the construct at hand."""
+        return kind(reason, advice, self.span())
+
+    # ---- what expressions are made of --------------------------------------------------------------------------------
+
+    def int_sources(self, expr: Expr) -> set[Var]:
+        """The Vars that an integer expression is computed from, through the definitions of named integers."""
+        found: set[Var] = set()
+        work = [expr]
+        while work:
+            item = self.resolve(work.pop())
+            if isinstance(item, Call) and item.func is intrinsics.dim:
+                item = self._makes_shape(item)
+            for var in traversal.free_vars(item):
+                if var in found:
+                    continue
+                found.add(var)
+                if var in self.definitions:
+                    work.append(self.definitions[var])
+                elif var in self.depends:
+                    work += self.depends[var]
+                elif var in self.substitution:
+                    work.append(self.substitution[var])
+        return found
+
+    def _makes_shape(self, extent: Call) -> Expr:
+        """What the extent of an array is computed from: of a part, not which one of its siblings it is."""
+
+        def of(part: Expr) -> Expr:
+            return self._makes_shape(replace(extent, args=(part,))) if isinstance(part.type, Array) else part
+
+        array = self.resolve(extent.args[0])
+        made = self.definitions.get(array) if isinstance(array, Var) else None
+        if isinstance(array, Var) and array in self.depends:
+            return Tuple(tuple(map(of, self.depends[array])))
+        if isinstance(made, Load):
+            slices = [key for key in made.index if isinstance(key, Slice)]
+            bounds = [bound for key in slices for bound in (key.lo, key.hi, key.step) if bound is not None]
+            arrays = [key for key in made.index if not isinstance(key, Slice) and isinstance(key.type, Array)]
+            return Tuple((of(made.array), *map(of, arrays), *bounds))
+        return Tuple(tuple(map(of, made.args))) if isinstance(made, Call) else extent
+
+    def resolve(self, expr: Expr) -> Expr:
+        """A Var that turned out to stand for something else, as that."""
+        while isinstance(expr, Var) and expr in self.substitution:
+            expr = self.substitution[expr]
+        return expr
+
+
+class _At:
+    """A node of the program while it is evaluated."""
+
+    __slots__ = ("cx", "node", "outer", "statement")
+
+    def __init__(self, cx: Context, node: gast.AST, statement: bool) -> None:
+        self.cx, self.node, self.statement = cx, node, statement
+
+    def __enter__(self) -> None:
+        cx = self.cx
+        self.outer = cx.node, cx.origin
+        cx.node = self.node
+        if self.statement and not cx.fixed_origin:
+            cx.origin = cx.frame.parsed.span(self.node)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: object) -> None:
+        if error is not None and not isinstance(error, _EXPECTED) and not hasattr(error, "__tapegen_span__"):
+            error.__tapegen_span__ = self.cx.span()  # type: ignore[attr-defined]  # for what is no refusal but a fault
+        self.cx.node, self.cx.origin = self.outer

@@ -1,0 +1,541 @@
+"""One value for several paths: joins after an If, and the variables that a loop carries.
+
+A *template* is the value that stands for all paths.  Where they differ in a number or array it has a new Var, a merge;
+`Merge.fill` then says what each path assigns to it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import operator
+from collections.abc import Callable, Container, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
+
+from tapegen.frontend.expressions.narrowing import distinct, loses_writes, unlike, was_there
+from tapegen.frontend.source.parse import MISSING
+from tapegen.frontend.values.captures import capture, class_member, expand
+from tapegen.frontend.values.constant_shapes import known_shape
+from tapegen.frontend.values.context import Context
+from tapegen.frontend.values.materialize import expr_of, is_int, type_of, zero_of
+from tapegen.frontend.values.pytree import UNKNOWN, Itself, Leaf, StaticValue, Struct, same_static
+from tapegen.frontend.values.state import (
+    ABSENT,
+    FLAGS,
+    Bound,
+    Box,
+    Captured,
+    Cell,
+    Choice,
+    Closure,
+    Frame,
+    Key,
+    Maybe,
+    Poison,
+    Ref,
+    RunList,
+    State,
+    is_number,
+)
+from tapegen.frontend.values.type_join import Clash, converted, merged_type
+from tapegen.frontend.values.type_sets import kinds_of, narrower_dtype, note_kinds
+from tapegen.ir import intrinsics
+from tapegen.ir.names import TEMPORARY
+from tapegen.ir.nodes import Call, Const, Expr, Var
+from tapegen.ir.types import BOOL, Array, ListOf, Scalar, Type
+
+
+class _Anything:
+    """Any value: nobody reads the variable where this path goes."""
+
+    def __repr__(self) -> str:
+        return "ANYTHING"
+
+
+ANYTHING: Final = _Anything()
+Side = tuple[Any, State]
+Put = Callable[[Var, Expr], None]
+
+
+def look_up(state: State, key: Key) -> Any:
+    """The value of a variable on a path; flags are False where they are not set."""
+    value = state.vars.get(key, ABSENT)
+    if value is ABSENT and key in FLAGS:
+        return StaticValue(False)
+    return value
+
+
+def frames_of(value: Any, state: State) -> Iterator[Frame]:
+    """The frames whose variables a value may read later: of the inner functions in it."""
+    match value:
+        case StaticValue(Closure(_, frame)):
+            outer: Frame | None = frame
+            while outer is not None:
+                yield outer
+                outer = outer.parent
+        case Maybe(inner):
+            yield from frames_of(inner, state)
+        case Bound(func, args, kwargs):
+            for part in (func, *args, *kwargs.values()):
+                yield from frames_of(part, state)
+        case Ref(cell) if cell in state.cells:
+            yield from frames_of(state.cells[cell].content, state)
+        case Struct():
+            for child in value.children:
+                yield from frames_of(child, state)
+
+
+@dataclass(slots=True)
+class Merge:
+    """Templates made together, in the state `state`."""
+
+    cx: Context
+    state: State
+    base: State  # before the paths part
+    fresh: bool = False  # every number becomes a merge, as a loop needs it before its body is known
+    since: int | None = None  # of branches, when they began: what is older, all of them can name
+    test: Expr | None = None  # of branches: what decides between them
+    assumed: Container[int] = ()  # containers that a loop was read with, in the place of those that are merged here
+    new: dict[Var, None] = field(default_factory=dict)
+    adopted: dict[int, Ref] = field(default_factory=dict)  # containers that one branch made, as all paths see them
+
+    # ---- templates ---------------------------------------------------------------------------------------------------
+
+    def template(self, base: str, sides: Sequence[Side]) -> Any:
+        """The value that stands for the values of all sides."""
+        rest = [side for side in sides if side[0] is not ANYTHING]
+        if not rest:
+            return ANYTHING
+        if len(rest) < len(sides):
+            return self.partial(base, rest)
+        values = [value for value, _ in sides]
+        if any(value is ABSENT or isinstance(value, Maybe) for value in values):
+            return self._maybe(base, sides)
+        for value in values:
+            if isinstance(value, Poison):
+                return value
+        try:
+            if any(isinstance(value, Choice) for value in values):
+                raise Clash(
+                    f"{_called(base)} is not the same kind of value on all paths.",
+                    "Give it the same type on all paths.",
+                )
+            return self._template(base, sides)
+        except Clash as clash:
+            return self._choice(base, sides) or Poison(f"{clash}", clash.advice)
+
+    def _maybe(self, base: str, sides: Sequence[Side]) -> Any:
+        """A variable that is not bound on all paths."""
+        inner = [(value.value if isinstance(value, Maybe) else value, s) for value, s in sides if value is not ABSENT]
+        if not inner:
+            return ABSENT
+        bounds = {value.bound if isinstance(value, Maybe) else Const(value is not ABSENT) for value, _ in sides}
+        known = len(bounds) == 1 and not self.fresh
+        value = self.template(base, inner) if len(inner) == len(sides) else self.partial(base, inner)
+        return Maybe(value, bounds.pop() if known else self._flag(base))
+
+    def partial(self, base: str, sides: Sequence[Side]) -> Any:
+        """The template for some of the paths: what they compute needs a name that all paths assign."""
+        if all(isinstance(value, StaticValue) and same_static(value.value, sides[0][0].value) for value, _ in sides):
+            return sides[0][0] if not self.fresh else self.template(base, sides)
+        if was_there(self.cx, sides, self.since):
+            return sides[0][0]
+        outer, self.fresh = self.fresh, True
+        try:
+            return self.template(base, sides)
+        finally:
+            self.fresh = outer
+
+    def _choice(self, base: str, sides: Sequence[Side]) -> Choice | None:
+        """Two kinds of value, if it is two."""
+        groups: dict[Any, list[Side]] = {}
+        for value, state in sides:
+            parts = (value.first, value.second) if isinstance(value, Choice) else (value,)
+            for part in parts:
+                groups.setdefault(self.kind(part, state), []).append((part, state))
+        if len(groups) != 2 or not unlike(*groups):
+            return None
+        ordered = sorted(groups.items(), key=lambda item: not isinstance(item[0], StaticValue))
+        (kind, first), (other, second) = ordered
+        alternatives = distinct(self.partial(base, first)), distinct(self.partial(base, second))
+        if any(isinstance(part, Poison) for part in alternatives):
+            return None
+        word = "is_none" if kind == StaticValue(None) else "first"
+        return Choice(self._var(f"{base.strip()}_{word}", BOOL), *alternatives, (kind, other))
+
+    def kind(self, value: Any, state: State) -> Any:
+        type_ = type_of(value)
+        if isinstance(type_, Array):
+            return (Array, type_.rank, type_.dtype)
+        if type_ is not None:
+            return Scalar
+        if isinstance(value, StaticValue):
+            return value
+        content = self._content(value, state)
+        if isinstance(content, Struct):
+            return (content.kind, content.cls, content.keys)
+        if isinstance(content, RunList):
+            return ("list", list)
+        return Itself(value)
+
+    def _template(self, base: str, sides: Sequence[Side]) -> Any:
+        first = sides[0][0]
+        values = [value for value, _ in sides]
+        if all(type_of(value) is not None for value in values):
+            return self._leaf(base, sides)
+        if all(isinstance(value, StaticValue) for value in values):
+            if all(same_static(value.value, first.value) for value in values):
+                return first
+        elif all(value is first for value in values) and not isinstance(first, (Struct, Ref)):
+            owners = first.args if isinstance(first, Bound) else ()
+            if any(isinstance(owner, Ref) and owner.cell not in self.base.cells for owner in owners):
+                raise Clash(
+                    f"{_called(base)} is a method of an object that is made on one path only.",
+                    "Keep the object itself, and call its method where you need it.",
+                )
+            return first
+        if (
+            all(isinstance(value, Ref) and value.cell == first.cell for value in values)
+            and first.cell in self.base.cells
+        ):
+            return first
+        contents = [self._content(value, state) for value, state in sides]
+        if len(sides) == 1 and self.since is not None and isinstance(first, Ref) and isinstance(contents[0], Struct):
+            return self.adopt(base, first, contents[0], sides[0][1])
+        if any(isinstance(content, RunList) for content in contents) or _lengths_differ(contents):
+            made: Any = self._run_list(base, contents, sides)
+        elif all(isinstance(content, Struct) for content in contents):
+            made = self._struct(base, first, [(c, s) for c, (_, s) in zip(contents, sides, strict=True)])
+        else:
+            raise Clash(
+                f"{_called(base)} is not the same kind of value on all paths.", "Give it the same type on all paths."
+            )
+        if isinstance(made, Ref) and any(
+            isinstance(value, Ref) and (value.cell in self.cx.named_lists or _has_other_name(value, base, state))
+            for value, state in sides
+        ):
+            self.cx.named_lists.add(made.cell)
+        for value, content in zip(values, contents, strict=True):
+            if isinstance(value, Ref) and isinstance(content, Struct):
+                self.cx.copied[value.cell] = f"{_called(base)} may be this {content.kind}, and this changes it."
+        return made
+
+    def adopt(self, base: str, ref: Ref, content: Struct, state: State) -> Ref:
+        """A container that one branch alone has: it stays what it is, with contents that all paths can name."""
+        if ref.cell not in self.adopted:
+            self.adopted[ref.cell] = Ref(ref.cell)
+            children = tuple(
+                self.partial(f"{base}_{key}", [(child, state)])
+                for key, child in zip(content.keys, content.children, strict=True)
+            )
+            made = dataclasses.replace(content, children=children, whole=None)
+            self.state.cells[ref.cell] = Cell(made, state.cells[ref.cell].frozen)
+        return self.adopted[ref.cell]
+
+    def _leaf(self, base: str, sides: Sequence[Side]) -> Any:
+        values = [value for value, _ in sides]
+        exprs = [expr_of(self.cx, value) for value in values]
+        if not self.fresh and all(expr == exprs[0] for expr in exprs):
+            return values[0]
+        type_ = merged_type(base, values)
+        if isinstance(type_, Scalar) and loses_writes(self.cx, base, sides):
+            raise Clash(
+                f"{_called(base)} may be an array without axes, which another name holds too, or a number.",
+                f"Convert it before: float({base}).",
+            )
+        var = self._var(base, type_)
+        if any(expr in self.cx.flat for expr in exprs):
+            if not all(expr in self.cx.flat for expr in exprs):
+                raise Clash(
+                    f"{_called(base)} is an array on one path and what '.flat' gives on another.", "Use np.ravel."
+                )
+            self.cx.flat.add(var)
+        note_kinds(self.cx, var, exprs)
+        self._note_narrower(var, exprs)
+        if self.test is not None:
+            self._note_sources(var, exprs)
+        return Leaf(var)
+
+    def _note_narrower(self, var: Var, exprs: Sequence[Expr]) -> None:
+        for expr in exprs if self.cx.narrower and isinstance(var.type, Array) else ():
+            dtype = narrower_dtype(self.cx, expr) if isinstance(expr, Var) else None
+            if dtype is not None:
+                self.cx.narrower[var] = dtype
+
+    def _note_sources(self, var: Var, exprs: list[Expr]) -> None:
+        """Note what an integer behind an `if` comes from, and the shape that an array has on all of its paths."""
+        assert self.test is not None
+        if isinstance(var.type, Array):
+            self.cx.depends[var] = tuple(exprs)
+            shapes = [known_shape(self.cx, expr) for expr in exprs]
+            if shapes[0] is not None and all(shape == shapes[0] for shape in shapes):
+                self.cx.shapes[var] = shapes[0]
+        elif is_int(Leaf(var)):
+            self.cx.depends[var] = (self.test, *exprs)
+
+    def _var(self, base: str, type_: Type) -> Var:
+        var = self.cx.new_var(base, type_)
+        self.new[var] = None
+        if isinstance(type_, Array):
+            self.cx.roots[var] = None
+        return var
+
+    def _flag(self, base: str) -> Var:
+        return self._var(f"{base.strip()}_bound", BOOL)
+
+    def _content(self, value: Any, state: State) -> Any:
+        if isinstance(value, Ref):
+            return state.cells[value.cell].content
+        return expand(self.cx, value) if isinstance(value, Captured) else value
+
+    def _run_list(self, base: str, contents: list[Any], sides: Sequence[Side]) -> Ref:
+        """A variable for one of several growing lists; a list of known length counts as a new one."""
+        items: list[Side] = []
+        frozen = ""
+        for content, (value, state) in zip(contents, sides, strict=True):
+            if isinstance(value, Ref) and isinstance(content, Struct) and _has_other_name(value, base, state):
+                frozen = f"{_called(base)} may be a list that has another name, and this changes it."
+            elif isinstance(value, Ref) and value.cell not in self.assumed:
+                may_be_other = isinstance(content, RunList) or value.cell in self.cx.named_lists
+                frozen = frozen or (state.cells[value.cell].frozen if may_be_other else "")
+            if isinstance(content, RunList):
+                items.append((content.item, state))
+            elif isinstance(content, Struct) and content.kind == "list":
+                items.extend((child, state) for child in content.children)
+            else:
+                raise Clash(f"{_called(base)} is not a list on all paths.", "Give it the same type on all paths.")
+        template = Merge(self.cx, self.state, self.base, fresh=True).template("item", items)
+        leaves = number_leaves(template)
+        if not leaves:  # a length is that of a column
+            raise Clash(f"the items of {_called(base)} are not numbers or arrays of one kind.", "Use a tuple.")
+        for content in contents:
+            if isinstance(content, RunList) and [c.type for c in content.columns] != [ListOf(t) for t in leaves]:
+                raise Clash(f"the items of {_called(base)} differ in type.", "Put items of one type into it.")
+        columns = tuple(self._var(base, ListOf(type_)) for type_ in leaves)
+        ref = self.cx.new_cell(RunList(template, columns), frozen)
+        self.state.cells[ref.cell] = self.cx.merged_cells[ref.cell] = self.cx.state.cells[ref.cell]
+        return ref
+
+    def _fill_list(self, wanted: RunList, given: Any, put: Put) -> None:
+        for k, column in enumerate(wanted.columns):
+            if column not in self.new:
+                continue
+            if isinstance(given, RunList):
+                put(column, given.columns[k])
+            else:
+                assert isinstance(column.type, ListOf)
+                rows = () if given is ANYTHING else given.children
+                exprs = tuple(converted(number_exprs(self.cx, row)[k], column.type.item) for row in rows)
+                put(column, Call(intrinsics.new_list, exprs, (), column.type))
+
+    def _struct(self, base: str, first: Any, sides: list[Side]) -> Any:
+        struct = sides[0][0]
+        for other, _ in sides:
+            if (other.kind, other.cls) != (struct.kind, struct.cls):
+                raise Clash(
+                    f"{_called(base)} is a {struct.kind} on one path and a {other.kind} on another.", "Use one of them."
+                )
+            if other.keys != struct.keys:
+                advice = (
+                    "Give it the same length on all paths."
+                    if struct.kind in ("list", "tuple")
+                    else "Use the same keys."
+                )
+                raise Clash(
+                    f"{_called(base)} has different {'lengths' if struct.kind in ('list', 'tuple') else 'keys'}.",
+                    advice,
+                )
+        children = tuple(
+            self.template(f"{base}_{key}", [(side.children[k], state) for side, state in sides])
+            for k, key in enumerate(struct.keys)
+        )
+        made = dataclasses.replace(struct, children=children, whole=None)
+        if struct.kind == "tuple":
+            return made
+        frozen = f"{_called(base)} is one of several {struct.kind}s here, and this changes it."
+        return self._new_cell(made, frozen)
+
+    def _new_cell(self, content: Struct, frozen: str) -> Ref:
+        ref = self.cx.new_cell(content, frozen)
+        self.state.cells[ref.cell] = self.cx.merged_cells[ref.cell] = self.cx.state.cells[ref.cell]
+        return ref
+
+    def contents(self, sides: Sequence[tuple[Struct, State]]) -> Any:
+        """The template for the contents of one container on several paths."""
+        sides = _completed(self.cx, sides)
+        first = sides[0][0]
+        if any(content.keys != first.keys or content.kind == "poison" for content, _ in sides):
+            return Struct("poison", (), (), first.cls)
+        children = []
+        for k, key in enumerate(first.keys):
+            pairs = [(content.children[k], state) for content, state in sides]
+            same = not self.fresh and all(value is pairs[0][0] for value, _ in pairs)
+            name = key if first.cls is Box else f"{first.cls.__name__.lower()}_{key}"
+            children.append(pairs[0][0] if same else self.template(name, pairs))
+        return Struct(first.kind, first.keys, tuple(children), first.cls)
+
+    # ---- what a path assigns -----------------------------------------------------------------------------------------
+
+    def fill(self, template: Any, value: Any, state: State, put: Put) -> None:
+        """Call `put(merge, expression)` for every merge of a template."""
+        if isinstance(template, Maybe):
+            if isinstance(template.bound, Var) and template.bound in self.new:
+                bound = value.bound if isinstance(value, Maybe) else Const(value is not ABSENT)
+                put(template.bound, bound)
+            inner = value.value if isinstance(value, Maybe) else value
+            self.fill(template.value, ANYTHING if inner is ABSENT else inner, state, put)
+        elif isinstance(template, Choice):
+            self._fill_choice(template, value, state, put)
+        elif isinstance(template, Leaf):
+            if isinstance(template.expr, Var) and template.expr in self.new:
+                put(template.expr, self._converted(value, template.expr.type))
+        elif isinstance(template, (Struct, Ref)):
+            wanted = self._content(template, self.state)
+            given = ANYTHING if value is ANYTHING else self._content(value, state)
+            own = template.cell if isinstance(template, Ref) else None
+            if isinstance(value, Ref) and value.cell == own and own not in self.adopted:
+                return  # the same container: its contents are merged on their own
+            if isinstance(wanted, RunList):
+                self._fill_list(wanted, given, put)
+                return
+            if isinstance(given, Struct):
+                given = _with_names(self.cx, given, wanted.keys)
+            for k, child in enumerate(wanted.children):
+                self.fill(child, ANYTHING if given is ANYTHING else given.children[k], state, put)
+
+    def _fill_choice(self, template: Choice, value: Any, state: State, put: Put) -> None:
+        assert isinstance(template.test, Var)
+        if template.test not in self.new:  # the branches of a test of its kind leave one kind each
+            kind = None if value is ANYTHING else self.kind(value, state)
+            self.fill(template.first, value if kind == template.kinds[0] else ANYTHING, state, put)
+            self.fill(template.second, value if kind == template.kinds[1] else ANYTHING, state, put)
+            return
+        first, second, test = value, ANYTHING, cast(Expr, Const(True))
+        if isinstance(value, Choice):
+            first, second, test = value.first, value.second, value.test
+            if self.kind(first, state) != template.kinds[0]:  # `value.kinds` is older than a list that grows since
+                first, second, test = second, first, Call(operator.not_, (test,), (), BOOL)
+        elif value is not ANYTHING and self.kind(value, state) != template.kinds[0]:
+            first, second, test = ANYTHING, value, Const(False)
+        put(template.test, test)
+        self.fill(template.first, first, state, put)
+        self.fill(template.second, second, state, put)
+
+    def _converted(self, value: Any, type_: Type) -> Expr:
+        if value is ANYTHING or isinstance(value, Poison):
+            return zero_of(type_)
+        other = isinstance(value, Leaf) and getattr(value.type, "dtype", "") != getattr(type_, "dtype", "")
+        known = value.known if other else UNKNOWN
+        expr = Const(known) if is_number(known) else expr_of(self.cx, value)
+        return converted(expr, type_)
+
+
+def _lengths_differ(contents: list[Any]) -> bool:
+    lists = all(isinstance(content, Struct) and content.kind == "list" for content in contents)
+    return lists and any(content.keys != contents[0].keys for content in contents)
+
+
+def number_leaves(template: Any) -> list[Type] | None:
+    """Types of the numbers and arrays in an item of a list; None if another part of it differs from item to item."""
+    if isinstance(template, Leaf):
+        return [template.type]
+    if isinstance(template, StaticValue):
+        return []
+    parts = [number_leaves(child) for child in template.children] if isinstance(template, Struct) else [None]
+    return None if None in parts else [type_ for part in parts for type_ in part or ()]
+
+
+def number_exprs(cx: Context, value: Any) -> list[Expr]:
+    """Expressions of the numbers and arrays in an item of a list."""
+    if type_of(value) is not None:
+        return [expr_of(cx, value)]
+    if isinstance(value, Struct):
+        return [expr for child in value.children for expr in number_exprs(cx, child)]
+    return []
+
+
+# ---- templates compared --------------------------------------------------------------------------------------------
+
+
+def _called(base: str) -> str:
+    """A merge in a message: one that the user has not named is a value."""
+    return "a value" if base.startswith(TEMPORARY) else f"'{base}'"
+
+
+def _has_other_name(ref: Ref, base: str, state: State) -> bool:
+    """Whether a variable other than `base` holds a container."""
+
+    def holds(value: Any) -> bool:
+        if isinstance(value, Ref):
+            content = state.cells[value.cell].content if value.cell in state.cells else None
+            return value.cell == ref.cell or (isinstance(content, Struct) and holds(content))
+        if isinstance(value, Maybe):
+            return holds(value.value)
+        return isinstance(value, Struct) and any(holds(child) for child in value.children)
+
+    return any(holds(value) for key, value in state.vars.items() if key[1] != base)
+
+
+def _completed(cx: Context, sides: Sequence[tuple[Struct, State]]) -> list[tuple[Struct, State]]:
+    """Objects with the attributes that any of them has, where the class says what these are in the others."""
+    names = tuple(dict.fromkeys(key for content, _ in sides for key in content.keys))
+    return [(_with_names(cx, content, names), state) for content, state in sides]
+
+
+def _with_names(cx: Context, content: Struct, names: tuple[Any, ...]) -> Struct:
+    """An object with attributes of these names, if it and its class have them all; else as it is."""
+    if content.kind != "object" or content.keys == names or not set(content.keys) <= set(names):
+        return content
+    children = dict(zip(content.keys, content.children, strict=True))
+    for name in names:
+        if name not in children:
+            found = class_member(cx, content.cls, name)
+            if found is MISSING or callable(found) or hasattr(type(found), "__get__"):
+                return content
+            children[name] = _of_class(cx, content.cls, name, found)
+    return dataclasses.replace(content, keys=names, children=tuple(children[name] for name in names))
+
+
+def _of_class(cx: Context, cls: type, name: str, found: Any) -> Any:
+    return capture(cx, found, lambda: getattr(cls, name), name, (id(cls), name))
+
+
+def same_shape(cx: Context, a: Any, b: Any, before: Container[int]) -> bool:
+    """Whether two templates agree in structure, types and compile-time values (their merges may differ).
+
+    What is a container that was there `before` is that one alone, also where an outer loop has made it.
+    """
+    if isinstance(a, Leaf) and isinstance(b, Leaf):
+        return a.type == b.type and kinds_of(cx, a.expr) == kinds_of(cx, b.expr)
+    if isinstance(a, Maybe) and isinstance(b, Maybe):
+        return same_shape(cx, a.value, b.value, before)
+    if isinstance(a, StaticValue) and isinstance(b, StaticValue):
+        return a == b
+    if isinstance(a, Poison) and isinstance(b, Poison):
+        return True
+    if isinstance(a, Choice) and isinstance(b, Choice):
+        return a.kinds == b.kinds and all(
+            same_shape(cx, x, y, before) for x, y in ((a.first, b.first), (a.second, b.second))
+        )
+    if isinstance(a, Ref) and isinstance(b, Ref):
+        if a.cell == b.cell or a.cell in before:
+            return a.cell == b.cell
+        left, right = cx.merged_cells.get(a.cell), cx.merged_cells.get(b.cell)
+        if left is None or right is None:
+            return False
+        if isinstance(left.content, RunList) and isinstance(right.content, RunList):
+            return [column.type for column in left.content.columns] == [column.type for column in right.content.columns]
+        return same_shape(cx, left.content, right.content, before)
+    if isinstance(a, Struct) and isinstance(b, Struct):
+        return (a.kind, a.keys, a.cls) == (b.kind, b.keys, b.cls) and all(
+            same_shape(cx, x, y, before) for x, y in zip(a.children, b.children, strict=True)
+        )
+    return a is b
+
+
+def or_all(flags: Sequence[Expr]) -> Expr:
+    """`a or b or ...`."""
+    result = flags[0]
+    for flag in flags[1:]:
+        result = Call(intrinsics.or_, (result, flag), (), BOOL)
+    return result

@@ -1,0 +1,269 @@
+"""What is known on a path of the program: values that only lowering has, variables, functions being read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import gast
+
+from tapegen.frontend.source.liveness import Liveness
+from tapegen.frontend.source.parse import Parsed
+from tapegen.frontend.values.pytree import UNKNOWN, Leaf, StaticValue, Struct
+from tapegen.ir.nodes import Expr, Var
+from tapegen.ir.types import Array, Scalar
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ref:
+    """A mutable container (list, dict, object) by identity; `State.cells` holds its contents."""
+
+    cell: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Contents of a mutable container.  `frozen` says why it must not be changed, if so."""
+
+    content: Struct | RunList
+    frozen: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunList:
+    """A list that grows at run time: one run-time list for each leaf of its items, which all look like `item`.
+
+    `loop` is the `for` that makes it grow, if one does.
+    """
+
+    item: Any
+    columns: tuple[Var, ...]
+    loop: Any = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Closure:
+    """A function defined inside the function at hand; `defaults` were evaluated where it stands."""
+
+    node: gast.FunctionDef | gast.Lambda
+    frame: Frame
+    defaults: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class View:
+    """The keys, values or items of a dict, as they are whenever somebody looks."""
+
+    owner: Any
+    part: str
+
+    @property
+    def cls(self) -> type:
+        return type(getattr({}, self.part)())
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A method of arrays, numbers, lists, dicts or tuples; a table gives its meaning."""
+
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SliceValue:
+    """`lo:hi:step`, each part a value or None."""
+
+    lo: Any = None
+    hi: Any = None
+    step: Any = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bound:
+    """A callable with its first arguments: a method of an abstract value, a partial application."""
+
+    func: Any
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Super:
+    """`super()`: the object, its class, and the class after which attributes are looked for."""
+
+    owner: Any
+    cls: type
+    after: type
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Captured:
+    """A container found through a global or closure variable; it is looked into only as far as it is used.
+
+    `path` says where it was found: one object may be found in two places, and another one there tomorrow.
+    """
+
+    value: Any
+    getter: Callable[[], Any]
+    name: str
+    path: Any
+
+
+class _Absent:
+    """No value: the variable is not bound on this path."""
+
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+
+ABSENT: Final = _Absent()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Maybe:
+    """A variable that is bound on some paths only; `bound` tells at run time."""
+
+    value: Any
+    bound: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choice:
+    """One of two values of different kinds, such as None or a number: `first` where `test` holds, else `second`.
+
+    `kinds` tell the alternatives apart.
+    """
+
+    test: Expr
+    first: Any
+    second: Any
+    kinds: tuple[Any, Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Poison:
+    """A variable whose values on different paths cannot be one value; reading it is refused."""
+
+    reason: str
+    advice: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Series:
+    """Something to iterate over: its length and its items.  `unroll` when the items differ in kind."""
+
+    length: Any  # int when known
+    item: Callable[[Any], Any]
+    unroll: bool = False
+    bounds: tuple[Expr, Expr, Expr] | None = None  # of a plain range
+    known: Any = UNKNOWN  # the length of an array, where it is known
+    axes: Axes | None = None
+    count: tuple[Any, Any] | None = None  # of `itertools.count`: where it begins, and its step
+    lists: frozenset[int] = frozenset()  # the cells of the lists and dicts that it walks through
+    parallel: bool = False  # whether its trips may run in any order
+    behind: tuple[Any, ...] = ()  # the generators that make the items, see `lower_generator`
+    iterator: tuple[int, int] | None = None  # of what can be gone through once: its number, the loops around it
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Axes:
+    """The loops, one inside the other, that make the items of a series: tuples of one part for each.
+
+    Attributes
+    ----------
+    loops : tuple of callable
+        Each gives the series of one loop for the parts that the loops around it have made.
+    beside : callable or None
+        What stands beside the tuple of all parts in an item (`(i, j), value`).
+    """
+
+    loops: tuple[Callable[[Sequence[Any]], Series], ...]
+    beside: Callable[[Sequence[Any]], Any] | None = None
+
+
+# ---- paths ---------------------------------------------------------------------------------------------------------
+
+Key = tuple[Any, str]
+BREAK, CONTINUE, RETURN = (None, "left"), (None, "skipped"), (None, "returned")
+FLAGS = (BREAK, CONTINUE, RETURN)
+RESULT: Key = (None, "result")
+WARNINGS: Key = (None, "warnings")
+"""Holds the class of the exception that NumPy raises on this path instead of a warning, if it does."""
+
+
+class State:
+    """What the variables of all frames and the mutable containers are on one path."""
+
+    __slots__ = ("cells", "escape_live", "spent", "vars")
+
+    def __init__(self, vars_: dict[Key, Any], cells: dict[int, Cell], spent: frozenset[int] = frozenset()) -> None:
+        self.vars = vars_
+        self.cells = cells
+        self.spent = spent  # iterators that have been gone through
+        self.escape_live: frozenset[str] | None = None  # on an escaped path: what is read where it goes
+
+    def copy(self) -> State:
+        return State(dict(self.vars), dict(self.cells), self.spent)
+
+
+class Box:
+    """The class of the container of a variable that an inner function assigns (`nonlocal`); its attribute `value`."""
+
+
+@dataclass(eq=False, slots=True)
+class Frame:
+    """A function being read: its names, its text, its place in the call stack.
+
+    Variables that inner functions assign (`boxed`) are held in a container each, which paths join like any other.
+    """
+
+    node: gast.FunctionDef | gast.Lambda
+    parsed: Parsed
+    locals: frozenset[str]
+    live: Liveness
+    parent: Frame | None = None  # the enclosing function of an inner one
+    name: str = ""
+    is_comprehension: bool = False
+    boxed: frozenset[str] = frozenset()
+    loops: list[tuple[frozenset[str], frozenset[str]]] = field(default_factory=list)  # (live at head, live after)
+
+
+@dataclass(eq=False, slots=True)
+class Head:
+    """What the variables are at the start of a trip of a loop that is being read; `observed` are those it looked at."""
+
+    values: dict[Key, Any]
+    observed: set[Key] = field(default_factory=set)
+
+
+# ---- what is known of a value --------------------------------------------------------------------------------------
+
+
+def is_array(value: Any) -> bool:
+    return isinstance(value, Leaf) and isinstance(value.type, Array)
+
+
+def is_scalar(value: Any) -> bool:
+    return isinstance(value, Leaf) and isinstance(value.type, Scalar)
+
+
+def known_value(value: Any) -> Any:
+    """The compile-time value of an abstract value, or UNKNOWN."""
+    if isinstance(value, StaticValue):
+        return value.value
+    if isinstance(value, Leaf):
+        return value.known
+    return UNKNOWN
+
+
+NUMBERS = (bool, int, float, complex)
+
+
+def is_number(value: Any) -> bool:
+    """Whether a compile-time value is a Python number."""
+    return type(value) in NUMBERS
+
+
+TRUE, FALSE = StaticValue(True), StaticValue(False)

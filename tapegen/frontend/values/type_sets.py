@@ -1,0 +1,99 @@
+"""The types that Python itself gives a value, where one type holds the values of several paths.
+
+A name that is an integer on one path and a float on another is a float in the program, and a Python number or a float64
+of NumPy is a float64: that is what its arithmetic asks for.  What asks for the class of a value must know more.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import operator
+from collections.abc import Iterable
+
+import numpy as np
+
+from tapegen.frontend.values.context import Context
+from tapegen.frontend.values.pytree import StaticValue
+from tapegen.frontend.values.result_types import NoResultType, result_type
+from tapegen.ir import intrinsics
+from tapegen.ir.nodes import Call, Const, Expr, Var
+from tapegen.ir.types import Array, ListOf, Scalar, Type
+
+Kinds = frozenset[Type]
+
+_NUMPY = Scalar("float64", python=False)
+
+
+def kinds_of(cx: Context, expr: Expr) -> Kinds:
+    """The types of a value on the paths to it."""
+    if cx.kinds:
+        if isinstance(expr, Var) and expr in cx.kinds:
+            return cx.kinds[expr]
+        if isinstance(expr, Call) and isinstance(expr.type, Scalar):
+            return _of_call(cx, expr)
+    return frozenset((expr.type,))
+
+
+def several_kinds(cx: Context, expr: Expr) -> Kinds:
+    """The types of a number that has another one on some path; none where it has the same on all."""
+    kinds = kinds_of(cx, expr) if isinstance(expr.type, Scalar) else frozenset()
+    return kinds if len(kinds) > 1 else frozenset()
+
+
+def note_kinds(cx: Context, var: Var, exprs: Iterable[Expr]) -> None:
+    """Remember what a name stands for, or what a list holds."""
+    if not isinstance(var.type.item if isinstance(var.type, ListOf) else var.type, Scalar):
+        return
+    kinds = cx.kinds.get(var, frozenset()).union(*(kinds_of(cx, expr) for expr in exprs))
+    if len(kinds) > 1:
+        cx.kinds[var] = kinds
+
+
+def least_kind(cx: Context, expr: Expr) -> Type:
+    """The type of a value on the path where its dtype holds the fewest values."""
+    if isinstance(expr, Var) and isinstance(expr.type, Array):
+        dtype = narrower_dtype(cx, expr)
+        return expr.type if dtype is None else dataclasses.replace(expr.type, dtype=dtype)
+    kinds = [kind for kind in kinds_of(cx, expr) if isinstance(kind, (Array, Scalar))]
+    least = min(kinds, key=lambda kind: _ORDER.index(np.dtype(kind.dtype).kind), default=expr.type)
+    return expr.type if least.dtype == getattr(expr.type, "dtype", None) else least  # type: ignore[union-attr]
+
+
+_ORDER = "buifcmMOSUV"
+
+
+def narrower_dtype(cx: Context, array: Var) -> str | None:
+    """The dtype that an array has on some paths, where it holds fewer values than the one it has in the program."""
+    found = (cx.narrower.get(place) for place in (array, *(cx.roots_of(array) or ())))
+    return next((dtype for dtype in found if dtype is not None), None)
+
+
+def is_mixed(cx: Context, expr: Expr) -> bool:
+    """Whether a float64 of NumPy is a Python number on some paths."""
+    return bool(cx.kinds) and expr.type == _NUMPY and any(getattr(kind, "python", False) for kind in kinds_of(cx, expr))
+
+
+def _of_call(cx: Context, call: Call) -> Kinds:
+    own = frozenset((call.type,))
+    if call.func is intrinsics.item and isinstance(call.args[0], Var):
+        return cx.kinds.get(call.args[0], own)
+    given = [kinds_of(cx, arg) for arg in call.args]
+    if call.kwargs or all(len(kinds) == 1 for kinds in given) or not _is_arithmetic(call):
+        return own
+    found: set[Type] = set()
+    for types in itertools.product(*given):
+        exact = call.func is operator.pow
+        args = tuple(
+            StaticValue(arg.value) if exact and isinstance(arg, Const) else type_
+            for arg, type_ in zip(call.args, types, strict=True)
+        )
+        try:
+            found.add(result_type(call.func, args))
+        except NoResultType:  # no path gets so far
+            continue
+    return frozenset(found) or own
+
+
+def _is_arithmetic(call: Call) -> bool:
+    return isinstance(call.func, np.ufunc) or getattr(call.func, "__module__", "") in ("_operator", "builtins", "math")

@@ -1,0 +1,254 @@
+"""Jacobians, Hessians and their products: compositions of the two modes."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from tapegen.api import Differentiable, along, differentiable, directions, grad, refuse_recorded, with_options
+from tapegen.errors import BadArgument, TapegenError
+from tapegen.frontend.calls.random_replay import refuse_unseeded
+from tapegen.frontend.values.pytree import Slot, StaticValue, Struct, flatten, leaves_of, map_leaves, rebuild
+from tapegen.ir.protocols import Mode, mark_of, marks
+from tapegen.pipeline.fault_boundary import Boundary
+from tapegen.pipeline.nested import PIPELINE, goes_forward, mode_of_complex
+from tapegen.pipeline.options import Options, Wrt, as_wrt
+from tapegen.pipeline.program import Program
+from tapegen.runtime.bound_call import Specialisation
+from tapegen.runtime.random_state import put_back, states_of
+
+__all__ = ["hessian", "hvp", "jacobian", "linearize"]
+
+
+class Jacobian:
+    """What `jacobian` returns the method of: a differentiable function and a mode."""
+
+    __tapegen_opaque__ = True
+
+    def __init__(self, owner: Differentiable, mode: Mode | None, holomorphic: bool) -> None:
+        self.owner, self.mode, self.holomorphic = owner, mode, holomorphic
+        self._runners: WeakKeyDictionary[Program, dict[Mode, Differentiable]] = WeakKeyDictionary()
+        self._modes: dict[object, Mode] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Jacobian, (self.owner, self.mode, self.holomorphic)
+
+    @property
+    def python(self) -> Callable[..., Any]:
+        """The function itself."""
+        return self.owner.python
+
+    @property
+    def options(self) -> Options:
+        """The options of the function."""
+        return self.owner.options
+
+    @marks("jacobian", PIPELINE)
+    def jacobian(self, *args: Any, **kwargs: Any) -> Any:
+        """The derivative of every number of the result by every number of the arguments of `wrt`."""
+        call = self.owner._specialise(args, kwargs)
+        with Boundary("deriving", lambda: call.program.subject(self._text())):
+            return self._jacobian(call, args, kwargs)
+
+    def _text(self) -> str:
+        """How it is called, for the report of a fault."""
+        return f"tg.jacobian(f, {self.options.wrt!r}, {self.mode!r}, {self.holomorphic})(*args, **kwargs)"
+
+    def _jacobian(self, call: Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        program = call.program
+        active = program.active_results(scalar=False)
+        wrt = program.wrt_vars()
+        if program.never_returns:
+            call.raise_as_python()
+        aux = self._aux(program)
+        kept = tuple(leaf.index for leaf in leaves_of(aux) if isinstance(leaf, Slot))
+        stored = tuple(k for mutation in program.lowered.mutations for _, k in mutation.slots())
+        asked = mode_of_complex(program.lowered.function, wrt, active, self.mode, holomorphic=self.holomorphic)
+        mode = asked or (self._cheaper(call, args, kwargs) if goes_forward(program.lowered.function) else "reverse")
+        runners = self._runners.setdefault(program, {})
+        if mode not in runners:
+            lowered = program.lowered
+            make = functools.partial(PIPELINE.jacobian, holomorphic=self.holomorphic)
+            text = make(lowered.function, wrt, active, lowered.modules, mode, kept=(*kept, *stored))
+            options = self.options
+            runners[mode] = differentiable(
+                text, backend=options.backend, boundscheck=options.boundscheck, fastmath=options.fastmath
+            )
+        call.check_stores("joint")
+        leaves = call.leaves()
+        try:
+            blocks = runners[mode](*leaves)
+        except Exception as error:
+            if program.lowered.mutations or not isinstance(error, TapegenError):
+                call.as_python_raises()
+            if program.raises(error):
+                raise call.cannot_go_on(error) from error
+            raise
+        found = iter(blocks if isinstance(blocks, tuple) else (blocks,))
+        others = {k: next(found) for k in kept}
+        if stored:
+            results = dict(zip(stored, [next(found) for _ in stored], strict=True))
+            call.store([results.get(k) for k in range(len(active))], leaves)
+        elif program.lowered.mutations:
+            call.store([None] * len(active), leaves)
+        rows = {k: [next(found) for _ in wrt] for k, is_active in enumerate(active) if is_active}
+        made = _by_result(program.objective, rows, lambda row: self._by_argument(program, row))
+        return (made, map_leaves(aux, lambda slot: others[slot.index])) if self.options.has_aux else made
+
+    def _aux(self, program: Program) -> Any:
+        """What the function returns besides what is differentiated."""
+        output = program.lowered.output
+        return output.children[1] if self.options.has_aux and program.objective is not output else StaticValue(None)
+
+    def _by_argument(self, program: Program, row: list[Any]) -> Any:
+        parts = [map_leaves(template, lambda slot: row[slot.index]) for template in program.gradient_templates]
+        return parts[0] if isinstance(self.options.wrt, int | str) else tuple(parts)
+
+    def _cheaper(self, call: Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Mode:
+        """A direction costs about two primals forward, three backward; there are as many as inputs, or results."""
+        inner: Any = getattr(self.python, "__self__", None)
+        mark = mark_of(self.python)
+        if mark is not None and mark.kind in ("grad", "jacobian") and inner.options.wrt == self.options.wrt:
+            return "forward"  # a derivative by the same arguments has no fewer numbers than they
+        leaves = call.leaves()
+        key = (id(call.program), tuple(map(np.shape, leaves)))
+        if key not in self._modes:
+            wrt = set(call.program.wrt_vars())
+            params = call.program.lowered.function.params
+            inputs = sum(int(np.size(leaf)) for var, leaf in zip(params, leaves, strict=True) if var in wrt)
+            states = states_of(leaves)
+            put_back_stored = call.entry()
+            value = self.owner(*copy.deepcopy(args), **copy.deepcopy(kwargs))
+            put_back(states)
+            put_back_stored()
+            objective = value[0] if self.options.has_aux else value
+            outputs = sum(int(np.size(leaf)) for leaf in flatten(objective) if np.asarray(leaf).dtype.kind in "fc")
+            self._modes[key] = "forward" if 2 * inputs <= 3 * outputs else "reverse"
+        return self._modes[key]
+
+
+def _by_result(template: Any, rows: dict[int, list[Any]], make: Callable[[Any], Any]) -> Any:
+    if isinstance(template, Slot):
+        return make(rows[template.index]) if template.index in rows else None
+    if isinstance(template, Struct):
+        return rebuild(template, [_by_result(child, rows, make) for child in template.children])
+    return None
+
+
+@marks("jacobian", PIPELINE)
+def jacobian(
+    func: Callable[..., Any], wrt: Wrt = 0, mode: Mode | None = None, holomorphic: bool = False, **options: Any
+) -> Callable[..., Any]:
+    """A function that returns the Jacobian of `func`.
+
+    Parameters
+    ----------
+    func : callable
+        A function of numbers, arrays and structures of them; so is its result.
+    wrt : int, str or sequence of them
+        Arguments to differentiate with respect to.
+    mode : {"forward", "reverse"}, optional
+        By default the one that needs less work for the sizes at hand; of real and complex numbers, the one that holds.
+    holomorphic : bool
+        Says that a function of complex numbers with complex results is holomorphic: its Jacobian is the complex
+        derivative.  Without it such a Jacobian is refused.
+    **options
+        Options of `differentiable`.
+
+    Returns
+    -------
+    callable
+        Takes the arguments of `func`.  Where the result has a number or array, it gives the structure of `wrt` with an
+        array for each number or array in it: the axes of the result, then those of the argument.  With `has_aux` that
+        is of the first of two results, and the second one follows as it is.
+    """
+    if mode not in (None, "forward", "reverse"):
+        raise BadArgument(f"mode={mode!r} is unknown.", 'Use "forward", "reverse" or None.')
+    chosen: Any = wrt if isinstance(wrt, int | str) else as_wrt(wrt)
+    return _jacobian_of(func, chosen, mode, holomorphic, tuple(sorted(options.items()))).jacobian
+
+
+@functools.lru_cache(maxsize=256)
+def _jacobian_of(
+    func: Callable[..., Any], wrt: Wrt, mode: Mode | None, holomorphic: bool, options: tuple[tuple[str, Any], ...]
+) -> Jacobian:
+    owner = cast(Any, grad(func, wrt, **dict(options))).__self__
+    return Jacobian(owner, mode, holomorphic)
+
+
+def hessian(func: Callable[..., Any], wrt: Wrt = 0, **options: Any) -> Callable[..., Any]:
+    """A function that returns the Hessian of `func`: forward mode over reverse mode.
+
+    Where a rule has no pushforward it is reverse mode over reverse mode.
+
+    For several arguments, or structures, the result has the structure of `wrt` twice; where `func` returns arrays or
+    structures, it has theirs around that, and the axes of each result come first.  With `has_aux` it is followed by
+    what else the function returns.
+    """
+    func, options = _undecorated(func, options)
+    return jacobian(jacobian(func, wrt, "reverse", **options), wrt, **options)
+
+
+def _undecorated(func: Callable[..., Any], options: dict[str, Any]) -> tuple[Callable[..., Any], dict[str, Any]]:
+    """A function that is differentiable already, as it was before, with its options but for what it alone takes.
+
+    A method makes another differentiable object each time it is bound to the same object.
+    """
+    if not isinstance(func, Differentiable):
+        return func, options
+    kept = ("has_aux", "backend", "boundscheck", "fastmath", "cache")
+    return func.python, {**{name: getattr(func.options, name) for name in kept}, **options}
+
+
+def hvp(func: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], **options: Any) -> Any:
+    """The Hessian of `func` at `primals` times `tangents`, without the Hessian.
+
+    Parameters
+    ----------
+    func : callable
+        A function that returns one number.
+    primals, tangents : sequence
+        Arguments, and a direction for each (None: the argument is a constant).
+    **options
+        Options of `differentiable`.
+
+    Returns
+    -------
+    object
+        The derivative of the gradient along the direction; a tuple where there are several directions.  With `has_aux`
+        that, and what else the function returns.
+    """
+    if "wrt" in options:
+        raise BadArgument("hvp takes no wrt.", "Pass None as the tangent of an argument that stays as it is.")
+    wrt = tuple([k for k, tangent in enumerate(tangents) if tangent is not None])
+    func, options = _undecorated(func, options)
+    gradient = grad(func, wrt[0] if len(wrt) == 1 else wrt, **options)
+    _, product, *aux = along(gradient, primals, tangents, **options)
+    return (product, *aux) if aux else product
+
+
+@marks("linearize", PIPELINE)
+def linearize(func: Callable[..., Any], *primals: Any, **options: Any) -> Any:
+    """Value of `func` at `primals`, and the linear function that takes tangents of them to that of the value.
+
+    It is the derivative at the values of now, whatever happens to the arguments or to what else the function reads.
+    With `has_aux`, what else the function returns follows.
+    """
+    refuse_recorded("linearize", primals, {})
+    function = with_options(func, 0, options)
+    call = function._specialise(copy.deepcopy(primals), {})
+    refuse_unseeded(call.program.lowered.function)
+    held = call.kept(())
+
+    def linear(*tangents: Any) -> Any:
+        """The tangent of the value; None stands for no change of an argument."""
+        given = directions(len(primals), tangents)
+        return held.kept(tuple(given)).answer("tangent", tuple(given.values()))[1]
+
+    value, *aux = call.parts(function(*primals))
+    return value, linear, *aux

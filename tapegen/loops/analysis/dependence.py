@@ -1,0 +1,341 @@
+"""Nests as data: their loops, what they read and write, and whether two of them may share their loops."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+from tapegen.analysis.memory_access import sources
+from tapegen.ir import intrinsics, traversal
+from tapegen.ir.nodes import (
+    Assign,
+    Block,
+    Call,
+    Comment,
+    Const,
+    Expr,
+    For,
+    Function,
+    If,
+    Load,
+    Raise,
+    Return,
+    Routine,
+    Stmt,
+    Store,
+    Var,
+)
+from tapegen.ir.types import Array, ListOf, Scalar
+from tapegen.loops.analysis.affine import linear
+from tapegen.loops.scalarize.control_flow import read_after_loops
+
+Effects = tuple[frozenset[Var], frozenset[Var], frozenset[Var], frozenset[Var]]
+
+
+@dataclass(frozen=True, eq=False)
+class Access:
+    """One element that a nest reads or writes, for an index of its counters."""
+
+    array: Var
+    index: tuple[Expr, ...]
+    writes: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Nest:
+    """Loops from zero, one in the other, around assignments of numbers and elements.
+
+    Attributes
+    ----------
+    loops : tuple of For
+        The loops from the outermost inwards.
+    body : tuple of Stmt
+        What the innermost one holds.
+    accesses : tuple of Access
+        Elements that are read or written.
+    first_read, assigned : frozenset of Var
+        Numbers that are read before the body assigns them (counters aside), and those it assigns.
+    checks : bool
+        Whether a trip may raise an error.
+    """
+
+    loops: tuple[For, ...]
+    body: tuple[Stmt, ...]
+    accesses: tuple[Access, ...]
+    first_read: frozenset[Var]
+    assigned: frozenset[Var]
+    checks: bool = False
+
+    @property
+    def counters(self) -> tuple[Var, ...]:
+        return tuple(loop.target for loop in self.loops)
+
+    @cached_property
+    def stmt(self) -> For:
+        """The nest as a statement."""
+        body = self.body
+        for loop in reversed(self.loops):
+            body = (traversal.with_blocks(loop, (body,)),)
+        (outermost,) = body
+        assert isinstance(outermost, For)
+        return outermost
+
+    def with_body(self, body: Iterable[Stmt]) -> Nest:
+        """Other statements in the same loops."""
+        nest = in_loops(self.loops, tuple(body))
+        assert nest is not None
+        return nest
+
+
+def nest_of(stmt: Stmt) -> Nest | None:
+    """A statement as a nest, if it is one."""
+    if type(stmt) is not For:
+        return None
+    loops: list[For] = []
+    body: tuple[Stmt, ...] = (stmt,)
+    while len(body) == 1 and type(body[0]) is For:
+        loop = body[0]
+        if loop.start != Const(0) or loop.step != Const(1):
+            break
+        if traversal.loads(loop.stop) or traversal.free_vars(loop.stop) & {outer.target for outer in loops}:
+            break
+        loops.append(loop)
+        body = loop.body
+    return in_loops(tuple(loops), body) if loops else None
+
+
+def in_loops(loops: tuple[For, ...], body: tuple[Stmt, ...]) -> Nest | None:
+    """Statements in loops as a nest, if they do no more than assign numbers and elements, and raise errors."""
+    checks = False
+    accesses: list[Access] = []
+    first: set[Var] = set()
+    assigned: set[Var] = set()
+    for stmt in body:
+        if type(stmt) is Comment:
+            continue
+        found = _accesses(stmt)
+        if found is None:
+            return None
+        accesses += found
+        first |= traversal.reads(stmt) - assigned
+        if type(stmt) is Assign:
+            assigned.update(stmt.targets)
+        else:
+            checks |= type(stmt) is If
+    counters = {loop.target for loop in loops}
+    if assigned & counters:
+        return None
+    numbers = frozenset([var for var in first - counters if type(var.type) is Scalar])
+    return Nest(loops, body, tuple(accesses), numbers, frozenset(assigned), checks)
+
+
+def _accesses(stmt: Any) -> Sequence[Access] | None:
+    """The elements that a statement touches, first what it stores; None if it does not assign or check numbers."""
+    if stmt.touches is None:
+        stmt.touches = _found_in(stmt)
+    return None if stmt.touches is False else stmt.touches
+
+
+def _found_in(stmt: Stmt) -> Sequence[Access] | Literal[False]:
+    match stmt:
+        case Assign((target,), value) if type(target.type) is Scalar:
+            parts: tuple[Any, ...] = (value,)
+            found: list[Access] = []
+        case Store(array, index, value) if all(map(_is_number, (*index, value))):
+            parts = (*index, value)
+            found = [Access(array, index, True)]  # type: ignore[arg-type]
+        case If(test, (Raise(_, message),), ()) if all(isinstance(part, Const) for part in message):
+            parts, found = (test,), []
+        case _:
+            return False
+    for part in parts:
+        reads = _reads(part)
+        if reads is None:
+            return False
+        found += reads
+    return found
+
+
+def _is_number(item: object) -> bool:
+    return type(getattr(item, "type", None)) is Scalar
+
+
+def _reads(expr: Expr) -> Sequence[Access] | None:
+    """The elements an expression reads; None where it reads more than elements, or does more than read."""
+    if type(expr) is Const:
+        return ()
+    if all(type(var.type) is Scalar for var in traversal.free_vars(expr)):
+        return None if Routine in map(type, traversal.callees(expr)) else ()
+    found: list[Access] = []
+    arrays = 0  # that are mentioned beside their elements and sizes
+    for part in traversal.subexpressions(expr):
+        kind = type(part)
+        if kind is Var:
+            arrays += type(part.type) is not Scalar
+        elif kind is Load and type(part.type) is Scalar:
+            found.append(Access(part.array, part.index, False))
+            arrays -= 1
+        elif kind is Call and type(part.func) is not Routine:
+            arrays -= part.func is intrinsics.dim and type(part.args[0]) is Var and type(part.args[1]) is Const
+        elif kind is not Const:
+            return None
+    return None if arrays else found
+
+
+# ---- memory ----------------------------------------------------------------------------------------------------------
+
+
+_JOINING_NOTHING = frozenset({Store, For, If, Return, Raise, Comment})
+
+
+class Memory:
+    """Which names may share memory, anywhere in a function."""
+
+    def __init__(self, function: Function) -> None:
+        self._function = function
+        self._leader: dict[Var, Var] = {}
+        self._shared: set[Var] = set()
+        self._effects: dict[Stmt, Effects] = {}
+        self._made: dict[Var, list[Stmt]] = {}
+        self.padded: set[Var] = set()  # arrays with a margin of zeros
+        for first, *others in map(tuple, function.shared):
+            for other in others:
+                self._join(first, other)
+        for stmt in traversal.statements(function.body):
+            if isinstance(stmt, Assign):
+                for target in stmt.targets:
+                    if type(target.type) is not Scalar:
+                        self._made.setdefault(target, []).append(stmt)
+                        for source in sources(stmt.value):
+                            self._join(target, source)
+            elif type(stmt) not in _JOINING_NOTHING:
+                places = [var for part in stmt.headers for var in traversal.free_vars(part) if _is_place(var)]
+                for other in places[1:]:
+                    self._join(places[0], other)
+
+    @cached_property
+    def uses(self) -> Counter[Var]:
+        """How often arrays are mentioned."""
+        occurring = (var for stmt in self._function.body for var in traversal.occurring(stmt))
+        return Counter([var for var in occurring if type(var.type) is not Scalar])
+
+    def group(self, var: Var) -> Var:
+        """A name that stands for all names which may share memory with this one."""
+        while (leader := self._leader.get(var, var)) != var:
+            var = leader
+        return var
+
+    def groups(self, names: Set[Var]) -> Iterable[Var]:
+        """These for several names."""
+        return names if self._leader.keys().isdisjoint(names) else map(self.group, names)
+
+    def own(self, var: Var) -> Stmt | None:
+        """The one statement that makes an array, if no other name shares its memory."""
+        made = self._made.get(var, [])
+        return made[0] if len(made) == 1 and var not in self._shared else None
+
+    def effects(self, stmt: Stmt) -> Effects:
+        """Names whose value a statement reads, names it assigns, groups it stores into, groups it touches."""
+        found = self._effects.get(stmt)
+        if found is None:
+            reads, assigns = traversal.reads(stmt), traversal.assigns(stmt)
+            inside = traversal.statements((stmt,))
+            if len(inside) > 1:
+                own = {loop.target for loop in _loops((stmt,))} - self._counting
+                reads, assigns = reads - own, assigns - own
+            writes = frozenset([self.group(inner.array) for inner in inside if isinstance(inner, Store)])
+            found = reads, assigns, writes, writes.union([self.group(var) for var in reads if _is_place(var)])
+            self._effects[stmt] = found
+        return found
+
+    @cached_property
+    def lasting(self) -> set[Var]:
+        """Counters that are read outside the loops that count by them."""
+        return read_after_loops(self._function.body)
+
+    @cached_property
+    def _counting(self) -> set[Var]:
+        """Counters whose values matter outside of a loop that counts by them."""
+        found = set(self.lasting)
+        for loop in traversal.statements(self._function.body):
+            if isinstance(loop, For) and loop.target in [each.target for each in _loops(loop.body)]:
+                found.add(loop.target)  # counted anew while it counts
+        return found
+
+    def _join(self, a: Var, b: Var) -> None:
+        a, b = self.group(a), self.group(b)
+        if a != b:
+            self._leader[a] = b
+            self._shared |= {a, b}
+
+
+def _loops(block: Block) -> list[For]:
+    return [stmt for stmt in traversal.statements(block) if type(stmt) is For]
+
+
+def _is_place(var: Var) -> bool:
+    return isinstance(var.type, (Array, ListOf))
+
+
+# ---- order -----------------------------------------------------------------------------------------------------------
+
+
+def may_share_loops(first: Nest, second: Nest, memory: Memory) -> bool:
+    """Whether the trips of two nests of the same loops may be taken in turn, for equal counters.
+
+    Elements that both touch, and one of them writes, must be touched on the same trip alone.
+    """
+    if first.assigned & second.first_read or second.assigned & first.first_read:
+        return False
+    counters = set(first.counters)
+    varying = counters | first.assigned | second.assigned
+    pairs = [(a, b) for a in first.accesses for b in second.accesses if a.writes or b.writes]
+    renamed = dict(zip(second.counters, first.counters, strict=True))
+    for a, b in pairs:
+        if memory.group(a.array) != memory.group(b.array):
+            continue
+        if a.array != b.array:
+            return False
+        index = tuple(traversal.substitute(item, renamed) for item in b.index)
+        if not (same_trip(a.index, index, counters, varying) or _never_meet(a.index, index, varying)):
+            return False
+    return True
+
+
+def same_trip(a: tuple[Expr, ...], b: tuple[Expr, ...], counters: set[Var], varying: set[Var]) -> bool:
+    """Whether two accesses meet on equal counters only."""
+    if any(traversal.loads(item) for item in (*a, *b)):
+        return False
+    found: set[Var] = set()
+    for x, y in zip(a, b, strict=True):
+        form = linear(x)
+        if form != linear(y):
+            continue
+        moving = [c for c in counters if c in traversal.free_vars(x)]
+        if len(moving) == 1 and form.coefficient(moving[0]):
+            rest = form.without(moving[0])
+            if not any(traversal.free_vars(atom) & varying for atom in rest.atoms):
+                found.add(moving[0])
+    return found == counters
+
+
+def _never_meet(a: tuple[Expr, ...], b: tuple[Expr, ...], varying: set[Var]) -> bool:
+    """Whether some axis tells two accesses apart on all trips."""
+    for x, y in zip(a, b, strict=True):
+        gap = linear(x) - linear(y)
+        fixed = not (traversal.free_vars(x) | traversal.free_vars(y)) & varying
+        if fixed and gap.is_constant and gap.constant and not traversal.loads(x) and not traversal.loads(y):
+            return True
+    return False
+
+
+def independent(a: Stmt, b: Stmt, memory: Memory) -> bool:
+    """Whether two statements may change places."""
+    reads_a, defs_a, writes_a, touches_a = memory.effects(a)
+    reads_b, defs_b, writes_b, touches_b = memory.effects(b)
+    if not (defs_a.isdisjoint(reads_b) and defs_a.isdisjoint(defs_b) and defs_b.isdisjoint(reads_a)):
+        return False
+    return writes_a.isdisjoint(touches_b) and writes_b.isdisjoint(touches_a)

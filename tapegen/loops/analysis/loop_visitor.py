@@ -1,0 +1,128 @@
+"""The walk over the loops of a program without array statements, with what is known about integers on the way."""
+
+from __future__ import annotations
+
+import abc
+from functools import cached_property
+
+from tapegen.ir import intrinsics, traversal
+from tapegen.ir.names import BACKWARD, NameSupply
+from tapegen.ir.nodes import Assign, Block, Call, Comment, Expr, For, Function, If, Load, Stmt, Store, Var, While
+from tapegen.loops.analysis.dependence import Access, Memory, Nest, in_loops
+from tapegen.loops.analysis.flow_facts import Known
+from tapegen.loops.analysis.symbolic_bounds import Facts
+from tapegen.loops.scalarize.control_flow import names_in
+
+
+class Walk(abc.ABC):
+    """Rewrites the innermost loops of one function; what becomes of them is up to `innermost`."""
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.known = Known()
+        self.backward = function.backward
+
+    @cached_property
+    def memory(self) -> Memory:
+        """Which names may share memory."""
+        return Memory(self.function)
+
+    @cached_property
+    def names(self) -> NameSupply:
+        """Where new names come from."""
+        return NameSupply(names_in(self.function))
+
+    @property
+    def facts(self) -> Facts:
+        """What is known where the walk stands."""
+        return self.known.facts
+
+    def concerns(self, stmt: Stmt) -> bool:
+        """Whether there may be anything to do in a loop or a branch."""
+        return True
+
+    @abc.abstractmethod
+    def innermost(self, nest: Nest, before: list[Stmt], outside: Known) -> list[Stmt]:
+        """What takes the place of a loop around assignments of numbers and elements.
+
+        Parameters
+        ----------
+        nest : Nest
+            The loop.
+        before : list of Stmt
+            What stands in front of it in its block.
+        outside : Known
+            What is known in front of it; `self.facts` is what is known on a trip.
+        """
+
+    def block(self, block: Block) -> Block:
+        out: list[Stmt] = []
+        for stmt in block:
+            if isinstance(stmt, (For, While)) and self.concerns(stmt):
+                out += self._loop(stmt, out)
+            elif isinstance(stmt, Comment):
+                self.backward |= stmt.text == BACKWARD
+                out.append(stmt)
+            else:
+                out.append(self._branches(stmt) if isinstance(stmt, If) and self.concerns(stmt) else stmt)
+                self.known.learn(stmt)
+        return tuple(out)
+
+    def _loop(self, stmt: For | While, before: list[Stmt]) -> list[Stmt]:
+        outer = self.known
+        self.known = outer.body(stmt)
+        nest = in_loops((stmt,), stmt.body) if isinstance(stmt, For) else None
+        if nest is None:
+            result = [traversal.with_blocks(stmt, (self.block(stmt.body),))]
+        else:
+            result = self.innermost(nest, before, outer)
+        self.known = outer
+        return result
+
+    def _branches(self, stmt: If) -> Stmt:
+        outer = self.known
+        sides = []
+        for block, self.known in zip((stmt.body, stmt.orelse), outer.sides(stmt), strict=True):
+            sides.append(self.block(block))
+        self.known = outer
+        return traversal.with_blocks(stmt, tuple(sides))
+
+    def may_meet(self, array: Var, index: tuple, other: Access) -> bool:
+        """Whether an element may be the one of an access, for all values that the numbers in both indices may have."""
+        if self.memory.group(array) != self.memory.group(other.array):
+            return False
+        return array != other.array or not self.apart(index, other.index)
+
+    def apart(self, a: tuple[Expr, ...], b: tuple[Expr, ...]) -> bool:
+        """Whether some axis tells two elements apart, for all values that the numbers in their indices may have."""
+        if any(traversal.loads(item) for item in (*a, *b)):
+            return False
+        facts = self.facts
+        gaps = (facts.form(x) - facts.form(y) for x, y in zip(a, b, strict=True))
+        return any(facts.nonnegative(gap - 1) or facts.nonnegative(-gap - 1) for gap in gaps)
+
+
+def _mentioned(index: tuple[Expr, ...]) -> set[Var]:
+    return {var for item in index for var in traversal.free_vars(item)}
+
+
+def touched(load: Load, before: list[Stmt]) -> bool:
+    """Whether a block has read or stored the element already, so that it is within bounds."""
+    names = {load.array, *_mentioned(load.index)}  # type: ignore[arg-type]
+    for stmt in reversed(before):
+        if names & traversal.assigned_in(stmt):
+            return False
+        if isinstance(stmt, Store) and (stmt.array, stmt.index) == (load.array, load.index):
+            return True
+        if isinstance(stmt, (Assign, Store)) and load in surely_read(stmt.value):
+            return True
+    return False
+
+
+def surely_read(value: Expr) -> list[Load]:
+    """The elements that an expression reads whatever its conditions are."""
+    calls = [part for part in traversal.subexpressions(value) if isinstance(part, Call)]
+    return [] if any(call.func in _CONDITIONAL for call in calls) else traversal.loads(value)
+
+
+_CONDITIONAL = frozenset({intrinsics.ifelse, intrinsics.and_, intrinsics.or_})

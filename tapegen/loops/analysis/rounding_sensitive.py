@@ -1,0 +1,147 @@
+"""What the numbers of a program decide, and which of them belong to tangents: whose last place may change."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections import defaultdict
+from collections.abc import Set
+from typing import Any
+
+import numpy as np
+
+from tapegen.ir import intrinsics, traversal
+from tapegen.ir.nodes import Assign, Call, Const, Effect, Expr, Function, If, Raise, Routine, Stmt, Store, Var, While
+from tapegen.ir.types import Array, Scalar
+from tapegen.loops.analysis.dependence import Memory
+
+
+def deciding(function: Function, memory: Memory) -> set[Var]:
+    """Names on whose value it may depend where a function goes and which elements it touches; groups for arrays."""
+    made_of = _made_of(function, memory)
+    exponentials = _exponentials(function)
+    found: set[Var] = set()
+    for stmt in traversal.statements(function.body):
+        if exponentials and (number := overflowing(stmt)) in exponentials:
+            # the power tells as well whether it overflowed
+            found |= _contents(stmt.headers[0]) - {number}
+            continue
+        if isinstance(stmt, Assign) and all(_is_float(target.type) for target in stmt.targets):
+            found |= _decides(stmt.value)
+        elif isinstance(stmt, (Assign, If, While, Effect)):
+            found |= _contents(stmt.headers[0])
+        else:
+            for part in stmt.headers:
+                found |= _decides(part)
+    work = {memory.group(var) for var in found}
+    found = set()
+    while work:
+        var = work.pop()
+        found.add(var)
+        for value in made_of.get(var, ()):
+            work.update(memory.groups(_contents(value)))
+        work -= found
+    return found
+
+
+def overflowing(stmt: Stmt) -> Var | None:
+    """The number of which a statement checks that it did not overflow."""
+    match stmt:
+        case If(test, (Raise(),), ()):
+            match test:
+                case Call(math.isinf, (Var() as number,)) | Call(
+                    intrinsics.and_, (Call(math.isinf, (Var() as number,)), *_)
+                ):
+                    return number
+    return None
+
+
+def _exponentials(function: Function) -> set[Var]:
+    """Names that `math.exp` alone gives a value."""
+    if not any(math.exp in traversal.calls(stmt) for stmt in function.body):
+        return set()
+    found: dict[Var, bool] = {}
+    for stmt in traversal.statements(function.body):
+        of_exp = isinstance(stmt, Assign) and isinstance(stmt.value, Call) and stmt.value.func is math.exp
+        for var in stmt.targets:
+            found[var] = of_exp and found.get(var, True)
+    return {var for var, of_exp in found.items() if of_exp}
+
+
+def following(function: Function, memory: Memory) -> set[Var]:
+    """Names whose value depends on tangents that are given; groups for arrays."""
+    leads_to: dict[Var, set[Var]] = {}
+    for made, values in _made_of(function, memory).items():
+        for value in values:
+            for source in memory.groups(_contents(value)):
+                leads_to.setdefault(source, set()).add(made)
+    work = {memory.group(tangent) for _, tangent in function.tangents}
+    found: set[Var] = set()
+    while work:
+        var = work.pop()
+        found.add(var)
+        work |= leads_to.get(var, set()) - found
+    return found
+
+
+def _made_of(function: Function, memory: Memory) -> dict[Var, list[Expr]]:
+    """For each name what it gets its values from; groups for arrays."""
+    found: defaultdict[Var, list[Expr]] = defaultdict(list)
+    for stmt in traversal.statements(function.body):
+        if isinstance(stmt, Assign):
+            for target in stmt.targets:
+                found[memory.group(target)].append(stmt.value)
+        elif isinstance(stmt, Store):
+            found[memory.group(stmt.array)].append(stmt.value)
+    return found
+
+
+def _decides(part: Any) -> set[Var]:
+    """What conditions, integers and steps in an expression depend on."""
+    found: set[Var] = set()
+    called = traversal.callees(part)
+    if not called:
+        return found
+    if intrinsics.ifelse not in called:  # what is in a call that decides, decides with it
+        calls = [node for node in traversal.subexpressions(part) if type(node) is Call and _is_decision(node)]
+        return found.union(*map(_contents, calls))
+    work = [part]
+    while work:
+        node = work.pop()
+        if type(node) is not Call:
+            work += traversal.parts(node)
+        elif node.func is intrinsics.ifelse and (kept := _beside_zero(node)):
+            work += kept
+        elif _is_decision(node):
+            found |= _contents(node)
+        else:
+            work += node.args
+    return found
+
+
+def _beside_zero(choice: Call) -> tuple[Expr, ...]:
+    """The number and the value in a product that is zero where the number is, or in its divisor."""
+    match choice.args:
+        case Call(operator.ne, (number, Const(0.0))), value, Const(0.0):
+            return number, value
+        case Call(operator.eq, (number, Const(0.0))), Const(1.0), value:
+            return number, value
+    return ()
+
+
+def _is_decision(call: Call) -> bool:
+    return not _is_float(call.type) or call.func in _STEPS or isinstance(call.func, Routine)
+
+
+def _contents(expr: Any) -> Set[Var]:
+    return traversal.contents_read(expr)
+
+
+def _is_float(type_: Any) -> bool:
+    return isinstance(type_, (Scalar, Array)) and type_.dtype in ("float64", "float32")
+
+
+_STEPS: frozenset[Any] = frozenset(
+    {operator.mod, operator.floordiv, np.mod, np.fmod, math.fmod, np.floor_divide, math.copysign, np.copysign}
+    | {np.sign, np.floor, np.ceil, np.rint, np.round, np.trunc, np.heaviside}
+)

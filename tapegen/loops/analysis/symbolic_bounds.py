@@ -1,0 +1,560 @@
+"""What is known about integers and sizes at a point of the program, and what follows from it.
+
+Knowledge is kept while a program is walked in the order of its text: definitions (`n = u.shape[0]`), inequalities (loop
+counters, tests, checks that have passed) and the extents of arrays.  Whatever mentions a name is forgotten when that
+name is assigned again.  `Facts.nonnegative` is the only prover; a stronger one may take its place.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import math
+import operator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tapegen.ir import intrinsics
+from tapegen.ir.nodes import Assign, Call, Const, Expr, For, If, Load, Raise, Stmt, Tuple, Var, While, node
+from tapegen.ir.traversal import assigns, free_vars, parts, subexpressions
+from tapegen.ir.types import INT, Array
+from tapegen.loops.analysis.affine import Affine, is_int, linear
+
+_DEPTH = 6  # how many inequalities a proof may combine
+_LONGEST = 60  # nodes of a definition that is filled in where its name is read
+_MANY = 512  # axes whose sizes are made once
+_QUESTIONS = 5  # how many questions may wait for the answer of another
+
+
+@node()
+class Extent:
+    """The size of an array along one axis: `max(0, form)`, printed as `size`."""
+
+    size: Expr
+    form: Affine
+    mentioned: frozenset[Var] | None = field(init=False, default=None, compare=False, repr=False)
+
+    def __hash__(self) -> int:
+        return hash((self.size, self.form))
+
+    @property
+    def is_unit(self) -> bool:
+        return self.form == _ONE
+
+    @property
+    def names(self) -> frozenset[Var]:
+        """The Vars in it; found once."""
+        if self.mentioned is None:
+            self.mentioned = self.form.names | free_vars(self.size)  # type: ignore[misc]
+        return self.mentioned
+
+
+_ONE = Affine(1)
+UNIT = Extent(Const(1), _ONE)
+Extents = tuple[Extent, ...]
+
+
+@functools.lru_cache(maxsize=_MANY)
+def dim(array: Var, axis: int) -> Expr:
+    """`array.shape[axis]`: mostly one object, which is the same as itself at once."""
+    return Call(intrinsics.dim, (array, Const(axis)), (), INT)
+
+
+@functools.lru_cache(maxsize=_MANY)
+def own_extent(array: Var, axis: int) -> Extent:
+    """The extent of an array read from its own shape."""
+    size = dim(array, axis)
+    return Extent(size, Affine.atom(size))
+
+
+@dataclass(slots=True)
+class Facts:
+    """What holds where the walk stands.
+
+    Attributes
+    ----------
+    forms : dict
+        Integer Vars by their definition.
+    shapes : dict
+        Extents of arrays in terms of other things than their own shape.
+    inequalities : dict
+        Forms that are known not to be negative, by the atoms they are made of.
+    never_one : set
+        Sizes that are known not to be 1.
+    nonzero : set
+        Vars that are known not to be 0.
+    broadcasts : dict
+        What comparing sizes at run time has led to, by the forms that were compared.
+    selected : dict
+        What a mask selects: how many elements, and where; by its element at an index.
+    passed : set
+        Conditions of errors that have been looked at and do not hold.
+    signs : dict
+        Floating Vars that are not negative (see `domains.sign_of`).
+    """
+
+    forms: dict[Var, Affine] = field(default_factory=dict)
+    shapes: dict[Var, Extents] = field(default_factory=dict)
+    inequalities: dict[Expr, tuple[Affine, ...]] = field(default_factory=dict)
+    never_one: frozenset[Expr] = frozenset()
+    nonzero: frozenset[Expr] = frozenset()
+    broadcasts: dict[tuple[str, tuple[Affine, ...]], Any] = field(default_factory=dict)
+    selected: dict[tuple[str, Expr], Any] = field(default_factory=dict)
+    passed: frozenset[Expr] = frozenset()
+    signs: dict[Var, str] = field(default_factory=dict)
+    mentioned: set[Var] = field(default_factory=set)
+    _asking: list[Affine] = field(default_factory=list)
+    _answers: dict[Affine | tuple[Affine, ...], bool] = field(default_factory=dict)
+
+    def copy(self) -> Facts:
+        return Facts(
+            dict(self.forms),
+            dict(self.shapes),
+            dict(self.inequalities),
+            self.never_one,
+            self.nonzero,
+            dict(self.broadcasts),
+            dict(self.selected),
+            self.passed,
+            dict(self.signs),
+            set(self.mentioned),
+        )
+
+    def common(self, other: Facts) -> Facts:
+        """What holds in both of two states."""
+        return Facts(
+            {var: form for var, form in self.forms.items() if other.forms.get(var) == form},
+            {var: shape for var, shape in self.shapes.items() if other.shapes.get(var) == shape},
+            {
+                atom: tuple(form for form in forms if form in other.inequalities.get(atom, ()))
+                for atom, forms in self.inequalities.items()
+            },
+            self.never_one & other.never_one,
+            self.nonzero & other.nonzero,
+            {key: found for key, found in self.broadcasts.items() if other.broadcasts.get(key) == found},
+            {key: found for key, found in self.selected.items() if other.selected.get(key) == found},
+            self.passed & other.passed,
+            {var: sign for var, sign in self.signs.items() if other.signs.get(var) == sign},
+            self.mentioned | other.mentioned,
+        )
+
+    # ---- learning ----------------------------------------------------------------------------------------------------
+
+    def forget(self, names: Iterable[Var]) -> None:
+        """Drop everything that mentions names that get new values."""
+        gone = self.mentioned.intersection(names)
+        if not gone:
+            return
+        apart = gone.isdisjoint
+        self.forms = {v: f for v, f in self.forms.items() if v not in gone and apart(f.names)}
+        self.shapes = {
+            v: e for v, e in self.shapes.items() if v not in gone and all(map(apart, [extent.names for extent in e]))
+        }
+        self._answers = {}
+        self.inequalities = {
+            atom: kept
+            for atom, forms in self.inequalities.items()
+            if apart(free_vars(atom)) and (kept := tuple([form for form in forms if apart(form.names)]))
+        }
+        self.never_one = frozenset([size for size in self.never_one if apart(free_vars(size))])
+        self.nonzero = self.nonzero - gone
+        self.broadcasts = {
+            key: found for key, found in self.broadcasts.items() if all(map(apart, [form.names for form in key[1]]))
+        }
+        self.selected = {key: found for key, found in self.selected.items() if apart(free_vars(key[1]))}
+        self.passed = frozenset([test for test in self.passed if apart(free_vars(test))])
+        self.signs = {var: sign for var, sign in self.signs.items() if var not in gone}
+        self.mentioned -= gone
+
+    def set_sign(self, var: Var, sign: str) -> None:
+        """Remember the sign of a number that has just been assigned."""
+        if sign:
+            self.signs[var] = sign
+            self.mentioned.add(var)
+
+    def define(self, var: Var, value: Expr) -> None:
+        """Remember an integer definition; a long one keeps its name, or a chain of them would grow without bound."""
+        form = self.form(value)
+        if sum([len(subexpressions(atom)) for atom, _ in form.terms]) > _LONGEST:
+            return
+        if stable(form) and var not in form.names:
+            self.forms[var] = form
+            self._answers = {}
+            self.mentioned |= form.names
+            self.mentioned.add(var)
+
+    def shift(self, var: Var, by: int) -> None:
+        """`var` becomes `var + by`: what was known of it is known of `var - by`."""
+        moved = self.inequalities.get(var, ())
+        self.forget([var])
+        for form in moved:
+            rest = form.without(var)
+            if var not in rest.names:
+                self.assume(form - form.coefficient(var) * by)
+
+    def set_shape(self, var: Var, extents: Extents) -> None:
+        """Remember the extents of an array that has just been made."""
+        self.shapes[var] = tuple(
+            [
+                extent if stable(extent.form) and var not in free_vars(extent.size) else own_extent(var, k)
+                for k, extent in enumerate(extents)
+            ]
+        )
+        self._answers = {}
+        self.mentioned.add(var)
+        for extent in self.shapes[var]:
+            self.mentioned |= extent.names
+
+    def assume(self, form: Affine) -> None:
+        """Remember that a form is not negative."""
+        if not form.is_constant and stable(form):
+            self._add(form)
+            self.mentioned |= form.names
+
+    def _add(self, form: Affine) -> None:
+        self._answers = {}
+        for atom in form.atoms:
+            known = self.inequalities.get(atom, ())
+            if form not in known:
+                self.inequalities[atom] = (*known, form)
+
+    @contextmanager
+    def supposing(self, *forms: Affine) -> Iterator[None]:
+        """Assume for a moment that some forms are not negative."""
+        known, answers = self.inequalities, self._answers
+        self.inequalities = dict(known)
+        for form in forms:
+            self._add(form)
+        try:
+            yield
+        finally:
+            self.inequalities, self._answers = known, answers
+
+    def remember(self, what: str, forms: tuple[Affine, ...], found: Any) -> None:
+        """Remember the outcome of comparing sizes."""
+        if all(map(stable, forms)):
+            self.broadcasts[what, forms] = found
+            for form in forms:
+                self.mentioned |= form.names
+
+    def select(self, what: str, mask: Expr, found: Any) -> None:
+        """Remember what a mask selects."""
+        self.selected[what, mask] = found
+        self.mentioned |= free_vars(mask)
+
+    def has_passed(self, test: Expr) -> bool:
+        """Whether a condition has been found not to hold; if not, it will have been from here on."""
+        if test in self.passed:
+            return True
+        if not any(isinstance(part, Load) for part in subexpressions(test)):
+            self.passed |= {test}
+            self.mentioned |= free_vars(test)
+        return False
+
+    def assume_equal(self, a: Affine, b: Affine) -> None:
+        self.assume(a - b)
+        self.assume(b - a)
+
+    def assume_nonzero(self, var: Expr) -> None:
+        if isinstance(var, Var):
+            self.nonzero = self.nonzero | {var}
+            self.mentioned.add(var)
+
+    def assume_test(self, test: Expr, holds: bool = True) -> None:
+        """Remember what a condition says about integers."""
+        match test:
+            case Call(intrinsics.and_ | operator.and_, parts) if holds:
+                for part in parts:
+                    self.assume_test(part)
+            case Call(intrinsics.or_ | operator.or_, parts) if not holds:
+                for part in parts:
+                    self.assume_test(part, False)
+            case Call(operator.not_, (inner,)):
+                self.assume_test(inner, not holds)
+            case Call(func, (a, b)) if is_int(a) and is_int(b):
+                func = func if holds else _NEGATED.get(func, func)
+                gap = self.form(b) - self.form(a)
+                if func in (operator.lt, operator.gt):
+                    self.assume(gap - 1 if func is operator.lt else -gap - 1)
+                elif func in (operator.le, operator.ge):
+                    self.assume(gap if func is operator.le else -gap)
+                elif func is operator.eq:
+                    self.assume_equal(self.form(a), self.form(b))
+                elif func is operator.ne and self.nonnegative(gap):
+                    self.assume(gap - 1)
+                elif func is operator.ne and self.nonnegative(-gap):
+                    self.assume(-gap - 1)
+
+    def assume_counter(self, loop: For) -> None:
+        """Remember between what numbers a loop counts."""
+        counter = Affine.atom(loop.target)
+        self.mentioned.add(loop.target)
+        match getattr(loop.step, "value", None):
+            case int() as step if step > 0:
+                self.assume(counter - self.form(loop.start))
+                self.assume(self.form(loop.stop) - 1 - counter)
+            case int() as step if step < 0:
+                self.assume(self.form(loop.start) - counter)
+                self.assume(counter - self.form(loop.stop) - 1)
+
+    def learn(self, stmt: Stmt) -> None:
+        """Remember what holds after a statement: integers and sizes that it defines, checks that have passed."""
+        if isinstance(stmt, Assign):
+            self.forget(stmt.targets)
+            target, value = stmt.targets[0], stmt.value
+            if len(stmt.targets) > 1:
+                return
+            if is_int(target) and is_int(value):
+                self.define(target, value)
+            elif type(value) is Call and type(target.type) is Array:
+                extents = self._of_new(value)
+                if extents:
+                    self.set_shape(target, extents)
+        elif isinstance(stmt, (If, For, While)):
+            self.forget(assigns(stmt))
+            match stmt:
+                case If(test, (*_, Raise()), ()):
+                    self.assume_test(test, False)
+
+    def _of_new(self, call: Call) -> Extents:
+        """The extents of a new array, nothing where they are not known."""
+        if call.func not in _MAKING:
+            return ()
+        first = call.args[0]
+        if call.func is np.copy:
+            return self.extents(first) if isinstance(first, Var) else ()
+        if isinstance(first, Tuple):
+            return tuple([Extent(size, self.form(size)) for size in first.items])
+        if isinstance(first, Call) and first.func is intrinsics.shape:
+            return self.extents(first.args[0]) if isinstance(first.args[0], Var) else ()
+        return (Extent(first, self.form(first)),) if is_int(first) else ()
+
+    # ---- asking ------------------------------------------------------------------------------------------------------
+
+    def form(self, expr: Expr) -> Affine:
+        """The linear form of an integer expression with definitions filled in."""
+        written = linear(expr)
+        if not written.terms:
+            return written
+        if written.constant == 0 and len(written.terms) == 1:
+            ((atom, coefficient),) = written.terms
+            return self._atom(atom) * coefficient
+        result = Affine(written.constant)
+        for atom, coefficient in written.terms:
+            result = result.plus(self._atom(atom), coefficient)
+        return result
+
+    def _atom(self, atom: Expr) -> Affine:
+        if type(atom) is Var:
+            return self.forms.get(atom) or Affine.atom(atom)
+        if type(atom) is not Call or atom.func not in _FORMED:
+            return Affine.atom(atom)
+        if atom.func in _SPELLED:
+            if all(map(is_int, atom.args)):  # the same number has one spelling
+                atom = Call(atom.func, tuple([self.form(arg).expr for arg in atom.args]), (), INT)
+            return Affine.atom(atom)
+        match atom.func, atom.args:
+            case intrinsics.dim, (Var() as array, Const(int() as axis)):
+                assert isinstance(array.type, Array)
+                if array.type.is_unit(axis % array.type.rank):
+                    return _ONE
+                if axis < 0:
+                    atom = dim(array, axis % array.type.rank)
+                if array in self.shapes:
+                    form = self.shapes[array][axis].form
+                    # otherwise the size is `max(0, form)`, an atom of its own
+                    if atom not in form.atoms and self.nonnegative(form):
+                        return form
+            case ((builtins.len | np.size), (Var() as array,)) if isinstance(array.type, Array):
+                if atom.func is len or array.type.rank == 1:
+                    return self._atom(dim(array, 0))
+            case intrinsics.item, (Call(intrinsics.shape | np.shape, (Var() as array,)), Const(int() as axis)):
+                if isinstance(array.type, Array):
+                    return self._atom(dim(array, axis % array.type.rank))
+        return Affine.atom(atom)
+
+    def extents(self, array: Var) -> Extents:
+        """The extents of an array Var; a known 0-or-more form replaces the reading of its shape in comparisons."""
+        assert isinstance(array.type, Array)
+        if array in self.shapes:
+            return self.shapes[array]
+        return tuple(UNIT if array.type.is_unit(k) else own_extent(array, k) for k in range(array.type.rank))
+
+    def equal(self, a: Affine, b: Affine) -> bool:
+        """Whether two sizes are known to be the same."""
+        return a == b or (self.nonnegative(a - b) and self.nonnegative(b - a))
+
+    def is_never_one(self, form: Affine) -> bool:
+        """Whether a size is known not to be 1."""
+        if form.is_constant:
+            return form.constant != 1
+        if len(form.terms) == 1 and form.constant == 0 and form.terms[0][1] == 1 and form.atoms[0] in self.never_one:
+            return True
+        return self.nonnegative(form - 2) or self.nonnegative(-form)
+
+    def nonnegative(self, form: Affine) -> bool:
+        """Whether a form is known not to be negative."""
+        if form.is_constant:
+            return form.constant >= 0
+        if form in self._asking or len(self._asking) >= _QUESTIONS:
+            return False  # a proof must not rest on itself
+        # a proof holds anywhere; that there is none may be due to the questions around
+        asked = (form, *self._asking)
+        answer = self._answers.get(form) or self._answers.get(asked)
+        if answer is None:
+            self._asking.append(form)
+            try:
+                answer = self._prove(form, _DEPTH)
+            finally:
+                self._asking.pop()
+            self._answers[form if answer else asked] = answer
+        return answer
+
+    def _prove(self, form: Affine, depth: int) -> bool:
+        # a term that stands in the way needs an inequality that cancels it; what bounds a negative one may cancel
+        # others with it
+        terms = form.terms
+        hard: tuple[Expr, int] | None = None
+        for term in terms:
+            if term[1] < 0:
+                hard = term
+                break
+        else:
+            for term in terms:
+                if not self._is_size(term[0]):
+                    hard = term
+                    break
+            else:
+                if form.constant >= 0:
+                    return True
+        if depth == 0 or not terms:
+            return False
+        for atom, coefficient in terms if hard is None else (hard,):
+            cases = () if type(atom) is Var else _cases(atom, coefficient)
+            if cases and all(
+                self._prove(form.without(atom).plus(self.form(case), coefficient), depth - 1) for case in cases
+            ):
+                return True
+            for known in self._about(atom):
+                ours = known.coefficient(atom)
+                if ours * coefficient > 0:
+                    common = math.gcd(ours, coefficient)
+                    rest = (form * (abs(ours) // common)).plus(known, -(abs(coefficient) // common))
+                    if self._prove(rest, depth - 1):
+                        return True
+            droppable = hard is None and form.constant >= 0 and len(terms) > 1
+            if droppable and self._prove(form.without(atom), depth - 1):
+                return True
+        return False
+
+    def _about(self, atom: Expr) -> Iterable[Affine]:
+        """Inequalities in which an atom takes part."""
+        known = self.inequalities.get(atom, ())
+        return known if type(atom) is Var else [*known, *self._implied(atom)]
+
+    def _implied(self, atom: Expr) -> list[Affine]:
+        """Inequalities that the meaning of an atom implies."""
+        own = Affine.atom(atom)
+        if type(atom) is not Call:
+            return []
+        if atom.func is intrinsics.dim:
+            array, axis = atom.args
+            if isinstance(array, Var) and isinstance(axis, Const) and array in self.shapes:
+                assert isinstance(axis.value, int)
+                form = self.shapes[array][axis.value].form
+                return [own] if atom in form.atoms else [own - form, own]
+            return [own]
+        func, args = atom.func, atom.args
+        if func is operator.mod:
+            if is_int(args[1]) and self._is_positive(args[1]):
+                return [own, self.form(args[1]) - own - 1]
+        elif func in _SPELLED and all(map(is_int, args)):
+            if func is builtins.min:
+                return [self.form(arg) - own for arg in args]
+            if func is builtins.max:
+                return [own - self.form(arg) for arg in args]
+            divided, by = args
+            if isinstance(by, Const) and isinstance(by.value, int) and by.value > 0:
+                return [self.form(divided) - own * by.value, own * by.value + (by.value - 1) - self.form(divided)]
+        return [own] if self._is_size(atom) else []
+
+    def _is_positive(self, n: Expr) -> bool:
+        """Whether `% n` leaves a remainder in 0 <= r < n, given that n is not 0."""
+        return self.nonnegative(self.form(n))
+
+    def _is_size(self, atom: Expr) -> bool:
+        """Whether an atom cannot be negative by its nature."""
+        if type(atom) is not Call:
+            return False
+        if atom.func in _SIZES:
+            return True
+        match atom:
+            case Call(builtins.min, args):
+                return all(is_int(arg) and self.nonnegative(self.form(arg)) for arg in args)
+            case Call(builtins.max, args):
+                return any(is_int(arg) and self.nonnegative(self.form(arg)) for arg in args)
+            case Call(operator.floordiv, (a, Const(int() as d))):
+                return d > 0 and is_int(a) and self.nonnegative(self.form(a))
+            case Call(operator.mod, (_, n)):
+                return is_int(n) and self._is_positive(n)
+        return False
+
+
+_MAKING: frozenset[Any] = frozenset({np.copy, np.empty, np.zeros})
+_SIZES: frozenset[Any] = frozenset({intrinsics.dim, builtins.len, np.size, builtins.abs})
+_SPELLED: frozenset[Any] = frozenset({builtins.min, builtins.max, operator.floordiv, operator.mod})
+_FORMED: frozenset[Any] = _SPELLED | {intrinsics.dim, intrinsics.item, builtins.len, np.size}
+_NEGATED: dict[Any, Any] = {
+    operator.lt: operator.ge,
+    operator.ge: operator.lt,
+    operator.gt: operator.le,
+    operator.le: operator.gt,
+    operator.ne: operator.eq,
+    operator.eq: operator.ne,
+}
+
+
+def _cases(atom: Expr, coefficient: int) -> tuple[Expr, ...]:
+    """Numbers one of which is the value of an atom, where a bound on all of them is what is asked for."""
+    if not isinstance(atom, Call):
+        return ()
+    extreme = builtins.max if coefficient < 0 else builtins.min
+    parts = atom.args[1:] if atom.func is intrinsics.ifelse else atom.args if atom.func is extreme else ()
+    return parts if all(map(is_int, parts)) else ()
+
+
+def stable(form: Affine) -> bool:
+    """Whether the value of a form depends on names alone, not on elements of arrays or on calls."""
+    return all(type(atom) is Var or _stable(atom) for atom, _ in form.terms)
+
+
+def _stable(expr: Any) -> bool:
+    kind = type(expr)
+    if kind is Call:
+        if expr.func is intrinsics.dim and type(expr.args[0]) is Var:
+            return True
+        return expr.func in _PURE_INTEGER and all(map(_stable, parts(expr)))
+    return kind is Const or kind is Var or (kind is Tuple and all(map(_stable, expr.items)))
+
+
+_PURE_INTEGER = frozenset(
+    {
+        *(
+            intrinsics.dim,
+            intrinsics.shape,
+            intrinsics.item,
+            intrinsics.ifelse,
+            np.size,
+            np.shape,
+            builtins.len,
+            builtins.abs,
+        ),
+        *(builtins.min, builtins.max, builtins.int, operator.add, operator.sub, operator.mul, operator.neg),
+        *(operator.floordiv, operator.mod, operator.lt, operator.le, operator.gt, operator.ge, operator.eq),
+        *(operator.ne, operator.pow),
+    }
+)

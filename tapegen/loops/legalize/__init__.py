@@ -1,0 +1,10 @@
+"""Scalar operations as numba must be told to do them.
+
+* `registry` - the table of lowerings
+* `builder` - emission of statements, fresh names, checks
+* `scalar_ops` - precision as NumPy has it, errors as Python raises them
+* `complex_ops` - operations on complex numbers
+* `math_domains` - arguments outside the domain of functions of `math`
+* `combinatorics` - factorials, permutations, combinations
+* `overflow_checks` - operations on Python integers that must not wrap around
+"""

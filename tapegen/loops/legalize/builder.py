@@ -1,0 +1,384 @@
+"""Where the passes of this package write: emitted statements, fresh names, what is known, and checks."""
+
+from __future__ import annotations
+
+import operator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from tapegen.errors import Span, TapegenError
+from tapegen.ir import intrinsics, traversal
+from tapegen.ir.names import NameSupply
+from tapegen.ir.nodes import Assign, Call, Comment, Const, Expr, For, Function, If, Load, Raise, Stmt, Var
+from tapegen.ir.printer import callable_text
+from tapegen.ir.types import BOOL, INT, Array, Scalar, Type
+from tapegen.loops.analysis.affine import Affine, is_int
+from tapegen.loops.analysis.alias_pairs import Sharing
+from tapegen.loops.analysis.symbolic_bounds import Extent, Extents, Facts, dim, stable
+
+Indices = tuple[Expr, ...]
+
+
+class NoCompiledForm(TapegenError):
+    """A call that numba does not take and that is not lowered to loops.
+
+    Parameters
+    ----------
+    call : str
+        The name of the call.
+    origin : Span or None
+        Where it stands in the user's source.
+    """
+
+    def __init__(self, call: str, origin: Span | None) -> None:
+        super().__init__(f"{call} has no compiled form here.", span=origin)
+        self.call = call
+        self.origin = origin
+
+
+@dataclass(frozen=True, eq=False)
+class Lazy:
+    """An array as a rule for its elements.
+
+    Attributes
+    ----------
+    extents : tuple of Extent
+        Its shape.
+    dtype : str
+        Its dtype.
+    at : callable
+        Gives the element for an index (one non-negative expression for each axis); may write temporaries first.
+    weak : bool
+        Whether it is a Python number, which takes the precision of what it meets.
+    cost : int
+        How much work one element is, in additions; an element that is merely read costs nothing.
+    """
+
+    extents: Extents
+    dtype: str
+    at: Callable[[Indices], Expr]
+    weak: bool = False
+    cost: int = 0
+
+    @property
+    def rank(self) -> int:
+        return len(self.extents)
+
+
+@dataclass(slots=True)
+class Loop:
+    """A loop of the program around the statement that is being written."""
+
+    counter: Var | None  # None: a while loop
+    start: Affine
+    stop: Affine
+    step: int  # 0 where the run decides
+    assigned: set[Var]  # by the program, and by what is written into the body
+    leaves: bool  # whether a Break or Continue may skip statements of a trip
+    outside: Facts = field(default_factory=Facts)  # what holds in front of it, whether it runs or not
+    before: list[Stmt] = field(default_factory=list)
+    lasting: list[Affine] = field(default_factory=list)  # checked in front of it without a condition
+
+
+class Writer(ABC):
+    """State of the walk over one function."""
+
+    def __init__(self, function: Function, sharing: Sharing, boundscheck: bool) -> None:
+        used = {part.name for part in function.params} | {name for name, _ in function.globals} | {function.name}
+        for stmt in traversal.statements(function.body):
+            used |= {var.name for var in stmt.targets}
+        self.names = NameSupply(used)
+        self.sharing = sharing
+        self.boundscheck = boundscheck
+        self.tapes = frozenset(function.tapes)
+        self.facts = Facts()
+        self.views: dict[Var, tuple[Lazy, frozenset[Var]]] = {}
+        self.layouts: dict[Var, str] = {}  # of arrays made here and of views, where the type of the name does not say
+        self.out: list[Stmt] = []
+        self.loops: list[Loop] = []
+        self.branches: list[int] = [0]  # for each loop around, how many conditions stand between it and here
+        self.statement: Stmt | None = None
+        self.optional: set[Var] = set()  # names of views whose assignment may be dropped
+        self._counters: list[Var] = []
+
+    @property
+    def origin(self) -> Span | None:
+        return None if self.statement is None else self.statement.origin
+
+    @abstractmethod
+    def materialise(self, expr: Expr, base: str = "t") -> Var:
+        """A Var that holds the array an expression denotes."""
+
+    @abstractmethod
+    def assign_array(self, target: Var, value: Expr) -> None:
+        """`target = value` of an array."""
+
+    @abstractmethod
+    def fill_new(self, target: Var, value: Lazy) -> None:
+        """`target` = a new array with these elements."""
+
+    @abstractmethod
+    def call_new(self, target: Var, value: Expr) -> None:
+        """`target` = the array that a call returns."""
+
+    @abstractmethod
+    def copied(self, array: Var) -> Var:
+        """A contiguous copy."""
+
+    @abstractmethod
+    def view_of(self, expr: Expr) -> Expr:
+        """A place as an operand that numba takes."""
+
+    @abstractmethod
+    def is_written(self, array: Var) -> bool:
+        """Whether something is stored into memory that an array may share."""
+
+    @abstractmethod
+    def shows_sharing(self) -> bool:
+        """Whether the program can tell if the statement at hand assigns a view or a copy."""
+
+    @abstractmethod
+    def in_rows(self, array: Expr) -> Expr | None:
+        """An array of the same memory that is in C order for NumPy and for numba; None where there is none."""
+
+    @abstractmethod
+    def check_mask(self, array: Lazy, mask: Lazy) -> None:
+        """A mask has the sizes of the axes it selects from."""
+
+    @abstractmethod
+    def nonzero(self, mask: Expr) -> list[Var]:
+        """For each axis of a boolean array, the indices where it holds."""
+
+    # ---- writing -----------------------------------------------------------------------------------------------------
+
+    def emit(self, *stmts: Stmt) -> None:
+        self.out.extend(stmts)
+
+    @contextmanager
+    def block(self) -> Iterator[list[Stmt]]:
+        """Collect what is written inside into a block of its own."""
+        outer, self.out = self.out, []
+        try:
+            yield self.out
+        finally:
+            self.out = outer
+
+    @contextmanager
+    def conditional(self) -> Iterator[list[Stmt]]:
+        """A block that does not always run: what it learns is forgotten."""
+        facts, views = self.facts, self.views
+        self.facts, self.views = facts.copy(), dict(views)
+        self.branches[-1] += 1
+        try:
+            with self.block() as out:
+                yield out
+        finally:
+            self.branches[-1] -= 1
+            self.facts, self.views = facts, views
+
+    def fresh(self, base: str, type_: Type) -> Var:
+        var = Var(self.names.fresh(base), type_)
+        for loop in self.loops:
+            loop.assigned.add(var)
+        return var
+
+    def let(self, expr: Expr, base: str = "t") -> Expr:
+        """`expr` itself if it is an atom, else a new name for it."""
+        if isinstance(expr, (Var, Const)):
+            return expr
+        var = self.fresh(base, expr.type)
+        self.emit(Assign((var,), expr, self.origin))
+        self.optional.add(var)
+        if is_int(expr):
+            self.facts.define(var, expr)
+        return var
+
+    def counters(self, rank: int) -> list[Var]:
+        """Loop counters: the same few letters in every nest."""
+        letters = iter("ijklmpqr")
+        while len(self._counters) < rank:
+            letter = next((c for c in letters if c not in self.names), "i")
+            self._counters.append(self.fresh(letter, INT))
+        return self._counters[:rank]
+
+    def comment(self, text: str) -> None:
+        self.emit(Comment(text, self.origin))
+
+    def unsupported(self, what: Any, how: str = "") -> NoCompiledForm:
+        """The refusal of a function, perhaps of one way to call it; or of something else by its name."""
+        name = what if isinstance(what, str) else spelled(what)
+        return NoCompiledForm(f"{name} {how}".rstrip(), self.origin)
+
+    # ---- knowledge ---------------------------------------------------------------------------------------------------
+
+    def forget(self, names: Iterable[Var]) -> None:
+        """Names get new values: drop what is known about the old ones."""
+        gone = set(names)
+        self.facts.forget(gone)
+        for var in gone:
+            self.layouts.pop(var, None)
+        self.forget_views(gone)
+
+    def forget_views(self, gone: set[Var]) -> None:
+        """Views made of names that get new values are from now on what their own names denote."""
+        if not self.views:
+            return
+        stale = [view for view, (_, mentions) in self.views.items() if view in gone or not gone.isdisjoint(mentions)]
+        for view in stale:
+            del self.views[view]
+
+    def set_view(self, var: Var, lazy: Lazy, keep: bool = False) -> None:
+        """Remember that a name denotes part of other arrays; with `keep` its assignment stays even if unused."""
+        index = tuple(Var(f"?{k}", INT) for k in range(lazy.rank))
+        mentions = traversal.free_vars(lazy.at(index)) - set(index)
+        for extent in lazy.extents:
+            mentions |= traversal.free_vars(extent.size)
+        if var not in mentions:
+            self.views[var] = (lazy, frozenset(mentions))
+        self.facts.set_shape(var, lazy.extents)
+        if not keep:
+            self.optional.add(var)
+
+    def array(self, var: Var) -> Lazy:
+        """The elements of an array Var, of the base array where it is a view."""
+        if var in self.views:
+            return self.views[var][0]
+        assert isinstance(var.type, Array)
+        type_ = Scalar(var.type.dtype, False)
+        return Lazy(self.facts.extents(var), var.type.dtype, lambda index: Load(var, index, type_))
+
+    def layout(self, array: Var) -> str:
+        """How an array lies in memory: "C", "F" or "A" for any."""
+        assert isinstance(array.type, Array)
+        return self.layouts.get(array, array.type.layout)
+
+    def clamped(self, extent: Extent) -> Expr:
+        """The size as a number that is not negative."""
+        if self.facts.nonnegative(extent.form):
+            return extent.size
+        return Call(max, (extent.size, Const(0)), (), INT)
+
+    def extent(self, size: Expr) -> Extent:
+        """The extent of a size expression."""
+        return Extent(size, self.facts.form(size))
+
+    def sizes(self, var: Var) -> Extents:
+        """The extents of an array read from its own shape."""
+        assert isinstance(var.type, Array)
+        return tuple(self.extent(dim(var, k)) for k in range(var.type.rank))
+
+    # ---- checks ------------------------------------------------------------------------------------------------------
+
+    def check(self, wrong: Expr, exception: type[BaseException], message: str) -> None:
+        """`if wrong: raise exception(message)`, unless that has been looked at already."""
+        if self.facts.has_passed(wrong):
+            return
+        self.emit(If(wrong, (Raise(exception, (Const(message),), self.origin),), (), self.origin))
+
+    def require(self, form: Affine, exception: type[BaseException], message: str) -> None:
+        """Make sure that a form is not negative: by proof, by a check in front of a loop, or by a check here."""
+        if self.facts.nonnegative(form):
+            return
+        if self._hoisted(form, exception, message):
+            return
+        self.check(negative(form), exception, message)
+        self.facts.assume(form)
+
+    def _hoisted(self, form: Affine, exception: type[BaseException], message: str) -> bool:
+        """Check in front of the loops around: the worst trip decides.
+
+        A check may move only to where it is certain that some trip runs into it: what it looks at besides the form is
+        whether the loops run.  All of that must be worst on the same trip, the first or the last.
+        """
+        depth: int | None = None
+        wrong = [-form - 1]  # there is an error where none of these is negative
+        guards: list[int] = []  # the loops that the others say run
+        for outer in range(len(self.loops) - 1, -1, -1):
+            loop = self.loops[outer]
+            if self.branches[outer + 1] or loop.leaves or loop.counter is None or not loop.step:
+                break
+            moved = _at_worst(loop, wrong)
+            if moved is None:
+                break
+            depth, wrong = outer, moved
+            trips = (loop.stop - loop.start) * (1 if loop.step > 0 else -1)
+            if not _follows(loop.outside, wrong, trips):
+                wrong.append(trips - 1)
+                guards.append(outer)
+        if depth is None:
+            return False
+        worst = -wrong[0] - 1
+        if self.facts.nonnegative(worst):  # the loop bounds themselves imply it
+            return True
+        tests = tuple(negative(-each - 1) for each in (*wrong[1:], wrong[0]))
+        test = tests[0] if len(tests) == 1 else Call(intrinsics.and_, tests, (), BOOL)
+        loop = self.loops[depth]
+        if not loop.outside.has_passed(test):
+            loop.before.append(If(test, (Raise(exception, (Const(message),), self.origin),), (), self.origin))
+        self.facts.assume(worst)
+        for inner in range(max(guards, default=depth - 1) + 1, len(self.loops)):
+            self.loops[inner].lasting.append(worst)
+        return True
+
+
+def _at_worst(loop: Loop, forms: list[Affine]) -> list[Affine] | None:
+    """Forms on the trip of a loop on which all of them are largest; None where there is no such trip."""
+    counter = loop.counter
+    assert counter is not None
+    parts = (loop.start, loop.stop, *(form.without(counter) for form in forms))
+    if any(not loop.assigned.isdisjoint(_vars_of(part)) for part in parts):
+        return None
+    if not all(map(stable, forms)):  # elements of arrays, which an inner loop counts to, may differ from trip to trip
+        return None
+    coefficients = [form.coefficient(counter) for form in forms]
+    if not any(coefficients):
+        return list(forms)
+    if abs(loop.step) != 1 or min(coefficients) < 0 < max(coefficients):
+        return None
+    upwards = (loop.step > 0) == (max(coefficients) > 0)
+    trip = loop.stop - loop.step if upwards else loop.start
+    return [form.without(counter) + trip * c for form, c in zip(forms, coefficients, strict=True)]
+
+
+def _follows(outside: Facts, wrong: list[Affine], trips: Affine) -> bool:
+    """Whether there can only be an error if the loop runs at all, by what is known in front of it."""
+    if outside.nonnegative(trips - 1):
+        return True
+    with outside.supposing(-trips, *wrong[1:]):
+        return outside.nonnegative(-wrong[0] - 1)
+
+
+def spelled(func: Any) -> str:
+    """A function as users write it: `np.linalg.solve`, `math.comb`, `len`."""
+    name = getattr(func, "__name__", repr(func))
+    if intrinsics.is_draw(func):
+        return func.__qualname__
+    module = getattr(func, "__module__", None) or ""
+    if module in ("builtins", "_operator") or module.startswith("tapegen."):
+        return name
+    if module.startswith("scipy."):
+        return callable_text(func)
+    return f"{module.replace('numpy', 'np', 1)}.{name}" if module else name
+
+
+def negative(form: Affine) -> Expr:
+    """`form < 0`, with each term on the side where it is added."""
+    plus = Affine(max(form.constant, 0), tuple(t for t in form.terms if t[1] > 0))
+    minus = -Affine(min(form.constant, 0), tuple(t for t in form.terms if t[1] < 0))
+    if minus.is_constant:
+        return Call(operator.lt, (plus.expr, minus.expr), (), BOOL)
+    if minus.constant > 0:
+        return Call(operator.ge, ((minus - 1).expr, plus.expr), (), BOOL)
+    return Call(operator.gt, (minus.expr, plus.expr), (), BOOL)
+
+
+def _vars_of(form: Affine) -> set[Var]:
+    return {var for atom in form.atoms for var in traversal.free_vars(atom)}
+
+
+def loop_over(counter: Var, size: Expr, body: list[Stmt], origin: Span | None) -> For:
+    """`for counter in range(size)`."""
+    return For(counter, Const(0), size, Const(1), tuple(body), origin)

@@ -1,0 +1,43 @@
+"""Operations on Python integers that compiled code must not let wrap around."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from tapegen.analysis.integer_overflow import overflowing
+from tapegen.ir import intrinsics, traversal
+from tapegen.ir.nodes import Block, Call, For, Function, Store, Tuple
+
+
+def marked(function: Function, *, wide: bool) -> Function:
+    """The function with `ops.exact` around each operation whose result may not have 64 bits."""
+    calls = overflowing(function, wide=wide)
+    return replace(function, body=_block(function.body, calls)) if calls else function
+
+
+def _block(block: Block, calls: frozenset[Call]) -> Block:
+    def change(node: Any) -> Any:
+        return _number(node, calls)
+
+    out = []
+    for stmt in block:
+        if isinstance(stmt, Store):
+            stmt = replace(stmt, value=change(stmt.value))
+        elif not isinstance(stmt, For):  # the bounds of a loop are no numbers
+            stmt = traversal.map_headers(stmt, change)
+        out.append(traversal.with_blocks(stmt, tuple(_block(inner, calls) for inner in stmt.blocks)))
+    return tuple(out)
+
+
+def _number(node: Any, calls: frozenset[Call]) -> Any:
+    """Inside an index nothing is marked."""
+    match node:
+        case Tuple(items):
+            return Tuple(tuple(_number(item, calls) for item in items))
+        case Call(func, args, kwargs, type_):
+            new = Call(
+                func, tuple(_number(a, calls) for a in args), tuple((k, _number(a, calls)) for k, a in kwargs), type_
+            )
+            return Call(intrinsics.exact, (new,), (), type_) if node in calls else new
+    return node

@@ -1,0 +1,59 @@
+"""Which function is lowered how.  The other modules of this package fill these tables when they are imported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from tapegen.ir.nodes import Call, Const, Expr, Var
+from tapegen.loops.legalize.builder import Lazy, Writer
+
+SCALAR: dict[Any, Callable[[Writer, Call], Expr]] = {}
+"""Functions of arrays that give one number."""
+
+LAZY: dict[Any, Callable[[Writer, Call], Lazy]] = {}
+"""Functions whose result is a rule for elements: other arrangements of an array, constant arrays, ..."""
+
+FILL: dict[Any, Callable[[Writer, Call, Var], None]] = {}
+"""Functions whose result is assigned to a new array, by loops or by a call that numba takes."""
+
+SEVERAL: dict[Any, Callable[[Writer, Call], tuple[Expr, ...]]] = {}
+"""Functions that give several arrays: an expression for each."""
+
+REWRITE: dict[Any, Callable[[Writer, Call], Expr]] = {}
+"""Functions that are said with other functions."""
+
+Handler = TypeVar("Handler", bound=Callable[..., Any])
+
+
+class _Register(Protocol):
+    def __call__(self, handler: Handler) -> Handler: ...
+
+
+def handles(table: dict[Any, Any], *funcs: Any) -> _Register:
+    """Decorator: enter a handler into a table for some functions."""
+
+    def register(handler: Handler) -> Handler:
+        table.update(dict.fromkeys(funcs, handler))
+        return handler
+
+    return register
+
+
+_FLATTENS = frozenset({np.concatenate, np.sort, np.argsort, np.take_along_axis})
+
+
+def arguments(w: Writer, call: Call, *names: str) -> list[Any]:
+    """The arguments of a call by position or keyword; None where an argument is left out.
+
+    A None in the call means the same, but for an axis with another default (`_FLATTENS`), where it stays `Const(None)`.
+    """
+    given = dict(zip(names, call.args)) | dict(call.kwargs)
+    unknown = given.keys() - set(names)
+    if unknown or len(call.args) > len(names):
+        what = ", ".join(f"{name}=" for name in sorted(unknown)) or f"{len(call.args)} arguments"
+        raise w.unsupported(call.func, f"with {what}")
+    absent = (None,) if call.func in _FLATTENS else (None, Const(None))
+    return [None if given.get(name) in absent else given[name] for name in names]

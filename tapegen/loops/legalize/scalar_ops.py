@@ -1,0 +1,568 @@
+"""Operations on single numbers, as numba must be told to do them.
+
+Numba widens (`float32 * 2.0` becomes float64, int32 sums become int64) and its Python numbers never raise.  Here each
+operation gets the precision that its IR type states, and those of Python numbers get explicit checks.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tapegen.ir import builders, intrinsics, traversal
+from tapegen.ir.nodes import Call, Const, Expr
+from tapegen.ir.types import BOOL, FLOAT, INT, Scalar
+from tapegen.ir.types import COMPLEX as COMPLEX_DTYPES
+from tapegen.loops.analysis.affine import folded, is_int
+from tapegen.loops.legalize.builder import Writer
+from tapegen.loops.legalize.combinatorics import counted
+from tapegen.loops.legalize.math_domains import DOMAINS, NUMPY_FOR, OVERFLOWS, is_inside, sign_of
+from tapegen.rules.external_functions import numbers
+
+Operation = Callable[[Writer, Any, tuple[Expr, ...], Scalar], Expr]
+
+_LARGEST_INT = 9.2e18  # what still fits a 64-bit integer, with room for rounding
+TOO_LARGE = "an integer has more than 64 bits"
+
+
+def operation(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+    """One operation on numbers that are already in numba's terms."""
+    table = COMPLEX if _is_of_complex(args, type_) else OPERATIONS
+    if func not in table:
+        raise w.unsupported(func, "of complex numbers" if table is COMPLEX else "")
+    return table[func](w, func, args, type_)
+
+
+def _is_of_complex(args: tuple[Expr, ...], type_: Scalar) -> bool:
+    return type_.dtype in COMPLEX_DTYPES or not COMPLEX_DTYPES.isdisjoint(map(dtype_of, args))
+
+
+def convert(expr: Expr, dtype: str) -> Expr:
+    """A number with another dtype."""
+    if dtype_of(expr) == dtype:
+        return expr
+    if isinstance(expr, Const) and isinstance(expr.value, (int, float)):
+        if dtype == "float64":
+            return Const(float(expr.value))
+        if dtype == "int64":
+            return Const(int(expr.value))
+        if dtype == "bool":
+            return Const(bool(expr.value))
+    type_ = Scalar(dtype, False)
+    if dtype == "bool":
+        return Call(operator.ne, (expr, Const(0)), (), BOOL)
+    if dtype_of(expr) == "bool" and dtype == "float64":
+        return Call(intrinsics.ifelse, (expr, Const(1.0), Const(0.0)), (), type_)
+    func: Any = {"float64": float, "int64": int}.get(dtype) or getattr(np, numpy_name(dtype))
+    return Call(func, (expr,), (), type_)
+
+
+def numpy_name(dtype: str) -> str:
+    """What NumPy's scalar type of a dtype is called."""
+    return "bool_" if dtype == "bool" else dtype
+
+
+def dtype_of(expr: Expr) -> str:
+    type_ = expr.type
+    if type(type_) is Scalar:
+        return type_.dtype
+    return expr.value.dtype.name if type(expr) is Const and isinstance(expr.value, np.generic) else ""
+
+
+def _weak(expr: Expr) -> bool:
+    return (
+        isinstance(expr.type, Scalar) and expr.type.python and not isinstance(getattr(expr, "value", None), np.generic)
+    )
+
+
+def common_dtype(args: tuple[Expr, ...]) -> str:
+    """NumPy's dtype for operands of which some may be Python numbers."""
+    return _common(tuple((dtype_of(arg), _weak(arg)) for arg in args))
+
+
+@functools.cache
+def _common(kinds: tuple[tuple[str, bool], ...]) -> str:
+    numbers = {"bool": True, "int64": 1, "float64": 1.0, "complex128": 1j}
+    return np.result_type(*(numbers[dtype] if weak else np.dtype(dtype) for dtype, weak in kinds)).name
+
+
+_WIDE = frozenset({"float64", "int64"})
+
+
+def _in_precision(args: tuple[Expr, ...], dtype: str) -> tuple[Expr, ...]:
+    """Operands such that numba computes in `dtype`."""
+    if dtype == "float64":
+        if not _WIDE.isdisjoint(map(dtype_of, args)):
+            return args  # numba promotes as NumPy does
+        return (convert(args[0], dtype), *args[1:])
+    if dtype == "float32":
+        return tuple(convert(arg, dtype) for arg in args)
+    return args
+
+
+def _result(expr: Call, dtype: str) -> Expr:
+    """An integer result, which numba makes 64 bits wide."""
+    return convert(expr, dtype) if dtype.startswith(("int", "uint")) and dtype != "int64" else expr
+
+
+# ---- arithmetic ------------------------------------------------------------------------------------------------------
+
+
+def _sum_or_product(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+    func = _OPERATORS.get(func, func)
+    dtype = type_.dtype
+    if dtype == "bool":
+        return Call({operator.add: operator.or_, operator.mul: operator.and_}[func], args, (), BOOL)
+    if dtype.startswith(("int", "uint")):
+        wide = Call(func, tuple(convert(arg, "int64") if dtype_of(arg) == "bool" else arg for arg in args), (), INT)
+        return folded(wide) if dtype == "int64" else convert(wide, dtype)
+    for number, factor in (args, args[::-1]):  # the seed of a derivative, mostly
+        if func is operator.mul and builders.is_const(factor, 1.0) and dtype_of(number) == dtype:
+            return number
+    return Call(func, _in_precision(args, dtype), (), type_)
+
+
+def _negative(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+    (x,) = args
+    if isinstance(x, Const) and isinstance(x.value, (int, float)) and not isinstance(x.value, bool):
+        return Const(-x.value)
+    if dtype_of(x) == "bool":
+        x = convert(x, "int64")
+    return _result(Call(operator.neg, (x,), (), INT if type_.dtype.startswith("int") else type_), type_.dtype)
+
+
+def _divide(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+    func = _OPERATORS.get(func, func)
+    a, b = args
+    integers = type_.dtype.startswith(("int", "uint"))
+    if type_.python:
+        message = "integer division or modulo by zero" if integers else "float division by zero"
+        b = nonzero(w, b, message if is_int(b) and integers else "division by zero" if is_int(b) else message)
+    if integers:
+        return _result(Call(func, (a, b), (), INT), type_.dtype)
+    return Call(func, _in_precision((a, b), type_.dtype), (), type_)
+
+
+def nonzero(w: Writer, x: Expr, message: str) -> Expr:
+    """`x` after a check that it is not 0."""
+    if isinstance(x, Const):
+        if x.value == 0:
+            w.check(Const(True), ZeroDivisionError, message)
+        return x
+    if is_int(x):
+        form = w.facts.form(x)
+        if w.facts.nonnegative(form - 1) or w.facts.nonnegative(-form - 1):
+            return x
+    elif sign_of(x, w.facts.signs) == "+":
+        return x
+    x = w.let(x)
+    if x not in w.facts.nonzero:
+        zero = Const(0) if is_int(x) else Const(0.0)
+        w.check(Call(operator.eq, (x, zero), (), BOOL), ZeroDivisionError, message)
+        w.facts.assume_nonzero(x)
+    return x
+
+
+def _power(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+    x, y = args[:2]
+    if len(args) == 3:
+        raise w.unsupported("pow with a modulus")
+    if type_.dtype.startswith(("int", "uint")):
+        if not (isinstance(y, Const) or w.facts.nonnegative(w.facts.form(y))):
+            y = w.let(y)
+            w.check(Call(operator.lt, (y, Const(0)), (), BOOL), ValueError, "negative power of an integer")
+        return _result(Call(operator.pow, (x, y), (), INT), type_.dtype)
+    if func is math.pow and is_int(y):
+        y = convert(y, "float64")
+    if not type_.python:
+        match y:
+            case Const(int() | float() as exponent):
+                if exponent == 0.5:
+                    return Call(np.sqrt, (convert(x, type_.dtype),), (), type_)
+                if exponent == int(exponent) and abs(exponent) <= 4:
+                    return _whole_power(convert(x, type_.dtype), int(exponent), type_)
+        return Call(operator.pow, _in_precision((x, y), type_.dtype), (), type_)
+    return _python_power(w, x, y)
+
+
+def _whole_power(x: Expr, exponent: int, type_: Scalar) -> Call:
+    """`x ** exponent` for a constant integer; numba's own negative powers raise at 0."""
+    if exponent >= 0:
+        return Call(operator.pow, (x, Const(exponent)), (), type_)
+    base = x if exponent == -1 else Call(operator.pow, (x, Const(-exponent)), (), type_)
+    return Call(operator.truediv, (convert(Const(1.0), type_.dtype), base), (), type_)
+
+
+def _python_power(w: Writer, x: Expr, y: Expr) -> Expr:
+    """`x ** y` of Python floats: no negative base with a fraction, no division by zero, no overflow."""
+    x, y = w.let(x), w.let(y)
+    below = Call(operator.lt, (x, Const(0.0)), (), BOOL)
+    match y:
+        case Const(int() | float() as exponent):
+            if exponent < 0:
+                x = nonzero(w, x, "0.0 cannot be raised to a negative power")
+            if exponent == int(exponent):
+                power = _whole_power(convert(x, "float64"), int(exponent), FLOAT)
+                return _finite(w, power, (x,), "Numerical result out of range")
+            else:
+                w.check(below, ValueError, "negative number to a fractional power")
+        case _:
+            zero = Call(operator.eq, (x, Const(0.0)), (), BOOL)
+            negative = Call(operator.lt, (y, Const(0)), (), BOOL)
+            w.check(
+                Call(intrinsics.and_, (zero, negative), (), BOOL),
+                ZeroDivisionError,
+                "0.0 cannot be raised to a negative power",
+            )
+            if not is_int(y):
+                whole = Call(np.floor, (y,), (), FLOAT)
+                broken = Call(operator.ne, (y, whole), (), BOOL)
+                w.check(
+                    Call(intrinsics.and_, (below, broken), (), BOOL),
+                    ValueError,
+                    "negative number to a fractional power",
+                )
+    return _finite(
+        w, Call(operator.pow, (convert(x, "float64"), y), (), FLOAT), (x, y), "Numerical result out of range"
+    )
+
+
+def _finite(w: Writer, result: Call, args: tuple[Expr, ...], message: str) -> Expr:
+    """A result after a check that it did not overflow."""
+    value = w.let(result)
+    wrong: Expr = Call(math.isinf, (value,), (), BOOL)
+    for arg in args:
+        if not isinstance(arg, Const) and not is_int(arg):
+            wrong = Call(intrinsics.and_, (wrong, Call(math.isfinite, (arg,), (), BOOL)), (), BOOL)
+    w.check(wrong, OverflowError, message)
+    return value
+
+
+# ---- comparison and logic --------------------------------------------------------------------------------------------
+
+
+def _compare(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+    func = _OPERATORS.get(func, func)
+    if all(isinstance(arg.type, Scalar) for arg in args) and common_dtype(args) == "float32":
+        args = tuple(convert(arg, "float32") for arg in args)
+    return Call(func, args, (), BOOL)
+
+
+def _bits(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+    func = _OPERATORS.get(func, func)
+    if type_.dtype == "bool":
+        if func is operator.invert:
+            return Call(operator.not_, args, (), BOOL)
+        return Call(func, args, (), BOOL)
+    return _result(Call(func, args, (), INT), type_.dtype)
+
+
+def _shift(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+    """Bits moved by a number of places that a processor takes modulo the width of the integer."""
+    func = _OPERATORS.get(func, func)
+    number, places = args
+    width = 1 if type_.dtype == "bool" else np.iinfo(type_.dtype).bits
+    if width == 1 or (isinstance(places, Const) and 0 <= places.value < width):  # type: ignore[operator]
+        return _bits(w, func, args, type_)
+    number, places = w.let(number), w.let(places)
+    if type_.python:
+        w.check(Call(operator.lt, (places, Const(0)), (), BOOL), ValueError, "negative shift count")
+        if func is operator.lshift:  # whether the result has 64 bits is asked where that is not known
+            return _bits(w, func, (number, places), type_)
+    inside = Call(operator.ge, (places, Const(0)), (), BOOL), Call(operator.lt, (places, Const(width)), (), BOOL)
+    signs = func is operator.rshift and not type_.dtype.startswith("u")
+    beyond = Call(func, (number, Const(width - 1)), (), INT) if signs else Const(0)
+    moved = Call(func, (number, places), (), INT)
+    return _result(
+        Call(intrinsics.ifelse, (Call(intrinsics.and_, inside, (), BOOL), moved, beyond), (), INT), type_.dtype
+    )
+
+
+def _logical(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+    truth = tuple(convert(arg, "bool") for arg in args)
+    if func in (np.logical_not, operator.not_):
+        return Call(operator.not_, truth, (), BOOL)
+    return Call({np.logical_and: operator.and_, np.logical_or: operator.or_}.get(func, operator.xor), truth, (), BOOL)
+
+
+# ---- selection -------------------------------------------------------------------------------------------------------
+
+
+def _where(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+    test, a, b = args
+    return Call(intrinsics.ifelse, (convert(test, "bool"), convert(a, type_.dtype), convert(b, type_.dtype)), (), type_)
+
+
+def _clip(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+    result, *limits = args
+    for limit, bound in zip(limits, (np.maximum, np.minimum)):
+        if not (isinstance(limit, Const) and limit.value is None):
+            result = Call(bound, (convert(result, type_.dtype), convert(limit, type_.dtype)), (), type_)
+    return result
+
+
+def _strong_mul(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+    """`c * p`, but 0 where c is 0."""
+    c = w.let(convert(args[0], type_.dtype), "weight")
+    func, factor = traversal.as_factor(args[1])
+    func = operator.mul if func is operator.mul else operator.truediv
+    product = Call(func, _in_precision((c, factor), type_.dtype), (), type_)
+    zero = convert(Const(0.0), type_.dtype)
+    return Call(intrinsics.ifelse, (Call(operator.ne, (c, zero), (), BOOL), product, zero), (), type_)
+
+
+def _guarded(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+    """The product in the form in which a number beside zero is known, and no decision (see `deciding`)."""
+    product, used = args
+    zero = convert(Const(0.0), type_.dtype)
+    return Call(intrinsics.ifelse, (convert(used, "bool"), convert(product, type_.dtype), zero), (), type_)
+
+
+def _heaviside(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+    x = w.let(convert(args[0], type_.dtype))
+    zero, one = convert(Const(0.0), type_.dtype), convert(Const(1.0), type_.dtype)
+    positive = Call(operator.gt, (x, zero), (), BOOL)
+    at_zero = Call(operator.eq, (x, zero), (), BOOL)
+    negative = Call(operator.lt, (x, zero), (), BOOL)
+    other = Call(intrinsics.ifelse, (negative, zero, x), (), type_)  # NaN stays NaN
+    inner = Call(intrinsics.ifelse, (at_zero, convert(args[1], type_.dtype), other), (), type_)
+    return Call(intrinsics.ifelse, (positive, one, inner), (), type_)
+
+
+# ---- functions of one or two numbers ---------------------------------------------------------------------------------
+
+
+def _direct(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+    """A function that numba takes as it stands, given operands of the right precision."""
+    if type_.dtype in ("float32", "float64"):
+        args = tuple(arg if func in _MIXED and k else convert(arg, type_.dtype) for k, arg in enumerate(args))
+    return _result(Call(func, args, (), INT if type_.dtype.startswith("int") else type_), type_.dtype)
+
+
+def _rounding(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+    if type_.dtype.startswith(("int", "uint", "bool")):
+        return args[0]
+    func = {np.fix: np.trunc, np.ceil: np.ceil, np.floor: np.floor, np.rint: np.rint}.get(func, np.trunc)
+    return Call(func, (convert(args[0], type_.dtype),), (), type_)
+
+
+def _round(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+    """`np.round`, and Python's `round` to some decimals."""
+    if type_.dtype.startswith(("int", "uint")):
+        if is_int(args[0]) and len(args) == 1:
+            return args[0]
+        if len(args) > 1:
+            raise w.unsupported("round of integers to decimals")
+        x = _fits_int(w, args[0])
+        return Call(builtins.round, (x,), (), INT)
+    decimals = args[1] if len(args) > 1 else Const(0)
+    if func is builtins.round:
+        return Call(builtins.round, (args[0], decimals), (), type_)
+    x = convert(args[0], type_.dtype)
+    if decimals == Const(0):
+        return Call(np.rint, (x,), (), type_)
+    if not isinstance(decimals, Const) or not isinstance(decimals.value, int):
+        raise w.unsupported("np.round to a number of decimals that is not constant")
+    scale = convert(Const(10.0 ** abs(decimals.value)), type_.dtype)
+    up, down = (operator.mul, operator.truediv) if decimals.value > 0 else (operator.truediv, operator.mul)
+    return Call(down, (Call(np.rint, (Call(up, (x, scale), (), type_),), (), type_), scale), (), type_)
+
+
+def _same(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+    return convert(args[0], type_.dtype)
+
+
+def _cast(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+    (x,) = args
+    if type_.dtype == "int64" and type_.python and dtype_of(x).startswith("float"):
+        return Call(int, (_fits_int(w, x),), (), INT)
+    if type_.dtype == "int64" and dtype_of(x) == "bool":
+        return convert(x, "int64")
+    if "int" in type_.dtype and type_.dtype != "int64" and x.type == INT:
+        limits = np.iinfo(type_.dtype)
+        x = w.let(x)
+        below = Call(operator.lt, (x, Const(int(limits.min))), (), BOOL)
+        above = Call(operator.gt, (x, Const(min(int(limits.max), 2**63 - 1))), (), BOOL)
+        outside = Call(intrinsics.or_, (below, above), (), BOOL)
+        w.check(outside, OverflowError, f"Python integer out of bounds for {type_.dtype}")
+    return convert(x, type_.dtype)
+
+
+def _fits_int(w: Writer, x: Expr) -> Expr:
+    """A float after a check that it is finite and not too large for an integer."""
+    x = w.let(x)
+    w.check(Call(operator.ne, (x, x), (), BOOL), ValueError, "cannot convert float NaN to integer")
+    inside = Call(operator.lt, (Call(builtins.abs, (x,), (), FLOAT), Const(_LARGEST_INT)), (), BOOL)
+    w.check(Call(operator.not_, (inside,), (), BOOL), OverflowError, "cannot convert float to integer")
+    return x
+
+
+def _exact(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+    """An operation on integers after a check, in floats, that its result has 64 bits."""
+    (result,) = args
+    if not isinstance(result, Call):
+        return result
+    result = Call(result.func, tuple(w.let(arg) for arg in result.args), (), INT)
+    size = Call(builtins.abs, (_in_floats(result),), (), FLOAT)
+    inside = Call(operator.lt, (size, Const(_LARGEST_INT)), (), BOOL)
+    w.check(Call(operator.not_, (inside,), (), BOOL), OverflowError, TOO_LARGE)
+    return result
+
+
+def _in_floats(expr: Expr) -> Expr:
+    match expr:
+        case Call(operator.lshift, (a, b)):
+            scale = Call(operator.pow, (Const(2.0), b), (), FLOAT)
+            return Call(operator.mul, (_in_floats(a), scale), (), FLOAT)
+        case Call(operator.pow, (a, b)):
+            return Call(operator.pow, (_in_floats(a), b), (), FLOAT)
+        case Call(operator.add | operator.sub | operator.mul | operator.neg as func, args):
+            return Call(func, tuple(map(_in_floats, args)), (), FLOAT)
+    return convert(expr, "float64")
+
+
+def _to_int(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+    """`math.floor`, `math.ceil`, `math.trunc`."""
+    if is_int(args[0]):
+        return args[0]
+    return Call(func, (_fits_int(w, args[0]),), (), INT)
+
+
+def _square(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+    x = w.let(convert(args[0], type_.dtype))
+    return _result(Call(operator.mul, (x, x), (), type_), type_.dtype)
+
+
+def _reciprocal(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+    if type_.dtype.startswith(("int", "uint")):
+        return _result(Call(operator.floordiv, (convert(Const(1), type_.dtype), args[0]), (), INT), type_.dtype)
+    return Call(operator.truediv, _in_precision((convert(Const(1.0), type_.dtype), args[0]), type_.dtype), (), type_)
+
+
+def _absolute(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+    x = convert(args[0], type_.dtype) if type_.dtype.startswith("float") else args[0]
+    return _result(Call(builtins.abs, (x,), (), INT if type_.dtype.startswith("int") else type_), type_.dtype)
+
+
+def _imaginary(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+    return convert(Const(0.0), type_.dtype) if func is np.imag else Call(func, args, (), type_)
+
+
+def _extreme(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+    """Python's `min` and `max` of several numbers."""
+    return Call(func, args, (), type_)
+
+
+def _as_written(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+    return Call(func, args, (), type_)
+
+
+# ---- math ------------------------------------------------------------------------------------------------------------
+
+
+def _math(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+    """A function of `math`: computes in float64 and raises where Python does."""
+    args = tuple(arg if func in _MIXED and k else convert(arg, "float64") for k, arg in enumerate(args))
+    if func is math.log and len(args) == 2:
+        top = _math(w, math.log, args[:1], FLOAT)
+        bottom = nonzero(w, _math(w, math.log, args[1:], FLOAT), "division by zero")
+        return Call(operator.truediv, (top, bottom), (), FLOAT)
+    if func in DOMAINS and not is_inside(func, args[0], w.facts.signs):
+        args = tuple(w.let(arg) for arg in args)
+        w.check(DOMAINS[func](*args), ValueError, "math domain error")
+    result = Call(NUMPY_FOR.get(func, func), args, (), FLOAT)
+    return _finite(w, result, args, "math range error") if func in OVERFLOWS else result
+
+
+def from_library(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+    """A function of numbers that the backend takes from a library: it computes in double precision."""
+    dtype = numbers()[func]
+    result = Call(func, tuple(convert(arg, dtype) for arg in args), (), Scalar(dtype))
+    return convert(result, type_.dtype)
+
+
+_MIXED = frozenset({np.ldexp, math.ldexp})  # the second operand is an integer
+
+_OPERATORS: dict[Any, Any] = {
+    np.add: operator.add,
+    np.subtract: operator.sub,
+    np.multiply: operator.mul,
+    np.divide: operator.truediv,
+    np.floor_divide: operator.floordiv,
+    np.remainder: operator.mod,
+    np.less: operator.lt,
+    np.less_equal: operator.le,
+    np.greater: operator.gt,
+    np.greater_equal: operator.ge,
+    np.equal: operator.eq,
+    np.not_equal: operator.ne,
+    np.bitwise_and: operator.and_,
+    np.bitwise_or: operator.or_,
+    np.bitwise_xor: operator.xor,
+    np.invert: operator.invert,
+    np.left_shift: operator.lshift,
+    np.right_shift: operator.rshift,
+}
+
+_UFUNCS = (
+    *(np.sin, np.cos, np.tan, np.arcsin, np.arccos, np.arctan, np.sinh, np.cosh, np.tanh),
+    *(np.arcsinh, np.arccosh, np.arctanh, np.exp, np.exp2, np.expm1, np.log, np.log2, np.log10, np.log1p),
+    *(np.sqrt, np.cbrt, np.fmod, np.maximum, np.minimum, np.fmax, np.fmin, np.arctan2, np.hypot, np.copysign),
+    *(np.logaddexp, np.logaddexp2, np.nextafter, np.spacing, np.deg2rad, np.rad2deg, np.degrees, np.radians),
+    *(np.sinc, np.nan_to_num, np.sign, np.ldexp, np.gcd, np.lcm),
+)
+_PREDICATES = (np.isnan, np.isinf, np.isfinite, np.signbit, np.isneginf, np.isposinf, np.isreal)
+_MATH = (
+    *(math.sqrt, math.exp, math.exp2, math.expm1, math.log, math.log2, math.log10, math.log1p, math.cbrt),
+    *(math.sin, math.cos, math.tan, math.asin, math.acos, math.atan, math.atan2, math.sinh, math.cosh, math.tanh),
+    *(math.asinh, math.acosh, math.atanh, math.hypot, math.fmod, math.gamma, math.lgamma, math.erf, math.erfc),
+    *(math.copysign, math.degrees, math.radians, math.fabs, math.ldexp, math.nextafter),
+)
+
+COMPLEX: dict[Any, Operation] = {}
+"""What has a compiled form where an operand or the result is complex (`complex_numbers`)."""
+
+OPERATIONS: dict[Any, Operation] = {
+    **dict.fromkeys((operator.add, operator.sub, operator.mul, np.add, np.subtract, np.multiply), _sum_or_product),
+    **dict.fromkeys((operator.truediv, operator.floordiv, operator.mod), _divide),
+    **dict.fromkeys((np.divide, np.floor_divide, np.remainder), _divide),
+    **dict.fromkeys((operator.neg, np.negative), _negative),
+    **dict.fromkeys((operator.pow, np.power, np.float_power, builtins.pow, math.pow), _power),
+    **dict.fromkeys((operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne), _compare),
+    **dict.fromkeys((np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal), _compare),
+    **dict.fromkeys((operator.is_, operator.is_not), _as_written),
+    **dict.fromkeys((operator.and_, operator.or_, operator.xor, operator.invert), _bits),
+    **dict.fromkeys((operator.lshift, operator.rshift, np.left_shift, np.right_shift), _shift),
+    **dict.fromkeys((np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.invert), _bits),
+    **dict.fromkeys((np.logical_and, np.logical_or, np.logical_xor, np.logical_not, operator.not_), _logical),
+    **dict.fromkeys((np.where, intrinsics.ifelse), _where),
+    **dict.fromkeys((np.floor, np.ceil, np.trunc, np.rint, np.fix), _rounding),
+    **dict.fromkeys((np.round, np.around, builtins.round), _round),
+    **dict.fromkeys((math.floor, math.ceil, math.trunc), _to_int),
+    **dict.fromkeys((operator.pos, np.positive, np.conjugate, np.real), _same),
+    **dict.fromkeys((builtins.float, builtins.int, builtins.bool), _cast),
+    **dict.fromkeys((np.float64, np.float32, np.bool_, np.complex128), _cast),
+    **dict.fromkeys((np.int64, np.int32, np.int16, np.int8, np.uint64, np.uint32, np.uint16, np.uint8), _cast),
+    **dict.fromkeys((np.absolute, np.fabs, builtins.abs, operator.abs), _absolute),
+    **dict.fromkeys((np.imag, np.angle), _imaginary),
+    **dict.fromkeys((builtins.min, builtins.max), _extreme),
+    **dict.fromkeys(_UFUNCS, _direct),
+    **dict.fromkeys(_PREDICATES, _as_written),
+    **dict.fromkeys((math.isnan, math.isinf, math.isfinite, math.gcd), _as_written),
+    **dict.fromkeys(_MATH, _math),
+    **dict.fromkeys((math.factorial, math.perm, math.comb), counted),
+    np.clip: _clip,
+    intrinsics.strong_mul: _strong_mul,
+    intrinsics.guarded: _guarded,
+    intrinsics.exact: _exact,
+    np.heaviside: _heaviside,
+    np.square: _square,
+    np.reciprocal: _reciprocal,
+}
+"""Every function of numbers that has a compiled form; all but those of `math` also work element by element."""

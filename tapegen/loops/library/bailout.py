@@ -1,0 +1,51 @@
+"""Messages that numba cannot write, in branches: compiled code that comes to one gives up, and Python runs instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from tapegen.ir import intrinsics, traversal
+from tapegen.ir.nodes import Assign, Block, Const, Effect, For, Function, If, Raise, Stmt, While
+from tapegen.ir.printer import callable_text
+from tapegen.ir.types import STATIC
+
+GIVES_UP = " has no compiled form here"
+"""How the message of the `NotImplementedError` ends."""
+
+
+def giving_up(function: Function) -> Function:
+    """The program with an error in the place of such messages, if it tells nothing else."""
+    called = frozenset[Any]().union(*map(traversal.calls, function.body))
+    if not any(map(intrinsics.tells, called)):
+        return function
+    body = _block(function.body, inside=False)
+    if any(isinstance(stmt, Effect) and intrinsics.tells(stmt.call.func) for stmt in traversal.statements(body)):
+        return function  # Python would tell it once more
+    return replace(function, body=body)
+
+
+def _block(block: Block, *, inside: bool) -> Block:
+    out: list[Stmt] = []
+    for stmt in block:
+        match stmt:
+            case If(_, body, orelse):
+                out.append(replace(stmt, body=_block(body, inside=True), orelse=_block(orelse, inside=True)))
+            case For(body=body) | While(body=body):
+                out.append(replace(stmt, body=_block(body, inside=inside)))
+            case Effect(call) if (
+                inside and intrinsics.tells(call.func) and (call.func is not print or _formats((*out, stmt)))
+            ):
+                message = Const(f"{callable_text(call.func)}{GIVES_UP}")
+                texts = [stmt for stmt in out if isinstance(stmt, Assign) and stmt.value.type == STATIC]
+                kept = [stmt for stmt in out if stmt not in texts]
+                return (*kept, Raise(NotImplementedError, (message,), stmt.origin))
+            case _:
+                out.append(stmt)
+    return tuple(out)
+
+
+def _formats(stmts: Iterable[Stmt]) -> bool:
+    """Whether numbers are formatted."""
+    return any(format in traversal.calls(stmt) for stmt in stmts)

@@ -1,0 +1,13 @@
+"""Fewer loops and arrays, and memory accesses close together.
+
+* `dead_stores` - dead code and dead store elimination
+* `live_range_splitting` - one array name for each live range
+* `fusion` - loop fusion and array contraction
+* `scatter_to_gather` - scattered additions (stencil adjoints) as gathers
+* `zero_init_sinking` - zero initialization sunk to the first use
+* `interchange` - loop distribution and interchange
+* `packing_buffers` - the visitor of packing passes
+* `column_packing` - strided columns packed into contiguous buffers
+* `scalar_replacement` - array elements as scalars while a loop runs
+* `pairwise_packing` - columns packed into rows for pairwise loops
+"""

@@ -1,0 +1,157 @@
+"""Columns of matrices that a loop comes back to, held in memory of their own while it runs.
+
+`for j ...: for i ...: a[i, j] -= q[i, k] * r` walks down column `k` of `q` on each trip of `j`.  Its elements lie in as
+many lines of memory as there are rows, and several such columns fill the nearest of a processor's memories, an eighth
+of which they use.  So a column is copied to a row before the loop, and back after it if it has changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tapegen.ir import traversal
+from tapegen.ir.nodes import Assign, Comment, Const, Expr, For, Function, If, Load, Stmt, Store, Var
+from tapegen.ir.types import INT, Array, Scalar
+from tapegen.loops.analysis.dependence import Access, Nest, in_loops
+from tapegen.loops.analysis.loop_visitor import surely_read
+from tapegen.loops.locality.packing_buffers import Rooming, has_matrices
+from tapegen.loops.locality.scalar_replacement import runs
+from tapegen.loops.vectorize.recurrences import trips
+
+_FEW = 4  # trips that are over before a copy pays
+
+
+def columns(function: Function) -> Function:
+    """The same program with rows for the columns that loops come back to."""
+    return replace(function, body=_Columns(function).whole()) if has_matrices(function) else function
+
+
+@dataclass(frozen=True)
+class _Column:
+    """The elements of an array along an axis that is not its last.
+
+    Attributes
+    ----------
+    array : Var
+        The array.
+    axis : int
+        The axis along which they lie.
+    index : tuple of Expr or None
+        Where they lie; None at the axis.
+    stop : Expr
+        How many there are.
+    """
+
+    array: Var
+    axis: int
+    index: tuple[Expr | None, ...]
+    stop: Expr
+
+    def at(self, counter: Var) -> tuple[Expr, ...]:
+        """The index of one of the elements."""
+        return tuple(counter if item is None else item for item in self.index)
+
+
+class _Columns(Rooming):
+    def loop(self, loop: For) -> list[Stmt]:
+        """A loop with what is copied before and after it."""
+        found = self._columns(loop)
+        test = runs(loop)
+        if not found or test is None:
+            return [traversal.with_blocks(loop, (self.block(loop.body),))]
+        before: list[Stmt] = []
+        after: list[Stmt] = []
+        rows: dict[Var, tuple[_Column, Var]] = {}
+        for column, is_written in found.items():
+            array = column.array
+            row = self.room(f"{array.name}_column", array, column.axis)
+            counter = Var(self.names.fresh("i"), INT)
+            rows[array] = column, row
+            there = Store(row, (counter,), Load(array, column.at(counter), _element(array)))
+            before.append(For(counter, Const(0), column.stop, Const(1), (there,), loop.origin))
+            if is_written:
+                back = Store(array, column.at(counter), Load(row, (counter,), _element(array)))
+                after.append(For(counter, Const(0), column.stop, Const(1), (back,), loop.origin))
+        body = tuple(_with_rows(stmt, rows) if isinstance(stmt, For) else stmt for stmt in loop.body)
+        return [If(test, (*before, replace(loop, body=self.block(body)), *after), (), loop.origin)]
+
+    def _columns(self, loop: For) -> dict[_Column, bool]:
+        """The columns that each trip walks down, touching nothing else of their arrays; whether it changes them."""
+        if trips(loop) < _FEW or any(not isinstance(stmt, _CALM) for stmt in traversal.statements(loop.body)):
+            return {}
+        varying = {loop.target, *traversal.assigned_in(*loop.body)}
+        found: dict[Var, _Column | None] = {}  # by the group of the array; None where there is more than one
+        written: set[Var] = set()
+        sure: set[Var] = set()
+        for stmt in loop.body:
+            nest = in_loops((stmt,), stmt.body) if isinstance(stmt, For) else None
+            if nest is None or nest.checks or nest.loops[0].start != Const(0) or nest.loops[0].step != Const(1):
+                found |= {self.memory.group(var): None for var in _arrays(stmt)}
+                continue
+            for access in nest.accesses:
+                column = _column(access, nest, varying)
+                group = self.memory.group(access.array)
+                found[group] = column if found.setdefault(group, column) == column else None
+                if access.writes:
+                    written.add(group)
+            sure |= {self.memory.group(array) for array in _surely_touched(nest)}
+        return {column: group in written for group, column in found.items() if column is not None and group in sure}
+
+
+_CALM = (Assign, Store, For, If, Comment)
+"""Statements after which the next one follows."""
+
+
+def _column(access: Access, nest: Nest, varying: set[Var]) -> _Column | None:
+    """The column that an access walks down."""
+    (loop,) = nest.loops
+    array, index = access.array, access.index
+    if not isinstance(array.type, Array) or array.type.dtype != "float64" or array.type.layout != "C":
+        return None
+    axes = [axis for axis, item in enumerate(index) if item == loop.target]
+    if len(axes) != 1 or axes[0] == len(index) - 1:
+        return None
+    others = [item for axis, item in enumerate(index) if axis != axes[0]]
+    if any(traversal.free_vars(item) & varying or traversal.loads(item) for item in (*others, loop.stop)):
+        return None
+    place = tuple(None if axis == axes[0] else item for axis, item in enumerate(index))
+    return _Column(array, axes[0], place, loop.stop)
+
+
+def _surely_touched(nest: Nest) -> Iterator[Var]:
+    """Arrays of which a loop touches an element on each trip, so that these are within bounds."""
+    for stmt in nest.body:
+        if isinstance(stmt, Store):
+            yield stmt.array
+        if isinstance(stmt, (Assign, Store)):
+            yield from (load.array for load in surely_read(stmt.value))
+
+
+def _arrays(stmt: Stmt) -> set[Var]:
+    return {var for var in traversal.reads(stmt) | traversal.assigns(stmt) if isinstance(var.type, Array)}
+
+
+def _element(array: Var) -> Scalar:
+    assert isinstance(array.type, Array)
+    return Scalar(array.type.dtype, False)
+
+
+def _with_rows(loop: For, rows: dict[Var, tuple[_Column, Var]]) -> For:
+    """A loop that finds its columns in rows."""
+
+    def change(part: Any) -> Any:
+        return Load(rows[part.array][1], (loop.target,), part.type) if _is_in(part, rows) else part
+
+    body: list[Stmt] = []
+    for stmt in loop.body:
+        new = traversal.map_headers(stmt, lambda part: traversal.map_expr(part, change))
+        if isinstance(new, Store) and new.array in rows:
+            new = replace(new, array=rows[new.array][1], index=(loop.target,))
+        body.append(new)
+    return replace(loop, body=tuple(body))
+
+
+def _is_in(part: Any, rows: dict[Var, tuple[_Column, Var]]) -> bool:
+    return isinstance(part, Load) and part.array in rows

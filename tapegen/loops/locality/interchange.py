@@ -1,0 +1,270 @@
+"""Trips of a loop that have nothing to do with each other, taken side by side.
+
+`for k ...: for i ...: a_bar[i, k] += ...` walks down a column of `a_bar` on each trip of `k`, as adjoints of products
+with columns do.  Where a loop writes no element but at its own place of an axis, its trips may be taken in any order,
+and in turn: the statements around the inner loop get a loop of their own, and the inner loop goes outside.  Then the
+elements of successive trips lie beside each other.  Each trip does what it did, in the same order, so no number is
+rounded otherwise.  A number that lasts from one of these loops to the next is kept in a row, for each trip.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tapegen.ir import intrinsics, traversal
+from tapegen.ir.nodes import Assign, Call, Comment, Const, Expr, For, Function, If, Load, Stmt, Store, Var
+from tapegen.ir.types import BOOL, Array, Scalar
+from tapegen.loops.analysis.affine import plus
+from tapegen.loops.analysis.dependence import Nest, in_loops
+from tapegen.loops.analysis.symbolic_bounds import dim
+from tapegen.loops.locality.packing_buffers import Rooming, has_matrices
+from tapegen.loops.scalarize.control_flow import read_after_loops
+from tapegen.loops.vectorize.recurrences import trips
+
+_FEW = 8  # trips that are over before the rows pay
+_ROWS = 8  # numbers of a trip that are kept at most
+
+
+def abreast(function: Function) -> Function:
+    """The same program with loops inside out that walk down columns on trips of their own."""
+    return replace(function, body=_Abreast(function).whole()) if has_matrices(function) else function
+
+
+@dataclass(frozen=True)
+class _Trips:
+    """A loop whose trips touch nothing of each other.
+
+    Attributes
+    ----------
+    loop : For
+        The loop.
+    parts : tuple of Nest
+        What its body holds one after the other: inner loops, and the statements between them as if alone in the loop.
+    same : frozenset of Var
+        Numbers that are the same on every trip.
+    kept : frozenset of Var
+        Numbers that last from one part to the next, or from trip to trip of an inner loop.
+    array : Var
+        An array whose last axis is as long as there are trips, or longer.
+    """
+
+    loop: For
+    parts: tuple[Nest, ...]
+    same: frozenset[Var]
+    kept: frozenset[Var]
+    array: Var
+
+    @property
+    def count(self) -> Expr:
+        """How many trips there are, if any."""
+        return self.loop.stop if self.loop.step == Const(1) else plus(self.loop.start, 1)
+
+    def is_inner(self, part: Nest) -> bool:
+        """Whether a part is a loop."""
+        return part.loops[0] is not self.loop
+
+
+class _Abreast(Rooming):
+    def __init__(self, function: Function) -> None:
+        super().__init__(function)
+        self.lasting = read_after_loops(function.body)
+        self.reads = Counter(var for stmt in function.body for var in traversal.occurring(stmt))
+
+    def loop(self, loop: For) -> list[Stmt]:
+        """A loop; where it has more than a few trips, what takes them side by side."""
+        found = self._trips(loop)
+        if found is None:
+            return [traversal.with_blocks(loop, (self.block(loop.body),))]
+        assert isinstance(found.array.type, Array)
+        last = found.array.type.rank - 1
+        numbers = sorted(found.kept, key=lambda var: var.name)
+        rows = {number: self.room(f"{number.name}_row", found.array, last) for number in numbers}
+        size = dim(found.array, last)  # as long as the rows are; an inner loop may have had no trip to tell
+        many = Call(operator.ge, (found.count, Const(_FEW)), (), BOOL)
+        fits = Call(operator.le, (found.count, size), (), BOOL)
+        test = Call(intrinsics.and_, (many, fits), (), BOOL)
+        return [If(test, tuple(_side_by_side(found, rows)), (loop,), loop.origin)]
+
+    def _trips(self, loop: For) -> _Trips | None:
+        """What is known of a loop whose trips may be taken side by side, and had better be."""
+        first, step = (loop.start, loop.step) if loop.step == Const(1) else (plus(loop.stop, 1), loop.step)
+        if first != Const(0) or step not in (Const(1), Const(-1)) or trips(loop) < _FEW:
+            return None
+        parts = _parts(loop)
+        inner = [part for part in parts if part.loops[0] is not loop]
+        if not inner or not self._is_closed(loop, parts):
+            return None
+        same = _same(loop, parts)
+        varying = {loop.target, *traversal.assigned_in(*loop.body)} - same
+        ends = [end for part in inner for end in (part.loops[0].start, part.loops[0].stop, part.loops[0].step)]
+        if any(traversal.loads(end) or traversal.free_vars(end) & varying for end in ends):
+            return None
+        kept = frozenset(_kept(parts) - same)
+        array = _walked_down(loop, inner)
+        if array is None or len(kept) > _ROWS or not all(map(_is_float64, kept)):
+            return None
+        return _Trips(loop, parts, same, kept, array) if self._are_apart(loop, parts) else None
+
+    def _is_closed(self, loop: For, parts: tuple[Nest, ...]) -> bool:
+        """Whether no number goes from trip to trip, or out of the loop."""
+        assigned = traversal.assigned_in(*loop.body)
+        bounds = (loop.start, loop.stop)
+        if loop.target in self.lasting or any(
+            traversal.loads(end) or traversal.free_vars(end) & assigned for end in bounds
+        ):
+            return False
+        given: set[Var] = {loop.target}
+        for part in parts:
+            (around,) = part.loops
+            read = part.first_read
+            if around is not loop:
+                if part.checks or around.target in self.lasting or around.target in given:
+                    return False
+                read |= traversal.reads(replace(around, body=()))
+            if read & assigned - given:
+                return False
+            given |= part.assigned if around is loop else set()  # a loop may have no trip
+        here = Counter(traversal.occurring(loop))
+        counters = {part.loops[0].target for part in parts}
+        if counters & {var for part in parts for var in part.assigned}:
+            return False
+        return all(here[var] == self.reads[var] for var in assigned - counters)
+
+    def _are_apart(self, loop: For, parts: tuple[Nest, ...]) -> bool:
+        """Whether what the loop writes lies at the place of each trip on the last axis, wherever it is touched."""
+        accesses = [access for part in parts for access in part.accesses]
+        written = {self.memory.group(access.array): access.array for access in accesses if access.writes}
+        checks = [stmt for part in parts for stmt in part.body if isinstance(stmt, If)]
+        if len(checks) > 1 or (checks and not all(map(self.memory.own, written.values()))):
+            return False  # another error may come first, or what a trip has written outlive the error of a later one
+        return all(
+            access.array == written[group] and access.index[-1:] == (loop.target,)
+            for access in accesses
+            if (group := self.memory.group(access.array)) in written
+        )
+
+
+def _parts(loop: For) -> tuple[Nest, ...]:
+    """The parts of a body; nothing where it does more than assign numbers and elements in loops one deep."""
+    found: list[Nest] = []
+    between: list[Stmt] = []
+    for stmt in (*loop.body, None):
+        if isinstance(stmt, (Assign, Store, If, Comment)):
+            between.append(stmt)
+            continue
+        around = in_loops((loop,), tuple(between)) if between else None
+        inner = in_loops((stmt,), stmt.body) if isinstance(stmt, For) else None
+        if (between and around is None) or (stmt is not None and inner is None):
+            return ()
+        found += [part for part in (around, inner) if part is not None]
+        between = []
+    return tuple(found)
+
+
+def _same(loop: For, parts: tuple[Nest, ...]) -> frozenset[Var]:
+    """Numbers that one statement between the loops makes of what does not change."""
+    counts = Counter(var for stmt in traversal.statements(loop.body) for var in stmt.targets)
+    varying = {loop.target, *counts}
+    for stmt in (stmt for part in parts if part.loops[0] is loop for stmt in part.body):
+        if not isinstance(stmt, Assign) or counts[stmt.targets[0]] > 1 or traversal.loads(stmt.value):
+            continue
+        if not traversal.free_vars(stmt.value) & varying:
+            varying -= set(stmt.targets)
+    return frozenset(counts.keys() - varying)
+
+
+def _kept(parts: tuple[Nest, ...]) -> set[Var]:
+    """Numbers that are read in another part than they are assigned in, or on another trip of an inner loop."""
+    found: set[Var] = set()
+    for k, part in enumerate(parts):
+        elsewhere = {var for other in (*parts[:k], *parts[k + 1 :]) for var in other.assigned}
+        found |= part.first_read & (elsewhere | part.assigned)
+    return found
+
+
+def _walked_down(loop: For, inner: list[Nest]) -> Var | None:
+    """An array that the inner loops walk down, if trips that follow each other touch elements side by side."""
+    found: list[Var] = []
+    for part in inner:
+        for access in part.accesses:
+            *front, last = access.index or (Const(0),)
+            mentioned = {var for item in front for var in traversal.free_vars(item)}
+            if loop.target in mentioned or (last != loop.target and loop.target in traversal.free_vars(last)):
+                return None
+            if last == loop.target:
+                if not isinstance(access.array.type, Array) or access.array.type.layout != "C":
+                    return None
+                if part.loops[0].target in mentioned:
+                    found.append(access.array)
+    return found[0] if found else None
+
+
+def _is_float64(var: Var) -> bool:
+    return isinstance(var.type, Scalar) and var.type.dtype == "float64"
+
+
+# ---- the new loops ---------------------------------------------------------------------------------------------------
+
+
+def _side_by_side(found: _Trips, rows: dict[Var, Var]) -> Iterator[Stmt]:
+    """The loops that take the trips side by side."""
+    for part in found.parts:
+        if not found.is_inner(part):
+            yield from (replace(stmt) for stmt in part.body if _is_same(stmt, found))
+    for part in found.parts:
+        if not found.is_inner(part):
+            yield from (replace(stmt) for stmt in part.body if isinstance(stmt, Comment))
+            between = [stmt for stmt in part.body if not _is_same(stmt, found) and not isinstance(stmt, Comment)]
+            if between:
+                yield _along(found, between, rows)
+            continue
+        (loop,) = part.loops
+        once = _once(part, found)
+        rest = [stmt for stmt in part.body if stmt not in once]
+        yield replace(loop, body=(*(replace(stmt) for stmt in once), _along(found, rest, rows)))
+
+
+def _is_same(stmt: Stmt, found: _Trips) -> bool:
+    return isinstance(stmt, Assign) and stmt.targets[0] in found.same
+
+
+def _once(part: Nest, found: _Trips) -> list[Stmt]:
+    """The statements of an inner loop that do the same on every trip of the loop around."""
+    written = {access.array for other in found.parts for access in other.accesses if access.writes}
+    counts = Counter(var for stmt in part.body for var in stmt.targets)
+    varying = {found.loop.target, *found.kept, *part.assigned}
+    once: list[Stmt] = []
+    for stmt in part.body:
+        if isinstance(stmt, Comment):
+            once.append(stmt)
+        if isinstance(stmt, Assign) and counts[stmt.targets[0]] == 1 and stmt.targets[0] not in found.kept:
+            arrays = {load.array for load in traversal.loads(stmt.value)}
+            if not traversal.free_vars(stmt.value) & varying and not arrays & written:
+                once.append(stmt)
+                varying -= set(stmt.targets)
+    return once
+
+
+def _along(found: _Trips, stmts: Sequence[Stmt], rows: dict[Var, Var]) -> For:
+    """Statements of all trips, with rows for the numbers that last."""
+    counter = found.loop.target
+    loads: dict[Var, Expr] = {number: Load(row, (counter,), number.type) for number, row in rows.items()}
+    body: list[Stmt] = []
+    for stmt in stmts:
+        new: Any = traversal.map_headers(stmt, lambda part: traversal.substitute(part, loads))
+        if isinstance(new, Assign) and new.targets[0] in rows:
+            new = _stored(rows[new.targets[0]], counter, new)
+        body.append(new)
+    return For(counter, Const(0), found.count, Const(1), tuple(body), found.loop.origin)
+
+
+def _stored(row: Var, counter: Var, stmt: Assign) -> Store:
+    """An assignment of a number as one of its place in a row."""
+    match stmt.value:
+        case Call(operator.add, (Load(array, (place,)), value)) if array == row and place == counter:
+            return Store(row, (counter,), value, True, stmt.origin)
+    return Store(row, (counter,), stmt.value, False, stmt.origin)

@@ -1,0 +1,130 @@
+"""Names of arrays for one life each, and none for arrays that nothing reads.
+
+The backward sweep gives new values to names of the forward sweep.  Where such a name is made anew in a block and not
+read after it, it gets a name of its own there; views and new arrays that nobody reads are not made.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+
+from tapegen.ir import intrinsics, traversal
+from tapegen.ir.names import NameSupply
+from tapegen.ir.nodes import Assign, Block, Break, Call, Continue, For, Function, If, Load, Return, Stmt, Var, While
+from tapegen.ir.types import Array
+
+
+def apart(function: Function) -> Function:
+    """The same program with a name for each life of an array."""
+    return replace(function, body=_Lives(function).block(function.body, set())[0])
+
+
+class _Lives:
+    def __init__(self, function: Function) -> None:
+        names = {param.name for param in function.params} | {name for name, _ in function.globals} | {function.name}
+        self.made: Counter[Var] = Counter(function.params)
+        for stmt in traversal.statements(function.body):
+            for var in stmt.targets:
+                names.add(var.name)
+                if isinstance(var.type, Array):
+                    self.made[var] += 1
+        self.names = NameSupply(names)
+        self.leaving: list[set[Var]] = []  # for each loop around, what is read after a Break or Continue
+
+    def block(self, block: Block, live: set[Var]) -> tuple[Block, set[Var]]:
+        """The block, and the arrays that are read in it or after it before they are made; `live` are those after it."""
+        jumps = self.leaving and not _JUMPS.isdisjoint(map(type, traversal.statements(block)))
+        escaping = live | (self.leaving[-1] if jumps else set())
+        out: list[Stmt] = []  # in reverse
+        end: dict[Var, int] = {}  # how much of it stands behind the next time that a name is made
+        for stmt in reversed(block):
+            stmt, live, gone = self._statement(stmt, live)
+            if gone:
+                continue
+            for var in _made(stmt):
+                life = tuple(out[end.get(var, 0) :])
+                end[var] = len(out) + 1
+                if var not in escaping and self._lives_elsewhere(var, life):
+                    own = {var: Var(self.names.fresh(var.name), var.type)}
+                    out[len(out) - len(life) :] = traversal.rename_block(life, own)
+                    assert isinstance(stmt, Assign)
+                    stmt = replace(stmt, targets=(own[var],))
+                escaping = escaping - {var}
+            out.append(stmt)
+        return tuple(reversed(out)), live
+
+    def _lives_elsewhere(self, var: Var, life: Block) -> bool:
+        """Whether a name is made more often than at the start of a life and in it."""
+        if self.made[var] == 1:
+            return False
+        again = tuple(stmt for stmt in life if var in traversal.assigns(stmt))
+        return self.made[var] > 1 + sum(var in stmt.targets for stmt in traversal.statements(again))
+
+    def _statement(self, stmt: Stmt, live: set[Var]) -> tuple[Stmt, set[Var], bool]:
+        if isinstance(stmt, (For, While)) and not any(map(_is_array, traversal.assigns(stmt))):
+            return stmt, live | {var for var in traversal.reads(stmt) if type(var.type) is Array}, False
+        reads = _arrays_read(stmt)
+        if isinstance(stmt, Assign):
+            if any(map(_is_array, stmt.targets)):
+                if len(stmt.targets) == 1 and stmt.targets[0] not in live and _is_idle(stmt.value):
+                    return stmt, live, True
+                live = live.difference(stmt.targets)
+            return stmt, live if reads <= live else live | reads, False
+        match stmt:
+            case For() | While():
+                head = live | reads | _exposed(stmt.body)
+                self.leaving.append(head)
+                body, _ = self.block(stmt.body, head)
+                self.leaving.pop()
+                return traversal.with_blocks(stmt, (body,)), head, False
+            case If(_, body, orelse):
+                sides = [self.block(side, live) for side in (body, orelse)]
+                new = traversal.with_blocks(stmt, tuple(side for side, _ in sides))
+                return new, sides[0][1] | sides[1][1] | reads, False
+            case Break() | Continue():
+                return stmt, set(self.leaving[-1]), False
+            case Return():
+                return stmt, reads, False
+        return stmt, live if reads <= live else live | reads, False
+
+
+_JUMPS = frozenset({Break, Continue})
+
+
+def _is_array(var: Var) -> bool:
+    return type(var.type) is Array
+
+
+def _arrays_read(stmt: Stmt) -> set[Var]:
+    if not stmt.blocks:
+        return {var for var in traversal.reads(stmt) if type(var.type) is Array}
+    return {var for part in stmt.headers for var in traversal.free_vars(part) if type(var.type) is Array}
+
+
+def _made(stmt: Stmt) -> list[Var]:
+    """The array that a statement makes without reading the name's old value."""
+    if isinstance(stmt, Assign) and len(stmt.targets) == 1 and isinstance(stmt.targets[0].type, Array):
+        (target,) = stmt.targets
+        return [] if target in traversal.free_vars(stmt.value) else [target]
+    return []
+
+
+def _is_idle(value: object) -> bool:
+    """Whether nothing is lost where a value is not made."""
+    if isinstance(value, Call):
+        return value.func in (np.empty, np.zeros, np.copy, np.transpose, intrinsics.transpose_view)
+    return isinstance(value, (Var, Load))
+
+
+def _exposed(body: Block) -> set[Var]:
+    """Arrays that a trip of a loop may read before it makes them."""
+    found: set[Var] = set()
+    made: set[Var] = set()
+    for stmt in body:
+        own = _made(stmt)
+        found.update(var for var in traversal.reads(stmt) if isinstance(var.type, Array) and var not in made)
+        made.update(own)
+    return found

@@ -1,0 +1,66 @@
+"""The walk of passes that make room for what a loop comes back to, once, where its size is known."""
+
+from __future__ import annotations
+
+import abc
+
+import numpy as np
+
+from tapegen.ir import traversal
+from tapegen.ir.names import NameSupply
+from tapegen.ir.nodes import Assign, Block, Call, For, Function, Stmt, Var
+from tapegen.ir.types import Array
+from tapegen.loops.analysis.dependence import Memory
+from tapegen.loops.analysis.symbolic_bounds import dim
+from tapegen.loops.scalarize.control_flow import names_in
+
+
+def has_matrices(function: Function) -> bool:
+    """Whether there are arrays that have columns."""
+    mentioned = frozenset[Var]().union(*map(traversal.reads, function.body))
+    return any(type(var.type) is Array and var.type.rank > 1 for var in mentioned)
+
+
+class Rooming(abc.ABC):
+    """Rewrites the loops of one function; what becomes of them is up to `loop`."""
+
+    def __init__(self, function: Function) -> None:
+        self.memory = Memory(function)
+        self.names = NameSupply(names_in(function))
+        self.body = function.body
+        self.rooms: list[tuple[Var, Stmt]] = []  # arrays, and what makes room for something of their size
+
+    @abc.abstractmethod
+    def loop(self, loop: For) -> list[Stmt]:
+        """What takes the place of a loop."""
+
+    def room(self, name: str, array: Var, axis: int) -> Var:
+        """An array of numbers, as long as an axis of another one."""
+        row = Var(self.names.fresh(name), Array("float64", 1, "C"))
+        self.rooms.append((array, Assign((row,), Call(np.empty, (dim(array, axis),), (), row.type))))
+        return row
+
+    def whole(self) -> Block:
+        """The new body.  Room is made once, where the array is known whose size it has."""
+        out: list[Stmt] = []
+        for stmt in self.body:
+            new = self.block((stmt,))
+            out += [*(room for _, room in self.rooms), *new]
+            self.rooms = []
+        return tuple(out)
+
+    def block(self, block: Block) -> Block:
+        outer, self.rooms = self.rooms, []
+        made = traversal.assigned_in(*block)
+        out: list[Stmt] = []
+        for stmt in block:
+            inner = stmt.blocks
+            if isinstance(stmt, For):
+                new = self.loop(stmt)
+            else:
+                new = [traversal.with_blocks(stmt, tuple(map(self.block, inner))) if inner else stmt]
+            out += [*(room for array, room in self.rooms if array in made), *new]
+            outer += [(array, room) for array, room in self.rooms if array not in made]
+            self.rooms = []
+        self.rooms = outer
+        return tuple(out)

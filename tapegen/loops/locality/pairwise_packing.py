@@ -1,0 +1,391 @@
+"""Columns of matrices as rows while two loops walk down them, so that the inner one takes vector instructions.
+
+`for i ...: for j in range(i + 1, n): ... x[j, 0] - x[i, 0] ...` walks down a few columns again and again, as forces
+between pairs of points do, whose coordinates lie beside each other.  Elements in steps keep LLVM from vector
+instructions.  So the columns are copied to rows before the loops, and back after them where they have changed, if there
+are trips enough.  Sums may still stand in the way; those are for `strips`.  Every bit of the results stays.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tapegen.ir import intrinsics, traversal
+from tapegen.ir.nodes import (
+    Assign,
+    Block,
+    Call,
+    Comment,
+    Const,
+    Expr,
+    For,
+    Function,
+    If,
+    Load,
+    Raise,
+    Stmt,
+    Store,
+    Var,
+    While,
+)
+from tapegen.ir.types import BOOL, INT, Array, Scalar
+from tapegen.loops.analysis.affine import linear, minus, plus
+from tapegen.loops.analysis.dependence import Access, Nest, in_loops
+from tapegen.loops.analysis.symbolic_bounds import dim
+from tapegen.loops.locality.packing_buffers import Rooming, has_matrices
+from tapegen.loops.vectorize.recurrences import trips
+from tapegen.loops.vectorize.strip_mining import CONCERNED, LONG, takes_vectors
+
+_FEW = 16
+"""Trips of the outer loop, and of inner ones whose number of trips is a constant, that are over before a copy pays."""
+_LONGEST = 2
+"""How many times as many elements as the outer loop has trips are copied at most."""
+
+
+def rows(function: Function) -> Function:
+    """The same program with rows for columns that inner loops walk down."""
+    if not has_matrices(function) or all(CONCERNED.isdisjoint(traversal.calls(stmt)) for stmt in function.body):
+        return function
+    return replace(function, body=_Rows(function).whole())
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where an array is touched: along which axis, and what the other indices are (None at the axis)."""
+
+    axis: int
+    index: tuple[Expr | None, ...]
+
+    def at(self, counter: Var) -> tuple[Expr, ...]:
+        """The index of one of the elements."""
+        return tuple(counter if item is None else item for item in self.index)
+
+
+@dataclass(frozen=True)
+class _Touched:
+    """An element that the loops touch, and the counters that may count along a column."""
+
+    access: Access
+    counters: tuple[Var, ...]
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """The columns of one array; all that is touched of it lies in them.
+
+    Attributes
+    ----------
+    array : Var
+        The array.
+    places : tuple of _Place
+        Where they are.
+    stops : tuple of Expr
+        Numbers that none of the counters along them reaches.
+    is_written : bool
+        Whether they change.
+    """
+
+    array: Var
+    places: tuple[_Place, ...]
+    stops: tuple[Expr, ...]
+    is_written: bool
+
+    @property
+    def axis(self) -> int:
+        """The axis along which the columns lie."""
+        return self.places[0].axis
+
+    @property
+    def count(self) -> Expr:
+        """How many elements of them are copied."""
+        return self.stops[0] if len(self.stops) == 1 else Call(max, self.stops, (), INT)
+
+
+@dataclass(frozen=True)
+class _Walked:
+    """What a loop walks down.
+
+    Attributes
+    ----------
+    arrays : tuple of _Columns
+        Its arrays.
+    counters : tuple of Var
+        Counters of the loops in it.
+    """
+
+    arrays: tuple[_Columns, ...]
+    counters: tuple[Var, ...]
+
+    @property
+    def columns(self) -> list[tuple[Var, _Place]]:
+        """Each column by itself."""
+        return [(columns.array, place) for columns in self.arrays for place in columns.places]
+
+
+class _Rows(Rooming):
+    def __init__(self, function: Function) -> None:
+        super().__init__(function)
+        own = (var for stmt in function.body for var in stmt.targets if self.memory.own(var) is not None)
+        self.lasting = {*own, *(set(function.params) - traversal.assigned_in(*function.body))}  # arrays of one size
+        self.rows: dict[tuple[Var, _Place], Var] = {}
+        self.chosen: dict[For, _Walked] = {}
+
+    def whole(self) -> Block:
+        """The new body.  What runs once does not matter where there are such loops in a loop."""
+        found = list(self._found(self.body, 0))
+        deep = any(depth for depth, _, _ in found)
+        self.chosen = {loop: walked for depth, loop, walked in found if depth or not deep}
+        return super().whole()
+
+    def loop(self, loop: For) -> list[Stmt]:
+        """A loop; where it has enough trips, one that walks along rows."""
+        walked = self.chosen.get(loop)
+        if walked is None:
+            return [traversal.with_blocks(loop, (self.block(loop.body),))]
+        made = {column: self._row(*column) for column in walked.columns}
+        before = [_copied(each, made, self._counter(), back=False) for each in walked.arrays]
+        after = [_copied(each, made, self._counter(), back=True) for each in walked.arrays if each.is_written]
+        own = {counter: Var(self.names.fresh(counter.name), INT) for counter in walked.counters}
+        along = replace(loop, body=traversal.rename_block(_with_rows(loop.body, made), own))
+        return [If(_all(_conditions(loop, walked)), (*before, along, *after), (loop,), loop.origin)]
+
+    def _found(self, block: Block, depth: int) -> Iterator[tuple[int, For, _Walked]]:
+        """Loops that walk down columns, and in how many loops they stand."""
+        for stmt in block:
+            walked = self._walked(stmt) if isinstance(stmt, For) else None
+            if isinstance(stmt, For) and walked is not None:
+                yield depth, stmt, walked
+                continue
+            for inner in stmt.blocks:
+                yield from self._found(inner, depth + isinstance(stmt, (For, While)))
+
+    def _walked(self, loop: For) -> _Walked | None:
+        """What a loop walks down, if it does and rows let LLVM take vector instructions."""
+        statements, inner = traversal.statements(loop.body), _inner(loop)
+        counters = tuple(dict.fromkeys(nest.loops[0].target for nest in inner))
+        stops = _stops(loop, inner)
+        if not stops or not self.memory.lasting.isdisjoint(counters):
+            return None
+        walked = _Walked(tuple(self._columns(loop, inner, stops)), counters)
+        written = [columns.array for columns in walked.arrays if columns.is_written]
+        if not all(map(self.memory.own, written)) and any(isinstance(stmt, Raise) for stmt in statements):
+            return None  # what a trip has written may outlive an error
+        trial = {column: Var(f"?{k}", Array("float64", 1, "C")) for k, column in enumerate(walked.columns)}
+        along = traversal.statements(_with_rows(loop.body, trial)) if trial else ()
+        return walked if any(map(self._takes_vectors, along)) else None
+
+    def _counter(self) -> Var:
+        return Var(self.names.fresh("i"), INT)
+
+    def _row(self, array: Var, place: _Place) -> Var:
+        """Room for a column: the same for all loops, where the array lasts."""
+        if (array, place) in self.rows:
+            return self.rows[array, place]
+        row = self.room(f"{array.name}_column", array, place.axis)
+        if array in self.lasting:
+            self.rows[array, place] = row
+        return row
+
+    def _takes_vectors(self, stmt: Stmt) -> bool:
+        nest = in_loops((stmt,), stmt.body) if isinstance(stmt, For) else None
+        return nest is not None and takes_vectors(nest, self.memory.group, LONG)
+
+    def _columns(self, loop: For, inner: list[Nest], stops: Mapping[Var, Mapping[Expr, None]]) -> list[_Columns]:
+        """The arrays that may be rows in a loop."""
+        found: dict[Var, list[_Touched]] = {}
+        for touched in _touched(loop, inner):
+            if touched is None:
+                return []
+            found.setdefault(self.memory.group(touched.access.array), []).append(touched)
+        varying = {loop.target, *traversal.assigned_in(*loop.body)}
+        columns = [_columns_of(group, stops, varying) for group in found.values()]
+        return [each for each in columns if each is not None]
+
+
+def _ends(loop: For) -> tuple[Expr, Expr]:
+    """The first number that a loop counts, and the one behind the last, from the lower one upwards."""
+    return (loop.start, loop.stop) if loop.step == Const(1) else (plus(loop.stop, 1), plus(loop.start, 1))
+
+
+def _inner(loop: For) -> list[Nest]:
+    """The loops in a loop, none of which has a loop in it or raises an error; nothing for loops of other kinds."""
+    if loop.step not in (Const(1), Const(-1)) or trips(loop) < _FEW:
+        return []
+    found: list[Nest] = []
+    for stmt in traversal.statements(loop.body):
+        if isinstance(stmt, For):
+            nest = in_loops((stmt,), stmt.body)
+            if nest is None or nest.checks or stmt.step not in (Const(1), Const(-1)) or trips(stmt) < _FEW:
+                return []
+            found.append(nest)
+        elif not isinstance(stmt, (Assign, Store, If, Comment)) and not _is_plain(stmt):
+            return []
+    counters = [loop.target, *(nest.loops[0].target for nest in found)]
+    others = [stmt for stmt in traversal.statements(loop.body) if not isinstance(stmt, For)]
+    assigned = {var for stmt in others for var in stmt.targets}
+    return [] if loop.target in counters[1:] or not assigned.isdisjoint(counters) else found
+
+
+def _is_plain(stmt: Stmt) -> bool:
+    """Whether a statement raises an error that says nothing of any array."""
+    return isinstance(stmt, Raise) and all(isinstance(part, Const) for part in stmt.message)
+
+
+def _stops(loop: For, inner: list[Nest]) -> dict[Var, dict[Expr, None]]:
+    """For each counter numbers that it does not reach; nothing where these are not known in front of the loop."""
+    if not inner:
+        return {}
+    low, top = _ends(loop)
+    assigned = {loop.target, *traversal.assigned_in(*loop.body)}
+    found: dict[Var, dict[Expr, None]] = {loop.target: {top: None}}
+    for nest in inner:
+        _, stop = _ends(nest.loops[0])
+        if loop.target in linear(stop).without(loop.target).names:
+            return {}
+        last = plus(top, -1) if linear(stop).coefficient(loop.target) > 0 else low
+        furthest = plus(traversal.substitute(stop, {loop.target: last}), 0)
+        found.setdefault(nest.loops[0].target, {})[furthest] = None
+    ends = [low, *(end for several in found.values() for end in several)]
+    return {} if any(traversal.loads(end) or traversal.free_vars(end) & assigned for end in ends) else found
+
+
+def _touched(loop: For, inner: list[Nest]) -> Iterator[_Touched | None]:
+    """The elements that a loop touches; None for a statement that does more with arrays than to touch elements."""
+    for nest in inner:
+        yield from (_Touched(access, (loop.target, *nest.counters)) for access in nest.accesses)
+    within = {id(stmt) for nest in inner for stmt in nest.body}
+    for stmt in traversal.statements(loop.body):
+        if id(stmt) in within or isinstance(stmt, (Raise, Comment)):
+            continue
+        parts = stmt.headers if isinstance(stmt, (If, For)) else ()
+        looked = tuple(Assign((Var("?", BOOL),), part) for part in parts)
+        alone = in_loops((loop,), looked or (stmt,))
+        yield from [None] if alone is None else [_Touched(access, (loop.target,)) for access in alone.accesses]
+
+
+def _columns_of(group: list[_Touched], stops: Mapping[Var, Mapping[Expr, None]], varying: set[Var]) -> _Columns | None:
+    """The columns of an array, if all that is touched of it lies in them and an inner loop walks down one."""
+    first = group[0].access.array
+    if not isinstance(first.type, Array) or first.type.dtype != "float64" or first.type.layout != "C":
+        return None
+    places: dict[_Place, None] = {}
+    ends: dict[Expr, None] = {}
+    inside = False
+    for touched in group:
+        access = touched.access
+        moving = [axis for axis, item in enumerate(access.index) if _moves(item, varying)]
+        counter = access.index[moving[0]] if len(moving) == 1 else None
+        if access.array != first or not isinstance(counter, Var) or counter not in touched.counters:
+            return None
+        (axis,) = moving
+        ends.update(stops[counter])
+        inside |= counter in touched.counters[1:]
+        places[_Place(axis, tuple(None if k == axis else item for k, item in enumerate(access.index)))] = None
+    is_written = any(touched.access.writes for touched in group)
+    axes = {place.axis for place in places}
+    if len(axes) != 1 or first.type.rank - 1 in axes or not inside:
+        return None
+    several = list(places)
+    if is_written and not all(_differ(a, b) for k, a in enumerate(several) for b in several[:k]):
+        return None
+    return _Columns(first, tuple(several), _furthest(ends), is_written)
+
+
+def _furthest(ends: Iterable[Expr]) -> tuple[Expr, ...]:
+    """Ends without those that do not lie behind another one."""
+    found: dict[tuple[Any, ...], Expr] = {}
+    for end in ends:
+        form = linear(end)
+        other = found.setdefault(form.terms, end)
+        if linear(other).constant < form.constant:
+            found[form.terms] = end
+    return tuple(found.values())
+
+
+def _moves(item: Expr, varying: set[Var]) -> bool:
+    return bool(traversal.loads(item)) or not varying.isdisjoint(traversal.free_vars(item))
+
+
+def _differ(a: _Place, b: _Place) -> bool:
+    """Whether two columns have no element in common."""
+    pairs = ((x, y) for x, y in zip(a.index, b.index, strict=True) if x is not None and y is not None)
+    gaps = (linear(x) - linear(y) for x, y in pairs)
+    return any(gap.is_constant and gap.constant for gap in gaps)
+
+
+def _conditions(loop: For, walked: _Walked) -> Iterator[Expr]:
+    """What must hold for copies to pay, and to find all elements."""
+    low, top = _ends(loop)
+    count = minus(top, low)
+    yield _compared(operator.ge, count, Const(_FEW))
+    for columns in walked.arrays:
+        for end in columns.stops:
+            gap = linear(count) - linear(end)
+            if not gap.is_constant or gap.constant < 0:
+                yield _compared(operator.le, end, Call(operator.mul, (Const(_LONGEST), count), (), INT))
+            if end != dim(columns.array, columns.axis):
+                yield _compared(operator.le, end, dim(columns.array, columns.axis))
+        for k, items in enumerate(zip(*(place.index for place in columns.places), strict=True)):
+            constants = [item for item in items if isinstance(item, Const)]
+            others = [item for item in items if item is not None and not isinstance(item, Const)]
+            for item in (*others, *([max(constants, key=_value)] if constants else ())):
+                yield _compared(operator.lt, item, dim(columns.array, k))
+            for item in others:
+                yield _compared(operator.ge, item, Const(0))
+
+
+def _value(constant: Const) -> int:
+    assert isinstance(constant.value, int)
+    return constant.value
+
+
+def _compared(func: Any, a: Expr, b: Expr) -> Expr:
+    return Call(func, (a, b), (), BOOL)
+
+
+def _all(conditions: Iterator[Expr]) -> Expr:
+    return functools.reduce(lambda a, b: Call(intrinsics.and_, (a, b), (), BOOL), dict.fromkeys(conditions))
+
+
+def _copied(columns: _Columns, made: Mapping[tuple[Var, _Place], Var], counter: Var, *, back: bool) -> For:
+    """A loop that copies the columns of an array to rows, or back."""
+    array = columns.array
+    body: list[Stmt] = []
+    for place in columns.places:
+        row = made[array, place]
+        if back:
+            body.append(Store(array, place.at(counter), Load(row, (counter,), _NUMBER)))
+        else:
+            body.append(Store(row, (counter,), Load(array, place.at(counter), _NUMBER)))
+    return For(counter, Const(0), columns.count, Const(1), tuple(body))
+
+
+_NUMBER = Scalar("float64", False)
+
+
+def _with_rows(block: Block, made: Mapping[tuple[Var, _Place], Var]) -> Block:
+    """Statements that find columns in rows."""
+    axes = {array: place.axis for array, place in made}
+
+    def found(array: Var, index: tuple[Any, ...]) -> tuple[Var, tuple[Any, ...]]:
+        axis = axes[array]
+        place = _Place(axis, tuple(None if k == axis else item for k, item in enumerate(index)))
+        return made[array, place], (index[axis],)
+
+    def change(part: Any) -> Any:
+        if not isinstance(part, Load) or part.array not in axes:
+            return part
+        return Load(*found(part.array, part.index), part.type)
+
+    def changed(stmt: Stmt) -> Stmt:
+        new: Any = traversal.map_headers(stmt, lambda part: traversal.map_expr(part, change))
+        if isinstance(new, Store) and new.array in axes:
+            array, index = found(new.array, new.index)
+            new = replace(new, array=array, index=index)
+        return traversal.with_blocks(new, tuple(tuple(map(changed, inner)) for inner in stmt.blocks))
+
+    return tuple(map(changed, block))

@@ -1,0 +1,125 @@
+"""Elements that every trip of an innermost loop touches, held as numbers while the loop runs.
+
+`a[i, j] -= a[i, k] * a[j, k]` goes to memory and back on each trip, because the compiler below cannot know that no
+other element of the trip is `a[i, j]`; the ranges of the counters say so.  The number is stored when the loop is over.
+The order in which it is added up stays what it was.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Set
+from dataclasses import replace
+from typing import Any
+
+from tapegen.ir import traversal
+from tapegen.ir.nodes import Assign, Call, Const, Expr, For, Function, If, Load, Stmt, Store, Var
+from tapegen.ir.types import BOOL, Array, Scalar
+from tapegen.loops.analysis.affine import minus
+from tapegen.loops.analysis.dependence import Access, Nest
+from tapegen.loops.analysis.flow_facts import Known
+from tapegen.loops.analysis.loop_visitor import Walk, surely_read, touched
+from tapegen.loops.analysis.symbolic_bounds import Facts
+from tapegen.loops.legalize.scalar_ops import convert
+
+Element = tuple[Var, tuple[Any, ...]]
+
+
+def held(function: Function) -> Function:
+    """The same program with numbers for the elements that innermost loops come back to."""
+    return replace(function, body=_Holding(function).block(function.body))
+
+
+class _Holding(Walk):
+    def innermost(self, nest: Nest, before: list[Stmt], outside: Known) -> list[Stmt]:
+        """The loop with numbers for elements, between the statements that read and store these."""
+        (loop,) = nest.loops
+        if nest.checks:  # where it raises, elements must have been stored
+            return [nest.stmt]
+        numbers = {element: self._number(element[0]) for element in self._elements(nest)}
+        if not numbers:
+            return [nest.stmt]
+        stored = {(stmt.array, stmt.index) for stmt in nest.body if isinstance(stmt, Store)}
+        loads = {element: Load(*element, number.type) for element, number in numbers.items()}
+        out: list[Stmt] = [Assign((number,), loads[element], loop.origin) for element, number in numbers.items()]
+        out.append(replace(loop, body=tuple(_with_numbers(nest.body, numbers))))
+        out += [Store(*element, numbers[element], False, loop.origin) for element in numbers if element in stored]
+        test = runs(loop)
+        if test is None or all(touched(load, before) for load in loads.values()) or _surely_runs(loop, outside.facts):
+            return out
+        return [If(test, tuple(out), (), loop.origin)]
+
+    def _number(self, array: Var) -> Var:
+        assert isinstance(array.type, Array)
+        return Var(self.names.fresh(f"{array.name}_here"), Scalar(array.type.dtype, False))
+
+    def _elements(self, nest: Nest) -> list[Element]:
+        """Elements that stay the same throughout the loop and that nothing else in it may touch."""
+        (loop,) = nest.loops
+        if runs(loop) is None:
+            return []
+        varying = nest.assigned | {loop.target}
+        staying = dict.fromkeys((access.array, access.index) for access in nest.accesses if _stays(access, varying))
+        if not staying:
+            return []
+        writes = {(access.array, access.index) for access in nest.accesses if access.writes}
+        sure = {(load.array, load.index) for part in _parts(nest) for load in surely_read(part)}
+        found: list[Element] = []
+        for element in staying:
+            array, index = element
+            others = (access for access in nest.accesses if (access.array, access.index) != element)
+            written = element in writes
+            if not written and element not in sure:
+                continue
+            if any(self.may_meet(array, index, other) for other in others if written or other.writes):
+                continue
+            found.append(element)
+        # what is only read can be seen to last where no other element of the array is stored
+        moving = {self.memory.group(array) for array, _ in writes - set(found)}
+        return [element for element in found if element in writes or self.memory.group(element[0]) in moving]
+
+
+def _stays(access: Access, varying: Set[Var]) -> bool:
+    """Whether it is the same element, of an array of float64, while some names change."""
+    type_ = access.array.type
+    if not isinstance(type_, Array) or type_.dtype != "float64":
+        return False
+    return not any(traversal.loads(item) or not varying.isdisjoint(traversal.free_vars(item)) for item in access.index)
+
+
+def _parts(nest: Nest) -> Iterator[Any]:
+    for stmt in nest.body:
+        if isinstance(stmt, (Assign, Store)):
+            yield stmt.value
+
+
+def _with_numbers(body: tuple[Stmt, ...], numbers: dict[Element, Var]) -> Iterator[Stmt]:
+    def change(part: Any) -> Any:
+        return numbers.get((part.array, part.index), part) if isinstance(part, Load) else part
+
+    for stmt in body:
+        new = traversal.map_headers(stmt, lambda part: traversal.map_expr(part, change))
+        if isinstance(stmt, Store) and (stmt.array, stmt.index) in numbers:
+            assert isinstance(new, Store)
+            number = numbers[stmt.array, stmt.index]
+            if stmt.accumulate:
+                value: Expr = Call(operator.add, (number, new.value), (), number.type)
+            else:
+                value = convert(new.value, "float64")  # as the array does
+            new = Assign((number,), value, stmt.origin)
+        yield new
+
+
+def runs(loop: For) -> Expr | None:
+    """The condition that a loop has a trip; None where its direction is only known when it runs."""
+    match loop.step:
+        case Const(int() as step) if step:
+            return Call(operator.lt if step > 0 else operator.gt, (loop.start, loop.stop), (), BOOL)
+    return None
+
+
+def _surely_runs(loop: For, facts: Facts) -> bool:
+    assert isinstance(loop.step, Const)
+    down = isinstance(loop.step.value, int) and loop.step.value < 0
+    gap = minus(loop.start, loop.stop) if down else minus(loop.stop, loop.start)
+    return facts.nonnegative(facts.form(gap) - 1)

@@ -1,0 +1,297 @@
+"""Scattered additions as gathered ones: the cotangents of stencils.
+
+The adjoint of a stencil adds one array, shifted, several times to another: one nest for each shift, each through all of
+memory.  With a margin of zeros around the array that is read, every element of the other collects what it gets in one
+nest, whose stores never meet.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tapegen.ir import intrinsics, traversal
+from tapegen.ir.nodes import Assign, Call, Const, Expr, For, If, Load, Stmt, Store, Tuple, Var
+from tapegen.ir.types import BOOL, Array
+from tapegen.loops.analysis.affine import linear, plus
+from tapegen.loops.analysis.dependence import Memory, Nest, independent, nest_of
+from tapegen.loops.analysis.flow_facts import Known
+from tapegen.loops.analysis.symbolic_bounds import Facts, dim
+
+if TYPE_CHECKING:
+    from tapegen.loops.locality.fusion import Item
+
+
+_LOOK_BACK = 24  # how many statements an addition may pass on its way to another
+
+
+@dataclass(frozen=True)
+class _Scatter:
+    """`target[counters + shift] += value`, where the value is linear in elements `source[counters]`."""
+
+    target: Var
+    source: Var
+    shift: tuple[int, ...]
+    value: Expr
+    counters: tuple[Var, ...]
+
+
+def gathered(items: list[Item], memory: Memory, known: Known) -> list[Item]:
+    """The same statements, with runs of scattered additions as one gathering nest each."""
+    if all(item.nest is None for item in items):
+        return items
+    items = _together(_substituted(items, memory), memory)
+    if sum(item.nest is not None and _scatter(item.nest) is not None for item in items) < 2:
+        return items
+    known = Known(known)
+    start = 0
+    while start < len(items):
+        run = _run_at(items, start, known)
+        done = _with_margin(items, start, run, memory, known) if len({each.shift for each in run}) > 1 else None
+        items = done or items
+        known.learn(items[start].stmt)
+        start += 1 if done else max(1, len(run))
+    return items
+
+
+def _together(items: list[Item], memory: Memory) -> list[Item]:
+    """The items with additions of the same arrays next to each other: those of another sweep stand between them."""
+    out: list[Item] = []
+    last: dict[tuple[Var, Var], Item] = {}  # of the additions of one array to another
+    for item in items:
+        place = len(out)
+        if item.nest is not None and (scatter := _scatter(item.nest)) is not None:
+            arrays = (scatter.target, scatter.source)
+            for k in range(place - 1, max(-1, place - 1 - _LOOK_BACK), -1):
+                if out[k] is last.get(arrays):
+                    place = k + 1
+                    break
+                if _raises(out[k]) or not independent(out[k].stmt, item.stmt, memory):
+                    break
+            last[arrays] = item
+        out.insert(place, item)
+    return out
+
+
+def _raises(item: Item) -> bool:
+    return item.nest is not None and item.nest.checks
+
+
+def _run_at(items: list[Item], start: int, known: Known) -> list[_Scatter]:
+    """Scattered additions of the same arrays, one right after the other."""
+    run: list[_Scatter] = []
+    for item in items[start:]:
+        scatter = None if item.nest is None else _scatter(item.nest)
+        if scatter is None or item.nest is None or items[start].nest is None:
+            break
+        if run and (scatter.target, scatter.source) != (run[0].target, run[0].source):
+            break
+        if not _same_sizes(item.nest, items[start].nest, known):  # type: ignore[arg-type]
+            break
+        run.append(scatter)
+    return run
+
+
+def _same_sizes(a: Nest, b: Nest, known: Known) -> bool:
+    if _sizes(a) == _sizes(b):
+        return True
+    pairs, facts = zip(_sizes(a), _sizes(b), strict=False), known.facts
+    return len(a.loops) == len(b.loops) and all(facts.equal(facts.form(x), facts.form(y)) for x, y in pairs)
+
+
+def _sizes(nest: Nest) -> tuple[Expr, ...]:
+    return tuple(loop.stop for loop in nest.loops)
+
+
+def _scatter(nest: Nest) -> _Scatter | None:
+    match nest.body:
+        case (Store(array, index, value, True),) if len(index) == len(nest.loops):
+            forms = [linear(item) for item in index]  # type: ignore[arg-type]
+            rest = [form.without(counter) for form, counter in zip(forms, nest.counters, strict=True)]
+            ones = all(form.coefficient(c) == 1 for form, c in zip(forms, nest.counters, strict=True))
+            sources = {load.array for load in traversal.loads(value)}
+            fixed = ones and all(form.is_constant for form in rest) and len(sources) == 1 and array not in sources
+            if fixed and _is_multiple(value, nest.counters, sums=True):
+                return _Scatter(array, sources.pop(), tuple(form.constant for form in rest), value, nest.counters)
+    return None
+
+
+def _is_multiple(value: Expr, counters: tuple[Var, ...], sums: bool = False) -> bool:
+    """Whether an expression is a constant multiple of elements at the counters (a sum of such)."""
+    match value:
+        case Load(_, index):
+            return index == counters
+        case Call(operator.mul, (Const(float() as factor), other)) | Call(
+            operator.mul, (other, Const(float() as factor))
+        ):
+            return bool(np.isfinite(factor)) and _is_multiple(other, counters, sums)
+        case Call(operator.neg, (other,)):
+            return _is_multiple(other, counters, sums)
+        case Call(operator.add | operator.sub, (a, b)) if sums:
+            return _is_multiple(a, counters, sums) and _is_multiple(b, counters, sums)
+    return False
+
+
+# ---- multiples of arrays ---------------------------------------------------------------------------------------------
+
+
+def _substituted(items: list[Item], memory: Memory) -> list[Item]:
+    """Without arrays that are a constant times another and only added somewhere."""
+    for item in items:
+        match item.nest.body if item.nest is not None else ():
+            case (Store(array, index, value, False),) if item.nest is not None and index == item.nest.counters:
+                if _is_multiple(value, item.nest.counters) and (rest := _inlined(items, item, array, value, memory)):
+                    return _substituted(rest, memory)
+    return items
+
+
+def _inlined(items: list[Item], made: Item, array: Var, value: Expr, memory: Memory) -> list[Item] | None:
+    """The items with a value for the elements of an array, or None if that changes anything."""
+    assert made.nest is not None
+    (source,) = (load.array for load in traversal.loads(value))
+    new = memory.own(array)
+    start = next(k for k, item in enumerate(items) if item is made)
+    if new is None or not any(item.stmt is new for item in items) or memory.own(source) is None:
+        return None
+    left = memory.uses.get(array, 0) - 1
+    out = []
+    for k, item in enumerate(items):
+        nest = item.nest
+        used = 0 if nest is None else sum(access.array == array for access in nest.accesses)
+        if item is made or item.stmt is new:
+            continue
+        if k > start and used and nest is not None and _sizes(nest) == _sizes(made.nest):
+            scatter = _scatter(nest)
+            if scatter is None or scatter.source != array or scatter.target == source:
+                return None  # what is added to the source itself has been read before
+            left -= used
+            renamed = dict(zip(made.nest.counters, nest.counters, strict=True))
+            element = traversal.substitute(value, renamed)
+            (store,) = nest.body
+            inlined = nest.with_body([_replaced(store, array, element)])
+            item = replace(item, stmt=inlined.stmt, nest=inlined)
+        elif k > start and left and not independent(item.stmt, made.stmt, memory):
+            return None  # the source changes
+        out.append(item)
+    if left:
+        return None
+    memory.uses[source] = memory.uses[source] + memory.uses[array] - 2
+    return out
+
+
+def _replaced(stmt: Stmt, array: Var, element: Expr) -> Stmt:
+    def change(node: Any) -> Any:
+        return element if isinstance(node, Load) and node.array == array else node
+
+    return traversal.map_headers(stmt, lambda part: traversal.map_expr(part, change))
+
+
+# ---- margins ---------------------------------------------------------------------------------------------------------
+
+
+def _with_margin(items: list[Item], start: int, run: list[_Scatter], memory: Memory, known: Known) -> list[Item] | None:
+    """The items with the array that the additions read inside a margin of zeros, and one nest in place of the run."""
+    first = items[start].nest
+    assert first is not None
+    source = run[0].source
+    low = [min(scatter.shift[k] for scatter in run) for k in range(len(first.loops))]
+    margin = [max(scatter.shift[k] for scatter in run) - low[k] for k in range(len(first.loops))]
+    new = memory.own(source)
+    if new is None or not _only_at_counters(items, first, source, new, memory, known):
+        return None
+    memory.padded.add(source)
+    out: list[Item] = []
+    for k, item in enumerate(items):
+        if item.stmt is new:
+            item = replace(item, stmt=_wider(new, margin))
+        elif start <= k < start + len(run):
+            if k < start + len(run) - 1:
+                continue
+            stmt = _gathering(first, run, low, margin, known.facts)
+            comments = [comment for each in items[start : k + 1] for comment in each.comments]
+            item = replace(item, stmt=stmt, comments=comments, nest=nest_of(stmt))
+        elif item.nest is not None and any(access.array == source for access in item.nest.accesses):
+            nest = item.nest.with_body(_shifted(stmt, source, margin) for stmt in item.nest.body)
+            item = replace(item, stmt=nest.stmt, nest=nest)
+        out.append(item)
+    return out
+
+
+def _only_at_counters(items: list[Item], first: Nest, source: Var, new: Stmt, memory: Memory, known: Known) -> bool:
+    """Whether an array is made here and all its elements are touched in step with the loops, and by nothing else."""
+    if not any(item.stmt is new for item in items):
+        return False
+    if not (isinstance(new, Assign) and isinstance(new.value, Call) and new.value.func is np.empty):
+        return False
+    found = 0
+    for item in items:
+        for access in item.nest.accesses if item.nest is not None else ():
+            if access.array == source:
+                assert item.nest is not None
+                if access.index != item.nest.counters or not _same_sizes(item.nest, first, known):
+                    return False
+                found += 1
+    return found == memory.uses.get(source)
+
+
+def _wider(new: Stmt, margin: list[int]) -> Stmt:
+    """The array with zeros around it."""
+    assert isinstance(new, Assign) and isinstance(new.value, Call)
+    match new.value.args[0]:
+        case Call(intrinsics.shape, (Var() as array,)):
+            sizes = [dim(array, k) for k in range(len(margin))]
+        case Tuple(items):
+            sizes = list(items)
+        case size:
+            sizes = [size]
+    extents = tuple(plus(size, 2 * width) for size, width in zip(sizes, margin, strict=True))
+    shape = extents[0] if len(extents) == 1 else Tuple(extents)
+    return replace(new, value=replace(new.value, func=np.zeros, args=(shape, *new.value.args[1:])))
+
+
+def _shifted(stmt: Stmt, source: Var, by: Sequence[int]) -> Stmt:
+    """A statement that finds the elements of an array further from its start."""
+
+    def moved(index: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(plus(item, distance) for item, distance in zip(index, by, strict=True))
+
+    def change(node: Any) -> Any:
+        return replace(node, index=moved(node.index)) if isinstance(node, Load) and node.array == source else node
+
+    stmt = traversal.map_headers(stmt, lambda part: traversal.map_expr(part, change))
+    return replace(stmt, index=moved(stmt.index)) if isinstance(stmt, Store) and stmt.array == source else stmt
+
+
+def _gathering(first: Nest, run: list[_Scatter], low: list[int], margin: list[int], facts: Facts) -> Stmt:
+    """One nest over all elements that any of the additions reaches."""
+    total: Expr | None = None
+    store = first.body[0]
+    assert isinstance(store, Store) and isinstance(run[0].target.type, Array)
+    for scatter in run:
+        by = [width + at - shift for width, at, shift in zip(margin, low, scatter.shift, strict=True)]
+        value = traversal.substitute(scatter.value, dict(zip(scatter.counters, first.counters, strict=True)))
+        given = _shifted(Assign((), value), scatter.source, by)
+        assert isinstance(given, Assign)
+        total = given.value if total is None else Call(operator.add, (total, given.value), (), given.value.type)
+    assert total is not None
+    index = tuple(plus(counter, at) for counter, at in zip(first.counters, low, strict=True))
+    body: tuple[Stmt, ...] = (replace(store, index=index, value=total),)
+    for loop, width in zip(reversed(first.loops), reversed(margin), strict=True):
+        body = (replace(loop, stop=plus(loop.stop, width), body=body),)
+    (nest,) = body
+    assert isinstance(nest, For)
+    tests = [
+        Call(operator.gt, (size, Const(0)), (), BOOL)
+        for size in _sizes(first)
+        if not facts.nonnegative(facts.form(size) - 1)
+    ]
+    if not tests:
+        return nest
+    test = tests[0]
+    for part in tests[1:]:
+        test = Call(intrinsics.and_, (test, part), (), BOOL)
+    return If(test, (nest,), (), nest.origin)

@@ -1,0 +1,230 @@
+"""Zeros written where they are added to: a row at a time, or not at all.
+
+A new array of zeros goes twice through all of memory where a loop then adds to one row of it on each trip.  The trip
+may as well make the zeros of its row, which then are near; what is first added to a single element, or by one loop to
+the elements at the start of the row, is stored instead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tapegen.ir import intrinsics, traversal
+from tapegen.ir.names import NameSupply
+from tapegen.ir.nodes import Assign, Block, Call, Const, Expr, For, Function, If, Load, Stmt, Store, Var, While
+from tapegen.ir.types import INT, Array
+from tapegen.loops.analysis.affine import Affine, plus
+from tapegen.loops.analysis.dependence import Memory
+from tapegen.loops.analysis.flow_facts import Known
+from tapegen.loops.analysis.symbolic_bounds import Facts, dim
+from tapegen.loops.scalarize.control_flow import leaves, names_in
+
+
+def filled(function: Function) -> Function:
+    """The same program with zeros made on the trips that come to them first."""
+    return replace(function, body=_Filling(function).block(function.body))
+
+
+class _Filling:
+    def __init__(self, function: Function) -> None:
+        self.memory = Memory(function)
+        self.names = NameSupply(names_in(function))
+        self.known = Known()
+
+    def block(self, block: Block) -> Block:
+        out: list[Stmt] = []
+        untouched: dict[Var, int] = {}  # arrays of zeros, and where they are made
+        for stmt in block:
+            if untouched and not traversal.reads(stmt).isdisjoint(untouched):
+                stmt = self._first(stmt, untouched, out)
+            out.append(self._inside(stmt))
+            self.known.learn(out[-1])
+            if isinstance(stmt, Assign) and self._is_new(stmt):
+                untouched[stmt.targets[0]] = len(out) - 1
+        return tuple(out)
+
+    def _first(self, stmt: Stmt, untouched: dict[Var, int], out: list[Stmt]) -> Stmt:
+        """The statement that comes first to new arrays; as a loop it may make their zeros."""
+        for array in sorted(untouched.keys() & traversal.reads(stmt), key=lambda var: var.name):
+            made = untouched.pop(array)
+            if isinstance(stmt, For) and self._fills(stmt, array):
+                storing, needs_zeros = self._storing(stmt, array)
+                if not needs_zeros:
+                    out[made] = _without_zeros(out[made])
+                    out += self._rows(array, _end(stmt))
+                stmt = replace(stmt, body=storing or self._starting(stmt, array))
+        return stmt
+
+    def _inside(self, stmt: Stmt) -> Stmt:
+        if np.zeros not in traversal.calls(stmt):
+            return stmt
+        outer = self.known
+        match stmt:
+            case For() | While():
+                self.known = outer.body(stmt)
+                sides = [self.block(stmt.body)]
+            case If():
+                sides = []
+                for block, self.known in zip((stmt.body, stmt.orelse), outer.sides(stmt), strict=True):
+                    sides.append(self.block(block))
+            case _:
+                return stmt
+        self.known = outer
+        return traversal.with_blocks(stmt, tuple(sides))
+
+    def _is_new(self, stmt: Assign) -> bool:
+        """Whether a statement makes an array of zeros that has no other name."""
+        target, value = stmt.targets[0], stmt.value
+        if not isinstance(value, Call) or value.func is not np.zeros:
+            return False
+        if not isinstance(target.type, Array) or self.memory.own(target) is not stmt or target.type.dtype != "float64":
+            return False
+        return target in self.known.facts.shapes
+
+    # ---- the loop that comes first -----------------------------------------------------------------------------------
+
+    def _fills(self, loop: For, array: Var) -> bool:
+        """Whether each trip touches nothing of an array but a row of its own, the rows being numbered from 0."""
+        if loop.step not in (Const(1), Const(-1)) or leaves(loop.body):
+            return False
+        first = loop.start if loop.step == Const(1) else plus(loop.stop, 1)
+        inside = self.known.body(loop).facts
+        if not inside.equal(inside.form(first), Affine()) or loop.target in traversal.assigned_in(*loop.body):
+            return False
+        row = inside.form(loop.target)
+        if not inside.nonnegative(inside.form(dim(array, 0)) - 1 - row):
+            return False
+        return all(_touches_row(stmt, array, loop.target) for stmt in traversal.statements(loop.body))
+
+    def _starting(self, loop: For, array: Var) -> Block:
+        """The body of a loop, which first makes the zeros of its row."""
+        for k, stmt in enumerate(loop.body):
+            if array in traversal.reads(stmt):
+                match stmt:
+                    case Store(index=index, value=value, accumulate=True) if index == (loop.target,):
+                        if array not in traversal.free_vars(value):
+                            return (*loop.body[:k], replace(stmt, accumulate=False), *loop.body[k + 1 :])
+                break
+        return (*self._zero(array, (loop.target,)), *loop.body)
+
+    def _storing(self, loop: For, array: Var) -> tuple[Block, bool]:
+        """The body of a loop in which an inner one stores the first part of the row; nothing if none does.
+
+        What the trip touches before that lies behind this part.  The second value says that zeros must have been made
+        there: all at once takes less time than some on each trip where each row has another number of them.
+        """
+        loops = [k for k, stmt in enumerate(loop.body) if isinstance(stmt, For) and array in traversal.reads(stmt)]
+        if not loops:
+            return (), False
+        k, before = loops[0], loop.body[: loops[0]]
+        inner = _storing_loop(loop.body[k], array, loop.target)
+        if (
+            inner is None
+            or traversal.free_vars(inner.stop) & traversal.assigned_in(*before)
+            or traversal.loads(inner.stop)
+        ):
+            return (), False
+        inside = self.known.body(loop).facts
+        at_start = inside.copy()
+        for stmt in before:
+            places = _places(stmt, array)
+            stop = inside.form(inner.stop)
+            if places is None or not all(inside.nonnegative(inside.form(place) - stop) for place in places):
+                return (), False
+            inside.learn(stmt)
+        body = (*before, inner, *loop.body[k + 1 :])
+        if loop.target in traversal.free_vars(inner.stop):
+            return body, True
+        return (*self._behind(array, loop.target, inner.stop, at_start), *body), False
+
+    def _behind(self, array: Var, row: Var, start: Expr, inside: Facts) -> Block:
+        """Zeros from some place of a row to its end."""
+        last = dim(array, 1)
+        if inside.nonnegative(inside.form(start) - inside.form(last)):
+            return ()
+        if not inside.nonnegative(inside.form(start)):
+            start = Call(max, (start, Const(0)), (), INT)
+        counter = Var(self.names.fresh("k"), INT)
+        return (For(counter, start, last, Const(1), (Store(array, (row, counter), Const(0.0)),)),)
+
+    def _rows(self, array: Var, start: Expr) -> list[Stmt]:
+        """Zeros in the rows that no trip comes to."""
+        facts = self.known.facts
+        if facts.nonnegative(facts.form(start) - facts.form(dim(array, 0))):
+            return []
+        if not facts.nonnegative(facts.form(start)):
+            start = Call(max, (start, Const(0)), (), INT)
+        row = Var(self.names.fresh("row"), INT)
+        return [For(row, start, dim(array, 0), Const(1), self._zero(array, (row,)))]
+
+    def _zero(self, array: Var, index: tuple[Var, ...]) -> Block:
+        assert isinstance(array.type, Array)
+        axes = range(len(index), array.type.rank)
+        counters = [Var(self.names.fresh("k"), INT) for _ in axes]
+        body: Block = (Store(array, (*index, *counters), Const(0.0)),)
+        for axis, counter in reversed(list(zip(axes, counters, strict=True))):
+            body = (For(counter, Const(0), dim(array, axis), Const(1), body),)
+        return body
+
+
+def _storing_loop(loop: Stmt, array: Var, row: Var) -> For | None:
+    """A loop that only adds to the elements of a row from the first one on, each on one trip, as one that stores."""
+    assert isinstance(loop, For)
+    if loop.start != Const(0) or loop.step != Const(1) or loop.target in traversal.assigned_in(*loop.body):
+        return None
+    touching = [stmt for stmt in loop.body if array in traversal.reads(stmt)]
+    match touching:
+        case [Store(index=index, value=value, accumulate=True) as found] if index == (row, loop.target):
+            if found.array == array and array not in traversal.free_vars(value):
+                stored = replace(found, accumulate=False)
+                return replace(loop, body=tuple(stored if stmt is found else stmt for stmt in loop.body))
+    return None
+
+
+def _places(stmt: Stmt, array: Var) -> list[Any] | None:
+    """Where a statement touches a row; None for one that does more than read elements of it and store one."""
+    if array not in traversal.reads(stmt):
+        return []
+    if not isinstance(stmt, (Assign, Store)):
+        return None
+    parts = stmt.headers[1:] if isinstance(stmt, Store) else stmt.headers
+    found = [load.index for part in parts for load in traversal.loads(part) if load.array == array]
+    if isinstance(stmt, Store) and stmt.array == array:
+        found.append(stmt.index)
+    return [index[1] for index in found] if all(len(index) == 2 for index in found) else None
+
+
+def _end(loop: For) -> Expr:
+    """The row after the last one that a loop through rows from 0 comes to."""
+    return loop.stop if loop.step == Const(1) else plus(loop.start, 1)
+
+
+def _without_zeros(stmt: Stmt) -> Stmt:
+    assert isinstance(stmt, Assign) and isinstance(stmt.value, Call)
+    return replace(stmt, value=replace(stmt.value, func=np.empty))
+
+
+def _touches_row(stmt: Stmt, array: Var, row: Var) -> bool:
+    """Whether a statement (without those in it) touches elements of one row alone."""
+    parts = stmt.headers
+    if isinstance(stmt, Store) and stmt.array == array:
+        if stmt.index[:1] != (row,):
+            return False
+        parts = parts[1:]
+    return all(_reads_row(part, array, row) for part in parts)
+
+
+def _reads_row(part: Any, array: Var, row: Var) -> bool:
+    if array not in traversal.free_vars(part):
+        return True
+    match part:
+        case Var():
+            return False
+        case Call(intrinsics.dim | intrinsics.shape, (Var(), *_)):
+            return True
+        case Load(read, index) if read == array:
+            return index[:1] == (row,) and all(_reads_row(item, array, row) for item in index)
+    return all(_reads_row(each, array, row) for each in traversal.parts(part))

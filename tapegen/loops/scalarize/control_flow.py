@@ -1,0 +1,401 @@
+"""What the walk needs to know about blocks: what they assign, whether they leave, what may be dropped in the end."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from tapegen.analysis.memory_access import sources
+from tapegen.ir import intrinsics, traversal
+from tapegen.ir.nodes import (
+    Assign,
+    Block,
+    Break,
+    Call,
+    Comment,
+    Const,
+    Continue,
+    Effect,
+    Expr,
+    For,
+    Function,
+    If,
+    Load,
+    Raise,
+    Return,
+    Stmt,
+    Store,
+    Var,
+    While,
+)
+from tapegen.ir.types import Array, Scalar
+from tapegen.loops.analysis.affine import Affine, is_int
+from tapegen.loops.analysis.symbolic_bounds import Extents, stable
+
+if TYPE_CHECKING:
+    from tapegen.loops.legalize.builder import Loop
+    from tapegen.loops.scalarize.driver import Nests
+
+
+def names_in(function: Function) -> set[str]:
+    """The names that the text of a function uses."""
+    names = {param.name for param in function.params} | {name for name, _ in function.globals} | {function.name}
+    return names | {var.name for var in traversal.assigned_in(*function.body)}
+
+
+def escapes(block: Block) -> bool:
+    """Whether the end of a block is never reached."""
+    last = next((stmt for stmt in reversed(block) if not isinstance(stmt, Comment)), None)
+    if isinstance(last, If):
+        return bool(last.orelse) and escapes(last.body) and escapes(last.orelse)
+    return isinstance(last, (Break, Continue, Raise, Return))
+
+
+def read_after_loops(block: Block) -> set[Var]:
+    """Counters that are read outside the loops that count by them."""
+    found: set[Var] = set()
+    for stmt in block:
+        nested = stmt.blocks
+        if not nested or For not in map(type, traversal.statements((stmt,))):
+            found |= traversal.reads(stmt)
+            continue
+        inside = set().union(*map(read_after_loops, nested))
+        if isinstance(stmt, For):
+            inside.discard(stmt.target)
+        found.update(inside, *map(traversal.free_vars, stmt.headers))
+    return found
+
+
+def read_elsewhere(block: Block) -> set[Var]:
+    """Names that are read somewhere without having been assigned before, in the same block or one around it."""
+    found: set[Var] = set()
+
+    def visit(block: Block, known: set[Var]) -> None:
+        for stmt in block:
+            assigned = traversal.assigns(stmt)
+            before = known - assigned if isinstance(stmt, While) else known
+            nested = stmt.blocks
+            if not nested:
+                found.update(traversal.reads(stmt) - before)
+                known |= assigned
+                continue
+            for part in stmt.headers:
+                found.update(traversal.free_vars(part) - before)
+            for each in nested:
+                inner = known - assigned if isinstance(stmt, (For, While)) else set(known)
+                visit(each, inner | ({stmt.target} if isinstance(stmt, For) else set()))
+            known -= assigned
+
+    visit(block, set())
+    return found
+
+
+def leaves(block: Block) -> bool:
+    """Whether a Break or Continue of the loop itself stands in its body."""
+    for stmt in block:
+        if isinstance(stmt, (Break, Continue)):
+            return True
+        if isinstance(stmt, If) and (leaves(stmt.body) or leaves(stmt.orelse)):
+            return True
+    return False
+
+
+def alternatives(bound: Expr, func: Any) -> tuple[Expr, ...]:
+    """The bounds that hold together where a range ends at their `min` (starts at their `max`)."""
+    if isinstance(bound, Call) and bound.func is func and all(is_int(arg) for arg in bound.args):
+        return (bound, *bound.args)
+    return (bound,)
+
+
+def constant_message(w: Nests, message: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    """The constant words of a message: numba takes no others."""
+    words: list[str] = []
+    for part in message:
+        part = w.texts.get(part, part) if isinstance(part, Var) else part
+        pieces = part.args if isinstance(part, Call) and part.func is intrinsics.fstring else (part,)
+        words += [str(piece.value) if isinstance(piece, Const) else "..." for piece in pieces]
+    return (Const("".join(words)),) if words else ()
+
+
+def printed(w: Nests, call: Call) -> Call:
+    """`print(f"x = {x}")` as `print("x =", x)`: numba formats no numbers, but prints them as Python does."""
+    given = tuple(w.texts.get(arg, arg) if isinstance(arg, Var) else arg for arg in call.args)
+    if call.func is not print or not any(_is_fstring(arg) for arg in given):
+        return call
+    words: list[Expr] = []
+    for arg in given:
+        if isinstance(arg, Call) and arg.func is intrinsics.fstring:
+            words += _words(w, arg)
+        else:
+            words.append(arg)
+    return Call(print, tuple(words), call.kwargs, call.type)
+
+
+def _is_fstring(expr: Expr) -> bool:
+    return isinstance(expr, Call) and expr.func is intrinsics.fstring
+
+
+def _words(w: Nests, text: Call) -> list[Expr]:
+    """The pieces of a text between which there is exactly one space."""
+    words: list[Expr] = []
+    joined = True  # whether the piece before ends where this one may start
+    for part in text.args:
+        if isinstance(part, Const) and isinstance(part.value, str):
+            if not joined and not part.value.startswith(" "):
+                break
+            inner = part.value.removeprefix(" ") if words else part.value
+            joined = inner.endswith(" ") or not inner
+            if inner.removesuffix(" "):
+                words.append(Const(inner.removesuffix(" ")))
+        elif joined:
+            words.append(part)
+            joined = False
+        else:
+            break
+    else:
+        return words
+    raise w.unsupported("print of an f-string")
+
+
+class Written:
+    """Arrays that are stored into, and those that may share memory with them."""
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.groups: dict[Var, set[Var]] = {}
+        written: set[Var] = set()
+        for stmt in traversal.statements(function.body):
+            if isinstance(stmt, Assign):
+                for target in stmt.targets:
+                    if type(target.type) is Scalar:
+                        continue
+                    group = self.groups.setdefault(target, {target})
+                    for source in sources(stmt.value):
+                        other = self.groups.setdefault(source, {source})
+                        if other is not group:
+                            group |= other
+                            self.groups.update(dict.fromkeys(group, group))
+            else:
+                written |= _stored_into(stmt)
+        self.names = {var for name in written for var in self.groups.get(name, {name})}
+
+
+def _stored_into(stmt: Stmt) -> set[Var]:
+    if isinstance(stmt, Store):
+        return {stmt.array}
+    if isinstance(stmt, Effect):
+        return {var for var in traversal.free_vars(stmt.call) if isinstance(var.type, Array)}
+    return set()
+
+
+def without_unused(block: Block, optional: set[Var]) -> Block:
+    """Drop assignments of optional names that nothing reads."""
+    while True:
+        gone = optional.difference(*map(traversal.reads, block))
+        shorter = _without(block, gone) if gone else block
+        if shorter is block:
+            return block
+        block = shorter
+
+
+def _without(block: Block, gone: set[Var]) -> Block:
+    out: list[Stmt] = []
+    changed = False
+    for stmt in block:
+        if isinstance(stmt, Assign) and len(stmt.targets) == 1 and stmt.targets[0] in gone:
+            changed = True
+            continue
+        inner = stmt.blocks
+        if inner and not gone.isdisjoint(traversal.assigns(stmt)):
+            new = tuple(_without(part, gone) for part in inner)
+            if any(a is not b for a, b in zip(new, inner, strict=True)):
+                stmt, changed = traversal.with_blocks(stmt, new), True
+        out.append(stmt)
+    return tuple(out) if changed else block
+
+
+class Recorded:
+    """Integers on tapes: what the forward sweep shows of them holds where the backward sweep reads them.
+
+    Parameters
+    ----------
+    function : Function
+        What is walked over.
+    """
+
+    def __init__(self, function: Function) -> None:
+        self._unsure: dict[Var, set[Stmt]] = {}  # for each tape the stores of what may be negative
+        for stmt in traversal.statements(function.body) if function.tapes else ():
+            if isinstance(stmt, Store) and stmt.array in function.tapes:
+                self._unsure.setdefault(stmt.array, set()).add(stmt)
+
+    def store(self, w: Nests, stmt: Store) -> None:
+        """Pass a store, maybe once more with other facts."""
+        unsure = self._unsure.get(stmt.array)
+        if unsure is not None and is_int(stmt.value):
+            (unsure.discard if w.facts.nonnegative(w.facts.form(stmt.value)) else unsure.add)(stmt)
+
+    def load(self, w: Nests, target: Var, value: Expr) -> None:
+        """Learn about an integer that has just been read."""
+        if isinstance(value, Load) and is_int(target) and self._unsure.get(value.array) == set():
+            w.facts.assume(Affine.atom(target))
+
+
+# ---- loops -----------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def loop_body(w: Nests, stmt: For | While, loop: Loop) -> Iterator[list[Stmt]]:
+    """The state inside a loop: what the loop assigns is unknown but for what every trip preserves."""
+    counters = [fact for var in loop.assigned if is_int(var) for fact in _kept_bounds(w, stmt, loop, var)]
+    shapes = _lasting_shapes(w, stmt, loop)
+    w.forget(loop.assigned)
+    outer, expected = w.facts, w.expected
+    with _inside(w, loop, shapes):
+        w.expected = {**expected, **shapes}
+        for var, fact in counters:
+            w.facts.mentioned.add(var)
+            w.facts.assume(fact)
+        with w.block() as body:
+            yield body
+    w.facts, w.expected = outer, expected
+    for var, extents in shapes.items():
+        w.facts.set_shape(var, extents)
+    loop.assigned -= shapes.keys()
+
+
+@contextmanager
+def _inside(w: Nests, loop: Loop, shapes: dict[Var, Extents]) -> Iterator[None]:
+    facts, views = w.facts, w.views
+    loop.outside = facts
+    w.facts, w.views = facts.copy(), dict(views)
+    w.loops.append(loop)
+    w.branches.append(0)
+    for var, extents in shapes.items():
+        w.facts.set_shape(var, extents)
+    try:
+        yield
+    finally:
+        w.loops.pop()
+        w.branches.pop()
+        w.facts, w.views = facts, views
+
+
+def _kept_bounds(w: Nests, stmt: For | While, loop: Loop, var: Var) -> Iterator[tuple[Var, Affine]]:
+    """What stays at least zero in every trip, of an integer that every assignment in a loop moves the same way."""
+    start = w.facts.form(var)
+    steps = _steps(stmt, var)
+    if not steps:
+        return
+    up, down = min(steps) >= 0, max(steps) <= 0
+    if up and w.facts.nonnegative(start):
+        yield var, Affine.atom(var)
+    if (up or down) and not any(_mentions(atom, loop.assigned) for atom in start.atoms):
+        yield var, Affine.atom(var) - start if up else start - Affine.atom(var)
+
+
+def _steps(loop: For | While, var: Var) -> list[int]:
+    """What the assignments of a loop add to an integer; none if one does something else."""
+    found: list[int] = []
+    for stmt in traversal.statements((loop,)):
+        if isinstance(stmt, For) and stmt.target == var:
+            return []
+        if isinstance(stmt, Assign) and var in stmt.targets:
+            value = (
+                stmt.value.args[0]
+                if isinstance(stmt.value, Call) and stmt.value.func is intrinsics.exact
+                else stmt.value
+            )
+            match value:
+                case Call(operator.add, (a, Const(int() as step))) if a == var:
+                    found.append(step)
+                case Call(operator.sub, (a, Const(int() as step))) if a == var:
+                    found.append(-step)
+                case _:
+                    return []
+    return found
+
+
+def _lasting_shapes(w: Nests, stmt: For | While, loop: Loop) -> dict[Var, Extents]:
+    """Extents that arrays assigned in a loop have on every trip, found by trying."""
+    arrays = sorted((var for var in loop.assigned if _is_carried(w, stmt, var)), key=lambda var: var.name)
+    if not arrays or w.trials == "none":
+        return {}
+    kept: dict[Var, Extents] = {}
+    for var in arrays:
+        extents = w.array(var).extents
+        if any(_mentions(extent.size, loop.assigned) for extent in extents):
+            extents = tuple(_named_size(w, extent) for extent in extents)
+        if all(stable(extent.form) for extent in extents):
+            kept[var] = extents
+    tried = (stmt, tuple(kept.items()))
+    if tried in w.settled:
+        return {var: extents for var, extents in kept.items() if var in w.settled[tried]}
+    while kept:
+        broken = _trial(w, stmt, loop, kept)
+        if broken.isdisjoint(kept):
+            break
+        kept = {var: extents for var, extents in kept.items() if var not in broken}
+    if w.trials == "remembered":
+        w.settled[tried] = frozenset(kept)
+    return kept
+
+
+def _is_carried(w: Nests, loop: For | While, var: Var) -> bool:
+    """Whether a trip may read the array that the trip before has left under a name: a tape that is assigned grows."""
+    if not isinstance(var.type, Array) or var not in w.bound or var in w.tapes:
+        return False
+    for stmt in (If(loop.test, ()), *loop.body) if isinstance(loop, While) else loop.body:
+        if var in traversal.reads(stmt):
+            return True
+        if var in stmt.targets:
+            return False
+    return False
+
+
+def _mentions(size: Expr, names: set[Var]) -> bool:
+    return not names.isdisjoint(traversal.free_vars(size))
+
+
+def _named_size(w: Nests, extent: Any) -> Any:
+    if extent.is_unit:
+        return extent
+    never_one = w.facts.is_never_one(extent.form)
+    size = w.clamped(extent)
+    var = w.fresh("n", size.type)
+    w.emit(Assign((var,), size, w.origin))
+    w.optional.add(var)
+    if never_one:
+        w.facts.never_one |= {var}
+    w.facts.assume(Affine.atom(var))
+    return w.extent(var)
+
+
+def _trial(w: Nests, stmt: For | While, loop: Loop, shapes: dict[Var, Extents]) -> set[Var]:
+    """Walk over a loop without writing anything: which of the arrays do not keep these extents?"""
+    saved = (w.names, w.facts, w.views, w.statement, set(w.optional), dict(w.phantoms), w.expected, set(w.bound))
+    more = (dict(w.layouts), dict(w.texts))
+    outer = [(each, len(each.before), len(each.lasting), each.outside.passed) for each in w.loops]
+    counters = list(w._counters)
+    w.names, w.facts, w.views = w.names.copy(), w.facts.copy(), dict(w.views)
+    w.expected = dict(shapes)
+    broken: set[Var] = set()
+    w.broken, before = broken, w.broken
+    try:
+        w.forget(loop.assigned)
+        with _inside(w, loop, shapes), w.block():
+            w.loop_statements(stmt)
+    finally:
+        w.names, w.facts, w.views, w.statement, w.optional, w.phantoms, w.expected, w.bound = saved
+        w.layouts, w.texts = more
+        w.broken = before
+        w._counters = counters
+        loop.before.clear()
+        loop.lasting.clear()
+        for each, before_length, lasting_length, passed in outer:
+            each.outside.passed = passed
+            del each.before[before_length:]
+            del each.lasting[lasting_length:]
+    return broken

@@ -1,0 +1,148 @@
+"""Inner products that read the same vectors, in one pass over these.
+
+`a @ x` and its tangent `a_dot @ x + a @ x_dot` go through `a` and through `x` twice each, and bringing them from
+memory is what takes time.  What is added up is added up in any order, as it is in the library that else does it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, TypeGuard
+
+import numpy as np
+
+from tapegen.ir import intrinsics, traversal
+from tapegen.ir.names import NameSupply
+from tapegen.ir.nodes import Assign, Block, Call, Expr, Function, Load, Stmt, Store, Var
+from tapegen.ir.types import Array, TupleOf
+from tapegen.loops.analysis.dependence import Memory
+from tapegen.loops.scalarize.control_flow import names_in, without_unused
+
+_MOST = 4
+"""Products in one pass; more would not have their sums in registers."""
+
+Pair = tuple[Expr, Expr]
+
+
+def in_one_pass(function: Function) -> Function:
+    """The same program with such products together, where nothing that they read changes in between."""
+    if not any(np.dot in traversal.calls(stmt) for stmt in function.body):
+        return function
+    joining = _Joining(function)
+    body = joining.block(function.body)
+    return replace(function, body=without_unused(body, joining.written_out))
+
+
+@dataclass(slots=True, eq=False)
+class _Pass:
+    """Products that are computed in front of the statement at `start`, each with a name."""
+
+    start: int
+    numbers: dict[Pair, Var] = field(default_factory=dict)
+
+    def takes(self, pair: Pair) -> bool:
+        if pair in self.numbers:
+            return True
+        return len(self.numbers) < _MOST and any(vector in other for other in self.numbers for vector in pair)
+
+    def statement(self, before: Stmt) -> Stmt:
+        targets = tuple(self.numbers.values())
+        vectors = tuple(vector for pair in self.numbers for vector in pair)
+        return Assign(
+            targets, Call(intrinsics.dots, vectors, (), TupleOf(tuple(var.type for var in targets))), before.origin
+        )
+
+
+class _Joining:
+    def __init__(self, function: Function) -> None:
+        self.memory = Memory(function)
+        self.names = NameSupply(names_in(function))
+        self.written_out: set[Var] = set()  # names for parts of arrays, in whose place these stand
+
+    def block(self, block: Block) -> Block:
+        out: list[Stmt] = []
+        run: list[Assign | Store] = []
+        for stmt in block:
+            if isinstance(stmt, (Assign, Store)):
+                run.append(stmt)
+                continue
+            out += self._run(run)
+            run = []
+            out.append(traversal.with_blocks(stmt, tuple(self.block(inner) for inner in stmt.blocks)))
+        return (*out, *self._run(run))
+
+    def _run(self, run: Sequence[Assign | Store]) -> Sequence[Stmt]:
+        """Statements one after another, none of which is a check."""
+        passes: list[_Pass] = []
+        uses: list[tuple[int, Call, Pair, _Pass]] = []
+        views: dict[Expr, Load] = {}
+        for k, stmt in enumerate(run):
+            for call in _products(stmt.value):
+                first, second = (views.get(arg, arg) for arg in call.args)
+                pair = first, second
+                fitting = (each for each in passes if each.takes(pair) and not self._changes(run[each.start : k], pair))
+                found = next(fitting, None)
+                if found is None:
+                    found = _Pass(k)
+                    passes.append(found)
+                if pair not in found.numbers:
+                    found.numbers[pair] = Var(self.names.fresh("product"), call.type)
+                uses.append((k, call, pair, found))
+            changed = set(stmt.targets)
+            views = {var: view for var, view in views.items() if changed.isdisjoint((var, *traversal.free_vars(view)))}
+            if (
+                isinstance(stmt, Assign)
+                and changed.isdisjoint(traversal.free_vars(stmt.value))
+                and _is_view(stmt.value)
+            ):
+                views[stmt.targets[0]] = stmt.value
+        uses = [use for use in uses if len(use[-1].numbers) > 1]
+        if not uses:
+            return run
+        out: list[Stmt] = []
+        for k, stmt in enumerate(run):
+            known = {call: found.numbers[pair] for at, call, pair, found in uses if at == k}
+            out += [found.statement(stmt) for found in dict.fromkeys(use[-1] for use in uses) if found.start == k]
+            out.append(traversal.map_headers(stmt, partial(_with_numbers, known)))
+            self.written_out.update(arg for call in known for arg in call.args if isinstance(arg, Var))
+        return out
+
+    def _changes(self, between: Sequence[Stmt], pair: Pair) -> bool:
+        """Whether some statements change what a product reads."""
+        read = {var for vector in pair for var in traversal.free_vars(vector)}
+        groups = {self.memory.group(var) for var in read}
+        stored = (self.memory.group(stmt.array) for stmt in between if isinstance(stmt, Store))
+        return not read.isdisjoint(traversal.assigned_in(*between)) or not groups.isdisjoint(stored)
+
+
+def _with_numbers(numbers: Mapping[Call, Var], header: Any) -> Any:
+    if np.dot not in traversal.callees(header):
+        return header
+    return traversal.map_expr(header, lambda part: numbers.get(part, part) if isinstance(part, Call) else part)
+
+
+def _products(value: Expr) -> Iterator[Call]:
+    """The products of vectors in an expression that are computed whatever its conditions are."""
+    if np.dot not in traversal.callees(value):
+        return
+    match value:
+        case Call(np.dot, (first, second)) if all(_is_float64_vector(arg) for arg in (first, second)):
+            yield value
+        case Call(intrinsics.ifelse | intrinsics.and_ | intrinsics.or_, (test, *_)):
+            yield from _products(test)
+        case Call(_, args, kwargs):
+            for part in (*args, *(given for _, given in kwargs)):
+                yield from _products(part)
+
+
+def _is_float64_vector(expr: Expr) -> bool:
+    return isinstance(expr.type, Array) and expr.type.dtype == "float64" and expr.type.rank == 1
+
+
+def _is_view(value: Expr) -> TypeGuard[Load]:
+    """Whether a value is part of an array and no copy."""
+    if not isinstance(value, Load) or not isinstance(value.type, Array):
+        return False
+    return not any(isinstance(getattr(item, "type", None), Array) for item in value.index)

@@ -1,0 +1,53 @@
+"""`x / y if x != 0.0 else 0.0` in loops as `x / (1.0 if x == 0.0 else y)`, which is the same number, or -0.0.
+
+LLVM makes a branch of a choice between quotients, so that trips of a loop wait for each other, and a mere choice of one
+between divisors.
+"""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import replace
+from typing import Any
+
+from tapegen.ir import intrinsics, traversal
+from tapegen.ir.nodes import Call, Const, For, Function, Stmt, Var, While
+from tapegen.ir.types import BOOL, Scalar
+
+
+def divisors_chosen(function: Function) -> Function:
+    """The same program with a choice of divisors in loops."""
+    return replace(function, body=tuple(map(_outside, function.body)))
+
+
+_DIVIDED: frozenset[Any] = frozenset({intrinsics.ifelse, operator.truediv})
+
+
+def _outside(stmt: Stmt) -> Stmt:
+    if not traversal.calls(stmt) >= _DIVIDED:
+        return stmt
+    blocks = tuple(stmt.blocks)
+    inside = _inside if isinstance(stmt, (For, While)) else _outside
+    return traversal.with_blocks(stmt, tuple(tuple(map(inside, block)) for block in blocks))
+
+
+def _inside(stmt: Stmt) -> Stmt:
+    if not traversal.calls(stmt) >= _DIVIDED:
+        return stmt
+    stmt = traversal.map_headers(stmt, lambda part: traversal.map_expr(part, _chosen))
+    return traversal.with_blocks(stmt, tuple(tuple(map(_inside, block)) for block in stmt.blocks))
+
+
+def _chosen(expr: Any) -> Any:
+    match expr:
+        case Call(
+            intrinsics.ifelse,
+            (Call(operator.ne, (Var() as number, Const(0.0) as zero)), Call(operator.truediv, (x, y)), Const(0.0)),
+        ) if x == number and _is_float64(y) and _is_float64(expr):
+            divisor = Call(intrinsics.ifelse, (Call(operator.eq, (x, zero), (), BOOL), Const(1.0), y), (), y.type)
+            return Call(operator.truediv, (x, divisor), (), expr.type)
+    return expr
+
+
+def _is_float64(expr: Any) -> bool:
+    return isinstance(expr.type, Scalar) and expr.type.dtype == "float64"

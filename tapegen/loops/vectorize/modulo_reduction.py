@@ -1,0 +1,89 @@
+"""`(i + 1) % n` without a division on most trips: a counter and a constant are within range but at the ends.
+
+`x % n` is `x` itself where `0 <= x < n`, whatever `n` is; elsewhere it is divided as before.  Dividing takes as long as
+dozens of additions.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from dataclasses import replace
+
+from tapegen.ir import intrinsics, traversal
+from tapegen.ir.names import NameSupply
+from tapegen.ir.nodes import Assign, Block, Call, Const, Expr, For, Function, Stmt, Store, Var
+from tapegen.ir.types import BOOL
+from tapegen.loops.analysis.affine import is_int, linear
+from tapegen.loops.scalarize.control_flow import names_in
+
+
+def compared(function: Function) -> Function:
+    """The same program with a comparison in front of remainders of counters."""
+    if not any(operator.mod in traversal.calls(stmt) for stmt in function.body):
+        return function
+    return replace(function, body=_block(function.body, {}, NameSupply(names_in(function))))
+
+
+def _block(block: Block, least: Mapping[Var, int | None], names: NameSupply) -> Block:
+    """A block in loops whose counters are at least so large."""
+    out: list[Stmt] = []
+    known: dict[Expr, Var] = {}  # remainders that have names here
+    for stmt in block:
+        if isinstance(stmt, (Assign, Store)):
+            own = stmt.value if isinstance(stmt, Assign) and len(stmt.targets) == 1 else None
+            for remainder in _remainders(stmt, least):
+                if remainder == own and remainder not in known:  # it has a name of its own
+                    stmt = replace(stmt, value=_compared(remainder, least))
+                elif remainder not in known:
+                    known[remainder] = Var(names.fresh("around"), remainder.type)
+                    out.append(Assign((known[remainder],), _compared(remainder, least), stmt.origin))
+            if known:
+                stmt = _named(stmt, known)
+        inner = least
+        if isinstance(stmt, For) and stmt.target not in traversal.assigned_in(*stmt.body):
+            inner = {**least, stmt.target: _least(stmt)}
+        stmt = traversal.with_blocks(stmt, tuple(_block(part, inner, names) for part in stmt.blocks))
+        changed = traversal.assigns(stmt)
+        known = {each: var for each, var in known.items() if changed.isdisjoint(traversal.free_vars(each))}
+        out.append(stmt)
+    return tuple(out)
+
+
+def _named(stmt: Stmt, known: Mapping[Expr, Var]) -> Stmt:
+    return traversal.map_headers(stmt, lambda part: traversal.map_expr(part, lambda each: known.get(each, each)))
+
+
+def _remainders(stmt: Assign | Store, least: Mapping[Var, int | None]) -> list[Call]:
+    """The remainders of a counter plus a constant in a statement, by a number that is no constant."""
+    found: list[Call] = []
+    for header in stmt.headers:
+        for part in traversal.subexpressions(header) if operator.mod in traversal.callees(header) else ():
+            match part:
+                case Call(operator.mod, (a, b)) if (
+                    is_int(a) and is_int(b) and is_int(part) and isinstance(b, (Var, Call))
+                ):
+                    terms = linear(a).terms
+                    if len(terms) == 1 and terms[0][1] == 1 and terms[0][0] in least and not traversal.loads(b):
+                        found.append(part)
+    return found
+
+
+def _compared(remainder: Call, least: Mapping[Var, int | None]) -> Call:
+    number, size = remainder.args
+    form = linear(number)
+    start = least[form.atoms[0]]  # type: ignore[index]  # `_remainders` has looked
+    within: Expr = Call(operator.lt, (number, size), (), BOOL)
+    if start is None or start + form.constant < 0:
+        above = Call(operator.le, (Const(0), number), (), BOOL)
+        within = Call(intrinsics.and_, (above, within), (), BOOL)
+    return Call(intrinsics.ifelse, (within, number, remainder), (), remainder.type)
+
+
+def _least(loop: For) -> int | None:
+    match loop.start, loop.stop, loop.step:
+        case Const(int() as start), _, Const(int() as step) if step > 0:
+            return start
+        case _, Const(int() as stop), Const(int() as step) if step < 0:
+            return stop + 1
+    return None

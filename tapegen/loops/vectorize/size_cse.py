@@ -1,0 +1,98 @@
+"""Names for sizes that a program mentions several times.
+
+`x.shape[0]` and `max(n - 1, 0)` are a dozen steps for numba each, a name is none; and loops, checks, new arrays and
+tapes mention the same few sizes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from tapegen.ir import intrinsics, traversal
+from tapegen.ir.names import NameSupply
+from tapegen.ir.nodes import Assign, Block, Call, Const, Expr, Function, Stmt, Var
+from tapegen.ir.types import INT
+from tapegen.loops.analysis.affine import is_int
+from tapegen.loops.scalarize.control_flow import names_in
+
+
+def named(function: Function) -> Function:
+    """The same program with a name for each such size, if nothing it is made of changes."""
+    assigned = Counter(var for stmt in traversal.statements(function.body) for var in stmt.targets)
+    within = {stmt: _sizes(stmt) for stmt in function.body}
+    mentioned = Counter(size for found in within.values() for size in found)
+    names = NameSupply(names_in(function))
+    lasting = {param for param in function.params if param not in assigned}
+    known: dict[Expr, Var] = {}
+    body: list[Stmt] = []
+    for stmt in function.body:
+        given: Mapping[Expr, Var] = known
+        for size in within[stmt]:
+            if mentioned[size] == 1 or size in known or not traversal.free_vars(size) <= lasting:
+                continue
+            value = _by_names(size, known)
+            if isinstance(stmt, Assign) and stmt.value == size and assigned[stmt.targets[0]] == 1:
+                name = stmt.targets[0]  # it has a name already
+                given = dict(known)
+            else:
+                name = Var(names.fresh(_base(size)), INT)
+                body.append(Assign((name,), value, stmt.origin))
+            known[size] = known[value] = name
+        body.append(stmt if given.keys().isdisjoint(within[stmt]) else _statement(stmt, given))
+        if isinstance(stmt, Assign):
+            lasting.update(target for target in stmt.targets if assigned[target] == 1)
+    return replace(function, body=tuple(body))
+
+
+def _sizes(stmt: Stmt) -> list[Call]:
+    """The sizes that a statement mentions, nested ones included, each after those it is made of."""
+    found: list[Call] = []
+    if traversal.calls(stmt).isdisjoint(_SIZES):
+        return found
+    for inner in traversal.statements((stmt,)):
+        for header in inner.headers:
+            if traversal.callees(header).isdisjoint(_SIZES):
+                continue
+            found += [part for part in reversed(traversal.subexpressions(header)) if _is_size(part)]
+    return found
+
+
+_SIZES: frozenset[Any] = frozenset({intrinsics.dim, max})
+
+
+def _is_size(part: Any) -> bool:
+    if type(part) is not Call:
+        return False
+    if part.func is intrinsics.dim:
+        return isinstance(part.args[0], Var) and isinstance(part.args[1], Const)
+    return part.func is max and not part.kwargs and all(is_int(arg) and not traversal.loads(arg) for arg in part.args)
+
+
+def _base(size: Call) -> str:
+    match size:
+        case Call(intrinsics.dim, (Var(name), Const(axis))):
+            return f"{name}_n{axis}"
+    return "size"
+
+
+def _statement(stmt: Stmt, known: Mapping[Expr, Var]) -> Stmt:
+    if traversal.calls(stmt).isdisjoint(_SIZES):
+        return stmt
+    new = traversal.map_headers(stmt, lambda header: _by_names(header, known))
+    return traversal.with_blocks(new, tuple(_block(inner, known) for inner in new.blocks))
+
+
+def _block(block: Block, known: Mapping[Expr, Var]) -> Block:
+    return traversal.map_block(block, lambda stmt: _statement(stmt, known))
+
+
+def _by_names(expr: Any, known: Mapping[Expr, Var]) -> Any:
+    """An expression with names for sizes; the larger one where one is part of another."""
+    if traversal.callees(expr).isdisjoint(_SIZES):
+        return expr
+    if isinstance(expr, Call) and expr in known:
+        return known[expr]
+    return traversal.map_expr(expr, lambda part: known.get(part, part) if isinstance(part, Call) else part)

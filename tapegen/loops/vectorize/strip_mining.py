@@ -1,0 +1,288 @@
+"""Sums of what takes long or many operations: worked out on some trips, then added up, in the same order.
+
+A sum keeps LLVM from vector instructions, since it may not add in another order, and from working on several trips at
+once while one of them waits for `exp` or a division.  So a loop runs in strips: its terms are kept in a short array,
+whose trips are apart, and a second loop adds them to the sum one after another.  Every bit of the result stays.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import math
+import operator
+from collections import Counter
+from collections.abc import Callable, Mapping, Set
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tapegen.ir import intrinsics, traversal
+from tapegen.ir.nodes import Assign, Block, Call, Const, Expr, For, Function, Load, Stmt, Store, Var
+from tapegen.ir.types import INT, Array, Scalar
+from tapegen.loops.analysis.affine import linear, minus, plus
+from tapegen.loops.analysis.dependence import Access, Nest
+from tapegen.loops.analysis.flow_facts import Known
+from tapegen.loops.analysis.loop_visitor import Walk
+from tapegen.loops.analysis.rounding_sensitive import deciding
+from tapegen.loops.vectorize.vector_calls import is_product, vectors
+
+_LENGTH = 512
+_CALLS, _IN_A_ROW = 3, 2
+"""How many calls of the C library a trip makes, and how many of them one after another, where strips pay."""
+_FEW = 8
+"""Trips that are not worth a second loop: two vectors."""
+
+
+def in_strips(function: Function) -> Function:
+    """The same program with sums in strips where that pays."""
+    if all(CONCERNED.isdisjoint(traversal.calls(stmt)) for stmt in function.body):
+        return function
+    return replace(function, body=_Strips(function).whole())
+
+
+class _Strips(Walk):
+    def __init__(self, function: Function) -> None:
+        super().__init__(function)
+        self.terms: list[Var] = []  # arrays for the terms of sums; no two loops use them at once
+        self.rooms: list[Stmt] = []
+
+    def whole(self) -> Block:
+        """The new body.  Room is made once, in front of what uses it first."""
+        out: list[Stmt] = []
+        for stmt in self.function.body:
+            new = self.block((stmt,))
+            out += [*self.rooms, *new]
+            self.rooms = []
+        return tuple(out)
+
+    def concerns(self, stmt: Stmt) -> bool:
+        return not CONCERNED.isdisjoint(traversal.calls(stmt))
+
+    @functools.cached_property
+    def deciding(self) -> set[Var]:
+        """Names whose value must not change in its last place."""
+        return deciding(self.function, self.memory)
+
+    def innermost(self, nest: Nest, before: list[Stmt], outside: Known) -> list[Stmt]:
+        """The loop in strips."""
+        (loop,) = nest.loops
+        sums = _sums(nest)
+        if _is_short(loop) or not _is_apart(nest, set(sums), self.memory.group):
+            return [nest.stmt]
+        found = vectors(nest.body, self._exact, lambda var: self.memory.own(var) is None, self.names)
+        if found is None and nest.checks:
+            return [nest.stmt]
+        if not sums:
+            return [nest.stmt] if found is None else found.loops(lambda body: replace(loop, body=body))
+        if found is None and not (_pays(nest) or takes_vectors(nest, self.memory.group)):
+            return [nest.stmt]
+        start, size, k = (Var(self.names.fresh(name), INT) for name in ("start", "size", "k"))
+        terms = dict(zip(sums, self._room(len(sums), loop), strict=True))
+        number: Stmt = Assign((loop.target,), _place(plus(start, k), nest), loop.origin)
+        second: list[Stmt] = []
+        for stmt in nest.body:
+            if isinstance(stmt, Assign) and stmt.targets[0] in terms:
+                (target,), value = stmt.targets, stmt.value
+                assert isinstance(value, Call)
+                term = Load(terms[target], (k,), Scalar("float64", False))
+                second.append(replace(stmt, value=replace(value, args=(target, term))))
+
+        def within(body: Block) -> For:
+            """The trips of a strip."""
+            return For(k, Const(0), size, Const(1), (number, *(_kept(stmt, terms, k) for stmt in body)), loop.origin)
+
+        trips = Call(builtins.min, (Const(_LENGTH), minus(loop.stop, start)), (), INT)
+        strip: list[Stmt] = [
+            Assign((size,), trips, loop.origin),
+            *([within(nest.body)] if found is None else found.loops(within)),
+            For(k, Const(0), size, Const(1), tuple(second), loop.origin),
+        ]
+        return [For(start, loop.start, loop.stop, Const(_LENGTH), tuple(strip), loop.origin)]
+
+    def _exact(self, var: Var) -> bool:
+        return self.memory.group(var) in self.deciding
+
+    def _room(self, count: int, loop: For) -> list[Var]:
+        while len(self.terms) < count:
+            array = Var(self.names.fresh("terms"), Array("float64", 1, "C"))
+            self.terms.append(array)
+            self.rooms.append(Assign((array,), Call(np.empty, (Const(_LENGTH),), (), array.type), loop.origin))
+        return self.terms[:count]
+
+
+def _is_apart(nest: Nest, sums: Set[Var], group: Callable[[Var], Var]) -> bool:
+    """Whether a trip hands nothing on to the next one but the sums, and the range of the loop stays."""
+    (loop,) = nest.loops
+    if loop.step != Const(1) or nest.first_read & nest.assigned != sums:
+        return False
+    if traversal.loads(loop.stop) or traversal.free_vars(loop.stop) & {loop.target, *nest.assigned}:
+        return False
+    written = {group(access.array): access for access in nest.accesses if access.writes}
+    for access in nest.accesses:
+        other = written.get(group(access.array))
+        if other is not None and (access.array, access.index) != (other.array, other.index):
+            return False
+    varying = nest.assigned | {loop.target}
+    moving = all(any(_steps(item, loop.target, varying) for item in access.index) for access in written.values())
+    return moving and all(not traversal.loads(item) for access in written.values() for item in access.index)
+
+
+def _is_short(loop: For) -> bool:
+    trips = minus(loop.stop, loop.start)
+    return isinstance(trips, Const) and isinstance(trips.value, int) and trips.value <= _FEW
+
+
+def _place(number: Expr, nest: Nest) -> Expr:
+    """The number of a trip; without a sign where it is an index and nothing else, which spares looking at its sign."""
+    (target,) = nest.counters
+    mentioned = Counter(var for stmt in nest.body for header in stmt.headers for var in _reads(header))
+    as_index = sum(item == target for access in nest.accesses for item in access.index)
+    return Call(np.uintp, (number,), (), INT) if mentioned[target] == as_index else number
+
+
+def _kept(stmt: Stmt, terms: Mapping[Var, Var], k: Var) -> Stmt:
+    """A statement that keeps the term of a sum where it added it."""
+    if not isinstance(stmt, Assign) or stmt.targets[0] not in terms:
+        return stmt
+    (target,), value = stmt.targets, stmt.value
+    assert isinstance(value, Call)
+    return Store(terms[target], (k,), value.args[1], False, stmt.origin)
+
+
+def _sums(nest: Nest) -> list[Var]:
+    """Numbers to which each trip adds once, and that it reads for nothing else."""
+    reads = Counter(var for stmt in nest.body for header in stmt.headers for var in _reads(header))
+    writes = Counter(var for stmt in nest.body for var in stmt.targets)
+    found: list[Var] = []
+    for stmt in nest.body:
+        match stmt:
+            case Assign((target,), Call(operator.add | operator.sub, (first, term))) if (
+                first == target and reads[target] == writes[target] == 1 and _is_float64(target) and _is_float64(term)
+            ):
+                found.append(target)
+    return found
+
+
+def _reads(header: Any) -> list[Var]:
+    return [part for part in traversal.subexpressions(header) if isinstance(part, Var)]
+
+
+def _pays(nest: Nest) -> bool:
+    """Whether a trip calls functions that wait for each other, and nothing that does more than compute."""
+    rows: dict[Var, int] = {}
+    calls = 0
+
+    def row(expr: Expr) -> int:
+        nonlocal calls
+        match expr:
+            case Var():
+                return rows.get(expr, 0)
+            case Call(func, args):
+                long = func in LONG
+                calls += long
+                return max(map(row, args), default=0) + long
+        return 0
+
+    longest = 0
+    for stmt in nest.body:
+        if isinstance(stmt, (Assign, Store)):
+            if not all(part.func in _SHORT | LONG for part in traversal.subexpressions(stmt.value) if _is_call(part)):
+                return False
+            found = row(stmt.value)
+            longest = max(longest, found)
+            rows |= dict.fromkeys(stmt.targets, found)
+    return calls >= _CALLS and longest >= _IN_A_ROW
+
+
+def takes_vectors(nest: Nest, group: Callable[[Var], Var], funcs: Set[Any] = frozenset()) -> bool:
+    """Whether LLVM makes vector instructions of the trips of a loop, but for sums, and these are little of its work.
+
+    Parameters
+    ----------
+    nest : Nest
+        A single loop.
+    group : callable
+        A name that stands for all names which may share memory with an array.
+    funcs : set
+        Functions of the C library that others take the place of.
+    """
+    sums = _sums(nest)
+    beside = all(_lies_beside(access, nest) for access in nest.accesses)
+    if nest.checks or not beside or not _is_apart(nest, set(sums), group):
+        return False
+    work = 0
+    for stmt in nest.body:
+        for part in (part for header in stmt.headers for part in traversal.subexpressions(header)):
+            if isinstance(part, Call):
+                if part.func not in _SHORT | funcs or (part.func is operator.pow and not is_product(part)):
+                    return False
+                work += _MUCH if part.func in funcs else _WORK.get(part.func, 1)
+    return work >= _MUCH + _WORK_OF_SUM * len(sums)
+
+
+def _lies_beside(access: Access, nest: Nest) -> bool:
+    """Whether an element lies beside that of the trip before, or is the same one."""
+    type_, (counter,) = access.array.type, nest.counters
+    if not isinstance(type_, Array) or type_.dtype != "float64":
+        return False
+    varying = nest.assigned | {counter}
+    *front, last = access.index or (Const(0),)
+    if any(traversal.loads(item) or traversal.free_vars(item) & varying for item in front) or traversal.loads(last):
+        return False
+    return not traversal.free_vars(last) & varying or (_steps(last, counter, varying) == 1 and type_.layout == "C")
+
+
+def _steps(item: Expr, counter: Var, varying: Set[Var]) -> int:
+    """By how much an index grows from trip to trip, if always by the same, else 0."""
+    form = linear(item)
+    fixed = form.without(counter).names.isdisjoint(varying)
+    return form.coefficient(counter) if fixed else 0
+
+
+def _is_call(part: Any) -> bool:
+    return isinstance(part, Call)
+
+
+def _is_float64(expr: Expr) -> bool:
+    return isinstance(expr.type, Scalar) and expr.type.dtype == "float64"
+
+
+LONG: frozenset[Any] = frozenset(
+    {
+        *(np.sin, np.cos, np.tan, np.arcsin, np.arccos, np.arctan, np.arctan2, np.sinh, np.cosh, np.tanh, np.hypot),
+        *(np.arcsinh, np.arccosh, np.arctanh, np.exp, np.exp2, np.expm1, np.log, np.log2, np.log10, np.log1p, np.cbrt),
+        *(math.sin, math.cos, math.tan, math.asin, math.acos, math.atan, math.atan2, math.sinh, math.cosh, math.tanh),
+        *(math.exp, math.exp2, math.expm1, math.log, math.log2, math.log10, math.log1p, math.asinh, math.acosh),
+        *(math.atanh, math.hypot, math.erf, math.erfc, math.gamma, math.lgamma),
+    }
+)
+"""What compiled code calls the C library for."""
+
+_SLOW: frozenset[Any] = frozenset({operator.truediv, np.sqrt, math.sqrt})
+"""What a processor takes longest for, unless it has vectors."""
+
+CONCERNED = LONG | _SLOW
+_WORK: dict[Any, int] = {operator.truediv: 10, np.sqrt: 16, math.sqrt: 16}
+"""Time of an operation, in sums and products that wait for nothing."""
+_WORK_OF_SUM, _MUCH = 4, 24
+
+_SHORT: frozenset[Any] = frozenset(
+    {
+        *(operator.add, operator.sub, operator.mul, operator.truediv, operator.neg, operator.pow, builtins.abs),
+        *(operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge, operator.not_),
+        *(
+            operator.and_,
+            operator.or_,
+            intrinsics.and_,
+            intrinsics.or_,
+            intrinsics.ifelse,
+            intrinsics.dim,
+            np.sqrt,
+            math.sqrt,
+            builtins.float,
+        ),
+        *(np.maximum, np.minimum, np.isnan, math.isnan, math.fabs),
+    }
+)

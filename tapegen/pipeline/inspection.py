@@ -1,0 +1,435 @@
+"""What was generated for a function, and what its derivative keeps: for reading in a terminal or a notebook."""
+
+from __future__ import annotations
+
+import html
+import math
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from tapegen.backend.printer.module import expression_text
+from tapegen.backend.printer.source import PythonSource
+from tapegen.errors import InternalError, TapegenError
+from tapegen.ir import intrinsics, traversal
+from tapegen.ir.nodes import Call, Const, Expr, Function, Return, Var
+from tapegen.ir.printer import block_text, function_text
+from tapegen.ir.types import Array, ListOf, Scalar, Type
+
+if TYPE_CHECKING:
+    from tapegen.pipeline.compile import Stages
+    from tapegen.transform.recording.plan import Decision
+    from tapegen.transform.recording.tape_layout import Tape
+
+_WAYS = {"record": "recorded", "again": "evaluated again", "trip": "counted back", "live": "still there"}
+_HEAD = ("value", "how", "bytes", "why", "line")
+_INTEGER = {operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod, operator.neg, max, min, abs}
+
+
+class Texts(Protocol):
+    """What `Inspection` asks for: a specialisation that prints programs."""
+
+    @property
+    def primal(self) -> Function:
+        """The primal as a person would read it."""
+
+    @property
+    def pushed(self) -> Function:
+        """The program that computes tangents next to values."""
+
+    def text(self, function: Function) -> PythonSource:
+        """The readable text of a program."""
+
+    def compiled_text(self, function: Function) -> PythonSource:
+        """The text that numba gets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """How one value of the primal reaches the backward sweep.
+
+    Attributes
+    ----------
+    name : str
+        The variable.
+    way : str
+        "record" (written to a tape), "again" (evaluated a second time), "trip" (known from the trip being undone) or
+        "live" (never overwritten).
+    why : str
+        The reason.
+    size : str
+        Bytes as a formula, for recorded values and copies.
+    bytes : int or None
+        Bytes; None where they depend on how often a loop runs or on sizes that are not given.
+    line : str
+        The user's statement that computes the value, with its line number.
+    """
+
+    name: str
+    way: str
+    why: str
+    size: str = ""
+    bytes: int | None = 0
+    line: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What is active, what is recorded and why.
+
+    Attributes
+    ----------
+    function : str
+        Name of the primal.
+    inputs, results : tuple of str
+        What is differentiated, with respect to what.
+    active : tuple of str
+        Values that depend on the inputs and influence the results.
+    values : tuple of Kept
+        Every value the backward sweep reads, recorded ones first.
+    copies : tuple of Kept
+        Arrays of the caller that the split form copies, because its pullback reads them later.
+    """
+
+    function: str
+    inputs: tuple[str, ...]
+    results: tuple[str, ...]
+    active: tuple[str, ...]
+    values: tuple[Kept, ...] = ()
+    copies: tuple[Kept, ...] = ()
+
+    @property
+    def recorded(self) -> tuple[Kept, ...]:
+        """The values that are written to tapes."""
+        return tuple(value for value in self.values if value.way == "record")
+
+    @property
+    def recorded_bytes(self) -> int | None:
+        """Bytes on tapes; None where a loop whose trips are not known on entry records."""
+        return _total(self.recorded)
+
+    def rows(self) -> list[tuple[str, str, str, str, str]]:
+        """Name, way, bytes, reason and line of each value."""
+        rows = [
+            (value.name, _WAYS[value.way], _size(value), value.why, value.line)
+            for value in self.values
+            if value.way != "live"
+        ]
+        rows += [(copy.name, "copied by the split form", _size(copy), copy.why, "") for copy in self.copies]
+        return rows
+
+    def facts(self) -> list[tuple[str, str]]:
+        """The lines above the table: label and names."""
+        live = [value.name for value in self.values if value.way == "live"]
+        total = self.recorded_bytes
+        recorded = "nothing" if not self.recorded else "see below" if total is None else f"{total:,} bytes"
+        found = [
+            ("derivative of", ", ".join(self.results)),
+            ("with respect to", ", ".join(self.inputs)),
+            ("active", ", ".join(self.active)),
+            ("recorded", recorded),
+            (_WAYS["live"], ", ".join(live)),
+        ]
+        return [(label, names) for label, names in found if names]
+
+    def __str__(self) -> str:
+        lines = [self.function, ""]
+        lines += _columns([(f"  {label}", names) for label, names in self.facts()])
+        rows = self.rows()
+        if rows:
+            lines += [
+                "",
+                *_columns([("  value", "how", "bytes", "why", "line"), *((f"  {r[0]}", *r[1:]) for r in rows)]),
+            ]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        facts = "".join(f"<tr>{_cell(label, 'th')}{_cell(names)}</tr>" for label, names in self.facts())
+        rows = "".join(f"<tr>{''.join(_cell(text) for text in row)}</tr>" for row in self.rows())
+        head = "".join(_cell(text, "th") for text in _HEAD)
+        table = f"<table><tr>{head}</tr>{rows}</table>" if rows else ""
+        return f"<table>{facts}</table>{table}"
+
+
+class Inspection:
+    """The generated programs of one specialisation, each printed when it is first looked at.
+
+    Parameters
+    ----------
+    texts : Texts
+        Prints programs.
+    stages : Stages
+        The programs.
+    leaves : sequence, optional
+        Values of the primal's parameters, from whose shapes the recorded bytes are computed.
+
+    Attributes
+    ----------
+    primal : str
+        The primal as it was understood.
+    forward, backward : str
+        The readable pair: a function that computes the value and returns what the other needs, and its pullback.
+    joint : str
+        Value and gradient in one function.
+    compiled : str
+        The joint function as numba gets it.
+    tangent : str
+        The value and its derivative along a direction in one function.
+    stages : mapping of str to str
+        Intermediate programs: "lower", "expand", "reverse", "record" and "fuse".
+    report : Report
+        What is active, what is recorded and why.
+    """
+
+    def __init__(self, texts: Texts, stages: Stages, leaves: Sequence[Any] | None = None) -> None:
+        self._texts = texts
+        self._programs = stages
+        self._sizes = _Sizes(stages, leaves)
+
+    @cached_property
+    def report(self) -> Report:
+        return _reported(self._programs, self._sizes)
+
+    @cached_property
+    def primal(self) -> str:
+        return self._texts.text(self._texts.primal).text
+
+    @cached_property
+    def forward_source(self) -> PythonSource:
+        """The forward sweep with the way back to the user's lines."""
+        return self._texts.text(self._programs.record)
+
+    @cached_property
+    def backward_source(self) -> PythonSource:
+        """The backward sweep with the way back to the user's lines."""
+        return self._texts.text(self._programs.pullback)
+
+    @property
+    def forward(self) -> str:
+        return self.forward_source.text
+
+    @property
+    def backward(self) -> str:
+        return self.backward_source.text
+
+    @cached_property
+    def joint(self) -> str:
+        return self._texts.text(self._programs.joint).text
+
+    @cached_property
+    def compiled(self) -> str:
+        try:
+            return self._texts.compiled_text(self._programs.joint).text
+        except InternalError:
+            raise
+        except TapegenError as error:
+            return "".join(f"# {line}\n" for line in str(error).splitlines())
+
+    @cached_property
+    def tangent(self) -> str:
+        return self._texts.text(self._texts.pushed).text
+
+    @cached_property
+    def stages(self) -> Mapping[str, str]:
+        programs = self._programs
+        return _Lazy(
+            {
+                "lower": lambda: function_text(programs.lowered, types=True),
+                "expand": lambda: function_text(programs.expanded, types=True),
+                "reverse": lambda: block_text(programs.sweeps.backward),
+                "record": lambda: block_text((*programs.recorded.forward, *programs.recorded.backward)),
+                "fuse": lambda: self.compiled,
+            }
+        )
+
+    def __str__(self) -> str:
+        return "\n\n".join([str(self.report), _ruler("forward"), self.forward, _ruler("backward"), self.backward])
+
+    def __repr__(self) -> str:
+        parts = ".primal .forward .backward .joint .compiled .tangent .stages .report"
+        return f"<inspection of {self.report.function}: {parts}>"
+
+    def _repr_html_(self) -> str:
+        pair = "".join(
+            f'<td style="vertical-align: top; text-align: left"><b>{title}</b>{_pre(text)}</td>'
+            for title, text in (("forward", self.forward), ("backward", self.backward))
+        )
+        more = "".join(
+            f"<details><summary>{title}</summary>{_pre(text)}</details>"
+            for title, text in (("primal", self.primal), ("joint", self.joint), ("compiled", self.compiled))
+        )
+        return f"{self.report._repr_html_()}<table><tr>{pair}</tr></table>{more}"
+
+
+class _Lazy(Mapping[str, str]):
+    """Texts by name, each printed when it is asked for."""
+
+    def __init__(self, printers: dict[str, Callable[[], str]]) -> None:
+        self._printers = printers
+
+    def __getitem__(self, name: str) -> str:
+        return self._printers[name]()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._printers)
+
+    def __len__(self) -> int:
+        return len(self._printers)
+
+
+# ---- the report ------------------------------------------------------------------------------------------------------
+
+
+def report_of(stages: Stages, leaves: Sequence[Any] | None = None) -> Report:
+    """What a derivative keeps.
+
+    Parameters
+    ----------
+    stages : Stages
+        The programs of the derivative.
+    leaves : sequence, optional
+        Values of the primal's parameters; without them bytes are formulas where sizes are not constant.
+    """
+    return _reported(stages, _Sizes(stages, leaves))
+
+
+def _reported(stages: Stages, sizes: _Sizes) -> Report:
+    tapes = {tape.var: tape for tape in stages.tapes}
+    values = [
+        sizes.kept(decision, tapes.get(decision.var))
+        for decision in stages.decisions
+        if decision.way != "record" or decision.var in tapes
+    ]
+    order = list(_WAYS)
+    values.sort(key=lambda value: order.index(value.way))
+    owned = [var for var in stages.kept if isinstance(var.type, Array) and var in stages.lowered.params]
+    last = stages.lowered.body[-1]
+    assert isinstance(last, Return)
+    useful = stages.facts.activity.useful
+    return Report(
+        stages.lowered.name,
+        tuple(var.name for var in stages.wrt),
+        tuple(dict.fromkeys(v.name for v in last.values if isinstance(v, Var) and v in useful)),
+        tuple(var.name for var in _in_order(stages.lowered, stages.facts.activity.active)),
+        tuple(values),
+        tuple(sizes.copied(var) for var in owned),
+    )
+
+
+def _in_order(function: Function, chosen: Iterable[Var]) -> list[Var]:
+    """Vars in the order in which the program defines them."""
+    wanted = set(chosen)
+    found = dict.fromkeys(function.params)
+    for stmt in traversal.statements(function.body):
+        found.update(dict.fromkeys(stmt.targets))
+    return [var for var in found if var in wanted]
+
+
+class _Sizes:
+    """Sizes of tapes and arrays, as formulas and as numbers."""
+
+    def __init__(self, stages: Stages, leaves: Sequence[Any] | None) -> None:
+        self.shapes = stages.facts.shapes
+        self.assigns = stages.facts.scopes.assigns
+        given = zip(stages.lowered.params, leaves or (), strict=False)
+        self.values = {param.name: value.shape if isinstance(value, np.ndarray) else value for param, value in given}
+
+    def kept(self, decision: Decision, tape: Tape | None) -> Kept:
+        size, count = ("", 0) if tape is None else self._tape(tape)
+        return Kept(decision.var.name, decision.way, decision.why, size, count, self._line(decision.var))
+
+    def copied(self, var: Var) -> Kept:
+        """A parameter that the split form copies."""
+        assert isinstance(var.type, Array)
+        extents = [Call(intrinsics.dim, (var, Const(axis)), (), Scalar("int64")) for axis in range(var.type.rank)]
+        size, count = self._product(var.type, extents)
+        return Kept(var.name, "live", "the caller may change it before the pullback runs", size, count)
+
+    def _line(self, var: Var) -> str:
+        assigns = self.assigns.get(var, ())
+        origin = assigns[-1].origin if assigns else None
+        return "" if origin is None else f"{origin.line}: {origin.text()}".rstrip(": ")
+
+    def _tape(self, tape: Tape) -> tuple[str, int | None]:
+        if isinstance(tape.store.type, ListOf):
+            return "a list of arrays", None
+        if tape.exact:
+            return self._product(tape.store.type, tape.shape)
+        return self._product(tape.store.type, tape.shape[1:])[0] + " per pass", None
+
+    def _product(self, type_: Type, extents: Sequence[Expr]) -> tuple[str, int | None]:
+        assert isinstance(type_, Array)
+        item = np.dtype(type_.dtype).itemsize
+        formula: Expr = Const(item)
+        for extent in extents:
+            formula = Call(operator.mul, (formula, extent), (), Scalar("int64"))
+        numbers = [self._number(extent) for extent in extents]
+        count = None if None in numbers else item * math.prod(n for n in numbers if n is not None)
+        return expression_text(formula), count
+
+    def _number(self, expr: Expr) -> int | None:
+        match expr:
+            case Const(int(value)):
+                return value
+            case Var(name):
+                if isinstance(self.values.get(name), int | np.integer):
+                    return int(self.values[name])
+                assigns = self.assigns.get(expr, [])
+                return self._number(assigns[0].value) if len(assigns) == 1 else None
+            case Call(intrinsics.dim, (Var() as array, Const(int(axis)))):
+                return self._extent(array, axis)
+            case Call(np.size, (Var() as array,)):
+                extents = [self._extent(array, axis) for axis in range(len(self.shapes.of(array)))]
+                return None if None in extents else math.prod(n for n in extents if n is not None)
+            case Call(func, args) if func in _INTEGER:
+                numbers = [self._number(arg) for arg in args]
+                return None if None in numbers else int(func(*numbers))
+        return None
+
+    def _extent(self, array: Var, axis: int) -> int | None:
+        """An extent as far as it follows from the shapes of the parameters."""
+        total, terms = self.shapes.of(array)[axis]
+        for (kind, name, position), coefficient in terms:
+            value = self.values.get(name)
+            if kind == "param" and isinstance(value, tuple):
+                total += coefficient * value[position]
+            elif kind == "int" and isinstance(value, int | np.integer):
+                total += coefficient * int(value)
+            else:
+                return None
+        return total
+
+
+# ---- tables ----------------------------------------------------------------------------------------------------------
+
+
+def _total(values: Iterable[Kept]) -> int | None:
+    counts = [value.bytes for value in values]
+    return None if None in counts else sum(count for count in counts if count is not None)
+
+
+def _size(value: Kept) -> str:
+    if value.bytes is None or (value.size and not value.bytes):
+        return value.size
+    return f"{value.bytes:,}" if value.size else ""
+
+
+def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def _ruler(title: str) -> str:
+    return f"# ---- {title} ".ljust(72, "-")
+
+
+def _cell(text: str, tag: str = "td") -> str:
+    return f'<{tag} style="text-align: left">{html.escape(text)}</{tag}>'
+
+
+def _pre(text: str) -> str:
+    return f'<pre style="text-align: left; line-height: 1.3">{html.escape(text)}</pre>'

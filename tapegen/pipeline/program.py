@@ -1,0 +1,654 @@
+"""What is derived and built for one combination of argument types."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+import unicodedata
+import warnings
+from collections.abc import Callable, Iterable, Set
+from dataclasses import dataclass, field, replace
+from types import FrameType, FunctionType
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from tapegen.analysis.integer_overflow import ARGUMENT_BITS
+from tapegen.analysis.side_effects import effects_of
+from tapegen.backend.cache.derived_programs import Derived, Place
+from tapegen.backend.numba import memory_limit
+from tapegen.backend.numba.build import (
+    DISABLED,
+    build_numba,
+    build_python,
+    building,
+    compile_failure,
+    compiles,
+    decorator_text,
+    empty_list,
+    error_line,
+    refuse_long,
+)
+from tapegen.backend.printer.module import emit
+from tapegen.backend.printer.source import PythonSource
+from tapegen.errors import (
+    BadArgument,
+    BuildError,
+    CacheWarning,
+    CompileLimit,
+    InternalError,
+    NotFinite,
+    PerformanceWarning,
+    Span,
+    TapegenError,
+)
+from tapegen.frontend.lower import Lowered
+from tapegen.frontend.source.parse import span_of_parameter
+from tapegen.frontend.values.pytree import Abstract, Leaf, Slot, StaticValue, Struct, leaves_of
+from tapegen.ir import intrinsics, traversal
+from tapegen.ir.names import BACKWARD
+from tapegen.ir.nodes import (
+    Assign,
+    Block,
+    Call,
+    Effect,
+    For,
+    Function,
+    If,
+    Raise,
+    Return,
+    Routine,
+    Store,
+    Var,
+    While,
+)
+from tapegen.ir.recursion_limit import deep
+from tapegen.ir.types import Array, ListOf, Scalar, is_complex, is_floating
+from tapegen.loops.library.bailout import giving_up
+from tapegen.loops.pipeline import NoCompiledForm, scalarise
+from tapegen.pipeline import compile
+from tapegen.pipeline.debug_nans import MadeNonFinite, run_watched, watching, without_garbage
+from tapegen.pipeline.fault_boundary import Boundary, Subject, internal_error
+from tapegen.pipeline.options import Options
+from tapegen.transform.simplify.real_domain import TURNS_COMPLEX, meets_complex_numbers, with_real_values
+
+WIDE = 2**ARGUMENT_BITS
+"""Integers from here on need code of their own: what is computed from them may not fit into 64 bits."""
+
+Form = Literal["primal", "joint", "record", "pullback", "jvp", "tangent"]
+"""The programs of one specialisation: see `Stages` of the compiler; "jvp" carries tangents along, "tangent" returns
+them without the value."""
+
+
+CALLS: dict[Form, str] = {
+    "primal": "f(*args, **kwargs)",
+    "joint": "f.value_and_grad(*args, **kwargs)",
+    "record": "value, pullback = f.vjp(*args, **kwargs)\npullback(value)",
+    "pullback": "value, pullback = f.vjp(*args, **kwargs)\npullback(value)",
+    "jvp": "f.jvp(args, args, **kwargs)",
+    "tangent": "f.jvp(args, args, **kwargs)",
+}
+"""Calls that need these programs."""
+
+_LOOKS = {
+    "deriving": "f.inspect(*args, **kwargs)",
+    "printing": "found = f.inspect(*args, **kwargs)\nfound.forward, found.primal, found.joint, found.compiled",
+}
+"""Calls that come to a stage, whichever program is at hand."""
+
+
+class Owner(Protocol):
+    """The function that programs are made of."""
+
+    function: FunctionType
+    signature: inspect.Signature
+    uncompiled: set[tuple[str, Span | None]]
+    carries: dict[tuple[Any, ...], str]
+
+    def free_names(self) -> list[str]: ...
+
+    def argument_paths(self, abstracts: dict[str, Abstract]) -> dict[str, str]: ...
+
+    def of_the_call(self, positions: Iterable[int | str]) -> tuple[int | str, ...]: ...
+
+
+class Raised(Exception):
+    """What generated code raised when it ran, told apart from an error of deriving or building it."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+@dataclass(slots=True)
+class Parts:
+    """What a program is made into: all of it follows from the lowered function and the options."""
+
+    built: dict[str, Any] = field(default_factory=dict)
+    compiled: dict[str, PythonSource] = field(default_factory=dict)
+    sources: dict[str, PythonSource] = field(default_factory=dict)  # by the names of their files
+
+
+@dataclass(eq=False)
+class Program:
+    """What is derived and built for one specialisation; each part on first use."""
+
+    lowered: Lowered
+    owner: Owner
+    abstracts: dict[str, Abstract]
+    options: Options
+    parts: Parts = field(default_factory=Parts)
+    last_used: float = 0.0
+    places: Any = None  # see `glance.Places`
+    repeated: dict[Form, Any] = field(default_factory=dict)  # see `repeated.Repeated`
+
+    def holds(self, arguments: dict[str, Any]) -> bool:
+        """Whether what was taken as constant (captured scalars, static integers) still has the same value."""
+        return self.lowered.holds(arguments)
+
+    # ---- what is differentiated --------------------------------------------------------------------------------------
+
+    @property
+    def wrt_names(self) -> tuple[str, ...]:
+        return self._once("names of wrt", self._wrt_names)
+
+    def _wrt_names(self) -> tuple[str, ...]:
+        paths = self.owner.argument_paths(self.abstracts)
+        names = list(paths)
+        wrt = self.options.wrt
+        chosen = (wrt,) if isinstance(wrt, int | str) else wrt
+        if any(isinstance(item, int) and item >= len(names) for item in chosen):
+            chosen = self.owner.of_the_call(chosen)  # behind the parameters are only those of `*args`
+        found = []
+        for item in chosen:
+            if isinstance(item, str):
+                item = unicodedata.normalize("NFKC", item)  # as Python reads the names of arguments
+            if isinstance(item, int):
+                if not -len(names) <= item < len(names):
+                    raise BadArgument(f"wrt={item}: the function has {len(names)} arguments.", "Count from 0.")
+                found.append(paths[names[item]])
+            elif item in paths:
+                found.append(paths[item])
+            elif item.partition(".")[0] in self.abstracts:
+                found.append(item)
+            else:
+                raise BadArgument(
+                    f"wrt={item!r} is not an argument of {self.owner.function.__name__}.",
+                    f"The arguments are {', '.join(names)}.",
+                )
+        return tuple(found)
+
+    def wrt_template(self, name: str) -> Abstract:
+        """The abstract value of one item of `wrt` (`"u0"`, `"self.k"`, `"args.0"`)."""
+        head, *path = name.split(".")
+        found = self.abstracts[head]
+        for text in path:
+            part = int(text) if text.isdecimal() else text
+            if isinstance(found, Struct) and found.kind == "tuple" and part not in found.keys:
+                raise BadArgument(f"wrt={name!r}: there are {len(found.keys)} of them.", "Count from 0.")
+            if not isinstance(found, Struct) or part not in found.keys:
+                raise BadArgument(
+                    f"wrt={name!r}: there is no attribute '{part}'.", "Name an attribute that holds floats."
+                )
+            found = found.get(part)
+        return found
+
+    @property
+    def gradient_templates(self) -> tuple[Abstract, ...]:
+        """The structures of the gradients, one for each item of `wrt`; their Slots count the derivatives."""
+
+        def make() -> tuple[Abstract, ...]:
+            positions = {var: k for k, var in enumerate(self.wrt_vars())}
+            return tuple(self._counted(self.wrt_template(name), positions) for name in self.wrt_names)
+
+        return self._once("templates", make)
+
+    def _counted(self, template: Any, positions: dict[Var, int]) -> Any:
+        """A template with positions for leaves; what is not differentiated (options, integers) becomes None."""
+        if isinstance(template, Struct):
+            return replace(template, children=tuple(self._counted(child, positions) for child in template.children))
+        var = self.lowered.param_of(template) if isinstance(template, Leaf) else None
+        return Slot(positions[var]) if var in positions else StaticValue(None)
+
+    @property
+    def is_complex(self) -> bool:
+        """Whether any value of the program is complex."""
+        return self._once("is complex", lambda: meets_complex_numbers(self.lowered.function))
+
+    @property
+    def mutated(self) -> frozenset[str]:
+        """Names of the parameters that the program stores into."""
+        return self._once("mutated", lambda: effects_of(self.lowered.function).mutated_params)
+
+    @property
+    def never_returns(self) -> bool:
+        """Whether every path through the primal ends in an exception."""
+        return self._once("never returns", lambda: _never_returns(self.lowered.function.body[:-1]))
+
+    def raises(self, error: Exception) -> bool:
+        """Whether a statement of the primal raises an exception of this kind and with this text, which is known."""
+        return any(
+            type(error) is stmt.exception
+            and "".join(str(getattr(part, "value", "")) for part in stmt.message) == str(error)
+            for stmt in traversal.statements(self.lowered.function.body)
+            if isinstance(stmt, Raise)
+        )
+
+    def wrt_vars(self) -> tuple[Var, ...]:
+        """The IR parameters that are differentiated, each once."""
+        return self._once("wrt", self._wrt_vars)
+
+    def _wrt_vars(self) -> tuple[Var, ...]:
+        chosen: dict[Var, None] = {}
+        for name in self.wrt_names:
+            template = self.wrt_template(name)
+            leaves = [leaf for leaf in leaves_of(template) if isinstance(leaf, Leaf)]
+            floating = [leaf for leaf in leaves if is_floating(leaf.type)]
+            integer = [leaf for leaf in leaves if isinstance(leaf.type, Array) and not is_floating(leaf.type)]
+            if not floating or integer:
+                held = {leaf.type.dtype for leaf in integer if isinstance(leaf.type, Array)}
+                numbers = "truth values (bool)" if held == {"bool"} else "integers" if leaves else "no numbers"
+                kind = (
+                    f"is a {type(template.value).__name__}, which has"
+                    if isinstance(template, StaticValue)
+                    else f"holds {numbers}, which have"
+                )
+                raise BadArgument(
+                    f"'{name}' {kind} no gradient.",
+                    "Pass floats, or leave it out of wrt.",
+                    span_of_parameter(self.owner.function, name) or self.lowered.function.origin,
+                )
+            for leaf in floating:
+                var = self.lowered.param_of(leaf)
+                if var is not None:
+                    chosen.setdefault(var)
+        return tuple(chosen)
+
+    def active_results(self, *, scalar: bool) -> tuple[bool, ...]:
+        """Which returned values are differentiated; for a gradient there must be one, and it must be a number."""
+        last = self.lowered.function.body[-1]
+        assert isinstance(last, Return)
+        objective = self.objective
+        if scalar:
+            if isinstance(objective, StaticValue) and isinstance(objective.value, float):
+                return tuple(False for _ in last.values)
+            if isinstance(objective, Slot) and is_complex(last.values[objective.index].type):
+                raise BadArgument(
+                    f"{self.owner.function.__name__} returns a complex number, which has no gradient.",
+                    "Return a real number (its absolute value, its real part), or use vjp with a complex cotangent.",
+                    last.origin or self.lowered.function.origin,
+                )
+            if not isinstance(objective, Slot) or not _is_number(last.values[objective.index].type):
+                self.wrt_vars()  # integers in, integers out: the argument is what to change
+                raise BadArgument(
+                    f"{self.owner.function.__name__} does not return a float, so it has no gradient.",
+                    "Return one number, or use vjp.",
+                    last.origin or self.lowered.function.origin,
+                )
+            return tuple(k == objective.index for k in range(len(last.values)))
+        chosen = {leaf.index for leaf in leaves_of(objective) if isinstance(leaf, Slot)}
+        return tuple(k in chosen and is_floating(value.type) for k, value in enumerate(last.values))
+
+    @property
+    def objective(self) -> Abstract:
+        """What is differentiated of the value: all of it, or the first of two."""
+        output = self.lowered.output
+        if not self.options.has_aux:
+            return output
+        if not isinstance(output, Struct) or output.kind != "tuple" or len(output.children) != 2:
+            last = self.lowered.function.body[-1]
+            assert isinstance(last, Return)
+            raise BadArgument(
+                "has_aux=True needs a function that returns (objective, aux).",
+                "Return a pair.",
+                last.origin or self.lowered.function.origin,
+            )
+        return output.children[0]
+
+    # ---- built parts -------------------------------------------------------------------------------------------------
+
+    def subject(self, call: str) -> Subject:
+        """What is differentiated, for the report of a fault."""
+        return Subject(self.owner.function, self.owner.signature, self.abstracts, self.options.changed(), call)
+
+    def boundary(self, stage: str, form: Form | None = None) -> Boundary:
+        """Where faults of what this program is made into become errors that say so."""
+        call = _LOOKS.get(stage, CALLS["joint"]) if form is None else CALLS[form]
+        return Boundary(stage, lambda: self.subject(call))
+
+    def _once(self, name: str, make: Callable[[], Any], stage: str = "deriving", form: Form | None = None) -> Any:
+        if name not in self.parts.built:
+            with self.boundary(stage, form), building, deep():
+                if name not in self.parts.built:  # another thread may have been first
+                    self.parts.built[name] = make()
+        return self.parts.built[name]
+
+    @property
+    def user_names(self) -> frozenset[str]:
+        return frozenset(self.lowered.user_names)
+
+    @property
+    def primal(self) -> Function:
+        return self._once("stages of the primal", lambda: compile.primal(self.lowered.function, self.user_names))
+
+    def stages(self, *, scalar: bool) -> compile.Stages:
+        active = self.active_results(scalar=scalar)
+
+        def make() -> compile.Stages:
+            return compile.differentiate(self.lowered.function, self.wrt_vars(), active, self.user_names)
+
+        form: Form = "joint" if scalar else "record"
+        return self._once(f"stages of {active}", make, form=form)  # a gradient and a pullback often have the same
+
+    @property
+    def pushed(self) -> Function:
+        """The program that computes tangents next to values."""
+
+        def make() -> Function:
+            results = self.active_results(scalar=False)
+            return compile.push_forward(self.lowered.function, self.wrt_vars(), results, self.user_names)
+
+        return self._once("pushed", make, form="jvp")
+
+    @property
+    def tangent(self) -> Function:
+        """The program that computes tangents, and values only where they need them."""
+        count = sum(self.active_results(scalar=False))
+
+        def make() -> Function:
+            return compile.without_value(self.pushed, self.lowered.function, count, self.user_names)
+
+        return self._once("pushed alone", make, form="jvp")
+
+    def function(self, form: Form) -> Function:
+        """One of the programs."""
+        match form:
+            case "primal":
+                return self.primal
+            case "joint":
+                return self.stages(scalar=True).joint
+            case "record":
+                return self.stages(scalar=False).record
+            case "pullback":
+                return self.stages(scalar=False).pullback
+            case "jvp":
+                return self.pushed
+            case "tangent":
+                return self.tangent
+
+    def outline(self, form: Form, *, wide: bool = False) -> compile.Stages | Derived:
+        """The seeds of a reverse derivative, and what its forward sweep keeps."""
+        key = f"outline of {form} {wide}"
+        found: compile.Stages | Derived | None = self.parts.built.get(key)
+        if found is None:
+            found = self.parts.built[key] = self._on_disk(form, wide=wide)[1] or self.stages(scalar=form == "joint")
+        return found
+
+    def _on_disk(self, form: Form, *, wide: bool) -> tuple[Place | None, Derived | None]:
+        """Where a program is kept, and the program if it is there."""
+
+        def look() -> tuple[Place | None, Derived | None]:
+            if self.options.backend == "python" or not self.options.cache or _truncates(self.lowered.function):
+                return None, None
+            wrt: tuple[Var, ...] = ()
+            active: tuple[bool, ...] = ()
+            if form != "primal":
+                wrt, active = self.wrt_vars(), self.active_results(scalar=form == "joint")
+            params = self.lowered.function.params
+            chosen = (form, wide, [params.index(var) for var in wrt], active, self.options.boundscheck)
+            names = (sorted(self.user_names), sorted(self.lowered.modules.items()), self._header())
+            place = Place(self.lowered.function, [*map(repr, chosen), *map(repr, names), self._decorator()])
+            return place, place.load()
+
+        found: tuple[Place | None, Derived | None] = self._once(f"{form} {wide} on disk", look)
+        return found
+
+    def text(self, function: Function) -> PythonSource:
+        """The readable text."""
+        routines = self.routines(function, compiled=False)
+        with self.boundary("printing"):
+            text = with_real_values(function)
+            return self._kept(emit(text, modules=self.lowered.modules, header=self._header(), routines=routines))
+
+    def compiled_text(self, function: Function, *, wide: bool = False) -> PythonSource:
+        """The text that numba gets; `wide` where an integer argument is too large for the usual one."""
+        with self.boundary("printing"):
+            with deep():
+                if self.options.backend == "auto":
+                    function = giving_up(function)
+                nests = scalarise(function, boundscheck=self.options.boundscheck, wide=wide)
+                routines = self.routines(function, compiled=True)
+            modules, header, decorator = self.lowered.modules, self._header(), self._decorator()
+            return self._kept(emit(nests, modules=modules, header=header, decorator=decorator, routines=routines))
+
+    def routines(self, function: Function, *, compiled: bool) -> dict[Routine, Function]:
+        """The programs of the routines that a program calls, as they are printed."""
+        with self.boundary("deriving"):
+            found = compile.routines(function, self.user_names)
+            if not compiled:
+                return {routine: with_real_values(text) for routine, text in found.items()}
+            check = self.options.boundscheck
+            return {routine: scalarise(text, boundscheck=check, wide=True) for routine, text in found.items()}
+
+    def _kept(self, source: PythonSource) -> PythonSource:
+        self.parts.sources[source.file_name] = source
+        return source
+
+    def _decorator(self) -> str:
+        return decorator_text(fastmath=self.options.fastmath)
+
+    def _header(self) -> str:
+        return f"Generated by tapegen from {self.owner.function.__qualname__} (primal {self.lowered.digest})."
+
+    def run(self, form: Form, arguments: list[Any]) -> tuple[Any, ...]:
+        """Run one of the programs, building it first if need be.
+
+        Raises
+        ------
+        Raised
+            What the built program raises when it runs; an error of building is raised as it is.
+        """
+        if watching():
+            return self._watch(self.function(form), arguments)
+        memory_limit.begin()
+        wide = False
+        if self.options.backend != "python":
+            for value in arguments:
+                wide |= type(value) is int and not -WIDE < value < WIDE
+        key = f"{form} of large integers" if wide else form
+        built = self.parts.built.get(key) or self._once(
+            key, lambda: self._build(key, form, wide=wide), "compiling", form
+        )
+        if form == "pullback" and not isinstance(built, FunctionType):
+            for k, var in enumerate(self.outline("record").kept):
+                if isinstance(var.type, ListOf) and not arguments[k]:
+                    arguments[k] = empty_list(var.type.item)
+        try:
+            return _called(built, arguments, real=not self.is_complex)
+        except (Raised, CompileLimit) as failed:
+            source = self.parts.compiled.get(key)
+            error = failed.error if isinstance(failed, Raised) else failed
+            failure = compile_failure(error, source) if source is not None else None
+            if failure is None:
+                raise
+        except InternalError as fault:  # compiling begins with the first call
+            raise self._internal(fault, form) from fault.__cause__
+        self.parts.built[key] = self._uncompiled(self.function(form), *failure)
+        return _called(self.parts.built[key], arguments, real=not self.is_complex)
+
+    def _internal(self, fault: InternalError, form: Form) -> InternalError:
+        """A fault met while numba compiled, with what is known of the program."""
+        return internal_error(fault.__cause__ or fault, fault.stage, self.subject(CALLS[form]))
+
+    def interpret(self, function: Function, arguments: list[Any]) -> tuple[Any, ...]:
+        """Run the generated Python as it stands, whatever the backend is."""
+        key = f"text of {function.name}"
+        built = self._once(key, lambda: self._python(function), "compiling")
+        return _called(built, arguments, real=not self.is_complex)
+
+    def _watch(self, function: Function, arguments: list[Any]) -> tuple[Any, ...]:
+        source = self.text(without_garbage(function))
+        try:
+            return _called(lambda *given: run_watched(source, list(given)), arguments, real=not self.is_complex)
+        except Raised as raised:
+            if not isinstance(raised.error, MadeNonFinite):
+                raise
+            span, backward = _place(source, raised.error.line)
+            raise NotFinite(
+                f"{'in the gradient: ' if backward else ''}{raised.error}.",
+                "Look at the operands of this line; docs/conventions.md says what derivatives are at kinks and poles.",
+                span or self.lowered.function.origin,
+            ) from None
+
+    def place(self, error: BaseException) -> tuple[Span | None, bool]:
+        """The user's place behind an error of generated code, and whether the backward sweep raised it."""
+        for source in self.parts.sources.values():
+            line = error_line(source, error.__traceback__)
+            if line:
+                return _place(source, line)
+        return None, False
+
+    def loop_of_tape(self, error: BaseException, form: Form) -> Span | None:
+        """The loop whose tape does not fit into memory, if that is what an error says."""
+        for source in self.parts.sources.values():
+            line = error_line(source, error.__traceback__) if isinstance(error, MemoryError) else 0
+            if line:
+                target = source.text.splitlines()[line - 1].partition(" = ")[0].strip()
+                if target in {var.name for var in self.function(form).tapes}:  # made in front of its loop, or in it
+                    return next(filter(None, source.line_map[line:]), None)
+        return None
+
+    def growing_loops(self, form: Form, error: BaseException) -> list[Span]:
+        """The loops that grow the tape for which there is no room; of all tapes that grow, if that is not known."""
+        function = self.function(form)
+        tapes = {tape.name for tape in function.tapes}
+        found: dict[str, Span | None] = {}
+        _grown_in(function.body, tapes, None, found)
+        for source in self.parts.sources.values():
+            line = error_line(source, error.__traceback__)
+            if line:
+                name = re.split(r"\W", source.text.splitlines()[line - 1].strip(), maxsplit=1)[0]
+                if name in tapes:
+                    found = {name: found[name]} if name in found else {}
+        return list(dict.fromkeys(span for span in found.values() if span is not None))
+
+    def _build(self, key: str, form: Form, *, wide: bool) -> Callable[..., Any]:
+        if self.options.backend == "python":
+            return self._python(self.function(form))
+        if not compiles():
+            return self._uncompiled(self.function(form), DISABLED, None)
+        try:
+            source = self.compiled_source(form, wide=wide)
+            self.parts.compiled[key] = source
+            if self.options.backend == "auto":
+                refuse_long(source)
+            return build_numba(source, from_start=True, kept=self.options.cache)
+        except (NoCompiledForm, CompileLimit) as missing:
+            return self._uncompiled(self.function(form), missing.reason, missing.span)
+
+    def compiled_source(self, form: Form, *, wide: bool) -> PythonSource:
+        """The text that numba gets for one of the programs: from the disk, or derived and kept there."""
+        place, stored = self._on_disk(form, wide=wide)
+        if stored is not None:
+            return self._kept(stored.source)
+        source = self.compiled_text(self.function(form), wide=wide)
+        if place is not None:
+            reverse = form in ("joint", "record", "pullback")
+            stages = self.stages(scalar=form == "joint") if reverse else None
+            place.save(Derived(source) if stages is None else Derived(source, stages.seeds, stages.kept))
+        return source
+
+    def _uncompiled(self, function: Function, reason: str, span: Span | None) -> Callable[..., Any]:
+        if self.options.backend == "numba":
+            raise BuildError(reason, 'Use backend="auto" or "python".', span) from None
+        self.warn_uncompiled(function, reason, span)
+        return self._python(function)
+
+    def _python(self, function: Function) -> Callable[..., Any]:
+        return build_python(self.text(function), [tape.name for tape in function.tapes])
+
+    def warn_uncompiled(self, function: Function, reason: str, span: Span | None) -> None:
+        """Say what has no compiled form: once, however many texts a function becomes."""
+        where = f"{span.file}:{span.line}: " if span is not None else ""
+        message = f"{where}{reason.rstrip('.')}; the generated Python of {function.name} runs uncompiled"
+        if (reason, span) not in self.owner.uncompiled:
+            self.owner.uncompiled.add((reason, span))
+            warnings.warn(message, PerformanceWarning, stacklevel=frames_of_tapegen())
+
+
+def _grown_in(body: Block, tapes: Set[str], around: For | While | None, found: dict[str, Span | None]) -> None:
+    """Note for each tape that grows the loop to blame: the outermost one that need not end, or the outermost one."""
+    for stmt in body:
+        match stmt:
+            case Assign((Var(name),), Call(intrinsics.grown)) | Effect(Call(intrinsics.append, (Var(name), *_))) if (
+                name in tapes
+            ):
+                found.setdefault(name, None if around is None else around.origin)
+        loop = around
+        if (isinstance(stmt, While) and not isinstance(around, While)) or (isinstance(stmt, For) and around is None):
+            loop = stmt
+        for block in stmt.blocks:
+            _grown_in(block, tapes, loop, found)
+
+
+def _truncates(function: Function) -> bool:
+    """Whether floats may be stored as integers, of which deriving warns."""
+    return any(
+        isinstance(stmt, Store) and not is_floating(stmt.array.type) and is_floating(stmt.value.type)
+        for stmt in traversal.statements(function.body)
+    )
+
+
+def _place(source: PythonSource, line: int) -> tuple[Span | None, bool]:
+    """The user's place behind a line, and whether it belongs to the backward sweep."""
+    before = source.text.splitlines()[:line]
+    backward = source.entry.endswith("_pullback") or any(BACKWARD in text for text in before)
+    while backward and line > 1 and source.origin(line) is None and BACKWARD not in before[line - 1]:
+        line -= 1  # the user's statement stands as a comment on the lines that belong to it; helpers have none
+    return source.origin(line), backward
+
+
+def frames_of_tapegen() -> int:
+    """The `stacklevel` at which a warning points at the user's own line."""
+    level = 1
+    frame: FrameType | None = sys._getframe(1)
+    ours = ("tapegen", "functools")  # cached properties
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ours:
+        level, frame = level + 1, frame.f_back
+    return level
+
+
+def _called(built: Callable[..., Any], arguments: list[Any], *, real: bool) -> tuple[Any, ...]:
+    """The results of a built program; of `real` ones none may have become complex."""
+    try:
+        if isinstance(built, FunctionType):
+            with np.errstate(all="ignore"):
+                values = built(*arguments)
+        else:  # compiled code does not ask for NumPy's error handling
+            values = built(*arguments)
+    except (TapegenError, CacheWarning):  # of compiling, which the first call does
+        raise
+    except Exception as error:
+        raise Raised(error) from error
+    if values is None:  # a function without computed results
+        return ()
+    values = values if isinstance(values, tuple) else (values,)
+    for value in values:
+        if real and isinstance(value, complex):
+            raise Raised(ValueError(f"a negative number is raised to a fractional power{TURNS_COMPLEX}"))
+    return values
+
+
+def _is_number(type_: Any) -> bool:
+    return is_floating(type_) and not isinstance(type_, ListOf) and (isinstance(type_, Scalar) or type_.rank == 0)
+
+
+def _never_returns(body: Block) -> bool:
+    """Whether every path through a block ends in an exception."""
+    if not body:
+        return False
+    last = body[-1]
+    return isinstance(last, Raise) or (
+        isinstance(last, If) and _never_returns(last.body) and _never_returns(last.orelse)
+    )

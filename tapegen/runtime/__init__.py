@@ -1,0 +1,13 @@
+"""Calls of differentiable functions: specialization, dispatch, fast paths.
+
+* `tangents` - packing and unpacking of tangents
+* `random_state` - states of random generators among the arguments
+* `stored_state` - consistency of stores into objects of the caller
+* `program_cache` - bounded cache of programs, least recently used evicted
+* `fast_call` - pre-resolved calls of compiled derivatives
+* `closure_sharing` - compiled code shared by equal closures
+* `bound_call` - one call of a specialized program, and its errors
+* `specialization` - one specialization per combination of argument types
+* `inline_cache` - dispatch by the signature of an earlier call
+* `njit` - derivatives inside the user's own compiled code
+"""

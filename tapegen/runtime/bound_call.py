@@ -1,0 +1,544 @@
+"""One call of a specialised program: running it, its derivatives, and what is said where it fails."""
+
+from __future__ import annotations
+
+import copy
+import linecache
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from traceback import clear_frames
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tapegen.backend.numba.memory_limit import LIST_FULL, TOO_MUCH
+from tapegen.errors import AliasError, BadArgument, Span, TapegenError, TapeMemoryError, of_program
+from tapegen.frontend.calls.custom_rules import own_rule
+from tapegen.frontend.mutation import commit
+from tapegen.frontend.source.parse import span_of_parameter
+from tapegen.frontend.values.pytree import (
+    Slot,
+    StaticValue,
+    children_of,
+)
+from tapegen.ir import traversal
+from tapegen.ir.nodes import Var
+from tapegen.ir.printer import callable_text
+from tapegen.ir.types import Array
+from tapegen.loops.library.bailout import GIVES_UP
+from tapegen.pipeline.fault_boundary import internal_error
+from tapegen.pipeline.inspection import Inspection
+from tapegen.pipeline.program import CALLS, Form, Program, Raised
+from tapegen.runtime import stored_state
+from tapegen.runtime.fast_call import Repeated, as_type, as_types, gradient_of, result_types, value_of
+from tapegen.runtime.random_state import States, put_back, states_of
+from tapegen.runtime.tangents import argument_at, argument_tangents, as_result, result_tangent
+from tapegen.transform.simplify.real_domain import TURNS_COMPLEX
+
+if TYPE_CHECKING:
+    from tapegen.runtime.specialization import Specialiser
+
+_SHARING_EFFORT = 10_000  # steps spent on finding out whether two arrays really share an element
+
+
+def inspected(program: Program, leaves: Sequence[Any] | None = None) -> Inspection:
+    """The generated programs, with the values of the parameters if there are any."""
+    try:
+        stages = program.stages(scalar=True)
+    except BadArgument:
+        stages = program.stages(scalar=False)
+    return Inspection(program, stages, leaves)
+
+
+@dataclass(eq=False, slots=True)
+class Specialisation:
+    """A program with the arguments of one call.
+
+    Attributes
+    ----------
+    program : Program
+        What was found for their types.
+    owner : Specialiser
+        The function.
+    args, kwargs
+        The arguments as they were given.
+    values : sequence
+        The flat arguments of the generated functions.
+    is_held : bool
+        Whether these are copies, which no call may write into.
+    """
+
+    program: Program
+    owner: Specialiser
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    values: Sequence[Any]
+    is_held: bool = False
+
+    def kept(self, wrt: tuple[int, ...]) -> Specialisation:
+        """This call with everything it reads as it is now, differentiated by other arguments."""
+        values = self.values if self.is_held else copy.deepcopy(self.values)
+        return replace(self, program=self.owner.varied(self.program, wrt), values=values, is_held=True)
+
+    # ---- calls -------------------------------------------------------------------------------------------------------
+
+    def answer(self, form: Form, tangents: Sequence[Any] = ()) -> tuple[Any, ...]:
+        """Value and derivative: for "joint" the gradient, for "jvp" and "tangent" that along tangents, those of `wrt`.
+
+        With `has_aux`, what else the function returns follows a tangent.  For "primal" the derivative is None, and for
+        "tangent" the value, which is not computed.
+        """
+        known = None if self.is_held else self.program.repeated.get(form)
+        found = known.run(self.values, tangents) if known is not None and known.takes(tangents) else None
+        return self.at_length(form, tangents) if found is None else found
+
+    def at_length(self, form: Form, tangents: Sequence[Any] = ()) -> tuple[Any, ...]:
+        """The same, where compiled code alone does not say it."""
+        if form == "primal":
+            return self._value(), None
+        return self._value_and_grad() if form == "joint" else self._jvp(form, tangents)
+
+    def _value(self) -> Any:
+        """The primal; that of plain Python where a real number or matrix becomes complex."""
+        leaves = self.leaves()
+        try:
+            values = self._run("primal", leaves)
+        except _PlainValue as plain:
+            return plain.value
+        self._remember("primal", lambda: Repeated.of_value(self.program, leaves))
+        return self._stored(values, leaves, "primal")
+
+    def _value_and_grad(self) -> tuple[Any, Any]:
+        program = self.program
+        if program.never_returns:
+            self.raise_as_python()
+        seeds = [_seed_one(seed) for seed in program.outline("joint").seeds]
+        leaves = self.leaves()
+        values = self._run("joint", leaves + seeds)
+        count = len(values) - len(program.wrt_vars())
+        if program.repeated.get("joint") is None:
+            self._check_shapes(values[count:], self._shapes(leaves))
+        self._remember("joint", lambda: Repeated.of_gradient(program, leaves, seeds))
+        return self._stored(values[:count], leaves, "joint"), self._gradient(values[count:], "joint")
+
+    def raise_as_python(self) -> None:
+        """Raise what plain Python raises, and name an argument that is no number or array if that is the reason.
+
+        Raises
+        ------
+        BadArgument
+            For such an argument.
+        """
+        try:
+            self._value()
+        except TypeError as error:
+            unfit = None if isinstance(error, TapegenError) else self._unfit(error)
+            if unfit is None:
+                raise
+            raise unfit from error
+
+    def _unfit(self, error: TypeError) -> BadArgument | None:
+        for name, value in self._arguments().items():
+            if value is not None and not isinstance(value, (str, bytes, set, frozenset)):
+                continue
+            kind = type(value).__name__
+            kinds = (f"'{kind}'", repr(np.asarray(value).dtype))  # Python's name and NumPy's
+            if name in self.program.wrt_names or any(each in str(error) for each in kinds):
+                what = "None" if value is None else f"a {kind}"
+                return BadArgument(
+                    f"'{name}' is {what}, where a number or an array is needed ({type(error).__name__}: {error}).",
+                    "Pass a number or an array.",
+                    self._parameter(name),
+                )
+        return None
+
+    def vjp(self) -> tuple[Any, ...]:
+        """Value and pullback, and with `has_aux` what else the function returns."""
+        outline = self.program.outline("record")
+        leaves = self.leaves()
+        shapes = self._shapes(leaves)
+        values = self._run("record", leaves)
+        count = len(values) - len(outline.kept)
+        value, *aux = self.parts(self._stored(values[:count], leaves, "record"))
+        # what the pullback reads must survive whatever the caller does with his arrays and with the value
+        theirs = [leaf for leaf in (*self.leaves(), *values[:count]) if isinstance(leaf, np.ndarray)]
+        kept = [_apart(item, theirs) for item in values[count:]]
+
+        def pullback(value_bar: Any) -> Any:
+            """Cotangents of the arguments of `wrt` for cotangents of the value."""
+            seeds = self._seeds(value, value_bar, outline.seeds)
+            # a pullback takes values off the end of its lists; the next call must find them again
+            again = [list(item) if isinstance(item, list) else item for item in kept]
+            try:
+                gradients = self.program.run("pullback", [*again, *seeds])
+            except Raised as raised:
+                raise self._refusal(raised.error, "pullback") from raised.error
+            self._check_shapes(gradients, shapes)
+            return self._gradient(gradients, "pullback")
+
+        return value, pullback, *aux
+
+    def _jvp(self, form: Form, tangents: Sequence[Any]) -> tuple[Any, ...]:
+        program = self.program
+        if program.options.has_aux or program.lowered.mutations or not any(program.active_results(scalar=False)):
+            form = "jvp"
+        given: dict[Var, Any] = {}
+        arguments = self.owner.bind(self.args, self.kwargs)
+        for name, tangent in zip(program.wrt_names, tangents, strict=True):
+            template = program.wrt_template(name)
+            # a program that stores into no argument stores into no tangent of one
+            found = argument_tangents(
+                name, template, argument_at(arguments, name), tangent, copied=bool(program.mutated)
+            )
+            for leaf, dot in found:
+                var = program.lowered.param_of(leaf)
+                if var is not None:
+                    given.setdefault(var, dot)
+        wrt = program.wrt_vars()
+        if program.never_returns:
+            self.raise_as_python()
+        leaves = self.leaves()
+        values = self._run(form, [*leaves, *(given[var] for var in wrt)])
+        self._remember(form, lambda: Repeated.of_tangent(program, form, leaves))
+        with program.boundary("returning", form):
+            types = result_types(program)
+            active = [k for k, is_active in enumerate(program.active_results(scalar=False)) if is_active]
+            count = len(values) - len(active)
+            theirs, taken = list(given.values()), list[Any]()
+            for position, dot in zip(active, values[count:], strict=True):
+                taken.append(as_result(dot, types[position], [*theirs, *taken]))
+            tangent = result_tangent(program.objective, dict(zip(active, taken, strict=True)))
+        if form == "tangent":
+            return None, tangent
+        result, *aux = self.parts(self._stored(values[:count], leaves, form))
+        return result, tangent, *aux
+
+    def _remember(self, form: Form, make: Callable[[], Repeated | None]) -> None:
+        """What calls after this one are spared, if it has run compiled code."""
+        program = self.program
+        if form not in program.repeated and form in program.parts.built:
+            with program.boundary("returning", form):
+                program.repeated[form] = make()
+
+    # ---- arguments ---------------------------------------------------------------------------------------------------
+
+    def leaves(self) -> list[Any]:
+        """The flat arguments of the generated functions."""
+        return list(copy.deepcopy(self.values) if self.is_held else self.values)
+
+    def written(self) -> list[Any]:
+        """The arguments that the program stores into."""
+        params = self.program.lowered.function.params
+        return [leaf for param, leaf in zip(params, self.leaves(), strict=True) if param.name in self.program.mutated]
+
+    def _run(self, form: Form, leaves: list[Any]) -> tuple[Any, ...]:
+        program = self.program
+        mutated = program.mutated
+        self.check_stores(form)
+        arrays: list[np.ndarray] = []
+        if mutated:
+            params = program.lowered.function.params
+            written = [(k, leaves[k]) for k, param in enumerate(params) if param.name in mutated]
+            self._check_written(written, leaves[: len(params)])
+            arrays = [leaf for _, leaf in written if isinstance(leaf, np.ndarray)]
+        entry = [(leaf, leaf.copy()) for leaf in arrays if leaf.flags.writeable]
+        states = states_of(leaves)
+        try:
+            if len(entry) < len(arrays):  # compiled code takes no read-only arrays to write into
+                return program.interpret(program.function(form), leaves)
+            return program.run(form, leaves)
+        except Raised as raised:
+            error = raised.error
+            _put_back(entry, states)
+            if isinstance(error, MemoryError) and str(error) in (TOO_MUCH, LIST_FULL):
+                raise self._too_much(error, form) from error
+            loop = program.loop_of_tape(error, form)
+            if loop is not None:  # plain Python is not asked: it would go through a loop that is too long
+                raise self._refusal(error, form, loop) from error
+            if isinstance(error, MemoryError) and program.function(form).tapes:
+                has_value = self._has_value(leaves)
+                _put_back(entry, states)
+                if has_value:
+                    raise self._refusal(error, form) from error
+            gives_up = isinstance(error, NotImplementedError) and str(error).endswith(GIVES_UP)
+            runs_as_python = gives_up or isinstance(error, OverflowError | RecursionError)
+            if not gives_up:
+                self._as_python_then_back(error, form)
+                _put_back(entry, states)
+            if runs_as_python and program.options.backend == "auto":
+                program.warn_uncompiled(program.function(form), str(error), program.place(error)[0])
+                try:
+                    return program.interpret(program.function(form), leaves)
+                except Raised as again:  # tapes hold 64 bits, and the stack has an end
+                    error = again.error
+                    _put_back(entry, states)
+                    if gives_up:
+                        self._as_python_then_back(error, form)
+                        _put_back(entry, states)
+            raise self._refusal(error, form) from error
+
+    def check_stores(self, form: Form) -> None:
+        """Refuse a call whose stores into objects of the caller would go wrong."""
+        if not self.is_held:
+            stored_state.check(self.program, form, self._arguments)
+
+    def _as_python_then_back(self, error: Exception, form: Form) -> None:
+        """Run plain Python in order to raise what it raises; where it returns, the caller's objects are as before."""
+        put_back = self.entry()
+        self._as_plain_python(error, form)
+        put_back()
+
+    def _has_value(self, leaves: list[Any]) -> bool:
+        """Whether the function itself finds enough memory: built code says so sooner than plain Python."""
+        try:
+            self.program.run("primal", leaves[: len(self.program.lowered.function.params)])
+        except Raised:
+            return False
+        return True
+
+    def _as_plain_python(self, error: Exception, form: Form) -> None:
+        """Run plain Python in order to raise what it raises, with its own traceback.
+
+        Where it raises nothing because its numbers are complex, it has the value of the primal, and that is raised.
+        """
+        try:
+            value = self.owner.python(*self.args, **self.kwargs)
+        except Exception as own:
+            line = _user_line(own, self.owner.function)
+            if line is not None:
+                own.add_note(f"in {self.owner.function.__qualname__}, {line}")
+            raise of_program(own) from None
+        if form == "primal" and isinstance(error, ValueError) and str(error).endswith(TURNS_COMPLEX):
+            raise _PlainValue(value) from error
+
+    def _refusal(self, error: Exception, form: Form, loop: Span | None = None) -> TapegenError:
+        """An error of generated code where plain Python has a value, or of the tape of a loop."""
+        span, backward = self.program.place(error)
+        whole = self.program.lowered.function.origin
+        name = self.owner.function.__qualname__
+        if isinstance(error, MemoryError):
+            return TapeMemoryError(
+                f"what the derivative of {name} records does not fit into memory: {str(error).rstrip('.')}.",
+                "Take shorter loops or smaller arrays, or use jvp, which records nothing.",
+                loop or span or whole,
+            )
+        if isinstance(error, _OF_WRONG_TEXT) and not self._own_rules():
+            return internal_error(error, "running", self.program.subject(CALLS[form]), span)
+        if not backward:
+            return self.cannot_go_on(error, span)
+        where = f"of line {span.line}" if span is not None else f"of {name}"
+        own = self._own_rules()
+        if own and not isinstance(error, ArithmeticError):
+            advice = f"There is a value here. The fault may be in a rule of yours: that of {own}."
+        else:
+            advice = "There is a value here, but no finite derivative: pass other numbers, or write this differently."
+        return BadArgument(f"in the gradient {where}: {type(error).__name__}: {error}.", advice, span or whole)
+
+    def cannot_go_on(self, error: Exception, span: Span | None = None) -> BadArgument:
+        """The refusal of a value that plain Python has, where the program raises an error instead."""
+        return BadArgument(
+            f"the generated code of {self.owner.function.__qualname__} cannot go on here: {str(error).rstrip('.')}.",
+            "Plain Python has a value here, without a derivative: pass other numbers, or write this differently.",
+            span or self.program.lowered.function.origin,
+        )
+
+    def _too_much(self, error: Exception, form: Form) -> TapeMemoryError:
+        """A call is stopped before it takes all the memory; plain Python is not asked, which may never end either."""
+        name = self.owner.function.__qualname__
+        made = self.program.loop_of_tape(error, form)
+        loops = self.program.growing_loops(form, error) or ([made] if made is not None else [])
+        place = self.program.place(error)[0]
+        clear_frames(error.__traceback__)  # which hold the tapes
+        if not loops:
+            return TapeMemoryError(
+                f"an array of {name} does not fit into memory: {error}.",
+                "Take smaller arrays.",
+                place or self.program.lowered.function.origin,
+            )
+        others = "".join(f", or of line {span.line}" for span in loops[1:])
+        return TapeMemoryError(
+            f"what the derivative of {name} records in the loop of line {loops[0].line}{others} does not fit into "
+            f"memory: {error}.",
+            "See that the loop ends. Take fewer trips or smaller arrays, or use jvp, which records nothing.",
+            loops[0],
+        )
+
+    def _own_rules(self) -> str:
+        """The functions that it calls and whose rules are the user's."""
+        called = {func for stmt in self.program.lowered.function.body for func in traversal.calls(stmt)}
+        return ", ".join(sorted(callable_text(func) for func in called if own_rule(func) is not None))
+
+    def _shapes(self, leaves: Sequence[Any]) -> list[tuple[int, ...]]:
+        """Those of the arguments of `wrt`."""
+        given = dict(zip(self.program.lowered.function.params, leaves, strict=False))
+        return [np.shape(given[var]) for var in self.program.wrt_vars()]
+
+    def _check_shapes(self, gradients: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> None:
+        """What tapegen gives has the shapes of the arguments; what a rule of the user's gives may not."""
+        for var, gradient, wanted in zip(self.program.wrt_vars(), gradients, shapes, strict=True):
+            found = np.shape(gradient)
+            if found != wanted:
+                raise BadArgument(
+                    f"the gradient by '{var.name}' has shape {found}, the argument {wanted}.",
+                    f"A rule gives cotangents of the shape of the argument or the result: see {self._own_rules()}.",
+                    self.program.lowered.function.origin,
+                )
+
+    def _check_written(self, written: list[tuple[int, Any]], leaves: list[Any]) -> None:
+        for k, leaf in written:
+            if not isinstance(leaf, np.ndarray):
+                continue
+            for j, other in enumerate(leaves):
+                if j != k and isinstance(other, np.ndarray) and _share(leaf, other):
+                    names = [self.program.lowered.function.params[n].name for n in (k, j)]
+                    raise AliasError(
+                        f"'{names[0]}' is written and shares memory with '{names[1]}'.",
+                        f"Pass a copy of one of them ({names[1]}.copy()).",
+                        self._parameter(names[0]),
+                    )
+            if leaf.size > 1 and 0 in [stride for n, stride in zip(leaf.shape, leaf.strides, strict=True) if n > 1]:
+                name = self.program.lowered.function.params[k].name
+                if leaf.flags.writeable:
+                    raise AliasError(
+                        f"'{name}' is written, and several of its elements are the same memory.",
+                        f"Pass a copy ({name}.copy()).",
+                        self._parameter(name),
+                    )
+
+    def _parameter(self, name: str) -> Span | None:
+        """Where the user writes an argument of this name."""
+        return span_of_parameter(self.owner.function, name) or self.program.lowered.function.origin
+
+    # ---- results -----------------------------------------------------------------------------------------------------
+
+    def _result(self, values: Sequence[Any], form: Form) -> Any:
+        with self.program.boundary("returning", form):
+            return value_of(self.program)(as_types(values, result_types(self.program)))
+
+    def _stored(self, values: Sequence[Any], leaves: Sequence[Any], form: Form) -> Any:
+        """The value, when the caller's objects hold what the function stores into them."""
+        with self.program.boundary("returning", form):
+            results = as_types(values, result_types(self.program))
+        self.store(results, leaves)
+        return self._result(values, form)
+
+    def store(self, results: Sequence[Any], leaves: Sequence[Any]) -> None:
+        """Store what the program returns for objects of the caller; of a call that is kept nothing is stored."""
+        if self.program.lowered.mutations and not self.is_held:
+            commit.apply(self.program.lowered.mutations, self._arguments(), results, leaves)
+
+    def _arguments(self) -> dict[str, Any]:
+        return self.owner.bind(self.args, self.kwargs)
+
+    def entry(self) -> Callable[[], None]:
+        """What puts the caller's objects back to what they hold now."""
+        undo = commit.before(self.program.lowered.mutations, self._arguments())
+        return lambda: [each() for each in undo].clear()
+
+    def as_python_raises(self) -> None:
+        """Run plain Python where a derivative of this call has raised an error: it stores what it does, and raises."""
+        self._as_python_then_back(RuntimeError(), "joint")
+
+    def parts(self, value: Any) -> tuple[Any, ...]:
+        """The value; with `has_aux` the objective, and what else the function returns."""
+        return (value,) if self.program.objective is self.program.lowered.output else tuple(value)
+
+    def _gradient(self, values: Sequence[Any], form: Form) -> Any:
+        with self.program.boundary("returning", form):
+            return gradient_of(self.program)(as_types(values, [var.type for var in self.program.wrt_vars()]))
+
+    def _seeds(self, value: Any, value_bar: Any, wanted: tuple[Var, ...]) -> list[Any]:
+        """Cotangents of the active results, checked against the value."""
+        seeds: list[Any] = []
+        for position, (leaf, bar) in enumerate(_matched(self.program.objective, value, value_bar)):
+            if not _floats(leaf):
+                continue
+            if np.shape(bar) != np.shape(leaf):
+                raise BadArgument(
+                    f"the cotangent of result {position} has shape {np.shape(bar)}, the result {np.shape(leaf)}.",
+                    "Give cotangents in the structure of the value.",
+                )
+            if np.iscomplexobj(bar) and not np.iscomplexobj(leaf):
+                raise BadArgument(
+                    f"the cotangent of result {position} is complex, the result is real.",
+                    "Give real cotangents of real results.",
+                )
+            if isinstance(leaf, np.ndarray):
+                seeds.append(np.array(bar, leaf.dtype))
+            else:
+                seeds.append(leaf.dtype.type(bar) if isinstance(leaf, np.generic) else type(leaf)(bar))
+        if len(seeds) != len(wanted):
+            raise BadArgument("the cotangents do not match the value.", "Give one for each result.")
+        return seeds
+
+
+_OF_WRONG_TEXT = (NameError, AttributeError, AssertionError)
+"""What no right text raises where plain Python raises nothing."""
+
+
+class _PlainValue(Exception):
+    """Plain Python has a complex value where the generated primal is real."""
+
+    def __init__(self, value: Any) -> None:
+        super().__init__()
+        self.value = value
+
+
+def _seed_one(seed: Var) -> Any:
+    if isinstance(seed.type, Array):
+        return np.ones((), seed.type.dtype)
+    return as_type(1.0, seed.type)
+
+
+def _apart(item: Any, others: list[np.ndarray]) -> Any:
+    """An array, or a copy if one of the others has memory of it."""
+    if isinstance(item, np.ndarray) and any(np.may_share_memory(item, other) for other in others):
+        return item.copy()
+    return item
+
+
+def _put_back(entry: list[tuple[np.ndarray, np.ndarray]], states: States) -> None:
+    """Give arrays and generators what they held on entry."""
+    for leaf, before in entry:
+        leaf[...] = before
+    put_back(states)
+
+
+def _share(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two arrays share an element, or that is too hard to tell."""
+    try:
+        return np.shares_memory(a, b, max_work=_SHARING_EFFORT)  # type: ignore[arg-type]  # the stub knows 0 and -1
+    except np.exceptions.TooHardError:
+        return True
+
+
+def _floats(leaf: Any) -> bool:
+    return np.asarray(leaf).dtype.kind in "fc"
+
+
+def _matched(template: Any, value: Any, value_bar: Any) -> Iterator[tuple[Any, Any]]:
+    """The computed leaves of a value with their cotangents; what the program returns as a constant has none."""
+    if isinstance(template, StaticValue):
+        return
+    if isinstance(template, Slot):
+        yield value, value_bar
+        return
+    values, bars = children_of(value), children_of(value_bar)
+    if values is None or bars is None or values.keys != bars.keys:
+        raise BadArgument("the cotangents do not match the value.", "Give them in the structure of the value.")
+    for child, part, bar in zip(template.children, values.children, bars.children, strict=True):
+        yield from _matched(child, part, bar)
+
+
+def _user_line(error: BaseException, function: Any) -> str | None:
+    """`file:line: text` of the innermost frame that belongs to the user's function."""
+    found = None
+    traceback = error.__traceback__
+    while traceback is not None:
+        if traceback.tb_frame.f_code.co_filename == function.__code__.co_filename:
+            found = traceback.tb_lineno
+        traceback = traceback.tb_next
+    if found is None:
+        return None
+    file = function.__code__.co_filename
+    return f"{file}:{found}: {linecache.getline(file, found).strip()}"

@@ -1,0 +1,151 @@
+"""Closures that are made anew by each call of the function around them share what is derived and built for one of them.
+
+Each is lowered, since its values may be others.  Where the program that comes out is the one of an earlier
+closure of the same code, so are its derivatives.
+
+A captured float is a constant of the program, until it is found to have changed, in the same function or from one
+closure to the next: then it is an argument, so that a schedule or a loop over settings compiles twice, not each time.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from inspect import CO_NESTED
+from types import CodeType, FunctionType
+from typing import Any
+
+from tapegen.errors import InternalError, TapegenError
+from tapegen.frontend.lower import Lowered
+from tapegen.frontend.values.pytree import same_static
+from tapegen.ir.fingerprint import Places, digest_text
+from tapegen.ir.nodes import Function
+from tapegen.pipeline.program import Parts, Program
+from tapegen.rules.registry import rule_of
+
+_MOST = 64
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Text:
+    """Stands for all functions of one code: whatever they read has a guard of its own."""
+
+    code: CodeType
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Known:
+    """A program that was made before, without the closures that it was made for.
+
+    Attributes
+    ----------
+    codes : tuple of code
+        Of the functions whose text is part of the program.
+    constants : tuple
+        What was taken as constant, in the order in which it was read.
+    function : Function
+        The program; it keeps the objects alive that the key tells apart by identity.
+    parts : Parts
+        What it was made into.
+    """
+
+    codes: tuple[CodeType, ...]
+    constants: tuple[Any, ...]
+    function: Function
+    parts: Parts
+
+
+_KNOWN: OrderedDict[Any, _Known] = OrderedDict()
+
+
+def share_parts(program: Program, key: Any) -> None:
+    """Give a new program the parts of the last one like it; the caller holds `building`.
+
+    Parameters
+    ----------
+    program : Program
+        As it was lowered.
+    key : hashable
+        The types of its arguments, the options and the rules that there are.
+    """
+    lowered, owner = program.lowered, program.owner
+    if not owner.function.__code__.co_flags & CO_NESTED:  # there is one of its code
+        return
+    text = digest_text(lowered.function, Places(lowered.function.origin), within_process=True)
+    names = (owner.function.__qualname__, *owner.free_names(), lowered.user_names, *sorted(lowered.modules.items()))
+    codes = tuple(function.__code__ for function in lowered.sources)
+    constants = tuple(_constant(guard.value) for guard in lowered.guards)
+    place = (text, key, names)
+    known = _KNOWN.pop(place, None)
+    if known is not None and _all(_same_code, codes, known.codes) and _all(_same, constants, known.constants):
+        program.parts = known.parts
+    _KNOWN[place] = _Known(codes, constants, lowered.function, program.parts)
+    while len(_KNOWN) > _MOST:
+        _KNOWN.popitem(last=False)
+
+
+_CHANGED = object()
+_FLOATS: OrderedDict[Any, dict[Any, Any]] = OrderedDict()
+"""Captured floats by the code and the types that they were read for: the last value, or that there are several."""
+
+
+def with_changing_floats(code: CodeType, key: Any, lower: Callable[[frozenset[Any]], Lowered]) -> Lowered:
+    """Lower a function; captured floats that have changed since last time are arguments of the program.
+
+    Parameters
+    ----------
+    code : code
+        Of the function.
+    key : hashable
+        The types of its arguments, the options and the rules that there are.
+    lower : callable
+        Lowers it with the given floats as arguments.
+    """
+    known = _FLOATS.pop((code, key), {})
+    while len(_FLOATS) >= _MOST:
+        _FLOATS.popitem(last=False)
+    _FLOATS[code, key] = known
+    changing = frozenset(variable for variable, value in known.items() if value is _CHANGED)
+    lowered = _lowered_if_possible(lower, changing)
+    if lowered is None:
+        lowered = lower(frozenset())
+        found = frozenset[Any]()
+    else:
+        read = lowered.floats.items()
+        found = frozenset(var for var, now in read if var in known and not same_static(known[var], now))
+    known.update(lowered.floats)
+    if not found:
+        return lowered
+    again = _lowered_if_possible(lower, changing | found)
+    known.update(dict.fromkeys(found, _CHANGED) if again is not None else {})
+    return lowered if again is None else again
+
+
+def _lowered_if_possible(lower: Callable[[frozenset[Any]], Lowered], changing: frozenset[Any]) -> Lowered | None:
+    """None where one of the floats must be known."""
+    try:
+        return lower(changing)
+    except InternalError:
+        raise
+    except TapegenError:
+        return None
+
+
+def _constant(value: Any) -> Any:
+    return _Text(value.__code__) if isinstance(value, FunctionType) and rule_of(value) is None else value
+
+
+def _same(a: Any, b: Any) -> bool:
+    return a.code is b.code if isinstance(a, _Text) and isinstance(b, _Text) else same_static(a, b)
+
+
+def _same_code(a: CodeType, b: CodeType) -> bool:
+    return a is b
+
+
+def _all(same: Callable[[Any, Any], bool], first: tuple[Any, ...], second: tuple[Any, ...]) -> bool:
+    return len(first) == len(second) and all(map(same, first, second))
+
+
+__all__ = ["share_parts", "with_changing_floats"]

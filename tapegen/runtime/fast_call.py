@@ -1,0 +1,224 @@
+"""Calls of compiled derivatives after the first one: nothing is looked up that the first one has found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from operator import itemgetter
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from tapegen.frontend.values.pytree import Leaf, Slot, Struct, map_leaves, tuple_of
+from tapegen.ir.nodes import Return
+from tapegen.ir.types import Array, ListOf, Scalar, Type, python_class
+from tapegen.pipeline.debug_nans import watching
+from tapegen.pipeline.program import WIDE, Form, Program
+from tapegen.runtime.random_state import states_of
+from tapegen.runtime.tangents import as_result, result_tangent
+
+_NUMPY_NUMBERS: dict[str, type] = {np.dtype(kind).name: np.dtype(kind).type for kind in np.typecodes["All"][:-2]}
+_AS_COMPILED = 0x1 | 0x100 | 0x400  # contiguous as C has it, aligned, writeable
+
+
+class Repeated:
+    """Value and derivative of one program, which has run before.
+
+    Parameters
+    ----------
+    program : Program
+        One that stores into no argument and draws nothing.
+    built : callable
+        Its compiled code.
+    types : sequence of Type
+        What that returns: results, then derivatives.
+    """
+
+    __slots__ = (
+        "_arrays",
+        "_built",
+        "_conversions",
+        "_count",
+        "_derivative",
+        "_integers",
+        "_seeds",
+        "_shaped",
+        "_tangents",
+        "_value",
+    )
+
+    def __init__(self, program: Program, built: Callable[..., Any], types: Sequence[Type]) -> None:
+        self._built = built
+        self._conversions = [conversion(type_) for type_ in types]
+        params = enumerate(program.lowered.function.params)
+        self._integers = [k for k, var in params if var.type == Scalar("int64")]
+        self._seeds: tuple[Any, ...] = ()
+        self._tangents: list[Type] = []  # their types
+        self._shaped: list[tuple[int, int]] = []  # arrays and their tangents
+        self._arrays: list[tuple[int, Array]] = []  # tangents that may share memory with what was given
+        self._value: Callable[[Sequence[Any]], Any] | None = None
+        self._derivative: Callable[[Sequence[Any]], Any] | None = None
+        self._count = 0
+
+    @classmethod
+    def of_value(cls, program: Program, leaves: Sequence[Any]) -> Repeated | None:
+        """The value alone, after a first run on these leaves; None where each call has more to look at."""
+        built, results = _built(program, "primal", leaves), result_types(program)
+        if built is None or not results:
+            return None
+        made = cls(program, built, results)
+        made._count, made._value = len(results), value_of(program)
+        return made
+
+    @classmethod
+    def of_gradient(cls, program: Program, leaves: Sequence[Any], seeds: Sequence[Any]) -> Repeated | None:
+        """Value and gradient, after a first run on these leaves; None where each call has more to look at.
+
+        `seeds` is what compiled code takes after the leaves.
+        """
+        built = _built(program, "joint", leaves)
+        if built is None:
+            return None
+        results = result_types(program)
+        made = cls(program, built, [*results, *(var.type for var in program.wrt_vars())])
+        made._seeds, made._count = tuple(seeds), len(results)
+        made._value, made._derivative = value_of(program), gradient_of(program, len(results))
+        return made
+
+    @classmethod
+    def of_tangent(cls, program: Program, form: Form, leaves: Sequence[Any]) -> Repeated | None:
+        """Value and tangent, or the tangent alone, of numbers and arrays; None where each call has more to look at."""
+        built = _built(program, form, leaves)
+        if built is None or program.options.has_aux or not any(program.active_results(scalar=False)):
+            return None
+        templates = [program.wrt_template(name) for name in program.wrt_names]
+        single = [isinstance(found, Leaf) and program.lowered.param_of(found) for found in templates]
+        wrt = program.wrt_vars()
+        if tuple(single) != wrt or any(isinstance(var.type, Array) and var.type.layout != "C" for var in wrt):
+            return None
+        results = [] if form == "tangent" else result_types(program)
+        active = [k for k, is_active in enumerate(program.active_results(scalar=False)) if is_active]
+        tangents = [result_types(program)[k] for k in active]
+        made = cls(program, built, [*results, *tangents])
+        made._count = len(results)
+        made._tangents = [var.type for var in wrt]
+        arrays = [var for var in wrt if isinstance(var.type, Array)]
+        made._shaped = [(program.lowered.function.params.index(var), wrt.index(var)) for var in arrays]
+        made._arrays = [(k, type_) for k, type_ in enumerate(tangents, len(results)) if isinstance(type_, Array)]
+        made._value = value_of(program) if results else None
+        made._derivative = _tangent_of(
+            program.objective, {position: k for k, position in enumerate(active, len(results))}
+        )
+        return made
+
+    def takes(self, tangents: Collection[Any]) -> bool:
+        """Whether these are tangents as compiled code takes them, but for their shapes."""
+        return all(map(_is_compiled, tangents, self._tangents))
+
+    def run(self, leaves: Sequence[Any], tangents: Sequence[Any] = ()) -> tuple[Any, Any] | None:
+        """Value and derivative (None for what is not computed); None where there is more to look at.
+
+        That is where compiled code raises an error, or the call needs other code, or tangents have other shapes than
+        their arguments.
+        """
+        for k, j in self._shaped:
+            if leaves[k].shape != tangents[j].shape:
+                return None
+        for k in self._integers:
+            if type(leaves[k]) is int and not -WIDE < leaves[k] < WIDE:
+                return None
+        if watching():
+            return None
+        try:
+            found = self._built(*leaves, *self._seeds, *tangents)
+        except Exception:  # it has left nothing behind, so the whole call may be made once more, and say what is wrong
+            return None
+        values = found if type(found) is tuple else (found,)
+        made: list[Any] = []
+        for value, (kind, convert) in zip(values, self._conversions, strict=True):
+            made.append(value if type(value) is kind else convert(value))
+        for k, type_ in self._arrays:
+            made[k] = as_result(made[k], type_, [*tangents, *made[self._count : k]])
+        value, derivative = self._value, self._derivative
+        return value and value(made), derivative and derivative(made)
+
+
+def _is_compiled(tangent: Any, type_: Type) -> bool:
+    """Whether compiled code takes a tangent of an argument of a type as it is given, but for its shape."""
+    if isinstance(type_, Array):
+        is_array = type(tangent) is np.ndarray and tangent.dtype == type_.dtype
+        return is_array and tangent.ndim == type_.rank and tangent.flags.num & _AS_COMPILED == _AS_COMPILED
+    return type_ == Scalar("float64") and type(tangent) is float
+
+
+def _built(program: Program, form: Form, leaves: Sequence[Any]) -> Callable[..., Any] | None:
+    """The compiled code of a program that has just run; None where there is none, or a call has more to look at."""
+    built = program.parts.built.get(form)
+    if built is None or isinstance(built, FunctionType) or program.mutated or program.is_complex:
+        return None
+    if program.lowered.mutations:
+        return None
+    return None if states_of(leaves) or program.never_returns else built
+
+
+def result_types(program: Program) -> list[Type]:
+    """The types of what the program returns."""
+    last = program.lowered.function.body[-1]
+    assert isinstance(last, Return)
+    return [expr.type for expr in last.values]
+
+
+def value_of(program: Program) -> Callable[[Sequence[Any]], Any]:
+    """What puts results together as the value that plain Python returns."""
+    output = program.lowered.output
+    return _chosen(output, {k: k for k in range(len(result_types(program)))}) or program.lowered.restore
+
+
+def gradient_of(program: Program, start: int = 0) -> Callable[[Sequence[Any]], Any]:
+    """What puts cotangents of the inputs together as the gradient, in the structure of `wrt`; they begin at `start`."""
+    templates = program.gradient_templates
+    whole: Any = templates[0] if isinstance(program.options.wrt, int | str) else tuple_of(templates)
+    chosen = _chosen(whole, {k: start + k for k in range(len(program.wrt_vars()))})
+    return chosen or (lambda values: map_leaves(whole, lambda slot: values[start + slot.index]))
+
+
+def _tangent_of(template: Any, places: dict[int, int]) -> Callable[[Sequence[Any]], Any]:
+    """What puts tangents together in the structure of the value; `places` are theirs, by the position of the result."""
+    found = _chosen(template, places)
+    return found or (lambda values: result_tangent(template, {k: values[place] for k, place in places.items()}))
+
+
+def _chosen(template: Any, places: dict[int, int]) -> Callable[[Sequence[Any]], Any] | None:
+    """What takes the value, or the tuple of values, that a structure is; None of any other structure."""
+    is_tuple = isinstance(template, Struct) and template.kind == "tuple" and template.cls is tuple
+    parts = template.children if is_tuple and len(template.children) > 1 else (template,)
+    if all(isinstance(part, Slot) and part.index in places for part in parts):
+        return itemgetter(*(places[part.index] for part in parts))
+    return None
+
+
+def conversion(type_: Type) -> tuple[type | None, Callable[[Any], Any]]:
+    """The class of the values of a type as plain Python has them, and what makes one of something else.
+
+    Compiled code hands over bare numbers.
+    """
+    if isinstance(type_, Scalar):
+        kind = python_class(type_) if type_.python else _NUMPY_NUMBERS[type_.dtype]
+        return kind, kind
+    if isinstance(type_, Array):
+        dtype = type_.dtype
+        return np.ndarray, lambda value: value if isinstance(value, np.ndarray) else np.asarray(value, dtype)
+    if isinstance(type_, ListOf):
+        return None, lambda value: [as_type(item, type_.item) for item in value]
+    return None, lambda value: value
+
+
+def as_types(values: Sequence[Any], types: Sequence[Type]) -> list[Any]:
+    """Numbers and arrays as plain Python would have them."""
+    return [as_type(value, type_) for value, type_ in zip(values, types, strict=True)]
+
+
+def as_type(value: Any, type_: Type) -> Any:
+    """A number or array as plain Python would have it."""
+    kind, convert = conversion(type_)
+    return value if type(value) is kind else convert(value)

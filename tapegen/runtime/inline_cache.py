@@ -1,0 +1,94 @@
+"""Calls that look like earlier ones, answered by what these have found.
+
+Between two calls the processor has gone through other memory, and each line of Python and each object that a call looks
+at has to come back from there.  So what a call looks like is found in one pass, and decides at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import monotonic
+from typing import Any
+
+from tapegen.backend.numba import memory_limit
+from tapegen.frontend.values.guards import Places, glance
+from tapegen.pipeline.program import Form, Program
+from tapegen.rules.registry import generation
+from tapegen.runtime.bound_call import Specialisation
+from tapegen.runtime.fast_call import Repeated
+from tapegen.runtime.specialization import Specialiser
+
+_MOST = 64
+"""Kinds of calls that are remembered of one function."""
+
+
+class Lanes:
+    """What is remembered of the calls of one function with one set of options.
+
+    Parameters
+    ----------
+    specialiser : Specialiser
+        The function.
+    home : Lanes, optional
+        Of a bound method: those of the method.
+    """
+
+    __slots__ = ("_found", "_home", "_last", "_specialiser")
+
+    def __init__(self, specialiser: Specialiser, home: Lanes | None = None) -> None:
+        self._specialiser, self._home = specialiser, home
+        self._found: dict[Any, tuple[Program, Places, Repeated, tuple[Any, ...], bool]] = {}
+        self._last: Program | None = None
+
+    @property
+    def last(self) -> Program | None:
+        """The program that was used last."""
+        return (self._home or self)._last
+
+    def again(
+        self, form: Form, primals: Sequence[Any], tangents: Sequence[Any], kwargs: dict[str, Any]
+    ) -> tuple[Any, ...] | None:
+        """What a call gives that looks like an earlier one; None where it does not, or reads other values.
+
+        It is what `Specialisation.answer` gives; each of `primals` has one of `tangents`, if there are any.
+        """
+        if kwargs or not self._found:
+            return None
+        given = (*primals, *tangents)
+        count = len(primals)
+        lane = self._found.get(glance(given, form, count, generation()))
+        if lane is None:
+            return None
+        program, places, repeated, bound, some_are_constant = lane
+        args, dots = given[:count], given[count:]
+        values = places.values((*bound, *args) if bound else args)
+        if values is None:
+            return None
+        now = program.last_used = monotonic()
+        if now > memory_limit.stale:
+            memory_limit.measure(now)
+        (self._home or self)._last = program
+        if some_are_constant:
+            dots = tuple([tangent for tangent in dots if tangent is not None])
+        found: tuple[Any, ...] | None = repeated.run(values, dots)
+        if found is None:
+            return Specialisation(program, self._specialiser, args, {}, values).at_length(form, dots)
+        return found
+
+    def use(self, program: Program) -> None:
+        """Note the program of a call that is not answered at once."""
+        (self._home or self)._last = program
+
+    def remember(self, form: Form, call: Specialisation, tangents: Sequence[Any] = ()) -> None:
+        """Let calls like this one, which has been answered, be answered at once."""
+        program, bound = call.program, self._specialiser.bound_args
+        repeated, places = program.repeated.get(form), program.places
+        if repeated is None or places is None or call.kwargs or places.count != len(bound) + len(call.args):
+            return
+        seen = glance((*call.args, *tangents), form, len(call.args), generation())
+        dots = [tangent for tangent in tangents if tangent is not None]
+        if seen is None or not repeated.takes(dots):
+            return
+        if len(self._found) >= _MOST:
+            self._found.clear()
+        self._found[seen] = program, places, repeated, bound, len(dots) < len(tangents)

@@ -1,0 +1,292 @@
+"""One specialisation per combination of argument types: found again, or lowered."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from time import monotonic
+from typing import Any
+
+from tapegen.backend.numba.build import building
+from tapegen.errors import BadArgument, NotDifferentiable, Span
+from tapegen.frontend.calls.custom_rules import own_rule
+from tapegen.frontend.lower import Lowered, lower_function
+from tapegen.frontend.mutation.caller_objects import OtherForm
+from tapegen.frontend.source.callables import calling, own_signature, unwrap
+from tapegen.frontend.source.parse import span_of_definition, span_of_parameter
+from tapegen.frontend.values.guards import Places, glance
+from tapegen.frontend.values.pytree import (
+    Abstract,
+    Leaf,
+    StaticValue,
+    Struct,
+    abstract_of,
+)
+from tapegen.ir.protocols import is_opaque
+from tapegen.pipeline.fault_boundary import Boundary, Subject
+from tapegen.pipeline.options import Options
+from tapegen.pipeline.program import Program
+from tapegen.rules.registry import generation
+from tapegen.runtime.bound_call import Specialisation
+from tapegen.runtime.closure_sharing import share_parts, with_changing_floats
+from tapegen.runtime.program_cache import Kept
+
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+class Specialiser:
+    """The specialisations of one function, found by the types of the arguments.
+
+    Parameters
+    ----------
+    func : callable
+        The function.
+    home : Specialiser, optional
+        Of a bound method: the one that keeps the programs of the method for all objects.
+    first : int
+        How many parameters a home leaves to the objects that the function is bound to.
+    """
+
+    def __init__(self, func: Callable[..., Any], home: Specialiser | None = None, first: int = 0) -> None:
+        self.python = func
+        self._first = first
+        self._home = self if home is None else home
+        self._methods: Specialiser | None = None
+        self.function, self.bound_args, self.bound_kwargs = unwrap(func)
+        self.signature = own_signature(self.function)
+        self._made_of = self._changeable()
+        self._programs: Kept = Kept() if home is None else home._programs
+        self._at_a_glance = Kept()  # by what is quickly seen and hashed
+        self._plain = self._plain_names()
+        self.lists: dict[tuple[Any, ...], bool] = {}  # lists of the caller that grow; whether items are read
+        self.carries: dict[tuple[Any, ...], str] = {}  # where calls have stored values with a derivative
+        self.uncompiled: set[tuple[str, Span | None]] = set()  # what was said to have no compiled form
+
+    def bound(self, method: Callable[..., Any]) -> Specialiser:
+        """The same function bound to an object: what is made for one object serves all of their kind."""
+        if self._methods is None:
+            self._methods = Specialiser(self.python, first=1)
+        return Specialiser(method, self._methods)
+
+    def _changeable(self) -> tuple[Any, ...]:
+        """What the signature and the bound arguments were read from, and anyone may have changed since."""
+        function = self.function
+        return function.__code__, function.__defaults__, function.__kwdefaults__ and dict(function.__kwdefaults__)
+
+    def _refresh(self) -> None:
+        """Read the signature and the bound arguments again where they may have changed."""
+        if self.bound_kwargs:
+            self.function, self.bound_args, self.bound_kwargs = unwrap(self.python)
+        now = self._changeable()
+        if not all(map(_same_parts, now, self._made_of)):
+            self.signature, self._made_of = own_signature(self.function), now
+            self._plain = self._plain_names()
+
+    def _plain_names(self) -> tuple[tuple[str, ...], str] | None:
+        """The parameters that a call gives one by one, and the one that takes the rest, if no more is to be known."""
+        if self.bound_kwargs or not all(map(is_opaque, self.bound_args)):  # what is opaque is a constant
+            return None
+        names: list[str] = []
+        rest = ""
+        for name, parameter in self.signature.parameters.items():
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                rest = name
+            elif parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
+                names.append(name)
+            elif parameter.kind is not parameter.VAR_KEYWORD:
+                return None
+        return tuple(names), rest
+
+    def free_names(self) -> list[str]:
+        """The parameters that a caller counts: neither `self` nor what is bound already."""
+        parameters = list(self.signature.parameters.values())
+        count = len(self.bound_args) + self._first
+        bound = [param for param in parameters if param.kind in _POSITIONAL][:count]
+        if not bound and parameters and parameters[0].name == "self":
+            bound = parameters[:1]
+        return [param.name for param in parameters if param not in bound]
+
+    def argument_paths(self, abstracts: dict[str, Abstract]) -> dict[str, str]:
+        """What a caller counts and names, each with its path from the parameters: `{"u0": "u0"}`.
+
+        A wrapper made with `functools.wraps` is called by the names of the function it documents: `{"u0": "args.0"}`.
+        """
+        free = self.free_names()
+        kinds = {name: parameter.kind for name, parameter in self.signature.parameters.items()}
+        documented = inspect.signature(self.function).parameters
+        if documented.keys() == kinds.keys() or inspect.Parameter.VAR_POSITIONAL not in kinds.values():
+            return {name: name for name in free}
+        bound = len(self.bound_args) + self._first
+        names = [each.name for each in documented.values() if each.kind in _POSITIONAL][bound:]
+        collected = max(0, bound - sum(kind in _POSITIONAL for kind in kinds.values()))  # of what is bound
+        found: dict[str, str] = {}
+        for name in free:
+            collection = abstracts[name]
+            children = collection.keys if isinstance(collection, Struct) else ()
+            if kinds[name] is inspect.Parameter.VAR_POSITIONAL:
+                paths = [f"{name}.{k}" for k in children][collected:]
+                found |= zip([*names[len(found) :], *paths[len(names) - len(found) :]], paths)
+            elif kinds[name] is inspect.Parameter.VAR_KEYWORD:
+                found |= {key: f"{name}.{key}" for key in children}
+            else:
+                found[name] = name
+        return found
+
+    def of_the_call(self, positions: Iterable[int | str]) -> tuple[int | str, ...]:
+        """Positions of the arguments of a call, those that `*args` takes by name: `(0, "args.0", "args.1")`."""
+        free = self.free_names()
+        kinds = [self.signature.parameters[name].kind for name in free]
+        rest = inspect.Parameter.VAR_POSITIONAL
+        if rest not in kinds or inspect.signature(self.function).parameters.keys() != self.signature.parameters.keys():
+            return tuple(positions)
+        first = kinds.index(rest)
+        taken = len(self.bound_args) + self._first  # of these, `*args` has what no other parameter takes
+        taken = max(0, taken - sum(each.kind in _POSITIONAL for each in self.signature.parameters.values()))
+        return tuple(
+            f"{free[first]}.{k - first + taken}" if isinstance(k, int) and k >= first else k for k in positions
+        )
+
+    def specialise(self, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options) -> Specialisation:
+        """The program for these arguments, together with them."""
+        seen = None if kwargs or self._plain is None else glance(args, generation())
+        if seen is not None:
+            given = (*self.bound_args, *args) if self.bound_args else args
+            for program in self._at_a_glance.of(seen):
+                if program.options is options or program.options == options:
+                    values = program.places.values(given)
+                    if values is not None:
+                        program.last_used = monotonic()
+                        return Specialisation(program, self, args, kwargs, values)
+        with building:
+            found = self._looked_up(args, kwargs, options)
+            if seen is not None and self._is_placed(found.program, len(self.bound_args) + len(args)):
+                self._at_a_glance.add(seen, found.program)
+        return found
+
+    def _is_placed(self, program: Program, count: int) -> bool:
+        """Whether a program reads nothing but arguments that are given one by one, so many of them."""
+        if self._plain is None:
+            return False
+        names, rest = self._plain
+        if count < len(names) or (count > len(names) and not rest):
+            return False
+        if program.places is None:
+            positions: dict[Any, int] = {(name, ()): k for k, name in enumerate(names)}
+            positions |= {(rest, (k,)): len(names) + k for k in range(count - len(names))}
+            with suppress(KeyError):
+                program.places = Places(program.lowered, positions)
+        return program.places is not None
+
+    def _looked_up(self, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options) -> Specialisation:
+        arguments = self.bind(args, kwargs)
+        while True:
+            try:
+                return self._with_abstracts(arguments, args, kwargs, options)
+            except OtherForm as change:
+                self._home.lists[change.place] = change.is_read
+
+    def _with_abstracts(
+        self, arguments: dict[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any], options: Options
+    ) -> Specialisation:
+        tails = [place for place, is_read in self._home.lists.items() if not is_read]
+        try:
+            with Boundary("lowering", lambda: self.subject(arguments, options)):
+                abstracts = {name: abstract_of(value, name, tails) for name, value in arguments.items()}
+        except BadArgument as refusal:
+            named = (span_of_parameter(self.function, name) for name in arguments if f"'{name}" in refusal.reason)
+            refusal.span = refusal.span or next(named, None)
+            raise
+        key = (tuple(_key(abstract) for abstract in abstracts.values()), options, generation())
+        for program in self._programs.of(key):
+            if program.holds(arguments):
+                program.last_used = monotonic()
+                return Specialisation(program, self, args, kwargs, program.lowered.leaves(arguments))
+        lowered = with_changing_floats(self.function.__code__, key, functools.partial(self.lower, abstracts, options))
+        program = Program(lowered, self._home, abstracts, options)
+        share_parts(program, key)
+        self._programs.add(key, program)
+        return Specialisation(program, self, args, kwargs, program.lowered.leaves(arguments))
+
+    def varied(self, program: Program, wrt: tuple[int, ...]) -> Program:
+        """A program for the same primal, differentiated by other arguments."""
+        options = replace(program.options, wrt=wrt)
+        key = (tuple(map(_key, program.abstracts.values())), options, generation())
+        with building:
+            for found in self._programs.of(key):
+                if found.lowered is program.lowered:
+                    return found
+            made = Program(program.lowered, program.owner, program.abstracts, options)
+            share_parts(made, key)
+            self._programs.add(key, made)
+        return made
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """The arguments of a call by the names of the parameters."""
+        self._refresh()
+        bound = self.signature.bind(*self.bound_args, *args, **{**self.bound_kwargs, **kwargs})
+        bound.apply_defaults()
+        return dict(bound.arguments)
+
+    def subject(self, arguments: Mapping[str, Any], options: Options) -> Subject:
+        """What is to be differentiated, for the report of a fault."""
+        return Subject(self.function, self.signature, arguments, options.changed())
+
+    def lower(
+        self, abstracts: dict[str, Abstract], options: Options, changing: frozenset[Any] = frozenset()
+    ) -> Lowered:
+        """The function for abstract values of all its parameters, with these captured floats as arguments."""
+        with Boundary("lowering", lambda: self.subject(abstracts, options)):
+            return self._lowered(abstracts, changing)
+
+    def _lowered(self, abstracts: dict[str, Abstract], changing: frozenset[Any]) -> Lowered:
+        positional: list[Abstract] = []
+        keyword: dict[str, Abstract] = {}
+        for name, parameter in self.signature.parameters.items():
+            abstract = abstracts[name]
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                assert isinstance(abstract, Struct)
+                positional.extend(abstract.children)
+            elif parameter.kind is parameter.VAR_KEYWORD:
+                assert isinstance(abstract, Struct)
+                keyword.update(zip(abstract.keys, abstract.children, strict=True))
+            elif parameter.kind is parameter.KEYWORD_ONLY:
+                keyword[name] = abstract
+            else:
+                positional.append(abstract)
+        ruled = next((func for func in (self.python, self.function) if own_rule(func) is not None), None)
+        function = self.function if ruled is None else calling(ruled)
+        return lower_function(function, tuple(positional), keyword, changing=changing, lists=self._home.lists)
+
+    def lower_alone(self, abstracts: dict[str, Abstract], options: Options) -> Lowered:
+        """The function as a program without Python around it, which could store nothing into objects of the caller."""
+        try:
+            lowered = self.lower(abstracts, options)
+            written = ", ".join(name for mutation in lowered.mutations for name in mutation.names)
+        except OtherForm as change:
+            written = f"the list {'.'.join(map(str, change.place[1:]))}"
+        if written:
+            raise NotDifferentiable(
+                f"{self.function.__qualname__} stores into {written}, which code without Python around it cannot.",
+                "Call the function itself and its derivatives, or leave the lines out that store.",
+                span_of_definition(self.function),
+            )
+        return lowered
+
+
+def _key(abstract: Abstract) -> Any:
+    """What of an argument a specialisation depends on."""
+    if isinstance(abstract, Leaf):
+        return abstract.type
+    if isinstance(abstract, Struct):
+        keys = abstract.keys if abstract.kind != "dict" else tuple(map(StaticValue, abstract.keys))  # 1 is not True
+        return (abstract.kind, keys, abstract.cls, tuple(_key(child) for child in abstract.children))
+    return abstract
+
+
+def _same_parts(a: Any, b: Any) -> bool:
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(a[name] is b[name] for name in a)
+    return a is b

@@ -1,0 +1,14 @@
+"""Tensors, variables, and the records of operations on them.
+
+* `accumulation` - cotangent terms, and the adjoint of broadcasting
+* `masked_zeros` - zeros of a cotangent that a selection made
+* `records` - one recorded call and its pullback
+* `tensor` - immutable values whose operations are recorded
+* `indexing` - subscripts and conversions
+* `variable` - variables, constants and conversions
+* `closures` - operations with a given pullback
+* `array_methods` - methods of arrays on tensors
+* `numpy_dispatch` - `__array_function__` and `__array_ufunc__`
+* `compiled_calls` - differentiable functions called with tensors
+* `compiled_fallback` - calls that the compiler derives where no rule covers them
+"""

@@ -1,0 +1,308 @@
+"""Control flow upside down: branches and loops of the forward sweep as the backward sweep runs them."""
+
+from __future__ import annotations
+
+import itertools
+import operator
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tapegen.analysis.activity import active_operands
+from tapegen.analysis.scopes import Scope
+from tapegen.ir import builders, traversal
+from tapegen.ir.nodes import (
+    Assign,
+    Block,
+    Break,
+    Call,
+    Comment,
+    Const,
+    Continue,
+    Effect,
+    Expr,
+    For,
+    If,
+    Stmt,
+    Store,
+    Tuple,
+    Var,
+    While,
+)
+from tapegen.ir.types import BOOL, INT, Scalar, is_floating
+from tapegen.transform.autodiff.selection_loops import Selection
+
+if TYPE_CHECKING:
+    from tapegen.transform.autodiff.reverse import _Reverser
+
+
+class ControlFlow:
+    """How nested statements are undone, and what the forward sweep must remember for it (see `Sweeps`)."""
+
+    def __init__(self, reverser: _Reverser, selecting: Mapping[Stmt, Selection]) -> None:
+        self.reverser = reverser
+        self.scopes = reverser.scopes
+        self.selecting = selecting
+        self.scopes_of: dict[Stmt, tuple[Scope, ...]] = {}
+        self.tests: dict[Stmt, Var] = {}
+        self.flags: dict[Var, Expr] = {}
+        self.trips: dict[Stmt, Var] = {}
+        self.trip_index: dict[Stmt, Var] = {}
+        self.counters: dict[Stmt, Expr] = {}
+
+    def branches(self, stmt: If) -> None:
+        """Undo an If: the same test, and each branch upside down."""
+        parts = self._after_both(stmt)
+        around, defined = self._touched(stmt, parts)
+        if not around and not defined:
+            return
+        self.reverser.flush(stmt)
+        for var in (*around, *defined):
+            self.reverser.settle(var)
+        state = {var: self.reverser.cotangents[var].named for var in defined}
+        body = self.reverser.nested(parts[0], around)
+        for var, named in state.items():
+            self.reverser.cotangents[var].named = named
+        orelse = self.reverser.nested(parts[1], around)
+        scopes = (self.scopes.body[stmt], self.scopes.orelse[stmt])
+        body, orelse = (block if _does_something(block) else () for block in (body, orelse))
+        if not body and not orelse:
+            return
+        test = self._test(stmt)
+        if not body:
+            test, body, orelse, scopes = builders.not_(test), orelse, (), scopes[::-1]
+        undo = If(test, body, orelse, stmt.origin)
+        self.scopes_of[undo] = scopes
+        self.reverser.emit(undo)
+
+    def _after_both(self, stmt: If) -> tuple[Block, Block]:
+        """Undo the moves that end both branches, as where one of them leaves a loop; what is left of the branches."""
+        (body, first), (orelse, second) = map(_without_last_moves, (stmt.body, stmt.orelse))
+        shared = _shared_moves(first, second)
+        changed = traversal.assigned_in(*body, *orelse)
+        read = frozenset().union(*map(traversal.reads, shared))
+        by_reference = self.reverser.shadowed.union(self.reverser.mirrors)
+        if not shared or not read.isdisjoint(changed) or not by_reference.isdisjoint(_mentioned((shared,))):
+            return stmt.body, stmt.orelse
+        shared = tuple(replace(move) for move in shared)
+        self.reverser.stands_at.update(dict.fromkeys(shared, stmt))
+        self.reverser.block(shared)
+        return (*body, *self._without(first, shared)), (*orelse, *self._without(second, shared))
+
+    def _without(self, run: Block, moved: Block) -> Block:
+        """What a run moves besides."""
+        gone = {target for stmt in moved for target, _ in _pairs(stmt)}
+        left: list[Stmt] = []
+        for stmt in run:
+            pairs = [(target, value) for target, value in _pairs(stmt) if target not in gone]
+            if pairs:
+                part = Assign(tuple(t for t, _ in pairs), Tuple(tuple(v for _, v in pairs)), stmt.origin)
+                self.reverser.stands_at[part] = stmt
+                left.append(part)
+        return tuple(left)
+
+    def _test(self, stmt: If) -> Expr:
+        """The test of an If, under a name of its own: it may be better to record the answer than what it is made of."""
+        test = self.reverser.expression(stmt, stmt.test)
+        is_bool = isinstance(test.type, Scalar) and test.type.dtype == "bool"
+        is_flag = is_bool and not isinstance(test, (Var, Const)) and self.scopes.at[stmt].in_loop
+        if not is_flag and not (isinstance(test, Var) and test in self.reverser.captures):
+            return test
+        if is_flag:
+            flag = self.reverser.capture(stmt, test, "test")
+            self.reverser.captures.discard(flag)
+            self.flags[flag] = test
+            test = flag
+        assert isinstance(test, Var)
+        self.tests[stmt] = test
+        return test
+
+    def for_loop(self, stmt: For) -> None:
+        """Undo a For: the same trips from the last to the first."""
+        if stmt in self.selecting:
+            self._selection(stmt, self.selecting[stmt])
+            return
+        body = self._loop_body(stmt, stmt.body)
+        if body is None:
+            return
+        start = self.reverser.expression(stmt, stmt.start)
+        step = stmt.step
+        if stmt in self.scopes.breaks or not isinstance(step, Const):
+            k = Var(self.reverser.names.fresh("trip"), INT)
+            scaled: Expr = (
+                k
+                if builders.is_const(step, 1)
+                else Call(operator.mul, (self.reverser.expression(stmt, step), k), (), INT)
+            )
+            self.counters[stmt] = builders.int_add(start, scaled)
+            self._counted(stmt, k, body)
+        else:
+            stop = self.reverser.expression(stmt, stmt.stop)
+            assert isinstance(step.value, int)
+            undo = _reversed_range(stmt, start, stop, step.value, body)
+            self.scopes_of[undo] = (self.scopes.body[stmt],)
+            self.reverser.emit(undo)
+
+    def _selection(self, stmt: For, selection: Selection) -> None:
+        """Undo the one trip of a loop that has a derivative."""
+        body = self._loop_body(stmt, selection.trip)
+        if body is None:
+            return
+        self.reverser.emit(Assign((stmt.target,), selection.winner))
+        undo = If(Call(operator.ne, (selection.winner, selection.nobody), (), BOOL), body, (), stmt.origin)
+        self.scopes_of[undo] = (self.scopes.body[stmt], self.scopes.body[stmt])
+        self.reverser.emit(undo)
+
+    def while_loop(self, stmt: While) -> None:
+        """Undo a While: as many trips as there were."""
+        body = self._loop_body(stmt, stmt.body)
+        if body is not None:
+            self._counted(stmt, Var(self.reverser.names.fresh("trip"), INT), body)
+
+    def _counted(self, stmt: For | While, k: Var, body: Block) -> None:
+        """Undo a loop whose number of trips is counted in the forward sweep."""
+        trips = Var(self.reverser.names.fresh("trips"), INT)
+        self.trips[stmt] = trips
+        self.trip_index[stmt] = k
+        self.scopes.owner[trips] = self.scopes.at[stmt]
+        self.reverser.captures.add(trips)
+        undo = For(k, builders.int_add(trips, Const(-1)), Const(-1), Const(-1), body, stmt.origin)
+        self.scopes_of[undo] = (self.scopes.body[stmt],)
+        self.reverser.emit(undo)
+
+    def _loop_body(self, stmt: For | While, trip: Block) -> Block | None:
+        """A trip upside down; None where no derivative passes through it."""
+        around, _ = self._touched(stmt, (trip,))
+        if not around:
+            return None
+        self.reverser.flush(stmt)
+        for var in around:
+            self.reverser.settle(var)
+        body = self.reverser.nested(trip, around)
+        return body if _does_something(body) else None
+
+    # ---- what they touch ---------------------------------------------------------------------------------------------
+
+    def _touched(self, stmt: For | While | If, blocks: tuple[Block, ...]) -> tuple[list[Var], list[Var]]:
+        """Active Vars that reversing the blocks of a nested statement reads or adds to, in order of the program.
+
+        The first list has those that live on around the statement, the second those that it defines (joins, and
+        values read after it) and that hold a contribution.
+        """
+        inside = {id(self.scopes.body[stmt])}
+        if stmt in self.scopes.orelse:
+            inside.add(id(self.scopes.orelse[stmt]))
+        around: dict[Var, None] = {}
+        defined: dict[Var, None] = {}
+        joined = self._joined(stmt)
+        for var in _mentioned(blocks):
+            if var not in self.reverser.active or not is_floating(var.type):
+                continue
+            if var in joined or any(id(scope) in inside for scope in self.scopes.owner[var].chain):
+                cot = (
+                    self.reverser.cotangent(var) if var in self.reverser.mirrors else self.reverser.cotangents.get(var)
+                )
+                if cot is not None and not cot.empty:
+                    defined.setdefault(var)
+            else:
+                around.setdefault(var)
+        return list(around), list(defined)
+
+    def _joined(self, stmt: Stmt) -> set[Var]:
+        """Merges that an If defines: all their Assigns stand inside it."""
+        if not isinstance(stmt, If):
+            return set()
+        inside = {id(self.scopes.body[stmt]), id(self.scopes.orelse[stmt])}
+        return {
+            var
+            for var in traversal.assigns(stmt) & self.scopes.assigns.keys()
+            if all(
+                any(id(scope) in inside for scope in self.scopes.at[assign].chain)
+                for assign in self.scopes.assigns[var]
+            )
+            and not any(id(scope) in inside for scope in self.scopes.owner[var].chain)
+        }
+
+
+def _reversed_range(stmt: For, start: Expr, stop: Expr, step: int, body: Block) -> For:
+    """`for i in range(start, stop, step)` from its last value to its first."""
+    if abs(step) == 1:
+        sign = -step
+        return For(
+            stmt.target,
+            builders.int_add(stop, Const(sign)),
+            builders.int_add(start, Const(sign)),
+            Const(sign),
+            body,
+            stmt.origin,
+        )
+    # last value: start + ((stop - start - s) // step) * step, s being the sign of step
+    sign = 1 if step > 0 else -1
+    span = (
+        Call(operator.sub, (builders.int_add(stop, Const(-sign)), start), (), INT)
+        if not builders.is_const(start, 0)
+        else builders.int_add(stop, Const(-sign))
+    )
+    count = Call(operator.floordiv, (span, Const(step)), (), INT)
+    last = builders.int_add(start, Call(operator.mul, (count, Const(step)), (), INT))
+    return For(stmt.target, last, builders.int_add(start, Const(-sign)), Const(-step), body, stmt.origin)
+
+
+def _without_last_moves(block: Block) -> tuple[Block, Block]:
+    """A block, and the moves of values to other names that it ends in (an escape may follow)."""
+    end = len(block) - bool(block and isinstance(block[-1], (Break, Continue)))
+    start = end
+    while start and _is_move(block[start - 1]):
+        start -= 1
+    return (*block[:start], *block[end:]), block[start:end]
+
+
+def _is_move(stmt: Stmt) -> bool:
+    pairs = _pairs(stmt)
+    return bool(pairs) and all(isinstance(value, (Var, Const)) for _, value in pairs)
+
+
+def _pairs(stmt: Stmt) -> list[tuple[Var, Expr]]:
+    """What a statement assigns to what."""
+    if not isinstance(stmt, Assign):
+        return []
+    if isinstance(stmt.value, Tuple) and len(stmt.value.items) == len(stmt.targets):
+        return list(zip(stmt.targets, stmt.value.items, strict=True))
+    return [(target, stmt.value) for target in stmt.targets]
+
+
+def _shared_moves(first: Block, second: Block) -> Block:
+    """The moves that two runs of moves have in common, whatever else the runs move."""
+    runs = [[pair for stmt in run for pair in _pairs(stmt)] for run in (first, second)]
+    if runs[0] == runs[1] and list(map(len, map(_pairs, first))) == list(map(len, map(_pairs, second))):
+        return first
+    targets = Counter(target for run in runs for target, _ in run)
+    values = {value for run in runs for _, value in run}
+    alone = [
+        (target, value)
+        for target, value in runs[0]
+        if (target, value) in runs[1] and targets[target] == 2 and target not in values and value not in targets
+    ]
+    if not alone:
+        return ()
+    return (Assign(tuple(target for target, _ in alone), Tuple(tuple(value for _, value in alone)), first[-1].origin),)
+
+
+def _does_something(block: Block) -> bool:
+    return any(not isinstance(stmt, Comment) for stmt in block)
+
+
+def _mentioned(blocks: tuple[Block, ...]) -> Iterable[Var]:
+    """Vars through which derivatives flow inside blocks, in order of the program."""
+    for inner in itertools.chain.from_iterable(map(traversal.statements, blocks)):
+        match inner:
+            case Assign(targets, value):
+                yield from targets
+                yield from active_operands(value)
+            case Store(array, _, value):
+                yield array
+                yield from active_operands(value)
+            case Effect(call):
+                for arg in call.args:
+                    yield from active_operands(arg)

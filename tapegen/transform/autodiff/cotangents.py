@@ -1,0 +1,363 @@
+"""The cotangents of one backward sweep: what has been contributed to them, and what holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tapegen.analysis.memory_access import viewed
+from tapegen.analysis.selection_frontiers import Place
+from tapegen.ir import builders, intrinsics, traversal
+from tapegen.ir.names import NameSupply, bar_name
+from tapegen.ir.nodes import (
+    Assign,
+    Call,
+    Const,
+    Effect,
+    Expr,
+    For,
+    Function,
+    Load,
+    Stmt,
+    Store,
+    Tuple,
+    Var,
+)
+from tapegen.ir.types import INT, Array, ListOf, Scalar
+from tapegen.transform.analyses import Facts
+from tapegen.transform.autodiff.residuals import Captures
+from tapegen.transform.autodiff.shadow_memory import Mirrors
+from tapegen.transform.autodiff.zero_guards import Guards
+
+if TYPE_CHECKING:
+    from tapegen.transform.autodiff.adjoint_calls import Adjoints
+
+
+@dataclass(slots=True)
+class Contribution:
+    """One term.  `owned`: an array term is fresh or given away, so it may be updated in place under another name."""
+
+    expr: Expr
+    owned: bool
+
+
+@dataclass(slots=True)
+class Cotangent:
+    """The cotangent of one Var: what `name` holds (if `named`) plus the pending contributions."""
+
+    name: Var
+    named: bool = False
+    pending: list[Contribution] = field(default_factory=list)
+
+    @property
+    def empty(self) -> bool:
+        return not self.named and not self.pending
+
+
+class Cotangents(Captures):
+    """Cotangents by the primal value they belong to, and the backward block being written."""
+
+    adjoints: Adjoints
+
+    def __init__(self, function: Function, facts: Facts, mirrors: Mirrors, names: NameSupply) -> None:
+        super().__init__(function, facts, mirrors, names)
+        self.active = facts.activity.active | mirrors.of.keys()
+        self.cotangents: dict[Var, Cotangent] = {}
+        self.here: tuple[Stmt, bool] | None = None  # a statement, and whether the backward sweep is still after it
+        self.stands_at: dict[Stmt, Stmt] = {}  # parts of moves that are undone apart -> statements of the program
+        self.flattened = frozenset().union(  # places with views that need their elements in the order of C
+            *(facts.effects.roots(var) for var, value in self.views.items() if _flattens(value))
+        )
+        self.apart = {  # views whose cotangent is an array of its own
+            var: value
+            for var, value in self.views.items()
+            if isinstance(value, Call) and value.func in intrinsics.READ_ONLY_VIEWS and var not in self.mirrors
+        }
+        self.shadowed: set[Var] = set()  # views whose cotangent is a view
+        self.out: list[Stmt] = []  # the backward block being written
+        self.guards = Guards(function, facts)
+
+    # ---- emitting ----------------------------------------------------------------------------------------------------
+
+    def emit(self, stmt: Stmt) -> None:
+        self.out.append(stmt)
+
+    def emit_block(self, stmts: Iterable[Stmt]) -> None:
+        self.out.extend(stmts)
+
+    # ---- cotangents --------------------------------------------------------------------------------------------------
+
+    def cotangent(self, var: Var) -> Cotangent:
+        cot = self.cotangents.get(var)
+        if cot is None and var in self.mirrors:
+            cot = self.cotangents[var] = Cotangent(self.mirrors[var], named=True)
+        if cot is None:
+            type_ = var.type
+            if isinstance(type_, Array):
+                turned = type_.layout == "F" and self._is_flattened(var)
+                type_ = replace(type_, layout="F" if turned else "C")
+            cot = Cotangent(Var(self.names.fresh(bar_name(var.name)), type_))
+            self.cotangents[var] = cot
+        return cot
+
+    def contribute(self, var: Var, expr: Expr, *, owned: bool | None = None) -> None:
+        """Add a term to the cotangent of a Var; `expr` has the shape of `var`."""
+        if builders.is_const(expr, 0.0):
+            return
+        if isinstance(var.type, (Array, Scalar)):
+            expr = builders.fitted(expr, var.type)
+        cot = self.cotangent(var)
+        if cot.named and isinstance(var.type, Array):
+            self.emit(Store(cot.name, (), builders.without_broadcast(expr), accumulate=True))
+            return
+        cot.pending.append(Contribution(expr, builders.is_fresh(expr) if owned is None else owned))
+
+    def _sum(self, cot: Cotangent) -> Expr | None:
+        terms = [term.expr for term in cot.pending]
+        return builders.add_all(terms) if terms else None
+
+    def settle(self, var: Var) -> Var:
+        """Give the cotangent its name, holding all that was contributed so far; it may then be updated in place."""
+        cot = self.cotangent(var)
+        if not cot.named and self._has_shadow(var):
+            cot.named = True
+            self.shadowed.add(var)
+            self.emit(Assign((cot.name,), self._shadow(var)))
+        total = None if isinstance(var.type, ListOf) else self._sum(cot)
+        is_array = isinstance(var.type, Array)
+        if isinstance(var.type, ListOf):
+            self._settle_list(var, cot)
+        elif cot.named:
+            if total is not None:
+                if is_array:
+                    self.emit(Store(cot.name, (), builders.without_broadcast(total), accumulate=True))
+                else:
+                    self.emit(Assign((cot.name,), builders.add(cot.name, total)))
+        elif total is None:
+            self.emit(Assign((cot.name,), self._zeros(var)))
+        elif is_array and self._is_flattened(var):
+            # a sum may have the order of its terms; the view of the cotangent must be one too
+            self.emit(Assign((cot.name,), self._zeros(var)))
+            self.emit(Store(cot.name, (), builders.without_broadcast(total), accumulate=True))
+        else:
+            total = full(total, var)
+            if is_array and not (len(cot.pending) > 1 or cot.pending[0].owned or builders.is_fresh(total)):
+                total = builders.copy(total)
+            self.emit(Assign((cot.name,), total))
+        cot.named = True
+        cot.pending = []
+        return cot.name
+
+    def _settle_list(self, var: Var, cot: Cotangent) -> None:
+        """The same for a run-time list: what came through other names of it, which have as many items, is added."""
+        assert isinstance(var.type, ListOf)
+        terms = [term.expr for term in cot.pending]
+        if not cot.named and not terms:
+            assert self.here is not None
+            terms = [builders.zero_items(var.type, self.length_at(*self.here, var))]
+        first, *others = [cot.name, *terms] if cot.named else terms
+        if not cot.named:
+            self.emit(Assign((cot.name,), first))
+        for other in others:
+            k = Var(self.names.fresh("k"), INT)
+            held, term = (Call(intrinsics.item, (items, k), (), var.type.item) for items in (cot.name, other))
+            body: tuple[Stmt, ...] = (Effect(Call(intrinsics.set_item, (cot.name, k, builders.add(held, term)), ())),)
+            if isinstance(var.type.item, Array):  # other names hold the same cotangent
+                item_bar = Var(self.names.fresh("item_bar"), var.type.item)
+                body = Assign((item_bar,), held), Store(item_bar, (), term, accumulate=True)
+            self.emit(For(k, Const(0), Call(len, (cot.name,), (), INT), Const(1), body))
+
+    def _is_flattened(self, var: Var) -> bool:
+        return not self.flattened.isdisjoint(self.facts.effects.roots(var))
+
+    def _zeros(self, var: Var) -> Expr:
+        """Zeros like a value; where views flatten it, with axes that run through memory as its own do."""
+        type_ = var.type
+        if not isinstance(type_, Array) or type_.layout != "F" or not self._is_flattened(var):
+            return builders.zero_like(var)
+        turned = replace(type_, layout="C", unit=type_.unit[::-1])
+        shape = tuple(Call(intrinsics.dim, (var, Const(axis)), (), INT) for axis in reversed(range(type_.rank)))
+        dtype = () if type_.dtype == "float64" else (Const(getattr(np, type_.dtype)),)
+        rows = Var(self.names.fresh("rows"), turned)
+        self.emit(Assign((rows,), Call(np.zeros, (Tuple(shape), *dtype), (), turned)))
+        return Call(intrinsics.transpose_view, (rows,), (), type_)
+
+    def flush(self, stmt: Stmt) -> None:
+        """Settle what has been contributed to the places that a statement writes.
+
+        Those contributions are of reads after the statement: they must have arrived before the cotangent of what it
+        overwrites is cleared, also when they were made through another view of the place.
+        """
+        roots = frozenset().union(
+            *(self.facts.effects.writes.get(inner, frozenset()) for inner in traversal.statements((stmt,)))
+        )
+        if not roots:
+            return
+        while True:
+            for var, cot in list(self.cotangents.items()):
+                if cot.pending and var not in self.apart and self._is_of(var, roots):
+                    self.settle(var)
+            found = ((var, self.cotangents.get(var)) for var in self.apart)
+            waiting = [var for var, cot in found if cot is not None and not cot.empty and self._is_of(var, roots)]
+            if not waiting:
+                return
+            for var in waiting:
+                self._hand_to_base(var)
+
+    def _is_of(self, var: Var, roots: frozenset[str]) -> bool:
+        """Whether a name may denote one of these places."""
+        return isinstance(var.type, Array) and not roots.isdisjoint(self.effects.roots(var))
+
+    def _hand_to_base(self, var: Var) -> None:
+        """Undo the making of a view whose cotangent is an array of its own, as if it were made here once more."""
+        total = self._consume(var)
+        stmt, value = self.scopes.assigns[var][0], self.apart[var]
+        assert total is not None
+        self.adjoints.call(stmt, (var,), value, (total,))
+        for other in (var, *self.shadowed):
+            if other == var or self._looks_into(other, var):
+                self.forget(other)  # what is read before the store is contributed to zeros
+
+    def _looks_into(self, view: Var, base: Var) -> bool:
+        """Whether the cotangent of a view is a view of the cotangent of another one."""
+        while view in self.shadowed:
+            value = self.views[view]
+            view = value.array if isinstance(value, Load) else value.args[0]  # type: ignore[assignment]
+        return view == base
+
+    def _has_shadow(self, var: Var) -> bool:
+        value = self.views.get(var)
+        if value is None:
+            return False
+        base = value.array if isinstance(value, Load) else value.args[0]
+        if not isinstance(base, Var) or base not in self.active:
+            return False
+        # what may be a copy gets a cotangent of its own: where that would matter, the array is mirrored
+        return viewed(value) is not None and var not in self.apart
+
+    def _shadow(self, var: Var) -> Expr:
+        """The same view of the cotangent of the base, for a view that elements are added to."""
+        value = self.views[var]
+        stmt = self.scopes.assigns[var][0]
+        type_ = self.cotangent(var).name.type
+        if isinstance(value, Load):
+            return Load(self.settle(value.array), self.index(stmt, value.index), type_)
+        base = value.args[0]
+        assert isinstance(base, Var)
+        rest = tuple(self.expression(stmt, arg) for arg in value.args[1:])
+        kwargs = tuple((name, self.expression(stmt, arg)) for name, arg in value.kwargs)
+        return Call(value.func, (self.settle(base), *rest), kwargs, type_)
+
+    def _consume(self, var: Var) -> Expr | None:
+        """All contributions to a value whose definition is being reversed; None when there are none."""
+        if var in self.mirrors:
+            return self._taken(var)
+        cot = self.cotangents.get(var)
+        if cot is None or cot.empty:
+            return None
+        total = self._sum(cot)
+        if cot.named:
+            if total is None:
+                return cot.name
+            if isinstance(var.type, Array):
+                self.emit(Store(cot.name, (), total, accumulate=True))
+                cot.pending = []
+                return cot.name
+            return builders.add(cot.name, total)
+        return total
+
+    def _taken(self, var: Var) -> Var:
+        """What the mirror of a value holds; it is zero afterwards, ready for the next backward sweep."""
+        mine = self.mirrors[var]
+        held = Var(self.names.fresh(bar_name(var.name)), builders.copy(mine).type)
+        self.emit(Assign((held,), builders.copy(mine)))
+        self.emit(Store(mine, (), Const(0.0)))
+        return held
+
+    def forget(self, var: Var) -> None:
+        """What was contributed to a cotangent has been handed on."""
+        if var in self.mirrors:
+            return
+        cot = self.cotangents[var]
+        cot.named = False
+        cot.pending = []
+
+    def take(self, var: Var) -> Contribution | None:
+        """Like `_consume`, for a merge: its cotangent is zero afterwards."""
+        cot = self.cotangents.get(var)
+        if cot is None or cot.empty:
+            return None
+        owned = cot.named or len(cot.pending) > 1 or cot.pending[0].owned
+        total = self._consume(var)
+        assert total is not None
+        if cot.named:
+            # the name is given a new value later in this block, so what it holds now moves to a name of its own
+            held = Var(self.names.fresh(cot.name.name), cot.name.type)
+            self.emit(Assign((held,), total))
+            total = held
+        cot.named = False
+        cot.pending = []
+        return Contribution(total, owned)
+
+    def kept(self, var: Var, expr: Expr, use: Stmt | None = None) -> Expr:
+        """A cotangent, or what a use contributes to it, under a name that guards may test as long as it lives."""
+        place = Place(var, use)
+        if place not in self.guards.wanted or var in self.mirrors or not isinstance(var.type, (Array, Scalar)):
+            return expr
+        number = builders.without_broadcast(expr)
+        stays = isinstance(number, Const) or (isinstance(number, Var) and not self._is_named_again(number))
+        if not stays:
+            own_name = use is None and number is expr and not self.scopes.is_merge(var)
+            number = self.bind(number, var) if own_name else self._bound_anew(number)
+        self.guards.keep(place, number, again=use is None)
+        return builders.broadcast_again(expr, number)
+
+    def _is_named_again(self, name: Var) -> bool:
+        """Whether a cotangent gets its name several times, as that of a merge does."""
+        return any(cot.name == name and self.scopes.is_merge(var) for var, cot in self.cotangents.items())
+
+    def is_kept(self, expr: Expr) -> bool:
+        """Whether guards may still test an array, so that it must stay as it is."""
+        return isinstance(expr, Var) and expr in self.guards.names
+
+    def bind(self, expr: Expr, like: Var) -> Var | Const:
+        """Name an expression that is read more than once."""
+        if isinstance(expr, (Var, Const)):
+            return expr
+        name = self.cotangent(like).name
+        self.emit(Assign((name,), expr))
+        return name
+
+    def bind_number(self, expr: Expr) -> Expr:
+        """Name a number that is read more than once."""
+        return expr if isinstance(expr, (Var, Const)) else self._bound_anew(expr)
+
+    def _bound_anew(self, expr: Expr) -> Var:
+        name = Var(self.names.fresh("part"), expr.type)
+        self.emit(Assign((name,), expr))
+        return name
+
+
+# ---- helpers ---------------------------------------------------------------------------------------------------------
+
+
+def _flattens(value: Load | Call) -> bool:
+    return isinstance(value, Call) and value.func in (np.reshape, np.ravel)
+
+
+_GIVES_ARRAYS = frozenset[Any]({np.copy, np.zeros_like, np.full_like, np.zeros, np.array}) | intrinsics.VIEW_CALLS
+"""Functions that give an array without axes where other functions give a number."""
+
+
+def full(total: Expr, var: Var) -> Expr:
+    """A number that stands for a whole array is spread out."""
+    if isinstance(var.type, Array):
+        number = builders.without_broadcast(total)
+        if isinstance(number, Call) and var.type.rank == 0 and number.func not in _GIVES_ARRAYS:
+            number = builders.number(number)  # NumPy computes a number of arrays without axes
+        if not isinstance(number.type, Array):
+            return Call(np.full_like, (var, number), (), Array(var.type.dtype, var.type.rank, "C", var.type.unit))
+    return total

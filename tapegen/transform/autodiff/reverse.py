@@ -1,0 +1,440 @@
+"""Reverse mode: from a lowered program to a forward sweep and an *ideal* backward sweep.
+
+The backward sweep has the nesting of the forward sweep upside down and reads any primal value that its forward block
+saw; `transform.recording.plan` then makes those reads real.  What is read from an array that the program overwrites
+later is captured in a value of its own first, so every Load that appears in the backward sweep is final.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from tapegen.analysis.memory_access import moves
+from tapegen.analysis.scopes import Scope
+from tapegen.ir import builders, intrinsics
+from tapegen.ir.names import NameSupply, bar_name
+from tapegen.ir.nodes import (
+    Assign,
+    Block,
+    Break,
+    Call,
+    Comment,
+    Const,
+    Continue,
+    Effect,
+    Expr,
+    For,
+    Function,
+    If,
+    Index,
+    Load,
+    Raise,
+    Return,
+    Slice,
+    Stmt,
+    Store,
+    Tuple,
+    Var,
+    While,
+)
+from tapegen.ir.types import Array, ListOf, Scalar
+from tapegen.transform.analyses import Facts
+from tapegen.transform.autodiff.adjoint_calls import Adjoints
+from tapegen.transform.autodiff.adjoint_control_flow import ControlFlow
+from tapegen.transform.autodiff.cotangents import Cotangent, Cotangents, full
+from tapegen.transform.autodiff.selection_loops import Selection
+from tapegen.transform.autodiff.shadow_memory import Mirrors
+
+
+@dataclass(slots=True)
+class Sweeps:
+    """What `reverse` returns: the backward sweep, and what the forward sweep must add for it.
+
+    Attributes
+    ----------
+    backward : Block
+        The ideal backward sweep.
+    seeds : tuple of Var
+        Cotangents of the active results, in order.
+    gradients : tuple of Expr
+        Cotangents of the `wrt` parameters, read at the end of the backward sweep.
+    scopes_of : dict
+        Backward For/If -> the forward scopes whose values its body (and orelse) may read.
+    before, after : dict
+        Captures around a forward statement.
+    tests : dict
+        Forward If -> the Var that keeps its test.
+    flags : dict
+        Those of them that can be evaluated again -> the test.
+    captured : dict
+        (forward statement, expression) -> the Var that keeps the value it had there.
+    version : callable
+        (forward statement, array) -> the Var that keeps the contents it had there, for values evaluated again.
+    captures : set of Var
+        Values that exist only because the backward sweep reads them; they cannot be evaluated again.
+    trips : dict
+        Forward loop -> its trip counter, where the number of trips is not known on entry.
+    trip_index : dict
+        Forward loop -> the Var that counts its trips down in the backward sweep, where there is one.
+    counters : dict
+        Forward For with a trip counter -> its loop variable as a function of the trip.
+    references : frozenset of Var
+        Mirrors: arrays of the forward sweep that the backward sweep reads and writes by reference.
+    made : frozenset of Var
+        Those of them that are made where they are assigned, and cannot be evaluated again.
+    """
+
+    backward: Block
+    seeds: tuple[Var, ...]
+    gradients: tuple[Expr, ...]
+    scopes_of: dict[Stmt, tuple[Scope, ...]]
+    before: dict[Stmt, list[Assign]]
+    after: dict[Stmt, list[Assign]]
+    tests: dict[Stmt, Var]
+    flags: dict[Var, Expr]
+    captured: dict[tuple[Stmt, Expr], Var]
+    version: Callable[[Stmt, Var], Var]
+    captures: set[Var]
+    trips: dict[Stmt, Var]
+    trip_index: dict[Stmt, Var]
+    counters: dict[Stmt, Expr]
+    references: frozenset[Var]
+    made: frozenset[Var]
+
+
+def reverse(
+    function: Function,
+    wrt: tuple[Var, ...],
+    active_results: tuple[bool, ...],
+    facts: Facts,
+    mirrors: Mirrors,
+    names: NameSupply,
+    selecting: Mapping[Stmt, Selection],
+) -> Sweeps:
+    """Build the backward sweep of a lowered function.
+
+    Parameters
+    ----------
+    function : Function
+        The lowered program, expansions already inlined.
+    wrt : tuple of Var
+        Parameters whose cotangents are wanted.
+    active_results : tuple of bool
+        Which of the returned values are differentiated.
+    facts : Facts
+        Analyses of `function`.
+    mirrors : Mirrors
+        The arrays whose cotangents the forward sweep makes.
+    names : NameSupply
+        Supply of fresh names; knows every name of `function`.
+    selecting : mapping
+        Loops of which only one trip is undone.
+    """
+    return _Reverser(function, wrt, active_results, facts, mirrors, names, selecting).run()
+
+
+class _Reverser(Cotangents):
+    def __init__(
+        self,
+        function: Function,
+        wrt: tuple[Var, ...],
+        active_results: tuple[bool, ...],
+        facts: Facts,
+        mirrors: Mirrors,
+        names: NameSupply,
+        selecting: Mapping[Stmt, Selection],
+    ) -> None:
+        super().__init__(function, facts, mirrors, names)
+        self.wrt = wrt
+        self.active_results = active_results
+        self.shares, self.made = mirrors.shares, mirrors.made
+        self.adjoints = Adjoints(self)
+        self.control = ControlFlow(self, selecting)
+
+    # ---- driver ------------------------------------------------------------------------------------------------------
+
+    def run(self) -> Sweeps:
+        *body, last = self.function.body
+        assert isinstance(last, Return)
+        seeds = self._seed(last)
+        self.block(tuple(body))
+        gradients = tuple(self._gradient(param) for param in self.wrt)
+        for param in self.function.params:
+            if param in self.mirrors and param not in self.wrt:
+                self.emit(Store(self.mirrors[param], (), Const(0.0)))
+        return Sweeps(
+            tuple(self.out),
+            seeds,
+            gradients,
+            self.control.scopes_of,
+            self.before,
+            self.after,
+            self.control.tests,
+            self.control.flags,
+            self.captured,
+            self.version,
+            self.captures,
+            self.control.trips,
+            self.control.trip_index,
+            self.control.counters,
+            frozenset(self.mirrors.values()),
+            self.made,
+        )
+
+    def _seed(self, last: Return) -> tuple[Var, ...]:
+        seeds: list[Var] = []
+        for position, (value, active) in enumerate(zip(last.values, self.active_results, strict=True)):
+            if not active:
+                continue
+            base = value.name if isinstance(value, Var) else self.function.name
+            taken = any(seed.name == bar_name(base) for seed in seeds)
+            name = self.names.fresh(bar_name(base) if not taken else f"{bar_name(base)}_{position}")
+            type_ = value.type
+            if isinstance(type_, Array):
+                type_ = Array(type_.dtype, type_.rank, "A", type_.unit)
+            seed = Var(name, type_)
+            seeds.append(seed)
+            if isinstance(value, Var) and value in self.active:
+                if isinstance(type_, Scalar) and value not in self.cotangents:
+                    self.cotangents[value] = Cotangent(seed, named=True)
+                else:
+                    self.contribute(value, seed, owned=False)
+                if isinstance(type_, ListOf) and value in self.mirrors:
+                    self.settle(value)  # other names of its items take their cotangents without asking the list
+        return tuple(seeds)
+
+    def _gradient(self, param: Var) -> Expr:
+        if param in self.mirrors:
+            return self._taken(param)
+        cot = self.cotangent(param)
+        owned = cot.named or len(cot.pending) > 1 or (bool(cot.pending) and cot.pending[0].owned)
+        total = self._consume(param)
+        if total is None:
+            total = builders.zero_like(param)
+        elif isinstance(param.type, Array):
+            total = full(total, param)
+            if not owned and not builders.is_fresh(total):  # results share no memory with each other or with the seed
+                total = builders.copy(total)
+        if total != cot.name:
+            self.emit(Assign((cot.name,), total))
+        return cot.name
+
+    # ---- blocks ------------------------------------------------------------------------------------------------------
+
+    def block(self, block: Block) -> None:
+        """Reverse a block into `self.out`."""
+        for stmt in reversed(block):
+            start = len(self.out)
+            self.here = (self.stands_at.get(stmt, stmt), True)
+            self._statement(stmt)
+            if len(self.out) > start and not isinstance(stmt, (For, While, If)):
+                text = stmt.origin.text() if stmt.origin is not None else ""
+                if text:
+                    self.out.insert(start, Comment(text, stmt.origin))
+
+    def nested(self, block: Block, touched: Iterable[Var]) -> Block:
+        """Reverse a nested block into a block of its own; `touched` cotangents are settled at its end."""
+        outer_out, self.out = self.out, []
+        outer_guards, self.guards.kept = self.guards.kept, dict(self.guards.kept)
+        self.block(block)
+        if block:
+            self.here = (self.stands_at.get(block[0], block[0]), False)
+        for var in touched:
+            cot = self.cotangents[var]
+            if cot.pending or not cot.named:
+                self.settle(var)
+        inner, self.out = self.out, outer_out
+        self.guards.kept = outer_guards
+        return tuple(inner)
+
+    # ---- statements --------------------------------------------------------------------------------------------------
+
+    def _statement(self, stmt: Stmt) -> None:
+        match stmt:
+            case Assign():
+                self._assign(stmt)
+            case Store():
+                if stmt.array in self.active:
+                    self.flush(stmt)
+                    self._store(stmt)
+            case Effect(Call(intrinsics.append | intrinsics.set_item)):
+                self.adjoints.list_effect(stmt)
+            case If():
+                self.control.branches(stmt)
+            case For():
+                self.control.for_loop(stmt)
+            case While():
+                self.control.while_loop(stmt)
+            case Effect() | Raise() | Break() | Continue() | Comment():
+                pass
+            case _:
+                raise AssertionError(f"cannot reverse {type(stmt).__name__}")
+
+    def _assign(self, stmt: Assign) -> None:
+        targets, value = stmt.targets, stmt.value
+        if not any(target in self.active for target in targets):
+            if isinstance(value, Call) and value.func is intrinsics.pop:
+                self._dropped(value, targets[0])
+            return
+        if stmt in self.shares:
+            self._view_or_copy(stmt, targets[0])
+            return
+        if any(target in self.mirrors for target in targets) and any(move.sources for _, move in moves(stmt)):
+            self._moved(stmt)
+            return
+        if isinstance(value, Tuple) and len(value.items) == len(targets):
+            self._latch(targets, value.items)
+        elif len(targets) == 1 and isinstance(value, (Var, Const)):
+            self._latch(targets, (value,))
+        elif len(targets) == 1:
+            self._value(stmt, targets[0], value)
+        else:
+            self._values(stmt)
+
+    def _dropped(self, call: Call, target: Var) -> None:
+        """An item that is popped for nobody: the list of cotangents has as many items as the list all the same."""
+        sequence = call.args[0]
+        if sequence in self.active and sequence not in self.mirrors:
+            self.adjoints.popped(call, builders.zero_like(target))
+
+    def _moved(self, stmt: Assign) -> None:
+        """Of a move, a view or an item the mirror is one of the source."""
+        if isinstance(stmt.value, Call) and stmt.value.func is intrinsics.primal_as:
+            self._value(stmt, stmt.targets[0], stmt.value)
+        elif isinstance(stmt.value, (Tuple, Var)):
+            items = stmt.value.items if isinstance(stmt.value, Tuple) else (stmt.value,)
+            rest = [(t, item) for t, item in zip(stmt.targets, items, strict=True) if t not in self.mirrors]
+            self._latch(tuple(t for t, _ in rest), tuple(item for _, item in rest))
+
+    def _view_or_copy(self, stmt: Assign, target: Var) -> None:
+        """A copy hands its cotangent on; a view has nothing of its own."""
+        outer, self.out = self.out, []
+        self._value(stmt, target, stmt.value)
+        inner, self.out = self.out, outer
+        self.emit(If(Call(operator.not_, (self.shares[stmt],), (), Scalar("bool")), tuple(inner), (), stmt.origin))
+
+    def _latch(self, targets: tuple[Var, ...], values: tuple[Expr, ...]) -> None:
+        """`x, y = y, x`, or one move: the cotangents move back, all taken before any is added."""
+        moved = []
+        for target, value in zip(targets, values, strict=True):
+            if target not in self.active:
+                continue
+            taken = self.take(target)
+            if taken is not None and isinstance(value, Var) and value in self.active:
+                taken = replace(taken, expr=self.kept(target, taken.expr))
+                moved.append((value, taken))
+        for value, taken in moved:
+            self.contribute(value, taken.expr, owned=taken.owned and not self.is_kept(taken.expr))
+
+    def _value(self, stmt: Assign, target: Var, value: Expr) -> None:
+        if target in self.shadowed and self.cotangent(target).named:
+            self.forget(target)  # what was added to a shadow view is in its base already
+            return
+        if isinstance(target.type, ListOf):
+            if target not in self.mirrors:
+                self.adjoints.new_list(stmt, target, value)
+            return
+        if self.scopes.is_merge(target):
+            taken = self.take(target)
+            total = taken.expr if taken is not None else None
+        else:
+            total = self._consume(target)
+        if isinstance(value, Call) and value.func is intrinsics.pop:
+            self.adjoints.popped(value, builders.zero_like(target) if total is None else total)
+            self.forget(target)
+            return
+        if total is None:
+            return
+        total = self.kept(target, total)
+        if isinstance(value, Load):
+            self._load(stmt, value, total)
+        elif isinstance(value, Call):
+            self.adjoints.call(stmt, (target,), value, (total,))
+        if not self.scopes.is_merge(target):
+            self.forget(target)
+
+    def _values(self, stmt: Assign) -> None:
+        totals = [self._consume(target) if target in self.active else None for target in stmt.targets]
+        if any(total is not None for total in totals) and isinstance(stmt.value, Call):
+            pairs = zip(stmt.targets, totals, strict=True)
+            totals = [total if total is None else self.kept(target, total) for target, total in pairs]
+            self.adjoints.call(stmt, stmt.targets, stmt.value, tuple(totals))
+
+    def _load(self, stmt: Assign, load: Load, total: Expr) -> None:
+        if load.array not in self.active:
+            return
+        if isinstance(load.array.type, ListOf):
+            raise AssertionError("lists are read through ops.item")
+        base_bar = self.settle(load.array)
+        self.emit(Store(base_bar, self.index(stmt, load.index), total, accumulate=True))
+
+    def _store(self, stmt: Store) -> None:
+        base_bar = self.settle(stmt.array)
+        index = self.index(stmt, stmt.index)
+        value = stmt.value
+        part_type = self._part_type(stmt)
+        reads = isinstance(value, Var) and value in self.active
+        is_scalar = isinstance(part_type, Scalar)
+        if reads:
+            assert isinstance(value, Var)
+            part: Expr = Load(base_bar, index, part_type) if index or is_scalar else base_bar
+            if not stmt.accumulate and self._repeats(stmt.index):
+                part = self.adjoints.last_written(stmt, base_bar, index, part)
+            if not is_scalar or not stmt.accumulate:
+                held = Var(
+                    self.names.fresh(bar_name(value.name) if self._fits(value, part_type) else "part_bar"), part_type
+                )
+                self.emit(Assign((held,), part if is_scalar or builders.is_fresh(part) else builders.copy(part)))
+                part = held
+            else:
+                held = Var(self.names.fresh(bar_name(value.name)), part_type)
+                self.emit(Assign((held,), part))
+                part = held
+            region = self.shapes.regions.get(stmt)
+            if isinstance(value.type, Array) and region is not None:
+                term = self.adjoints.summed(part, value, region)
+            else:
+                term = self.adjoints.unbroadcast(part, value)
+        if not stmt.accumulate:
+            zero: Expr = Const(0.0)
+            self.emit(Store(base_bar, index, zero))
+        if reads:
+            assert isinstance(value, Var)
+            term = self.kept(value, term, stmt)
+            self.contribute(value, term, owned=not self.is_kept(term))
+
+    def _fits(self, value: Var, type_: object) -> bool:
+        return builders.rank_of(value.type) == builders.rank_of(type_)  # type: ignore[arg-type]
+
+    def _part_type(self, stmt: Store) -> Array | Scalar:
+        array = stmt.array.type
+        assert isinstance(array, Array)
+        rank = array.rank
+        fancy = 0
+        for item in stmt.index:
+            if isinstance(item, Slice):
+                continue
+            if isinstance(item, Const) and item.value is None:
+                rank += 1
+            elif isinstance(item.type, Array):
+                if item.type.dtype == "bool":
+                    rank -= item.type.rank
+                    fancy = max(fancy, 1)
+                else:
+                    rank -= 1
+                    fancy = max(fancy, item.type.rank)
+            else:
+                rank -= 1
+        rank += fancy
+        if rank == 0 and stmt.index:
+            return Scalar(array.dtype, False)
+        return Array(array.dtype, rank, "A")
+
+    @staticmethod
+    def _repeats(index: tuple[Index, ...]) -> bool:
+        """Whether an index can name an element twice."""
+        return any(
+            not isinstance(item, Slice) and isinstance(item.type, Array) and item.type.dtype != "bool" for item in index
+        )

@@ -1,0 +1,11 @@
+"""To-be-recorded analysis: what the backward sweep reads is live, recomputed or recorded.
+
+* `cost_model` - the cost of recording a value, and of recomputing it
+* `min_cut` - the cheapest choice between both, as a minimum cut
+* `rematerialize` - how a value can be had without a tape
+* `dead_shapes` - shapes of arrays that are dead by then
+* `plan` - the decision for each value, and the reads made real
+* `trip_counts` - bounds of inner trip counts
+* `tape_layout` - tapes as arrays: from Push and Pop to stores and loads
+* `assemble` - the joint function of both sweeps, and the split into record and pullback
+"""

@@ -1,0 +1,149 @@
+"""The functions that the two sweeps of a derivative become: joint, and split into record and pullback."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from tapegen.ir import builders, intrinsics, traversal
+from tapegen.ir.names import BACKWARD, FORWARD, NameSupply
+from tapegen.ir.nodes import (
+    Assign,
+    Block,
+    Call,
+    Comment,
+    Const,
+    Expr,
+    Function,
+    Return,
+    Stmt,
+    Tuple,
+    Var,
+)
+from tapegen.ir.types import Array, Scalar
+from tapegen.transform.analyses import Facts
+from tapegen.transform.autodiff.reverse import Sweeps
+from tapegen.transform.recording.tape_layout import Tape
+from tapegen.transform.simplify.cleanup import surely_assigned
+
+
+def joint_form(
+    function: Function,
+    forward: Block,
+    backward: Block,
+    last: Return,
+    sweeps: Sweeps,
+    gradients: tuple[Expr, ...],
+    doc: tuple[str, ...],
+    names: NameSupply,
+) -> Function:
+    body: list[Stmt] = [Comment(FORWARD), *forward]
+    overwritten = traversal.assigned_in(*backward)
+    values: list[Expr] = []
+    for value in last.values:
+        if isinstance(value, Var) and value in overwritten:  # the backward sweep uses the name for earlier values
+            kept = Var(names.fresh("value"), value.type)
+            body.append(Assign((kept,), value, last.origin))
+            value = kept
+        values.append(value)
+    if backward:
+        body += [Comment(BACKWARD), *backward]
+    body.append(Return((*values, *gradients)))
+    scalar = len(sweeps.seeds) == 1 and isinstance(sweeps.seeds[0].type, Scalar)
+    defaults = tuple((seed.name, _one(seed)) for seed in sweeps.seeds) if scalar else ()
+    return Function(
+        f"{function.name}_value_and_grad",
+        (*function.params, *sweeps.seeds),
+        tuple(body),
+        defaults,
+        (f"Value of {function.name} and the cotangents of its inputs.", "", *doc),
+        function.origin,
+        function.globals,
+    )
+
+
+def _one(seed: Var) -> Expr:
+    if isinstance(seed.type, Scalar) and seed.type.dtype == "float32":
+        return Call(np.float32, (Const(1.0),), (), seed.type)
+    return Const(1.0)
+
+
+def record_form(
+    function: Function, forward: Block, last: Return, kept: tuple[Var, ...], facts: Facts, doc: tuple[str, ...]
+) -> Function:
+    """The forward sweep by itself: results, then what the pullback reads (arrays of the caller, and views of them, are
+    copied).
+    """
+    theirs = frozenset(param.name for param in function.params)
+    values: list[Expr] = []
+    sure = surely_assigned(forward) | set(function.params)
+    unset = tuple(Assign((var,), _placeholder(var)) for var in kept if var not in sure)
+    for var in kept:
+        caller_owned = isinstance(var.type, Array) and (var.name in theirs or facts.effects.roots(var) & theirs)
+        values.append(builders.copy(var) if caller_owned else var)
+    return Function(
+        f"{function.name}_record",
+        function.params,
+        (*unset, *forward, Return((*last.values, *values))),
+        (),
+        (f"Value of {function.name}, and what its pullback reads.", "", *doc),
+        function.origin,
+        function.globals,
+    )
+
+
+def _placeholder(var: Var) -> Expr:
+    """What stands for a value that is made in one branch only, and read only where that branch was taken."""
+    if isinstance(var.type, Array):
+        shape = Tuple((Const(0),) * var.type.rank)
+        dtype = np.bool_ if var.type.dtype == "bool" else getattr(np, var.type.dtype)
+        return Call(np.empty, (shape, Const(dtype)), (), var.type)
+    if isinstance(var.type, Scalar):
+        return Const({"bool": False, "int64": 0}.get(var.type.dtype, 0.0))
+    return Call(intrinsics.new_list, (), (), var.type)
+
+
+def pullback_form(
+    function: Function,
+    backward: Block,
+    sweeps: Sweeps,
+    gradients: tuple[Expr, ...],
+    kept: tuple[Var, ...],
+    doc: tuple[str, ...],
+) -> Function:
+    return Function(
+        f"{function.name}_pullback",
+        (*kept, *sweeps.seeds),
+        (*backward, Return(gradients)),
+        (),
+        (f"Cotangents of the inputs of {function.name}.", "", *doc),
+        function.origin,
+        function.globals,
+    )
+
+
+def doc_of(
+    function: Function, wrt: tuple[Var, ...], results: list[Var], sweeps: Sweeps, tapes: list[Tape], facts: Facts
+) -> tuple[str, ...]:
+    """What the docstrings of all forms say about the program."""
+    rows = [
+        ("useful results:", listed(results) + (f"  (seed: {listed(sweeps.seeds)})" if sweeps.seeds else "")),
+        ("varying inputs:", listed(wrt)),
+        ("recorded:", listed(tape.var for tape in tapes)),
+    ]
+    return (*table(rows + mutated_row(function, facts, "cotangents")), *function.doc)
+
+
+def table(rows: list[tuple[str, str]]) -> tuple[str, ...]:
+    width = max(len(head) for head, _ in rows)
+    return tuple(f"{head:<{width}}  {text}" for head, text in rows)
+
+
+def mutated_row(function: Function, facts: Facts, kind: str) -> list[tuple[str, str]]:
+    mutated = [param for param in function.params if param.name in facts.effects.mutated_params]
+    return [("mutated:", f"{listed(mutated)}  ({kind} belong to the values on entry)")] if mutated else []
+
+
+def listed(variables: Iterable[Var]) -> str:
+    return ", ".join(var.name for var in variables) or "nothing"

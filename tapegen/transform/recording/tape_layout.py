@@ -1,0 +1,414 @@
+"""Tapes as arrays: from Push and Pop to stores and loads.
+
+A tape has one axis per enclosing loop when all trip counts are known before the outermost loop starts; it is then
+exactly as large as it must be (in a triangle of loops: as the longest row) and is indexed by the counters of the loops.
+Otherwise it is one growing axis with a counter.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Set
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tapegen.analysis.scopes import Scope, Scopes
+from tapegen.analysis.shape_inference import Shapes
+from tapegen.ir import builders, intrinsics, traversal
+from tapegen.ir.names import NameSupply, tape_name
+from tapegen.ir.nodes import (
+    Assign,
+    Block,
+    Call,
+    Const,
+    Effect,
+    Expr,
+    For,
+    If,
+    Load,
+    Pop,
+    Push,
+    Stmt,
+    Store,
+    Tuple,
+    Var,
+    While,
+)
+from tapegen.ir.types import BOOL, INT, Array, ListOf, Scalar
+from tapegen.transform.autodiff.reverse import Sweeps
+from tapegen.transform.recording.plan import Decision, Recorded
+from tapegen.transform.recording.trip_counts import Linear
+from tapegen.transform.simplify.dead_code import is_pure
+
+START_SIZE = 64
+
+
+@dataclass(slots=True)
+class Tape:
+    """Where the values of one recorded Var go.
+
+    Attributes
+    ----------
+    var : Var
+        The recorded value.
+    store : Var
+        The array (or, for arrays whose shape changes, the list) that holds its values.
+    index : tuple of Expr or None
+        Position of the current value; None for a list.
+    shape : tuple of Expr
+        Extents on creation.
+    counter : Var or None
+        The counter of a growing tape.
+    exact : bool
+        Whether the tape never grows.
+    scope : Scope
+        The scope whose value it holds.
+    """
+
+    var: Var
+    store: Var
+    index: tuple[Expr, ...] | None
+    shape: tuple[Expr, ...]
+    counter: Var | None
+    exact: bool
+    scope: Scope
+
+
+@dataclass(slots=True)
+class Laid:
+    """Both sweeps without Push and Pop, the statements that create the tapes, and the tapes."""
+
+    create: Block
+    forward: Block
+    backward: Block
+    tapes: list[Tape]
+
+
+def lay_out(recorded: Recorded, sweeps: Sweeps, scopes: Scopes, shapes: Shapes, names: NameSupply) -> Laid:
+    """Give each tape an array and turn Push and Pop into stores and loads."""
+    return _Layout(recorded, sweeps, scopes, shapes, names).run()
+
+
+def without(block: Block, unread: Set[Var]) -> Block:
+    """A forward sweep that leaves out the tapes and counters that no backward sweep reads."""
+    out: list[Stmt] = []
+    for stmt in block:
+        if unread.isdisjoint(traversal.reads(stmt)) and unread.isdisjoint(traversal.assigns(stmt)):
+            out.append(stmt)
+            continue
+        match stmt:
+            case Assign((target,)) if target in unread:
+                continue
+            case Store(array) if array in unread:
+                continue
+            case Effect(Call(intrinsics.append, (sequence, *_))) if sequence in unread:
+                continue
+            case If(_, body, (), None) if not without(body, unread):  # the growth of tapes
+                continue
+            case If(Call(operator.gt, (counter, Call(intrinsics.dim, (store, axis)))) as test, body, (), None) if (
+                store in unread
+            ):
+                body = without(body, unread)  # the others are as long
+                (sized,) = body[0].targets
+                extent = Call(intrinsics.dim, (sized, axis), (), INT)
+                out.append(replace(stmt, test=replace(test, args=(counter, extent)), body=body))
+            case _:
+                inner = tuple(without(part, unread) for part in stmt.blocks)
+                out.append(traversal.with_blocks(stmt, inner) if inner else stmt)
+    return tuple(out)
+
+
+class _Layout:
+    def __init__(self, recorded: Recorded, sweeps: Sweeps, scopes: Scopes, shapes: Shapes, names: NameSupply) -> None:
+        self.recorded, self.sweeps, self.scopes, self.shapes, self.names = recorded, sweeps, scopes, shapes, names
+        self.counters: dict[int, Var] = {}  # scope -> counter of its growing tapes
+        self.counted: dict[int, list[Tape]] = {}
+        self.tapes: dict[str, Tape] = {}
+
+    def run(self) -> Laid:
+        for decision in self.recorded.decisions:
+            if decision.way == "record":
+                self.tapes[decision.tape] = self._tape(decision)
+        create: list[Stmt] = []
+        for tape in self.tapes.values():
+            if tape.index is None:
+                create.append(Assign((tape.store,), Call(intrinsics.new_list, (), (), tape.store.type)))
+            else:
+                shape = tape.shape[0] if len(tape.shape) == 1 else Tuple(tape.shape)
+                dtype = tape.store.type.dtype  # type: ignore[union-attr]
+                more = () if dtype == "float64" else (Const(np.bool_ if dtype == "bool" else getattr(np, dtype)),)
+                create.append(Assign((tape.store,), Call(np.empty, (shape, *more), (), tape.store.type)))
+        for counter in self.counters.values():
+            create.append(Assign((counter,), Const(0)))
+        forward = self._forward(self.recorded.forward)
+        backward = self._backward(self.recorded.backward)
+        return Laid(tuple(create), forward, backward, list(self.tapes.values()))
+
+    def _tape(self, decision: Decision) -> Tape:
+        var, scope = decision.var, decision.scope
+        loops = [around for around in scope.chain if around.is_loop][::-1]
+        counts = [self._count(loop) for loop in loops]
+        type_ = var.type
+        value_shape: tuple[Expr, ...] | None = ()
+        if var in self.sweeps.references:
+            value_shape = None  # a list holds the arrays themselves
+        elif isinstance(type_, Array):
+            value_shape = self._value_shape(var)
+        if value_shape is None or isinstance(type_, ListOf):
+            return Tape(var, Var(self.names.fresh(tape_name(var.name)), ListOf(type_)), None, (), None, False, scope)
+        assert isinstance(type_, (Array, Scalar))
+        rank = len(value_shape)
+        if all(count is not None for count in counts):
+            store = Var(self.names.fresh(tape_name(var.name)), Array(type_.dtype, len(loops) + rank, "C"))
+            index = tuple(self._position(loop) for loop in loops)
+            extents = tuple(count for count in counts if count is not None)
+            return Tape(var, store, index, extents + value_shape, None, True, scope)
+        store = Var(self.names.fresh(tape_name(var.name)), Array(type_.dtype, 1 + rank, "C"))
+        counter = self._counter(scope)
+        last = builders.int_add(counter, Const(-1))
+        most = _most_trips(scope) if len(loops) == 1 else None
+        tape = Tape(var, store, (last,), (Const(most or START_SIZE), *value_shape), counter, most is not None, scope)
+        if not tape.exact:
+            self.counted.setdefault(id(scope), []).append(tape)
+        return tape
+
+    def _count(self, scope: Scope) -> Expr | None:
+        """The number of trips of a loop, or the most that it can make, as known before the outermost loop starts."""
+        loop = scope.header
+        if not isinstance(loop, For) or loop in self.sweeps.trips or not isinstance(loop.step, Const):
+            return None
+        start, stop = self._resolved(loop.start), self._resolved(loop.stop)
+        if traversal.loads(start) or traversal.loads(stop):
+            return None
+        step = loop.step.value
+        assert isinstance(step, int)
+        low, high = (start, stop) if step > 0 else (stop, start)
+        if all(self._fixed(var) for expr in (low, high) for var in traversal.free_vars(expr)):
+            span = high if builders.is_const(low, 0) else _minus(high, low)
+        else:
+            most = self._most(scope, low, high)
+            if most is None:
+                return None
+            span = most
+        if not (form := Linear.of(span)).terms:
+            span = Const(form.constant)
+        if abs(step) != 1:
+            span = Call(operator.floordiv, (builders.int_add(span, Const(abs(step) - 1)), Const(abs(step))), (), INT)
+        if isinstance(span, Const):
+            assert isinstance(span.value, int)
+            return Const(max(span.value, 0))
+        if isinstance(span, Call) and span.func is intrinsics.dim:
+            return span
+        return Call(max, (span, Const(0)), (), INT)
+
+    def _resolved(self, expr: Expr) -> Expr:
+        """An integer expression with names that are defined inside loops written out."""
+        for _ in range(8):
+            inner = {
+                var: self.scopes.assigns[var][0].value
+                for var in traversal.free_vars(expr)
+                if isinstance(var.type, Scalar) and not self._fixed(var) and len(self.scopes.assigns.get(var, ())) == 1
+            }
+            inner = {
+                var: value
+                for var, value in inner.items()
+                if value.type == var.type and not traversal.loads(value) and is_pure(value)
+            }
+            if not inner:
+                break
+            expr = traversal.substitute(expr, inner)
+        return expr
+
+    def _most(self, scope: Scope, low: Expr, high: Expr) -> Expr | None:
+        """The largest value that `high - low` takes over the counters of the loops around."""
+        span = Linear.of(high) - Linear.of(low)
+        for around in (outer for outer in scope.chain if outer.is_loop and outer is not scope):
+            loop = around.header
+            if not isinstance(loop, For):
+                continue
+            factor = span.factor(loop.target)
+            if not factor:
+                continue
+            if loop in self.sweeps.trips or not isinstance(loop.step, Const) or not isinstance(loop.step.value, int):
+                return None
+            start, stop = (Linear.of(self._resolved(part)) for part in (loop.start, loop.stop))
+            upwards = loop.step.value > 0
+            last = stop + (-1 if upwards else 1)
+            end = last if upwards == (factor > 0) else start
+            span = span.replaced(loop.target, end)
+        return span.expression(self._fixed)
+
+    def _fixed(self, var: Var) -> bool:
+        """Whether a value is known before any loop starts."""
+        owner = self.scopes.owner.get(var)
+        if owner is not self.scopes.root or self.scopes.is_merge(var) or isinstance(var.type, ListOf):
+            return False
+        assigns = self.scopes.assigns.get(var)
+        return not assigns or self._before_loops(assigns[0])
+
+    def _before_loops(self, stmt: Stmt) -> bool:
+        for other in self.scopes.root.block:
+            if other is stmt:
+                return True
+            if any(isinstance(inner, (For, While)) for inner in traversal.statements((other,))):
+                return False  # the tapes are made before the first loop
+        return False
+
+    def _position(self, scope: Scope) -> Expr:
+        loop = scope.header
+        assert isinstance(loop, For) and isinstance(loop.step, Const) and isinstance(loop.step.value, int)
+        step = loop.step.value
+        start = self._resolved(loop.start)
+        if step < 0:
+            offset: Expr = _minus(start, loop.target)
+        else:
+            offset = loop.target if builders.is_const(start, 0) else _minus(loop.target, start)
+        if abs(step) == 1:
+            return offset
+        return Call(operator.floordiv, (offset, Const(abs(step))), (), INT)
+
+    def _value_shape(self, var: Var) -> tuple[Expr, ...] | None:
+        """The extents of a recorded array as they are known before any loop starts."""
+        assigns = self.scopes.assigns.get(var)
+        copied = assigns[0].value if assigns and len(assigns) == 1 else None
+        source = copied.args[0] if isinstance(copied, Call) and copied.func is np.copy else var
+        assert isinstance(source, Var)
+        if self._fixed(source):
+            assert isinstance(source.type, Array)
+            return tuple(Call(intrinsics.dim, (source, Const(axis)), (), INT) for axis in range(source.type.rank))
+        out = []
+        for constant, terms in self.shapes.of(source):
+            total: Expr = Const(constant)
+            for (kind, name, axis), coefficient in terms:
+                term = self._symbol(kind, name, axis)
+                if term is None or coefficient != 1:
+                    return None
+                total = builders.int_add(term, total) if isinstance(total, Const) else builders.int_add(total, term)
+            if constant < 0:
+                total = Call(max, (total, Const(0)), (), INT)
+            out.append(total)
+        return tuple(out)
+
+    def _symbol(self, kind: str, name: str, axis: int) -> Expr | None:
+        source = next((var for var in self.scopes.owner if var.name == name), None)
+        if source is None or kind not in ("param", "int") or not self._fixed(source):
+            return None
+        return Call(intrinsics.dim, (source, Const(axis)), (), INT) if kind == "param" else source
+
+    def _counter(self, scope: Scope) -> Var:
+        """The counter of a scope's growing tapes: the loop's own trip counter when the loop runs once."""
+        key = id(scope)
+        loop = scope.header
+        if loop in self.sweeps.trips and scope.parent is self.scopes.root:
+            return self.sweeps.trips[loop]
+        if key not in self.counters:
+            self.counters[key] = Var(self.names.fresh("top"), INT)
+        return self.counters[key]
+
+    # ---- rewriting ---------------------------------------------------------------------------------------------------
+
+    def _forward(self, block: Block, begun: Set[Var] = frozenset()) -> Block:
+        """Pushes as stores; a branch that leaves the trip may push what the rest of the trip pushes.
+
+        The counters in `begun` count this trip already.
+        """
+        out: list[Stmt] = []
+        waiting: list[Push] = []  # numbers for growing tapes, which are kept together: one look at their length
+        started = set(begun)
+        last = max((k for k, stmt in enumerate(block) if isinstance(stmt, Push)), default=-1)
+        for k, stmt in enumerate(block):
+            if isinstance(stmt, Push) and self.tapes[stmt.tape].counter is not None and _is_number(stmt.value):
+                waiting.append(stmt)
+            else:
+                if stmt.blocks or {push.value for push in waiting} & set(stmt.targets):
+                    out += self._kept(waiting, started)
+                    waiting = []
+                if isinstance(stmt, Push):
+                    out += self._kept([stmt], started)
+                else:
+                    inner = tuple(self._forward(part, started) for part in stmt.blocks)
+                    out.append(traversal.with_blocks(stmt, inner))
+            if k == last:
+                out += self._kept(waiting, started)
+                waiting = []
+        return tuple(out)
+
+    def _kept(self, pushes: list[Push], started: set[Var]) -> list[Stmt]:
+        """What puts values on their tapes; the tapes whose counters have not `started` are made longer first."""
+        out: list[Stmt] = []
+        for push in pushes:
+            tape = self.tapes[push.tape]
+            if tape.counter is not None and tape.counter not in started:
+                started.add(tape.counter)
+                if tape.counter in self.counters.values():
+                    out.append(Assign((tape.counter,), builders.int_add(tape.counter, Const(1))))
+                if not tape.exact:
+                    out.append(self._grown(tape))
+            if tape.index is None:
+                kept = isinstance(push.value.type, Array) and push.value not in self.sweeps.references
+                value = builders.copy(push.value) if kept else push.value
+                out.append(Effect(Call(intrinsics.append, (tape.store, value), ())))
+            else:
+                out.append(Store(tape.store, tape.index, push.value, origin=push.origin))
+        return out
+
+    def _grown(self, tape: Tape) -> If:
+        """Double all tapes that share a counter when they are full."""
+        assert tape.counter is not None
+        extent = Call(intrinsics.dim, (tape.store, Const(0)), (), INT)
+        longer: list[Stmt] = []
+        for other in self.counted[id(tape.scope)]:
+            longer.append(Assign((other.store,), Call(intrinsics.grown, (other.store,), (), other.store.type)))
+        return If(Call(operator.gt, (tape.counter, extent), (), BOOL), tuple(longer))
+
+    def _backward(self, block: Block) -> Block:
+        out: list[Stmt] = []
+        ended: list[Var] = []
+        last = max((k for k, stmt in enumerate(block) if isinstance(stmt, Pop)), default=-1)
+        for k, stmt in enumerate(block):
+            if isinstance(stmt, Pop):
+                tape = self.tapes[stmt.tape]
+                if tape.index is None:
+                    out.append(Assign((stmt.target,), Call(intrinsics.pop, (tape.store,), (), stmt.target.type)))
+                else:
+                    index = tape.index
+                    if tape.counter is not None and tape.counter not in self.counters.values():
+                        index = (self._trip_of(tape.counter),)
+                    out.append(Assign((stmt.target,), Load(tape.store, index, stmt.target.type)))
+                    if (
+                        tape.counter is not None
+                        and tape.counter in self.counters.values()
+                        and tape.counter not in ended
+                    ):
+                        ended.append(tape.counter)
+            else:
+                out.append(traversal.with_blocks(stmt, tuple(self._backward(inner) for inner in stmt.blocks)))
+            if k == last:
+                out.extend(Assign((counter,), builders.int_add(counter, Const(-1))) for counter in ended)
+        return tuple(out)
+
+    def _trip_of(self, counter: Var) -> Expr:
+        for loop, trips in self.sweeps.trips.items():
+            if trips == counter:
+                return self.sweeps.trip_index[loop]
+        raise AssertionError("a trip counter without a loop")
+
+
+def _most_trips(scope: Scope) -> int | None:
+    """How many trips a loop makes at most, where that is a number no larger than tapes are at first."""
+    match scope.header:
+        case For(_, Const(int() as start), Const(int() as stop), Const(int() as step)) if step:
+            trips = len(range(start, stop, step))
+            return trips if 0 < trips <= START_SIZE else None
+    return None
+
+
+def _is_number(value: Expr) -> bool:
+    return isinstance(value, Var) and isinstance(value.type, Scalar)
+
+
+def _minus(a: Expr, b: Expr) -> Expr:
+    if isinstance(b, Const) and isinstance(b.value, int):
+        return builders.int_add(a, Const(-b.value))
+    return Call(operator.sub, (a, b), (), INT)

@@ -1,0 +1,9 @@
+"""Simplification of programs and sweeps.
+
+* `real_domain` - roots, powers and logarithms that stay real
+* `cse` - common subexpression elimination
+* `licm` - loop-invariant code motion of array values
+* `dead_code` - dead code and dead store elimination
+* `copy_propagation` - copy propagation and coalescing
+* `cleanup` - the cleanup pipeline of a sweep
+"""
