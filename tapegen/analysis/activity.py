@@ -133,7 +133,7 @@ def meets_complex(call: Call) -> bool:
 
 
 def is_view(value: Expr) -> bool:
-    """Whether an Assign of this value makes its target a view of the base array (docs/system.md, invariant 6)."""
+    """Whether an Assign of this value makes its target a view of the base array (invariant 6 of `tapegen.ir`)."""
     if isinstance(value, Load):
         return is_basic(value)
     return isinstance(value, Call) and value.func in intrinsics.VIEW_CALLS and is_place_type(value.args[0].type)

@@ -78,7 +78,7 @@ def effects_of(function: Function) -> Effects:
     Parameters
     ----------
     function : Function
-        A lowered program (docs/system.md, invariants).
+        A lowered program (the invariants of `tapegen.ir`).
     """
     touching = on_places(function)
     places = _Places(function, touching)

@@ -1,4 +1,4 @@
-"""The whole program form.  Nodes are frozen; statements compare by identity; docs/system.md states the invariants."""
+"""The whole program form.  Nodes are frozen; statements compare by identity; the package states the invariants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The invariants of a lowered program (docs/system.md), as a check.
+"""The invariants of a lowered program (`tapegen.ir`), as a check.
 
 Reading and rewriting of IR is in `tapegen.ir.traversal`.
 """

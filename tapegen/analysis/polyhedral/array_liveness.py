@@ -55,7 +55,7 @@ def final_loads(function: Function, effects: Effects | None = None) -> Finality:
     Parameters
     ----------
     function : Function
-        A lowered program (docs/system.md, invariants).
+        A lowered program (the invariants of `tapegen.ir`).
     effects : Effects, optional
         Facts of `effects_of(function)`, if they are at hand.
     """

@@ -1,7 +1,7 @@
 """Guards of products whose partial derivative may be infinite: zeros that a selection made win, computed ones do not.
 
-Which zeros are which is seen at the frontier of a value (`analysis.selection_frontiers`), so the backward sweep keeps the
-cotangents there under names, and tests them where it comes to the product.
+Which zeros are which is seen at the frontier of a value (`analysis.selection_frontiers`), so the backward sweep keeps
+the cotangents there under names, and tests them where it comes to the product.
 """
 
 from __future__ import annotations
