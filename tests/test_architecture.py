@@ -52,7 +52,9 @@ def test_there_is_no_import_cycle() -> None:
     graph = grimp.build_graph("tapegen", cache_dir=None)
     entry = {module for module in graph.modules if (PACKAGE / Path(*module.split(".")[1:]) / "__init__.py").exists()}
     imports = {
-        module: graph.find_modules_directly_imported_by(module) - entry for module in graph.modules if module not in entry
+        module: graph.find_modules_directly_imported_by(module) - entry
+        for module in graph.modules
+        if module not in entry
     }
     assert cycles(imports) == []
 

@@ -48,7 +48,7 @@ from tapegen.frontend.source.parse import Parsed
 from tapegen.frontend.templates import builtin_functions
 from tapegen.frontend.values.captures import library_guards
 from tapegen.frontend.values.context import Again, Context, NeedsStatic, PathEnds
-from tapegen.frontend.values.guards import Guard, all_hold
+from tapegen.frontend.values.guards import Guard, guards_hold
 from tapegen.frontend.values.materialize import export, flat_result
 from tapegen.frontend.values.pytree import (
     UNKNOWN,
@@ -150,7 +150,7 @@ class Lowered:
 
     def holds(self, arguments: Mapping[str, Any]) -> bool:
         """Whether the program is right for these arguments (of the right types) and the captured values of now."""
-        if not all_hold(self.guards):
+        if not guards_hold(self.guards):
             return False
         for name, path, value in self.statics:
             found = _follow(arguments[name], path)

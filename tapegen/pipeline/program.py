@@ -140,8 +140,8 @@ class Program:
     options: Options
     parts: Parts = field(default_factory=Parts)
     last_used: float = 0.0
-    places: Any = None  # see `glance.Places`
-    repeated: dict[Form, Any] = field(default_factory=dict)  # see `repeated.Repeated`
+    places: Any = None  # see `runtime.signature_key.ArgumentBinder`
+    repeated: dict[Form, Any] = field(default_factory=dict)  # see `runtime.fast_call.Repeated`
 
     def holds(self, arguments: dict[str, Any]) -> bool:
         """Whether what was taken as constant (captured scalars, static integers) still has the same value."""

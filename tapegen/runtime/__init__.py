@@ -5,6 +5,7 @@
 * `stored_state` - consistency of stores into objects of the caller
 * `program_cache` - bounded cache of programs, least recently used evicted
 * `fast_call` - pre-resolved calls of compiled derivatives
+* `signature_key` - dispatch keys of calls
 * `closure_sharing` - compiled code shared by equal closures
 * `bound_call` - one call of a specialized program, and its errors
 * `specialization` - one specialization per combination of argument types

@@ -7,7 +7,7 @@ import linecache
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from traceback import clear_frames
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -28,15 +28,12 @@ from tapegen.ir.types import Array
 from tapegen.loops.library.bailout import GIVES_UP
 from tapegen.pipeline.fault_boundary import internal_error
 from tapegen.pipeline.inspection import Inspection
-from tapegen.pipeline.program import CALLS, Form, Program, Raised
+from tapegen.pipeline.program import CALLS, Form, Owner, Program, Raised
 from tapegen.runtime import stored_state
 from tapegen.runtime.fast_call import Repeated, as_type, as_types, gradient_of, result_types, value_of
 from tapegen.runtime.random_state import States, put_back, states_of
 from tapegen.runtime.tangents import argument_at, argument_tangents, as_result, result_tangent
 from tapegen.transform.simplify.real_domain import TURNS_COMPLEX
-
-if TYPE_CHECKING:
-    from tapegen.runtime.specialization import Specialiser
 
 _SHARING_EFFORT = 10_000  # steps spent on finding out whether two arrays really share an element
 
@@ -50,6 +47,16 @@ def inspected(program: Program, leaves: Sequence[Any] | None = None) -> Inspecti
     return Inspection(program, stages, leaves)
 
 
+class Specializer(Owner, Protocol):
+    """The function that is called (`runtime.specialization`)."""
+
+    python: Callable[..., Any]
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]: ...
+
+    def varied(self, program: Program, wrt: tuple[int, ...]) -> Program: ...
+
+
 @dataclass(eq=False, slots=True)
 class Specialisation:
     """A program with the arguments of one call.
@@ -58,7 +65,7 @@ class Specialisation:
     ----------
     program : Program
         What was found for their types.
-    owner : Specialiser
+    owner : Specializer
         The function.
     args, kwargs
         The arguments as they were given.
@@ -69,7 +76,7 @@ class Specialisation:
     """
 
     program: Program
-    owner: Specialiser
+    owner: Specializer
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     values: Sequence[Any]

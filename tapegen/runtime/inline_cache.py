@@ -11,11 +11,11 @@ from time import monotonic
 from typing import Any
 
 from tapegen.backend.numba import memory_limit
-from tapegen.frontend.values.guards import Places, glance
 from tapegen.pipeline.program import Form, Program
 from tapegen.rules.registry import generation
 from tapegen.runtime.bound_call import Specialisation
 from tapegen.runtime.fast_call import Repeated
+from tapegen.runtime.signature_key import ArgumentBinder, signature_key
 from tapegen.runtime.specialization import Specialiser
 
 _MOST = 64
@@ -37,7 +37,7 @@ class Lanes:
 
     def __init__(self, specialiser: Specialiser, home: Lanes | None = None) -> None:
         self._specialiser, self._home = specialiser, home
-        self._found: dict[Any, tuple[Program, Places, Repeated, tuple[Any, ...], bool]] = {}
+        self._found: dict[Any, tuple[Program, ArgumentBinder, Repeated, tuple[Any, ...], bool]] = {}
         self._last: Program | None = None
 
     @property
@@ -56,7 +56,7 @@ class Lanes:
             return None
         given = (*primals, *tangents)
         count = len(primals)
-        lane = self._found.get(glance(given, form, count, generation()))
+        lane = self._found.get(signature_key(given, form, count, generation()))
         if lane is None:
             return None
         program, places, repeated, bound, some_are_constant = lane
@@ -85,7 +85,7 @@ class Lanes:
         repeated, places = program.repeated.get(form), program.places
         if repeated is None or places is None or call.kwargs or places.count != len(bound) + len(call.args):
             return
-        seen = glance((*call.args, *tangents), form, len(call.args), generation())
+        seen = signature_key((*call.args, *tangents), form, len(call.args), generation())
         dots = [tangent for tangent in tangents if tangent is not None]
         if seen is None or not repeated.takes(dots):
             return

@@ -17,7 +17,6 @@ from tapegen.frontend.lower import Lowered, lower_function
 from tapegen.frontend.mutation.caller_objects import OtherForm
 from tapegen.frontend.source.callables import calling, own_signature, unwrap
 from tapegen.frontend.source.parse import span_of_definition, span_of_parameter
-from tapegen.frontend.values.guards import Places, glance
 from tapegen.frontend.values.pytree import (
     Abstract,
     Leaf,
@@ -33,6 +32,7 @@ from tapegen.rules.registry import generation
 from tapegen.runtime.bound_call import Specialisation
 from tapegen.runtime.closure_sharing import share_parts, with_changing_floats
 from tapegen.runtime.program_cache import Kept
+from tapegen.runtime.signature_key import ArgumentBinder, signature_key
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
@@ -151,7 +151,7 @@ class Specialiser:
 
     def specialise(self, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options) -> Specialisation:
         """The program for these arguments, together with them."""
-        seen = None if kwargs or self._plain is None else glance(args, generation())
+        seen = None if kwargs or self._plain is None else signature_key(args, generation())
         if seen is not None:
             given = (*self.bound_args, *args) if self.bound_args else args
             for program in self._at_a_glance.of(seen):
@@ -177,7 +177,7 @@ class Specialiser:
             positions: dict[Any, int] = {(name, ()): k for k, name in enumerate(names)}
             positions |= {(rest, (k,)): len(names) + k for k in range(count - len(names))}
             with suppress(KeyError):
-                program.places = Places(program.lowered, positions)
+                program.places = ArgumentBinder(program.lowered, positions)
         return program.places is not None
 
     def _looked_up(self, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options) -> Specialisation:

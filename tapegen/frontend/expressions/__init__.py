@@ -4,7 +4,6 @@
 * `operators` - unary, binary and augmented operators
 * `comparisons` - comparisons, boolean operators, conditional expressions
 * `unions` - values of one of two kinds
-* `narrowing` - what a branch knows about a union, and what of it lasts after the branch
 * `subscripts` - elements, views and copies of arrays; items of containers
 * `array_indexing` - index items of arrays, and the type of what they select
 * `iterables` - what a for loop iterates over

@@ -14,7 +14,6 @@ import numpy as np
 from tapegen.errors import AliasError, NotDifferentiable, TapegenError
 from tapegen.frontend.expressions.array_indexing import array_index, is_array_item, is_mask_of_all, is_one_bool
 from tapegen.frontend.expressions.expressions import evaluate, evaluates, spread
-from tapegen.frontend.expressions.narrowing import write_through_view
 from tapegen.frontend.expressions.unions import each_kind, split
 from tapegen.frontend.lowering.emit import emit_call, is_view
 from tapegen.frontend.mutation.caller_objects import note_key
@@ -37,6 +36,7 @@ from tapegen.frontend.values.materialize import (
     struct_of,
     type_of,
 )
+from tapegen.frontend.values.narrowing import write_through_view
 from tapegen.frontend.values.pytree import UNKNOWN, Leaf, StaticValue, Struct, children_of, list_of, tuple_of
 from tapegen.frontend.values.state import Captured, Choice, Ref, Series, SliceValue, View, known_value
 from tapegen.frontend.values.type_sets import kinds_of, narrower_dtype

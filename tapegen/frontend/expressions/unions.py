@@ -14,10 +14,10 @@ from typing import Any
 import gast
 
 from tapegen.errors import CompileLimit, TapegenError
-from tapegen.frontend.expressions.narrowing import is_only_known, narrow
 from tapegen.frontend.lowering.branches import branches
 from tapegen.frontend.values.context import Context, NotWhole, PathEnds
 from tapegen.frontend.values.materialize import definite, poison_check, truth
+from tapegen.frontend.values.narrowing import is_only_known, narrow
 from tapegen.frontend.values.pytree import Leaf, StaticValue
 from tapegen.frontend.values.state import Choice
 from tapegen.ir.names import TEMPORARY

@@ -12,13 +12,13 @@ from tapegen.errors import NotDifferentiable
 from tapegen.frontend.calls.handlers import PASSED_ON, handles, method
 from tapegen.frontend.calls.library_calls import call_library
 from tapegen.frontend.calls.resolve import call_value
-from tapegen.frontend.expressions.narrowing import note_view_of_number
 from tapegen.frontend.expressions.subscripts import Place, load_place, store_place
 from tapegen.frontend.lowering.emit import emit_call
 from tapegen.frontend.templates import ufunc_methods
 from tapegen.frontend.values.complex_parts import PARTS
 from tapegen.frontend.values.context import Context
 from tapegen.frontend.values.materialize import static, struct_of, type_of
+from tapegen.frontend.values.narrowing import note_view_of_number
 from tapegen.frontend.values.pytree import Leaf, StaticValue, tuple_of
 from tapegen.ir import intrinsics
 from tapegen.ir.types import Array, Scalar, is_complex, is_floating

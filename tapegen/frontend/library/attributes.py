@@ -17,7 +17,6 @@ from tapegen.frontend.calls.library_calls import call_library
 from tapegen.frontend.calls.nested_derivatives import bound_derivative
 from tapegen.frontend.calls.resolve import call_value
 from tapegen.frontend.expressions.expressions import evaluate, evaluates
-from tapegen.frontend.expressions.narrowing import may_be_array
 from tapegen.frontend.expressions.unions import split
 from tapegen.frontend.library.array_methods import THROUGH_FUNCTIONS, transposed
 from tapegen.frontend.library.random import draw_method
@@ -40,6 +39,7 @@ from tapegen.frontend.values.constant_shapes import extent, known_size
 from tapegen.frontend.values.context import Context
 from tapegen.frontend.values.library_objects import attribute_of_distribution
 from tapegen.frontend.values.materialize import describe, expr_of, operand, refuse_text, run_list_of, struct_of, type_of
+from tapegen.frontend.values.narrowing import may_be_array
 from tapegen.frontend.values.pytree import Leaf, StaticValue, Struct, children_of, tuple_of
 from tapegen.frontend.values.state import Bound, Captured, Choice, Method, Ref, Super, View
 from tapegen.frontend.values.type_sets import kinds_of

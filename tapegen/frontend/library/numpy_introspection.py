@@ -17,7 +17,6 @@ from tapegen.frontend.calls.handlers import PASSED_ON, handles, method
 from tapegen.frontend.calls.library_calls import call_library
 from tapegen.frontend.calls.resolve import call_value
 from tapegen.frontend.expressions.expressions import spread
-from tapegen.frontend.expressions.narrowing import note_view_of_number
 from tapegen.frontend.expressions.subscripts import Place, load_place
 from tapegen.frontend.library.attributes import attribute, shape_of
 from tapegen.frontend.library.builtins import Args, Hint, Kwargs
@@ -29,6 +28,7 @@ from tapegen.frontend.templates import library_functions, ufunc_methods
 from tapegen.frontend.values.constant_shapes import known_shape, may_be_fixed, sampled_shape
 from tapegen.frontend.values.context import Context, NeedsStatic
 from tapegen.frontend.values.materialize import operand, run_list_of, static, struct_of, type_of
+from tapegen.frontend.values.narrowing import note_view_of_number
 from tapegen.frontend.values.pytree import UNKNOWN, Leaf, StaticValue, tuple_of
 from tapegen.frontend.values.state import Series, known_value
 from tapegen.ir import intrinsics

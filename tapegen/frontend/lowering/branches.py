@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from tapegen.frontend.expressions.narrowing import is_only_known, kept_apart
 from tapegen.frontend.values.context import Builder, Context, NotWhole, OpenIf, OpenLatch, PathEnds
 from tapegen.frontend.values.dynamic_lists import Widen, needs_widening, widen_cell
 from tapegen.frontend.values.materialize import not_
+from tapegen.frontend.values.narrowing import distinct, is_only_known, unlike
 from tapegen.frontend.values.phi import ANYTHING, Merge, look_up
-from tapegen.frontend.values.state import ABSENT, RESULT, Cell, Key, Ref, RunList, State
+from tapegen.frontend.values.pytree import Leaf, StaticValue, Struct
+from tapegen.frontend.values.state import ABSENT, RESULT, Cell, Choice, Key, Poison, Ref, RunList, State
 from tapegen.ir import traversal
 from tapegen.ir.nodes import Expr, Var
 
@@ -102,7 +103,7 @@ def _joined(
         for value in values:
             cx.observe(key, value)
         pairs = list(zip(values, states, strict=True))
-        template = kept_apart(merge, name.strip(), whole, test, pairs) or merge.template(name.strip(), pairs)
+        template = _union_of_kinds(merge, name.strip(), whole, test, pairs) or merge.template(name.strip(), pairs)
         if template is not ANYTHING and template is not ABSENT:
             merged.vars[key] = template
             todo.append((template, pairs))
@@ -168,3 +169,22 @@ def _of_one_path(merge: Merge, number: int, states: list[State]) -> list[tuple[A
     merge.adopt("item", Ref(number), content, having[0])
     template = merge.state.cells[number].content
     return [(template, [(content if state in having else ANYTHING, state) for state in states])]
+
+
+def _union_of_kinds(merge: Merge, name: str, whole: Any, test: Expr, sides: Sequence[tuple[Any, State]]) -> Any:
+    """The value of two kinds that the branches of a test of its kind leave, one kind each; None if it is none."""
+    if not isinstance(whole, Choice) or whole.test != test or len(sides) != 2:
+        return None
+    plain = (Leaf, StaticValue, Struct, Ref)
+    if not all(isinstance(value, plain) for value, _ in sides):
+        return None
+    kinds = merge.kind(*sides[0]), merge.kind(*sides[1])
+    if not unlike(*kinds):
+        return None
+    parts = []
+    for side, part in zip(sides, (whole.first, whole.second), strict=True):
+        parts.append(part if side[0] is part else distinct(merge.partial(name, [side])))
+    if any(isinstance(part, Poison) for part in parts):
+        return None
+    first, second = parts
+    return Choice(whole.test, first, second, kinds)

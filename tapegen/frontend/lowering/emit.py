@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from tapegen.errors import BadArgument, NotDifferentiable
-from tapegen.frontend.expressions.narrowing import note_view_of_number
 from tapegen.frontend.values.captures import expand
 from tapegen.frontend.values.complex_parts import VIEWS_OF_PARTS, is_part, part_of
 from tapegen.frontend.values.constant_shapes import note_result, note_results
@@ -25,6 +24,7 @@ from tapegen.frontend.values.materialize import (
     refuse_text,
     struct_of,
 )
+from tapegen.frontend.values.narrowing import note_view_of_number
 from tapegen.frontend.values.pytree import DTYPES, UNKNOWN, Leaf, StaticValue, Struct, list_of, tuple_of
 from tapegen.frontend.values.result_types import NoResultType, result_type
 from tapegen.frontend.values.state import Captured, Ref, RunList, is_number, known_value

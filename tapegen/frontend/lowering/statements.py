@@ -23,7 +23,6 @@ from tapegen.frontend.expressions.expressions import (
     put_name,
     spread,
 )
-from tapegen.frontend.expressions.narrowing import is_shared_number, may_be_array
 from tapegen.frontend.expressions.operators import BINARY, binary, in_place_operator
 from tapegen.frontend.expressions.strings import text_of
 from tapegen.frontend.expressions.subscripts import Place, load_place, place_of, store_place
@@ -39,6 +38,7 @@ from tapegen.frontend.values.complex_parts import is_part
 from tapegen.frontend.values.context import Builder, Context, NotWhole, OpenIf, PathEnds
 from tapegen.frontend.values.dynamic_lists import append, item, length
 from tapegen.frontend.values.materialize import definite, describe, expr_of, not_, operand, struct_of, type_of
+from tapegen.frontend.values.narrowing import is_shared_number, may_be_array
 from tapegen.frontend.values.pytree import Leaf, StaticValue, Struct, list_of, tuple_of
 from tapegen.frontend.values.state import ABSENT, Box, Captured, Method, Ref, RunList, SliceValue, known_value
 from tapegen.frontend.values.type_sets import kinds_of

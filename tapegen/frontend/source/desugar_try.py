@@ -1,7 +1,7 @@
 """`try` as what it stands for where no exception is caught, and as branches that lowering decides between.
 
-An exception that leaves a program makes plain Python run once more (docs/architecture.md), so handlers that only raise say
-nothing that generated code has to know, and what `finally` holds follows the body.
+An exception that leaves a program makes plain Python run once more (docs/architecture.md), so handlers that only raise
+say nothing that generated code has to know, and what `finally` holds follows the body.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import Any
 
 from tapegen.errors import TapegenError
 from tapegen.frontend.lower import inline_call, inline_guarded, renamed
-from tapegen.frontend.values.guards import Guard, all_hold
+from tapegen.frontend.values.guards import Guard, guards_hold
 from tapegen.frontend.values.pytree import Abstract, Leaf, leaves_of
 from tapegen.ir import traversal
 from tapegen.ir.names import NameSupply
@@ -63,7 +63,7 @@ def written_out(
         known = tuple(traversal.substitute(expr, places) for expr in given)
         key = (func, tuple(kwargs), known, finish, rules, generation())
         template = _TEMPLATES.get(key)
-        if template is None or not all_hold(template.guards):
+        if template is None or not guards_hold(template.guards):
             keywords = dict(zip(kwargs, known[len(args) :], strict=True))
             template = _made(func, known[: len(args)], keywords, finish, rules)
             if template is not None:

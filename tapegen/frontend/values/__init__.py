@@ -9,6 +9,7 @@
 * `constant_shapes` - array extents that are known while compiling
 * `type_sets` - the types that Python gives a value on several paths
 * `type_join` - the one type of the values that a name has on several paths
+* `narrowing` - what a branch knows about a union, and what of it lasts after the branch
 * `phi` - phi nodes: joins after branches, loop-carried variables
 * `dynamic_lists` - lists that grow at run time
 * `complex_parts` - real and imaginary parts that are stored into

@@ -1,20 +1,11 @@
-"""Whether a program is right for a call: what is quickly seen of arguments, and what was taken as constant."""
+"""Guards: values that a program took as constant, and the check that they still hold."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
-import numpy as np
-
-from tapegen.errors import BadArgument
-from tapegen.frontend.values.pytree import leaf_type, same_static
-
-if TYPE_CHECKING:
-    from tapegen.frontend.lower import Lowered
-
-_SEEN_FLAGS = 0x1 | 0x2 | 0x100 | 0x400  # contiguous as C has it, as Fortran has it, aligned, writeable
-_SEEN_KINDS = frozenset({float, complex, type(None), np.random.Generator})
+from tapegen.frontend.values.pytree import same_static
 
 
 class Guard(NamedTuple):
@@ -24,7 +15,7 @@ class Guard(NamedTuple):
     value: Any
 
 
-def all_hold(guards: tuple[tuple[Callable[[], Any], Any], ...]) -> bool:
+def guards_hold(guards: tuple[tuple[Callable[[], Any], Any], ...]) -> bool:
     """Whether what was taken as constant still has the same values."""
     try:
         for getter, value in guards:
@@ -34,76 +25,3 @@ def all_hold(guards: tuple[tuple[Callable[[], Any], Any], ...]) -> bool:
     except (NameError, AttributeError, LookupError, TypeError):
         return False
     return True
-
-
-def glance(args: Iterable[Any], *context: Any) -> tuple[Any, ...] | None:
-    """The context, and what is quickly seen of arguments and decides their types; None if there is more to them."""
-    seen = list(context)
-    for value in args:
-        kind = type(value)
-        if kind is np.ndarray:
-            shape = value.shape
-            unit = tuple([n == 1 for n in shape]) if 1 in shape else len(shape)
-            seen += (value.dtype, unit, value.flags.num & _SEEN_FLAGS)
-        elif kind in _SEEN_KINDS or (kind is int and -(2**63) <= value < 2**63):
-            seen.append(kind)
-        else:
-            return None
-    return tuple(seen)
-
-
-class Places:
-    """What a program reads where arguments are given one by one: by position, without their names.
-
-    Parameters
-    ----------
-    lowered : Lowered
-        The program.
-    positions : mapping
-        Where an argument stands among those of a call, by its name and path.
-
-    Raises
-    ------
-    KeyError
-        The program reads something else of them.
-    """
-
-    __slots__ = ("_guards", "_hidden", "_not_negative", "_params", "_seen", "_statics", "_types", "count")
-
-    def __init__(self, lowered: Lowered, positions: Mapping[tuple[str, tuple[Any, ...]], int]) -> None:
-        self._guards = tuple(map(tuple, lowered.guards))  # which are taken apart sooner
-        self._statics = [(positions[name, path], value) for name, path, value in lowered.statics]
-        self._not_negative = [positions[where] for where in lowered.not_negative]
-        self.count = len(positions)
-        own = [param for param in lowered.params if param.getter is None]
-        params = [positions[param.argument, param.path] for param in own]
-        self._params = None if params == list(range(self.count)) else params  # None: all, in order
-        self._hidden = [(param.getter, param.var.type) for param in lowered.params if param.getter is not None]
-        self._seen: tuple[Any, ...] | None = None  # of captured values, when their types have been compared
-
-    def values(self, given: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        """The values of the parameters; None where the program is not right for these arguments, or not any more."""
-        if not all_hold(self._guards):
-            return None
-        for k, known in self._statics:
-            found = given[k]
-            if not same_static(found.shape if isinstance(found, np.ndarray) else found, known):
-                return None
-        for k in self._not_negative:
-            if given[k] < 0:
-                return None
-        if self._params is not None:
-            given = tuple([given[k] for k in self._params])
-        if self._hidden:
-            try:
-                captured = [getter() for getter, _ in self._hidden]
-                seen = glance(captured)
-                if seen is None or seen != self._seen:
-                    for value, (_, type_) in zip(captured, self._hidden, strict=True):
-                        if leaf_type(value) != type_:
-                            return None
-                    self._seen = seen
-            except (NameError, AttributeError, LookupError, BadArgument):
-                return None
-            given = (*given, *captured)
-        return given

@@ -12,12 +12,12 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
-from tapegen.frontend.expressions.narrowing import distinct, loses_writes, unlike, was_there
 from tapegen.frontend.source.parse import MISSING
 from tapegen.frontend.values.captures import capture, class_member, expand
 from tapegen.frontend.values.constant_shapes import known_shape
 from tapegen.frontend.values.context import Context
 from tapegen.frontend.values.materialize import expr_of, is_int, type_of, zero_of
+from tapegen.frontend.values.narrowing import distinct, loses_writes, unlike, was_there
 from tapegen.frontend.values.pytree import UNKNOWN, Itself, Leaf, StaticValue, Struct, same_static
 from tapegen.frontend.values.state import (
     ABSENT,

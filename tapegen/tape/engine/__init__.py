@@ -4,5 +4,6 @@
 * `stack_frames` - the user's stack frame
 * `pytree` - nested structures of tensors
 * `operations` - rules as operations: what to save, how to apply
+* `hooks` - what tensors ask of modules that are made of tensors themselves
 * `leaks` - errors of tensors that leave while they are recorded
 """

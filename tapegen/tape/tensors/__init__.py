@@ -12,3 +12,12 @@
 * `compiled_calls` - differentiable functions called with tensors
 * `compiled_fallback` - calls that the compiler derives where no rule covers them
 """
+
+from tapegen.tape.engine.hooks import HOOKS
+from tapegen.tape.tensors import compiled_calls, indexing, numpy_dispatch, variable
+
+HOOKS.getitem = indexing.getitem
+HOOKS.ufunc = numpy_dispatch.ufunc
+HOOKS.function = numpy_dispatch.function
+HOOKS.stack = variable.convert_to_tensor
+HOOKS.call_compiled = compiled_calls.call

@@ -7,7 +7,7 @@ in the place of cotangents (docs/conventions.md).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,12 +16,7 @@ from tapegen.analysis.masked_values import CHOOSING
 from tapegen.analysis.selection_frontiers import DENSE, MATRIX_PRODUCTS, SUMS
 from tapegen.tape.tensors import compiled_calls
 from tapegen.tape.tensors.accumulation import fit
-
-if TYPE_CHECKING:
-    from tapegen.tape.tensors.records import Input, Record
-
-Used = np.ndarray | None
-"""Element by element whether a value is used; None where that is not known."""
+from tapegen.tape.tensors.records import Input, Record, Used
 
 _NOWHERE = np.zeros((), bool)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -15,12 +15,22 @@ from tapegen.tape.tensors import compiled_calls, numpy_dispatch
 from tapegen.tape.tensors.accumulation import again, divided, fit, is_polynomial, strongly
 from tapegen.tape.tensors.closures import Closure, closure
 from tapegen.tape.tensors.compiled_fallback import Form, Uncovered
-from tapegen.tape.tensors.masked_zeros import Selected
 from tapegen.tape.tensors.tensor import Tensor
 
 Contribute = Callable[[int, Any], None]
 Input = tuple[int, int, tuple[int, ...], int, Any]
 """A tracked tensor: its place among the results of the rule, its position, the path within, its number, its like."""
+
+Used = np.ndarray | None
+"""Element by element whether a value is used; None where that is not known."""
+
+
+class Selection(Protocol):
+    """Which zeros of cotangents a selection made (`masked_zeros`)."""
+
+    def of(self, record: Record) -> Used:
+        """Where the result of a record is used."""
+        ...
 
 
 class Record:
@@ -71,7 +81,7 @@ class Record:
 
     # ---- backwards ---------------------------------------------------------------------------------------------------
 
-    def pull_plainly(self, bar: Any, bars: dict[int, Any], wild: bool, selected: Selected) -> None:
+    def pull_plainly(self, bar: Any, bars: dict[int, Any], wild: bool, selected: Selection) -> None:
         """Add the contributions to `bars`, all of them arrays: the quick way of `pull`."""
         plan = self.plan
         args = self.args
@@ -103,7 +113,7 @@ class Record:
             held = bars.get(number)
             bars[number] = term if held is None else held + term
 
-    def pull(self, bars: list[Any], contribute: Contribute, recorded: bool, wild: bool, selected: Selected) -> None:
+    def pull(self, bars: list[Any], contribute: Contribute, recorded: bool, wild: bool, selected: Selection) -> None:
         """Give each tracked argument its contribution from the cotangents of the results (None: no cotangent).
 
         `wild`: whether kept values may be infinite or NaN, as the results of what has a pole are.  `selected` tells
@@ -130,7 +140,7 @@ class Record:
                 contribute(number, fit(term, like))
 
     def _pull_partials(
-        self, args: Any, out: Any, bar: Any, contribute: Contribute, wild: bool, selected: Selected
+        self, args: Any, out: Any, bar: Any, contribute: Contribute, wild: bool, selected: Selection
     ) -> None:
         numbers = self.plan.numbers
         parts, strong = self.local_derivatives(args, out, wild)
@@ -270,7 +280,7 @@ class WideRecord(Record):
         """The tracked tensors."""
         return self._inputs
 
-    def pull(self, bars: list[Any], contribute: Contribute, recorded: bool, wild: bool, selected: Selected) -> None:
+    def pull(self, bars: list[Any], contribute: Contribute, recorded: bool, wild: bool, selected: Selection) -> None:
         """See `Record.pull`."""
         if isinstance(self._operation, Closure):
             self._pull_closure(self._operation.pull(*bars), contribute, recorded)

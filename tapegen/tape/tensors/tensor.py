@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tapegen.errors import BadArgument, NotDifferentiable
+from tapegen.tape.engine.hooks import HOOKS
 from tapegen.tape.engine.leaks import refuse
 from tapegen.tape.engine.operations import Operation, operation_of
 from tapegen.tape.engine.stack_frames import user_span
@@ -84,9 +85,7 @@ class Traced(ArrayMethods):
     @staticmethod
     def __tapegen_call__(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call a differentiable function (see `ir.protocols.recorder_of`)."""
-        from tapegen.tape.tensors import compiled_calls
-
-        return compiled_calls.call(function, args, kwargs)
+        return HOOKS.call_compiled(function, args, kwargs)
 
     def _operand(self) -> tuple[Any, int]:
         """The value as it is read now, and the number under which recorders know it."""
@@ -158,21 +157,15 @@ class Traced(ArrayMethods):
                     return unary(operation, inputs[0])
                 if len(inputs) == 2 and ufunc.nout == 1:
                     return binary(operation, inputs[0], inputs[1])
-        import tapegen.tape.tensors.numpy_dispatch as dispatch  # quicker than from ... import ...
-
-        return dispatch.ufunc(ufunc, method, inputs, kwargs)
+        return HOOKS.ufunc(ufunc, method, inputs, kwargs)
 
     def __array_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        import tapegen.tape.tensors.numpy_dispatch as dispatch  # quicker than from ... import ...
-
-        return dispatch.function(func, args, kwargs)
+        return HOOKS.function(func, args, kwargs)
 
     def __getitem__(self, index: Any) -> Tensor:
-        import tapegen.tape.tensors.indexing as syntax
-
-        return syntax.getitem(self, index)
+        return HOOKS.getitem(self, index)
 
     # ---- operators ---------------------------------------------------------------------------------------------------
 
@@ -361,9 +354,7 @@ def plain(item: Any) -> Any:
 def _stacked(items: Any, other: Any) -> tuple[Any, int]:
     """A list as an operand: tensors are stacked, numbers do not widen the floats beside them."""
     if holds_traced(items):
-        from tapegen.tape.tensors.variable import convert_to_tensor
-
-        return operand(convert_to_tensor(items))
+        return operand(HOOKS.stack(items))
     return weak(items, other), 0
 
 

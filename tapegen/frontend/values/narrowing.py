@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tapegen.errors import NotDifferentiable
 from tapegen.frontend.values.context import Context
 from tapegen.frontend.values.pytree import Leaf, StaticValue, Struct
 from tapegen.frontend.values.state import Bound, Choice, Maybe, Poison, Ref, RunList, State
 from tapegen.frontend.values.type_sets import kinds_of
-from tapegen.ir.nodes import Expr, Var
+from tapegen.ir.nodes import Var
 from tapegen.ir.types import Array, Scalar
-
-if TYPE_CHECKING:
-    from tapegen.frontend.values.phi import Merge
 
 
 def distinct(part: Any) -> Any:
@@ -81,25 +78,6 @@ def is_only_known(whole: Any, values: Sequence[Any]) -> bool:
     return isinstance(whole, Choice) and all(
         value is whole or value is whole.first or value is whole.second for value in values
     )
-
-
-def kept_apart(merge: Merge, name: str, whole: Any, test: Expr, sides: Sequence[tuple[Any, State]]) -> Any:
-    """The value of two kinds that the branches of a test of its kind leave, one kind each; None if it is none."""
-    if not isinstance(whole, Choice) or whole.test != test or len(sides) != 2:
-        return None
-    plain = (Leaf, StaticValue, Struct, Ref)
-    if not all(isinstance(value, plain) for value, _ in sides):
-        return None
-    kinds = merge.kind(*sides[0]), merge.kind(*sides[1])
-    if not unlike(*kinds):
-        return None
-    parts = []
-    for side, part in zip(sides, (whole.first, whole.second), strict=True):
-        parts.append(part if side[0] is part else distinct(merge.partial(name, [side])))
-    if any(isinstance(part, Poison) for part in parts):
-        return None
-    first, second = parts
-    return Choice(whole.test, first, second, kinds)
 
 
 def unlike(a: Any, b: Any) -> bool:
