@@ -115,7 +115,7 @@ def test_derivatives_of_derivatives(form: str) -> None:
         owner(X)
         refs.append(weakref.ref(func))
     del func, owner
-    tg.orders._jacobian_of.cache_clear()
+    tg.higher_order._jacobian_of.cache_clear()
     tg.api._of_function.cache_clear()
     callables._calling.cache_clear()
     nested.PIPELINE._texts.clear()

@@ -187,7 +187,7 @@ def test_a_fault_inside_numba(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_text_that_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    emit = tg.program.emit
+    emit = tg.pipeline.program.emit
 
     def misspelt(*args: Any, **kwargs: Any) -> Any:
         source = emit(*args, **kwargs)

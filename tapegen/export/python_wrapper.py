@@ -87,7 +87,7 @@ def _reserved() -> frozenset[str]:
 @functools.cache
 def _loader() -> str:
     """The text that is part of each module."""
-    text = files(__package__).joinpath("loader.py").read_text(encoding="utf-8")
+    text = files(__package__).joinpath("python_loader.py").read_text(encoding="utf-8")
     return text.partition('"""\n\nfrom')[2].join(("from", ""))
 
 
