@@ -32,7 +32,7 @@ def test_every_defect_can_be_planted() -> None:
 
 def test_what_is_planted_is_taken_out_again() -> None:
     def methods() -> list[dict[str, object]]:
-        return [dict(vars(cls)) for cls in (reverse._Reverser, adjoint_control_flow.ControlFlow)]
+        return [dict(vars(cls)) for cls in (reverse.ReverseSweepBuilder, adjoint_control_flow.ControlFlowAdjoints)]
 
     before = methods()
     changed = 0

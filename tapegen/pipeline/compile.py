@@ -50,7 +50,8 @@ from tapegen.transform.recording.assemble import (
     record_form,
     table,
 )
-from tapegen.transform.recording.plan import Decision, Recorded, record
+from tapegen.transform.recording.decisions import Decision, Recorded
+from tapegen.transform.recording.plan import record
 from tapegen.transform.recording.tape_layout import Laid, Tape, lay_out, without
 from tapegen.transform.simplify.cleanup import reads_of, resolve_primal_as, tidy
 from tapegen.transform.simplify.cse import accumulations, share_loads, share_values, split_merges

@@ -22,7 +22,7 @@ from tapegen.ir.types import Array, ListOf, Scalar, Type
 
 if TYPE_CHECKING:
     from tapegen.pipeline.compile import Stages
-    from tapegen.transform.recording.plan import Decision
+    from tapegen.transform.recording.decisions import Decision
     from tapegen.transform.recording.tape_layout import Tape
 
 _WAYS = {"record": "recorded", "again": "evaluated again", "trip": "counted back", "live": "still there"}

@@ -15,7 +15,7 @@ from tapegen.frontend.values.context import Context
 from tapegen.frontend.values.pytree import Leaf, StaticValue, Struct
 from tapegen.frontend.values.state import Bound, Choice, Maybe, Poison, Ref, RunList, State
 from tapegen.frontend.values.type_sets import kinds_of
-from tapegen.ir.nodes import Var
+from tapegen.ir.nodes import Expr, Var
 from tapegen.ir.types import Array, Scalar
 
 

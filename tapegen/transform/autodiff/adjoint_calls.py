@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -32,6 +31,9 @@ from tapegen.ir.nodes import (
 )
 from tapegen.ir.types import INT, Array, ListOf, Scalar, TupleOf, Type, is_floating
 from tapegen.rules.registry import Rule
+from tapegen.transform.analyses import Facts
+from tapegen.transform.autodiff.cotangents import CotangentMap
+from tapegen.transform.autodiff.residuals import Residuals
 from tapegen.transform.autodiff.rule_application import (
     bind_arguments,
     cotangents_of,
@@ -48,10 +50,6 @@ from tapegen.transform.autodiff.rule_application import (
 from tapegen.transform.autodiff.zero_guards import guarded
 from tapegen.transform.simplify.cse import Known
 
-if TYPE_CHECKING:
-    from tapegen.transform.autodiff.reverse import _Reverser
-
-
 _BROADCASTS = frozenset(
     {
         *(np.where, np.maximum, np.minimum, np.fmax, np.fmin, np.full, np.full_like, np.broadcast_to, np.clip),
@@ -67,12 +65,13 @@ def _count_of_arrays(operands: Iterable[Expr]) -> int:
     return sum(parts)
 
 
-class Adjoints:
+class CallAdjoints:
     """Contributions of one forward statement to the cotangents of its operands."""
 
-    def __init__(self, reverser: _Reverser) -> None:
-        self.reverser = reverser
-        self.known = Known(reverser.scopes)
+    def __init__(self, facts: Facts, cotangents: CotangentMap, residuals: Residuals) -> None:
+        self.facts, self.scopes, self.shapes = facts, facts.scopes, facts.shapes
+        self.cotangents, self.residuals, self.names = cotangents, residuals, cotangents.names
+        self.known = Known(facts.scopes)
 
     def call(self, stmt: Assign, targets: tuple[Var, ...], call: Call, totals: tuple[Expr | None, ...]) -> None:
         """Reverse `targets = call`, the cotangents of the targets being `totals`."""
@@ -85,7 +84,7 @@ class Adjoints:
         if isinstance(call.func, Routine):
             self._routine(stmt, targets, call, call.func, totals)
             return
-        if not any(var in self.reverser.active for var in active_operands(call)):
+        if not any(var in self.cotangents.active for var in active_operands(call)):
             return  # a constant that becomes active later, under the same name
         rule = rule_for(call, stmt)
         if rule.kind in ("inactive", "expands"):  # the formula beside the call carries the derivative
@@ -102,27 +101,27 @@ class Adjoints:
     # ---- kinds of rule -----------------------------------------------------------------------------------------------
 
     def _partials(self, stmt: Assign, target: Var, call: Call, rule: Rule, total: Expr) -> None:
-        block, wanted = local_partials(call, rule, target, stmt, self._is_active, self.reverser.names)
+        block, wanted = local_partials(call, rule, target, stmt, self._is_active, self.names)
         if not wanted:
             return
-        facts = self.reverser.facts
+        facts = self.facts
         pole = has_pole(call, rule, facts.again)
         partials = [partial for _, partial in wanted]
         poles = guards(target, call, pole, block, partials, facts.ranges, facts.set_aside)
         number = builders.without_broadcast(total)
-        tests = self.reverser.guards.tests(target, call, number) if any(poles) else []
+        tests = self.cotangents.guards.tests(target, call, number) if any(poles) else []
         given = number
         of_its_own = tests == [number]
         several = len(wanted) > 1 or number in tests
         if isinstance(target.type, Array) and isinstance(number.type, Scalar):
             # one number for all elements stays a number where the partial has the shape of the result
-            number = self.reverser.bind_number(number) if several else number
+            number = self.cotangents.bind_number(number) if several else number
             cotangent: Expr = builders.broadcast_again(total, number)
         else:
-            cotangent = number = self.reverser.bind(total, target) if several else total
+            cotangent = number = self.cotangents.bind(total, target) if several else total
         # only what this statement reads is looked up here: the cotangent may mention the same names at another time
         block, factors = self._primal_reads(stmt, target, block, partials)
-        scope = self.reverser.scopes.at[stmt]
+        scope = self.scopes.at[stmt]
         terms: list[Expr] = []
         for (_, local), partial, is_guarded in zip(wanted, factors, poles, strict=True):
             factor = number if self._spans(local, target) else cotangent
@@ -135,15 +134,15 @@ class Adjoints:
                 terms.append(builders.strong_mul(factor, partial))
             else:
                 terms.append(guarded(factor, partial, [cotangent if test == given else test for test in tests]))
-        self.reverser.emit_block(block)
+        self.cotangents.emit_block(block)
         for (arg, _), term in zip(wanted, terms, strict=True):
-            self.reverser.contribute(arg, self.reverser.kept(arg, self.unbroadcast(term, arg, target), stmt))
+            self.cotangents.contribute(arg, self.cotangents.kept(arg, self.unbroadcast(term, arg, target), stmt))
 
     def _spans(self, partial: Expr, target: Var) -> bool:
         """Whether a partial is known to have the shape of the result."""
-        extents = self.reverser.shapes.of(target)
+        extents = self.shapes.of(target)
         arrays = [var for var in traversal.free_vars(partial) if isinstance(var.type, Array)]
-        return any(self.reverser.shapes.of(var) == extents for var in arrays)
+        return any(self.shapes.of(var) == extents for var in arrays)
 
     def _transposed(
         self, stmt: Assign, targets: tuple[Var, ...], call: Call, rule: Rule, totals: tuple[Expr | None, ...]
@@ -156,18 +155,18 @@ class Adjoints:
                 total = builders.zero_like(target)
             if isinstance(target.type, Array) and not isinstance(total.type, Array):
                 total = Call(np.full_like, (target, total), (), target.type)
-            bars.append(self.reverser.bind(total, target))
+            bars.append(self.cotangents.bind(total, target))
             # the cotangent of a value whose definition is being undone has no other reader; it may still be a view
-            if bars[-1] == self.reverser.cotangent(target).name and (total == bars[-1] or builders.is_fresh(total)):
+            if bars[-1] == self.cotangents.cotangent(target).name and (total == bars[-1] or builders.is_fresh(total)):
                 given_away.add(bars[-1])
-        given_away = {bar for bar in given_away if not self.reverser.is_kept(bar)}
+        given_away = {bar for bar in given_away if not self.cotangents.is_kept(bar)}
         if any(isinstance(arg.type, ListOf) and self._is_active(arg) for arg in call.args):
             self._spread_over_list(stmt, targets[0], call, bars[0])
             return
         extra: dict[str, Expr] = {"out_bar": bars[0] if len(bars) == 1 else Tuple(tuple(bars))}
         if rule.reads("out"):
             extra["out"] = targets[0] if len(targets) == 1 else Tuple(targets)
-        block, value = inlined(rule.body, call.args, dict(call.kwargs) | extra, self.reverser.names, stmt.origin)
+        block, value = inlined(rule.body, call.args, dict(call.kwargs) | extra, self.names, stmt.origin)
         results = cotangents_of(rule, value, stmt)
         bound = bind_arguments(rule.body, call, stmt)
         wanted: list[tuple[Var, Expr]] = []
@@ -177,11 +176,11 @@ class Adjoints:
         if not wanted:
             return
         block, terms = self._primal_reads(stmt, targets, block, [expr for _, expr in wanted])
-        self.reverser.emit_block(block)
+        self.cotangents.emit_block(block)
         for (arg, _), term in zip(wanted, terms, strict=True):
             owned = True if term in given_away and len(wanted) == 1 else None
-            term = self.reverser.kept(arg, self._fitted(call, rule, term, arg, targets[0]), stmt)
-            self.reverser.contribute(arg, term, owned=owned and not self.reverser.is_kept(term))
+            term = self.cotangents.kept(arg, self._fitted(call, rule, term, arg, targets[0]), stmt)
+            self.cotangents.contribute(arg, term, owned=owned and not self.cotangents.is_kept(term))
 
     def _routine(
         self, stmt: Assign, targets: tuple[Var, ...], call: Call, routine: Routine, totals: tuple[Expr | None, ...]
@@ -196,14 +195,14 @@ class Adjoints:
             if total is not None:
                 if isinstance(target.type, Array) and not isinstance(total.type, Array):
                     total = Call(np.full_like, (target, total), (), target.type)
-                bars.append(self.reverser.bind(total, target))
+                bars.append(self.cotangents.bind(total, target))
         reverse = routine.derivative("vjp", wrt, tuple(total is not None for total in totals))
-        args = [self.reverser.operand(stmt, arg) if isinstance(arg, Var) else arg for arg in call.args]
-        made = tuple(Var(self.reverser.names.fresh(bar_name(arg.name)), _cotangent_type(arg.type)) for arg in chosen)
+        args = [self.residuals.operand(stmt, arg) if isinstance(arg, Var) else arg for arg in call.args]
+        made = tuple(Var(self.names.fresh(bar_name(arg.name)), _cotangent_type(arg.type)) for arg in chosen)
         type_ = made[0].type if len(made) == 1 else TupleOf(tuple(bar.type for bar in made))
-        self.reverser.emit(Assign(made, Call(reverse, (*args, *bars), (), type_), stmt.origin))
+        self.cotangents.emit(Assign(made, Call(reverse, (*args, *bars), (), type_), stmt.origin))
         for arg, bar in zip(chosen, made, strict=True):
-            self.reverser.contribute(arg, bar, owned=True)
+            self.cotangents.contribute(arg, bar, owned=True)
 
     def _spread_over_list(self, stmt: Assign, target: Var, call: Call, bar: Expr) -> None:
         """Reverse `np.array(items)` and `sum(items)` of a run-time list: each item gets its part."""
@@ -216,26 +215,26 @@ class Adjoints:
                 stmt.origin,
             )
         assert isinstance(sequence, Var) and isinstance(sequence.type, ListOf)
-        bar = self.reverser.bind(bar, target)
-        k = Var(self.reverser.names.fresh("k"), INT)
+        bar = self.cotangents.bind(bar, target)
+        k = Var(self.names.fresh("k"), INT)
         item_type = sequence.type.item
-        if sequence in self.reverser.mirrors:
-            kept = self.reverser.kept_items(stmt, sequence)
+        if sequence in self.cotangents.mirrors:
+            kept = self.residuals.kept_items(stmt, sequence)
             assert isinstance(item_type, Array)
-            item_bar = Var(self.reverser.names.fresh("item_bar"), item_type)
+            item_bar = Var(self.names.fresh("item_bar"), item_type)
             part = Load(bar, (k,), item_type) if whole and isinstance(bar, Var) else bar
             body = (
                 Assign((item_bar,), Call(intrinsics.item, (kept, k), (), item_type)),
                 Store(item_bar, (), part, accumulate=True),
             )
-            self.reverser.emit(For(k, Const(0), Call(len, (kept,), (), INT), Const(1), body, stmt.origin))
+            self.cotangents.emit(For(k, Const(0), Call(len, (kept,), (), INT), Const(1), body, stmt.origin))
             return
-        items_bar = self.reverser.settle(sequence)
+        items_bar = self.cotangents.settle(sequence)
         part = Load(bar, (k,), item_type) if whole and isinstance(bar, Var) else bar
         held = Call(intrinsics.item, (items_bar, k), (), item_type)
         added = Effect(Call(intrinsics.set_item, (items_bar, k, builders.add(held, part)), ()))
         length = Call(len, (items_bar,), (), INT)
-        self.reverser.emit(For(k, Const(0), length, Const(1), (added,), stmt.origin))
+        self.cotangents.emit(For(k, Const(0), length, Const(1), (added,), stmt.origin))
 
     def _pairs(self, arg: Expr | None, result: Abstract) -> Iterable[tuple[Var, Expr]]:
         """Operands with their cotangents; sequences item by item."""
@@ -251,51 +250,51 @@ class Adjoints:
     def _item(self, stmt: Assign, target: Var, call: Call, totals: tuple[Expr | None, ...]) -> None:
         sequence = call.args[0]
         assert isinstance(sequence, Var) and totals[0] is not None
-        bar = self.reverser.settle(sequence)
-        index = self.reverser.expression(stmt, call.args[1])
+        bar = self.cotangents.settle(sequence)
+        index = self.residuals.expression(stmt, call.args[1])
         assert isinstance(target.type, (Array, Scalar))
         held = Call(intrinsics.item, (bar, index), (), target.type)
-        self.reverser.emit(Effect(Call(intrinsics.set_item, (bar, index, builders.add(held, totals[0])), ())))
+        self.cotangents.emit(Effect(Call(intrinsics.set_item, (bar, index, builders.add(held, totals[0])), ())))
 
     def popped(self, call: Call, total: Expr) -> None:
         """Reverse `x = items.pop()`: the cotangent goes back to the end of the list."""
         (sequence,) = call.args
         assert isinstance(sequence, Var)
-        bar = self.reverser.settle(sequence)
-        self.reverser.emit(Effect(Call(intrinsics.append, (bar, total), (), bar.type)))
+        bar = self.cotangents.settle(sequence)
+        self.cotangents.emit(Effect(Call(intrinsics.append, (bar, total), (), bar.type)))
 
     def new_list(self, stmt: Assign, target: Var, value: Expr) -> None:
         """Reverse `items = [a, b]`."""
         if not isinstance(value, Call) or value.func is not intrinsics.new_list:
             raise NotDifferentiable("this list cannot be followed backwards", "build it with append", stmt.origin)
-        cot = self.reverser.cotangent(target)
+        cot = self.cotangents.cotangent(target)
         if cot.empty or not isinstance(target.type, ListOf):
             return
-        items: Expr = self.reverser.settle(target)
-        if self.reverser.scopes.is_merge(target):  # before this, the name holds another list
-            taken = self.reverser.take(target)
+        items: Expr = self.cotangents.settle(target)
+        if self.scopes.is_merge(target):  # before this, the name holds another list
+            taken = self.cotangents.take(target)
             assert taken is not None
             items = taken.expr
         for k, arg in enumerate(value.args):
-            if isinstance(arg, Var) and arg in self.reverser.active:
-                self.reverser.contribute(arg, Call(intrinsics.item, (items, Const(k)), (), target.type.item))
+            if isinstance(arg, Var) and arg in self.cotangents.active:
+                self.cotangents.contribute(arg, Call(intrinsics.item, (items, Const(k)), (), target.type.item))
 
     def list_effect(self, stmt: Effect) -> None:
         """Reverse `append` and `set_item` of a run-time list."""
         sequence, value = stmt.call.args[0], stmt.call.args[-1]
         assert isinstance(sequence, Var)
-        if sequence not in self.reverser.active or sequence in self.reverser.mirrors:
+        if sequence not in self.cotangents.active or sequence in self.cotangents.mirrors:
             return
-        bar = self.reverser.settle(sequence)
-        held = Var(self.reverser.names.fresh("item_bar"), value.type)
+        bar = self.cotangents.settle(sequence)
+        held = Var(self.names.fresh("item_bar"), value.type)
         if stmt.call.func is intrinsics.append:
-            self.reverser.emit(Assign((held,), Call(intrinsics.pop, (bar,), (), value.type)))
+            self.cotangents.emit(Assign((held,), Call(intrinsics.pop, (bar,), (), value.type)))
         else:
-            index = self.reverser.expression(stmt, stmt.call.args[1])
-            self.reverser.emit(Assign((held,), Call(intrinsics.item, (bar, index), (), value.type)))
-            self.reverser.emit(Effect(Call(intrinsics.set_item, (bar, index, Const(0.0)), ())))
-        if isinstance(value, Var) and value in self.reverser.active:
-            self.reverser.contribute(value, held, owned=True)
+            index = self.residuals.expression(stmt, stmt.call.args[1])
+            self.cotangents.emit(Assign((held,), Call(intrinsics.item, (bar, index), (), value.type)))
+            self.cotangents.emit(Effect(Call(intrinsics.set_item, (bar, index, Const(0.0)), ())))
+        if isinstance(value, Var) and value in self.cotangents.active:
+            self.cotangents.contribute(value, held, owned=True)
 
     # ---- reads of primal values --------------------------------------------------------------------------------------
 
@@ -313,8 +312,8 @@ class Adjoints:
                 reads |= traversal.reads_by_kind(header)[0]
         replaced: dict[Var, Expr] = {}
         for var in sorted(reads, key=lambda v: v.name):
-            if isinstance(var.type, Array) and var in self.reverser.scopes.owner:
-                kept = self.reverser.result(stmt, var) if var in outs else self.reverser.operand(stmt, var)
+            if isinstance(var.type, Array) and var in self.scopes.owner:
+                kept = self.residuals.result(stmt, var) if var in outs else self.residuals.operand(stmt, var)
                 if kept != var:
                     replaced[var] = kept
         if not replaced:
@@ -322,12 +321,12 @@ class Adjoints:
         return traversal.substitute_block(block, replaced), [traversal.substitute(expr, replaced) for expr in exprs]
 
     def _is_active(self, arg: Expr) -> bool:
-        return isinstance(arg, Var) and arg in self.reverser.active
+        return isinstance(arg, Var) and arg in self.cotangents.active
 
     def _add(self, stmt: Assign, target: Var, value: Expr, total: Expr) -> None:
         if self._is_active(value):
             assert isinstance(value, Var)
-            self.reverser.contribute(value, self.unbroadcast(total, value, target))
+            self.cotangents.contribute(value, self.unbroadcast(total, value, target))
 
     # ---- shapes ------------------------------------------------------------------------------------------------------
 
@@ -343,12 +342,12 @@ class Adjoints:
             return Call(np.sum, (term,), (), Scalar(dtype, False))
         if whole is None:
             return self._sum_to(term, like)
-        return self.summed(term, like, self.reverser.shapes.of(whole))
+        return self.summed(term, like, self.shapes.of(whole))
 
     def summed(self, term: Expr, like: Var, full: Extents) -> Expr:
         """Sum a term with the given extents to the shape of `like`."""
         assert isinstance(like.type, Array)
-        axes = self.reverser.shapes.summed_axes(full, like)
+        axes = self.shapes.summed_axes(full, like)
         if axes is None:
             return self._sum_to(term, like)
         if not axes:
@@ -393,14 +392,14 @@ class Adjoints:
             return self._last_written_of_several(stmt, bar, index, part)
         (position,) = index
         assert isinstance(position, Var)
-        names = self.reverser.names
+        names = self.names
         order = Var(names.fresh("order"), Array("int64", 1, "C"))
         writer = Var(names.fresh("writer"), Array("int64", 1, "C"))
         size = Call(intrinsics.dim, (position, Const(0)), (), INT)
-        self.reverser.emit(Assign((order,), Call(np.arange, (size,), (), order.type)))
+        self.cotangents.emit(Assign((order,), Call(np.arange, (size,), (), order.type)))
         extent = Call(intrinsics.dim, (bar, Const(0)), (), INT)
-        self.reverser.emit(Assign((writer,), Call(np.zeros, (extent, Const(np.int64)), (), writer.type)))
-        self.reverser.emit(Store(writer, (position,), order))
+        self.cotangents.emit(Assign((writer,), Call(np.zeros, (extent, Const(np.int64)), (), writer.type)))
+        self.cotangents.emit(Store(writer, (position,), order))
         last = Call(operator.eq, (Load(writer, (position,), order.type), order), (), Array("bool", 1, "C"))
         if isinstance(part.type, Array) and part.type.rank > 1:
             column = Call(
@@ -414,19 +413,19 @@ class Adjoints:
 
     def _last_written_of_several(self, stmt: Store, bar: Var, index: tuple[Index, ...], part: Expr) -> Expr:
         """As `last_written`, for an index of several items: the elements of the part are numbered in order."""
-        names = self.reverser.names
+        names = self.names
         assert isinstance(part.type, Array) and isinstance(bar.type, Array)
         rank = part.type.rank
         held = Var(names.fresh("part"), Array(part.type.dtype, rank, "A"))
         order = Var(names.fresh("order"), Array("int64", rank, "C"))
         writer = Var(names.fresh("writer"), Array("int64", bar.type.rank, "C"))
-        self.reverser.emit(Assign((held,), part))
+        self.cotangents.emit(Assign((held,), part))
         count = Call(np.arange, (Call(np.size, (held,), (), INT),), (), Array("int64", 1, "C"))
         shape = Tuple(tuple(Call(intrinsics.dim, (held, Const(axis)), (), INT) for axis in range(rank)))
-        self.reverser.emit(Assign((order,), count if rank == 1 else Call(np.reshape, (count, shape), (), order.type)))
+        self.cotangents.emit(Assign((order,), count if rank == 1 else Call(np.reshape, (count, shape), (), order.type)))
         extents = Tuple(tuple(Call(intrinsics.dim, (bar, Const(axis)), (), INT) for axis in range(bar.type.rank)))
-        self.reverser.emit(Assign((writer,), Call(np.zeros, (extents, Const(np.int64)), (), writer.type)))
-        self.reverser.emit(Store(writer, index, order))
+        self.cotangents.emit(Assign((writer,), Call(np.zeros, (extents, Const(np.int64)), (), writer.type)))
+        self.cotangents.emit(Store(writer, index, order))
         last = Call(operator.eq, (Load(writer, index, order.type), order), (), Array("bool", rank, "C"))
         return Call(np.where, (last, held, Const(0.0)), (), part.type)
 

@@ -7,7 +7,7 @@ import operator
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from tapegen.analysis.activity import active_operands
 from tapegen.analysis.scopes import Scope
@@ -31,18 +31,35 @@ from tapegen.ir.nodes import (
     While,
 )
 from tapegen.ir.types import BOOL, INT, Scalar, is_floating
+from tapegen.transform.autodiff.cotangents import CotangentMap
+from tapegen.transform.autodiff.residuals import Residuals
 from tapegen.transform.autodiff.selection_loops import Selection
 
-if TYPE_CHECKING:
-    from tapegen.transform.autodiff.reverse import _Reverser
+
+class BlockReverser(Protocol):
+    """Reverses blocks inside of statements (`reverse.ReverseSweepBuilder`)."""
+
+    def block(self, block: Block) -> None:
+        """Reverse a block into the backward block being written."""
+        ...
+
+    def nested(self, block: Block, touched: Iterable[Var]) -> Block:
+        """Reverse a nested block into a block of its own."""
+        ...
 
 
-class ControlFlow:
+class ControlFlowAdjoints:
     """How nested statements are undone, and what the forward sweep must remember for it (see `Sweeps`)."""
 
-    def __init__(self, reverser: _Reverser, selecting: Mapping[Stmt, Selection]) -> None:
-        self.reverser = reverser
-        self.scopes = reverser.scopes
+    def __init__(
+        self,
+        blocks: BlockReverser,
+        cotangents: CotangentMap,
+        residuals: Residuals,
+        selecting: Mapping[Stmt, Selection],
+    ) -> None:
+        self.blocks, self.cotangents, self.residuals = blocks, cotangents, residuals
+        self.scopes = cotangents.scopes
         self.selecting = selecting
         self.scopes_of: dict[Stmt, tuple[Scope, ...]] = {}
         self.tests: dict[Stmt, Var] = {}
@@ -57,14 +74,14 @@ class ControlFlow:
         around, defined = self._touched(stmt, parts)
         if not around and not defined:
             return
-        self.reverser.flush(stmt)
+        self.cotangents.flush(stmt)
         for var in (*around, *defined):
-            self.reverser.settle(var)
-        state = {var: self.reverser.cotangents[var].named for var in defined}
-        body = self.reverser.nested(parts[0], around)
+            self.cotangents.settle(var)
+        state = {var: self.cotangents.of[var].named for var in defined}
+        body = self.blocks.nested(parts[0], around)
         for var, named in state.items():
-            self.reverser.cotangents[var].named = named
-        orelse = self.reverser.nested(parts[1], around)
+            self.cotangents.of[var].named = named
+        orelse = self.blocks.nested(parts[1], around)
         scopes = (self.scopes.body[stmt], self.scopes.orelse[stmt])
         body, orelse = (block if _does_something(block) else () for block in (body, orelse))
         if not body and not orelse:
@@ -74,7 +91,7 @@ class ControlFlow:
             test, body, orelse, scopes = builders.not_(test), orelse, (), scopes[::-1]
         undo = If(test, body, orelse, stmt.origin)
         self.scopes_of[undo] = scopes
-        self.reverser.emit(undo)
+        self.cotangents.emit(undo)
 
     def _after_both(self, stmt: If) -> tuple[Block, Block]:
         """Undo the moves that end both branches, as where one of them leaves a loop; what is left of the branches."""
@@ -82,12 +99,12 @@ class ControlFlow:
         shared = _shared_moves(first, second)
         changed = traversal.assigned_in(*body, *orelse)
         read = frozenset().union(*map(traversal.reads, shared))
-        by_reference = self.reverser.shadowed.union(self.reverser.mirrors)
+        by_reference = self.cotangents.shadowed.union(self.cotangents.mirrors)
         if not shared or not read.isdisjoint(changed) or not by_reference.isdisjoint(_mentioned((shared,))):
             return stmt.body, stmt.orelse
         shared = tuple(replace(move) for move in shared)
-        self.reverser.stands_at.update(dict.fromkeys(shared, stmt))
-        self.reverser.block(shared)
+        self.cotangents.stands_at.update(dict.fromkeys(shared, stmt))
+        self.blocks.block(shared)
         return (*body, *self._without(first, shared)), (*orelse, *self._without(second, shared))
 
     def _without(self, run: Block, moved: Block) -> Block:
@@ -98,20 +115,20 @@ class ControlFlow:
             pairs = [(target, value) for target, value in _pairs(stmt) if target not in gone]
             if pairs:
                 part = Assign(tuple(t for t, _ in pairs), Tuple(tuple(v for _, v in pairs)), stmt.origin)
-                self.reverser.stands_at[part] = stmt
+                self.cotangents.stands_at[part] = stmt
                 left.append(part)
         return tuple(left)
 
     def _test(self, stmt: If) -> Expr:
         """The test of an If, under a name of its own: it may be better to record the answer than what it is made of."""
-        test = self.reverser.expression(stmt, stmt.test)
+        test = self.residuals.expression(stmt, stmt.test)
         is_bool = isinstance(test.type, Scalar) and test.type.dtype == "bool"
         is_flag = is_bool and not isinstance(test, (Var, Const)) and self.scopes.at[stmt].in_loop
-        if not is_flag and not (isinstance(test, Var) and test in self.reverser.captures):
+        if not is_flag and not (isinstance(test, Var) and test in self.residuals.captures):
             return test
         if is_flag:
-            flag = self.reverser.capture(stmt, test, "test")
-            self.reverser.captures.discard(flag)
+            flag = self.residuals.capture(stmt, test, "test")
+            self.residuals.captures.discard(flag)
             self.flags[flag] = test
             test = flag
         assert isinstance(test, Var)
@@ -126,60 +143,60 @@ class ControlFlow:
         body = self._loop_body(stmt, stmt.body)
         if body is None:
             return
-        start = self.reverser.expression(stmt, stmt.start)
+        start = self.residuals.expression(stmt, stmt.start)
         step = stmt.step
         if stmt in self.scopes.breaks or not isinstance(step, Const):
-            k = Var(self.reverser.names.fresh("trip"), INT)
+            k = Var(self.cotangents.names.fresh("trip"), INT)
             scaled: Expr = (
                 k
                 if builders.is_const(step, 1)
-                else Call(operator.mul, (self.reverser.expression(stmt, step), k), (), INT)
+                else Call(operator.mul, (self.residuals.expression(stmt, step), k), (), INT)
             )
             self.counters[stmt] = builders.int_add(start, scaled)
             self._counted(stmt, k, body)
         else:
-            stop = self.reverser.expression(stmt, stmt.stop)
+            stop = self.residuals.expression(stmt, stmt.stop)
             assert isinstance(step.value, int)
             undo = _reversed_range(stmt, start, stop, step.value, body)
             self.scopes_of[undo] = (self.scopes.body[stmt],)
-            self.reverser.emit(undo)
+            self.cotangents.emit(undo)
 
     def _selection(self, stmt: For, selection: Selection) -> None:
         """Undo the one trip of a loop that has a derivative."""
         body = self._loop_body(stmt, selection.trip)
         if body is None:
             return
-        self.reverser.emit(Assign((stmt.target,), selection.winner))
+        self.cotangents.emit(Assign((stmt.target,), selection.winner))
         undo = If(Call(operator.ne, (selection.winner, selection.nobody), (), BOOL), body, (), stmt.origin)
         self.scopes_of[undo] = (self.scopes.body[stmt], self.scopes.body[stmt])
-        self.reverser.emit(undo)
+        self.cotangents.emit(undo)
 
     def while_loop(self, stmt: While) -> None:
         """Undo a While: as many trips as there were."""
         body = self._loop_body(stmt, stmt.body)
         if body is not None:
-            self._counted(stmt, Var(self.reverser.names.fresh("trip"), INT), body)
+            self._counted(stmt, Var(self.cotangents.names.fresh("trip"), INT), body)
 
     def _counted(self, stmt: For | While, k: Var, body: Block) -> None:
         """Undo a loop whose number of trips is counted in the forward sweep."""
-        trips = Var(self.reverser.names.fresh("trips"), INT)
+        trips = Var(self.cotangents.names.fresh("trips"), INT)
         self.trips[stmt] = trips
         self.trip_index[stmt] = k
         self.scopes.owner[trips] = self.scopes.at[stmt]
-        self.reverser.captures.add(trips)
+        self.residuals.captures.add(trips)
         undo = For(k, builders.int_add(trips, Const(-1)), Const(-1), Const(-1), body, stmt.origin)
         self.scopes_of[undo] = (self.scopes.body[stmt],)
-        self.reverser.emit(undo)
+        self.cotangents.emit(undo)
 
     def _loop_body(self, stmt: For | While, trip: Block) -> Block | None:
         """A trip upside down; None where no derivative passes through it."""
         around, _ = self._touched(stmt, (trip,))
         if not around:
             return None
-        self.reverser.flush(stmt)
+        self.cotangents.flush(stmt)
         for var in around:
-            self.reverser.settle(var)
-        body = self.reverser.nested(trip, around)
+            self.cotangents.settle(var)
+        body = self.blocks.nested(trip, around)
         return body if _does_something(body) else None
 
     # ---- what they touch ---------------------------------------------------------------------------------------------
@@ -197,12 +214,10 @@ class ControlFlow:
         defined: dict[Var, None] = {}
         joined = self._joined(stmt)
         for var in _mentioned(blocks):
-            if var not in self.reverser.active or not is_floating(var.type):
+            if var not in self.cotangents.active or not is_floating(var.type):
                 continue
             if var in joined or any(id(scope) in inside for scope in self.scopes.owner[var].chain):
-                cot = (
-                    self.reverser.cotangent(var) if var in self.reverser.mirrors else self.reverser.cotangents.get(var)
-                )
+                cot = self.cotangents.cotangent(var) if var in self.cotangents.mirrors else self.cotangents.of.get(var)
                 if cot is not None and not cot.empty:
                     defined.setdefault(var)
             else:

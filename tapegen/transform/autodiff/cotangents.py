@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -28,12 +28,9 @@ from tapegen.ir.nodes import (
 )
 from tapegen.ir.types import INT, Array, ListOf, Scalar
 from tapegen.transform.analyses import Facts
-from tapegen.transform.autodiff.residuals import Captures
+from tapegen.transform.autodiff.residuals import Residuals
 from tapegen.transform.autodiff.shadow_memory import Mirrors
 from tapegen.transform.autodiff.zero_guards import Guards
-
-if TYPE_CHECKING:
-    from tapegen.transform.autodiff.adjoint_calls import Adjoints
 
 
 @dataclass(slots=True)
@@ -57,23 +54,39 @@ class Cotangent:
         return not self.named and not self.pending
 
 
-class Cotangents(Captures):
-    """Cotangents by the primal value they belong to, and the backward block being written."""
+class CotangentMap:
+    """Cotangents by the primal value they belong to, and the backward block being written.
 
-    adjoints: Adjoints
+    Parameters
+    ----------
+    residuals : Residuals
+        Reads of primal values.
+    reverse_view : callable
+        Adds the cotangent of a view to that of its base: `reverse_view(statement, view, call, cotangent)`.
+    """
 
-    def __init__(self, function: Function, facts: Facts, mirrors: Mirrors, names: NameSupply) -> None:
-        super().__init__(function, facts, mirrors, names)
+    def __init__(
+        self,
+        function: Function,
+        facts: Facts,
+        mirrors: Mirrors,
+        names: NameSupply,
+        residuals: Residuals,
+        reverse_view: Callable[[Assign, Var, Call, Expr], None],
+    ) -> None:
+        self.facts, self.scopes, self.effects = facts, facts.scopes, facts.effects
+        self.mirrors, self.names, self.residuals = mirrors.of, names, residuals
+        self._reverse_view = reverse_view
         self.active = facts.activity.active | mirrors.of.keys()
-        self.cotangents: dict[Var, Cotangent] = {}
+        self.of: dict[Var, Cotangent] = {}
         self.here: tuple[Stmt, bool] | None = None  # a statement, and whether the backward sweep is still after it
         self.stands_at: dict[Stmt, Stmt] = {}  # parts of moves that are undone apart -> statements of the program
         self.flattened = frozenset().union(  # places with views that need their elements in the order of C
-            *(facts.effects.roots(var) for var, value in self.views.items() if _flattens(value))
+            *(facts.effects.roots(var) for var, value in self.residuals.views.items() if _flattens(value))
         )
         self.apart = {  # views whose cotangent is an array of its own
             var: value
-            for var, value in self.views.items()
+            for var, value in self.residuals.views.items()
             if isinstance(value, Call) and value.func in intrinsics.READ_ONLY_VIEWS and var not in self.mirrors
         }
         self.shadowed: set[Var] = set()  # views whose cotangent is a view
@@ -91,16 +104,16 @@ class Cotangents(Captures):
     # ---- cotangents --------------------------------------------------------------------------------------------------
 
     def cotangent(self, var: Var) -> Cotangent:
-        cot = self.cotangents.get(var)
+        cot = self.of.get(var)
         if cot is None and var in self.mirrors:
-            cot = self.cotangents[var] = Cotangent(self.mirrors[var], named=True)
+            cot = self.of[var] = Cotangent(self.mirrors[var], named=True)
         if cot is None:
             type_ = var.type
             if isinstance(type_, Array):
                 turned = type_.layout == "F" and self._is_flattened(var)
                 type_ = replace(type_, layout="F" if turned else "C")
             cot = Cotangent(Var(self.names.fresh(bar_name(var.name)), type_))
-            self.cotangents[var] = cot
+            self.of[var] = cot
         return cot
 
     def contribute(self, var: Var, expr: Expr, *, owned: bool | None = None) -> None:
@@ -157,7 +170,7 @@ class Cotangents(Captures):
         terms = [term.expr for term in cot.pending]
         if not cot.named and not terms:
             assert self.here is not None
-            terms = [builders.zero_items(var.type, self.length_at(*self.here, var))]
+            terms = [builders.zero_items(var.type, self.residuals.length_at(*self.here, var))]
         first, *others = [cot.name, *terms] if cot.named else terms
         if not cot.named:
             self.emit(Assign((cot.name,), first))
@@ -197,10 +210,10 @@ class Cotangents(Captures):
         if not roots:
             return
         while True:
-            for var, cot in list(self.cotangents.items()):
+            for var, cot in list(self.of.items()):
                 if cot.pending and var not in self.apart and self._is_of(var, roots):
                     self.settle(var)
-            found = ((var, self.cotangents.get(var)) for var in self.apart)
+            found = ((var, self.of.get(var)) for var in self.apart)
             waiting = [var for var, cot in found if cot is not None and not cot.empty and self._is_of(var, roots)]
             if not waiting:
                 return
@@ -213,10 +226,10 @@ class Cotangents(Captures):
 
     def _hand_to_base(self, var: Var) -> None:
         """Undo the making of a view whose cotangent is an array of its own, as if it were made here once more."""
-        total = self._consume(var)
+        total = self.consume(var)
         stmt, value = self.scopes.assigns[var][0], self.apart[var]
         assert total is not None
-        self.adjoints.call(stmt, (var,), value, (total,))
+        self._reverse_view(stmt, var, value, total)
         for other in (var, *self.shadowed):
             if other == var or self._looks_into(other, var):
                 self.forget(other)  # what is read before the store is contributed to zeros
@@ -224,12 +237,12 @@ class Cotangents(Captures):
     def _looks_into(self, view: Var, base: Var) -> bool:
         """Whether the cotangent of a view is a view of the cotangent of another one."""
         while view in self.shadowed:
-            value = self.views[view]
+            value = self.residuals.views[view]
             view = value.array if isinstance(value, Load) else value.args[0]  # type: ignore[assignment]
         return view == base
 
     def _has_shadow(self, var: Var) -> bool:
-        value = self.views.get(var)
+        value = self.residuals.views.get(var)
         if value is None:
             return False
         base = value.array if isinstance(value, Load) else value.args[0]
@@ -240,22 +253,22 @@ class Cotangents(Captures):
 
     def _shadow(self, var: Var) -> Expr:
         """The same view of the cotangent of the base, for a view that elements are added to."""
-        value = self.views[var]
+        value = self.residuals.views[var]
         stmt = self.scopes.assigns[var][0]
         type_ = self.cotangent(var).name.type
         if isinstance(value, Load):
-            return Load(self.settle(value.array), self.index(stmt, value.index), type_)
+            return Load(self.settle(value.array), self.residuals.index(stmt, value.index), type_)
         base = value.args[0]
         assert isinstance(base, Var)
-        rest = tuple(self.expression(stmt, arg) for arg in value.args[1:])
-        kwargs = tuple((name, self.expression(stmt, arg)) for name, arg in value.kwargs)
+        rest = tuple(self.residuals.expression(stmt, arg) for arg in value.args[1:])
+        kwargs = tuple((name, self.residuals.expression(stmt, arg)) for name, arg in value.kwargs)
         return Call(value.func, (self.settle(base), *rest), kwargs, type_)
 
-    def _consume(self, var: Var) -> Expr | None:
+    def consume(self, var: Var) -> Expr | None:
         """All contributions to a value whose definition is being reversed; None when there are none."""
         if var in self.mirrors:
-            return self._taken(var)
-        cot = self.cotangents.get(var)
+            return self.taken(var)
+        cot = self.of.get(var)
         if cot is None or cot.empty:
             return None
         total = self._sum(cot)
@@ -269,7 +282,7 @@ class Cotangents(Captures):
             return builders.add(cot.name, total)
         return total
 
-    def _taken(self, var: Var) -> Var:
+    def taken(self, var: Var) -> Var:
         """What the mirror of a value holds; it is zero afterwards, ready for the next backward sweep."""
         mine = self.mirrors[var]
         held = Var(self.names.fresh(bar_name(var.name)), builders.copy(mine).type)
@@ -281,17 +294,17 @@ class Cotangents(Captures):
         """What was contributed to a cotangent has been handed on."""
         if var in self.mirrors:
             return
-        cot = self.cotangents[var]
+        cot = self.of[var]
         cot.named = False
         cot.pending = []
 
     def take(self, var: Var) -> Contribution | None:
-        """Like `_consume`, for a merge: its cotangent is zero afterwards."""
-        cot = self.cotangents.get(var)
+        """Like `consume`, for a merge: its cotangent is zero afterwards."""
+        cot = self.of.get(var)
         if cot is None or cot.empty:
             return None
         owned = cot.named or len(cot.pending) > 1 or cot.pending[0].owned
-        total = self._consume(var)
+        total = self.consume(var)
         assert total is not None
         if cot.named:
             # the name is given a new value later in this block, so what it holds now moves to a name of its own
@@ -317,7 +330,7 @@ class Cotangents(Captures):
 
     def _is_named_again(self, name: Var) -> bool:
         """Whether a cotangent gets its name several times, as that of a merge does."""
-        return any(cot.name == name and self.scopes.is_merge(var) for var, cot in self.cotangents.items())
+        return any(cot.name == name and self.scopes.is_merge(var) for var, cot in self.of.items())
 
     def is_kept(self, expr: Expr) -> bool:
         """Whether guards may still test an array, so that it must stay as it is."""

@@ -24,8 +24,8 @@ from tapegen.transform.analyses import Facts
 from tapegen.transform.autodiff.shadow_memory import Mirrors
 
 
-class Captures:
-    """Reads of primal values, and the copies that are kept for them."""
+class Residuals:
+    """Reads of primal values, and the copies that are saved for them."""
 
     def __init__(self, function: Function, facts: Facts, mirrors: Mirrors, names: NameSupply) -> None:
         self.function = function

@@ -41,9 +41,10 @@ from tapegen.ir.nodes import (
 )
 from tapegen.ir.types import Array, ListOf, Scalar
 from tapegen.transform.analyses import Facts
-from tapegen.transform.autodiff.adjoint_calls import Adjoints
-from tapegen.transform.autodiff.adjoint_control_flow import ControlFlow
-from tapegen.transform.autodiff.cotangents import Cotangent, Cotangents, full
+from tapegen.transform.autodiff.adjoint_calls import CallAdjoints
+from tapegen.transform.autodiff.adjoint_control_flow import ControlFlowAdjoints
+from tapegen.transform.autodiff.cotangents import Cotangent, CotangentMap, full
+from tapegen.transform.autodiff.residuals import Residuals
 from tapegen.transform.autodiff.selection_loops import Selection
 from tapegen.transform.autodiff.shadow_memory import Mirrors
 
@@ -132,10 +133,12 @@ def reverse(
     selecting : mapping
         Loops of which only one trip is undone.
     """
-    return _Reverser(function, wrt, active_results, facts, mirrors, names, selecting).run()
+    return ReverseSweepBuilder(function, wrt, active_results, facts, mirrors, names, selecting).run()
 
 
-class _Reverser(Cotangents):
+class ReverseSweepBuilder:
+    """Writes the backward sweep of one function, statement by statement from the last to the first."""
+
     def __init__(
         self,
         function: Function,
@@ -146,12 +149,15 @@ class _Reverser(Cotangents):
         names: NameSupply,
         selecting: Mapping[Stmt, Selection],
     ) -> None:
-        super().__init__(function, facts, mirrors, names)
+        self.function, self.names, self.mirrors = function, names, mirrors.of
+        self.scopes, self.shapes, self.effects = facts.scopes, facts.shapes, facts.effects
+        self.residuals = Residuals(function, facts, mirrors, names)
+        self.cotangents = CotangentMap(function, facts, mirrors, names, self.residuals, self._reverse_view)
         self.wrt = wrt
         self.active_results = active_results
         self.shares, self.made = mirrors.shares, mirrors.made
-        self.adjoints = Adjoints(self)
-        self.control = ControlFlow(self, selecting)
+        self.calls = CallAdjoints(facts, self.cotangents, self.residuals)
+        self.control = ControlFlowAdjoints(self, self.cotangents, self.residuals, selecting)
 
     # ---- driver ------------------------------------------------------------------------------------------------------
 
@@ -163,19 +169,19 @@ class _Reverser(Cotangents):
         gradients = tuple(self._gradient(param) for param in self.wrt)
         for param in self.function.params:
             if param in self.mirrors and param not in self.wrt:
-                self.emit(Store(self.mirrors[param], (), Const(0.0)))
+                self.cotangents.emit(Store(self.mirrors[param], (), Const(0.0)))
         return Sweeps(
-            tuple(self.out),
+            tuple(self.cotangents.out),
             seeds,
             gradients,
             self.control.scopes_of,
-            self.before,
-            self.after,
+            self.residuals.before,
+            self.residuals.after,
             self.control.tests,
             self.control.flags,
-            self.captured,
-            self.version,
-            self.captures,
+            self.residuals.captured,
+            self.residuals.version,
+            self.residuals.captures,
             self.control.trips,
             self.control.trip_index,
             self.control.counters,
@@ -196,21 +202,23 @@ class _Reverser(Cotangents):
                 type_ = Array(type_.dtype, type_.rank, "A", type_.unit)
             seed = Var(name, type_)
             seeds.append(seed)
-            if isinstance(value, Var) and value in self.active:
-                if isinstance(type_, Scalar) and value not in self.cotangents:
-                    self.cotangents[value] = Cotangent(seed, named=True)
+            if isinstance(value, Var) and value in self.cotangents.active:
+                if isinstance(type_, Scalar) and value not in self.cotangents.of:
+                    self.cotangents.of[value] = Cotangent(seed, named=True)
                 else:
-                    self.contribute(value, seed, owned=False)
+                    self.cotangents.contribute(value, seed, owned=False)
                 if isinstance(type_, ListOf) and value in self.mirrors:
-                    self.settle(value)  # other names of its items take their cotangents without asking the list
+                    self.cotangents.settle(
+                        value
+                    )  # other names of its items take their cotangents without asking the list
         return tuple(seeds)
 
     def _gradient(self, param: Var) -> Expr:
         if param in self.mirrors:
-            return self._taken(param)
-        cot = self.cotangent(param)
+            return self.cotangents.taken(param)
+        cot = self.cotangents.cotangent(param)
         owned = cot.named or len(cot.pending) > 1 or (bool(cot.pending) and cot.pending[0].owned)
-        total = self._consume(param)
+        total = self.cotangents.consume(param)
         if total is None:
             total = builders.zero_like(param)
         elif isinstance(param.type, Array):
@@ -218,35 +226,38 @@ class _Reverser(Cotangents):
             if not owned and not builders.is_fresh(total):  # results share no memory with each other or with the seed
                 total = builders.copy(total)
         if total != cot.name:
-            self.emit(Assign((cot.name,), total))
+            self.cotangents.emit(Assign((cot.name,), total))
         return cot.name
+
+    def _reverse_view(self, stmt: Assign, view: Var, call: Call, total: Expr) -> None:
+        self.calls.call(stmt, (view,), call, (total,))
 
     # ---- blocks ------------------------------------------------------------------------------------------------------
 
     def block(self, block: Block) -> None:
-        """Reverse a block into `self.out`."""
+        """Reverse a block into `self.cotangents.out`."""
         for stmt in reversed(block):
-            start = len(self.out)
-            self.here = (self.stands_at.get(stmt, stmt), True)
+            start = len(self.cotangents.out)
+            self.cotangents.here = (self.cotangents.stands_at.get(stmt, stmt), True)
             self._statement(stmt)
-            if len(self.out) > start and not isinstance(stmt, (For, While, If)):
+            if len(self.cotangents.out) > start and not isinstance(stmt, (For, While, If)):
                 text = stmt.origin.text() if stmt.origin is not None else ""
                 if text:
-                    self.out.insert(start, Comment(text, stmt.origin))
+                    self.cotangents.out.insert(start, Comment(text, stmt.origin))
 
     def nested(self, block: Block, touched: Iterable[Var]) -> Block:
         """Reverse a nested block into a block of its own; `touched` cotangents are settled at its end."""
-        outer_out, self.out = self.out, []
-        outer_guards, self.guards.kept = self.guards.kept, dict(self.guards.kept)
+        outer_out, self.cotangents.out = self.cotangents.out, []
+        outer_guards, self.cotangents.guards.kept = self.cotangents.guards.kept, dict(self.cotangents.guards.kept)
         self.block(block)
         if block:
-            self.here = (self.stands_at.get(block[0], block[0]), False)
+            self.cotangents.here = (self.cotangents.stands_at.get(block[0], block[0]), False)
         for var in touched:
-            cot = self.cotangents[var]
+            cot = self.cotangents.of[var]
             if cot.pending or not cot.named:
-                self.settle(var)
-        inner, self.out = self.out, outer_out
-        self.guards.kept = outer_guards
+                self.cotangents.settle(var)
+        inner, self.cotangents.out = self.cotangents.out, outer_out
+        self.cotangents.guards.kept = outer_guards
         return tuple(inner)
 
     # ---- statements --------------------------------------------------------------------------------------------------
@@ -256,11 +267,11 @@ class _Reverser(Cotangents):
             case Assign():
                 self._assign(stmt)
             case Store():
-                if stmt.array in self.active:
-                    self.flush(stmt)
+                if stmt.array in self.cotangents.active:
+                    self.cotangents.flush(stmt)
                     self._store(stmt)
             case Effect(Call(intrinsics.append | intrinsics.set_item)):
-                self.adjoints.list_effect(stmt)
+                self.calls.list_effect(stmt)
             case If():
                 self.control.branches(stmt)
             case For():
@@ -274,7 +285,7 @@ class _Reverser(Cotangents):
 
     def _assign(self, stmt: Assign) -> None:
         targets, value = stmt.targets, stmt.value
-        if not any(target in self.active for target in targets):
+        if not any(target in self.cotangents.active for target in targets):
             if isinstance(value, Call) and value.func is intrinsics.pop:
                 self._dropped(value, targets[0])
             return
@@ -296,8 +307,8 @@ class _Reverser(Cotangents):
     def _dropped(self, call: Call, target: Var) -> None:
         """An item that is popped for nobody: the list of cotangents has as many items as the list all the same."""
         sequence = call.args[0]
-        if sequence in self.active and sequence not in self.mirrors:
-            self.adjoints.popped(call, builders.zero_like(target))
+        if sequence in self.cotangents.active and sequence not in self.mirrors:
+            self.calls.popped(call, builders.zero_like(target))
 
     def _moved(self, stmt: Assign) -> None:
         """Of a move, a view or an item the mirror is one of the source."""
@@ -310,100 +321,106 @@ class _Reverser(Cotangents):
 
     def _view_or_copy(self, stmt: Assign, target: Var) -> None:
         """A copy hands its cotangent on; a view has nothing of its own."""
-        outer, self.out = self.out, []
+        outer, self.cotangents.out = self.cotangents.out, []
         self._value(stmt, target, stmt.value)
-        inner, self.out = self.out, outer
-        self.emit(If(Call(operator.not_, (self.shares[stmt],), (), Scalar("bool")), tuple(inner), (), stmt.origin))
+        inner, self.cotangents.out = self.cotangents.out, outer
+        self.cotangents.emit(
+            If(Call(operator.not_, (self.shares[stmt],), (), Scalar("bool")), tuple(inner), (), stmt.origin)
+        )
 
     def _latch(self, targets: tuple[Var, ...], values: tuple[Expr, ...]) -> None:
         """`x, y = y, x`, or one move: the cotangents move back, all taken before any is added."""
         moved = []
         for target, value in zip(targets, values, strict=True):
-            if target not in self.active:
+            if target not in self.cotangents.active:
                 continue
-            taken = self.take(target)
-            if taken is not None and isinstance(value, Var) and value in self.active:
-                taken = replace(taken, expr=self.kept(target, taken.expr))
+            taken = self.cotangents.take(target)
+            if taken is not None and isinstance(value, Var) and value in self.cotangents.active:
+                taken = replace(taken, expr=self.cotangents.kept(target, taken.expr))
                 moved.append((value, taken))
         for value, taken in moved:
-            self.contribute(value, taken.expr, owned=taken.owned and not self.is_kept(taken.expr))
+            self.cotangents.contribute(value, taken.expr, owned=taken.owned and not self.cotangents.is_kept(taken.expr))
 
     def _value(self, stmt: Assign, target: Var, value: Expr) -> None:
-        if target in self.shadowed and self.cotangent(target).named:
-            self.forget(target)  # what was added to a shadow view is in its base already
+        if target in self.cotangents.shadowed and self.cotangents.cotangent(target).named:
+            self.cotangents.forget(target)  # what was added to a shadow view is in its base already
             return
         if isinstance(target.type, ListOf):
             if target not in self.mirrors:
-                self.adjoints.new_list(stmt, target, value)
+                self.calls.new_list(stmt, target, value)
             return
         if self.scopes.is_merge(target):
-            taken = self.take(target)
+            taken = self.cotangents.take(target)
             total = taken.expr if taken is not None else None
         else:
-            total = self._consume(target)
+            total = self.cotangents.consume(target)
         if isinstance(value, Call) and value.func is intrinsics.pop:
-            self.adjoints.popped(value, builders.zero_like(target) if total is None else total)
-            self.forget(target)
+            self.calls.popped(value, builders.zero_like(target) if total is None else total)
+            self.cotangents.forget(target)
             return
         if total is None:
             return
-        total = self.kept(target, total)
+        total = self.cotangents.kept(target, total)
         if isinstance(value, Load):
             self._load(stmt, value, total)
         elif isinstance(value, Call):
-            self.adjoints.call(stmt, (target,), value, (total,))
+            self.calls.call(stmt, (target,), value, (total,))
         if not self.scopes.is_merge(target):
-            self.forget(target)
+            self.cotangents.forget(target)
 
     def _values(self, stmt: Assign) -> None:
-        totals = [self._consume(target) if target in self.active else None for target in stmt.targets]
+        totals = [
+            self.cotangents.consume(target) if target in self.cotangents.active else None for target in stmt.targets
+        ]
         if any(total is not None for total in totals) and isinstance(stmt.value, Call):
             pairs = zip(stmt.targets, totals, strict=True)
-            totals = [total if total is None else self.kept(target, total) for target, total in pairs]
-            self.adjoints.call(stmt, stmt.targets, stmt.value, tuple(totals))
+            totals = [total if total is None else self.cotangents.kept(target, total) for target, total in pairs]
+            self.calls.call(stmt, stmt.targets, stmt.value, tuple(totals))
 
     def _load(self, stmt: Assign, load: Load, total: Expr) -> None:
-        if load.array not in self.active:
+        if load.array not in self.cotangents.active:
             return
         if isinstance(load.array.type, ListOf):
             raise AssertionError("lists are read through ops.item")
-        base_bar = self.settle(load.array)
-        self.emit(Store(base_bar, self.index(stmt, load.index), total, accumulate=True))
+        base_bar = self.cotangents.settle(load.array)
+        self.cotangents.emit(Store(base_bar, self.residuals.index(stmt, load.index), total, accumulate=True))
 
     def _store(self, stmt: Store) -> None:
-        base_bar = self.settle(stmt.array)
-        index = self.index(stmt, stmt.index)
+        base_bar = self.cotangents.settle(stmt.array)
+        index = self.residuals.index(stmt, stmt.index)
         value = stmt.value
         part_type = self._part_type(stmt)
-        reads = isinstance(value, Var) and value in self.active
+        reads = isinstance(value, Var) and value in self.cotangents.active
         is_scalar = isinstance(part_type, Scalar)
         if reads:
             assert isinstance(value, Var)
             part: Expr = Load(base_bar, index, part_type) if index or is_scalar else base_bar
             if not stmt.accumulate and self._repeats(stmt.index):
-                part = self.adjoints.last_written(stmt, base_bar, index, part)
+                part = self.calls.last_written(stmt, base_bar, index, part)
             if not is_scalar or not stmt.accumulate:
                 held = Var(
                     self.names.fresh(bar_name(value.name) if self._fits(value, part_type) else "part_bar"), part_type
                 )
-                self.emit(Assign((held,), part if is_scalar or builders.is_fresh(part) else builders.copy(part)))
+                self.cotangents.emit(
+                    Assign((held,), part if is_scalar or builders.is_fresh(part) else builders.copy(part))
+                )
                 part = held
             else:
                 held = Var(self.names.fresh(bar_name(value.name)), part_type)
-                self.emit(Assign((held,), part))
+                self.cotangents.emit(Assign((held,), part))
                 part = held
             region = self.shapes.regions.get(stmt)
             if isinstance(value.type, Array) and region is not None:
-                term = self.adjoints.summed(part, value, region)
+                term = self.calls.summed(part, value, region)
             else:
-                term = self.adjoints.unbroadcast(part, value)
+                term = self.calls.unbroadcast(part, value)
         if not stmt.accumulate:
             zero: Expr = Const(0.0)
-            self.emit(Store(base_bar, index, zero))
+            self.cotangents.emit(Store(base_bar, index, zero))
         if reads:
             assert isinstance(value, Var)
-            term = self.kept(value, term, stmt)
-            self.contribute(value, term, owned=not self.is_kept(term))
+            term = self.cotangents.kept(value, term, stmt)
+            self.cotangents.contribute(value, term, owned=not self.cotangents.is_kept(term))
 
     def _fits(self, value: Var, type_: object) -> bool:
         return builders.rank_of(value.type) == builders.rank_of(type_)  # type: ignore[arg-type]

@@ -3,6 +3,7 @@
 * `cost_model` - the cost of recording a value, and of recomputing it
 * `min_cut` - the cheapest choice between both, as a minimum cut
 * `rematerialize` - how a value can be had without a tape
+* `decisions` - the decisions as data
 * `dead_shapes` - shapes of arrays that are dead by then
 * `plan` - the decision for each value, and the reads made real
 * `trip_counts` - bounds of inner trip counts

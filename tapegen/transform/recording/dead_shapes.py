@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
@@ -15,9 +15,24 @@ from tapegen.ir.nodes import Assign, Call, Const, Expr, Stmt, Tuple, Var
 from tapegen.ir.types import Array, ListOf, Scalar
 from tapegen.transform.analyses import Facts
 from tapegen.transform.autodiff.reverse import Sweeps
+from tapegen.transform.recording.decisions import Decision, Key
+from tapegen.transform.recording.rematerialize import Again
 
-if TYPE_CHECKING:
-    from tapegen.transform.recording.plan import Key, _Recorder
+
+class Planner(Protocol):
+    """Decides how values reach the backward sweep (`plan.RecordingPlanner`)."""
+
+    again: Again
+    decided: dict[Key, Decision]
+    order: dict[Stmt, int]
+
+    def require(self, var: Var, owner: Scope) -> None:
+        """Make a value available."""
+        ...
+
+    def record(self, var: Var, owner: Scope, why: str) -> None:
+        """Record a value."""
+        ...
 
 
 class Gone:
@@ -33,8 +48,8 @@ class Gone:
         Extents that are recorded at the start of a block.
     """
 
-    def __init__(self, sweeps: Sweeps, facts: Facts, names: NameSupply, recorder: _Recorder) -> None:
-        self.sweeps, self.names, self.recorder = sweeps, names, recorder
+    def __init__(self, sweeps: Sweeps, facts: Facts, names: NameSupply, planner: Planner) -> None:
+        self.sweeps, self.names, self.planner = sweeps, names, planner
         self.scopes, self.effects, self.extents = facts.scopes, facts.effects, facts.shapes
         self.reads: list[tuple[Var, Scope]] = []
         self.shapes: dict[Key, tuple[Expr, ...]] = {}
@@ -45,14 +60,14 @@ class Gone:
         for var, scope in self.reads:
             owner = self.scopes.owner_seen_from(var, scope)
             key = (var, owner)
-            if key in self.shapes or self.recorder.again.is_live(var, owner):
+            if key in self.shapes or self.planner.again.is_live(var, owner):
                 continue
             if isinstance(var.type, ListOf):
-                if key in self.recorder.decided and var in self.sweeps.captures:
+                if key in self.planner.decided and var in self.sweeps.captures:
                     continue  # a list of its own, which the tape gives back
                 self.shapes[key] = (self._kept_extent(var, owner, 0),)
                 continue
-            if key in self.recorder.decided or not isinstance(var.type, Array):
+            if key in self.planner.decided or not isinstance(var.type, Array):
                 continue
             extents = []
             for axis, extent in enumerate(self.extents.of(var)):
@@ -75,7 +90,7 @@ class Gone:
                 seen = self.scopes.owner_seen_from(source, owner)
                 if not owner.within(seen):
                     return None
-                self.recorder.require(source, seen)
+                self.planner.require(source, seen)
                 term = source
             if coefficient != 1:
                 term = Call(operator.mul, (Const(coefficient), term), (), Scalar("int64"))
@@ -100,7 +115,7 @@ class Gone:
             anchor = self.last_definition(var, owner)
             assert anchor is not None
             self.sweeps.after.setdefault(anchor, []).append(read)
-        self.recorder.record(kept, owner, "extent of an array that is gone")
+        self.planner.record(kept, owner, "extent of an array that is gone")
         return kept
 
     def replaced(self, node: object, scope: Scope) -> object:
@@ -126,7 +141,7 @@ class Gone:
             anchor: Stmt | None = stmt
             while anchor is not None and self.scopes.at[anchor] is not scope:
                 anchor = self.scopes.at[anchor].header
-            if anchor is not None and (last is None or self.recorder.order[anchor] > self.recorder.order[last]):
+            if anchor is not None and (last is None or self.planner.order[anchor] > self.planner.order[last]):
                 last = anchor
         return last
 

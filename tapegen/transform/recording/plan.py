@@ -18,8 +18,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Set
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
 
 import numpy as np
 
@@ -46,33 +45,11 @@ from tapegen.transform.analyses import Facts
 from tapegen.transform.autodiff.reverse import Sweeps
 from tapegen.transform.recording import cost_model
 from tapegen.transform.recording.dead_shapes import Gone
+from tapegen.transform.recording.decisions import Decision, Key, Recorded, Way
 from tapegen.transform.recording.min_cut import Option, evaluated_again
 from tapegen.transform.recording.rematerialize import Again
 
-Way = Literal["live", "trip", "again", "record"]
-Key = tuple[Var, Scope]  # a Var and the scope whose value is meant
-
 _VERSION = re.compile(r"_\d+$")
-
-
-@dataclass(slots=True)
-class Decision:
-    """How one value reaches the backward sweep, and why."""
-
-    var: Var
-    scope: Scope
-    way: Way
-    why: str
-    tape: str = ""  # of a recorded value: the tape's key (a name may be recorded in two scopes)
-
-
-@dataclass(slots=True)
-class Recorded:
-    """What `record` returns: both sweeps with Push and Pop in place, and the decisions."""
-
-    forward: Block
-    backward: Block
-    decisions: list[Decision]
 
 
 def record(
@@ -101,11 +78,11 @@ def record(
     everything : bool
         Record every value of a loop instead of evaluating any again (used to test the analysis).
     """
-    recorder = _Recorder(function, sweeps, facts, names, user_names, everything)
+    recorder = RecordingPlanner(function, sweeps, facts, names, user_names, everything)
     return recorder.run()
 
 
-class _Recorder:
+class RecordingPlanner:
     def __init__(
         self,
         function: Function,

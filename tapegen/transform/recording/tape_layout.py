@@ -37,7 +37,7 @@ from tapegen.ir.nodes import (
 )
 from tapegen.ir.types import BOOL, INT, Array, ListOf, Scalar
 from tapegen.transform.autodiff.reverse import Sweeps
-from tapegen.transform.recording.plan import Decision, Recorded
+from tapegen.transform.recording.decisions import Decision, Recorded
 from tapegen.transform.recording.trip_counts import Linear
 from tapegen.transform.simplify.dead_code import is_pure
 

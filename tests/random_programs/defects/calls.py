@@ -44,7 +44,7 @@ DEFECTS = likely(
         "a pullback reads the arrays of the caller",
         assemble,
         "record_form",
-        ("build.copy(var) if caller_owned else var", "var"),
+        ("builders.copy(var) if caller_owned else var", "var"),
     ),
     edit(
         "the value is read after the backward sweep has used its name",

@@ -62,8 +62,8 @@ BOUNDS = likely(
         Facts,
         "assume_test",
         (
-            "case Call(ops.and_ | operator.and_, parts) if holds:",
-            "case Call(ops.and_ | operator.and_ | ops.or_, parts) if holds:",
+            "case Call(intrinsics.and_ | operator.and_, parts) if holds:",
+            "case Call(intrinsics.and_ | operator.and_ | intrinsics.or_, parts) if holds:",
         ),
     ),
     edit(

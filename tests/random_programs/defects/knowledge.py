@@ -91,7 +91,7 @@ MEMORY = (
         "a turned array is taken for a copy",
         memory_access,
         "_move",
-        ("if is_one_of(func, ops.VIEW_CALLS):", "if False:"),
+        ("if is_one_of(func, intrinsics.VIEW_CALLS):", "if False:"),
     ),
 )
 
@@ -157,7 +157,7 @@ READABLE = (
         "an expression is moved past an assignment",
         Moves,
         "_nest",
-        ("if not inputs.isdisjoint(rewrite.assigns(here)):", "if False:"),
+        ("if not inputs.isdisjoint(traversal.assigns(here)):", "if False:"),
     ),
     edit(
         "a name is replaced where it means another value",

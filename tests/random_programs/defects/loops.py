@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-
 from tapegen.loops.analysis import dependence
 from tapegen.loops.analysis.dependence import Memory
-from tapegen.loops.locality import scatter_to_gather
+from tapegen.loops.locality import fusion, scalar_replacement, scatter_to_gather, zero_init_sinking
 from tapegen.loops.locality.fusion import _Fusion as Fusion
 from tapegen.loops.locality.scalar_replacement import _Holding as Holding
 from tapegen.loops.locality.zero_init_sinking import _Filling as Filling
@@ -15,8 +13,6 @@ from tapegen.loops.vectorize.dot_fusion import _Joining as Joining
 from tapegen.loops.vectorize.recurrences import _Group as Group
 from tests.random_programs.defects.switch import edit, likely
 
-# modules of these names are hidden by functions
-filled, fuse, held = (importlib.import_module(f"tapegen.loops.pipeline.{name}") for name in ("filled", "fuse", "held"))
 _FUSE = "tests/test_nests_fuse.py::test_"
 _NESTS = " ".join(
     [
@@ -92,10 +88,10 @@ FUSED = likely(
         "_contracted",
         (" and self.memory.uses.get(array) == len(indices)", ""),
     ),
-    edit("what is added to a number replaces it", fuse, "_as_number", ("if stmt.accumulate:", "if False:")),
+    edit("what is added to a number replaces it", fusion, "_as_number", ("if stmt.accumulate:", "if False:")),
     edit(
         "a number has more digits than the array it stands for",
-        fuse,
+        fusion,
         "_rounded",
         ("return Call(getattr(np, dtype), (value,), (), Scalar(dtype, False))", "return value"),
     ),
@@ -103,12 +99,12 @@ FUSED = likely(
         "an array of another size on each trip is made once",
         Fusion,
         "_stays",
-        ("if rewrite.free_vars(shape) & rewrite.assigned_in(loop) or rewrite.loads(shape):", "if False:"),
+        ("if traversal.free_vars(shape) & traversal.assigned_in(loop) or traversal.loads(shape):", "if False:"),
         unfound="a size that a loop assigns is not known in front of it, and what is not known stays in the loop",
     ),
     edit(
         "a check moves past another one",
-        fuse,
+        fusion,
         "raised",
         ('not (item.role == "check" and earlier.nest.checks)', "True"),
     ),
@@ -131,7 +127,7 @@ FUSED = likely(
         "an index that varies is taken to be apart",
         dependence,
         "_never_meet",
-        ("fixed = not (rewrite.free_vars(x) | rewrite.free_vars(y)) & varying", "fixed = True"),
+        ("fixed = not (traversal.free_vars(x) | traversal.free_vars(y)) & varying", "fixed = True"),
     ),
     edit(
         "a loop moves in front of what reads its elements",
@@ -235,16 +231,21 @@ HELD = likely(
         ("if not written and element not in sure:", "if False:"),
         unfound="elements under conditions are branches by then, but for those within bounds",
     ),
-    edit("what is added to a held element replaces it", held, "_with_numbers", ("if stmt.accumulate:", "if False:")),
+    edit(
+        "what is added to a held element replaces it",
+        scalar_replacement,
+        "_with_numbers",
+        ("if stmt.accumulate:", "if False:"),
+    ),
     edit(
         "an integer is held in an array of floats",
-        held,
+        scalar_replacement,
         "_with_numbers",
         ('convert(new.value, "float64")', "new.value"),
     ),
     edit(
         "a loop that counts down is taken to run where it does not",
-        held,
+        scalar_replacement,
         "_surely_runs",
         (
             "gap = minus(loop.start, loop.stop) if down else minus(loop.stop, loop.start)",
@@ -272,7 +273,7 @@ FILLED = likely(
         "what reads a new element stores into it",
         Filling,
         "_starting",
-        ("if array not in rewrite.free_vars(value):", "if True:"),
+        ("if array not in traversal.free_vars(value):", "if True:"),
     ),
     edit(
         "what a trip has stored before is stored over",
@@ -283,16 +284,21 @@ FILLED = likely(
             "if places is None:",
         ),
     ),
-    edit("a loop that counts down leaves out its first row", filled, "_end", ("plus(loop.start, 1)", "loop.start")),
+    edit(
+        "a loop that counts down leaves out its first row",
+        zero_init_sinking,
+        "_end",
+        ("plus(loop.start, 1)", "loop.start"),
+    ),
     edit(
         "another row is taken for that of the trip",
-        filled,
+        zero_init_sinking,
         "_touches_row",
         ("if stmt.index[:1] != (row,):", "if False:"),
     ),
     edit(
         "another row is read before it has zeros",
-        filled,
+        zero_init_sinking,
         "_reads_row",
         ("return index[:1] == (row,) and all(", "return all("),
     ),
@@ -304,7 +310,7 @@ FILLED = likely(
     ),
     edit(
         "what an inner loop adds from its second element on is stored from the first",
-        filled,
+        zero_init_sinking,
         "_storing_loop",
         ("if loop.start != Const(0) or loop.step", "if loop.step"),
     ),
@@ -340,7 +346,7 @@ WAITING = likely(
         "an addition of what the loop writes leaves it",
         recurrences,
         "_additions",
-        ("and not any(meetings.group(load.array) in written for load in rewrite.loads(stmt.value))", ""),
+        ("and not any(meetings.group(load.array) in written for load in traversal.loads(stmt.value))", ""),
     ),
     edit(
         "a factor reads what the trip has written",
@@ -359,7 +365,7 @@ WAITING = likely(
         "what is subtracted is added",
         recurrences,
         "_sum",
-        ("factor = right.factor if func is operator.add else build.neg(right.factor)", "factor = right.factor"),
+        ("factor = right.factor if func is operator.add else builders.neg(right.factor)", "factor = right.factor"),
     ),
     edit(
         "a factor that changes within the trip is taken for fixed",
@@ -386,7 +392,10 @@ WAITING = likely(
         "a loop whose end changes is counted twice",
         recurrences,
         "parted",
-        ("if any(rewrite.free_vars(end) & nest.assigned or rewrite.loads(end) for end in ends) or trips", "if trips"),
+        (
+            "if any(traversal.free_vars(end) & nest.assigned or traversal.loads(end) for end in ends) or trips",
+            "if trips",
+        ),
     ),
     edit(
         "a sum beside a factor is forgotten",
@@ -443,14 +452,15 @@ DOTS = likely(
         "a product reads a name that has another value",
         Joining,
         "_changes",
-        ("not read.isdisjoint(rewrite.assigned_in(*between)) or ", ""),
+        ("not read.isdisjoint(traversal.assigned_in(*between)) or ", ""),
     ),
     edit(
         "a part of an array is taken for what it was",
         Joining,
         "_run",
         (
-            "views = {var: view for var, view in views.items() if changed.isdisjoint((var, *rewrite.free_vars(view)))}",
+            "views = {var: view for var, view in views.items() "
+            "if changed.isdisjoint((var, *traversal.free_vars(view)))}",
             "pass",
         ),
     ),

@@ -6,13 +6,13 @@ Keywords of special-cased calls, `out=`, values of two kinds, `try`, `with`, obj
 from __future__ import annotations
 
 from tapegen.frontend.calls import handlers, library_calls
-from tapegen.frontend.expressions import narrowing
 from tapegen.frontend.library import numpy_variants, output_arrays
-from tapegen.frontend.lowering import exceptions
+from tapegen.frontend.lowering import branches, exceptions
 from tapegen.frontend.mutation import caller_objects, results, written_captures
 from tapegen.frontend.mutation.results import _Collector as Collector
 from tapegen.frontend.source import desugar_try, desugar_with
 from tapegen.frontend.source.desugar_with import _Exits as Exits
+from tapegen.frontend.values import narrowing
 from tapegen.rules import helpers
 from tapegen.runtime import stored_state
 from tests.random_programs.defects.switch import edit, handler, likely
@@ -213,8 +213,8 @@ KINDS = likely(
     ),
     edit(
         "any test is taken to tell the kind",
-        narrowing,
-        "kept_apart",
+        branches,
+        "_union_of_kinds",
         (" or whole.test != test", ""),
     ),
     edit(

@@ -30,7 +30,7 @@ FORWARD = likely(
         Pusher,
         "_assign",
         (
-            "order = (stmt, tangent) if rewrite.free_vars(value).isdisjoint(targets) else (tangent, stmt)",
+            "order = (stmt, tangent) if traversal.free_vars(value).isdisjoint(targets) else (tangent, stmt)",
             "order = (stmt, tangent)",
         ),
     ),
@@ -39,8 +39,8 @@ FORWARD = likely(
         Pusher,
         "_statement",
         (
-            "case Assign((target,), Call(ops.pop, (Var() as array,))) if array in self.active:",
-            "case Assign((target,), Call(ops.pop, (Var() as array,))) if False:",
+            "case Assign((target,), Call(intrinsics.pop, (Var() as array,))) if (",
+            "case Assign((target,), Call(intrinsics.pop, (Var() as array,))) if False and (",
         ),
     ),
     edit(
@@ -65,7 +65,10 @@ FORWARD = likely(
         "a zero tangent times an infinite partial",
         Pusher,
         "_partials",
-        ("build.strong_mul(dot, partial) if is_guarded else build.mul(partial, dot)", "build.mul(partial, dot)"),
+        (
+            "builders.strong_mul(dot, partial) if is_guarded else builders.mul(partial, dot)",
+            "builders.mul(partial, dot)",
+        ),
     ),
     edit("a tangent has the shape of one operand", Pusher, "_partials", ("self._spread(total, target, read)", "total")),
     edit(
@@ -103,14 +106,14 @@ DIRECTIONS = likely(
         "tangents are made after what they read has another value",
         Widener,
         "_disturbs",
-        ("if rewrite.assigns(stmt) & mentioned:", "if False:"),
+        ("if traversal.assigns(stmt) & mentioned:", "if False:"),
     ),
     edit(
         "tangents are made after what they read has been written",
         Widener,
         "_disturbs",
         (
-            "return any(not self.effects.written_by(part).isdisjoint(read) for part in rewrite.statements((stmt,)))",
+            "return any(not self.effects.written_by(part).isdisjoint(read) for part in traversal.statements((stmt,)))",
             "return False",
         ),
     ),
@@ -119,7 +122,7 @@ DIRECTIONS = likely(
         Widener,
         "_disturbs",
         (
-            "if any(isinstance(inner, (Break, Continue, Raise, Return)) for inner in rewrite.statements((stmt,))):",
+            "if any(isinstance(inner, (Break, Continue, Raise, Return)) for inner in traversal.statements((stmt,))):",
             "if False:",
         ),
     ),
@@ -127,7 +130,7 @@ DIRECTIONS = likely(
         "a part of a table is given for a table",
         Widener,
         "_result",
-        ("return table if whole else build.copy(table)", "return table"),
+        ("return table if whole else builders.copy(table)", "return table"),
     ),
     edit(
         "the direction is taken for an axis that an index leaves out",
@@ -151,7 +154,7 @@ DIRECTIONS = likely(
         "other names of a tangent that is stored into have no directions",
         Widener,
         "_carrying",
-        ("elif isinstance(stmt, Store) and rewrite.reads(stmt) & found:", "elif False:"),
+        ("elif isinstance(stmt, Store) and traversal.reads(stmt) & found:", "elif False:"),
     ),
 )
 
@@ -217,7 +220,7 @@ ZEROS = likely(
         "a guard within another is dropped",
         zero_guards,
         "_without_guards",
-        ("if used == build.is_used(tests):", "if True:"),
+        ("if used == builders.is_used(tests):", "if True:"),
     ),
     edit(
         "a pole is taken to need no frontier",
@@ -237,7 +240,7 @@ WINNERS = likely(
         "a loop without a winner is undone for its first trip",
         selection_loops,
         "_remembered",
-        ("build.int_add(stmt.start, Const(-stmt.step.value))", "stmt.start"),
+        ("builders.int_add(stmt.start, Const(-stmt.step.value))", "stmt.start"),
     ),
     edit(
         "the trip that wins is that which stays",
@@ -256,7 +259,7 @@ WINNERS = likely(
         "a candidate that depends on the selected value is taken for another",
         selection_loops,
         "_passes_on",
-        ("if rewrite.free_vars(value) & not_read:", "if False:"),
+        ("if traversal.free_vars(value) & not_read:", "if False:"),
     ),
     edit(
         "a product is taken for linear",

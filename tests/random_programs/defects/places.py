@@ -36,7 +36,7 @@ VIEWS = likely(
         "an array that leaves a list is taken for a copy",
         memory_access,
         "_move",
-        ("if func is ops.item or func is ops.pop:", "if func is ops.item:"),
+        ("if func is intrinsics.item or func is intrinsics.pop:", "if func is intrinsics.item:"),
     ),
     edit(
         "functions are taken not to write",
@@ -48,7 +48,10 @@ VIEWS = likely(
         "an array put into a list is taken for a copy",
         memory_access,
         "puts",
-        ("case Effect(Call(ops.append | ops.set_item, (sequence, *_, item))):", "case Effect() if False:"),
+        (
+            "case Effect(Call(intrinsics.append | intrinsics.set_item, (sequence, *_, item))):",
+            "case Effect() if False:",
+        ),
         ("return [(sequence, var) for var in _vars(item)]  # type: ignore[misc]", "return []"),
     ),
     edit(
@@ -99,7 +102,7 @@ DEAD = likely(
         "a draw that nobody reads is dropped",
         dead_code,
         "is_pure",
-        ("return rewrite.callees(value).isdisjoint(ops.CHANGING)", "return True"),
+        ("return traversal.callees(value).isdisjoint(intrinsics.CHANGING)", "return True"),
         tests="tests/test_random_draws.py",
     ),
     edit(

@@ -5,14 +5,14 @@ from __future__ import annotations
 from tapegen.analysis.scopes import Scopes
 from tapegen.transform.analyses import Facts
 from tapegen.transform.recording.dead_shapes import Gone
-from tapegen.transform.recording.plan import _Recorder as Recorder
+from tapegen.transform.recording.plan import RecordingPlanner as Recorder
 from tapegen.transform.recording.rematerialize import Again
 from tapegen.transform.recording.tape_layout import _Layout as Layout
 from tests.random_programs.defects.switch import edit, likely
 
 _PUSHES = "out.extend(Push(tape, var) for var, tape in tapes.items() if var in scope.carried)"
 _POPS = 'out.extend(Pop(d.var, d.tape) for d in decisions if d.way == "record")'
-_BASE = "loop.target if build.is_const(start, 0) else _minus(loop.target, start)"
+_BASE = "loop.target if builders.is_const(start, 0) else _minus(loop.target, start)"
 
 DECISIONS = (
     edit("a save is dropped", Again, "is_live", ("return not owner.in_loop", "return True")),
@@ -27,7 +27,10 @@ DECISIONS = (
         "a counter is one ahead",
         Again,
         "from_trip",
-        ("return build.int_add(start, scaled)", "return build.int_add(build.int_add(start, scaled), Const(1))"),
+        (
+            "return builders.int_add(start, scaled)",
+            "return builders.int_add(builders.int_add(start, scaled), Const(1))",
+        ),
     ),
     edit("a counter counts the other way", Again, "_step", ("return -step", "return step")),
     edit(
@@ -40,7 +43,7 @@ DECISIONS = (
         "trips are counted from the loop variable",
         Again,
         "_trip",
-        ("build.int_add(loop.target, Const(-loop.start.value))", "loop.target"),
+        ("builders.int_add(loop.target, Const(-loop.start.value))", "loop.target"),
     ),
     edit(
         "an array that is written later is evaluated again",
@@ -103,8 +106,8 @@ SAVES = (
         Gone,
         "last_definition",
         (
-            "self.recorder.order[anchor] > self.recorder.order[last]",
-            "self.recorder.order[anchor] < self.recorder.order[last]",
+            "self.planner.order[anchor] > self.planner.order[last]",
+            "self.planner.order[anchor] < self.planner.order[last]",
         ),
     ),
     edit(
@@ -135,7 +138,7 @@ SAVES = (
 )
 
 TAPES = (
-    edit("a tape for too few trips", Layout, "_count", ("build.int_add(span, Const(abs(step) - 1))", "span")),
+    edit("a tape for too few trips", Layout, "_count", ("builders.int_add(span, Const(abs(step) - 1))", "span")),
     edit(
         "a tape in single precision",
         Layout,
@@ -149,13 +152,13 @@ TAPES = (
         "a tape grows one trip late",
         Layout,
         "_grown",
-        ("(tape.counter, extent)", "(build.int_add(tape.counter, Const(-1)), extent)"),
+        ("(tape.counter, extent)", "(builders.int_add(tape.counter, Const(-1)), extent)"),
     ),
     edit("of two tapes with one counter one grows", Layout, "_grown", ("self.counted[id(tape.scope)]", "(tape,)")),
     edit("a position on a tape counts from zero", Layout, "_position", (_BASE, "loop.target")),
     edit("a position on a tape takes every step for one", Layout, "_position", ("if abs(step) == 1:", "if True:")),
     edit("a pop does not step back", Layout, "_backward", ("if k == last:", "if False:")),
-    edit("an array on a tape is not copied", Layout, "_kept", ("build.copy(push.value) if", "push.value if")),
+    edit("an array on a tape is not copied", Layout, "_kept", ("builders.copy(push.value) if", "push.value if")),
     edit(
         "a size made inside a loop is taken for known before it",
         Layout,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from tapegen.ir import builders
 from tapegen.transform.autodiff import adjoint_control_flow
-from tapegen.transform.autodiff.adjoint_calls import Adjoints
-from tapegen.transform.autodiff.adjoint_control_flow import ControlFlow
-from tapegen.transform.autodiff.cotangents import Cotangents
-from tapegen.transform.autodiff.residuals import Captures
-from tapegen.transform.autodiff.reverse import _Reverser as Reverser
+from tapegen.transform.autodiff.adjoint_calls import CallAdjoints
+from tapegen.transform.autodiff.adjoint_control_flow import ControlFlowAdjoints
+from tapegen.transform.autodiff.cotangents import CotangentMap
+from tapegen.transform.autodiff.residuals import Residuals
+from tapegen.transform.autodiff.reverse import ReverseSweepBuilder as Reverser
 from tests.random_programs.defects.switch import edit, likely
 
-_APPEND = "cot.pending.append(Contribution(expr, build.is_fresh(expr) if owned is None else owned))"
+_APPEND = "cot.pending.append(Contribution(expr, builders.is_fresh(expr) if owned is None else owned))"
 _UNDO_IF = "undo = If(test, body, orelse, stmt.origin)"
 
 STORES = (
@@ -19,40 +19,42 @@ STORES = (
         "an overwritten element keeps its cotangent",
         Reverser,
         "_store",
-        ("self.emit(Store(base_bar, index, zero))", "pass"),
+        ("self.cotangents.emit(Store(base_bar, index, zero))", "pass"),
     ),
     edit("a += clears the cotangent of what it adds to", Reverser, "_store", ("if not stmt.accumulate:", "if True:")),
     edit("= for += where an element is read", Reverser, "_load", ("accumulate=True", "accumulate=False")),
     edit("every write through a repeated index counts", Reverser, "_repeats", ("return any(", "return False and any(")),
-    edit("the step of a slice is forgotten", Captures, "_index_item", ("Slice(*parts)", "Slice(*tuple(parts)[:2])")),
+    edit("the step of a slice is forgotten", Residuals, "_index_item", ("Slice(*parts)", "Slice(*tuple(parts)[:2])")),
 )
 
 SUMS = (
     edit(
         "a later term replaces the earlier ones",
-        Cotangents,
+        CotangentMap,
         "contribute",
         (_APPEND, "cot.pending[:] = [Contribution(expr, True)]"),
     ),
-    edit("= for += on the cotangent of an array", Cotangents, "contribute", ("accumulate=True", "accumulate=False")),
+    edit("= for += on the cotangent of an array", CotangentMap, "contribute", ("accumulate=True", "accumulate=False")),
     edit(
         "= for += on the cotangent of a number",
-        Cotangents,
+        CotangentMap,
         "settle",
-        ("Assign((cot.name,), build.add(cot.name, total))", "Assign((cot.name,), total)"),
+        ("Assign((cot.name,), builders.add(cot.name, total))", "Assign((cot.name,), total)"),
     ),
     edit(
         "a cotangent is given away twice",
-        Cotangents,
+        CotangentMap,
         "contribute",
         (_APPEND, "cot.pending.append(Contribution(expr, True))"),
     ),
-    edit("a gradient is the cotangent of something else", Reverser, "_gradient", ("total = build.copy(total)", "pass")),
+    edit(
+        "a gradient is the cotangent of something else", Reverser, "_gradient", ("total = builders.copy(total)", "pass")
+    ),
     edit(
         "a result returned twice has one cotangent",
         Reverser,
         "_seed",
-        ("isinstance(type_, Scalar) and value not in self.cotangents", "isinstance(type_, Scalar)"),
+        ("isinstance(type_, Scalar) and value not in self.cotangents.of", "isinstance(type_, Scalar)"),
     ),
     edit(
         "the second of several results is forgotten",
@@ -73,9 +75,9 @@ MOVES = (
         "a swap moves one cotangent after the other",
         Reverser,
         "_latch",
-        ("moved.append((value, taken))", "self.contribute(value, taken.expr, owned=taken.owned)"),
+        ("moved.append((value, taken))", "self.cotangents.contribute(value, taken.expr, owned=taken.owned)"),
     ),
-    edit("an overwritten variable keeps its cotangent", Cotangents, "take", ("cot.named = False", "pass")),
+    edit("an overwritten variable keeps its cotangent", CotangentMap, "take", ("cot.named = False", "pass")),
     edit(
         "sums of a block are finished outside of it",
         Reverser,
@@ -84,59 +86,62 @@ MOVES = (
     ),
     edit(
         "what one branch used up is gone for the other",
-        ControlFlow,
+        ControlFlowAdjoints,
         "branches",
-        ("self.reverser.cotangents[var].named = named", "pass"),
+        ("self.cotangents.of[var].named = named", "pass"),
     ),
 )
 
 FLOW = (
     edit(
         "the branches are swapped",
-        ControlFlow,
+        ControlFlowAdjoints,
         "branches",
         (_UNDO_IF, _UNDO_IF.replace("body, orelse", "orelse, body")),
     ),
-    edit("the else-branch is forgotten", ControlFlow, "branches", (_UNDO_IF, _UNDO_IF.replace("orelse", "()"))),
+    edit("the else-branch is forgotten", ControlFlowAdjoints, "branches", (_UNDO_IF, _UNDO_IF.replace("orelse", "()"))),
     edit(
         "a reversed range stops one trip early",
         adjoint_control_flow,
         "_reversed_range",
-        ("build.int_add(start, Const(sign)),", "start,"),
+        ("builders.int_add(start, Const(sign)),", "start,"),
     ),
     edit(
         "a range with a step starts backwards at its bound",
         adjoint_control_flow,
         "_reversed_range",
-        ("return For(stmt.target, last,", "return For(stmt.target, build.int_add(stop, Const(-sign)),"),
+        ("return For(stmt.target, last,", "return For(stmt.target, builders.int_add(stop, Const(-sign)),"),
     ),
     edit(
         "a counted loop misses its last trip",
-        ControlFlow,
+        ControlFlowAdjoints,
         "_counted",
-        ("For(k, build.int_add(trips, Const(-1)),", "For(k, build.int_add(trips, Const(-2)),"),
+        ("For(k, builders.int_add(trips, Const(-1)),", "For(k, builders.int_add(trips, Const(-2)),"),
     ),
 )
 
 READS = (
-    edit("a test is made again from values that have changed", Captures, "expression", ("if all(", "if True or all(")),
+    edit("a test is made again from values that have changed", Residuals, "expression", ("if all(", "if True or all(")),
     edit(
         "an overwritten operand is read as it is",
-        Captures,
+        Residuals,
         "operand",
         ("if not isinstance", "if True or not isinstance"),
     ),
     edit(
-        "an overwritten result is read as it is", Captures, "result", ("if not isinstance", "if True or not isinstance")
+        "an overwritten result is read as it is",
+        Residuals,
+        "result",
+        ("if not isinstance", "if True or not isinstance"),
     ),
-    edit("an operand is kept after the statement", Captures, "capture", ("self.before", "self.after")),
+    edit("an operand is kept after the statement", Residuals, "capture", ("self.before", "self.after")),
 )
 
 VIEWS = (
-    edit("a view has a cotangent of its own", Cotangents, "_has_shadow", ("if value is None:", "if True:")),
+    edit("a view has a cotangent of its own", CotangentMap, "_has_shadow", ("if value is None:", "if True:")),
     edit(
         "the cotangent of a turned array is not turned",
-        Cotangents,
+        CotangentMap,
         "_shadow",
         ("return Call(value.func, (self.settle(base), *rest), kwargs, type_)", "return self.settle(base)"),
     ),
@@ -145,34 +150,36 @@ VIEWS = (
 CALLS = (
     edit(
         "summed over the wrong axis where broadcast",
-        Adjoints,
+        CallAdjoints,
         "summed",
         ("tuple(axis for axis in axes if axis < lead)", "tuple(len(full) - 1 - axis for axis in axes if axis < lead)"),
     ),
-    edit("not summed along an axis of size one", Adjoints, "summed", ("if kept:", "if False:")),
-    edit("the mean where a sum is due", Adjoints, "unbroadcast", ("Call(np.sum,", "Call(np.mean,")),
+    edit("not summed along an axis of size one", CallAdjoints, "summed", ("if kept:", "if False:")),
+    edit("the mean where a sum is due", CallAdjoints, "unbroadcast", ("Call(np.sum,", "Call(np.mean,")),
     edit(
         "a zero cotangent times an infinite partial",
-        Adjoints,
+        CallAdjoints,
         "_partials",
         ("if not is_guarded or not tests:", "if True:"),
     ),
-    edit("a partial that raises", Adjoints, "_partials", ("if pole or is_guarded:", "if False:")),
-    edit("a formula without derivative", Adjoints, "_add", ("self.reverser.contribute(", "(lambda *args: None)(")),
-    edit("= for += on an item of a list", Adjoints, "_item", ("build.add(held, totals[0])", "totals[0]")),
+    edit("a partial that raises", CallAdjoints, "_partials", ("if pole or is_guarded:", "if False:")),
+    edit(
+        "a formula without derivative", CallAdjoints, "_add", ("self.cotangents.contribute(", "(lambda *args: None)(")
+    ),
+    edit("= for += on an item of a list", CallAdjoints, "_item", ("builders.add(held, totals[0])", "totals[0]")),
     edit(
         "an overwritten item keeps its cotangent",
-        Adjoints,
+        CallAdjoints,
         "list_effect",
-        ("self.reverser.emit(Effect(Call(ops.set_item, (bar, index, Const(0.0)), ())))", "pass"),
+        ("self.cotangents.emit(Effect(Call(intrinsics.set_item, (bar, index, Const(0.0)), ())))", "pass"),
     ),
     edit(
         "items of a list in the wrong order",
-        Adjoints,
+        CallAdjoints,
         "new_list",
         ("(items, Const(k))", "(items, Const(len(value.args) - 1 - k))"),
     ),
-    edit("= for += over the items of a list", Adjoints, "_spread_over_list", ("build.add(held, part)", "part")),
+    edit("= for += over the items of a list", CallAdjoints, "_spread_over_list", ("builders.add(held, part)", "part")),
 )
 
 _TESTS = "tests/test_random_programs.py::test_programs_that_once_failed " + " ".join(

@@ -1,0 +1,33 @@
+"""How the values that the backward sweep reads reach it: the decisions of the recording plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tapegen.analysis.scopes import Scope
+from tapegen.ir.nodes import Block, Var
+
+Way = Literal["live", "trip", "again", "record"]
+Key = tuple[Var, Scope]
+"""A Var and the scope whose value is meant."""
+
+
+@dataclass(slots=True)
+class Decision:
+    """How one value reaches the backward sweep, and why."""
+
+    var: Var
+    scope: Scope
+    way: Way
+    why: str
+    tape: str = ""  # of a recorded value: the tape's key (a name may be recorded in two scopes)
+
+
+@dataclass(slots=True)
+class Recorded:
+    """What `record` returns: both sweeps with Push and Pop in place, and the decisions."""
+
+    forward: Block
+    backward: Block
+    decisions: list[Decision]
