@@ -10,7 +10,7 @@ from numba import njit
 from numba.core import event
 from numba.core.runtime import _nrt_python, rtsys
 
-from tapegen.backend.numba.compiler import OneTypeApartCompiler
+from tapegen.backend.numba.compiler import CompilerOptions, compiler_with
 from tests.test_allocation import Compiled
 
 
@@ -39,7 +39,7 @@ def solution(a: Any, b: Any) -> Any:
 
 
 def compiled(function: Any) -> Any:
-    return njit(error_model="numpy", pipeline_class=OneTypeApartCompiler)(function)
+    return njit(error_model="numpy", pipeline_class=compiler_with(CompilerOptions(True, True, True)))(function)
 
 
 def operands(dtype: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

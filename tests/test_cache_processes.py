@@ -42,10 +42,10 @@ import numpy as np
 import tapegen as tg
 from tapegen import compiler
 from numba.core.compiler import compile_extra
-from tapegen.backend.numba.compiler import LocatedCompiler
+from tapegen.backend.numba.compiler import GeneratedCodeCompiler
 
 work = {"derived": 0, "compiled": 0}
-differentiate, pipelines = compiler.differentiate, LocatedCompiler.define_pipelines
+differentiate, pipelines = compiler.differentiate, GeneratedCodeCompiler.define_pipelines
 
 def counted(*args, **kwargs):
     work["derived"] += 1
@@ -55,7 +55,7 @@ def compiled(self):
     work["compiled"] += 1
     return pipelines(self)
 
-compiler.differentiate, LocatedCompiler.define_pipelines = counted, compiled
+compiler.differentiate, GeneratedCodeCompiler.define_pipelines = counted, compiled
 sys.path.insert(0, FOLDER)
 with warnings.catch_warnings(record=True) as said:
     warnings.simplefilter("always")

@@ -9,7 +9,7 @@ import pytest
 from numba import njit
 from numba.core.runtime import _nrt_python, rtsys
 
-from tapegen.backend.numba.compiler import OneTypeApartCompiler
+from tapegen.backend.numba.compiler import CompilerOptions, compiler_with
 
 
 def stacks(n: int) -> float:
@@ -43,7 +43,7 @@ def popped(n: int) -> float:
 
 
 def compiled(function: Any) -> Any:
-    return njit(error_model="numpy", pipeline_class=OneTypeApartCompiler)(function)
+    return njit(error_model="numpy", pipeline_class=compiler_with(CompilerOptions(True, True, True)))(function)
 
 
 @pytest.mark.compiled

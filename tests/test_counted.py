@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from tapegen.backend.numba.compiler import LocatedCompiler, OneTypeApartCompiler
+from tapegen.backend.numba.compiler import CompilerOptions, GeneratedCodeCompiler, compiler_with
 
 
 def trips(n: int, small: Any, unsigned: Any, switch: bool) -> list[int]:
@@ -46,7 +46,7 @@ def trips(n: int, small: Any, unsigned: Any, switch: bool) -> list[int]:
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("compiler", [LocatedCompiler, OneTypeApartCompiler])
+@pytest.mark.parametrize("compiler", [GeneratedCodeCompiler, compiler_with(CompilerOptions(True, True, True))])
 def test_trips_are_pythons(compiler: Any) -> None:
     function = njit(error_model="numpy", pipeline_class=compiler)(trips)
     for n in (-3, 0, 1, 2, 5, 12):
@@ -63,5 +63,5 @@ def first(n: int) -> int:
 
 @pytest.mark.compiled
 def test_the_ends_of_64_bits() -> None:
-    function = njit(error_model="numpy", pipeline_class=OneTypeApartCompiler)(first)
+    function = njit(error_model="numpy", pipeline_class=compiler_with(CompilerOptions(True, True, True)))(first)
     assert [function(n) for n in (-(2**63), -1, 0, 1, 2**63 - 1)] == [-1, -1, -1, 0, 0]

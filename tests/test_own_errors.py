@@ -9,7 +9,7 @@ import pytest
 
 import tapegen as tg
 from tapegen import errors
-from tapegen.backend.numba.compiler import LocatedCompiler
+from tapegen.backend.numba.compiler import GeneratedCodeCompiler
 from tapegen.pipeline import compile, program
 
 CALLS = {
@@ -57,7 +57,7 @@ def test_refusals_while_building_are_their_own_kind(monkeypatch: pytest.MonkeyPa
 
 
 def test_errors_of_numba_itself_are_build_errors(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(LocatedCompiler, "define_pipelines", fails)
+    monkeypatch.setattr(GeneratedCodeCompiler, "define_pipelines", fails)
     x = np.ones(3)
     with pytest.raises(errors.BuildError, match=r"numba failed on the code of scaled_value_and_grad \(KeyError"):
         tg.differentiable(scaled).value_and_grad(x)

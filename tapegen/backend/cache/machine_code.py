@@ -28,6 +28,7 @@ from numba.core.environment import Environment, lookup_environment
 from numba.core.utils import _dynamic_modname, _dynamic_module
 
 from tapegen.backend.cache.store import key_of, store
+from tapegen.backend.numba import patches
 from tapegen.backend.printer.source import PythonSource
 
 _ENVIRONMENT = "_ZN08NumbaEnv"
@@ -90,7 +91,7 @@ class KeptCode(NullCache):
         names = [f"{name}: {value!r}" for name, value in sorted(self.source.namespace.items())]
         types_ = [f"{arg!s} {arg.key!r}" for arg in args]
         source = self.source
-        texts = (source.text, source.entry, source.overlapping, self.from_start)
+        texts = (source.text, source.entry, source.overlapping, self.from_start, patches.disabled())
         parts = (*texts, *types_, *target_context.codegen().magic_tuple())
         return key_of("machine", *map(str, parts), "\n".join(settings), "\n".join(given), "\n".join(names))
 

@@ -18,7 +18,7 @@ import numpy as np
 from llvmlite.ir import LoadInstr, Module, StoreInstr
 from numba.core import ir, types
 
-from tapegen.backend.numba.matrix_products import product, solve
+from tapegen.backend.numba.library.matrix_products import product, solve
 
 _MOST = 64
 """Arrays about which something is said; each access names all others."""

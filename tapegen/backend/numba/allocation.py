@@ -21,7 +21,8 @@ from numba.core.typing.npydecl import parse_dtype, parse_shape
 from numba.core.typing.templates import Signature
 from numba.np.arrayobj import _empty_nd_impl, _parse_empty_args
 
-from tapegen.backend.numba import matrix_products, memory_limit
+from tapegen.backend.numba import memory_limit
+from tapegen.backend.numba.library import matrix_products
 
 
 def _typed(shape: Any, dtype: Any, given: tuple[Any, ...], make: Any) -> Any:

@@ -1,6 +1,6 @@
 """Generated text as callables: plain Python, or machine code by numba.
 
-All contact with numba is here and in `located.py`.  What its code does differently from NumPy and Python, and what the
+All contact with numba is in this package.  What its code does differently from NumPy and Python, and what the
 text it gets must therefore avoid (numba 0.68):
 
 * `np.add.at`, `a[...] += e` on a 0-d array (`a[()] += e` works), `[]` that nothing is appended to: not compiled at all;
@@ -28,14 +28,16 @@ from typing import Any
 import numba
 import numpy as np
 from numba import njit
-from numba.core.compiler import CompilerBase
+from numba.core.compiler import Compiler, CompilerBase
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
 from numba.core.errors import NumbaError, NumbaPendingDeprecationWarning, NumbaPerformanceWarning
 
 from tapegen.backend.cache.machine_code import KeptCode
-from tapegen.backend.numba import code_memory, fft, lapack, memory_limit, special_functions
+from tapegen.backend.numba import code_memory, memory_limit
+from tapegen.backend.numba.library import fft, lapack, special_functions
 from tapegen.backend.numba.liveness import quick_lifetimes
+from tapegen.backend.numba.patches import is_enabled, is_plain, warn_of
 from tapegen.backend.printer.source import PythonSource
 from tapegen.errors import BuildError, CacheWarning, CompileLimit, InternalError, Span, TapegenError
 from tapegen.ir.recursion_limit import deep
@@ -157,8 +159,6 @@ def build_numba(
     """
     if not compiles():
         raise BuildError(DISABLED, "Unset it.")
-    from tapegen.backend.numba.compiler import compilers_for  # they take numba's arrays, which are large
-
     _keep_memory()
     code_memory.free_pass_managers()
     memory_limit.provide()
@@ -172,7 +172,7 @@ def build_numba(
             namespace[name] = njit(**options)(namespace[name])
     elif boundscheck is not None or fastmath is not None:
         raise ValueError(f"the text of {source.entry} says itself how it is compiled: @{source.decorator}")
-    compilers = compilers_for(from_start=from_start, overlapping=source.overlapping)
+    compilers = _compilers(from_start=from_start, overlapping=source.overlapping)
     for name in source.functions:
         own = namespace[name]
         if own.targetoptions.get("forceinline"):
@@ -183,10 +183,22 @@ def build_numba(
     # numba's contexts hold what is compiled, that holds its globals, and numba lets go of it when the dispatcher dies
     entry = namespace.pop(source.entry)
     if isinstance(entry, Dispatcher):
-        if kept:
+        if kept and is_enabled("machine_code"):
             entry._cache = KeptCode(source, from_start)  # type: ignore[attr-defined]
         weakref.finalize(entry, _forget, namespace, source)
     return entry
+
+
+def _compilers(*, from_start: bool, overlapping: bool) -> tuple[type[CompilerBase], ...]:
+    """The compilers for a text; numba's own where its internals are not touched."""
+    if is_plain():
+        return (Compiler,)
+    try:
+        from tapegen.backend.numba.compiler import compilers_for  # they take numba's arrays, which are large
+    except (ImportError, AttributeError) as error:
+        warn_of(f"compiled code is that of numba's own compiler ({error})")
+        return (Compiler,)
+    return compilers_for(from_start=from_start, overlapping=overlapping)
 
 
 def _forget(namespace: dict[str, Any], source: PythonSource) -> None:

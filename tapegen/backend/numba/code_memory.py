@@ -13,6 +13,8 @@ from typing import Any
 from llvmlite.binding import ffi, newpassmanagers
 from numba.core.dispatcher import Dispatcher
 
+from tapegen.backend.numba.patches import is_enabled
+
 
 def free_pass_managers() -> None:
     """Let pass managers free their memory.
@@ -20,6 +22,8 @@ def free_pass_managers() -> None:
     Of their two base classes the first one, `ObjectRef`, has a `_dispose` that does nothing, which hides the one that
     frees them (seen in llvmlite 0.50): a megabyte for every compiled program.
     """
+    if not is_enabled("code_memory"):
+        return
     for manager in (newpassmanagers.ModulePassManager, newpassmanagers.FunctionPassManager):
         if manager._dispose is ffi.ObjectRef._dispose:
             manager._dispose = newpassmanagers.NewPassManager._dispose
@@ -27,6 +31,8 @@ def free_pass_managers() -> None:
 
 def hand_over_modules(dispatcher: Dispatcher) -> None:
     """Leave the intermediate representation of compiled functions to numba, which drops it with the dispatcher."""
+    if not is_enabled("code_memory"):
+        return
     overloads: dict[Any, Any] = dispatcher.overloads
     for compiled in overloads.values():
         library = compiled.library

@@ -1,24 +1,22 @@
-"""A numba compiler whose errors name their line, and that is told where no index is negative and what is apart.
+"""The numba compiler of generated text: its pipeline and its lowering, with the patches that are enabled.
 
 numba records the line of an explicit `raise` only; an index out of bounds is reported without any.  Here every error
 that the code of a function itself raises carries its line, as it would in CPython.
 
-numba looks at every index of an array for being negative.  In loops whose counter it cannot prove to be non-negative
+numba tests every index of an array for being negative.  In loops whose counter it cannot prove to be non-negative
 (`range(n - 1, -1, -1)`) that costs more than the access itself and keeps the loop from vector instructions.  Unsigned
-integers are not looked at, so where a text says that all its indices count from the start, they are taken as such.
-
-Passes that look for what generated text never holds, closures, array expressions and names of several types, are left
-out.
+integers are not tested, so where a text says that all its indices count from the start, they are taken as such.
 """
 
 # mypy: disable-error-code="no-untyped-call"
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import CodeType
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 from numba.core import types
 from numba.core.callconv import CPUCallConv
@@ -31,15 +29,35 @@ from numba.core.untyped_passes import InlineClosureLikes, IRProcessing, Reconstr
 from tapegen.backend.numba.alias_scopes import Scopes, groups_of
 from tapegen.backend.numba.allocation import NewArrays
 from tapegen.backend.numba.list_operations import list_method, new_list
+from tapegen.backend.numba.patches import is_enabled
 from tapegen.backend.numba.range_loops import counted, counter, is_count, is_counter
-from tapegen.backend.numba.register_promotion import HeldLower
-from tapegen.backend.numba.two_tier_optimization import LongLowering
+from tapegen.backend.numba.register_promotion import RegisterPromotingLower
+from tapegen.backend.numba.two_tier_optimization import TwoTierLowering
 
 
-class _LocatedErrors(CPUCallConv):
+class CompilerOptions(NamedTuple):
+    """What is known of a text.
+
+    Attributes
+    ----------
+    non_negative_indices : bool
+        All indices of elements count from the start of their axis, and array expressions are loops already.
+    single_type : bool
+        All that a name is assigned has one type.  Of other texts numba makes a name for each assignment, and walks over
+        the whole function for each name that is assigned twice.
+    alias_scopes : bool
+        Arguments share no memory where one of them is written.
+    """
+
+    non_negative_indices: bool = False
+    single_type: bool = False
+    alias_scopes: bool = False
+
+
+class _LineCallConv(CPUCallConv):
     """The calling convention, with the current line wherever an error has none."""
 
-    def __init__(self, context: Any, lower: HeldLower) -> None:
+    def __init__(self, context: Any, lower: RegisterPromotingLower) -> None:
         super().__init__(context)
         self._lower = lower
 
@@ -53,29 +71,35 @@ class _LocatedErrors(CPUCallConv):
         super().set_static_user_exc(builder, exc, exc_args, loc, func_name)
 
 
-class _LocatedContext(CPUContext):
+class _Context(CPUContext):
     """The context of one function being lowered."""
 
-    lower: _LocatedLower
+    lower: _Lower
 
     @property
     def call_conv(self) -> CPUCallConv:
-        return _LocatedErrors(self, self.lower)
+        return _LineCallConv(self, self.lower) if is_enabled("error_lines") else super().call_conv
 
     def get_function(self, fn: Any, sig: Any, _firstcall: bool = True) -> Any:
         sig = sig.as_function()
-        method = list_method(self, fn, sig)
+        method = list_method(self, fn, sig) if is_enabled("list_operations") else None
         if method is None:
             return super().get_function(fn, sig, _firstcall)
         return lambda builder, args, loc=None: method(self, builder, sig, args)
 
     def build_list(self, builder: Any, list_type: Any, items: Any) -> Any:
+        if not is_enabled("list_operations"):
+            return super().build_list(builder, list_type, items)
         return new_list(self, builder, list_type, items)
 
     def pair_first(self, builder: Any, val: Any, ty: Any) -> Any:
+        if not is_enabled("pairs_in_registers"):
+            return super().pair_first(builder, val, ty)
         return builder.extract_value(val, 0)
 
     def pair_second(self, builder: Any, val: Any, ty: Any) -> Any:
+        if not is_enabled("pairs_in_registers"):
+            return super().pair_second(builder, val, ty)
         return builder.extract_value(val, 1)
 
     def unpack_value(self, builder: Any, ty: Any, ptr: Any, align: Any = None) -> Any:
@@ -88,14 +112,24 @@ class _LocatedContext(CPUContext):
         self.lower.accessed(builder.block.instructions[-1])
 
 
-class _LocatedLower(HeldLower):
+class _Lower(RegisterPromotingLower):
+    """The lowering of one function."""
+
+    options: ClassVar[CompilerOptions] = CompilerOptions()
+    element_of: str | None = None  # the array whose element is being read or written
+
     def init(self) -> None:
         super().init()
-        self.context.__class__ = _LocatedContext  # a copy of the target's context, made for this function
+        self.context.__class__ = _Context  # a copy of the target's context, made for this function
         self.context.lower = self
+        self.scopes: Scopes | None = None
+        if self.options.alias_scopes and is_enabled("alias_scopes"):
+            groups = groups_of(self.func_ir, self.fndesc.typemap)
+            self.scopes = Scopes(self.module, self.fndesc.mangled_name, groups)
+        self.unsigned = self.options.non_negative_indices and is_enabled("non_negative_indices")
 
     def lower_expr(self, resty: Any, expr: Any) -> Any:
-        if expr.op in ("getiter", "iternext"):
+        if expr.op in ("getiter", "iternext") and is_enabled("range_loops"):
             begins, type_ = expr.op == "getiter", self.typeof(expr.value.name)
             if begins and type_ == types.range_state64_type and is_count(self.func_ir, expr.value):
                 return counter(self.context, self.builder, self.loadvar(expr.value.name))
@@ -105,38 +139,17 @@ class _LocatedLower(HeldLower):
 
     def accessed(self, instruction: Any) -> None:
         """Takes note of an instruction that may read or write an element of an array."""
-
-
-class _LowerFromStart(_LocatedLower):
-    """Indices of elements as unsigned integers."""
-
-    def lower_getitem(self, resty: Any, expr: Any, value: Any, index: Any, signature: Any) -> Any:
-        return super().lower_getitem(resty, expr, value, index, _from_start(signature))
-
-    def lower_setitem(self, target_var: Any, index_var: Any, value_var: Any, signature: Any) -> Any:
-        return super().lower_setitem(target_var, index_var, value_var, _from_start(signature))
-
-
-class _LowerApart(_LowerFromStart):
-    """The same, and each access to an element says with which arrays it has nothing to do."""
-
-    element_of: str | None = None  # the array whose element is being read or written
-
-    def init(self) -> None:
-        super().init()
-        groups = groups_of(self.func_ir, self.fndesc.typemap)
-        self.scopes = Scopes(self.module, self.fndesc.mangled_name, groups)
-
-    def accessed(self, instruction: Any) -> None:
-        if self.element_of is not None:
+        if self.scopes is not None and self.element_of is not None:
             self.scopes.mark(instruction, self.element_of)
 
     def lower_getitem(self, resty: Any, expr: Any, value: Any, index: Any, signature: Any) -> Any:
         with self._element(value, signature):
+            signature = _from_start(signature) if self.unsigned else signature
             return super().lower_getitem(resty, expr, value, index, signature)
 
     def lower_setitem(self, target_var: Any, index_var: Any, value_var: Any, signature: Any) -> Any:
         with self._element(target_var, signature):
+            signature = _from_start(signature) if self.unsigned else signature
             return super().lower_setitem(target_var, index_var, value_var, signature)
 
     @contextmanager
@@ -170,87 +183,62 @@ def _from_start(signature: Any) -> Any:
     return signature.replace(args=(array, unsigned, *value))
 
 
-@register_pass(mutates_CFG=True, analysis_only=False)
-class _LocatedLowering(LongLowering):
-    _name = "located_lowering"
+@functools.cache
+def _lowering(options: CompilerOptions) -> type[NativeLowering]:
+    """The lowering pass for texts of which this is known."""
+    lower = type("_Lower", (_Lower,), {"options": options})
+    words = [name for name, holds in options._asdict().items() if holds]
 
-    @property
-    def lowering_class(self) -> type[HeldLower]:
-        return _LocatedLower
+    class Lowering(TwoTierLowering):
+        _name = "_".join(["lowering", *words])
 
+        @property
+        def lowering_class(self) -> type[RegisterPromotingLower]:
+            return lower
 
-@register_pass(mutates_CFG=True, analysis_only=False)
-class _LoweringFromStart(LongLowering):
-    _name = "located_lowering_from_start"
-
-    @property
-    def lowering_class(self) -> type[HeldLower]:
-        return _LowerFromStart
-
-
-@register_pass(mutates_CFG=True, analysis_only=False)
-class _LoweringApart(_LoweringFromStart):
-    _name = "located_lowering_apart"
-
-    @property
-    def lowering_class(self) -> type[HeldLower]:
-        return _LowerApart
+    made: type[NativeLowering] = register_pass(mutates_CFG=True, analysis_only=False)(Lowering)
+    return made
 
 
-class LocatedCompiler(CompilerBase):
-    """numba's nopython compiler with located errors."""
+class GeneratedCodeCompiler(CompilerBase):
+    """numba's nopython compiler for generated text."""
 
-    lowering: type[NativeLowering] = _LocatedLowering
-
-    idle: frozenset[type] = frozenset()
-    """Passes that find nothing to do."""
+    options: ClassVar[CompilerOptions] = CompilerOptions()
 
     def define_pipelines(self) -> list[Any]:
-        """The passes of nopython mode, but for the idle ones, with lowering replaced."""
-        idle = self.idle
-        if not any(isinstance(value, CodeType) for value in self.state.func_id.code.co_consts):
-            idle |= {InlineClosureLikes}
+        """The passes of nopython mode, without those that find nothing to do, with lowering replaced."""
+        idle = self._idle() if is_enabled("fewer_passes") else frozenset()
+        lowering = _lowering(self.options)
         pipeline = DefaultPassBuilder.define_nopython_pipeline(self.state)
         pipeline.passes = [
-            (self.lowering if pass_ is NativeLowering else pass_, what)
+            (lowering if pass_ is NativeLowering else pass_, what)
             for pass_, what in pipeline.passes
             if pass_ not in idle
         ]
-        pipeline.add_pass_after(NewArrays, IRProcessing)
+        if is_enabled("allocation"):
+            pipeline.add_pass_after(NewArrays, IRProcessing)
         pipeline.finalize()
         return [pipeline]
 
-
-class FromStartCompiler(LocatedCompiler):
-    """The same for functions none of whose indices is negative, and whose array expressions are loops already."""
-
-    lowering = _LoweringFromStart
-    idle = frozenset({NopythonRewrites})
-
-
-class OneTypeCompiler(FromStartCompiler):
-    """The same for functions in which all that a name is given has one type, as in generated text.
-
-    A name for each assignment is what numba makes of others, and walks over the whole function for each name that is
-    assigned twice.
-    """
-
-    idle = FromStartCompiler.idle | {ReconstructSSA, PreLowerStripPhis}
+    def _idle(self) -> frozenset[type]:
+        """Passes that find nothing in this text: closures, array expressions, names of several types."""
+        idle: set[type] = set()
+        if not any(isinstance(value, CodeType) for value in self.state.func_id.code.co_consts):
+            idle.add(InlineClosureLikes)
+        if self.options.non_negative_indices:
+            idle.add(NopythonRewrites)
+        if self.options.single_type:
+            idle |= {ReconstructSSA, PreLowerStripPhis}
+        return frozenset(idle)
 
 
-class ApartCompiler(FromStartCompiler):
-    """One that is told which arrays are apart: for functions whose arguments share no memory where one is written."""
-
-    lowering = _LoweringApart
-
-
-class OneTypeApartCompiler(ApartCompiler):
-    """Both."""
-
-    idle = OneTypeCompiler.idle
+@functools.cache
+def compiler_with(options: CompilerOptions) -> type[GeneratedCodeCompiler]:
+    """The compiler for texts of which this is known."""
+    return type("GeneratedCodeCompiler", (GeneratedCodeCompiler,), {"options": options})
 
 
-def compilers_for(*, from_start: bool, overlapping: bool) -> tuple[type[LocatedCompiler], ...]:
+def compilers_for(*, from_start: bool, overlapping: bool) -> tuple[type[GeneratedCodeCompiler], ...]:
     """The compilers for a text, the next one for what one of them does not take.
 
     Parameters
@@ -261,5 +249,5 @@ def compilers_for(*, from_start: bool, overlapping: bool) -> tuple[type[LocatedC
         Whether its arguments may share memory where one of them is written.
     """
     if not from_start:
-        return (LocatedCompiler,)
-    return (OneTypeCompiler, FromStartCompiler) if overlapping else (OneTypeApartCompiler, ApartCompiler)
+        return (GeneratedCodeCompiler,)
+    return tuple(compiler_with(CompilerOptions(True, single, not overlapping)) for single in (True, False))

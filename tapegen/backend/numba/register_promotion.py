@@ -19,10 +19,11 @@ from typing import Any
 from llvmlite.ir import AllocaInstr, Constant, Function, PhiInstr, StoreInstr
 from numba.core import cgutils, ir, types
 
-from tapegen.backend.numba.two_tier_optimization import LongLower
+from tapegen.backend.numba.patches import is_enabled
+from tapegen.backend.numba.two_tier_optimization import TwoTierLower
 
 
-class HeldLower(LongLower):
+class RegisterPromotingLower(TwoTierLower):
     """numba's lowering, with fewer slots."""
 
     def init(self) -> None:
@@ -31,7 +32,8 @@ class HeldLower(LongLower):
         self._counted: set[str] = set()
         names = self.fndesc.typemap
         self._plain = {name: not self.refers(name) for name in names}
-        if self.func_ir.is_generator or self._disable_sroa_like_opt:
+        self._promotes = is_enabled("register_promotion")
+        if not self._promotes or self.func_ir.is_generator or self._disable_sroa_like_opt:
             return
         values = values_of(self.func_ir, self._plain)
         dominating = values_of(self.func_ir, dict.fromkeys(names, True))
@@ -40,10 +42,14 @@ class HeldLower(LongLower):
 
     def lower_normal_function(self, fndesc: Any) -> None:
         super().lower_normal_function(fndesc)
-        _forget_first_zeros(self.function)
+        if self._promotes:
+            _forget_first_zeros(self.function)
 
     def storevar(self, value: Any, name: str, argidx: Any = None) -> None:
         """Give a name something; what it held is let go."""
+        if not self._promotes:
+            super().storevar(value, name, argidx)
+            return
         if name in self._counted:
             self._let_go(name, self._reference(name))
             self.builder.store(self.builder.extract_value(value, 0), self._reference(name))
@@ -56,6 +62,9 @@ class HeldLower(LongLower):
 
     def delvar(self, name: str) -> None:
         """Let go what a name holds."""
+        if not self._promotes:
+            super().delvar(name)
+            return
         if self._plain[name]:
             return
         if name in self._counted:

@@ -16,18 +16,17 @@ from collections import Counter
 from itertools import takewhile
 from typing import Any
 
-from llvmlite.binding.newpassmanagers import FunctionPassManager, create_new_function_pass_manager
+from llvmlite.binding.newpassmanagers import create_new_function_pass_manager
 from numba.core import ir
 from numba.core.callconv import RETCODE_USEREXC
 from numba.core.codegen import JITCodeLibrary
 from numba.core.lowering import Lower
 from numba.core.typed_passes import NativeLowering
 
+from tapegen.backend.numba.patches import is_enabled
+
 _LONG = 3000
 """Statements in numba's form, about five for a line of text."""
-
-_SHORTER = hasattr(FunctionPassManager, "add_sroa_pass")
-"""Whether llvmlite offers the passes one by one, as it does since 0.45."""
 
 
 def _is_long(func_ir: Any) -> bool:
@@ -46,20 +45,20 @@ class _LongLibrary(JITCodeLibrary):
             passes.run(function, self._codegen._pass_builder())
 
 
-class LongLowering(NativeLowering):
+class TwoTierLowering(NativeLowering):
     """numba's lowering, with a library of its own for long functions."""
 
-    _name: str = "long_lowering"
+    _name: str = "two_tier_lowering"
 
     def run_pass(self, state: Any) -> bool:
         """Whether anything has changed."""
-        if _SHORTER and state.library is None and _is_long(state.func_ir):
+        if is_enabled("two_tier_optimization") and state.library is None and _is_long(state.func_ir):
             state.library = _LongLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
             state.library.enable_object_caching()
         return bool(super().run_pass(state))
 
 
-class LongLower(Lower):
+class TwoTierLower(Lower):
     """numba's lowering of one function, with a way out that the errors of a long one share."""
 
     def init(self) -> None:
@@ -68,7 +67,7 @@ class LongLower(Lower):
         self._way_out: tuple[str, ...] | None = None
         self._raised: Counter[str] | None = None
         self._referring: dict[Any, bool] = {}
-        if _is_long(self.func_ir):
+        if is_enabled("shared_error_exits") and _is_long(self.func_ir):
             blocks = self.func_ir.blocks.values()
             self._raised = Counter(name for block in blocks for name in self._let_go_first(block))
 

@@ -1,0 +1,7 @@
+"""Library functions in compiled code: BLAS, LAPACK, Fourier transforms, special functions.
+
+* `matrix_products` - matrix products and linear systems for all memory layouts
+* `lapack` - LAPACK calls as `scipy.linalg.cython_lapack` exports them
+* `fft` - Fourier transforms by the loops of `numpy.fft`
+* `special_functions` - functions that `scipy.special.cython_special` exports
+"""
