@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ast
 import random
+import sys
+from io import StringIO
 
 import pytest
 
-from tapegen.backend.printer.formatter.literals import literal, words
-from tapegen.backend.printer.formatter.statements import clause, definition, statement
+from tapegen.backend.printer.formatter.expressions import expression_line, literal, words
+from tapegen.backend.printer.formatter.statements import StatementPrinter
+from tapegen.errors import Span
 from tests.sources import ruff
 
 NAMES = ["u", "k", "dt", "energy", "temperature", "conductivity", "boundary_flux", "cell_average_velocity"]
@@ -102,30 +105,23 @@ class Syntax:
         return ast.Subscript(self.name(), self.index(self.random.randint(0, 2)))
 
 
-def printed(node: ast.stmt, indent: int) -> list[str]:
-    match node:
-        case ast.If(test) | ast.While(test):
-            keyword = "if" if isinstance(node, ast.If) else "while"
-            return [*clause(keyword, test, indent), " " * (indent + 4) + "pass"]
-        case ast.For(ast.Name(target), iterable):
-            return [*clause(f"for {target} in", iterable, indent), " " * (indent + 4) + "pass"]
-    return statement(node, indent)
+def printed(*nodes: ast.stmt) -> str:
+    file = StringIO()
+    StatementPrinter(list(nodes), file, {})
+    return file.getvalue()[1:]
 
 
-def program(seed: int, count: int) -> tuple[list[ast.stmt], str]:
-    syntax = Syntax(seed)
-    nodes = [syntax.statement() for _ in range(count)]
-    lines = ["def f():"]
-    for position, node in enumerate(nodes):
-        indent = 4 + 4 * (position % 4)
-        lines += [f"    {'    ' * k}if u:" for k in range(position % 4)]
-        lines += printed(node, indent)
-    return nodes, "\n".join(lines) + "\n"
+def nested(node: ast.stmt, depth: int) -> ast.stmt:
+    for _ in range(depth):
+        node = ast.If(ast.Name("u"), [node], [])
+    return node
 
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_random_statements_are_laid_out_as_ruff_does(seed: int) -> None:
-    _, text = program(seed, 600)
+    syntax = Syntax(seed)
+    body = [nested(syntax.statement(), position % 4) for position in range(600)]
+    text = printed(ast.FunctionDef("f", parameters([]), body, []))
     assert ruff("format", "--isolated", "--line-length", "88", text=text) == text
 
 
@@ -134,7 +130,7 @@ def test_random_statements_parse_back(seed: int) -> None:
     syntax = Syntax(seed)
     for _ in range(500):
         node = syntax.statement()
-        (back,) = ast.parse("\n".join(printed(node, 0))).body
+        (back,) = ast.parse(printed(node)).body
         assert ast.unparse(back) == ast.unparse(ast.fix_missing_locations(node))
 
 
@@ -158,19 +154,23 @@ def test_strings_keep_their_value_and_are_laid_out_as_ruff_does(text: str, field
     if field:
         value = ast.JoinedStr([ast.Constant(text), ast.FormattedValue(ast.Name("u"), -1), ast.Constant(" " + text)])
     node = ast.Raise(ast.Call(ast.Name("RuntimeError"), [value], []))
-    for indent in (0, 16):
-        lines = [f"{' ' * k}if u:" for k in range(0, indent, 4)] + printed(node, indent)
-        source = "\n".join(lines) + "\n"
+    for depth in (0, 4):
+        source = printed(nested(node, depth))
         assert ruff("format", "--isolated", "--line-length", "88", text=source) == source
     namespace = {"u": "{u}"}
     with pytest.raises(RuntimeError) as caught:
-        exec("\n".join(printed(node, 0)), namespace)
+        exec(printed(node), namespace)
     assert caught.value.args == (text + "{u}" + " " + text if field else text,)
 
 
 def test_the_quotes_are_those_that_need_fewer_backslashes() -> None:
     assert literal(words("it's")) == '"it\'s"'
     assert literal(words('say "hi"')) == "'say \"hi\"'"
+
+
+def parameters(params: list[tuple[str, ast.expr | None]]) -> ast.arguments:
+    defaults = [default for _, default in params if default is not None]
+    return ast.arguments([], [ast.arg(name) for name, _ in params], None, [], [], None, defaults)
 
 
 def test_long_headers_of_functions_break_as_ruff_breaks_them() -> None:
@@ -180,9 +180,97 @@ def test_long_headers_of_functions_break_as_ruff_breaks_them() -> None:
         [("a_parameter_with_a_name_that_is_longer_than_the_whole_line_can_hold_by_any_means", None)],
         [(f"parameter_{k}", None) for k in range(5)],
         [(f"parameter_{k}", ast.Constant(1.0)) for k in range(9)],
+        [(f"parameter_{k}", ast.Constant(1.0) if k > 3 else None) for k in range(9)],
     ]
-    lines = []
     for position, params in enumerate(cases):
-        lines += [*definition(f"march_{position}_value_and_grad", params), "    pass", "", ""]
-    text = "\n".join(lines[:-2]) + "\n"
-    assert ruff("format", "--isolated", "--line-length", "88", text=text) == text
+        text = printed(ast.FunctionDef(f"march_{position}_value_and_grad", parameters(params), [ast.Pass()], []))
+        assert ruff("format", "--isolated", "--line-length", "88", text=text) == text
+
+
+SPELLINGS = [
+    "u[0, 1]",
+    "u[()]",
+    "u[(0,)]",
+    "u[1:, ...]",
+    "u[k + 1 :: -1]",
+    "-1",
+    "-(k**2)",
+    "(-k) ** 2",
+    "u**-k",
+    "(5).real",
+    "(5.0).real",
+    "(2j).imag",
+    "(u + k).T",
+    "not (u and k)",
+    "u - (k - dt)",
+    "u if k else dt if energy else 1e16",
+    "[k for k in (u if dt else energy)]",
+    'f"{u} {k:.3f} {{}}"',
+    "np.sum(u, axis=0)(...)",
+    "{1}",
+    "2j",
+]
+
+
+@pytest.mark.parametrize("text", SPELLINGS)
+def test_expressions_are_printed_as_a_person_would_write_them(text: str) -> None:
+    node = ast.parse(text, mode="eval").body
+    assert expression_line(node) == text
+    assert printed(ast.Expr(node)) == text + "\n"
+    assert ruff("format", "--isolated", text=text + "\n") == text + "\n"
+
+
+UNKNOWN = [
+    "match u:\n    case 1:\n        pass",
+    "try:\n    pass\nexcept* ValueError:\n    pass",
+    "with u:\n    pass",
+    "class A:\n    pass",
+    "async def f():\n    pass",
+    "def f(u: int):\n    pass",
+    "def f(*u):\n    pass",
+    "def f(u, /):\n    pass",
+    "def f() -> int:\n    pass",
+    "u: int = 1",
+    "import numpy",
+    "lambda u: u",
+    "{u: k}",
+    "(u := k)",
+    "f(*u)",
+    "[u for u in k if u]",
+    "{u for u in k}",
+    "(u for u in k)",
+    'f"{u!r}"',
+    'f"{u:{k}}"',
+    "1e999",
+]
+
+
+@pytest.mark.parametrize("text", UNKNOWN)
+def test_syntax_that_generated_text_does_not_have_is_refused(text: str) -> None:
+    with pytest.raises(AssertionError, match=r"generated text|no literal"):
+        printed(*ast.parse(text).body)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="syntax of Python 3.12")
+def test_type_parameters_are_refused() -> None:
+    with pytest.raises(AssertionError, match="type parameters"):
+        printed(*ast.parse("def f[T](u): pass").body)
+
+
+def test_long_comprehensions_break_as_ruff_breaks_them() -> None:
+    loop = ast.comprehension(
+        ast.Name("item"), ast.Name("temperatures_of_the_cells_in_the_upper_layer_of_the_grid"), [], 0
+    )
+    value = ast.ListComp(ast.parse("np.zeros_like(item)", mode="eval").body, [loop])
+    text = printed(ast.Assign([ast.Name("temperatures_bar")], value))
+    assert len(text.splitlines()) == 4
+    assert ruff("format", "--isolated", text=text) == text
+
+
+def test_each_line_is_mapped_to_its_statement() -> None:
+    body = ast.parse("if u:\n    k = 1\nelif dt:\n    pass\nelse:\n    raise ValueError\n").body
+    places = {
+        node: Span("f.py", node.lineno, 0, node.lineno, 0) for node in ast.walk(body[0]) if isinstance(node, ast.stmt)
+    }
+    printer = StatementPrinter(body, StringIO(), places)
+    assert [place and place.line for place in printer.line_map] == [1, 2, 3, 4, None, 6]

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from tapegen.backend.printer.formatter.expressions import expression_line
 from tapegen.backend.printer.namespace import Namespace
 from tapegen.ir import vector_math
 
@@ -45,9 +46,9 @@ class Helpers:
     def elementary(self, function: Callable[..., Any]) -> ast.expr:
         """A function of `ir.elementary`, written after those it calls."""
         if function not in self._elementary:
-            known = {each.__name__: ast.unparse(self.elementary(each)) for each in vector_math.CALLED[function]}
+            known = {each.__name__: expression_line(self.elementary(each)) for each in vector_math.CALLED[function]}
             name = known[function.__name__] = self.names.fresh(function.__name__)
-            known["np"] = ast.unparse(self.names.module("numpy"))
+            known["np"] = expression_line(self.names.module("numpy"))
             words = re.compile(rf"\b({'|'.join(known)})\b(?=[.(])")
             text = vector_math.text_of(function)
             self.texts[name] = [words.sub(lambda found: known[found[0]], line) for line in text]
@@ -69,7 +70,7 @@ class Helpers:
         key = (0,)
         if key not in self._functions:
             name = self._functions[key] = self.names.fresh("zeros_beside")
-            np = ast.unparse(self.names.module("numpy"))
+            np = expression_line(self.names.module("numpy"))
             self.texts[name] = [
                 f"def {name}(x):",
                 '    """Zeros whose axes run through memory in the order and direction of those of `x`."""',
@@ -82,7 +83,7 @@ class Helpers:
         key = (1,)
         if key not in self._functions:
             name = self._functions[key] = self.names.fresh("of_parts")
-            np = ast.unparse(self.names.module("numpy"))
+            np = expression_line(self.names.module("numpy"))
             self.texts[name] = [
                 f"def {name}(x, y):",
                 '    """The complex numbers whose real parts are `x` and whose imaginary parts are `y`."""',
@@ -109,7 +110,7 @@ class Helpers:
         return ast.Name(self._dots[pairs])
 
     def _grown(self, name: str, rank: int) -> list[str]:
-        np = ast.unparse(self.names.module("numpy"))
+        np = expression_line(self.names.module("numpy"))
         shape = ", ".join(["2 * x.shape[0]", *(f"x.shape[{axis}]" for axis in range(1, rank))])
         shape = shape if rank == 1 else f"({shape})"
         lines = [
@@ -124,7 +125,7 @@ class Helpers:
         return [*lines, f"{'    ' * (rank + 1)}longer[{index}] = x[{index}]", "    return longer"]
 
     def _sum_of_rank(self, name: str, rank: int, rank_like: int) -> list[str]:
-        np = ast.unparse(self.names.module("numpy"))
+        np = expression_line(self.names.module("numpy"))
         axes = _COUNTERS[:rank]
         lead = rank - rank_like
         lines = [

@@ -7,14 +7,12 @@ import operator
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from io import StringIO
 from typing import Any, assert_never
 
-from tapegen.backend.printer.comments import comment, docstring
 from tapegen.backend.printer.expressions import BINARY, Expressions, is_binary
-from tapegen.backend.printer.formatter.document import INDENT
-from tapegen.backend.printer.formatter.one_line import flat
-from tapegen.backend.printer.formatter.statements import clause, definition, statement
-from tapegen.backend.printer.formatter.statements import decorator as decorator_line
+from tapegen.backend.printer.formatter.expressions import expression_line
+from tapegen.backend.printer.formatter.statements import Comment, Docstring, StatementPrinter, Verbatim
 from tapegen.backend.printer.helper_functions import INLINED, LOCALS_OF_HELPERS, Helpers
 from tapegen.backend.printer.namespace import Namespace
 from tapegen.backend.printer.nesting_limits import Shortener
@@ -28,7 +26,7 @@ from tapegen.ir.types import Array, RandomGenerator, Scalar
 MAX_LOOPS = 20  # CPython: "too many statically nested blocks"
 MAX_BLOCKS = 95  # CPython: "too many levels of indentation"
 
-_Lines = list[tuple[str, Span | None]]
+_Origins = dict[ast.stmt, Span | None]
 _Target = ast.Name | ast.Subscript
 
 
@@ -78,7 +76,7 @@ def emit(
 def expression_text(expr: Expr) -> str:
     """An expression on one line, as it would stand in generated text."""
     names = Namespace((), {})
-    return flat(Expressions(names, Helpers(names, compiled=False), {})(expr))
+    return expression_line(Expressions(names, Helpers(names, compiled=False), {})(expr))
 
 
 class _Module:
@@ -110,34 +108,35 @@ class _Module:
         self.expressions = Expressions(self.names, self.helpers, functions, marks=marks)
 
     def source(self, header: str | None) -> PythonSource:
-        printed = [_FunctionText(each, self).lines() for each in self.functions]
-        blocks: list[_Lines] = []
-        inlined = self._decorator_lines(None if self.decorator is None else INLINED)
-        for name, text in self.helpers.texts.items():
-            reordered = name in self.helpers.reordered
-            own = (
-                inlined if name in self.helpers.inlined else self._decorator_lines(self.decorator, reordered=reordered)
-            )
-            blocks.append([(line, None) for line in (*own, *text)])
-        decorated = self._decorator_lines(self.decorator)
-        blocks += [[*((line, None) for line in decorated), *text] for text in printed]
-        lines: _Lines = [(line, None) for line in comment(header, 0)] if header else []
+        origins: _Origins = {}
+        functions = [_FunctionTree(each, self, origins).tree() for each in self.functions]
+        decorators = self._decorators(self.decorator)
+        inlined = self._decorators(INLINED) if self.decorator else []
+        reordered = self._decorators(self.decorator, reordered=True)
+        blank = Comment("")
+        body: list[ast.stmt] = [Comment(header)] if header else []
         imports = self.names.import_lines()
         if imports:
-            lines += [("", None)] * bool(lines) + [(line, None) for line in imports]
-        for block in blocks:
-            lines += [("", None)] * (2 if lines else 0) + block
+            body += [blank] * bool(body) + [Verbatim([], imports)]
+        for name, text in self.helpers.texts.items():
+            own = reordered if name in self.helpers.reordered else decorators
+            body += [*[blank, blank] * bool(body), Verbatim(inlined if name in self.helpers.inlined else own, text)]
+        for function in functions:
+            function.decorator_list = decorators
+            body += [*[blank, blank] * bool(body), function]
+        file = StringIO()
+        printer = StatementPrinter(body, file, origins)
         return PythonSource(
-            text="".join(line + "\n" for line, _ in lines),
+            text=file.getvalue()[1:],
             entry=self.entry.name,
             functions=(*self.helpers.texts, *(each.name for each in self.functions)),
             namespace=self.names.objects,
-            line_map=tuple(span for _, span in lines),
+            line_map=tuple(printer.line_map),
             decorator=self.decorator,
             overlapping=any(each.shared for each in self.functions),
         )
 
-    def _decorator_lines(self, decorator: str | None, *, reordered: bool = False) -> list[str]:
+    def _decorators(self, decorator: str | None, *, reordered: bool = False) -> list[ast.expr]:
         if decorator is None:
             return []
         node = ast.parse(decorator, mode="eval").body
@@ -148,92 +147,92 @@ class _Module:
         if not isinstance(name, ast.Name):
             raise ValueError(f"not a decorator of numba: {decorator}")
         imported = self.names.imported("numba", name.id)
-        node = ast.Call(imported, node.args, node.keywords) if isinstance(node, ast.Call) else imported
-        return decorator_line(node)
+        return [ast.Call(imported, node.args, node.keywords) if isinstance(node, ast.Call) else imported]
 
 
-class _FunctionText:
-    """The lines of one function."""
+class _FunctionTree:
+    """The syntax tree of one function."""
 
-    def __init__(self, function: nodes.Function, module: _Module) -> None:
+    def __init__(self, function: nodes.Function, module: _Module, origins: _Origins) -> None:
         self.function = _with_named_counters(function, module.names)
         self.expressions = module.expressions
         self.names = module.names
         self.shorten = Shortener(lambda: module.names.fresh("part"), is_binary)
-        self.out: _Lines = []
+        self.origins = origins
+        self.out: list[ast.stmt] = []  # the block that is being translated
+        self.blocks = 0
         self.loops = 0
 
-    def lines(self) -> _Lines:
+    def tree(self) -> ast.FunctionDef:
         function = self.function
-        defaults = dict(function.defaults)
-        params = [
-            (param.name, self.expressions(defaults[param.name]) if param.name in defaults else None)
-            for param in function.params
-        ]
-        self._add(definition(function.name, params), function.origin)
-        self.out += [(line, None) for line in docstring(function.doc, INDENT)]
-        self._block(function.body, INDENT, function.origin, has_doc=bool(function.doc))
-        return self.out
-
-    def _add(self, lines: list[str], span: Span | None) -> None:
-        self.out += [(line, span) for line in lines]
+        names, values = [param.name for param in function.params], dict(function.defaults)
+        defaults = [self.expressions(values[name]) for name in names[len(names) - len(values) :]]
+        params = ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, defaults)
+        docstring = [Docstring(function.doc)] if function.doc else []
+        body = self._block(function.body, function.origin, docstring)
+        tree = ast.FunctionDef(function.name, params, body, [])
+        self.origins[tree] = function.origin
+        return tree
 
     # ---- blocks ----
 
-    def _block(self, block: nodes.Block, indent: int, span: Span | None, has_doc: bool = False) -> None:
+    def _block(self, block: nodes.Block, span: Span | None, before: Sequence[ast.stmt] = ()) -> list[ast.stmt]:
         """A block: comments, statements, and `pass` where there is nothing to do."""
-        if indent > MAX_BLOCKS * INDENT:
+        self.blocks += 1
+        if self.blocks > MAX_BLOCKS:
             raise CompileLimit(
                 f"Blocks nest more than {MAX_BLOCKS} deep here.",
                 "Move the inner ones to a function of their own.",
                 span,
             )
-        start = len(self.out)
-        empty = not has_doc
+        outside, self.out = self.out, []
         for stmt in block:
             if isinstance(stmt, nodes.Comment):
-                self._comment(stmt, indent, first=len(self.out) == start)
-                continue
-            before = len(self.out)
-            self._statement(stmt, indent)
-            empty = empty and len(self.out) == before
-        while len(self.out) > start and not self.out[-1][0]:
+                self._comment(stmt)
+            else:
+                self._statement(stmt)
+        while self.out and _is_blank(self.out[-1]):
             self.out.pop()
-        if empty:
-            self.out.append((" " * indent + "pass", None))
+        inside, self.out = [*before, *self.out], outside
+        if all(isinstance(node, Comment) for node in inside):
+            inside.append(ast.Pass())
+        self.blocks -= 1
+        return inside
 
-    def _comment(self, stmt: nodes.Comment, indent: int, first: bool) -> None:
-        if stmt.text:
-            self.out += [(line, stmt.origin) for line in comment(stmt.text, indent)]
-        elif not first and self.out[-1][0]:
-            self.out.append(("", None))
+    def _comment(self, stmt: nodes.Comment) -> None:
+        if stmt.text or (self.out and not _is_blank(self.out[-1])):
+            self._add(Comment(stmt.text), stmt.origin if stmt.text else None)
 
-    def _shortened(self, expr: Any, indent: int, span: Span | None) -> Any:
+    def _add(self, node: ast.stmt, span: Span | None) -> None:
+        self.out.append(node)
+        self.origins[node] = span
+
+    def _shortened(self, expr: Any, span: Span | None) -> Any:
         before, expr = self.shorten(expr, span)
         for assign in before:
-            self._statement(assign, indent)
+            self._statement(assign)
         return expr
 
-    def _expression(self, expr: Expr, indent: int, span: Span | None) -> ast.expr:
-        return self.expressions(self._shortened(expr, indent, span))
+    def _expression(self, expr: Expr, span: Span | None) -> ast.expr:
+        return self.expressions(self._shortened(expr, span))
 
     # ---- statements ----
 
-    def _statement(self, stmt: nodes.Stmt, indent: int) -> None:
+    def _statement(self, stmt: nodes.Stmt) -> None:
         span = stmt.origin
         match stmt:
             case nodes.Assign(targets, value):
-                self._assign(targets, self._shortened(value, indent, span), indent, span)
+                self._assign(targets, self._shortened(value, span), span)
             case nodes.Store():
-                self._store(stmt, indent)
+                self._store(stmt)
             case nodes.Effect(call):
-                self._effect(self._shortened(call, indent, span), indent, span)
+                self._effect(self._shortened(call, span), span)
             case nodes.If():
-                self._if(stmt, indent)
+                self._if(stmt)
             case nodes.For(target, start, stop, step, body):
-                bounds = [self._expression(part, indent, span) for part in _range_arguments(start, stop, step)]
+                bounds = [self._expression(part, span) for part in _range_arguments(start, stop, step)]
                 iterable = ast.Call(self.names.builtin("range"), bounds, [])
-                self._loop(clause(f"for {target.name} in", iterable, indent), body, indent, span)
+                self._loop(ast.For(ast.Name(target.name), iterable, [], []), body, span)
             case nodes.While(test, body):
                 before, test = self.shorten(test, span)
                 if before:
@@ -242,52 +241,49 @@ class _FunctionText:
                         "Compute parts of it in the body of the loop.",
                         span,
                     )
-                self._loop(clause("while", self.expressions(test), indent), body, indent, span)
+                self._loop(ast.While(self.expressions(test), [], []), body, span)
             case nodes.Break():
-                self._simple(ast.Break(), indent, span)
+                self._add(ast.Break(), span)
             case nodes.Continue():
-                self._simple(ast.Continue(), indent, span)
+                self._add(ast.Continue(), span)
             case nodes.Return(values):
-                self._return(values, indent, span)
+                self._return(values, span)
             case nodes.Raise(exception, message):
                 error = self.names.reference(exception)
                 if message:
-                    error = ast.Call(error, [self._expression(part, indent, span) for part in message], [])
-                self._simple(ast.Raise(error), indent, span)
+                    error = ast.Call(error, [self._expression(part, span) for part in message], [])
+                self._add(ast.Raise(error), span)
             case nodes.Push() | nodes.Pop() | nodes.Comment():
                 raise AssertionError(f"{type(stmt).__name__} is not a statement of a finished program")
             case _:
                 assert_never(stmt)
 
-    def _simple(self, node: ast.stmt, indent: int, span: Span | None) -> None:
-        self._add(statement(node, indent), span)
-
-    def _assign(self, targets: tuple[Var, ...], value: Expr, indent: int, span: Span | None) -> None:
+    def _assign(self, targets: tuple[Var, ...], value: Expr, span: Span | None) -> None:
         if len(targets) > 1:
             left_side = ast.Tuple([ast.Name(target.name) for target in targets])
-            self._simple(ast.Assign([left_side], self.expressions(value)), indent, span)
+            self._add(ast.Assign([left_side], self.expressions(value)), span)
             return
         (target,) = targets
         left = ast.Name(target.name)
         own = isinstance(value, Call) and is_binary(value.func) and _names(value.args[0], target)
         if own and isinstance(value, Call) and isinstance(target.type, Scalar):
-            self._augment(left, BINARY[value.func], value.args[1], indent, span)
+            self._augment(left, BINARY[value.func], value.args[1], span)
         else:
-            self._simple(ast.Assign([left], self.expressions(value)), indent, span)
+            self._add(ast.Assign([left], self.expressions(value)), span)
 
-    def _augment(self, left: _Target, op: type[ast.operator], value: Expr, indent: int, span: Span | None) -> None:
+    def _augment(self, left: _Target, op: type[ast.operator], value: Expr, span: Span | None) -> None:
         """`left += value`, or `left -= x` where the value is `-x` (which is the same number)."""
         if op is ast.Add and (positive := builders.without_minus(value)) is not None:
             op, value = ast.Sub, positive
-        self._simple(ast.AugAssign(left, op(), self.expressions(value)), indent, span)
+        self._add(ast.AugAssign(left, op(), self.expressions(value)), span)
 
-    def _store(self, stmt: nodes.Store, indent: int) -> None:
+    def _store(self, stmt: nodes.Store) -> None:
         span = stmt.origin
         scalar_place = isinstance(stmt.array.type, Array) and stmt.array.type.rank == 0
-        value = self._shortened(stmt.value, indent, span)
-        index = tuple(self._shortened(item, indent, span) for item in stmt.index)
+        value = self._shortened(stmt.value, span)
+        index = tuple(self._shortened(item, span) for item in stmt.index)
         if stmt.accumulate and any(_may_repeat(item) for item in index):
-            self._scatter(stmt.array, index, value, indent, span)
+            self._scatter(stmt.array, index, value, span)
             return
         if not index and stmt.accumulate and not scalar_place:
             left: _Target = ast.Name(stmt.array.name)
@@ -296,32 +292,32 @@ class _FunctionText:
         else:
             left = self.expressions.element(stmt.array, index)  # `a[()] += e`: numba cannot do it with `a[...]`
         if stmt.accumulate:
-            self._augment(left, ast.Add, value, indent, span)
+            self._augment(left, ast.Add, value, span)
         else:
-            self._simple(ast.Assign([left], self.expressions(value)), indent, span)
+            self._add(ast.Assign([left], self.expressions(value)), span)
 
-    def _scatter(self, array: Var, index: tuple[nodes.Index, ...], value: Expr, indent: int, span: Span | None) -> None:
+    def _scatter(self, array: Var, index: tuple[nodes.Index, ...], value: Expr, span: Span | None) -> None:
         """`np.add.at(a, i, v)`: the same element may be meant several times."""
         position = self.expressions.index(index)
         if isinstance(position, ast.Tuple) and any(isinstance(item, ast.Slice) for item in position.elts):
             position = ast.Subscript(self.names.numpy("s_"), position)
         func = ast.Attribute(self.names.numpy("add"), "at")
         call = ast.Call(func, [ast.Name(array.name), position, self.expressions(value)], [])
-        self._simple(ast.Expr(call), indent, span)
+        self._add(ast.Expr(call), span)
 
-    def _effect(self, call: Call, indent: int, span: Span | None) -> None:
+    def _effect(self, call: Call, span: Span | None) -> None:
         if call.func is intrinsics.set_item:
             sequence, index, value = call.args
             left = ast.Subscript(self.expressions(sequence), self.expressions(index))
             match value:
                 case Call(operator.add, (Call(intrinsics.item, (held, at)), term)) if (held, at) == (sequence, index):
-                    self._augment(left, ast.Add, term, indent, span)
+                    self._augment(left, ast.Add, term, span)
                 case _:
-                    self._simple(ast.Assign([left], self.expressions(value)), indent, span)
+                    self._add(ast.Assign([left], self.expressions(value)), span)
         elif call.func is intrinsics.draw_as and not self.expressions.marks:
-            self._simple(self._drawing_as(*call.args), indent, span)
+            self._add(self._drawing_as(*call.args), span)
         else:
-            self._simple(ast.Expr(self.expressions(call)), indent, span)
+            self._add(ast.Expr(self.expressions(call)), span)
 
     def _drawing_as(self, rng: Expr, other: Expr) -> ast.stmt:
         """A generator gets the state of another one."""
@@ -332,41 +328,41 @@ class _FunctionText:
         ours, theirs = (ast.Attribute(ast.Attribute(each, "bit_generator"), "state") for each in (left, right))
         return ast.Assign([ours], theirs)
 
-    def _if(self, stmt: nodes.If, indent: int) -> None:
-        keyword = "if"
-        test = self._shortened(stmt.test, indent, stmt.origin)
-        while True:
-            self._add(clause(keyword, self.expressions(test), indent), stmt.origin)
-            self._block(stmt.body, indent + INDENT, stmt.origin)
-            if not stmt.orelse:
-                return
-            keyword, orelse = "elif", stmt.orelse
-            inner = orelse[0]
+    def _if(self, stmt: nodes.If) -> None:
+        branch = self._branch(stmt, self._shortened(stmt.test, stmt.origin))
+        self.out.append(branch)
+        while stmt.orelse:
+            orelse, inner = stmt.orelse, stmt.orelse[0]
             if len(orelse) > 1 or not isinstance(inner, nodes.If):
-                break
+                branch.orelse = self._block(orelse, stmt.origin)
+                return
             before, test = self.shorten(inner.test, inner.origin)
             if before:  # what the condition needs has to come first
-                orelse = (*before, replace(inner, test=test))
-                break
-            stmt = inner
-        self.out.append((" " * indent + "else:", None))
-        self._block(orelse, indent + INDENT, stmt.origin)
+                branch.orelse = self._block((*before, replace(inner, test=test)), stmt.origin)
+                return
+            stmt, outer, branch = inner, branch, self._branch(inner, test)
+            outer.orelse = [branch]
 
-    def _loop(self, first_lines: list[str], body: nodes.Block, indent: int, span: Span | None) -> None:
+    def _branch(self, stmt: nodes.If, test: Expr) -> ast.If:
+        branch = ast.If(self.expressions(test), self._block(stmt.body, stmt.origin), [])
+        self.origins[branch] = stmt.origin
+        return branch
+
+    def _loop(self, loop: ast.For | ast.While, body: nodes.Block, span: Span | None) -> None:
         self.loops += 1
         if self.loops > MAX_LOOPS:
             raise CompileLimit(
                 f"Loops nest more than {MAX_LOOPS} deep here.", "Move the inner ones to a function of their own.", span
             )
-        self._add(first_lines, span)
-        self._block(body, indent + INDENT, span)
+        loop.body = self._block(body, span)
+        self._add(loop, span)
         self.loops -= 1
 
-    def _return(self, values: tuple[Expr, ...], indent: int, span: Span | None) -> None:
+    def _return(self, values: tuple[Expr, ...], span: Span | None) -> None:
         if not values:
             return
-        results = [self._expression(value, indent, span) for value in values]
-        self._simple(ast.Return(results[0] if len(results) == 1 else ast.Tuple(results)), indent, span)
+        results = [self._expression(value, span) for value in values]
+        self._add(ast.Return(results[0] if len(results) == 1 else ast.Tuple(results)), span)
 
 
 def _with_named_counters(function: nodes.Function, names: Namespace) -> nodes.Function:
@@ -415,6 +411,10 @@ def _callees_first(
 
 def _local_names(function: nodes.Function) -> set[str]:
     return {var.name for var in traversal.assigned_in(*function.body).union(function.params)}
+
+
+def _is_blank(node: ast.stmt) -> bool:
+    return isinstance(node, Comment) and not node.text
 
 
 def _names(expr: Expr, var: Var) -> bool:

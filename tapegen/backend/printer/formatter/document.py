@@ -31,7 +31,10 @@ class Line(Enum):
     HARD = 2
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+SOFT, SPACE, HARD = Line  # plain names: members are slow to look up
+
+
+@dataclass(slots=True, eq=False)
 class Group:
     """Content whose own lines all break, or none.
 
@@ -45,7 +48,7 @@ class Group:
     only_if: GroupId | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Indent:
     """Content whose lines start one level deeper; with `only_if`, where that group breaks."""
 
@@ -53,7 +56,7 @@ class Indent:
     only_if: GroupId | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class If:
     """Content that appears only if the group `id` (None: the enclosing one) breaks, or only if it does not."""
 
@@ -62,7 +65,7 @@ class If:
     id: GroupId | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class FitsExpanded:
     """Brackets inside optional parentheses: as long as the group `id` is flat, breaking inside counts as fitting."""
 
@@ -70,14 +73,14 @@ class FitsExpanded:
     id: GroupId
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class BestFit:
     """The first of several layouts that fits; the last one if none does."""
 
     variants: tuple[Doc, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class ParenthesizeIfItHelps:
     """Content in parentheses on lines of its own, if it fits there and not where it stands."""
 
@@ -96,10 +99,13 @@ class _Measure(Enum):
     ALL_LINES_BUT_TEXT = 2
 
 
+_FIRST_LINE, _ALL_LINES, _ALL_LINES_BUT_TEXT = _Measure
+
+
 class _Args(NamedTuple):
     broken: bool
     indent: int
-    measure: _Measure = _Measure.FIRST_LINE
+    measure: _Measure = _FIRST_LINE
 
     def flat(self) -> _Args:
         return _Args(False, self.indent, self.measure)
@@ -158,9 +164,9 @@ class _Printer:
         elif kind is tuple:
             work.extend(zip(repeat(args), reversed(doc)))
         elif kind is Line:
-            if args.broken or doc is Line.HARD:
+            if args.broken or doc is HARD:
                 self._newline(args.indent)
-            elif doc is Line.SPACE:
+            elif doc is SPACE:
                 self._text(" ")
         elif kind is If:
             if (args.broken if doc.id is None else self.modes[doc.id]) == doc.breaks:
@@ -214,7 +220,7 @@ class _Printer:
             return args, variants[0]
         self.known_to_fit = True
         for variant in variants[:-1]:
-            if self._fits([(args.flat().measuring(_Measure.FIRST_LINE), variant)], work):
+            if self._fits([(args.flat().measuring(_FIRST_LINE), variant)], work):
                 return args.flat(), variant
         return args.expanded(), variants[-1]
 
@@ -222,7 +228,7 @@ class _Printer:
         parenthesized = False
         if self._must_break(args, doc.content, doc.id, work):
             self.modes[doc.id] = True
-            parenthesized = self._fits(_in_parentheses(args.measuring(_Measure.ALL_LINES), doc.content), work)
+            parenthesized = self._fits(_in_parentheses(args.measuring(_ALL_LINES), doc.content), work)
         self.modes[doc.id] = parenthesized
         work.extend(_in_parentheses(args.expanded(), doc.content) if parenthesized else [(args.flat(), doc.content)])
 
@@ -245,13 +251,13 @@ class _Printer:
             elif kind is tuple:
                 work.extend(zip(repeat(args), reversed(doc)))
             elif kind is Line:
-                if not args.broken and doc is Line.HARD:
+                if not args.broken and doc is HARD:
                     return True
-                if args.broken and args.measure is _Measure.FIRST_LINE:
+                if args.broken and args.measure is _FIRST_LINE:
                     return True
                 if args.broken:
                     column, pending_indent = 0, args.indent
-                elif doc is Line.SPACE:
+                elif doc is SPACE:
                     text = " "
             elif kind is If:
                 if (args.broken if doc.id is None else self.modes[doc.id]) == doc.breaks:
@@ -268,7 +274,7 @@ class _Printer:
                 work.append((args.deeper() if deeper else args, doc.content))
             elif kind is FitsExpanded:
                 if not args.broken and not self.modes[doc.id]:
-                    args = args.expanded().measuring(_Measure.ALL_LINES_BUT_TEXT)
+                    args = args.expanded().measuring(_ALL_LINES_BUT_TEXT)
                 work.append((args, doc.content))
             elif kind is BestFit:
                 work.append((args, doc.variants[-1] if args.broken else doc.variants[0]))
@@ -276,13 +282,13 @@ class _Printer:
                 self.modes[doc.id] = args.broken
                 work.append((args, doc.content))
             if text:
-                column += pending_indent + text_width(text)
+                column += pending_indent + (len(text) if text.isascii() else text_width(text))
                 pending_indent = 0
-                if column > self.width and args.measure is not _Measure.ALL_LINES_BUT_TEXT:
+                if column > self.width and args.measure is not _ALL_LINES_BUT_TEXT:
                     return False
         return True
 
 
 def _in_parentheses(args: _Args, content: Doc) -> _Work:
     """Work (last first) for the content on lines of its own between parentheses."""
-    return [(args, ")"), (args, Line.HARD), (args.deeper(), content), (args.deeper(), Line.HARD), (args, "(")]
+    return [(args, ")"), (args, HARD), (args.deeper(), content), (args.deeper(), HARD), (args, "(")]

@@ -1,199 +1,345 @@
-"""Python expressions as documents: spelling, minimal parentheses and line breaks, as ruff's formatter has them.
-
-Covers what generated code consists of: names, constants, calls, indexing, operators, comparisons, conditional
-expressions and displays.  Chains of several method calls, which that formatter breaks before the dots, are not among
-them: the emitter writes methods on names only.
-"""
+"""Expressions on one line: astunparse with the parentheses that are needed, and with ruff's spelling."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
-from tapegen.backend.printer.formatter.document import Doc, FitsExpanded, Group, GroupId, If, Indent, Line
-from tapegen.backend.printer.formatter.literals import Piece, literal, number, words
-from tapegen.backend.printer.formatter.one_line import fields
-from tapegen.backend.printer.formatter.precedence import UNARY, Operand, is_simple, operands, operators, slice_parts
-
-_STRING_WIDTH = 60  # columns of one part of a string that no line can hold
+from astunparse import Unparser
 
 
-class Inside:
-    """Level of an expression between brackets: lines may break freely."""
+class Operand(NamedTuple):
+    """Part of an expression, and whether it has to stand in parentheses there."""
+
+    node: ast.expr
+    parentheses: bool
 
 
-INSIDE = Inside()
-# None: nothing can break here but inside brackets; a GroupId: where that group of optional parentheses breaks
-Level = Inside | GroupId | None
+class Piece(NamedTuple):
+    """A word of a string, or the text of an expression in an f-string."""
 
-# ---- expressions ---------------------------------------------------------------------------------------------------
-
-
-def expression(node: ast.expr, level: Level) -> Doc:
-    """The document of an expression without parentheses around it."""
-    match node:
-        case ast.Name(id):
-            return id
-        case ast.Constant(str(text)):
-            return _string(words(text), level)
-        case ast.JoinedStr():
-            return _string(fields(node), level)
-        case ast.Constant(value):
-            return number(value)
-        case ast.BinOp() | ast.Compare() | ast.BoolOp():
-            return _group(_chain(_flatten(node), level), level)
-        case ast.UnaryOp(op):
-            return (UNARY[type(op)], _maybe_parenthesized(operands(node)[0], level))
-        case ast.IfExp():
-            return _group(_conditional(node, level), level)
-        case ast.Attribute(attr=attr):
-            return (_maybe_parenthesized(operands(node)[0], level), f".{attr}")
-        case ast.Subscript(slice=index):
-            return (_maybe_parenthesized(operands(node)[0], level), _brackets("[", _index(index), "]", level))
-        case ast.Call(args=args, keywords=keywords):
-            func = _maybe_parenthesized(operands(node)[0], level)
-            if not args and not keywords:
-                return (func, "()")
-            items = [expression(arg, INSIDE) for arg in args]
-            items += [(f"{keyword.arg}=", expression(keyword.value, INSIDE)) for keyword in keywords]
-            return (func, _brackets("(", Group(commas(items)), ")", level))
-        case ast.List(elts):
-            return _brackets("[", commas([expression(item, INSIDE) for item in elts]), "]", level) if elts else "[]"
-        case ast.Tuple(elts):
-            if not elts:
-                return "()"
-            if len(elts) == 1:
-                return _brackets("(", (expression(elts[0], INSIDE), ","), ")", level)
-            return _brackets("(", commas([expression(item, INSIDE) for item in elts]), ")", level)
-        case ast.Set(elts):
-            return _brackets("{", commas([expression(item, INSIDE) for item in elts]), "}", level)
-        case ast.Slice():
-            return tuple(slice_parts(node, lambda part: expression(part, INSIDE)))
-    raise AssertionError(f"no layout for {type(node).__name__}")
+    text: str
+    placeholder: bool = False
 
 
-def _maybe_parenthesized(operand: Operand, level: Level) -> Doc:
-    if operand.parentheses:
-        return _brackets("(", expression(operand.node, INSIDE), ")", level)
-    return expression(operand.node, level)
+class Pieces(list[str]):
+    """A file in memory that takes many small pieces of text quickly."""
+
+    write = list.append
+
+    def flush(self) -> None:
+        """There is nothing to flush."""
 
 
-def _group(content: Doc, level: Level) -> Doc:
-    if level is None:
-        return content
-    return Group(content, only_if=level) if isinstance(level, GroupId) else Group(content)
+class ExpressionPrinter(Unparser):
+    """Prints expressions; refuses syntax that generated text does not have.
 
+    Subclasses decide how a part, brackets around several nodes, and a string are written.
+    """
 
-def _line(level: Level, line: Line) -> Doc:
-    """A line break that exists only where brackets or optional parentheses allow it."""
-    if isinstance(level, Inside):
-        return line
-    flat = " " if line is Line.SPACE else ""
-    return flat if level is None else (If(True, line, level), If(False, flat, level))
+    write: Callable[[Any], None]
 
+    def __init__(self, tree: ast.AST | list[ast.AST], file: Pieces) -> None:
+        self.write = file.write  # every piece is text: there is nothing to convert
+        super().__init__(tree, file)
 
-def _brackets(left: str, content: Doc, right: str, level: Level) -> Doc:
-    inner: Doc = Group(block(content))
-    return (left, FitsExpanded(inner, level) if isinstance(level, GroupId) else inner, right)
-
-
-def block(content: Doc) -> Doc:
-    """Content that stands, if it breaks, indented on lines of its own."""
-    return (Indent((Line.SOFT, content)), Line.SOFT)
-
-
-def commas(items: Sequence[Doc], trailing: bool | None = None) -> Doc:
-    """Items between commas; a trailing comma where they stand on lines of their own (by default: if several)."""
-    parts: list[Doc] = []
-    for position, item in enumerate(items):
-        parts += [",", Line.SPACE, item] if position else [item]
-    if trailing if trailing is not None else len(items) > 1:
-        parts.append(If(True, ","))
-    return tuple(parts)
-
-
-@dataclass(slots=True)
-class _Chain:
-    """Operands with the operators between them, whatever their precedence (a parenthesised operand counts as one)."""
-
-    operands: list[Operand] = field(default_factory=list)
-    operators: list[tuple[str, int]] = field(default_factory=list)
-
-    def part(self, start: int, stop: int) -> _Chain:
-        """Operands `start` to `stop` (included) and what is between them."""
-        return _Chain(self.operands[start : stop + 1], self.operators[start:stop])
-
-
-def _flatten(node: ast.expr) -> _Chain:
-    chain = _Chain()
-    work: list[Operand | tuple[str, int]] = [Operand(node, False)]
-    while work:  # a loop: sums of hundreds of terms are as deep as they are long
-        item = work.pop()
-        if not isinstance(item, Operand):
-            chain.operators.append(item)
-        elif item.parentheses or not isinstance(item.node, (ast.BinOp, ast.Compare, ast.BoolOp)):
-            chain.operands.append(item)
+    def dispatch(self, tree: Any) -> None:
+        kind = type(tree)
+        method = _METHODS.get(kind)
+        if kind is ast.Name:  # half of all nodes
+            self.write(tree.id)
+        elif method is not None:
+            getattr(self, method)(tree)
+        elif isinstance(tree, list):
+            super().dispatch(tree)
         else:
-            inner = operands(item.node)
-            parts: list[Operand | tuple[str, int]] = [inner[0]]
-            for operator, operand in zip(operators(item.node), inner[1:], strict=True):
-                parts += [operator, operand]
-            work.extend(reversed(parts))
-    return chain
+            raise AssertionError(f"{type(tree).__name__} is no expression of generated text")
 
-
-def _chain(chain: _Chain, level: Level) -> Doc:
-    """Lines before all operators that bind least; what is between them holds together longer."""
-    if not chain.operators:
-        return _maybe_parenthesized(chain.operands[0], level)
-    lowest = min(order for _, order in chain.operators)
-    cuts = [k for k, (_, order) in enumerate(chain.operators) if order == lowest]
-    parts = []
-    for start, stop in zip([0, *(cut + 1 for cut in cuts)], [*cuts, len(chain.operators)], strict=True):
-        part = _chain(chain.part(start, stop), level)
-        parts.append(part if start == stop else _group(part, level))
-    result = [parts[0]]
-    for cut, part in zip(cuts, parts[1:], strict=True):
-        symbol = chain.operators[cut][0]
-        if symbol == "**" and is_simple(chain.operands[cut]) and is_simple(chain.operands[cut + 1]):
-            space = "" if level is None else If(True, " ", level if isinstance(level, GroupId) else None)
-            result += [_line(level, Line.SOFT), symbol, space, part]
+    def bare(self, node: ast.AST) -> None:
+        """A node; a tuple of several items without its parentheses."""
+        if type(node) is ast.Tuple and len(node.elts) > 1:
+            self.brackets("", node.elts, "")
         else:
-            result += [_line(level, Line.SPACE), symbol, " ", part]
-    return tuple(result)
+            self.dispatch(node)
+
+    def part(self, node: ast.expr, parentheses: bool) -> None:
+        """A part of an expression."""
+        if parentheses:
+            self.write("(")
+            self.dispatch(node)
+            self.write(")")
+        else:
+            self.dispatch(node)
+
+    def brackets(
+        self, left: str, nodes: Sequence[ast.AST], right: str, *, together: bool = False, comma: bool = False
+    ) -> None:
+        """Nodes between brackets; `together` if they may share a line of their own, `comma` after the last one."""
+        self.write(left)
+        separator = ""
+        for node in nodes:
+            if separator:
+                self.write(separator)
+            self.dispatch(node)
+            separator = ", "
+        self.write("," + right if comma else right)
+
+    def string(self, pieces: list[Piece]) -> None:
+        """A string or f-string."""
+        self.write(literal(pieces))
+
+    # ---- atoms ----
+
+    def _Constant(self, t: ast.Constant) -> None:
+        if isinstance(t.value, str):
+            self.string(words(t.value))
+            return
+        if isinstance(t.value, float) and not math.isfinite(t.value):
+            raise AssertionError(f"{t.value!r} has no literal")
+        self.write("..." if t.value is Ellipsis else repr(t.value).replace("e+", "e"))
+
+    def _JoinedStr(self, t: ast.JoinedStr) -> None:
+        self.string(_fields(t))
+
+    def _List(self, t: ast.List) -> None:
+        self.brackets("[", t.elts, "]")
+
+    def _Set(self, t: ast.Set) -> None:
+        self.brackets("{", t.elts, "}")
+
+    def _Tuple(self, t: ast.Tuple) -> None:
+        self.brackets("(", t.elts, ")", comma=len(t.elts) == 1)
+
+    def _comprehension(self, t: ast.comprehension) -> None:
+        if t.ifs or t.is_async:
+            raise AssertionError("a comprehension of generated text has neither conditions nor `async`")
+        self.write(" for ")
+        self.dispatch(t.target)
+        self.write(" in ")
+        self.part(t.iter, precedence(t.iter) <= CONDITIONAL)
+
+    def _arguments(self, t: ast.arguments) -> None:
+        if t.posonlyargs or t.vararg or t.kwonlyargs or t.kwarg or any(arg.annotation for arg in t.args):
+            raise AssertionError("parameters of generated text are names, with defaults or without")
+        super()._arguments(t)
+
+    # ---- what follows an expression ----
+
+    def _Attribute(self, t: ast.Attribute) -> None:
+        self.part(*operands(t)[0])
+        self.write("." + t.attr)
+
+    def _Subscript(self, t: ast.Subscript) -> None:
+        self.part(t.value, precedence(t.value) < PRIMARY)
+        several = type(t.slice) is ast.Tuple and len(t.slice.elts) > 1
+        self.brackets("[", t.slice.elts if several else [t.slice], "]", together=True)  # type: ignore[attr-defined]
+
+    def _Slice(self, t: ast.Slice) -> None:
+        space = "" if all(map(_is_simple_bound, (t.lower, t.upper, t.step))) else " "
+        if t.lower is not None:
+            self.dispatch(t.lower)
+            self.write(space)
+        self.write(":")
+        if t.upper is not None:
+            self.write(space)
+            self.dispatch(t.upper)
+        if t.step is not None:
+            self.write((space if t.upper is not None else "") + ":" + space)
+            self.dispatch(t.step)
+
+    def _Call(self, t: ast.Call) -> None:
+        self.part(t.func, precedence(t.func) < PRIMARY)
+        self.brackets("(", [*t.args, *t.keywords] if t.keywords else t.args, ")", together=True)
+
+    # ---- operators ----
+
+    def _UnaryOp(self, t: ast.UnaryOp) -> None:
+        self.write(UNARY[type(t.op)])
+        self.part(*operands(t)[0])
+
+    def _BinOp(self, t: ast.BinOp) -> None:
+        symbol, own = BINARY[type(t.op)]
+        if symbol != "**":
+            self.part(t.left, precedence(t.left) < own)
+            self.write(f" {symbol} ")
+            self.part(t.right, precedence(t.right) <= own)
+            return
+        left, right = operands(t)
+        base = right
+        while isinstance(base.node, ast.BinOp) and not base.parentheses:  # `b` of `a**b**c`
+            base = operands(base.node)[0]
+        self.part(*left)
+        self.write("**" if is_simple(left) and is_simple(base) else " ** ")
+        self.part(*right)
+
+    def _Compare(self, t: ast.Compare | ast.BoolOp) -> None:
+        first, *rest = operands(t)
+        self.part(*first)
+        for (symbol, _), operand in zip(operators(t), rest, strict=True):
+            self.write(f" {symbol} ")
+            self.part(*operand)
+
+    _BoolOp = _Compare
+
+    def _IfExp(self, t: ast.IfExp) -> None:
+        body, test, orelse = operands(t)
+        self.part(*body)
+        self.write(" if ")
+        self.part(*test)
+        self.write(" else ")
+        self.part(*orelse)
 
 
-def _conditional(node: ast.IfExp, level: Level) -> Doc:
-    body, test, orelse = operands(node)
-    if isinstance(orelse.node, ast.IfExp):
-        rest = _conditional(orelse.node, level)
-    else:
-        rest = _group(_maybe_parenthesized(orelse, level), level)
-    space = _line(level, Line.SPACE)
-    return (
-        *(_maybe_parenthesized(body, level), space, "if ", _maybe_parenthesized(test, level)),
-        *(space, "else ", rest),
+_METHODS = {
+    kind: f"_{kind.__name__}"
+    for kind in (
+        *(ast.Name, ast.Constant, ast.JoinedStr, ast.List, ast.Set, ast.Tuple, ast.ListComp, ast.comprehension),
+        *(ast.Attribute, ast.Subscript, ast.Slice, ast.Call, ast.keyword),
+        *(ast.UnaryOp, ast.BinOp, ast.Compare, ast.BoolOp, ast.IfExp),
+        *(ast.arguments, ast.arg),
     )
+}
 
 
-def _string(pieces: list[Piece], level: Level) -> Doc:
-    """A string; between brackets, one that no line can hold becomes several."""
-    whole = literal(pieces)
-    if len(whole) <= _STRING_WIDTH or not isinstance(level, Inside):
-        return whole
-    lines: list[list[Piece]] = [[]]
-    for piece in pieces:
-        if lines[-1] and len(literal([*lines[-1], piece])) > _STRING_WIDTH:
-            lines.append([])
-        lines[-1].append(piece)
-    broken: list[Doc] = [literal(lines[0])]
-    for line in lines[1:]:
-        broken += [Line.SOFT, literal(line)]
-    return Group((If(False, whole), If(True, tuple(broken))))
+def expression_line(node: ast.AST) -> str:
+    """An expression on one line."""
+    file = Pieces()
+    ExpressionPrinter(node, file)
+    return "".join(file)[:-1]
 
 
-def _index(node: ast.expr) -> Doc:
-    if isinstance(node, ast.Tuple) and len(node.elts) > 1:
-        return Group(commas([expression(item, INSIDE) for item in node.elts]))
-    return expression(node, INSIDE)
+# ---- precedence ------------------------------------------------------------------------------------------------------
+
+CONDITIONAL, _OR, _AND, _NOT, _COMPARISON, SIGN, _POWER, PRIMARY = 1, 2, 3, 4, 5, 12, 13, 15
+_BOOL = min(_OR, _AND)  # `and` and `or` break together
+_BINDS = {"|": 6, "^": 7, "&": 8, "<<": 9, ">>": 9, "+": 10, "-": 10, "**": _POWER}  # others as `*`
+BINARY: dict[type[ast.operator], tuple[str, int]] = {
+    getattr(ast, name): (symbol, _BINDS.get(symbol, 11)) for name, symbol in Unparser.binop.items()
+}
+UNARY: dict[type[ast.unaryop], str] = {
+    getattr(ast, name): symbol + " " * symbol.isalpha() for name, symbol in Unparser.unop.items()
+}
+_PRECEDENCE: dict[type[ast.AST], int] = {
+    **{op: binds for op, (_, binds) in BINARY.items()},
+    **dict.fromkeys(UNARY, SIGN),
+    ast.Not: _NOT,
+    ast.And: _AND,
+    ast.Or: _OR,
+    ast.Compare: _COMPARISON,
+    ast.IfExp: CONDITIONAL,
+}
+_WITH_OPERATOR = frozenset({ast.BinOp, ast.UnaryOp, ast.BoolOp})
+_WITH_OPERANDS = _WITH_OPERATOR | {ast.Compare, ast.IfExp, ast.Attribute, ast.Subscript, ast.Call}
+
+
+def precedence(node: ast.expr) -> int:
+    """How tightly the outermost operator of an expression binds."""
+    kind = type(node)
+    return _PRECEDENCE.get(type(node.op) if kind in _WITH_OPERATOR else kind, PRIMARY)  # type: ignore[attr-defined]
+
+
+def _operand(node: ast.expr, at_least: int) -> Operand:
+    return Operand(node, precedence(node) < at_least)
+
+
+def operands(node: Any) -> tuple[Operand, ...]:
+    """The parts of an expression that no bracket of its own encloses, in source order."""
+    kind = type(node)
+    if kind not in _WITH_OPERANDS:
+        return ()
+    own = precedence(node)
+    if kind is ast.BinOp:
+        if own == _POWER:
+            return _operand(node.left, own + 1), _operand(node.right, SIGN)
+        return _operand(node.left, own), _operand(node.right, own + 1)
+    if kind is ast.Attribute:
+        return (Operand(node.value, precedence(node.value) < own or _is_number(node.value)),)
+    if kind is ast.Subscript:
+        return (_operand(node.value, own),)
+    if kind is ast.Call:
+        return (_operand(node.func, own),)
+    if kind is ast.UnaryOp:
+        power = isinstance(node.operand, ast.BinOp) and isinstance(node.operand.op, ast.Pow)
+        return (Operand(node.operand, power or precedence(node.operand) < own),)
+    if kind is ast.IfExp:
+        return _operand(node.body, own + 1), _operand(node.test, own + 1), _operand(node.orelse, own)
+    parts = node.values if kind is ast.BoolOp else [node.left, *node.comparators]
+    return tuple([_operand(part, own + 1) for part in parts])
+
+
+def _is_number(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) in (int, float, complex)  # `5.real` is no syntax
+
+
+def operators(node: ast.BinOp | ast.Compare | ast.BoolOp) -> list[tuple[str, int]]:
+    """Symbol and place in the order of breaking (lowest first)."""
+    if isinstance(node, ast.BinOp):
+        return [BINARY[type(node.op)]]
+    if isinstance(node, ast.Compare):
+        return [(Unparser.cmpops[type(op).__name__], _COMPARISON) for op in node.ops]
+    return [(Unparser.boolops[type(node.op)], _BOOL)] * (len(node.values) - 1)
+
+
+def is_simple(operand: Operand) -> bool:
+    """Whether `**` is written without spaces beside this operand."""
+    node = operand.node
+    while isinstance(node, (ast.UnaryOp, ast.Attribute)):
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            return False
+        node = node.operand if isinstance(node, ast.UnaryOp) else node.value
+    number = isinstance(node, ast.Constant) and not isinstance(node.value, str)
+    return not operand.parentheses and (number or isinstance(node, ast.Name))
+
+
+def _is_simple_bound(bound: ast.expr | None) -> bool:
+    """Whether the colons of a slice are written without spaces beside this bound."""
+    while isinstance(bound, ast.UnaryOp) and not isinstance(bound.op, ast.Not):
+        bound = bound.operand
+    return bound is None or isinstance(bound, (ast.Constant, ast.Name))
+
+
+# ---- strings ---------------------------------------------------------------------------------------------------------
+
+
+def words(text: str) -> list[Piece]:
+    """Pieces of a text that may stand on different lines."""
+    *spaced, last = text.split(" ")
+    return [Piece(word + " ") for word in spaced] + ([Piece(last)] if last else [])
+
+
+def _fields(node: ast.JoinedStr) -> list[Piece]:
+    """Words and placeholders of an f-string."""
+    pieces: list[Piece] = []
+    for value in node.values:
+        match value:
+            case ast.FormattedValue(ast.JoinedStr() as inner, -1, None):
+                pieces += _fields(inner)  # before 3.12 an f-string in another one needs other quotes
+            case ast.FormattedValue(shown, -1, None):
+                pieces.append(Piece(expression_line(shown), placeholder=True))
+            case ast.FormattedValue(shown, -1, ast.JoinedStr([ast.Constant(str(spec))])):
+                pieces.append(Piece(f"{expression_line(shown)}:{spec}", placeholder=True))
+            case ast.Constant(str(text)):
+                pieces += words(text)
+            case _:
+                raise AssertionError(f"{ast.dump(value)} is no part of an f-string of generated text")
+    return pieces
+
+
+def literal(pieces: Sequence[Piece]) -> str:
+    """The pieces as one literal, in double quotes unless that needs more backslashes."""
+    text = "".join(piece.text for piece in pieces if not piece.placeholder)
+    quote = "'" if text.count('"') > text.count("'") else '"'
+    formatted = any(piece.placeholder for piece in pieces)
+    parts = [f"{{{piece.text}}}" if piece.placeholder else _escaped(piece.text, quote, formatted) for piece in pieces]
+    return ("f" if formatted else "") + quote + "".join(parts) + quote
+
+
+def _escaped(text: str, quote: str, formatted: bool) -> str:
+    literal = repr(text)
+    body = literal[1:-1]
+    if literal[0] == "'":
+        body = body.replace("\\'", "'")
+    body = body.replace(quote, "\\" + quote)
+    return body.replace("{", "{{").replace("}", "}}") if formatted else body

@@ -1,214 +1,182 @@
-"""Python statements as documents, and where an expression that ends a statement gets parentheses."""
+"""Statements and functions as text: astunparse with comments, line breaks and a map to the user's source."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from io import StringIO
+from typing import Any
 
-from tapegen.backend.printer.formatter.document import (
-    WIDTH,
-    BestFit,
-    Doc,
-    Group,
-    GroupId,
-    If,
-    Indent,
-    Line,
-    ParenthesizeIfItHelps,
-    layout_lines,
-    text_width,
-)
-from tapegen.backend.printer.formatter.expressions import INSIDE, Level, block, commas, expression
-from tapegen.backend.printer.formatter.one_line import flat, flat_statement
-from tapegen.backend.printer.formatter.precedence import (
-    BINARY,
-    CONDITIONAL,
-    PRIMARY,
-    SIGN,
-    Operand,
-    operands,
-    operators,
-)
+from astunparse import Unparser
+
+from tapegen.backend.printer.comments import comment, docstring
+from tapegen.backend.printer.formatter.document import INDENT, WIDTH, layout_lines, text_width
+from tapegen.backend.printer.formatter.expressions import ExpressionPrinter, Pieces
+from tapegen.backend.printer.formatter.line_breaks import LineBreaker
+from tapegen.errors import Span
 
 
-def statement(node: ast.stmt, indent: int) -> list[str]:
-    """The lines of a simple statement."""
-    return _fitting(flat_statement(node), indent) or layout_lines(_statement(node), indent)
+class Comment(ast.stmt):
+    """Text behind `#`; an empty line if there is none."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = text
 
 
-def clause(keyword: str, test: ast.expr, indent: int) -> list[str]:
-    """`if test:`, `while test:`, `for i in range(n):` (the keyword may be several words)."""
-    return _fitting(f"{keyword} {flat(test)}:", indent) or layout_lines((keyword, " ", _value(test), ":"), indent)
+class Docstring(ast.stmt):
+    """The documentation of a function, line by line."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        super().__init__()
+        self.lines = lines
 
 
-def decorator(node: ast.expr) -> list[str]:
-    """`@node`."""
-    return layout_lines(("@", expression(node, None)), 0)
+class Verbatim(ast.stmt):
+    """Lines that stand as they are, behind decorators."""
+
+    def __init__(self, decorators: list[ast.expr], lines: list[str]) -> None:
+        super().__init__()
+        self.decorators = decorators
+        self.lines = lines
 
 
-def definition(name: str, params: Sequence[tuple[str, ast.expr | None]]) -> list[str]:
-    """`def name(a, b=default):`."""
-    items = [param if default is None else (f"{param}=", expression(default, INSIDE)) for param, default in params]
-    if not items:
-        return [f"def {name}():"]
-    inner = commas(items, trailing=True)
-    block_of_params = block(inner if len(items) == 1 else Group(inner))
-    return layout_lines((f"def {name}", Group(("(", block_of_params, ")")), ":"), 0)
+class StatementPrinter(Unparser):
+    """Prints statements, each on one line if it fits there and else on several, as ruff's formatter would.
 
+    Each line follows a newline, as astunparse has it.
 
-def _fitting(text: str, indent: int) -> list[str]:
-    """The text as one line, or nothing if it is too long."""
-    return [" " * indent + text] if indent + text_width(text) <= WIDTH else []
+    Parameters
+    ----------
+    tree : list of ast.stmt
+        What to print.
+    file : StringIO
+        Where to print it.
+    origins : mapping of ast.stmt to Span or None
+        The places in the user's source that statements come from.
 
+    Attributes
+    ----------
+    line_map : list of Span or None
+        The place that each line comes from.
+    """
 
-def _statement(node: ast.stmt) -> Doc:
-    match node:
-        case ast.Assign([target], value):
-            return _assignment(target, " = ", value)
-        case ast.AugAssign(target, op, value):
-            return _assignment(target, f" {BINARY[type(op)][0]}= ", value)
-        case ast.Expr(value):
-            return expression(value, None)
-        case ast.Raise(ast.expr() as exc):
-            return ("raise ", expression(exc, None))
-        case ast.Return(ast.Tuple(elts)) if len(elts) > 1:
-            # two results stay beside each other as long as their own brackets can break
-            if len(elts) > 2:
-                return ("return ", _optional_parentheses(_bare_tuple(elts, INSIDE), GroupId()))
-            id = GroupId()
-            return ("return ", _optional_parentheses(_bare_tuple(elts, id), id))
-        case ast.Return(ast.expr() as value):
-            return ("return ", _value(value))
-    raise AssertionError(f"no layout for {type(node).__name__}")
+    def __init__(self, tree: list[ast.stmt], file: StringIO, origins: Mapping[ast.stmt, Span | None]) -> None:
+        self.line_map: list[Span | None] = []
+        self._origins = origins
+        self._origin: Span | None = None
+        self._text = Pieces()  # of the line that is being written
+        self._parts: list[str | ast.AST] = []  # the text and the expressions that it consists of
+        self._on_one_line = ExpressionPrinter([], self._text)
+        self._on_several_lines = LineBreaker()
+        self._new_line()
+        super().__init__(tree, file)
 
-
-def _assignment(target: ast.expr, operator: str, value: ast.expr) -> Doc:
-    if isinstance(target, ast.Tuple):
-        left = _optional_parentheses(_bare_tuple(target.elts, INSIDE), GroupId())
-    else:
-        left = expression(target, None)
-    if isinstance(value, ast.Tuple) and len(value.elts) > 1:
-        return (left, operator, _optional_parentheses(_bare_tuple(value.elts, INSIDE), GroupId()))
-    if not isinstance(target, (ast.Tuple, ast.Subscript)) or isinstance(value, ast.UnaryOp) or not _best_fits(value):
-        return (left, operator, _value(value))
-    # a target with brackets of its own: break the value first, parenthesise it next, break the target last
-    right = expression(value, None)
-    variants: list[Doc] = [
-        (left, operator, right),
-        (left, operator, "(", Group(block(right), expand=True), ")"),
-        (Group(left, expand=True), operator, right),
-    ]
-    if isinstance(value, (ast.Call, ast.Subscript, ast.Attribute)):
-        variants.insert(1, (left, operator, Group(right, expand=True)))
-    return BestFit(tuple(variants))
-
-
-def _bare_tuple(items: Sequence[ast.expr], level: Level) -> Doc:
-    return commas([expression(item, level) for item in items])
-
-
-def _value(node: ast.expr) -> Doc:
-    """An expression that ends a statement: in parentheses if it must break and has no better place to."""
-    root = _root(node)
-    if root is None or isinstance(root, (ast.Tuple, ast.List)):
-        return expression(node, None)
-    id = GroupId()
-    if _best_fits(node):
-        return ParenthesizeIfItHelps(expression(node, id), id)
-    return _optional_parentheses(expression(node, id if _can_omit_parentheses(node) else INSIDE), id)
-
-
-def _optional_parentheses(content: Doc, id: GroupId) -> Doc:
-    return Group((If(True, "("), Indent((Line.SOFT, content), only_if=id), Line.SOFT, If(True, ")")), id)
-
-
-def _root(node: ast.expr) -> ast.expr | None:
-    """What a chain of calls, indexing and signs starts from; None if that stands in parentheses."""
-    while isinstance(node, (ast.UnaryOp, ast.Call, ast.Attribute, ast.Subscript)):
-        (operand,) = operands(node)
-        if operand.parentheses:
-            return None
-        node = operand.node
-    return node
-
-
-def _best_fits(node: ast.expr) -> bool:
-    """Whether parentheses are for the case only that nothing else makes the expression fit."""
-    return isinstance(_root(node), (ast.Name, ast.Constant, ast.JoinedStr))
-
-
-def _can_omit_parentheses(node: ast.expr) -> bool:
-    """Whether an expression reads well if only the brackets at its start or end break (Black's rule)."""
-    scan = _Scan()
-    scan.visit(Operand(node, False), top=True)
-    if not scan.brackets or scan.count > 1:
-        return False
-    if scan.lowest is None or scan.lowest == PRIMARY:
-        return True
-    return any(end is not None and _ends_in_brackets(end) for end in (scan.last, scan.first))
-
-
-def _ends_in_brackets(operand: Operand) -> bool:
-    node = operand.node
-    if isinstance(node, ast.Subscript):
-        return False
-    if isinstance(node, ast.Call):
-        return operand.parentheses or bool(node.args or node.keywords)
-    return operand.parentheses or (isinstance(node, (ast.Tuple, ast.List)) and bool(node.elts))
-
-
-@dataclass(slots=True)
-class _Scan:
-    """What `_can_omit_parentheses` looks at: operators that bind least, brackets, first and last operand."""
-
-    lowest: int | None = None
-    count: int = 0
-    brackets: bool = False
-    first: Operand | None = None
-    starts_with_sign: bool = False
-    last: Operand | None = None
-
-    def visit(self, operand: Operand, top: bool = False) -> None:
-        if not top:
-            self.last = operand
-        if operand.parentheses:
-            self.brackets = True
+    def dispatch(self, tree: Any) -> None:
+        kind = type(tree)
+        if kind in _METHODS:
+            self._origin = self._origins.get(tree)
+            getattr(self, _METHODS[kind])(tree)
+            self._end_line()
+        elif kind is list:
+            super().dispatch(tree)
+        elif isinstance(tree, ast.stmt):
+            raise AssertionError(f"{kind.__name__} is no statement of generated text")
         else:
-            self._inside(operand)
-        if not top and self.first is None and not self.starts_with_sign:
-            self.first = operand
+            first = self._parts[0] if self._parts else tree  # of the line: an expression or a keyword
+            self._parts.append(tree)
+            if isinstance(first, str) and first != "return":
+                self._on_one_line.dispatch(tree)
+            else:
+                self._on_one_line.bare(tree)
 
-    def _inside(self, operand: Operand) -> None:
-        node = operand.node
-        match node:
-            case ast.List() | ast.Tuple():
-                self.brackets = True
-                return
-            case ast.BinOp() | ast.Compare() | ast.BoolOp():
-                for _, order in operators(node):
-                    self._operator(order)
-            case ast.IfExp():
-                self._operator(CONDITIONAL)
-                self._operator(CONDITIONAL)
-            case ast.UnaryOp(op):
-                if isinstance(op, ast.Invert):
-                    self._operator(SIGN)
-                self.starts_with_sign = self.starts_with_sign or self.first is None
-        for part in operands(node):
-            self.visit(part)
-        if isinstance(node, (ast.Call, ast.Subscript, ast.Attribute)):
-            self.brackets = self.brackets or not isinstance(node, ast.Attribute)
-            self.last = operand
-            if isinstance(node, ast.Attribute) and _has_brackets(operands(node)[0]):
-                self._operator(PRIMARY)
+    # ---- lines ----
 
-    def _operator(self, order: int) -> None:
-        if self.lowest is None or order < self.lowest:
-            self.lowest, self.count = order, 1
-        elif order == self.lowest:
-            self.count += 1
+    def fill(self, text: str = "") -> None:
+        if text:
+            self.write(text)
+
+    def write(self, text: str) -> None:
+        self._text.append(text)
+        self._parts.append(text)
+
+    def enter(self) -> None:
+        self.write(":")
+        self._end_line()
+        self._indent += 1
+
+    def _end_line(self) -> None:
+        if not self._parts:
+            return
+        text, indent = "".join(self._text), self._indent * INDENT
+        if indent + text_width(text) <= WIDTH:
+            self._add([" " * indent + text])
+        else:
+            self._add(layout_lines(self._on_several_lines.line(self._parts), indent))
+        self._new_line()
+
+    def _new_line(self) -> None:
+        self._text.clear()
+        self._parts.clear()
+
+    def _add(self, lines: list[str]) -> None:
+        self.f.write("\n" + "\n".join(lines))
+        self.line_map += [self._origin] * len(lines)
+
+    # ---- statements ----
+
+    def _If(self, t: ast.If) -> None:
+        keyword = "if "
+        while True:
+            self.fill(keyword)
+            self.dispatch(t.test)
+            self._body(t.body)
+            if len(t.orelse) != 1 or not isinstance(t.orelse[0], ast.If):
+                break
+            t = t.orelse[0]
+            keyword, self._origin = "elif ", self._origins.get(t)
+        if t.orelse:
+            self._origin = None
+            self.fill("else")
+            self._body(t.orelse)
+
+    def _body(self, body: list[ast.stmt]) -> None:
+        self.enter()
+        self.dispatch(body)
+        self.leave()
+
+    def _FunctionDef(self, t: ast.FunctionDef) -> None:
+        if t.returns or getattr(t, "type_params", None):
+            raise AssertionError("a function of generated text has neither annotations nor type parameters")
+        origin, self._origin = self._origin, None
+        self._decorators(t.decorator_list)
+        self._origin = origin
+        self.fill(f"def {t.name}(")
+        self.dispatch(t.args)
+        self.write(")")
+        self._body(t.body)
+
+    def _decorators(self, nodes: list[ast.expr]) -> None:
+        for node in nodes:
+            self.fill("@")
+            self.dispatch(node)
+            self._end_line()
+
+    def _Docstring(self, t: Docstring) -> None:
+        self._add(docstring(t.lines, self._indent * INDENT))
+
+    def _Comment(self, t: Comment) -> None:
+        self._add(comment(t.text, self._indent * INDENT) if t.text else [""])
+
+    def _Verbatim(self, t: Verbatim) -> None:
+        self._decorators(t.decorators)
+        self._add(t.lines)
 
 
-def _has_brackets(operand: Operand) -> bool:
-    return operand.parentheses or isinstance(operand.node, (ast.Call, ast.Subscript, ast.List, ast.Tuple))
+_METHODS = {
+    kind: f"_{kind.__name__}"
+    for kind in (
+        *(ast.Assign, ast.AugAssign, ast.Expr, ast.Return, ast.Raise, ast.Pass, ast.Break, ast.Continue),
+        *(ast.If, ast.While, ast.For, ast.FunctionDef, Comment, Docstring, Verbatim),
+    )
+}
