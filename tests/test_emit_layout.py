@@ -270,7 +270,9 @@ def test_long_comprehensions_break_as_ruff_breaks_them() -> None:
 def test_each_line_is_mapped_to_its_statement() -> None:
     body = ast.parse("if u:\n    k = 1\nelif dt:\n    pass\nelse:\n    raise ValueError\n").body
     places = {
-        node: Span("f.py", node.lineno, 0, node.lineno, 0) for node in ast.walk(body[0]) if isinstance(node, ast.stmt)
+        node: Span("f.py", node.lineno, 0, node.lineno, 0)
+        for node in ast.walk(body[0])
+        if isinstance(node, (ast.stmt, ast.expr))
     }
     printer = StatementPrinter(body, StringIO(), places)
     assert [place and place.line for place in printer.line_map] == [1, 2, 3, 4, None, 6]

@@ -10,9 +10,11 @@ from dataclasses import replace
 from io import StringIO
 from typing import Any, assert_never
 
+from tapegen.backend.printer.comments import docstring
 from tapegen.backend.printer.expressions import BINARY, Expressions, is_binary
+from tapegen.backend.printer.formatter.document import INDENT
 from tapegen.backend.printer.formatter.expressions import expression_line
-from tapegen.backend.printer.formatter.statements import Comment, Docstring, StatementPrinter, Verbatim
+from tapegen.backend.printer.formatter.statements import Comment, StatementPrinter, Verbatim
 from tapegen.backend.printer.helper_functions import INLINED, LOCALS_OF_HELPERS, Helpers
 from tapegen.backend.printer.namespace import Namespace
 from tapegen.backend.printer.nesting_limits import Shortener
@@ -26,7 +28,7 @@ from tapegen.ir.types import Array, RandomGenerator, Scalar
 MAX_LOOPS = 20  # CPython: "too many statically nested blocks"
 MAX_BLOCKS = 95  # CPython: "too many levels of indentation"
 
-_Origins = dict[ast.stmt, Span | None]
+_Origins = dict[ast.AST, Span | None]
 _Target = ast.Name | ast.Subscript
 
 
@@ -168,8 +170,8 @@ class _FunctionTree:
         names, values = [param.name for param in function.params], dict(function.defaults)
         defaults = [self.expressions(values[name]) for name in names[len(names) - len(values) :]]
         params = ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, defaults)
-        docstring = [Docstring(function.doc)] if function.doc else []
-        body = self._block(function.body, function.origin, docstring)
+        doc = [Verbatim([], docstring(function.doc, INDENT))] if function.doc else []
+        body = self._block(function.body, function.origin, doc)
         tree = ast.FunctionDef(function.name, params, body, [])
         self.origins[tree] = function.origin
         return tree
@@ -345,7 +347,7 @@ class _FunctionTree:
 
     def _branch(self, stmt: nodes.If, test: Expr) -> ast.If:
         branch = ast.If(self.expressions(test), self._block(stmt.body, stmt.origin), [])
-        self.origins[branch] = stmt.origin
+        self.origins[branch] = self.origins[branch.test] = stmt.origin
         return branch
 
     def _loop(self, loop: ast.For | ast.While, body: nodes.Block, span: Span | None) -> None:

@@ -64,12 +64,10 @@ class ExpressionPrinter(Unparser):
         else:
             self.dispatch(node)
 
-    def part(self, node: ast.expr, parentheses: bool) -> None:
+    def part(self, node: ast.AST, parentheses: bool) -> None:
         """A part of an expression."""
         if parentheses:
-            self.write("(")
-            self.dispatch(node)
-            self.write(")")
+            self.brackets("(", [node], ")")
         else:
             self.dispatch(node)
 
@@ -78,12 +76,10 @@ class ExpressionPrinter(Unparser):
     ) -> None:
         """Nodes between brackets; `together` if they may share a line of their own, `comma` after the last one."""
         self.write(left)
-        separator = ""
-        for node in nodes:
-            if separator:
-                self.write(separator)
+        for position, node in enumerate(nodes):
+            if position:
+                self.write(", ")
             self.dispatch(node)
-            separator = ", "
         self.write("," + right if comma else right)
 
     def string(self, pieces: list[Piece]) -> None:
@@ -128,7 +124,7 @@ class ExpressionPrinter(Unparser):
     # ---- what follows an expression ----
 
     def _Attribute(self, t: ast.Attribute) -> None:
-        self.part(*operands(t)[0])
+        self.part(t.value, _parenthesized_before_dot(t.value))
         self.write("." + t.attr)
 
     def _Subscript(self, t: ast.Subscript) -> None:
@@ -159,47 +155,28 @@ class ExpressionPrinter(Unparser):
         self.write(UNARY[type(t.op)])
         self.part(*operands(t)[0])
 
-    def _BinOp(self, t: ast.BinOp) -> None:
-        symbol, own = BINARY[type(t.op)]
-        if symbol != "**":
+    def _BinOp(self, t: Any) -> None:
+        if type(t) is ast.BinOp and type(t.op) is not ast.Pow:  # the same as below, without what most need not
+            symbol, own = BINARY[type(t.op)]
             self.part(t.left, precedence(t.left) < own)
             self.write(f" {symbol} ")
             self.part(t.right, precedence(t.right) <= own)
             return
-        left, right = operands(t)
-        base = right
-        while isinstance(base.node, ast.BinOp) and not base.parentheses:  # `b` of `a**b**c`
-            base = operands(base.node)[0]
-        self.part(*left)
-        self.write("**" if is_simple(left) and is_simple(base) else " ** ")
-        self.part(*right)
-
-    def _Compare(self, t: ast.Compare | ast.BoolOp) -> None:
         first, *rest = operands(t)
         self.part(*first)
         for (symbol, _), operand in zip(operators(t), rest, strict=True):
-            self.write(f" {symbol} ")
+            self.write("**" if symbol == "**" and is_simple(first) and _has_simple_base(operand) else f" {symbol} ")
             self.part(*operand)
 
-    _BoolOp = _Compare
-
-    def _IfExp(self, t: ast.IfExp) -> None:
-        body, test, orelse = operands(t)
-        self.part(*body)
-        self.write(" if ")
-        self.part(*test)
-        self.write(" else ")
-        self.part(*orelse)
+    _Compare = _BoolOp = _IfExp = _BinOp
 
 
 _METHODS = {
-    kind: f"_{kind.__name__}"
-    for kind in (
-        *(ast.Name, ast.Constant, ast.JoinedStr, ast.List, ast.Set, ast.Tuple, ast.ListComp, ast.comprehension),
-        *(ast.Attribute, ast.Subscript, ast.Slice, ast.Call, ast.keyword),
-        *(ast.UnaryOp, ast.BinOp, ast.Compare, ast.BoolOp, ast.IfExp),
-        *(ast.arguments, ast.arg),
-    )
+    getattr(ast, name): "_" + name
+    for name in """
+    Name Constant JoinedStr List Set Tuple ListComp comprehension Attribute Subscript Slice Call keyword UnaryOp BinOp
+    Compare BoolOp IfExp arguments arg
+    """.split()
 }
 
 
@@ -255,7 +232,7 @@ def operands(node: Any) -> tuple[Operand, ...]:
             return _operand(node.left, own + 1), _operand(node.right, SIGN)
         return _operand(node.left, own), _operand(node.right, own + 1)
     if kind is ast.Attribute:
-        return (Operand(node.value, precedence(node.value) < own or _is_number(node.value)),)
+        return (Operand(node.value, _parenthesized_before_dot(node.value)),)
     if kind is ast.Subscript:
         return (_operand(node.value, own),)
     if kind is ast.Call:
@@ -269,14 +246,18 @@ def operands(node: Any) -> tuple[Operand, ...]:
     return tuple([_operand(part, own + 1) for part in parts])
 
 
-def _is_number(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and type(node.value) in (int, float, complex)  # `5.real` is no syntax
+def _parenthesized_before_dot(node: ast.expr) -> bool:
+    if type(node) is ast.Constant:
+        return type(node.value) in (int, float, complex)  # `5.real` is no syntax
+    return precedence(node) < PRIMARY
 
 
-def operators(node: ast.BinOp | ast.Compare | ast.BoolOp) -> list[tuple[str, int]]:
-    """Symbol and place in the order of breaking (lowest first)."""
+def operators(node: Any) -> list[tuple[str, int]]:
+    """What stands between the operands: the symbol, and the place in the order of breaking (lowest first)."""
     if isinstance(node, ast.BinOp):
         return [BINARY[type(node.op)]]
+    if isinstance(node, ast.IfExp):
+        return [("if", CONDITIONAL), ("else", CONDITIONAL)]
     if isinstance(node, ast.Compare):
         return [(Unparser.cmpops[type(op).__name__], _COMPARISON) for op in node.ops]
     return [(Unparser.boolops[type(node.op)], _BOOL)] * (len(node.values) - 1)
@@ -291,6 +272,12 @@ def is_simple(operand: Operand) -> bool:
         node = node.operand if isinstance(node, ast.UnaryOp) else node.value
     number = isinstance(node, ast.Constant) and not isinstance(node.value, str)
     return not operand.parentheses and (number or isinstance(node, ast.Name))
+
+
+def _has_simple_base(exponent: Operand) -> bool:
+    while isinstance(exponent.node, ast.BinOp) and not exponent.parentheses:  # `b` of `a**b**c`
+        exponent = operands(exponent.node)[0]
+    return is_simple(exponent)
 
 
 def _is_simple_bound(bound: ast.expr | None) -> bool:

@@ -7,9 +7,8 @@ methods of names only.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from tapegen.backend.printer.formatter.document import (
     SOFT,
@@ -25,7 +24,6 @@ from tapegen.backend.printer.formatter.document import (
     ParenthesizeIfItHelps,
 )
 from tapegen.backend.printer.formatter.expressions import (
-    CONDITIONAL,
     PRIMARY,
     SIGN,
     ExpressionPrinter,
@@ -48,6 +46,8 @@ class Inside:
 INSIDE = Inside()
 # None: nothing can break here but inside brackets; a GroupId: where that group of optional parentheses breaks
 Level = Inside | GroupId | None
+# operands and the operators between them, whatever their precedence (a parenthesised operand counts as one)
+_Chain = tuple[list[Operand], list[tuple[str, int]]]
 
 
 class LineBreaker(ExpressionPrinter):
@@ -73,26 +73,16 @@ class LineBreaker(ExpressionPrinter):
                 return (*start, self._value(parts[last]), *parts[last + 1 :])  # type: ignore[arg-type]
         return tuple([part if isinstance(part, str) else self.document(part) for part in parts])
 
-    def document(self, node: ast.AST, level: Level = None) -> Doc:
-        """The document of an expression without parentheses around it."""
-        return self._collected(level, self.dispatch, node)
-
-    def _collected(self, level: Level, print_: Callable[..., None], *args: Any) -> Doc:
-        """What a method writes."""
+    def document(self, node: ast.AST, level: Level = None, parentheses: bool = False) -> Doc:
+        """What is written for an expression."""
         outside = self.write, self.level
         parts: list[Doc] = []
         self.write, self.level = parts.append, level
-        print_(*args)
+        self.part(node, parentheses)
         self.write, self.level = outside
         return parts[0] if len(parts) == 1 else tuple(parts)
 
     # ---- expressions ----
-
-    def part(self, node: ast.expr, parentheses: bool) -> None:
-        if parentheses:
-            self._breaking("(", self.document(node, INSIDE), ")")
-        else:
-            self.dispatch(node)
 
     def brackets(
         self, left: str, nodes: Sequence[ast.AST], right: str, *, together: bool = False, comma: bool = False
@@ -156,10 +146,10 @@ class LineBreaker(ExpressionPrinter):
             parts += [SPACE, ("for ", target, " in ", iterable)]
         self._breaking("[", Group(tuple(parts)), "]")
 
-    def _IfExp(self, t: ast.IfExp) -> None:
+    def _IfExp(self, t: ast.expr) -> None:
         self.write(self._group(self._conditional(t)))
 
-    def _conditional(self, node: ast.IfExp) -> Doc:
+    def _conditional(self, node: ast.expr) -> Doc:
         body, test, orelse = operands(node)
         if isinstance(orelse.node, ast.IfExp):
             rest = self._conditional(orelse.node)
@@ -169,36 +159,35 @@ class LineBreaker(ExpressionPrinter):
         return (self._operand(body), space, "if ", self._operand(test), space, "else ", rest)
 
     def _operand(self, operand: Operand) -> Doc:
-        if type(operand.node) is ast.Name:  # most of them: there is nothing to collect
+        if type(operand.node) is ast.Name:  # most of them
             return operand.node.id
-        return self._collected(self.level, self.part, *operand)
+        return self.document(operand.node, self.level, operand.parentheses)
 
     # ---- operators ----
 
-    def _BinOp(self, t: ast.BinOp | ast.Compare | ast.BoolOp) -> None:
-        self.write(self._group(self._chain(_flatten(t))))
+    def _BinOp(self, t: ast.expr) -> None:
+        self.write(self._group(self._chain(*_flatten(t))))
 
     _Compare = _BoolOp = _BinOp
 
-    def _chain(self, chain: _Chain) -> Doc:
+    def _chain(self, parts: list[Operand], symbols: list[tuple[str, int]]) -> Doc:
         """Lines before all operators that bind least; what is between them holds together longer."""
-        lowest = min(order for _, order in chain.operators)
-        cuts = [k for k, (_, order) in enumerate(chain.operators) if order == lowest]
-        parts = []
-        for start, stop in zip([0, *(cut + 1 for cut in cuts)], [*cuts, len(chain.operators)], strict=True):
+        lowest = min(order for _, order in symbols)
+        result: list[Doc] = []
+        start, space = 0, self._break(SPACE)
+        for stop, (symbol, order) in enumerate([*symbols, ("", lowest)]):
+            if order > lowest:
+                continue
             if start == stop:
-                parts.append(self._operand(chain.operands[start]))
+                result.append(self._operand(parts[start]))
             else:
-                parts.append(self._group(self._chain(chain.part(start, stop))))
-        result, space = [parts[0]], self._break(SPACE)
-        for cut, part in zip(cuts, parts[1:], strict=True):
-            symbol = chain.operators[cut][0]
-            if symbol == "**" and is_simple(chain.operands[cut]) and is_simple(chain.operands[cut + 1]):
-                level = self.level
-                after = "" if level is None else If(True, " ", level if isinstance(level, GroupId) else None)
-                result += [self._break(SOFT), symbol, after, part]
-            else:
-                result += [space, symbol, " ", part]
+                result.append(self._group(self._chain(parts[start : stop + 1], symbols[start:stop])))
+            start = stop + 1
+            if symbol == "**" and is_simple(parts[stop]) and is_simple(parts[start]):
+                id = self.level if isinstance(self.level, GroupId) else None
+                result += [self._break(SOFT), symbol, "" if self.level is None else If(True, " ", id)]
+            elif symbol:
+                result += [space, symbol, " "]
         return tuple(result)
 
     # ---- the expression that ends a statement ----
@@ -257,33 +246,20 @@ def _optional_parentheses(content: Doc, id: GroupId) -> Doc:
     return Group((If(True, "("), Indent((SOFT, content), only_if=id), SOFT, If(True, ")")), id)
 
 
-@dataclass(slots=True)
-class _Chain:
-    """Operands with the operators between them, whatever their precedence (a parenthesised operand counts as one)."""
-
-    operands: list[Operand] = field(default_factory=list)
-    operators: list[tuple[str, int]] = field(default_factory=list)
-
-    def part(self, start: int, stop: int) -> _Chain:
-        """Operands `start` to `stop` (included) and what is between them."""
-        return _Chain(self.operands[start : stop + 1], self.operators[start:stop])
-
-
 def _flatten(node: ast.expr) -> _Chain:
-    chain = _Chain()
+    chain: _Chain = ([], [])
     work: list[Operand | tuple[str, int]] = [Operand(node, False)]
     while work:  # a loop: sums of hundreds of terms are as deep as they are long
         item = work.pop()
         if not isinstance(item, Operand):
-            chain.operators.append(item)
+            chain[1].append(item)
         elif item.parentheses or not isinstance(item.node, (ast.BinOp, ast.Compare, ast.BoolOp)):
-            chain.operands.append(item)
+            chain[0].append(item)
         else:
-            inner = operands(item.node)
-            parts: list[Operand | tuple[str, int]] = [inner[0]]
-            for operator, operand in zip(operators(item.node), inner[1:], strict=True):
-                parts += [operator, operand]
-            work.extend(reversed(parts))
+            first, *rest = operands(item.node)
+            for pair in zip(reversed(rest), reversed(operators(item.node)), strict=True):
+                work += pair
+            work.append(first)
     return chain
 
 
@@ -352,12 +328,9 @@ class _Scan:
             case ast.List() | ast.Tuple() | ast.ListComp():
                 self.brackets = True
                 return
-            case ast.BinOp() | ast.Compare() | ast.BoolOp():
+            case ast.BinOp() | ast.Compare() | ast.BoolOp() | ast.IfExp():
                 for _, order in operators(node):
                     self._operator(order)
-            case ast.IfExp():
-                self._operator(CONDITIONAL)
-                self._operator(CONDITIONAL)
             case ast.UnaryOp(op):
                 if isinstance(op, ast.Invert):
                     self._operator(SIGN)

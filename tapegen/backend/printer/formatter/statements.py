@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from io import StringIO
 from typing import Any
 
 from astunparse import Unparser
 
-from tapegen.backend.printer.comments import comment, docstring
+from tapegen.backend.printer.comments import comment
 from tapegen.backend.printer.formatter.document import INDENT, WIDTH, layout_lines, text_width
 from tapegen.backend.printer.formatter.expressions import ExpressionPrinter, Pieces
 from tapegen.backend.printer.formatter.line_breaks import LineBreaker
@@ -22,14 +22,6 @@ class Comment(ast.stmt):
     def __init__(self, text: str) -> None:
         super().__init__()
         self.text = text
-
-
-class Docstring(ast.stmt):
-    """The documentation of a function, line by line."""
-
-    def __init__(self, lines: Sequence[str]) -> None:
-        super().__init__()
-        self.lines = lines
 
 
 class Verbatim(ast.stmt):
@@ -52,8 +44,8 @@ class StatementPrinter(Unparser):
         What to print.
     file : StringIO
         Where to print it.
-    origins : mapping of ast.stmt to Span or None
-        The places in the user's source that statements come from.
+    origins : mapping of ast.AST to Span or None
+        The places in the user's source that statements, and conditions behind `elif`, come from.
 
     Attributes
     ----------
@@ -61,7 +53,7 @@ class StatementPrinter(Unparser):
         The place that each line comes from.
     """
 
-    def __init__(self, tree: list[ast.stmt], file: StringIO, origins: Mapping[ast.stmt, Span | None]) -> None:
+    def __init__(self, tree: list[ast.stmt], file: StringIO, origins: Mapping[ast.AST, Span | None]) -> None:
         self.line_map: list[Span | None] = []
         self._origins = origins
         self._origin: Span | None = None
@@ -85,6 +77,7 @@ class StatementPrinter(Unparser):
         else:
             first = self._parts[0] if self._parts else tree  # of the line: an expression or a keyword
             self._parts.append(tree)
+            self._origin = self._origins.get(tree, self._origin)
             if isinstance(first, str) and first != "return":
                 self._on_one_line.dispatch(tree)
             else:
@@ -93,6 +86,8 @@ class StatementPrinter(Unparser):
     # ---- lines ----
 
     def fill(self, text: str = "") -> None:
+        if text == "else":
+            self._origin = None
         if text:
             self.write(text)
 
@@ -125,26 +120,6 @@ class StatementPrinter(Unparser):
 
     # ---- statements ----
 
-    def _If(self, t: ast.If) -> None:
-        keyword = "if "
-        while True:
-            self.fill(keyword)
-            self.dispatch(t.test)
-            self._body(t.body)
-            if len(t.orelse) != 1 or not isinstance(t.orelse[0], ast.If):
-                break
-            t = t.orelse[0]
-            keyword, self._origin = "elif ", self._origins.get(t)
-        if t.orelse:
-            self._origin = None
-            self.fill("else")
-            self._body(t.orelse)
-
-    def _body(self, body: list[ast.stmt]) -> None:
-        self.enter()
-        self.dispatch(body)
-        self.leave()
-
     def _FunctionDef(self, t: ast.FunctionDef) -> None:
         if t.returns or getattr(t, "type_params", None):
             raise AssertionError("a function of generated text has neither annotations nor type parameters")
@@ -154,16 +129,15 @@ class StatementPrinter(Unparser):
         self.fill(f"def {t.name}(")
         self.dispatch(t.args)
         self.write(")")
-        self._body(t.body)
+        self.enter()
+        self.dispatch(t.body)
+        self.leave()
 
     def _decorators(self, nodes: list[ast.expr]) -> None:
         for node in nodes:
             self.fill("@")
             self.dispatch(node)
             self._end_line()
-
-    def _Docstring(self, t: Docstring) -> None:
-        self._add(docstring(t.lines, self._indent * INDENT))
 
     def _Comment(self, t: Comment) -> None:
         self._add(comment(t.text, self._indent * INDENT) if t.text else [""])
@@ -174,9 +148,8 @@ class StatementPrinter(Unparser):
 
 
 _METHODS = {
-    kind: f"_{kind.__name__}"
-    for kind in (
-        *(ast.Assign, ast.AugAssign, ast.Expr, ast.Return, ast.Raise, ast.Pass, ast.Break, ast.Continue),
-        *(ast.If, ast.While, ast.For, ast.FunctionDef, Comment, Docstring, Verbatim),
-    )
+    **{getattr(ast, name): "_" + name for name in "Assign AugAssign Expr Return Raise Pass Break Continue".split()},
+    **{getattr(ast, name): "_" + name for name in "If While For FunctionDef".split()},
+    Comment: "_Comment",
+    Verbatim: "_Verbatim",
 }
