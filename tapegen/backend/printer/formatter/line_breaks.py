@@ -80,7 +80,7 @@ class LineBreaker(ExpressionPrinter):
         self.write, self.level = parts.append, level
         self.part(node, parentheses)
         self.write, self.level = outside
-        return parts[0] if len(parts) == 1 else tuple(parts)
+        return _joined(parts)
 
     # ---- expressions ----
 
@@ -187,7 +187,7 @@ class LineBreaker(ExpressionPrinter):
                 id = self.level if isinstance(self.level, GroupId) else None
                 result += [self._break(SOFT), symbol, "" if self.level is None else If(True, " ", id)]
             elif symbol:
-                result += [space, symbol, " "]
+                result += [space, symbol + " "]
         return tuple(result)
 
     # ---- the expression that ends a statement ----
@@ -230,6 +230,17 @@ class LineBreaker(ExpressionPrinter):
 def _block(content: Doc) -> Doc:
     """Content that stands, if it breaks, indented on lines of its own."""
     return (Indent((SOFT, content)), SOFT)
+
+
+def _joined(parts: list[Doc]) -> Doc:
+    """Parts behind each other, texts in one piece: each piece is measured many times."""
+    joined: list[Doc] = []
+    for part in parts:
+        if joined and isinstance(part, str) and isinstance(joined[-1], str):
+            joined[-1] += part
+        else:
+            joined.append(part)
+    return joined[0] if len(joined) == 1 else tuple(joined)
 
 
 def _commas(items: Sequence[Doc], trailing: bool | None = None) -> Doc:
