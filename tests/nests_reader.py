@@ -44,7 +44,7 @@ from tapegen.ir.nodes import (
     While,
 )
 from tapegen.ir.types import INT, STATIC, Array, Scalar, TupleOf, Type
-from tapegen.loops.pipeline import scalarise
+from tapegen.loops.pipeline import lower_to_loops
 
 _BINARY = {
     ast.Add: operator.add,
@@ -287,7 +287,7 @@ def python_function(text: str) -> Any:
 
 def lowered_text(text: str, *args: Any, decorator: str | None = None) -> str:
     """The program as loops."""
-    return str(emit(scalarise(read(text, args)), decorator=decorator))
+    return str(emit(lower_to_loops(read(text, args)), decorator=decorator))
 
 
 class Unchecked(AssertionError):
@@ -358,13 +358,13 @@ def _copied(arg: Any) -> Any:
 
 def compiled(text: str, args: tuple[Any, ...]) -> Any:
     """The program as numba runs it, with every access checked once more."""
-    source = emit(scalarise(read(text, args)), decorator='njit(error_model="numpy", boundscheck=True)')
+    source = emit(lower_to_loops(read(text, args)), decorator='njit(error_model="numpy", boundscheck=True)')
     return build_numba(source, from_start=True)
 
 
 def uncompiled(text: str, args: tuple[Any, ...]) -> Any:
     """The same text as CPython runs it, where nothing may be read before it is stored."""
-    func = build_python(emit(scalarise(read(text, args))))
+    func = build_python(emit(lower_to_loops(read(text, args))))
 
     def run(*args: Any) -> Any:
         with poisoned():

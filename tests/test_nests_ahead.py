@@ -12,7 +12,7 @@ import pytest
 import tapegen as tg
 from tapegen.backend.numba.build import build_python
 from tapegen.backend.printer.module import emit
-from tapegen.loops.pipeline import scalarise
+from tapegen.loops.pipeline import lower_to_loops
 from tests.nests_reader import read
 
 R = np.random.default_rng(5)
@@ -162,7 +162,7 @@ def f(a, b, x, y):
 
 def test_checks_of_this_trip_say_nothing_of_the_next_one() -> None:
     a, b = R.normal(size=(2, 3, 4))
-    text = emit(scalarise(read(CHECKS_ITS_ROW, (a, b, np.ones(4), np.ones(4))))).text
+    text = emit(lower_to_loops(read(CHECKS_ITS_ROW, (a, b, np.ones(4), np.ones(4))))).text
     assert "products(" in text
     assert "_ahead" not in text
 

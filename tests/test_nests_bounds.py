@@ -10,7 +10,7 @@ import pytest
 from tapegen import differentiable
 from tapegen.backend.numba.build import build_numba, decorator_text
 from tapegen.backend.printer.module import emit
-from tapegen.loops.pipeline import scalarise
+from tapegen.loops.pipeline import lower_to_loops
 from tests.nests_reader import read, uncompiled
 
 PROGRAM = """
@@ -57,7 +57,7 @@ def outcome(func: Any, k: int, which: int) -> tuple[Any, ...]:
 
 
 def as_compiled(args: tuple[Any, ...]) -> Any:
-    return build_numba(emit(scalarise(read(PROGRAM, args)), decorator=decorator_text()), from_start=True)
+    return build_numba(emit(lower_to_loops(read(PROGRAM, args)), decorator=decorator_text()), from_start=True)
 
 
 def as_python(args: tuple[Any, ...]) -> Any:

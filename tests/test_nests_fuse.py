@@ -11,7 +11,7 @@ import pytest
 from tapegen import differentiable, grad, hvp, jvp
 from tapegen.backend.numba.build import build_python
 from tapegen.backend.printer.module import emit
-from tapegen.loops.pipeline import scalarise
+from tapegen.loops.pipeline import lower_to_loops
 from tests import nests_reader
 from tests.nests_reader import assert_same, lowered_text, python_function
 from tests.test_nests_inner import assert_same_text
@@ -190,7 +190,7 @@ def test_a_tangent_shares_the_loops_of_its_argument() -> None:
         return np.sum(z * x) + y[0]
 
     x, y = np.array([1.0, 2.0, 3.0]), np.ones(3)
-    source = emit(scalarise(differentiable(f, wrt=(0, 1)).inspect(x, y)._texts.pushed))
+    source = emit(lower_to_loops(differentiable(f, wrt=(0, 1)).inspect(x, y)._texts.pushed))
     assert source.text.count("for ") == 2
     pushed = build_python(source)
     np.testing.assert_allclose(pushed(x, y, y, 2.0 * y), (28.0, 24.0))

@@ -11,7 +11,7 @@ import pytest
 import tapegen as tg
 from tapegen.backend.numba.build import build_numba, decorator_text
 from tapegen.backend.printer.module import emit
-from tapegen.loops.pipeline import scalarise
+from tapegen.loops.pipeline import lower_to_loops
 from tests.nests_reader import lowered_text, read
 
 R = np.random.default_rng(17)
@@ -116,7 +116,7 @@ def test_values_and_gradients(far: float) -> None:
 @pytest.mark.compiled
 def test_python_may_run_what_is_compiled() -> None:
     x, y, n = args(5)
-    f = build_numba(emit(scalarise(read(LOOP, (x, y, n))), decorator=decorator_text()), from_start=True)
+    f = build_numba(emit(lower_to_loops(read(LOOP, (x, y, n))), decorator=decorator_text()), from_start=True)
     np.testing.assert_array_equal(f(x, y.copy(), n), f.py_func(x, y.copy(), n))
 
 

@@ -13,7 +13,7 @@ import tapegen as tg
 from tapegen import differentiable
 from tapegen.backend.numba.build import build_python
 from tapegen.backend.printer.module import emit
-from tapegen.loops.pipeline import scalarise
+from tapegen.loops.pipeline import lower_to_loops
 from tests.nests_reader import Outcome, python_function, read
 
 R = np.random.default_rng(17)
@@ -21,7 +21,7 @@ DRAWN = 50
 
 
 def emitted(text: str, args: tuple[Any, ...], *, backward: bool) -> Any:
-    return emit(scalarise(replace(read(text, args), backward=backward)))
+    return emit(lower_to_loops(replace(read(text, args), backward=backward)))
 
 
 def assert_close(text: str, *argument_lists: tuple[Any, ...]) -> str:
@@ -426,7 +426,7 @@ def test_what_a_tangent_is_subtracted_from() -> None:
     args = (R.random(5), R.random(5), 5)
     function = read(SUBTRACTED, args)
     x, x_dot, _ = function.params
-    ours = emit(scalarise(replace(function, tangents=((x, x_dot),))))
+    ours = emit(lower_to_loops(replace(function, tangents=((x, x_dot),))))
     assert ours.text != emitted(SUBTRACTED, args, backward=False).text
     np.testing.assert_allclose(build_python(ours)(*args), python_function(SUBTRACTED)(*args), rtol=1e-12)
 
@@ -478,7 +478,7 @@ def test_random_tangents_are_the_same_numbers_and_values_exactly() -> None:
         args = (0.3 * R.normal(size=9), 0.3 * R.normal(size=9), 0.3 * R.normal(size=9), 9)
         function = read(text, args)
         x, _, x_dot, _ = function.params
-        ours = emit(scalarise(replace(function, tangents=((x, x_dot),))))
+        ours = emit(lower_to_loops(replace(function, tangents=((x, x_dot),))))
         changed += ours.text != emitted(text, args, backward=False).text
         (values, y, tangent), (own_values, own_y, own_tangent) = (
             Outcome(func, args).value for func in (build_python(ours), python_function(text))

@@ -20,7 +20,7 @@ from tapegen.backend.numba.build import build_numba, build_python, decorator_tex
 from tapegen.backend.printer.module import emit
 from tapegen.cli.rules import UNCOMPILED as NEVER_COMPILED
 from tapegen.ir.nodes import Function
-from tapegen.loops.pipeline import NoCompiledForm, scalarise
+from tapegen.loops.pipeline import NoCompiledForm, lower_to_loops
 from tapegen.rules import Rule, all_rules
 from tapegen.testing import Case, default_cases
 from tests.rule_cases import VARIANTS
@@ -141,11 +141,11 @@ def copies(values: list[Any]) -> list[Any]:
 
 
 def loops(function: Function) -> Callable:
-    return build_python(emit(scalarise(function)))
+    return build_python(emit(lower_to_loops(function)))
 
 
 def compiled(function: Function) -> Callable:
-    return build_numba(emit(scalarise(function), decorator=decorator_text()))
+    return build_numba(emit(lower_to_loops(function), decorator=decorator_text()))
 
 
 @pytest.mark.parametrize("rule", NUMPY, ids=named)

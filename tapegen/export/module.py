@@ -28,7 +28,7 @@ from tapegen.ir import intrinsics
 from tapegen.ir.nodes import Assign, Call, Const, Expr, Function, If, Raise, Routine, Stmt, Var
 from tapegen.ir.recursion_limit import deep
 from tapegen.ir.types import BOOL, INT, STATIC, Array, Scalar, Type, is_floating
-from tapegen.loops.pipeline import NoCompiledForm, scalarise
+from tapegen.loops.pipeline import NoCompiledForm, lower_to_loops
 from tapegen.pipeline.options import Options, Wrt
 from tapegen.pipeline.program import Program
 from tapegen.runtime.specialization import Specialiser
@@ -209,7 +209,7 @@ class Derived:
 
     def _compiled(self, function: Function) -> Function:
         try:
-            return scalarise(function, boundscheck=self.options.boundscheck, wide=True)
+            return lower_to_loops(function, boundscheck=self.options.boundscheck, wide=True)
         except NoCompiledForm as missing:
             advice = "Write this differently; plain NumPy (`tapegen write --readable`) takes it as it is."
             raise BuildError(missing.reason, advice, missing.span) from None

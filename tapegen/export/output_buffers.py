@@ -14,7 +14,7 @@ from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import Assign, Call, Const, Expr, Function, If, Return, Stmt, Store, Tuple, Var
 from tapegen.ir.traversal import statements
 from tapegen.ir.types import BOOL, INT, Array, TupleOf
-from tapegen.loops.scalarize.control_flow import names_in
+from tapegen.loops.analysis.block_queries import names_in
 
 
 def with_rooms(function: Function, candidates: Iterable[int]) -> tuple[Function, tuple[int, ...]]:

@@ -1,61 +1,105 @@
-"""Array statements as loop nests: the text that numba compiles.
+"""From a finished function, whose statements hold expression trees of arrays, to the loops that numba compiles.
 
-`scalarise` turns a finished function, whose statements may hold whole expression trees of arrays, into one of loops,
-operations on numbers and a few calls that numba takes as they stand.  There is one nest for each statement, with no
-arrays in between; what the program does, and which errors it raises, is what NumPy and Python do:
+`PASSES` declares the way in order.  Legalization and templates first say everything with what loops and numba have;
+`scalarize` turns each array statement into one loop nest, with no arrays in between.  What the program does, and which
+errors it raises, is what NumPy and Python do.  All passes behind it are optimizations of loops.
 
-* `writer` - where the other modules write: statements, names, checks; `driver` walks over the program
-* `affine`, `bounds`, `known` - linear forms of indices, and what is known about them along a walk
-* `slices`, `broadcasting` - bounds clipped and sizes compared, once before the loops
-* `elements`, `arrange`, `formulas` - an expression as a rule for its elements
-* `loops` - nests in the order of memory, with care for overlap (`sharing`)
-* `reductions`, `products`, `joins`, `calls`, `fourier`, `factorised` - what is more than a rule for elements
-* `scalars`, `domains`, `counting`, `overflow` - numbers: precision as NumPy has it, errors as Python raises them
-* `written_out`, `texts`, `matrix_texts` - functions that compiled code cannot call, written out first
-* `views` - names for parts of arrays
-* `calling` - calls of the program's own functions
-* `lifetimes` - a name for each life of an array; `fuse`, `gather`, `accesses` - fewer loops and arrays
-* `filled` - zeros where they are first added to; `abreast`, `columns`, `held`, `rows` - what lies apart in memory, near
-  while a loop comes back to it; `rooms` - memory for that
-* `inner`, `waiting`, `deciding`, `remainders`, `quotients`, `strips`, `vectors` - innermost loops as a processor likes
-  them
-* `dots`, `ahead` - inner products that read the same vectors, on one trip and on the next one
-* `unread`, `checks`, `sizes` - less for numba to look at
+* `analysis` - affine forms, symbolic bounds, dependences, iteration orders: what passes ask
+* `legalize` - scalars: precision as NumPy has it, errors as Python raises them; `builder`, where scalarization writes
+* `library` - functions that compiled code cannot call, as templates and as calls that numba takes
+* `scalarize` - array statements as loop nests
+* `locality` - fewer loops and arrays, and memory that is near when a loop comes back to it
+* `vectorize` - innermost loops that take vector instructions; less for numba to compile
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tapegen.ir.nodes import Function
+from tapegen.ir.passes import Pass, run_passes
 from tapegen.loops.legalize import complex_ops, registry  # noqa: F401  (they fill the tables)
 from tapegen.loops.legalize.builder import NoCompiledForm
-from tapegen.loops.legalize.overflow_checks import marked
+from tapegen.loops.legalize.overflow_checks import insert_overflow_checks
 from tapegen.loops.legalize.scalar_ops import COMPLEX, OPERATIONS, from_library
 from tapegen.loops.library import fft, lapack, native_calls, random  # noqa: F401  (they fill the tables)
-from tapegen.loops.library.inline import written_out
-from tapegen.loops.library.routine_calls import calling
-from tapegen.loops.locality.column_packing import columns
-from tapegen.loops.locality.dead_stores import without_unread
-from tapegen.loops.locality.fusion import fuse
-from tapegen.loops.locality.interchange import abreast
-from tapegen.loops.locality.live_range_splitting import apart
-from tapegen.loops.locality.pairwise_packing import rows
-from tapegen.loops.locality.scalar_replacement import held
-from tapegen.loops.locality.zero_init_sinking import filled
+from tapegen.loops.library.inline import inline_templates
+from tapegen.loops.library.routine_calls import lower_routine_calls
+from tapegen.loops.locality.check_hoisting import hoist_checks
+from tapegen.loops.locality.column_packing import pack_columns
+from tapegen.loops.locality.dead_stores import eliminate_dead_stores
+from tapegen.loops.locality.fusion import fuse_loops
+from tapegen.loops.locality.interchange import interchange_loops
+from tapegen.loops.locality.invariant_loads import hoist_invariant_loads
+from tapegen.loops.locality.live_range_splitting import split_live_ranges
+from tapegen.loops.locality.pairwise_packing import pack_pairwise_columns
+from tapegen.loops.locality.scalar_replacement import replace_scalars
+from tapegen.loops.locality.scatter_to_gather import convert_scatter_to_gather
+from tapegen.loops.locality.zero_init_sinking import sink_zero_init
 from tapegen.loops.scalarize import concatenation, contractions, index_functions, permutations, reductions  # noqa: F401  (they fill the tables)
-from tapegen.loops.scalarize.driver import Nests
-from tapegen.loops.vectorize.check_coalescing import together
-from tapegen.loops.vectorize.dot_fusion import in_one_pass
-from tapegen.loops.vectorize.if_conversion import divisors_chosen
-from tapegen.loops.vectorize.modulo_reduction import compared
-from tapegen.loops.vectorize.size_cse import named
-from tapegen.loops.vectorize.strip_mining import in_strips
-from tapegen.loops.vectorize.unroll_and_jam import ahead
+from tapegen.loops.scalarize.driver import scalarize
+from tapegen.loops.vectorize.check_coalescing import coalesce_checks
+from tapegen.loops.vectorize.dot_fusion import fuse_dot_products
+from tapegen.loops.vectorize.height_reduction import reduce_recurrence_height
+from tapegen.loops.vectorize.if_conversion import if_convert_division
+from tapegen.loops.vectorize.loop_distribution import distribute_loops
+from tapegen.loops.vectorize.loop_reversal import reverse_loops
+from tapegen.loops.vectorize.modulo_reduction import reduce_modulo
+from tapegen.loops.vectorize.size_cse import share_sizes
+from tapegen.loops.vectorize.strip_mining import strip_mine_reductions
+from tapegen.loops.vectorize.unroll_and_jam import unroll_and_jam_dots
+from tapegen.loops.vectorize.vector_calls import vectorize_math
 from tapegen.rules.external_functions import matrices, numbers
 
-__all__ = ["NoCompiledForm", "scalarise"]
+__all__ = ["PASSES", "NoCompiledForm", "lower_to_loops"]
+
+PASSES: tuple[Pass[Function], ...] = (
+    Pass("inline_templates", inline_templates, "functions that compiled code cannot call, as their templates", False),
+    Pass("insert_overflow_checks", insert_overflow_checks, "Python integers must not wrap around", False, ("wide",)),
+    Pass("scalarize", scalarize, "array statements as loop nests", False, ("boundscheck",)),
+    Pass("eliminate_dead_stores", eliminate_dead_stores, "what nothing reads is not computed"),
+    Pass(
+        "split_live_ranges", split_live_ranges, "a name for each life of an array, which fusion can tell apart"
+    ),
+    Pass("hoist_invariant_loads", hoist_invariant_loads, "elements that do not change are read once, before the loop"),
+    Pass("reduce_recurrence_height", reduce_recurrence_height, "shorter chains of operations between iterations"),
+    Pass("distribute_loops", distribute_loops, "additions that no iteration waits for, in loops of their own"),
+    Pass("reverse_loops", reverse_loops, "loops that count up take vector instructions and fuse"),
+    Pass("hoist_checks", hoist_checks, "loop nests next to each other, so that they can be fused"),
+    Pass(
+        "convert_scatter_to_gather", convert_scatter_to_gather, "cotangents of stencils are stored once"
+    ),
+    Pass("fuse_loops", fuse_loops, "fewer passes through memory; arrays that one nest makes and reads become scalars"),
+    Pass("eliminate_dead_stores", eliminate_dead_stores, "sizes of arrays that fusion has made scalars"),
+    Pass("sink_zero_init", sink_zero_init, "zeros are written where they are first added to"),
+    Pass("interchange_loops", interchange_loops, "inner loops along rows instead of columns"),
+    Pass("pack_columns", pack_columns, "columns that a loop comes back to, in contiguous memory"),
+    Pass("replace_scalars", replace_scalars, "elements that every iteration accesses, in registers"),
+    Pass("pack_pairwise_columns", pack_pairwise_columns, "columns of pairwise loops as rows, for vector instructions"),
+    Pass("reduce_modulo", reduce_modulo, "comparisons in the place of divisions"),
+    Pass("if_convert_division", if_convert_division, "selected divisors in the place of branches"),
+    Pass("coalesce_checks", coalesce_checks, "fewer blocks of code to compile"),
+    Pass("strip_mine_reductions", strip_mine_reductions, "terms of sums in blocks, for vector instructions"),
+    Pass("vectorize_math", vectorize_math, "elementary functions of several iterations at once"),
+    Pass("fuse_dot_products", fuse_dot_products, "vectors that several inner products read, from memory once"),
+    Pass("unroll_and_jam_dots", unroll_and_jam_dots, "two rows of a triangular product in one pass"),
+    Pass("share_sizes", share_sizes, "sizes that are mentioned several times have names: less to compile"),
+    Pass("lower_routine_calls", lower_routine_calls, "calls of routines count their depth and pass C order", False),
+)
+"""The passes in order.
+
+A pass relies on what those in front of it leave: fused nests are recognized before zeros are sunk, columns are packed
+before elements become scalars, and no array is allocated behind `strip_mine_reductions`.
+"""
 
 
-def scalarise(function: Function, *, boundscheck: bool = True, wide: bool = False) -> Function:
+def lower_to_loops(
+    function: Function,
+    *,
+    boundscheck: bool = True,
+    wide: bool = False,
+    watch: Callable[[str, Function], None] | None = None,
+) -> Function:
     """The same program without array expressions.
 
     Parameters
@@ -67,18 +111,26 @@ def scalarise(function: Function, *, boundscheck: bool = True, wide: bool = Fals
     boundscheck : bool
         Whether indices that are not proved to be within bounds are checked.
     wide : bool
-        Whether integer arguments may have more than `magnitudes.ARGUMENT_BITS` bits.
+        Whether integer arguments may have more than `integer_overflow.ARGUMENT_BITS` bits.
+    watch : callable, optional
+        Is shown the program after each pass.
 
     Returns
     -------
     Function
-        Loops, operations on numbers, and calls that numba takes.
+        Loops, operations on scalars, and calls that numba takes.
 
     Raises
     ------
     NoCompiledForm
         If a call is neither lowered nor taken by numba.
     """
+    _enter_external_functions()
+    return run_passes(PASSES, function, watch, boundscheck=boundscheck, wide=wide)
+
+
+def _enter_external_functions() -> None:
+    """Enter functions that users have made known since into the tables."""
     for func, dtype in numbers().items():
         OPERATIONS.setdefault(func, from_library)
         if dtype == "complex128":
@@ -87,7 +139,3 @@ def scalarise(function: Function, *, boundscheck: bool = True, wide: bool = Fals
         registry.FILL.setdefault(func, lapack.one)
         if "," in sizes.partition("->")[2]:
             registry.SEVERAL.setdefault(func, lapack.several)
-    nests = without_unread(Nests(marked(written_out(function), wide=wide), boundscheck).run())
-    fused = without_unread(fuse(apart(nests)))  # sizes of what was between the loops
-    near = rows(held(columns(abreast(filled(fused)))))
-    return calling(named(ahead(in_one_pass(in_strips(together(divisors_chosen(compared(near))))))))

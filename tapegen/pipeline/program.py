@@ -65,8 +65,8 @@ from tapegen.ir.nodes import (
 )
 from tapegen.ir.recursion_limit import deep
 from tapegen.ir.types import Array, ListOf, Scalar, is_complex, is_floating
-from tapegen.loops.library.bailout import giving_up
-from tapegen.loops.pipeline import NoCompiledForm, scalarise
+from tapegen.loops.library.bailout import insert_bailouts
+from tapegen.loops.pipeline import NoCompiledForm, lower_to_loops
 from tapegen.pipeline import compile
 from tapegen.pipeline.debug_nans import MadeNonFinite, run_watched, watching, without_garbage
 from tapegen.pipeline.fault_boundary import Boundary, Subject, internal_error
@@ -416,8 +416,8 @@ class Program:
         with self.boundary("printing"):
             with deep():
                 if self.options.backend == "auto":
-                    function = giving_up(function)
-                nests = scalarise(function, boundscheck=self.options.boundscheck, wide=wide)
+                    function = insert_bailouts(function)
+                nests = lower_to_loops(function, boundscheck=self.options.boundscheck, wide=wide)
                 routines = self.routines(function, compiled=True)
             modules, header, decorator = self.lowered.modules, self._header(), self._decorator()
             return self._kept(emit(nests, modules=modules, header=header, decorator=decorator, routines=routines))
@@ -429,7 +429,7 @@ class Program:
             if not compiled:
                 return {routine: with_real_values(text) for routine, text in found.items()}
             check = self.options.boundscheck
-            return {routine: scalarise(text, boundscheck=check, wide=True) for routine, text in found.items()}
+            return {routine: lower_to_loops(text, boundscheck=check, wide=True) for routine, text in found.items()}
 
     def _kept(self, source: PythonSource) -> PythonSource:
         self.parts.sources[source.file_name] = source

@@ -145,6 +145,11 @@ _LINEAR: frozenset[Any] = frozenset(
 )
 
 
+def is_float64(expr: Expr) -> bool:
+    """Whether an expression is a float of 64 bits."""
+    return isinstance(expr.type, Scalar) and expr.type.dtype == "float64"
+
+
 def is_int(expr: Expr) -> bool:
     """Whether an expression is a 64-bit integer."""
     type_ = expr.type

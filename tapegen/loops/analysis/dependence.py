@@ -30,7 +30,7 @@ from tapegen.ir.nodes import (
 )
 from tapegen.ir.types import Array, ListOf, Scalar
 from tapegen.loops.analysis.affine import linear
-from tapegen.loops.scalarize.control_flow import read_after_loops
+from tapegen.loops.analysis.block_queries import read_after_loops
 
 Effects = tuple[frozenset[Var], frozenset[Var], frozenset[Var], frozenset[Var]]
 
@@ -45,7 +45,7 @@ class Access:
 
 
 @dataclass(frozen=True, eq=False)
-class Nest:
+class LoopNest:
     """Loops from zero, one in the other, around assignments of numbers and elements.
 
     Attributes
@@ -83,14 +83,20 @@ class Nest:
         assert isinstance(outermost, For)
         return outermost
 
-    def with_body(self, body: Iterable[Stmt]) -> Nest:
+    @cached_property
+    def changing(self) -> set[Var]:
+        """Scalars that do not have one value throughout an iteration."""
+        counts = Counter(var for stmt in self.body for var in stmt.targets)
+        return {var for var, count in counts.items() if count > 1 or var in self.first_read}
+
+    def with_body(self, body: Iterable[Stmt]) -> LoopNest:
         """Other statements in the same loops."""
         nest = in_loops(self.loops, tuple(body))
         assert nest is not None
         return nest
 
 
-def nest_of(stmt: Stmt) -> Nest | None:
+def nest_of(stmt: Stmt) -> LoopNest | None:
     """A statement as a nest, if it is one."""
     if type(stmt) is not For:
         return None
@@ -107,7 +113,7 @@ def nest_of(stmt: Stmt) -> Nest | None:
     return in_loops(tuple(loops), body) if loops else None
 
 
-def in_loops(loops: tuple[For, ...], body: tuple[Stmt, ...]) -> Nest | None:
+def in_loops(loops: tuple[For, ...], body: tuple[Stmt, ...]) -> LoopNest | None:
     """Statements in loops as a nest, if they do no more than assign numbers and elements, and raise errors."""
     checks = False
     accesses: list[Access] = []
@@ -129,7 +135,7 @@ def in_loops(loops: tuple[For, ...], body: tuple[Stmt, ...]) -> Nest | None:
     if assigned & counters:
         return None
     numbers = frozenset([var for var in first - counters if type(var.type) is Scalar])
-    return Nest(loops, body, tuple(accesses), numbers, frozenset(assigned), checks)
+    return LoopNest(loops, body, tuple(accesses), numbers, frozenset(assigned), checks)
 
 
 def _accesses(stmt: Any) -> Sequence[Access] | None:
@@ -191,7 +197,7 @@ def _reads(expr: Expr) -> Sequence[Access] | None:
 _JOINING_NOTHING = frozenset({Store, For, If, Return, Raise, Comment})
 
 
-class Memory:
+class AliasSets:
     """Which names may share memory, anywhere in a function."""
 
     def __init__(self, function: Function) -> None:
@@ -283,7 +289,7 @@ def _is_place(var: Var) -> bool:
 # ---- order -----------------------------------------------------------------------------------------------------------
 
 
-def may_share_loops(first: Nest, second: Nest, memory: Memory) -> bool:
+def may_share_loops(first: LoopNest, second: LoopNest, memory: AliasSets) -> bool:
     """Whether the trips of two nests of the same loops may be taken in turn, for equal counters.
 
     Elements that both touch, and one of them writes, must be touched on the same trip alone.
@@ -300,12 +306,12 @@ def may_share_loops(first: Nest, second: Nest, memory: Memory) -> bool:
         if a.array != b.array:
             return False
         index = tuple(traversal.substitute(item, renamed) for item in b.index)
-        if not (same_trip(a.index, index, counters, varying) or _never_meet(a.index, index, varying)):
+        if not (same_iteration(a.index, index, counters, varying) or _never_meet(a.index, index, varying)):
             return False
     return True
 
 
-def same_trip(a: tuple[Expr, ...], b: tuple[Expr, ...], counters: set[Var], varying: set[Var]) -> bool:
+def same_iteration(a: tuple[Expr, ...], b: tuple[Expr, ...], counters: set[Var], varying: set[Var]) -> bool:
     """Whether two accesses meet on equal counters only."""
     if any(traversal.loads(item) for item in (*a, *b)):
         return False
@@ -332,7 +338,7 @@ def _never_meet(a: tuple[Expr, ...], b: tuple[Expr, ...], varying: set[Var]) -> 
     return False
 
 
-def independent(a: Stmt, b: Stmt, memory: Memory) -> bool:
+def independent(a: Stmt, b: Stmt, memory: AliasSets) -> bool:
     """Whether two statements may change places."""
     reads_a, defs_a, writes_a, touches_a = memory.effects(a)
     reads_b, defs_b, writes_b, touches_b = memory.effects(b)

@@ -8,24 +8,24 @@ from functools import cached_property
 from tapegen.ir import intrinsics, traversal
 from tapegen.ir.names import BACKWARD, NameSupply
 from tapegen.ir.nodes import Assign, Block, Call, Comment, Expr, For, Function, If, Load, Stmt, Store, Var, While
-from tapegen.loops.analysis.dependence import Access, Memory, Nest, in_loops
-from tapegen.loops.analysis.flow_facts import Known
-from tapegen.loops.analysis.symbolic_bounds import Facts
-from tapegen.loops.scalarize.control_flow import names_in
+from tapegen.loops.analysis.block_queries import names_in
+from tapegen.loops.analysis.dependence import Access, AliasSets, LoopNest, in_loops
+from tapegen.loops.analysis.flow_facts import FlowFacts
+from tapegen.loops.analysis.symbolic_bounds import SymbolicBounds
 
 
-class Walk(abc.ABC):
-    """Rewrites the innermost loops of one function; what becomes of them is up to `innermost`."""
+class InnermostLoopPass(abc.ABC):
+    """Rewrites the innermost loops of one function; what becomes of them is up to `rewrite`."""
 
     def __init__(self, function: Function) -> None:
         self.function = function
-        self.known = Known()
+        self.known = FlowFacts()
         self.backward = function.backward
 
     @cached_property
-    def memory(self) -> Memory:
+    def memory(self) -> AliasSets:
         """Which names may share memory."""
-        return Memory(self.function)
+        return AliasSets(self.function)
 
     @cached_property
     def names(self) -> NameSupply:
@@ -33,7 +33,7 @@ class Walk(abc.ABC):
         return NameSupply(names_in(self.function))
 
     @property
-    def facts(self) -> Facts:
+    def facts(self) -> SymbolicBounds:
         """What is known where the walk stands."""
         return self.known.facts
 
@@ -42,16 +42,16 @@ class Walk(abc.ABC):
         return True
 
     @abc.abstractmethod
-    def innermost(self, nest: Nest, before: list[Stmt], outside: Known) -> list[Stmt]:
+    def rewrite(self, nest: LoopNest, before: list[Stmt], outside: FlowFacts) -> list[Stmt]:
         """What takes the place of a loop around assignments of numbers and elements.
 
         Parameters
         ----------
-        nest : Nest
+        nest : LoopNest
             The loop.
         before : list of Stmt
             What stands in front of it in its block.
-        outside : Known
+        outside : FlowFacts
             What is known in front of it; `self.facts` is what is known on a trip.
         """
 
@@ -75,7 +75,7 @@ class Walk(abc.ABC):
         if nest is None:
             result = [traversal.with_blocks(stmt, (self.block(stmt.body),))]
         else:
-            result = self.innermost(nest, before, outer)
+            result = self.rewrite(nest, before, outer)
         self.known = outer
         return result
 
@@ -87,13 +87,13 @@ class Walk(abc.ABC):
         self.known = outer
         return traversal.with_blocks(stmt, tuple(sides))
 
-    def may_meet(self, array: Var, index: tuple, other: Access) -> bool:
+    def may_alias(self, array: Var, index: tuple, other: Access) -> bool:
         """Whether an element may be the one of an access, for all values that the numbers in both indices may have."""
         if self.memory.group(array) != self.memory.group(other.array):
             return False
-        return array != other.array or not self.apart(index, other.index)
+        return array != other.array or not self.never_equal(index, other.index)
 
-    def apart(self, a: tuple[Expr, ...], b: tuple[Expr, ...]) -> bool:
+    def never_equal(self, a: tuple[Expr, ...], b: tuple[Expr, ...]) -> bool:
         """Whether some axis tells two elements apart, for all values that the numbers in their indices may have."""
         if any(traversal.loads(item) for item in (*a, *b)):
             return False
@@ -106,7 +106,7 @@ def _mentioned(index: tuple[Expr, ...]) -> set[Var]:
     return {var for item in index for var in traversal.free_vars(item)}
 
 
-def touched(load: Load, before: list[Stmt]) -> bool:
+def already_accessed(load: Load, before: list[Stmt]) -> bool:
     """Whether a block has read or stored the element already, so that it is within bounds."""
     names = {load.array, *_mentioned(load.index)}  # type: ignore[arg-type]
     for stmt in reversed(before):
@@ -114,12 +114,12 @@ def touched(load: Load, before: list[Stmt]) -> bool:
             return False
         if isinstance(stmt, Store) and (stmt.array, stmt.index) == (load.array, load.index):
             return True
-        if isinstance(stmt, (Assign, Store)) and load in surely_read(stmt.value):
+        if isinstance(stmt, (Assign, Store)) and load in unconditional_loads(stmt.value):
             return True
     return False
 
 
-def surely_read(value: Expr) -> list[Load]:
+def unconditional_loads(value: Expr) -> list[Load]:
     """The elements that an expression reads whatever its conditions are."""
     calls = [part for part in traversal.subexpressions(value) if isinstance(part, Call)]
     return [] if any(call.func in _CONDITIONAL for call in calls) else traversal.loads(value)

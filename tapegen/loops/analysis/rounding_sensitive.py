@@ -13,10 +13,10 @@ import numpy as np
 from tapegen.ir import intrinsics, traversal
 from tapegen.ir.nodes import Assign, Call, Const, Effect, Expr, Function, If, Raise, Routine, Stmt, Store, Var, While
 from tapegen.ir.types import Array, Scalar
-from tapegen.loops.analysis.dependence import Memory
+from tapegen.loops.analysis.dependence import AliasSets
 
 
-def deciding(function: Function, memory: Memory) -> set[Var]:
+def deciding(function: Function, memory: AliasSets) -> set[Var]:
     """Names on whose value it may depend where a function goes and which elements it touches; groups for arrays."""
     made_of = _made_of(function, memory)
     exponentials = _exponentials(function)
@@ -68,7 +68,7 @@ def _exponentials(function: Function) -> set[Var]:
     return {var for var, of_exp in found.items() if of_exp}
 
 
-def following(function: Function, memory: Memory) -> set[Var]:
+def following(function: Function, memory: AliasSets) -> set[Var]:
     """Names whose value depends on tangents that are given; groups for arrays."""
     leads_to: dict[Var, set[Var]] = {}
     for made, values in _made_of(function, memory).items():
@@ -84,7 +84,7 @@ def following(function: Function, memory: Memory) -> set[Var]:
     return found
 
 
-def _made_of(function: Function, memory: Memory) -> dict[Var, list[Expr]]:
+def _made_of(function: Function, memory: AliasSets) -> dict[Var, list[Expr]]:
     """For each name what it gets its values from; groups for arrays."""
     found: defaultdict[Var, list[Expr]] = defaultdict(list)
     for stmt in traversal.statements(function.body):

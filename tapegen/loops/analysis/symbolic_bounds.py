@@ -2,7 +2,7 @@
 
 Knowledge is kept while a program is walked in the order of its text: definitions (`n = u.shape[0]`), inequalities (loop
 counters, tests, checks that have passed) and the extents of arrays.  Whatever mentions a name is forgotten when that
-name is assigned again.  `Facts.nonnegative` is the only prover; a stronger one may take its place.
+name is assigned again.  `SymbolicBounds.nonnegative` is the only prover; a stronger one may take its place.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def own_extent(array: Var, axis: int) -> Extent:
 
 
 @dataclass(slots=True)
-class Facts:
+class SymbolicBounds:
     """What holds where the walk stands.
 
     Attributes
@@ -110,8 +110,8 @@ class Facts:
     _asking: list[Affine] = field(default_factory=list)
     _answers: dict[Affine | tuple[Affine, ...], bool] = field(default_factory=dict)
 
-    def copy(self) -> Facts:
-        return Facts(
+    def copy(self) -> SymbolicBounds:
+        return SymbolicBounds(
             dict(self.forms),
             dict(self.shapes),
             dict(self.inequalities),
@@ -124,9 +124,9 @@ class Facts:
             set(self.mentioned),
         )
 
-    def common(self, other: Facts) -> Facts:
+    def common(self, other: SymbolicBounds) -> SymbolicBounds:
         """What holds in both of two states."""
-        return Facts(
+        return SymbolicBounds(
             {var: form for var, form in self.forms.items() if other.forms.get(var) == form},
             {var: shape for var, shape in self.shapes.items() if other.shapes.get(var) == shape},
             {

@@ -17,7 +17,7 @@ from tapegen.ir.printer import callable_text
 from tapegen.ir.types import BOOL, INT, Array, Scalar, Type
 from tapegen.loops.analysis.affine import Affine, is_int
 from tapegen.loops.analysis.alias_pairs import Sharing
-from tapegen.loops.analysis.symbolic_bounds import Extent, Extents, Facts, dim, stable
+from tapegen.loops.analysis.symbolic_bounds import Extent, Extents, SymbolicBounds, dim, stable
 
 Indices = tuple[Expr, ...]
 
@@ -40,7 +40,7 @@ class NoCompiledForm(TapegenError):
 
 
 @dataclass(frozen=True, eq=False)
-class Lazy:
+class ElementRule:
     """An array as a rule for its elements.
 
     Attributes
@@ -78,12 +78,12 @@ class Loop:
     step: int  # 0 where the run decides
     assigned: set[Var]  # by the program, and by what is written into the body
     leaves: bool  # whether a Break or Continue may skip statements of a trip
-    outside: Facts = field(default_factory=Facts)  # what holds in front of it, whether it runs or not
+    outside: SymbolicBounds = field(default_factory=SymbolicBounds)  # what holds in front of it, whether it runs or not
     before: list[Stmt] = field(default_factory=list)
     lasting: list[Affine] = field(default_factory=list)  # checked in front of it without a condition
 
 
-class Writer(ABC):
+class LoopBuilder(ABC):
     """State of the walk over one function."""
 
     def __init__(self, function: Function, sharing: Sharing, boundscheck: bool) -> None:
@@ -94,8 +94,8 @@ class Writer(ABC):
         self.sharing = sharing
         self.boundscheck = boundscheck
         self.tapes = frozenset(function.tapes)
-        self.facts = Facts()
-        self.views: dict[Var, tuple[Lazy, frozenset[Var]]] = {}
+        self.facts = SymbolicBounds()
+        self.views: dict[Var, tuple[ElementRule, frozenset[Var]]] = {}
         self.layouts: dict[Var, str] = {}  # of arrays made here and of views, where the type of the name does not say
         self.out: list[Stmt] = []
         self.loops: list[Loop] = []
@@ -109,7 +109,7 @@ class Writer(ABC):
         return None if self.statement is None else self.statement.origin
 
     @abstractmethod
-    def materialise(self, expr: Expr, base: str = "t") -> Var:
+    def materialize(self, expr: Expr, base: str = "t") -> Var:
         """A Var that holds the array an expression denotes."""
 
     @abstractmethod
@@ -117,7 +117,7 @@ class Writer(ABC):
         """`target = value` of an array."""
 
     @abstractmethod
-    def fill_new(self, target: Var, value: Lazy) -> None:
+    def fill_new(self, target: Var, value: ElementRule) -> None:
         """`target` = a new array with these elements."""
 
     @abstractmethod
@@ -145,7 +145,7 @@ class Writer(ABC):
         """An array of the same memory that is in C order for NumPy and for numba; None where there is none."""
 
     @abstractmethod
-    def check_mask(self, array: Lazy, mask: Lazy) -> None:
+    def check_mask(self, array: ElementRule, mask: ElementRule) -> None:
         """A mask has the sizes of the axes it selects from."""
 
     @abstractmethod
@@ -185,7 +185,7 @@ class Writer(ABC):
             loop.assigned.add(var)
         return var
 
-    def let(self, expr: Expr, base: str = "t") -> Expr:
+    def bind(self, expr: Expr, base: str = "t") -> Expr:
         """`expr` itself if it is an atom, else a new name for it."""
         if isinstance(expr, (Var, Const)):
             return expr
@@ -230,7 +230,7 @@ class Writer(ABC):
         for view in stale:
             del self.views[view]
 
-    def set_view(self, var: Var, lazy: Lazy, keep: bool = False) -> None:
+    def set_view(self, var: Var, lazy: ElementRule, keep: bool = False) -> None:
         """Remember that a name denotes part of other arrays; with `keep` its assignment stays even if unused."""
         index = tuple(Var(f"?{k}", INT) for k in range(lazy.rank))
         mentions = traversal.free_vars(lazy.at(index)) - set(index)
@@ -242,13 +242,13 @@ class Writer(ABC):
         if not keep:
             self.optional.add(var)
 
-    def array(self, var: Var) -> Lazy:
+    def array(self, var: Var) -> ElementRule:
         """The elements of an array Var, of the base array where it is a view."""
         if var in self.views:
             return self.views[var][0]
         assert isinstance(var.type, Array)
         type_ = Scalar(var.type.dtype, False)
-        return Lazy(self.facts.extents(var), var.type.dtype, lambda index: Load(var, index, type_))
+        return ElementRule(self.facts.extents(var), var.type.dtype, lambda index: Load(var, index, type_))
 
     def layout(self, array: Var) -> str:
         """How an array lies in memory: "C", "F" or "A" for any."""
@@ -343,7 +343,7 @@ def _at_worst(loop: Loop, forms: list[Affine]) -> list[Affine] | None:
     return [form.without(counter) + trip * c for form, c in zip(forms, coefficients, strict=True)]
 
 
-def _follows(outside: Facts, wrong: list[Affine], trips: Affine) -> bool:
+def _follows(outside: SymbolicBounds, wrong: list[Affine], trips: Affine) -> bool:
     """Whether there can only be an error if the loop runs at all, by what is known in front of it."""
     if outside.nonnegative(trips - 1):
         return True

@@ -10,14 +10,14 @@ from tapegen.ir import intrinsics
 from tapegen.ir.nodes import Assign, Call, Const, Expr, For, Stmt, Var
 from tapegen.ir.types import BOOL, INT, Scalar
 from tapegen.loops.analysis.affine import minus, plus
-from tapegen.loops.legalize.builder import Writer
+from tapegen.loops.legalize.builder import LoopBuilder
 
 _LARGEST = 2**63 - 1
 
 
-def counted(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+def counted(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     """`math.factorial`, `math.perm` and `math.comb`; a result that 64 bits do not hold raises OverflowError."""
-    n, *rest = (w.let(arg) for arg in args)
+    n, *rest = (w.bind(arg) for arg in args)
     for arg in (n, *rest):
         if not w.facts.nonnegative(w.facts.form(arg)):
             w.check(Call(operator.lt, (arg, Const(0)), (), BOOL), ValueError, f"{func.__name__}() of a negative number")
@@ -25,10 +25,10 @@ def counted(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr
         return _product(w, n, rest[0] if rest else n, divided=False)
     other = Call(min, (rest[0], minus(n, rest[0])), (), INT)
     beyond = Call(operator.gt, (rest[0], n), (), BOOL)
-    return _product(w, n, w.let(Call(intrinsics.ifelse, (beyond, rest[0], other), (), INT)), divided=True)
+    return _product(w, n, w.bind(Call(intrinsics.ifelse, (beyond, rest[0], other), (), INT)), divided=True)
 
 
-def _product(w: Writer, n: Expr, count: Expr, *, divided: bool) -> Expr:
+def _product(w: LoopBuilder, n: Expr, count: Expr, *, divided: bool) -> Expr:
     """`n*(n - 1)*...`, `count` factors (one of them is 0 if there are more than n), perhaps over `count!`."""
     result, i = w.fresh("product", INT), w.fresh("i", INT)
     factor = minus(n, i)
@@ -43,5 +43,5 @@ def _product(w: Writer, n: Expr, count: Expr, *, divided: bool) -> Expr:
     return result
 
 
-def _assign(w: Writer, var: Var, value: Expr) -> Stmt:
+def _assign(w: LoopBuilder, var: Var, value: Expr) -> Stmt:
     return Assign((var,), value, w.origin)

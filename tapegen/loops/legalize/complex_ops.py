@@ -16,7 +16,7 @@ import numpy as np
 from tapegen.ir import intrinsics, traversal
 from tapegen.ir.nodes import Call, Const, Expr
 from tapegen.ir.types import BOOL, FLOAT, Scalar, is_complex
-from tapegen.loops.legalize.builder import Writer
+from tapegen.loops.legalize.builder import LoopBuilder
 from tapegen.loops.legalize.scalar_ops import COMPLEX, OPERATIONS, Operation, convert
 
 _LONGEST_POWER = 4
@@ -26,30 +26,30 @@ def _converted(args: tuple[Expr, ...], type_: Scalar) -> tuple[Expr, ...]:
     return tuple(convert(arg, type_.dtype) for arg in args)
 
 
-def _sum_or_product(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+def _sum_or_product(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     return Call(_OPERATORS.get(func, func), _converted(args, type_), (), type_)
 
 
-def _divide(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+def _divide(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     if not type_.python:
         return Call(np.divide, _converted(args, type_), (), type_)
     return Call(operator.truediv, (args[0], _nonzero(w, args[1], "complex division by zero")), (), type_)
 
 
-def _nonzero(w: Writer, x: Expr, message: str) -> Expr:
-    x = w.let(x)
+def _nonzero(w: LoopBuilder, x: Expr, message: str) -> Expr:
+    x = w.bind(x)
     w.check(Call(operator.eq, (x, Const(0.0)), (), BOOL), ZeroDivisionError, message)
     return x
 
 
-def _power(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+def _power(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     x, y = args[:2]
     if len(args) == 3:
         raise w.unsupported("pow with a modulus")
     if isinstance(y, Const) and isinstance(y.value, (int, float)) and y.value == int(y.value):
         count = abs(int(y.value))
         if 0 < count <= _LONGEST_POWER:
-            x = w.let(convert(x, type_.dtype))
+            x = w.bind(convert(x, type_.dtype))
             power: Expr = x
             for _ in range(count - 1):
                 power = Call(operator.mul, (power, x), (), type_)
@@ -61,9 +61,9 @@ def _power(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     return Call(operator.pow, _converted((x, y), type_), (), type_)
 
 
-def _checked(w: Writer, result: Call, args: tuple[Expr, ...]) -> Expr:
+def _checked(w: LoopBuilder, result: Call, args: tuple[Expr, ...]) -> Expr:
     """A result after a check that it is finite if its operands are: Python raises there."""
-    value = w.let(result)
+    value = w.bind(result)
     wrong: Expr = Call(operator.not_, (Call(cmath.isfinite, (value,), (), BOOL),), (), BOOL)
     for arg in args:
         if not isinstance(arg, Const):
@@ -73,46 +73,46 @@ def _checked(w: Writer, result: Call, args: tuple[Expr, ...]) -> Expr:
     return value
 
 
-def _as_it_is(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+def _as_it_is(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     return Call(_OPERATORS.get(func, func), args, (), type_)
 
 
-def _of_type(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+def _of_type(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     return Call(func, _converted(args, type_), (), type_)
 
 
-def _part(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+def _part(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     return Call(_PARTS[func], args, (), type_)
 
 
-def _absolute(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+def _absolute(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     return convert(Call(builtins.abs, args, (), type_), type_.dtype)
 
 
-def _same(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+def _same(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     return convert(args[0], type_.dtype)
 
 
-def _made(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+def _made(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     """`complex(a, b)`."""
     if len(args) == 1:
         return convert(args[0], type_.dtype)
     return Call(func, args, (), type_)
 
 
-def _of_parts(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+def _of_parts(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     made = Call(builtins.complex, tuple(convert(arg, "float64") for arg in args), (), Scalar("complex128"))
     return convert(made, type_.dtype)
 
 
-def _where(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+def _where(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     test, a, b = args
     return Call(intrinsics.ifelse, (convert(test, "bool"), convert(a, type_.dtype), convert(b, type_.dtype)), (), type_)
 
 
-def _strong_mul(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+def _strong_mul(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     """`c * p`, but 0 where c is 0."""
-    c = w.let(convert(args[0], type_.dtype), "weight")
+    c = w.bind(convert(args[0], type_.dtype), "weight")
     func, factor = traversal.as_factor(args[1])
     func = operator.mul if func is operator.mul else np.divide
     zero = convert(Const(0.0), type_.dtype)
@@ -120,23 +120,23 @@ def _strong_mul(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> 
     return Call(intrinsics.ifelse, (Call(operator.ne, (c, zero), (), BOOL), product, zero), (), type_)
 
 
-def _guarded(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+def _guarded(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     product, used = args
     zero = convert(Const(0.0), type_.dtype)
     return Call(intrinsics.ifelse, (convert(used, "bool"), convert(product, type_.dtype), zero), (), type_)
 
 
-def _square(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
-    x = w.let(convert(args[0], type_.dtype))
+def _square(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+    x = w.bind(convert(args[0], type_.dtype))
     return Call(operator.mul, (x, x), (), type_)
 
 
-def _reciprocal(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+def _reciprocal(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     return Call(np.divide, (convert(Const(1.0), type_.dtype), convert(args[0], type_.dtype)), (), type_)
 
 
-def _angle(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
-    z = w.let(args[0])
+def _angle(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+    z = w.bind(args[0])
     parts: tuple[Expr, ...] = (Const(0.0), z)
     if is_complex(z.type):
         parts = (Call(intrinsics.imaginary_part, (z,), (), type_), Call(intrinsics.real_part, (z,), (), type_))
@@ -146,16 +146,16 @@ def _angle(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     return convert(angle, type_.dtype)
 
 
-def _cmath_test(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+def _cmath_test(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     return Call(func, (convert(args[0], "complex128"),), (), BOOL)
 
 
-def _cmath(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+def _cmath(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     """A function of `cmath`, which raises where Python's does."""
     if func is cmath.log and len(args) == 2:
         top, bottom = (_cmath(w, cmath.log, (arg,), type_) for arg in args)
         return _divide(w, operator.truediv, (top, bottom), type_)
-    args = tuple(w.let(convert(arg, "float64" if func is cmath.rect else "complex128")) for arg in args)
+    args = tuple(w.bind(convert(arg, "float64" if func is cmath.rect else "complex128")) for arg in args)
     return _checked(w, Call(func, args, (), type_), args)
 
 

@@ -10,7 +10,7 @@ from tapegen.ir import intrinsics, traversal
 from tapegen.ir.nodes import Block, Call, For, Function, Store, Tuple
 
 
-def marked(function: Function, *, wide: bool) -> Function:
+def insert_overflow_checks(function: Function, *, wide: bool) -> Function:
     """The function with `ops.exact` around each operation whose result may not have 64 bits."""
     calls = overflowing(function, wide=wide)
     return replace(function, body=_block(function.body, calls)) if calls else function

@@ -8,21 +8,21 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from tapegen.ir.nodes import Call, Const, Expr, Var
-from tapegen.loops.legalize.builder import Lazy, Writer
+from tapegen.loops.legalize.builder import ElementRule, LoopBuilder
 
-SCALAR: dict[Any, Callable[[Writer, Call], Expr]] = {}
+SCALAR: dict[Any, Callable[[LoopBuilder, Call], Expr]] = {}
 """Functions of arrays that give one number."""
 
-LAZY: dict[Any, Callable[[Writer, Call], Lazy]] = {}
+LAZY: dict[Any, Callable[[LoopBuilder, Call], ElementRule]] = {}
 """Functions whose result is a rule for elements: other arrangements of an array, constant arrays, ..."""
 
-FILL: dict[Any, Callable[[Writer, Call, Var], None]] = {}
+FILL: dict[Any, Callable[[LoopBuilder, Call, Var], None]] = {}
 """Functions whose result is assigned to a new array, by loops or by a call that numba takes."""
 
-SEVERAL: dict[Any, Callable[[Writer, Call], tuple[Expr, ...]]] = {}
+SEVERAL: dict[Any, Callable[[LoopBuilder, Call], tuple[Expr, ...]]] = {}
 """Functions that give several arrays: an expression for each."""
 
-REWRITE: dict[Any, Callable[[Writer, Call], Expr]] = {}
+REWRITE: dict[Any, Callable[[LoopBuilder, Call], Expr]] = {}
 """Functions that are said with other functions."""
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
@@ -45,7 +45,7 @@ def handles(table: dict[Any, Any], *funcs: Any) -> _Register:
 _FLATTENS = frozenset({np.concatenate, np.sort, np.argsort, np.take_along_axis})
 
 
-def arguments(w: Writer, call: Call, *names: str) -> list[Any]:
+def arguments(w: LoopBuilder, call: Call, *names: str) -> list[Any]:
     """The arguments of a call by position or keyword; None where an argument is left out.
 
     A None in the call means the same, but for an axis with another default (`_FLATTENS`), where it stays `Const(None)`.

@@ -20,18 +20,18 @@ from tapegen.ir.nodes import Call, Const, Expr
 from tapegen.ir.types import BOOL, FLOAT, INT, Scalar
 from tapegen.ir.types import COMPLEX as COMPLEX_DTYPES
 from tapegen.loops.analysis.affine import folded, is_int
-from tapegen.loops.legalize.builder import Writer
+from tapegen.loops.legalize.builder import LoopBuilder
 from tapegen.loops.legalize.combinatorics import counted
 from tapegen.loops.legalize.math_domains import DOMAINS, NUMPY_FOR, OVERFLOWS, is_inside, sign_of
 from tapegen.rules.external_functions import numbers
 
-Operation = Callable[[Writer, Any, tuple[Expr, ...], Scalar], Expr]
+Operation = Callable[[LoopBuilder, Any, tuple[Expr, ...], Scalar], Expr]
 
 _LARGEST_INT = 9.2e18  # what still fits a 64-bit integer, with room for rounding
 TOO_LARGE = "an integer has more than 64 bits"
 
 
-def operation(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+def operation(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     """One operation on numbers that are already in numba's terms."""
     table = COMPLEX if _is_of_complex(args, type_) else OPERATIONS
     if func not in table:
@@ -114,7 +114,7 @@ def _result(expr: Call, dtype: str) -> Expr:
 # ---- arithmetic ------------------------------------------------------------------------------------------------------
 
 
-def _sum_or_product(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+def _sum_or_product(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     func = _OPERATORS.get(func, func)
     dtype = type_.dtype
     if dtype == "bool":
@@ -128,7 +128,7 @@ def _sum_or_product(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar)
     return Call(func, _in_precision(args, dtype), (), type_)
 
 
-def _negative(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+def _negative(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     (x,) = args
     if isinstance(x, Const) and isinstance(x.value, (int, float)) and not isinstance(x.value, bool):
         return Const(-x.value)
@@ -137,7 +137,7 @@ def _negative(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Ex
     return _result(Call(operator.neg, (x,), (), INT if type_.dtype.startswith("int") else type_), type_.dtype)
 
 
-def _divide(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+def _divide(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     func = _OPERATORS.get(func, func)
     a, b = args
     integers = type_.dtype.startswith(("int", "uint"))
@@ -149,7 +149,7 @@ def _divide(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr
     return Call(func, _in_precision((a, b), type_.dtype), (), type_)
 
 
-def nonzero(w: Writer, x: Expr, message: str) -> Expr:
+def nonzero(w: LoopBuilder, x: Expr, message: str) -> Expr:
     """`x` after a check that it is not 0."""
     if isinstance(x, Const):
         if x.value == 0:
@@ -161,7 +161,7 @@ def nonzero(w: Writer, x: Expr, message: str) -> Expr:
             return x
     elif sign_of(x, w.facts.signs) == "+":
         return x
-    x = w.let(x)
+    x = w.bind(x)
     if x not in w.facts.nonzero:
         zero = Const(0) if is_int(x) else Const(0.0)
         w.check(Call(operator.eq, (x, zero), (), BOOL), ZeroDivisionError, message)
@@ -169,13 +169,13 @@ def nonzero(w: Writer, x: Expr, message: str) -> Expr:
     return x
 
 
-def _power(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+def _power(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     x, y = args[:2]
     if len(args) == 3:
         raise w.unsupported("pow with a modulus")
     if type_.dtype.startswith(("int", "uint")):
         if not (isinstance(y, Const) or w.facts.nonnegative(w.facts.form(y))):
-            y = w.let(y)
+            y = w.bind(y)
             w.check(Call(operator.lt, (y, Const(0)), (), BOOL), ValueError, "negative power of an integer")
         return _result(Call(operator.pow, (x, y), (), INT), type_.dtype)
     if func is math.pow and is_int(y):
@@ -199,9 +199,9 @@ def _whole_power(x: Expr, exponent: int, type_: Scalar) -> Call:
     return Call(operator.truediv, (convert(Const(1.0), type_.dtype), base), (), type_)
 
 
-def _python_power(w: Writer, x: Expr, y: Expr) -> Expr:
+def _python_power(w: LoopBuilder, x: Expr, y: Expr) -> Expr:
     """`x ** y` of Python floats: no negative base with a fraction, no division by zero, no overflow."""
-    x, y = w.let(x), w.let(y)
+    x, y = w.bind(x), w.bind(y)
     below = Call(operator.lt, (x, Const(0.0)), (), BOOL)
     match y:
         case Const(int() | float() as exponent):
@@ -233,9 +233,9 @@ def _python_power(w: Writer, x: Expr, y: Expr) -> Expr:
     )
 
 
-def _finite(w: Writer, result: Call, args: tuple[Expr, ...], message: str) -> Expr:
+def _finite(w: LoopBuilder, result: Call, args: tuple[Expr, ...], message: str) -> Expr:
     """A result after a check that it did not overflow."""
-    value = w.let(result)
+    value = w.bind(result)
     wrong: Expr = Call(math.isinf, (value,), (), BOOL)
     for arg in args:
         if not isinstance(arg, Const) and not is_int(arg):
@@ -247,14 +247,14 @@ def _finite(w: Writer, result: Call, args: tuple[Expr, ...], message: str) -> Ex
 # ---- comparison and logic --------------------------------------------------------------------------------------------
 
 
-def _compare(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+def _compare(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     func = _OPERATORS.get(func, func)
     if all(isinstance(arg.type, Scalar) for arg in args) and common_dtype(args) == "float32":
         args = tuple(convert(arg, "float32") for arg in args)
     return Call(func, args, (), BOOL)
 
 
-def _bits(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+def _bits(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     func = _OPERATORS.get(func, func)
     if type_.dtype == "bool":
         if func is operator.invert:
@@ -263,14 +263,14 @@ def _bits(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     return _result(Call(func, args, (), INT), type_.dtype)
 
 
-def _shift(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+def _shift(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     """Bits moved by a number of places that a processor takes modulo the width of the integer."""
     func = _OPERATORS.get(func, func)
     number, places = args
     width = 1 if type_.dtype == "bool" else np.iinfo(type_.dtype).bits
     if width == 1 or (isinstance(places, Const) and 0 <= places.value < width):  # type: ignore[operator]
         return _bits(w, func, args, type_)
-    number, places = w.let(number), w.let(places)
+    number, places = w.bind(number), w.bind(places)
     if type_.python:
         w.check(Call(operator.lt, (places, Const(0)), (), BOOL), ValueError, "negative shift count")
         if func is operator.lshift:  # whether the result has 64 bits is asked where that is not known
@@ -284,7 +284,7 @@ def _shift(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     )
 
 
-def _logical(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+def _logical(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     truth = tuple(convert(arg, "bool") for arg in args)
     if func in (np.logical_not, operator.not_):
         return Call(operator.not_, truth, (), BOOL)
@@ -294,12 +294,12 @@ def _logical(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Exp
 # ---- selection -------------------------------------------------------------------------------------------------------
 
 
-def _where(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+def _where(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     test, a, b = args
     return Call(intrinsics.ifelse, (convert(test, "bool"), convert(a, type_.dtype), convert(b, type_.dtype)), (), type_)
 
 
-def _clip(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+def _clip(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     result, *limits = args
     for limit, bound in zip(limits, (np.maximum, np.minimum)):
         if not (isinstance(limit, Const) and limit.value is None):
@@ -307,9 +307,9 @@ def _clip(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     return result
 
 
-def _strong_mul(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+def _strong_mul(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     """`c * p`, but 0 where c is 0."""
-    c = w.let(convert(args[0], type_.dtype), "weight")
+    c = w.bind(convert(args[0], type_.dtype), "weight")
     func, factor = traversal.as_factor(args[1])
     func = operator.mul if func is operator.mul else operator.truediv
     product = Call(func, _in_precision((c, factor), type_.dtype), (), type_)
@@ -317,15 +317,15 @@ def _strong_mul(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> 
     return Call(intrinsics.ifelse, (Call(operator.ne, (c, zero), (), BOOL), product, zero), (), type_)
 
 
-def _guarded(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+def _guarded(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     """The product in the form in which a number beside zero is known, and no decision (see `deciding`)."""
     product, used = args
     zero = convert(Const(0.0), type_.dtype)
     return Call(intrinsics.ifelse, (convert(used, "bool"), convert(product, type_.dtype), zero), (), type_)
 
 
-def _heaviside(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
-    x = w.let(convert(args[0], type_.dtype))
+def _heaviside(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+    x = w.bind(convert(args[0], type_.dtype))
     zero, one = convert(Const(0.0), type_.dtype), convert(Const(1.0), type_.dtype)
     positive = Call(operator.gt, (x, zero), (), BOOL)
     at_zero = Call(operator.eq, (x, zero), (), BOOL)
@@ -338,21 +338,21 @@ def _heaviside(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> E
 # ---- functions of one or two numbers ---------------------------------------------------------------------------------
 
 
-def _direct(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+def _direct(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     """A function that numba takes as it stands, given operands of the right precision."""
     if type_.dtype in ("float32", "float64"):
         args = tuple(arg if func in _MIXED and k else convert(arg, type_.dtype) for k, arg in enumerate(args))
     return _result(Call(func, args, (), INT if type_.dtype.startswith("int") else type_), type_.dtype)
 
 
-def _rounding(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+def _rounding(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     if type_.dtype.startswith(("int", "uint", "bool")):
         return args[0]
     func = {np.fix: np.trunc, np.ceil: np.ceil, np.floor: np.floor, np.rint: np.rint}.get(func, np.trunc)
     return Call(func, (convert(args[0], type_.dtype),), (), type_)
 
 
-def _round(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+def _round(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     """`np.round`, and Python's `round` to some decimals."""
     if type_.dtype.startswith(("int", "uint")):
         if is_int(args[0]) and len(args) == 1:
@@ -374,11 +374,11 @@ def _round(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     return Call(down, (Call(np.rint, (Call(up, (x, scale), (), type_),), (), type_), scale), (), type_)
 
 
-def _same(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+def _same(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     return convert(args[0], type_.dtype)
 
 
-def _cast(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+def _cast(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     (x,) = args
     if type_.dtype == "int64" and type_.python and dtype_of(x).startswith("float"):
         return Call(int, (_fits_int(w, x),), (), INT)
@@ -386,7 +386,7 @@ def _cast(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
         return convert(x, "int64")
     if "int" in type_.dtype and type_.dtype != "int64" and x.type == INT:
         limits = np.iinfo(type_.dtype)
-        x = w.let(x)
+        x = w.bind(x)
         below = Call(operator.lt, (x, Const(int(limits.min))), (), BOOL)
         above = Call(operator.gt, (x, Const(min(int(limits.max), 2**63 - 1))), (), BOOL)
         outside = Call(intrinsics.or_, (below, above), (), BOOL)
@@ -394,21 +394,21 @@ def _cast(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     return convert(x, type_.dtype)
 
 
-def _fits_int(w: Writer, x: Expr) -> Expr:
+def _fits_int(w: LoopBuilder, x: Expr) -> Expr:
     """A float after a check that it is finite and not too large for an integer."""
-    x = w.let(x)
+    x = w.bind(x)
     w.check(Call(operator.ne, (x, x), (), BOOL), ValueError, "cannot convert float NaN to integer")
     inside = Call(operator.lt, (Call(builtins.abs, (x,), (), FLOAT), Const(_LARGEST_INT)), (), BOOL)
     w.check(Call(operator.not_, (inside,), (), BOOL), OverflowError, "cannot convert float to integer")
     return x
 
 
-def _exact(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+def _exact(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     """An operation on integers after a check, in floats, that its result has 64 bits."""
     (result,) = args
     if not isinstance(result, Call):
         return result
-    result = Call(result.func, tuple(w.let(arg) for arg in result.args), (), INT)
+    result = Call(result.func, tuple(w.bind(arg) for arg in result.args), (), INT)
     size = Call(builtins.abs, (_in_floats(result),), (), FLOAT)
     inside = Call(operator.lt, (size, Const(_LARGEST_INT)), (), BOOL)
     w.check(Call(operator.not_, (inside,), (), BOOL), OverflowError, TOO_LARGE)
@@ -427,46 +427,46 @@ def _in_floats(expr: Expr) -> Expr:
     return convert(expr, "float64")
 
 
-def _to_int(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+def _to_int(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     """`math.floor`, `math.ceil`, `math.trunc`."""
     if is_int(args[0]):
         return args[0]
     return Call(func, (_fits_int(w, args[0]),), (), INT)
 
 
-def _square(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
-    x = w.let(convert(args[0], type_.dtype))
+def _square(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+    x = w.bind(convert(args[0], type_.dtype))
     return _result(Call(operator.mul, (x, x), (), type_), type_.dtype)
 
 
-def _reciprocal(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+def _reciprocal(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     if type_.dtype.startswith(("int", "uint")):
         return _result(Call(operator.floordiv, (convert(Const(1), type_.dtype), args[0]), (), INT), type_.dtype)
     return Call(operator.truediv, _in_precision((convert(Const(1.0), type_.dtype), args[0]), type_.dtype), (), type_)
 
 
-def _absolute(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+def _absolute(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     x = convert(args[0], type_.dtype) if type_.dtype.startswith("float") else args[0]
     return _result(Call(builtins.abs, (x,), (), INT if type_.dtype.startswith("int") else type_), type_.dtype)
 
 
-def _imaginary(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+def _imaginary(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     return convert(Const(0.0), type_.dtype) if func is np.imag else Call(func, args, (), type_)
 
 
-def _extreme(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+def _extreme(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     """Python's `min` and `max` of several numbers."""
     return Call(func, args, (), type_)
 
 
-def _as_written(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+def _as_written(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     return Call(func, args, (), type_)
 
 
 # ---- math ------------------------------------------------------------------------------------------------------------
 
 
-def _math(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+def _math(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     """A function of `math`: computes in float64 and raises where Python does."""
     args = tuple(arg if func in _MIXED and k else convert(arg, "float64") for k, arg in enumerate(args))
     if func is math.log and len(args) == 2:
@@ -474,13 +474,13 @@ def _math(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
         bottom = nonzero(w, _math(w, math.log, args[1:], FLOAT), "division by zero")
         return Call(operator.truediv, (top, bottom), (), FLOAT)
     if func in DOMAINS and not is_inside(func, args[0], w.facts.signs):
-        args = tuple(w.let(arg) for arg in args)
+        args = tuple(w.bind(arg) for arg in args)
         w.check(DOMAINS[func](*args), ValueError, "math domain error")
     result = Call(NUMPY_FOR.get(func, func), args, (), FLOAT)
     return _finite(w, result, args, "math range error") if func in OVERFLOWS else result
 
 
-def from_library(w: Writer, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+def from_library(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     """A function of numbers that the backend takes from a library: it computes in double precision."""
     dtype = numbers()[func]
     result = Call(func, tuple(convert(arg, dtype) for arg in args), (), Scalar(dtype))

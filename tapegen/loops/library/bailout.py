@@ -15,7 +15,7 @@ GIVES_UP = " has no compiled form here"
 """How the message of the `NotImplementedError` ends."""
 
 
-def giving_up(function: Function) -> Function:
+def insert_bailouts(function: Function) -> Function:
     """The program with an error in the place of such messages, if it tells nothing else."""
     called = frozenset[Any]().union(*map(traversal.calls, function.body))
     if not any(map(intrinsics.tells, called)):

@@ -48,7 +48,7 @@ from tapegen.rules.registry import rule_of, text_of
 from tapegen.transform.autodiff.expand_formulas import placed
 
 
-def written_out(function: Function) -> Function:
+def inline_templates(function: Function) -> Function:
     """The same program without such calls; those that cannot be written out stay.
 
     Raises

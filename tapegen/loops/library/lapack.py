@@ -7,19 +7,19 @@ import inspect
 from tapegen.ir.nodes import Assign, Call, Expr, Var
 from tapegen.ir.types import Array, TupleOf, Type
 from tapegen.loops.analysis.symbolic_bounds import Extent, Extents
-from tapegen.loops.legalize.builder import Writer
+from tapegen.loops.legalize.builder import LoopBuilder
 from tapegen.loops.legalize.registry import arguments
 from tapegen.rules.external_functions import matrices
 
 
-def one(w: Writer, call: Call, target: Var) -> None:
+def one(w: LoopBuilder, call: Call, target: Var) -> None:
     """`target` = a call with one result."""
     ready, (extents,) = _ready(w, call)
     w.call_new(target, ready)
     w.facts.set_shape(target, extents)
 
 
-def several(w: Writer, call: Call) -> tuple[Expr, ...]:
+def several(w: LoopBuilder, call: Call) -> tuple[Expr, ...]:
     """The results of a call, with names of their own."""
     assert isinstance(call.type, TupleOf)
     ready, shapes = _ready(w, call)
@@ -30,19 +30,19 @@ def several(w: Writer, call: Call) -> tuple[Expr, ...]:
     return results
 
 
-def _contiguous(w: Writer, type_: Type) -> Var:
+def _contiguous(w: LoopBuilder, type_: Type) -> Var:
     assert isinstance(type_, Array)
     return w.fresh("t", Array(type_.dtype, type_.rank, "C"))
 
 
-def _ready(w: Writer, call: Call) -> tuple[Call, list[Extents]]:
+def _ready(w: LoopBuilder, call: Call) -> tuple[Call, list[Extents]]:
     """The call with arrays for its operands, and the extents of its results."""
     operands, _, results = matrices()[call.func].partition("->")
     letters = operands.split(",")
     given = arguments(w, call, *inspect.signature(call.func).parameters)
     if None in given[: len(letters)] or any(option is not None for option in given[len(letters) :]):
         raise w.unsupported(call.func, "of this form")
-    arrays = [w.materialise(array) for array in given[: len(letters)]]
+    arrays = [w.materialize(array) for array in given[: len(letters)]]
     sizes: dict[str, Extent] = {}
     for array, letter in zip(arrays, letters, strict=True):
         extents = w.array(array).extents

@@ -13,7 +13,7 @@ from tapegen.ir.nodes import Assign, Call, Const, Effect, Expr, Load, Slice, Var
 from tapegen.ir.types import FLOAT, Array, Scalar, Type, is_complex, is_floating
 from tapegen.loops.analysis.affine import minus
 from tapegen.loops.analysis.symbolic_bounds import Extents
-from tapegen.loops.legalize.builder import Writer
+from tapegen.loops.legalize.builder import LoopBuilder
 from tapegen.loops.legalize.registry import FILL, LAZY, REWRITE, SCALAR, arguments, handles
 from tapegen.loops.scalarize.expressions import lazy, opaque, scalar
 from tapegen.loops.scalarize.loop_nests import allocate, counters_for, nest
@@ -29,22 +29,22 @@ def rank_of(type_: Type) -> int:
 
 
 @handles(FILL, np.zeros, np.ones, np.empty)
-def _new(w: Writer, call: Call, target: Var) -> None:
+def _new(w: LoopBuilder, call: Call, target: Var) -> None:
     allocate(w, target, new_extents(w, call.args[0]), call.func)
 
 
 @handles(FILL, np.zeros_like, np.ones_like, np.empty_like)
-def _like(w: Writer, call: Call, target: Var) -> None:
+def _like(w: LoopBuilder, call: Call, target: Var) -> None:
     func = {np.zeros_like: np.zeros, np.ones_like: np.ones, np.empty_like: np.empty}[call.func]
     allocate(w, target, _extents_like(w, call.args[0]), func)
 
 
-def _extents_like(w: Writer, array: Expr) -> Extents:
+def _extents_like(w: LoopBuilder, array: Expr) -> Extents:
     return lazy(w, array).extents
 
 
 @handles(FILL, np.copy)
-def _copy(w: Writer, call: Call, target: Var) -> None:
+def _copy(w: LoopBuilder, call: Call, target: Var) -> None:
     (array,) = call.args
     if isinstance(array, Var) and array not in w.views and array.type == target.type and w.layout(array) == "C":
         extents = w.facts.extents(array)
@@ -55,14 +55,14 @@ def _copy(w: Writer, call: Call, target: Var) -> None:
 
 
 @handles(FILL, np.arange)
-def _arange(w: Writer, call: Call, target: Var) -> None:
+def _arange(w: LoopBuilder, call: Call, target: Var) -> None:
     assert isinstance(target.type, Array)
     whole = not any(isinstance(arg.type, Scalar) and is_floating(arg.type) for arg in call.args)
     if target.type.dtype != "float64" and not (target.type.dtype == "int64" and whole):
         raise w.unsupported("np.arange with a dtype")
     if any(name != "dtype" for name, _ in call.kwargs) or len(call.args) > 3:
         raise w.unsupported("np.arange of this form")
-    args = tuple(w.let(scalar(w, arg)) for arg in call.args)
+    args = tuple(w.bind(scalar(w, arg)) for arg in call.args)
     given = args if target.type.dtype == "int64" else tuple(Call(float, (arg,), (), FLOAT) for arg in args)
     w.call_new(target, Call(np.arange, given, (), target.type))
     if whole and len(args) < 3:
@@ -98,7 +98,7 @@ _NATIVE: dict[Any, Callable[[Call], bool]] = {
 
 
 @handles(SCALAR, *_NATIVE)
-def _native_number(w: Writer, call: Call) -> Expr:
+def _native_number(w: LoopBuilder, call: Call) -> Expr:
     if not _NATIVE[call.func](call):
         raise w.unsupported(call.func, "of this form")
     value = w.fresh("t", call.type)
@@ -107,14 +107,14 @@ def _native_number(w: Writer, call: Call) -> Expr:
 
 
 @handles(FILL, *_NATIVE)
-def _native(w: Writer, call: Call, target: Var) -> None:
+def _native(w: LoopBuilder, call: Call, target: Var) -> None:
     if not _NATIVE[call.func](call):
         raise w.unsupported(call.func, "of this form")
     w.call_new(target, opaque(w, call))
 
 
 @handles(FILL, np.sort)
-def _sort(w: Writer, call: Call, target: Var) -> None:
+def _sort(w: LoopBuilder, call: Call, target: Var) -> None:
     """A copy whose rows numba sorts in place."""
     array, axis, _ = arguments(w, call, "a", "axis", "kind")
     x = lazy(w, array)
@@ -127,11 +127,11 @@ def _sort(w: Writer, call: Call, target: Var) -> None:
 
 
 @handles(FILL, np.argsort)
-def _argsort(w: Writer, call: Call, target: Var) -> None:
+def _argsort(w: LoopBuilder, call: Call, target: Var) -> None:
     array, axis, _ = arguments(w, call, "a", "axis", "kind")
     if rank_of(array.type) != 1 or (axis is not None and static(w, axis, "an axis") not in (-1, 0)):
         raise w.unsupported("np.argsort along an axis")
-    x = w.materialise(array)
+    x = w.materialize(array)
     extents = w.array(x).extents
     w.call_new(target, Call(np.argsort, (x,), (("kind", Const("mergesort")),), target.type))
     w.facts.set_shape(target, extents)
@@ -158,11 +158,11 @@ def _kept(type_: Type, axis: Any) -> Type:
 
 
 @handles(REWRITE, np.var, np.std)
-def _variance(w: Writer, call: Call) -> Expr:
+def _variance(w: LoopBuilder, call: Call) -> Expr:
     array, axis, _, _, ddof, keepdims, correction = arguments(
         w, call, "a", "axis", "dtype", "out", "ddof", "keepdims", "correction"
     )
-    x = array if isinstance(array, Var) else w.materialise(array)
+    x = array if isinstance(array, Var) else w.materialize(array)
     dtype = _dtype(call.type)
     where = static(w, axis, "an axis")
     mean = w.fresh("mean", _kept(Array(_dtype(x.type) if is_complex(x.type) else dtype, rank_of(x.type), "C"), where))
@@ -185,29 +185,29 @@ def _variance(w: Writer, call: Call) -> Expr:
         count: Expr = Const(1)
         for k in axes:
             count = _call(operator.mul, count, w.clamped(extents[k]), type_=Scalar("int64"))
-        left = w.let(_call(operator.sub, count, Const(degrees), type_=Scalar("int64")), "n")
+        left = w.bind(_call(operator.sub, count, Const(degrees), type_=Scalar("int64")), "n")
         total = _call(np.sum, squares, type_=call.type, **options)
         result = _call(operator.truediv, total, left, type_=call.type)
     return result if call.func is np.var else _call(np.sqrt, result, type_=call.type)
 
 
 @handles(REWRITE, *SURGERY)
-def _same_value(w: Writer, call: Call) -> Expr:
+def _same_value(w: LoopBuilder, call: Call) -> Expr:
     x = call.args[0]
     return _call(np.copy, x, type_=call.type) if isinstance(x.type, Array) else x
 
 
 @handles(REWRITE, np.ptp)
-def _ptp(w: Writer, call: Call) -> Expr:
+def _ptp(w: LoopBuilder, call: Call) -> Expr:
     array, *rest = call.args
-    x = w.materialise(array)
+    x = w.materialize(array)
     high = Call(np.max, (x, *rest), call.kwargs, call.type)
     low = Call(np.min, (x, *rest), call.kwargs, call.type)
     return _call(operator.sub, high, low, type_=call.type)
 
 
 @handles(REWRITE, np.linalg.norm)
-def _norm(w: Writer, call: Call) -> Expr:
+def _norm(w: LoopBuilder, call: Call) -> Expr:
     array, order, axis, keepdims = arguments(w, call, "x", "ord", "axis", "keepdims")
     kind = static(w, order, "ord")
     where = static(w, axis, "an axis")

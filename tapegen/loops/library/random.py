@@ -10,7 +10,7 @@ import numpy as np
 from tapegen.ir import intrinsics
 from tapegen.ir.nodes import Call, Const, Expr, Tuple, Var
 from tapegen.ir.types import BOOL, Array, RandomGenerator
-from tapegen.loops.legalize.builder import Writer
+from tapegen.loops.legalize.builder import LoopBuilder
 from tapegen.loops.legalize.registry import FILL, SCALAR, arguments, handles
 from tapegen.loops.scalarize.expressions import scalar
 from tapegen.loops.scalarize.permutations import new_extents
@@ -33,7 +33,7 @@ _VALID: dict[str, tuple[tuple[int, Any, float], ...]] = {
 """What holds of parameters that are no constants; of integers numba looks itself."""
 
 
-def _draw(w: Writer, call: Call) -> tuple[Call, dict[str, Expr]]:
+def _draw(w: LoopBuilder, call: Call) -> tuple[Call, dict[str, Expr]]:
     """The call for one number, and the other arguments by name."""
     func: Any = call.func
     names = intrinsics.PARAMETERS[func]
@@ -47,13 +47,13 @@ def _draw(w: Writer, call: Call) -> tuple[Call, dict[str, Expr]]:
         raise w.unsupported(func)
     if func is np.random.Generator.integers and "high" not in rest:
         rest = {"low": Const(0), "high": rest.pop("low"), **rest}
-    values = {name: value if isinstance(value, Const) else w.let(scalar(w, value)) for name, value in rest.items()}
+    values = {name: value if isinstance(value, Const) else w.bind(scalar(w, value)) for name, value in rest.items()}
     if not all(isinstance(value, Const) for value in values.values()):
         _check(w, func, list(values.values()))
     return Call(func, (rng, *values.values()), (), call.type), {} if size is None else {"size": size}
 
 
-def _check(w: Writer, func: Any, values: list[Expr]) -> None:
+def _check(w: LoopBuilder, func: Any, values: list[Expr]) -> None:
     if func.__name__ not in _VALID:
         raise w.unsupported(func, "with parameters that are no constants")
     for k, holds, bound in _VALID[func.__name__]:
@@ -65,11 +65,11 @@ for _name in _NAMES:
     _func = getattr(np.random.Generator, _name)
 
     @handles(SCALAR, _func)
-    def _number(w: Writer, call: Call) -> Expr:
+    def _number(w: LoopBuilder, call: Call) -> Expr:
         return _draw(w, call)[0]
 
     @handles(FILL, _func)
-    def _array(w: Writer, call: Call, target: Var) -> None:
+    def _array(w: LoopBuilder, call: Call, target: Var) -> None:
         drawn, size = _draw(w, call)
         if not size:
             w.call_new(target, drawn)

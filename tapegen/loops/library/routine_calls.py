@@ -18,7 +18,7 @@ DEEPEST = 1000
 """Calls inside each other: Python's own limit, and far from the end of a stack of 8 MB."""
 
 
-def calling(function: Function) -> Function:
+def lower_routine_calls(function: Function) -> Function:
     """The function with what its calls of routines, and those that call it, agree upon.
 
     Code of numba does not notice the end of the stack, so each routine is told how many calls may still follow; and it

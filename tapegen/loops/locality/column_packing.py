@@ -14,16 +14,16 @@ from typing import Any
 from tapegen.ir import traversal
 from tapegen.ir.nodes import Assign, Comment, Const, Expr, For, Function, If, Load, Stmt, Store, Var
 from tapegen.ir.types import INT, Array, Scalar
-from tapegen.loops.analysis.dependence import Access, Nest, in_loops
-from tapegen.loops.analysis.loop_visitor import surely_read
-from tapegen.loops.locality.packing_buffers import Rooming, has_matrices
-from tapegen.loops.locality.scalar_replacement import runs
-from tapegen.loops.vectorize.recurrences import trips
+from tapegen.loops.analysis.dependence import Access, LoopNest, in_loops
+from tapegen.loops.analysis.loop_visitor import unconditional_loads
+from tapegen.loops.analysis.trip_counts import constant_trip_count
+from tapegen.loops.locality.packing_buffers import PackingPass, has_matrices
+from tapegen.loops.locality.scalar_replacement import has_iteration
 
 _FEW = 4  # trips that are over before a copy pays
 
 
-def columns(function: Function) -> Function:
+def pack_columns(function: Function) -> Function:
     """The same program with rows for the columns that loops come back to."""
     return replace(function, body=_Columns(function).whole()) if has_matrices(function) else function
 
@@ -54,11 +54,11 @@ class _Column:
         return tuple(counter if item is None else item for item in self.index)
 
 
-class _Columns(Rooming):
+class _Columns(PackingPass):
     def loop(self, loop: For) -> list[Stmt]:
         """A loop with what is copied before and after it."""
         found = self._columns(loop)
-        test = runs(loop)
+        test = has_iteration(loop)
         if not found or test is None:
             return [traversal.with_blocks(loop, (self.block(loop.body),))]
         before: list[Stmt] = []
@@ -79,7 +79,9 @@ class _Columns(Rooming):
 
     def _columns(self, loop: For) -> dict[_Column, bool]:
         """The columns that each trip walks down, touching nothing else of their arrays; whether it changes them."""
-        if trips(loop) < _FEW or any(not isinstance(stmt, _CALM) for stmt in traversal.statements(loop.body)):
+        if constant_trip_count(loop) < _FEW or any(
+            not isinstance(stmt, _CALM) for stmt in traversal.statements(loop.body)
+        ):
             return {}
         varying = {loop.target, *traversal.assigned_in(*loop.body)}
         found: dict[Var, _Column | None] = {}  # by the group of the array; None where there is more than one
@@ -104,7 +106,7 @@ _CALM = (Assign, Store, For, If, Comment)
 """Statements after which the next one follows."""
 
 
-def _column(access: Access, nest: Nest, varying: set[Var]) -> _Column | None:
+def _column(access: Access, nest: LoopNest, varying: set[Var]) -> _Column | None:
     """The column that an access walks down."""
     (loop,) = nest.loops
     array, index = access.array, access.index
@@ -120,13 +122,13 @@ def _column(access: Access, nest: Nest, varying: set[Var]) -> _Column | None:
     return _Column(array, axes[0], place, loop.stop)
 
 
-def _surely_touched(nest: Nest) -> Iterator[Var]:
+def _surely_touched(nest: LoopNest) -> Iterator[Var]:
     """Arrays of which a loop touches an element on each trip, so that these are within bounds."""
     for stmt in nest.body:
         if isinstance(stmt, Store):
             yield stmt.array
         if isinstance(stmt, (Assign, Store)):
-            yield from (load.array for load in surely_read(stmt.value))
+            yield from (load.array for load in unconditional_loads(stmt.value))
 
 
 def _arrays(stmt: Stmt) -> set[Var]:

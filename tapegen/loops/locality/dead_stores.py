@@ -40,7 +40,7 @@ _GIVING = frozenset({Assign, Store})
 _SILENT: frozenset[Any] = frozenset({abs, min, max, float, bool, intrinsics.ifelse, intrinsics.and_, intrinsics.or_})
 
 
-def without_unread(function: Function) -> Function:
+def eliminate_dead_stores(function: Function) -> Function:
     """The same program without them."""
     return replace(function, body=_Unread(function).rest(function.body))
 

@@ -19,17 +19,17 @@ from tapegen.ir import intrinsics, traversal
 from tapegen.ir.nodes import Assign, Call, Comment, Const, Expr, For, Function, If, Load, Stmt, Store, Var
 from tapegen.ir.types import BOOL, Array, Scalar
 from tapegen.loops.analysis.affine import plus
-from tapegen.loops.analysis.dependence import Nest, in_loops
+from tapegen.loops.analysis.block_queries import read_after_loops
+from tapegen.loops.analysis.dependence import LoopNest, in_loops
 from tapegen.loops.analysis.symbolic_bounds import dim
-from tapegen.loops.locality.packing_buffers import Rooming, has_matrices
-from tapegen.loops.scalarize.control_flow import read_after_loops
-from tapegen.loops.vectorize.recurrences import trips
+from tapegen.loops.analysis.trip_counts import constant_trip_count
+from tapegen.loops.locality.packing_buffers import PackingPass, has_matrices
 
 _FEW = 8  # trips that are over before the rows pay
 _ROWS = 8  # numbers of a trip that are kept at most
 
 
-def abreast(function: Function) -> Function:
+def interchange_loops(function: Function) -> Function:
     """The same program with loops inside out that walk down columns on trips of their own."""
     return replace(function, body=_Abreast(function).whole()) if has_matrices(function) else function
 
@@ -42,7 +42,7 @@ class _Trips:
     ----------
     loop : For
         The loop.
-    parts : tuple of Nest
+    parts : tuple of LoopNest
         What its body holds one after the other: inner loops, and the statements between them as if alone in the loop.
     same : frozenset of Var
         Numbers that are the same on every trip.
@@ -53,7 +53,7 @@ class _Trips:
     """
 
     loop: For
-    parts: tuple[Nest, ...]
+    parts: tuple[LoopNest, ...]
     same: frozenset[Var]
     kept: frozenset[Var]
     array: Var
@@ -63,12 +63,12 @@ class _Trips:
         """How many trips there are, if any."""
         return self.loop.stop if self.loop.step == Const(1) else plus(self.loop.start, 1)
 
-    def is_inner(self, part: Nest) -> bool:
+    def is_inner(self, part: LoopNest) -> bool:
         """Whether a part is a loop."""
         return part.loops[0] is not self.loop
 
 
-class _Abreast(Rooming):
+class _Abreast(PackingPass):
     def __init__(self, function: Function) -> None:
         super().__init__(function)
         self.lasting = read_after_loops(function.body)
@@ -92,7 +92,7 @@ class _Abreast(Rooming):
     def _trips(self, loop: For) -> _Trips | None:
         """What is known of a loop whose trips may be taken side by side, and had better be."""
         first, step = (loop.start, loop.step) if loop.step == Const(1) else (plus(loop.stop, 1), loop.step)
-        if first != Const(0) or step not in (Const(1), Const(-1)) or trips(loop) < _FEW:
+        if first != Const(0) or step not in (Const(1), Const(-1)) or constant_trip_count(loop) < _FEW:
             return None
         parts = _parts(loop)
         inner = [part for part in parts if part.loops[0] is not loop]
@@ -109,7 +109,7 @@ class _Abreast(Rooming):
             return None
         return _Trips(loop, parts, same, kept, array) if self._are_apart(loop, parts) else None
 
-    def _is_closed(self, loop: For, parts: tuple[Nest, ...]) -> bool:
+    def _is_closed(self, loop: For, parts: tuple[LoopNest, ...]) -> bool:
         """Whether no number goes from trip to trip, or out of the loop."""
         assigned = traversal.assigned_in(*loop.body)
         bounds = (loop.start, loop.stop)
@@ -134,7 +134,7 @@ class _Abreast(Rooming):
             return False
         return all(here[var] == self.reads[var] for var in assigned - counters)
 
-    def _are_apart(self, loop: For, parts: tuple[Nest, ...]) -> bool:
+    def _are_apart(self, loop: For, parts: tuple[LoopNest, ...]) -> bool:
         """Whether what the loop writes lies at the place of each trip on the last axis, wherever it is touched."""
         accesses = [access for part in parts for access in part.accesses]
         written = {self.memory.group(access.array): access.array for access in accesses if access.writes}
@@ -148,9 +148,9 @@ class _Abreast(Rooming):
         )
 
 
-def _parts(loop: For) -> tuple[Nest, ...]:
+def _parts(loop: For) -> tuple[LoopNest, ...]:
     """The parts of a body; nothing where it does more than assign numbers and elements in loops one deep."""
-    found: list[Nest] = []
+    found: list[LoopNest] = []
     between: list[Stmt] = []
     for stmt in (*loop.body, None):
         if isinstance(stmt, (Assign, Store, If, Comment)):
@@ -165,7 +165,7 @@ def _parts(loop: For) -> tuple[Nest, ...]:
     return tuple(found)
 
 
-def _same(loop: For, parts: tuple[Nest, ...]) -> frozenset[Var]:
+def _same(loop: For, parts: tuple[LoopNest, ...]) -> frozenset[Var]:
     """Numbers that one statement between the loops makes of what does not change."""
     counts = Counter(var for stmt in traversal.statements(loop.body) for var in stmt.targets)
     varying = {loop.target, *counts}
@@ -177,7 +177,7 @@ def _same(loop: For, parts: tuple[Nest, ...]) -> frozenset[Var]:
     return frozenset(counts.keys() - varying)
 
 
-def _kept(parts: tuple[Nest, ...]) -> set[Var]:
+def _kept(parts: tuple[LoopNest, ...]) -> set[Var]:
     """Numbers that are read in another part than they are assigned in, or on another trip of an inner loop."""
     found: set[Var] = set()
     for k, part in enumerate(parts):
@@ -186,7 +186,7 @@ def _kept(parts: tuple[Nest, ...]) -> set[Var]:
     return found
 
 
-def _walked_down(loop: For, inner: list[Nest]) -> Var | None:
+def _walked_down(loop: For, inner: list[LoopNest]) -> Var | None:
     """An array that the inner loops walk down, if trips that follow each other touch elements side by side."""
     found: list[Var] = []
     for part in inner:
@@ -232,7 +232,7 @@ def _is_same(stmt: Stmt, found: _Trips) -> bool:
     return isinstance(stmt, Assign) and stmt.targets[0] in found.same
 
 
-def _once(part: Nest, found: _Trips) -> list[Stmt]:
+def _once(part: LoopNest, found: _Trips) -> list[Stmt]:
     """The statements of an inner loop that do the same on every trip of the loop around."""
     written = {access.array for other in found.parts for access in other.accesses if access.writes}
     counts = Counter(var for stmt in part.body for var in stmt.targets)

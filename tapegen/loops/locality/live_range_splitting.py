@@ -17,7 +17,7 @@ from tapegen.ir.nodes import Assign, Block, Break, Call, Continue, For, Function
 from tapegen.ir.types import Array
 
 
-def apart(function: Function) -> Function:
+def split_live_ranges(function: Function) -> Function:
     """The same program with a name for each life of an array."""
     return replace(function, body=_Lives(function).block(function.body, set())[0])
 

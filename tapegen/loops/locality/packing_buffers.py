@@ -10,9 +10,9 @@ from tapegen.ir import traversal
 from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import Assign, Block, Call, For, Function, Stmt, Var
 from tapegen.ir.types import Array
-from tapegen.loops.analysis.dependence import Memory
+from tapegen.loops.analysis.block_queries import names_in
+from tapegen.loops.analysis.dependence import AliasSets
 from tapegen.loops.analysis.symbolic_bounds import dim
-from tapegen.loops.scalarize.control_flow import names_in
 
 
 def has_matrices(function: Function) -> bool:
@@ -21,11 +21,11 @@ def has_matrices(function: Function) -> bool:
     return any(type(var.type) is Array and var.type.rank > 1 for var in mentioned)
 
 
-class Rooming(abc.ABC):
+class PackingPass(abc.ABC):
     """Rewrites the loops of one function; what becomes of them is up to `loop`."""
 
     def __init__(self, function: Function) -> None:
-        self.memory = Memory(function)
+        self.memory = AliasSets(function)
         self.names = NameSupply(names_in(function))
         self.body = function.body
         self.rooms: list[tuple[Var, Stmt]] = []  # arrays, and what makes room for something of their size

@@ -34,10 +34,10 @@ from tapegen.ir.nodes import (
 )
 from tapegen.ir.types import BOOL, INT, Array, Scalar
 from tapegen.loops.analysis.affine import linear, minus, plus
-from tapegen.loops.analysis.dependence import Access, Nest, in_loops
+from tapegen.loops.analysis.dependence import Access, LoopNest, in_loops
 from tapegen.loops.analysis.symbolic_bounds import dim
-from tapegen.loops.locality.packing_buffers import Rooming, has_matrices
-from tapegen.loops.vectorize.recurrences import trips
+from tapegen.loops.analysis.trip_counts import constant_trip_count
+from tapegen.loops.locality.packing_buffers import PackingPass, has_matrices
 from tapegen.loops.vectorize.strip_mining import CONCERNED, LONG, takes_vectors
 
 _FEW = 16
@@ -46,7 +46,7 @@ _LONGEST = 2
 """How many times as many elements as the outer loop has trips are copied at most."""
 
 
-def rows(function: Function) -> Function:
+def pack_pairwise_columns(function: Function) -> Function:
     """The same program with rows for columns that inner loops walk down."""
     if not has_matrices(function) or all(CONCERNED.isdisjoint(traversal.calls(stmt)) for stmt in function.body):
         return function
@@ -126,7 +126,7 @@ class _Walked:
         return [(columns.array, place) for columns in self.arrays for place in columns.places]
 
 
-class _Rows(Rooming):
+class _Rows(PackingPass):
     def __init__(self, function: Function) -> None:
         super().__init__(function)
         own = (var for stmt in function.body for var in stmt.targets if self.memory.own(var) is not None)
@@ -194,7 +194,7 @@ class _Rows(Rooming):
         nest = in_loops((stmt,), stmt.body) if isinstance(stmt, For) else None
         return nest is not None and takes_vectors(nest, self.memory.group, LONG)
 
-    def _columns(self, loop: For, inner: list[Nest], stops: Mapping[Var, Mapping[Expr, None]]) -> list[_Columns]:
+    def _columns(self, loop: For, inner: list[LoopNest], stops: Mapping[Var, Mapping[Expr, None]]) -> list[_Columns]:
         """The arrays that may be rows in a loop."""
         found: dict[Var, list[_Touched]] = {}
         for touched in _touched(loop, inner):
@@ -211,15 +211,20 @@ def _ends(loop: For) -> tuple[Expr, Expr]:
     return (loop.start, loop.stop) if loop.step == Const(1) else (plus(loop.stop, 1), plus(loop.start, 1))
 
 
-def _inner(loop: For) -> list[Nest]:
+def _inner(loop: For) -> list[LoopNest]:
     """The loops in a loop, none of which has a loop in it or raises an error; nothing for loops of other kinds."""
-    if loop.step not in (Const(1), Const(-1)) or trips(loop) < _FEW:
+    if loop.step not in (Const(1), Const(-1)) or constant_trip_count(loop) < _FEW:
         return []
-    found: list[Nest] = []
+    found: list[LoopNest] = []
     for stmt in traversal.statements(loop.body):
         if isinstance(stmt, For):
             nest = in_loops((stmt,), stmt.body)
-            if nest is None or nest.checks or stmt.step not in (Const(1), Const(-1)) or trips(stmt) < _FEW:
+            if (
+                nest is None
+                or nest.checks
+                or stmt.step not in (Const(1), Const(-1))
+                or constant_trip_count(stmt) < _FEW
+            ):
                 return []
             found.append(nest)
         elif not isinstance(stmt, (Assign, Store, If, Comment)) and not _is_plain(stmt):
@@ -235,7 +240,7 @@ def _is_plain(stmt: Stmt) -> bool:
     return isinstance(stmt, Raise) and all(isinstance(part, Const) for part in stmt.message)
 
 
-def _stops(loop: For, inner: list[Nest]) -> dict[Var, dict[Expr, None]]:
+def _stops(loop: For, inner: list[LoopNest]) -> dict[Var, dict[Expr, None]]:
     """For each counter numbers that it does not reach; nothing where these are not known in front of the loop."""
     if not inner:
         return {}
@@ -253,7 +258,7 @@ def _stops(loop: For, inner: list[Nest]) -> dict[Var, dict[Expr, None]]:
     return {} if any(traversal.loads(end) or traversal.free_vars(end) & assigned for end in ends) else found
 
 
-def _touched(loop: For, inner: list[Nest]) -> Iterator[_Touched | None]:
+def _touched(loop: For, inner: list[LoopNest]) -> Iterator[_Touched | None]:
     """The elements that a loop touches; None for a statement that does more with arrays than to touch elements."""
     for nest in inner:
         yield from (_Touched(access, (loop.target, *nest.counters)) for access in nest.accesses)

@@ -16,22 +16,22 @@ from tapegen.ir import traversal
 from tapegen.ir.nodes import Assign, Call, Const, Expr, For, Function, If, Load, Stmt, Store, Var
 from tapegen.ir.types import BOOL, Array, Scalar
 from tapegen.loops.analysis.affine import minus
-from tapegen.loops.analysis.dependence import Access, Nest
-from tapegen.loops.analysis.flow_facts import Known
-from tapegen.loops.analysis.loop_visitor import Walk, surely_read, touched
-from tapegen.loops.analysis.symbolic_bounds import Facts
+from tapegen.loops.analysis.dependence import Access, LoopNest
+from tapegen.loops.analysis.flow_facts import FlowFacts
+from tapegen.loops.analysis.loop_visitor import InnermostLoopPass, already_accessed, unconditional_loads
+from tapegen.loops.analysis.symbolic_bounds import SymbolicBounds
 from tapegen.loops.legalize.scalar_ops import convert
 
 Element = tuple[Var, tuple[Any, ...]]
 
 
-def held(function: Function) -> Function:
+def replace_scalars(function: Function) -> Function:
     """The same program with numbers for the elements that innermost loops come back to."""
     return replace(function, body=_Holding(function).block(function.body))
 
 
-class _Holding(Walk):
-    def innermost(self, nest: Nest, before: list[Stmt], outside: Known) -> list[Stmt]:
+class _Holding(InnermostLoopPass):
+    def rewrite(self, nest: LoopNest, before: list[Stmt], outside: FlowFacts) -> list[Stmt]:
         """The loop with numbers for elements, between the statements that read and store these."""
         (loop,) = nest.loops
         if nest.checks:  # where it raises, elements must have been stored
@@ -44,8 +44,12 @@ class _Holding(Walk):
         out: list[Stmt] = [Assign((number,), loads[element], loop.origin) for element, number in numbers.items()]
         out.append(replace(loop, body=tuple(_with_numbers(nest.body, numbers))))
         out += [Store(*element, numbers[element], False, loop.origin) for element in numbers if element in stored]
-        test = runs(loop)
-        if test is None or all(touched(load, before) for load in loads.values()) or _surely_runs(loop, outside.facts):
+        test = has_iteration(loop)
+        if (
+            test is None
+            or all(already_accessed(load, before) for load in loads.values())
+            or _surely_runs(loop, outside.facts)
+        ):
             return out
         return [If(test, tuple(out), (), loop.origin)]
 
@@ -53,17 +57,17 @@ class _Holding(Walk):
         assert isinstance(array.type, Array)
         return Var(self.names.fresh(f"{array.name}_here"), Scalar(array.type.dtype, False))
 
-    def _elements(self, nest: Nest) -> list[Element]:
+    def _elements(self, nest: LoopNest) -> list[Element]:
         """Elements that stay the same throughout the loop and that nothing else in it may touch."""
         (loop,) = nest.loops
-        if runs(loop) is None:
+        if has_iteration(loop) is None:
             return []
         varying = nest.assigned | {loop.target}
         staying = dict.fromkeys((access.array, access.index) for access in nest.accesses if _stays(access, varying))
         if not staying:
             return []
         writes = {(access.array, access.index) for access in nest.accesses if access.writes}
-        sure = {(load.array, load.index) for part in _parts(nest) for load in surely_read(part)}
+        sure = {(load.array, load.index) for part in _parts(nest) for load in unconditional_loads(part)}
         found: list[Element] = []
         for element in staying:
             array, index = element
@@ -71,7 +75,7 @@ class _Holding(Walk):
             written = element in writes
             if not written and element not in sure:
                 continue
-            if any(self.may_meet(array, index, other) for other in others if written or other.writes):
+            if any(self.may_alias(array, index, other) for other in others if written or other.writes):
                 continue
             found.append(element)
         # what is only read can be seen to last where no other element of the array is stored
@@ -87,7 +91,7 @@ def _stays(access: Access, varying: Set[Var]) -> bool:
     return not any(traversal.loads(item) or not varying.isdisjoint(traversal.free_vars(item)) for item in access.index)
 
 
-def _parts(nest: Nest) -> Iterator[Any]:
+def _parts(nest: LoopNest) -> Iterator[Any]:
     for stmt in nest.body:
         if isinstance(stmt, (Assign, Store)):
             yield stmt.value
@@ -110,7 +114,7 @@ def _with_numbers(body: tuple[Stmt, ...], numbers: dict[Element, Var]) -> Iterat
         yield new
 
 
-def runs(loop: For) -> Expr | None:
+def has_iteration(loop: For) -> Expr | None:
     """The condition that a loop has a trip; None where its direction is only known when it runs."""
     match loop.step:
         case Const(int() as step) if step:
@@ -118,7 +122,7 @@ def runs(loop: For) -> Expr | None:
     return None
 
 
-def _surely_runs(loop: For, facts: Facts) -> bool:
+def _surely_runs(loop: For, facts: SymbolicBounds) -> bool:
     assert isinstance(loop.step, Const)
     down = isinstance(loop.step.value, int) and loop.step.value < 0
     gap = minus(loop.start, loop.stop) if down else minus(loop.stop, loop.start)

@@ -10,23 +10,35 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tapegen.ir import intrinsics, traversal
-from tapegen.ir.nodes import Assign, Call, Const, Expr, For, If, Load, Stmt, Store, Tuple, Var
+from tapegen.ir.nodes import Assign, Block, Call, Const, Expr, For, Function, If, Load, Stmt, Store, Tuple, Var, While
 from tapegen.ir.types import BOOL, Array
 from tapegen.loops.analysis.affine import linear, plus
-from tapegen.loops.analysis.dependence import Memory, Nest, independent, nest_of
-from tapegen.loops.analysis.flow_facts import Known
-from tapegen.loops.analysis.symbolic_bounds import Facts, dim
-
-if TYPE_CHECKING:
-    from tapegen.loops.locality.fusion import Item
-
+from tapegen.loops.analysis.dependence import AliasSets, LoopNest, independent, nest_of
+from tapegen.loops.analysis.flow_facts import FlowFacts
+from tapegen.loops.analysis.symbolic_bounds import SymbolicBounds, dim
+from tapegen.loops.locality.block_items import BlockItem, BlockPass
 
 _LOOK_BACK = 24  # how many statements an addition may pass on its way to another
+
+
+def convert_scatter_to_gather(function: Function) -> Function:
+    """The same program with one gathering nest for each run of scattered additions."""
+    return replace(function, body=_Gathering(function).block(function.body))
+
+
+class _Gathering(BlockPass):
+    def arrange(self, items: list[BlockItem]) -> list[BlockItem]:
+        return _gathered(items, self.memory, self.known)
+
+    def hoists(self, body: Block, loop: For | While) -> list[Stmt]:
+        """New arrays with margins of zeros, and those that are made beside them, if they serve all iterations."""
+        found = self.lasting_allocations(body, loop)
+        return found if any(stmt.targets[0] in self.memory.padded for stmt in found) else []
 
 
 @dataclass(frozen=True)
@@ -40,14 +52,14 @@ class _Scatter:
     counters: tuple[Var, ...]
 
 
-def gathered(items: list[Item], memory: Memory, known: Known) -> list[Item]:
+def _gathered(items: list[BlockItem], memory: AliasSets, known: FlowFacts) -> list[BlockItem]:
     """The same statements, with runs of scattered additions as one gathering nest each."""
     if all(item.nest is None for item in items):
         return items
     items = _together(_substituted(items, memory), memory)
     if sum(item.nest is not None and _scatter(item.nest) is not None for item in items) < 2:
         return items
-    known = Known(known)
+    known = FlowFacts(known)
     start = 0
     while start < len(items):
         run = _run_at(items, start, known)
@@ -58,10 +70,10 @@ def gathered(items: list[Item], memory: Memory, known: Known) -> list[Item]:
     return items
 
 
-def _together(items: list[Item], memory: Memory) -> list[Item]:
+def _together(items: list[BlockItem], memory: AliasSets) -> list[BlockItem]:
     """The items with additions of the same arrays next to each other: those of another sweep stand between them."""
-    out: list[Item] = []
-    last: dict[tuple[Var, Var], Item] = {}  # of the additions of one array to another
+    out: list[BlockItem] = []
+    last: dict[tuple[Var, Var], BlockItem] = {}  # of the additions of one array to another
     for item in items:
         place = len(out)
         if item.nest is not None and (scatter := _scatter(item.nest)) is not None:
@@ -77,11 +89,11 @@ def _together(items: list[Item], memory: Memory) -> list[Item]:
     return out
 
 
-def _raises(item: Item) -> bool:
+def _raises(item: BlockItem) -> bool:
     return item.nest is not None and item.nest.checks
 
 
-def _run_at(items: list[Item], start: int, known: Known) -> list[_Scatter]:
+def _run_at(items: list[BlockItem], start: int, known: FlowFacts) -> list[_Scatter]:
     """Scattered additions of the same arrays, one right after the other."""
     run: list[_Scatter] = []
     for item in items[start:]:
@@ -96,18 +108,18 @@ def _run_at(items: list[Item], start: int, known: Known) -> list[_Scatter]:
     return run
 
 
-def _same_sizes(a: Nest, b: Nest, known: Known) -> bool:
+def _same_sizes(a: LoopNest, b: LoopNest, known: FlowFacts) -> bool:
     if _sizes(a) == _sizes(b):
         return True
     pairs, facts = zip(_sizes(a), _sizes(b), strict=False), known.facts
     return len(a.loops) == len(b.loops) and all(facts.equal(facts.form(x), facts.form(y)) for x, y in pairs)
 
 
-def _sizes(nest: Nest) -> tuple[Expr, ...]:
+def _sizes(nest: LoopNest) -> tuple[Expr, ...]:
     return tuple(loop.stop for loop in nest.loops)
 
 
-def _scatter(nest: Nest) -> _Scatter | None:
+def _scatter(nest: LoopNest) -> _Scatter | None:
     match nest.body:
         case (Store(array, index, value, True),) if len(index) == len(nest.loops):
             forms = [linear(item) for item in index]  # type: ignore[arg-type]
@@ -139,7 +151,7 @@ def _is_multiple(value: Expr, counters: tuple[Var, ...], sums: bool = False) -> 
 # ---- multiples of arrays ---------------------------------------------------------------------------------------------
 
 
-def _substituted(items: list[Item], memory: Memory) -> list[Item]:
+def _substituted(items: list[BlockItem], memory: AliasSets) -> list[BlockItem]:
     """Without arrays that are a constant times another and only added somewhere."""
     for item in items:
         match item.nest.body if item.nest is not None else ():
@@ -149,7 +161,9 @@ def _substituted(items: list[Item], memory: Memory) -> list[Item]:
     return items
 
 
-def _inlined(items: list[Item], made: Item, array: Var, value: Expr, memory: Memory) -> list[Item] | None:
+def _inlined(
+    items: list[BlockItem], made: BlockItem, array: Var, value: Expr, memory: AliasSets
+) -> list[BlockItem] | None:
     """The items with a value for the elements of an array, or None if that changes anything."""
     assert made.nest is not None
     (source,) = (load.array for load in traversal.loads(value))
@@ -193,7 +207,9 @@ def _replaced(stmt: Stmt, array: Var, element: Expr) -> Stmt:
 # ---- margins ---------------------------------------------------------------------------------------------------------
 
 
-def _with_margin(items: list[Item], start: int, run: list[_Scatter], memory: Memory, known: Known) -> list[Item] | None:
+def _with_margin(
+    items: list[BlockItem], start: int, run: list[_Scatter], memory: AliasSets, known: FlowFacts
+) -> list[BlockItem] | None:
     """The items with the array that the additions read inside a margin of zeros, and one nest in place of the run."""
     first = items[start].nest
     assert first is not None
@@ -204,7 +220,7 @@ def _with_margin(items: list[Item], start: int, run: list[_Scatter], memory: Mem
     if new is None or not _only_at_counters(items, first, source, new, memory, known):
         return None
     memory.padded.add(source)
-    out: list[Item] = []
+    out: list[BlockItem] = []
     for k, item in enumerate(items):
         if item.stmt is new:
             item = replace(item, stmt=_wider(new, margin))
@@ -221,7 +237,9 @@ def _with_margin(items: list[Item], start: int, run: list[_Scatter], memory: Mem
     return out
 
 
-def _only_at_counters(items: list[Item], first: Nest, source: Var, new: Stmt, memory: Memory, known: Known) -> bool:
+def _only_at_counters(
+    items: list[BlockItem], first: LoopNest, source: Var, new: Stmt, memory: AliasSets, known: FlowFacts
+) -> bool:
     """Whether an array is made here and all its elements are touched in step with the loops, and by nothing else."""
     if not any(item.stmt is new for item in items):
         return False
@@ -266,7 +284,7 @@ def _shifted(stmt: Stmt, source: Var, by: Sequence[int]) -> Stmt:
     return replace(stmt, index=moved(stmt.index)) if isinstance(stmt, Store) and stmt.array == source else stmt
 
 
-def _gathering(first: Nest, run: list[_Scatter], low: list[int], margin: list[int], facts: Facts) -> Stmt:
+def _gathering(first: LoopNest, run: list[_Scatter], low: list[int], margin: list[int], facts: SymbolicBounds) -> Stmt:
     """One nest over all elements that any of the additions reaches."""
     total: Expr | None = None
     store = first.body[0]

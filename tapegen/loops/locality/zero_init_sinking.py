@@ -17,22 +17,22 @@ from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import Assign, Block, Call, Const, Expr, For, Function, If, Load, Stmt, Store, Var, While
 from tapegen.ir.types import INT, Array
 from tapegen.loops.analysis.affine import Affine, plus
-from tapegen.loops.analysis.dependence import Memory
-from tapegen.loops.analysis.flow_facts import Known
-from tapegen.loops.analysis.symbolic_bounds import Facts, dim
-from tapegen.loops.scalarize.control_flow import leaves, names_in
+from tapegen.loops.analysis.block_queries import leaves, names_in
+from tapegen.loops.analysis.dependence import AliasSets
+from tapegen.loops.analysis.flow_facts import FlowFacts
+from tapegen.loops.analysis.symbolic_bounds import SymbolicBounds, dim
 
 
-def filled(function: Function) -> Function:
+def sink_zero_init(function: Function) -> Function:
     """The same program with zeros made on the trips that come to them first."""
     return replace(function, body=_Filling(function).block(function.body))
 
 
 class _Filling:
     def __init__(self, function: Function) -> None:
-        self.memory = Memory(function)
+        self.memory = AliasSets(function)
         self.names = NameSupply(names_in(function))
-        self.known = Known()
+        self.known = FlowFacts()
 
     def block(self, block: Block) -> Block:
         out: list[Stmt] = []
@@ -140,7 +140,7 @@ class _Filling:
             return body, True
         return (*self._behind(array, loop.target, inner.stop, at_start), *body), False
 
-    def _behind(self, array: Var, row: Var, start: Expr, inside: Facts) -> Block:
+    def _behind(self, array: Var, row: Var, start: Expr, inside: SymbolicBounds) -> Block:
         """Zeros from some place of a row to its end."""
         last = dim(array, 1)
         if inside.nonnegative(inside.form(start) - inside.form(last)):

@@ -11,7 +11,7 @@ from tapegen.ir.nodes import Call, Const, Expr
 from tapegen.ir.types import BOOL, INT
 from tapegen.loops.analysis.affine import Affine, times
 from tapegen.loops.analysis.symbolic_bounds import UNIT, Extent, Extents
-from tapegen.loops.legalize.builder import Indices, Lazy, Writer
+from tapegen.loops.legalize.builder import ElementRule, Indices, LoopBuilder
 
 MISMATCH = "operands could not be broadcast together"
 
@@ -20,7 +20,7 @@ Factor = Expr | int
 """What an index is multiplied by: 1, 0 where the axis has size 1, or a number that run time decides."""
 
 
-def broadcast(w: Writer, shapes: Sequence[Extents]) -> tuple[Extents, list[Selector]]:
+def broadcast(w: LoopBuilder, shapes: Sequence[Extents]) -> tuple[Extents, list[Selector]]:
     """The common shape, and for each operand how an index of the whole becomes one of its own."""
     rank = max((len(shape) for shape in shapes), default=0)
     columns = [
@@ -52,7 +52,7 @@ def scaled(index: Expr, factor: Factor) -> Expr:
     return Const(0) if factor == 0 else times(index, factor)  # type: ignore[arg-type]
 
 
-def _axis(w: Writer, column: list[Extent]) -> tuple[Extent, list[Factor]]:
+def _axis(w: LoopBuilder, column: list[Extent]) -> tuple[Extent, list[Factor]]:
     sizes = [extent for extent in column if not extent.is_unit]
     if not sizes:
         return UNIT, [0] * len(column)
@@ -77,7 +77,7 @@ def _axis(w: Writer, column: list[Extent]) -> tuple[Extent, list[Factor]]:
     return whole, result
 
 
-def _unknown_whole(w: Writer, different: list[Extent]) -> Extent:
+def _unknown_whole(w: LoopBuilder, different: list[Extent]) -> Extent:
     """The size of an axis where every operand may turn out to have size 1."""
     forms = tuple(extent.form for extent in different)
     known: Extent | None = w.facts.broadcasts.get(("whole", forms))
@@ -85,16 +85,16 @@ def _unknown_whole(w: Writer, different: list[Extent]) -> Extent:
         return known
     size = w.clamped(different[0])
     for other in different[1:]:
-        size = w.let(size, "n")
+        size = w.bind(size, "n")
         unit = Call(operator.eq, (size, Const(1)), (), BOOL)
         size = Call(intrinsics.ifelse, (unit, w.clamped(other), size), (), INT)
-    whole = w.extent(w.let(size, "n"))
+    whole = w.extent(w.bind(size, "n"))
     w.facts.assume(whole.form)
     w.facts.remember("whole", forms, whole)
     return whole
 
 
-def _agree(w: Writer, extent: Extent, whole: Extent) -> Factor:
+def _agree(w: LoopBuilder, extent: Extent, whole: Extent) -> Factor:
     """Check that an operand fits along an axis; how its index follows that of the whole."""
     if extent is whole or w.facts.equal(extent.form, whole.form):
         return 1
@@ -116,7 +116,7 @@ def _agree(w: Writer, extent: Extent, whole: Extent) -> Factor:
     return unless_one(w, extent)
 
 
-def _is_whole_or_never_one(w: Writer, extent: Extent, whole: Extent) -> bool:
+def _is_whole_or_never_one(w: LoopBuilder, extent: Extent, whole: Extent) -> bool:
     """Whether a size that is clipped (`a[:n]`) is the one it is compared with, or the length of an axis, never 1."""
     match extent.form.atoms:
         case (Call(builtins.min, args) as clipped,) if extent.form == Affine.atom(clipped):
@@ -125,17 +125,17 @@ def _is_whole_or_never_one(w: Writer, extent: Extent, whole: Extent) -> bool:
     return False
 
 
-def unless_one(w: Writer, extent: Extent) -> Expr:
+def unless_one(w: LoopBuilder, extent: Extent) -> Expr:
     """0 if a size is 1, else 1."""
     known: Expr | None = w.facts.broadcasts.get(("factor", (extent.form,)))
     if known is None:
         several = Call(operator.ne, (w.clamped(extent), Const(1)), (), BOOL)
-        known = w.let(Call(intrinsics.ifelse, (several, Const(1), Const(0)), (), INT), "m")
+        known = w.bind(Call(intrinsics.ifelse, (several, Const(1), Const(0)), (), INT), "m")
         w.facts.remember("factor", (extent.form,), known)
     return known
 
 
-def _same_part(w: Writer, a: Extent, b: Extent) -> bool:
+def _same_part(w: LoopBuilder, a: Extent, b: Extent) -> bool:
     """Whether two sizes are the same part (`n - 2`) of two axes, which are then required to be equally long.
 
     That refuses a part that happens to have size 1 where the other one is longer: the one place where a broadcast that
@@ -152,7 +152,7 @@ def _same_part(w: Writer, a: Extent, b: Extent) -> bool:
     return True
 
 
-def fit(w: Writer, value: Lazy, target: Extents) -> Lazy:
+def fit(w: LoopBuilder, value: ElementRule, target: Extents) -> ElementRule:
     """A value as it is stored into a target: broadcast, but never the target; leading axes of size 1 are dropped."""
     extents = value.extents
     lead = len(extents) - len(target)
@@ -166,4 +166,4 @@ def fit(w: Writer, value: Lazy, target: Extents) -> Lazy:
         factors.append(0 if extent.is_unit else _agree(w, extent, whole))
     select = _selector(factors)
     zeros: Indices = (Const(0),) * max(lead, 0)
-    return Lazy(target, value.dtype, lambda index: value.at(zeros + select(index)), value.weak, value.cost)
+    return ElementRule(target, value.dtype, lambda index: value.at(zeros + select(index)), value.weak, value.cost)

@@ -13,7 +13,7 @@ from tapegen.ir.types import BOOL, FLOAT, INT, Array, ListOf, Scalar, Type
 from tapegen.loops.analysis.affine import minus, plus
 from tapegen.loops.analysis.symbolic_bounds import Extents, dim
 from tapegen.loops.legalize import scalar_ops
-from tapegen.loops.legalize.builder import Indices, Lazy, Writer
+from tapegen.loops.legalize.builder import ElementRule, Indices, LoopBuilder
 from tapegen.loops.legalize.registry import FILL, LAZY, arguments, handles
 from tapegen.loops.scalarize.broadcasting import broadcast, fit
 from tapegen.loops.scalarize.expressions import lazy, scalar
@@ -27,7 +27,7 @@ from tapegen.loops.scalarize.slicing import checked, from_start
 _EMPTY: frozenset[Any] = frozenset({np.empty, np.empty_like})
 
 
-def _parts(w: Writer, sequence: Expr) -> list[Lazy]:
+def _parts(w: LoopBuilder, sequence: Expr) -> list[ElementRule]:
     if not isinstance(sequence, Tuple):
         raise w.unsupported("joining arrays of a run-time list")
     return [
@@ -35,13 +35,13 @@ def _parts(w: Writer, sequence: Expr) -> list[Lazy]:
     ]
 
 
-def _unset(w: Writer, call: Call) -> Lazy:
+def _unset(w: LoopBuilder, call: Call) -> ElementRule:
     """A new array without values, of which a join needs the size alone."""
     extents = new_extents(w, call.args[0]) if call.func is np.empty else lazy(w, call.args[0]).extents
-    return Lazy(extents, "", lambda index: Const(0))
+    return ElementRule(extents, "", lambda index: Const(0))
 
 
-def join(w: Writer, parts: list[Lazy], axis: int, target: Var) -> None:
+def join(w: LoopBuilder, parts: list[ElementRule], axis: int, target: Var) -> None:
     """Parts one after another along an axis."""
     first = parts[0].extents
     starts: list[Expr] = [Const(0)]
@@ -59,18 +59,18 @@ def join(w: Writer, parts: list[Lazy], axis: int, target: Var) -> None:
         if not part.dtype:
             continue
         extents = (*first[:axis], part.extents[axis], *first[axis + 1 :])
-        fill(w, _shifted(out, extents, axis, start), Lazy(extents, part.dtype, part.at, part.weak), fresh=True)
+        fill(w, _shifted(out, extents, axis, start), ElementRule(extents, part.dtype, part.at, part.weak), fresh=True)
 
 
-def _shifted(out: Lazy, extents: Extents, axis: int, start: Expr) -> Lazy:
+def _shifted(out: ElementRule, extents: Extents, axis: int, start: Expr) -> ElementRule:
     def at(index: Indices) -> Expr:
         return out.at((*index[:axis], plus(start, index[axis]), *index[axis + 1 :]))
 
-    return Lazy(extents, out.dtype, at)
+    return ElementRule(extents, out.dtype, at)
 
 
 @handles(FILL, np.concatenate)
-def _concatenate(w: Writer, call: Call, target: Var) -> None:
+def _concatenate(w: LoopBuilder, call: Call, target: Var) -> None:
     sequence, axis = arguments(w, call, "arrays", "axis")
     parts = _parts(w, sequence)
     if axis == Const(None):
@@ -82,7 +82,7 @@ def _concatenate(w: Writer, call: Call, target: Var) -> None:
 
 
 @handles(FILL, np.stack)
-def _stack(w: Writer, call: Call, target: Var) -> None:
+def _stack(w: LoopBuilder, call: Call, target: Var) -> None:
     sequence, axis = arguments(w, call, "arrays", "axis")
     if isinstance(sequence.type, ListOf) and axis in (None, Const(0)):
         _array(w, Call(np.array, (sequence,), (), call.type), target)
@@ -93,7 +93,7 @@ def _stack(w: Writer, call: Call, target: Var) -> None:
 
 
 @handles(FILL, np.hstack, np.vstack, np.dstack, np.column_stack)
-def _nd_stack(w: Writer, call: Call, target: Var) -> None:
+def _nd_stack(w: LoopBuilder, call: Call, target: Var) -> None:
     parts = [_raised(part, call.func) for part in _parts(w, call.args[0])]
     if call.func is np.hstack:
         axis = 0 if parts[0].rank == 1 else 1
@@ -102,7 +102,7 @@ def _nd_stack(w: Writer, call: Call, target: Var) -> None:
     join(w, parts, axis, target)
 
 
-def _raised(part: Lazy, func: Any) -> Lazy:
+def _raised(part: ElementRule, func: Any) -> ElementRule:
     """A part with as many axes as the stacking function wants at least."""
     if func is np.column_stack:
         return part if part.rank > 1 else with_unit_axes(part, (1,) if part.rank == 1 else (0, 1))
@@ -113,7 +113,7 @@ def _raised(part: Lazy, func: Any) -> Lazy:
     return part if part.rank > 2 else with_unit_axes(part, {0: (0, 1, 2), 1: (0, 2), 2: (2,)}[part.rank])
 
 
-def _in_a_row(w: Writer, expr: Expr, part: Lazy) -> Lazy:
+def _in_a_row(w: LoopBuilder, expr: Expr, part: ElementRule) -> ElementRule:
     """A part with one axis."""
     if part.rank > 1:
         return w.array(flattened(w, expr))
@@ -121,7 +121,7 @@ def _in_a_row(w: Writer, expr: Expr, part: Lazy) -> Lazy:
 
 
 @handles(FILL, np.append)
-def _append(w: Writer, call: Call, target: Var) -> None:
+def _append(w: LoopBuilder, call: Call, target: Var) -> None:
     array, values, axis = arguments(w, call, "arr", "values", "axis")
     parts = [lazy(w, array), lazy(w, values)]
     if axis is None:
@@ -130,10 +130,10 @@ def _append(w: Writer, call: Call, target: Var) -> None:
 
 
 @handles(FILL, np.array, np.asarray)
-def _array(w: Writer, call: Call, target: Var) -> None:
+def _array(w: LoopBuilder, call: Call, target: Var) -> None:
     """An array display: `np.array([a, b, c])`, nested to any depth; the items of a list; or a copy."""
     if isinstance(call.args[0].type, ListOf):
-        items = w.let(scalar(w, call.args[0]), "items")
+        items = w.bind(scalar(w, call.args[0]), "items")
         assert isinstance(items, Var)
         w.fill_new(target, _items(w, items))
         return
@@ -156,24 +156,24 @@ def _array(w: Writer, call: Call, target: Var) -> None:
     allocate(w, target, (*lead, *rest))
     out = w.array(target)
     for where, value in values:
-        fill(w, Lazy(rest, out.dtype, _below(out, where)), fit(w, value, rest), fresh=True)
+        fill(w, ElementRule(rest, out.dtype, _below(out, where)), fit(w, value, rest), fresh=True)
 
 
-def _items(w: Writer, items: Var) -> Lazy:
+def _items(w: LoopBuilder, items: Var) -> ElementRule:
     """The numbers in a run-time list, or in its lists or arrays, which must be of one size."""
     assert isinstance(items.type, ListOf)
     inner = items.type.item
-    count = w.extent(w.let(Call(len, (items,), (), INT), "n"))
+    count = w.extent(w.bind(Call(len, (items,), (), INT), "n"))
     w.facts.assume(count.form)
     if isinstance(inner, Scalar):
-        return Lazy(
+        return ElementRule(
             (count,), inner.dtype, lambda index: Call(intrinsics.item, (items, *index), (), inner), inner.python
         )
     number = inner.item if isinstance(inner, ListOf) else inner
     if not isinstance(number, (Scalar, Array)) or (isinstance(inner, ListOf) and isinstance(number, Array)):
         raise w.unsupported("np.array of lists of lists of lists")
     w.check(Call(operator.eq, (count.size, Const(0)), (), BOOL), ValueError, "an array of no rows has another shape")
-    extents = tuple(w.extent(w.let(size, "n")) for size in _sizes(_row(w, items, Const(0), inner)))
+    extents = tuple(w.extent(w.bind(size, "n")) for size in _sizes(_row(w, items, Const(0), inner)))
     (i,) = w.counters(1)
     with w.block() as body:
         for extent, size in zip(extents, _sizes(_row(w, items, i, inner)), strict=True):
@@ -189,10 +189,10 @@ def _items(w: Writer, items: Var) -> Lazy:
             return Call(intrinsics.item, (row, *index[1:]), (), number)
         return Load(row, index[1:], Scalar(number.dtype, False))
 
-    return Lazy((count, *extents), number.dtype, at)
+    return ElementRule((count, *extents), number.dtype, at)
 
 
-def _row(w: Writer, items: Var, index: Expr, type_: Type) -> Var:
+def _row(w: LoopBuilder, items: Var, index: Expr, type_: Type) -> Var:
     row = w.fresh("row", type_)
     w.emit(Assign((row,), Call(intrinsics.item, (items, index), (), type_), w.origin))
     return row
@@ -204,7 +204,7 @@ def _sizes(row: Var) -> list[Expr]:
     return [Call(len, (row,), (), INT)]
 
 
-def _below(out: Lazy, where: tuple[int, ...]) -> Any:
+def _below(out: ElementRule, where: tuple[int, ...]) -> Any:
     front = tuple(Const(k) for k in where)
     return lambda index: out.at(front + index)
 
@@ -220,7 +220,7 @@ def _cells(expr: Expr, where: tuple[int, ...]) -> Any:
 # ---- sizes that depend on values -------------------------------------------------------------------------------------
 
 
-def count_true(w: Writer, mask: Lazy) -> Expr:
+def count_true(w: LoopBuilder, mask: ElementRule) -> Expr:
     """How many elements of a boolean array hold."""
     key = _lasting(w, mask)
     known: Expr | None = w.facts.selected.get(("count", key)) if key is not None else None
@@ -238,7 +238,7 @@ def count_true(w: Writer, mask: Lazy) -> Expr:
     return count
 
 
-def _lasting(w: Writer, mask: Lazy) -> Expr | None:
+def _lasting(w: LoopBuilder, mask: ElementRule) -> Expr | None:
     """The element at an index of a boolean array as long as it stays the same, whatever is stored meanwhile."""
     with w.block() as needed:
         element = mask.at(tuple(Var(f"?{k}", INT) for k in range(mask.rank)))
@@ -247,11 +247,11 @@ def _lasting(w: Writer, mask: Lazy) -> Expr | None:
     return element if plain and not needed and not any(map(w.is_written, arrays)) else None
 
 
-def _step(w: Writer, count: Var) -> Assign:
+def _step(w: LoopBuilder, count: Var) -> Assign:
     return Assign((count,), Call(operator.add, (count, Const(1)), (), INT), w.origin)
 
 
-def masked(w: Writer, array: Lazy, mask: Lazy, target: Var) -> None:
+def masked(w: LoopBuilder, array: ElementRule, mask: ElementRule, target: Var) -> None:
     """`target = array[mask]` with a mask of the array's own shape."""
     size = w.extent(count_true(w, mask))
     allocate(w, target, (size,))
@@ -264,7 +264,7 @@ def masked(w: Writer, array: Lazy, mask: Lazy, target: Var) -> None:
     nest(w, mask.extents, index, body)
 
 
-def store_masked(w: Writer, array: Lazy, mask: Lazy, value: Lazy, accumulate: bool) -> None:
+def store_masked(w: LoopBuilder, array: ElementRule, mask: ElementRule, value: ElementRule, accumulate: bool) -> None:
     """`array[mask] = value` with a mask of the array's own shape; the value does not share memory with the array."""
     index = counters_for(w, mask.extents)
     place: Var | None = None
@@ -284,7 +284,7 @@ def store_masked(w: Writer, array: Lazy, mask: Lazy, value: Lazy, accumulate: bo
     nest(w, mask.extents, index, body)
 
 
-def nonzero(w: Writer, mask: Lazy) -> list[Var]:
+def nonzero(w: LoopBuilder, mask: ElementRule) -> list[Var]:
     """For each axis, the indices where a boolean array holds."""
     key = _lasting(w, mask)
     known: list[Var] | None = w.facts.selected.get(("indices", key)) if key is not None else None
@@ -307,16 +307,16 @@ def nonzero(w: Writer, mask: Lazy) -> list[Var]:
 
 
 @handles(FILL, np.flatnonzero)
-def _flatnonzero(w: Writer, call: Call, target: Var) -> None:
+def _flatnonzero(w: LoopBuilder, call: Call, target: Var) -> None:
     x = lazy(w, call.args[0])
     if x.rank != 1:
         raise w.unsupported("np.flatnonzero of a matrix")
-    (found,) = nonzero(w, Lazy(x.extents, "bool", lambda index: scalar_ops.convert(x.at(index), "bool")))
+    (found,) = nonzero(w, ElementRule(x.extents, "bool", lambda index: scalar_ops.convert(x.at(index), "bool")))
     w.call_new(target, found)
 
 
 @handles(FILL, np.repeat)
-def _repeat(w: Writer, call: Call, target: Var) -> None:
+def _repeat(w: LoopBuilder, call: Call, target: Var) -> None:
     array, repeats, _ = arguments(w, call, "a", "repeats", "axis")
     if isinstance(repeats, Tuple):
         repeats = Call(np.array, (repeats,), (), Array("int64", 1, "C"))
@@ -336,7 +336,7 @@ def _repeat(w: Writer, call: Call, target: Var) -> None:
     allocate(w, target, (w.extent(total),))
     w.emit(Assign((place,), Const(0), w.origin))
     with w.block() as outer:
-        element = w.let(x.at((i,)), "x")
+        element = w.bind(x.at((i,)), "x")
         with w.block() as inner:
             w.emit(Store(target, (place,), element, False, w.origin), _step(w, place))
         nest(w, (w.extent(counts.at((i,))),), (j,), inner)
@@ -344,7 +344,7 @@ def _repeat(w: Writer, call: Call, target: Var) -> None:
 
 
 @handles(FILL, np.take_along_axis)
-def _take_along_axis(w: Writer, call: Call, target: Var) -> None:
+def _take_along_axis(w: LoopBuilder, call: Call, target: Var) -> None:
     array, indices, axis = arguments(w, call, "arr", "indices", "axis")
     if axis == Const(None):
         raise w.unsupported("np.take_along_axis of a flattened array")
@@ -359,36 +359,38 @@ def _take_along_axis(w: Writer, call: Call, target: Var) -> None:
         position = from_start(w, x.extents[k], checked(w, x.extents[k], which.at(index)))
         return x.at((*index[:k], position, *index[k + 1 :]))
 
-    w.fill_new(target, Lazy(extents, x.dtype, at))
+    w.fill_new(target, ElementRule(extents, x.dtype, at))
 
 
 @handles(FILL, np.linspace)
-def _linspace(w: Writer, call: Call, target: Var) -> None:
+def _linspace(w: LoopBuilder, call: Call, target: Var) -> None:
     start, stop, num, endpoint, _ = arguments(w, call, "start", "stop", "num", "endpoint", "dtype")
     assert isinstance(target.type, Array)
-    count = w.let(scalar(w, num), "n") if num is not None else Const(50)
+    count = w.bind(scalar(w, num), "n") if num is not None else Const(50)
     w.require(w.facts.form(count), ValueError, "the number of samples must be non-negative")
     dtype = target.type.dtype
     closed = endpoint is None or bool(static(w, endpoint, "endpoint"))
-    gaps = w.let(Call(max, (minus(count, 1) if closed else count, Const(1)), (), INT))
+    gaps = w.bind(Call(max, (minus(count, 1) if closed else count, Const(1)), (), INT))
     if target.type.rank > 1:
         _linspace_of_arrays(w, [lazy(w, start), lazy(w, stop)], count, gaps, closed, target)
         return
-    first, last = (w.let(scalar_ops.convert(scalar(w, part), "float64")) for part in (start, stop))
-    step = w.let(Call(operator.truediv, (Call(operator.sub, (last, first), (), FLOAT), gaps), (), FLOAT), "step")
+    first, last = (w.bind(scalar_ops.convert(scalar(w, part), "float64")) for part in (start, stop))
+    step = w.bind(Call(operator.truediv, (Call(operator.sub, (last, first), (), FLOAT), gaps), (), FLOAT), "step")
 
     def at(index: Indices) -> Expr:
         (i,) = index
         along = Call(operator.add, (Call(operator.mul, (i, step), (), FLOAT), first), (), FLOAT)
         return scalar_ops.convert(along, dtype)
 
-    w.fill_new(target, Lazy((w.extent(count),), dtype, at))
+    w.fill_new(target, ElementRule((w.extent(count),), dtype, at))
     if closed:  # exactly, whatever rounding says
         final = Store(target, (minus(count, 1),), scalar_ops.convert(last, dtype), False, w.origin)
         w.emit(If(Call(operator.gt, (count, Const(1)), (), BOOL), (final,), (), w.origin))
 
 
-def _linspace_of_arrays(w: Writer, ends: list[Lazy], count: Expr, gaps: Expr, closed: bool, target: Var) -> None:
+def _linspace_of_arrays(
+    w: LoopBuilder, ends: list[ElementRule], count: Expr, gaps: Expr, closed: bool, target: Var
+) -> None:
     """Numbers between the elements of two arrays, along a new first axis."""
     assert isinstance(target.type, Array)
     dtype = target.type.dtype
@@ -397,7 +399,7 @@ def _linspace_of_arrays(w: Writer, ends: list[Lazy], count: Expr, gaps: Expr, cl
     def at(index: Indices) -> Expr:
         i, *rest = index
         first, last = (
-            w.let(scalar_ops.convert(end.at(select(tuple(rest))), "float64"))
+            w.bind(scalar_ops.convert(end.at(select(tuple(rest))), "float64"))
             for end, select in zip(ends, selectors, strict=True)
         )
         step = Call(operator.truediv, (Call(operator.sub, (last, first), (), FLOAT), gaps), (), FLOAT)
@@ -407,4 +409,4 @@ def _linspace_of_arrays(w: Writer, ends: list[Lazy], count: Expr, gaps: Expr, cl
             along = Call(intrinsics.ifelse, (is_last, last, along), (), FLOAT)
         return scalar_ops.convert(along, dtype)
 
-    w.fill_new(target, Lazy((w.extent(count), *extents), dtype, at))
+    w.fill_new(target, ElementRule((w.extent(count), *extents), dtype, at))

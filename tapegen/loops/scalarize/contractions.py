@@ -12,7 +12,7 @@ from tapegen.ir.nodes import Call, Const, Expr, Load, Slice, Store, Var
 from tapegen.ir.types import BOOL, Array, Scalar
 from tapegen.loops.analysis.symbolic_bounds import Extent, Extents
 from tapegen.loops.legalize import scalar_ops
-from tapegen.loops.legalize.builder import Indices, Lazy, Writer
+from tapegen.loops.legalize.builder import ElementRule, Indices, LoopBuilder
 from tapegen.loops.legalize.registry import FILL, LAZY, SCALAR, arguments, handles
 from tapegen.loops.scalarize.broadcasting import broadcast
 from tapegen.loops.scalarize.expressions import elementwise, lazy
@@ -23,7 +23,7 @@ from tapegen.loops.scalarize.reductions import SUM, reduce_all
 _BLAS = frozenset({"float64", "float32"})
 
 
-def _operands(w: Writer, call: Call) -> tuple[Any, Any]:
+def _operands(w: LoopBuilder, call: Call) -> tuple[Any, Any]:
     if call.kwargs or len(call.args) != 2:
         raise w.unsupported(call.func, "with keywords")
     return call.args
@@ -41,7 +41,7 @@ def _same_floats(a: Expr, b: Expr, type_: Any) -> bool:
 
 
 @handles(SCALAR, np.dot, np.matmul, operator.matmul, np.inner, np.vdot)
-def _inner(w: Writer, call: Call) -> Expr:
+def _inner(w: LoopBuilder, call: Call) -> Expr:
     a, b = _operands(w, call)
     assert isinstance(call.type, Scalar)
     if rank_of(a) != 1 or rank_of(b) != 1:
@@ -55,10 +55,10 @@ def _inner(w: Writer, call: Call) -> Expr:
     def at(index: Indices) -> Expr:
         return scalar_ops.operation(w, operator.mul, (x.at(index), y.at(index)), Scalar(type_.dtype, False))
 
-    return reduce_all(w, SUM, Lazy(x.extents, type_.dtype, at), type_.dtype)
+    return reduce_all(w, SUM, ElementRule(x.extents, type_.dtype, at), type_.dtype)
 
 
-def _in_a_row(w: Writer, expr: Expr) -> bool:
+def _in_a_row(w: LoopBuilder, expr: Expr) -> bool:
     """Whether a vector is known to be contiguous."""
     if isinstance(expr, Var):
         return w.layout(expr) == "C"
@@ -79,7 +79,7 @@ def _all_integers(items: Any) -> bool:
     return all(not isinstance(item, Slice) and isinstance(item.type, Scalar) for item in items)
 
 
-def _check_equal(w: Writer, a: Extent, b: Extent) -> None:
+def _check_equal(w: LoopBuilder, a: Extent, b: Extent) -> None:
     if not w.facts.equal(a.form, b.form):
         wrong = Call(operator.ne, (w.clamped(a), w.clamped(b)), (), BOOL)
         w.check(wrong, ValueError, "shapes are not aligned")
@@ -89,15 +89,15 @@ def _check_equal(w: Writer, a: Extent, b: Extent) -> None:
 
 
 @handles(LAZY, np.dot)
-def _scaled(w: Writer, call: Call) -> Lazy:
+def _scaled(w: LoopBuilder, call: Call) -> ElementRule:
     a, b = _operands(w, call)
     if rank_of(a) == 0 or rank_of(b) == 0:
         return elementwise(w, Call(operator.mul, (a, b), (), call.type))
-    return w.array(w.materialise(call))
+    return w.array(w.materialize(call))
 
 
 @handles(FILL, np.dot, np.matmul, operator.matmul, np.inner)
-def _product(w: Writer, call: Call, target: Var) -> None:
+def _product(w: LoopBuilder, call: Call, target: Var) -> None:
     a, b = _operands(w, call)
     rank_a, rank_b = rank_of(a), rank_of(b)
     if rank_a == 0 or rank_b == 0:
@@ -125,26 +125,26 @@ def _product(w: Writer, call: Call, target: Var) -> None:
     contract(w, x, letters[: x.rank], y, letters[x.rank - 1 :], (*letters[: x.rank - 1], *letters[x.rank :]), target)
 
 
-def _for_blas(w: Writer, expr: Expr) -> Expr:
+def _for_blas(w: LoopBuilder, expr: Expr) -> Expr:
     """An operand in C or Fortran order."""
     match expr:
         case Var():
             return expr if w.layout(expr) != "A" else w.copied(expr)
         case Call(intrinsics.transpose_view | np.transpose, (Var() as array,), ()) if w.layout(array) != "A":
             return Call(intrinsics.transpose_view, (array,), (), expr.type)
-    whole = w.materialise(expr)
+    whole = w.materialize(expr)
     return whole if w.layout(whole) != "A" else w.copied(whole)
 
 
-def _stacked(w: Writer, x: Lazy, y: Lazy, target: Var) -> None:
+def _stacked(w: LoopBuilder, x: ElementRule, y: ElementRule, target: Var) -> None:
     """`@` of stacks of matrices: leading axes broadcast."""
     core_x, core_y = x.extents[-2:], y.extents[-2:]
     vector_x, vector_y = x.rank == 1, y.rank == 1
     lead, (select_x, select_y) = broadcast(w, [x.extents[:-2], y.extents[:-2]])
 
-    def wide(operand: Lazy, core: Extents, select: Any) -> Lazy:
+    def wide(operand: ElementRule, core: Extents, select: Any) -> ElementRule:
         count = len(core)
-        return Lazy(
+        return ElementRule(
             (*lead, *core),
             operand.dtype,
             lambda index: operand.at((*select(index[: len(index) - count]), *index[len(index) - count :])),
@@ -162,7 +162,9 @@ def _stacked(w: Writer, x: Lazy, y: Lazy, target: Var) -> None:
 Letters = tuple[int, ...]
 
 
-def contract(w: Writer, x: Lazy, x_letters: Letters, y: Lazy, y_letters: Letters, out: Letters, target: Var) -> None:
+def contract(
+    w: LoopBuilder, x: ElementRule, x_letters: Letters, y: ElementRule, y_letters: Letters, out: Letters, target: Var
+) -> None:
     """`target[out] = sum of x[x_letters] * y[y_letters]`, as in np.einsum with numbers for letters."""
     sizes: dict[int, Extent] = {}
     for letter, extent in (*zip(x_letters, x.extents, strict=True), *zip(y_letters, y.extents, strict=True)):
@@ -185,7 +187,7 @@ def contract(w: Writer, x: Lazy, x_letters: Letters, y: Lazy, y_letters: Letters
 
 
 @handles(FILL, np.tensordot)
-def _tensordot(w: Writer, call: Call, target: Var) -> None:
+def _tensordot(w: LoopBuilder, call: Call, target: Var) -> None:
     a, b, axes = arguments(w, call, "a", "b", "axes")
     x, y = lazy(w, a), lazy(w, b)
     given = 2 if axes is None else static(w, axes, "axes")
@@ -203,7 +205,7 @@ def _tensordot(w: Writer, call: Call, target: Var) -> None:
 
 
 @handles(FILL, np.einsum)
-def _einsum(w: Writer, call: Call, target: Var) -> None:
+def _einsum(w: LoopBuilder, call: Call, target: Var) -> None:
     spec = static(w, call.args[0], "the subscripts of np.einsum")
     operands = call.args[1:]
     if not isinstance(spec, str) or "..." in spec or call.kwargs or len(operands) != 2:

@@ -1,30 +1,25 @@
-"""What the walk needs to know about blocks: what they assign, whether they leave, what may be dropped in the end."""
+"""Control flow of scalarized programs: what holds inside of loops; messages and prints in forms that numba takes."""
 
 from __future__ import annotations
 
 import operator
+from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
 from tapegen.analysis.memory_access import sources
 from tapegen.ir import intrinsics, traversal
 from tapegen.ir.nodes import (
     Assign,
-    Block,
-    Break,
     Call,
-    Comment,
     Const,
-    Continue,
     Effect,
     Expr,
     For,
     Function,
     If,
     Load,
-    Raise,
-    Return,
     Stmt,
     Store,
     Var,
@@ -32,74 +27,39 @@ from tapegen.ir.nodes import (
 )
 from tapegen.ir.types import Array, Scalar
 from tapegen.loops.analysis.affine import Affine, is_int
+from tapegen.loops.analysis.alias_pairs import Sharing
 from tapegen.loops.analysis.symbolic_bounds import Extents, stable
+from tapegen.loops.legalize.builder import Loop, LoopBuilder, NoCompiledForm
 
-if TYPE_CHECKING:
-    from tapegen.loops.legalize.builder import Loop
-    from tapegen.loops.scalarize.driver import Nests
-
-
-def names_in(function: Function) -> set[str]:
-    """The names that the text of a function uses."""
-    names = {param.name for param in function.params} | {name for name, _ in function.globals} | {function.name}
-    return names | {var.name for var in traversal.assigned_in(*function.body)}
+Trials = Literal["remembered", "fresh", "none"]
 
 
-def escapes(block: Block) -> bool:
-    """Whether the end of a block is never reached."""
-    last = next((stmt for stmt in reversed(block) if not isinstance(stmt, Comment)), None)
-    if isinstance(last, If):
-        return bool(last.orelse) and escapes(last.body) and escapes(last.orelse)
-    return isinstance(last, (Break, Continue, Raise, Return))
+class StructuredBuilder(LoopBuilder):
+    """A builder that walks over loops and branches, with what it must remember for that.
 
+    Parameters
+    ----------
+    function : Function
+        What is walked over.
+    boundscheck : bool
+        Whether indices that are not proved to be within bounds are checked.
+    trials : {"remembered", "fresh", "none"}
+        Whether loops are tried to see which arrays keep their extents, and what a trial has shown is used again.
+    """
 
-def read_after_loops(block: Block) -> set[Var]:
-    """Counters that are read outside the loops that count by them."""
-    found: set[Var] = set()
-    for stmt in block:
-        nested = stmt.blocks
-        if not nested or For not in map(type, traversal.statements((stmt,))):
-            found |= traversal.reads(stmt)
-            continue
-        inside = set().union(*map(read_after_loops, nested))
-        if isinstance(stmt, For):
-            inside.discard(stmt.target)
-        found.update(inside, *map(traversal.free_vars, stmt.headers))
-    return found
+    def __init__(self, function: Function, boundscheck: bool, trials: Trials) -> None:
+        super().__init__(function, Sharing(function), boundscheck)
+        self.trials = trials
+        self.settled: dict[Any, frozenset[Var]] = {}  # loops tried before, by the shapes that went in
+        self.unsupported_views: dict[Var, NoCompiledForm] = {}  # views that numba has no form for
+        self.texts: dict[Var, Call] = {}  # strings by what they are made of
+        self.bound: set[Var] = set(function.params)  # arrays that have a value here
+        self.expected: dict[Var, Extents] = {}  # extents that a loop relies on
+        self.violated: set[Var] = set()  # arrays that got other extents
 
-
-def read_elsewhere(block: Block) -> set[Var]:
-    """Names that are read somewhere without having been assigned before, in the same block or one around it."""
-    found: set[Var] = set()
-
-    def visit(block: Block, known: set[Var]) -> None:
-        for stmt in block:
-            assigned = traversal.assigns(stmt)
-            before = known - assigned if isinstance(stmt, While) else known
-            nested = stmt.blocks
-            if not nested:
-                found.update(traversal.reads(stmt) - before)
-                known |= assigned
-                continue
-            for part in stmt.headers:
-                found.update(traversal.free_vars(part) - before)
-            for each in nested:
-                inner = known - assigned if isinstance(stmt, (For, While)) else set(known)
-                visit(each, inner | ({stmt.target} if isinstance(stmt, For) else set()))
-            known -= assigned
-
-    visit(block, set())
-    return found
-
-
-def leaves(block: Block) -> bool:
-    """Whether a Break or Continue of the loop itself stands in its body."""
-    for stmt in block:
-        if isinstance(stmt, (Break, Continue)):
-            return True
-        if isinstance(stmt, If) and (leaves(stmt.body) or leaves(stmt.orelse)):
-            return True
-    return False
+    @abstractmethod
+    def loop_statements(self, stmt: For | While) -> Expr | None:
+        """Write the body of a loop (and the test of a while loop, which it returns)."""
 
 
 def alternatives(bound: Expr, func: Any) -> tuple[Expr, ...]:
@@ -109,7 +69,7 @@ def alternatives(bound: Expr, func: Any) -> tuple[Expr, ...]:
     return (bound,)
 
 
-def constant_message(w: Nests, message: tuple[Expr, ...]) -> tuple[Expr, ...]:
+def constant_message(w: StructuredBuilder, message: tuple[Expr, ...]) -> tuple[Expr, ...]:
     """The constant words of a message: numba takes no others."""
     words: list[str] = []
     for part in message:
@@ -119,7 +79,7 @@ def constant_message(w: Nests, message: tuple[Expr, ...]) -> tuple[Expr, ...]:
     return (Const("".join(words)),) if words else ()
 
 
-def printed(w: Nests, call: Call) -> Call:
+def printed(w: StructuredBuilder, call: Call) -> Call:
     """`print(f"x = {x}")` as `print("x =", x)`: numba formats no numbers, but prints them as Python does."""
     given = tuple(w.texts.get(arg, arg) if isinstance(arg, Var) else arg for arg in call.args)
     if call.func is not print or not any(_is_fstring(arg) for arg in given):
@@ -137,7 +97,7 @@ def _is_fstring(expr: Expr) -> bool:
     return isinstance(expr, Call) and expr.func is intrinsics.fstring
 
 
-def _words(w: Nests, text: Call) -> list[Expr]:
+def _words(w: StructuredBuilder, text: Call) -> list[Expr]:
     """The pieces of a text between which there is exactly one space."""
     words: list[Expr] = []
     joined = True  # whether the piece before ends where this one may start
@@ -190,32 +150,6 @@ def _stored_into(stmt: Stmt) -> set[Var]:
     return set()
 
 
-def without_unused(block: Block, optional: set[Var]) -> Block:
-    """Drop assignments of optional names that nothing reads."""
-    while True:
-        gone = optional.difference(*map(traversal.reads, block))
-        shorter = _without(block, gone) if gone else block
-        if shorter is block:
-            return block
-        block = shorter
-
-
-def _without(block: Block, gone: set[Var]) -> Block:
-    out: list[Stmt] = []
-    changed = False
-    for stmt in block:
-        if isinstance(stmt, Assign) and len(stmt.targets) == 1 and stmt.targets[0] in gone:
-            changed = True
-            continue
-        inner = stmt.blocks
-        if inner and not gone.isdisjoint(traversal.assigns(stmt)):
-            new = tuple(_without(part, gone) for part in inner)
-            if any(a is not b for a, b in zip(new, inner, strict=True)):
-                stmt, changed = traversal.with_blocks(stmt, new), True
-        out.append(stmt)
-    return tuple(out) if changed else block
-
-
 class Recorded:
     """Integers on tapes: what the forward sweep shows of them holds where the backward sweep reads them.
 
@@ -231,13 +165,13 @@ class Recorded:
             if isinstance(stmt, Store) and stmt.array in function.tapes:
                 self._unsure.setdefault(stmt.array, set()).add(stmt)
 
-    def store(self, w: Nests, stmt: Store) -> None:
+    def store(self, w: StructuredBuilder, stmt: Store) -> None:
         """Pass a store, maybe once more with other facts."""
         unsure = self._unsure.get(stmt.array)
         if unsure is not None and is_int(stmt.value):
             (unsure.discard if w.facts.nonnegative(w.facts.form(stmt.value)) else unsure.add)(stmt)
 
-    def load(self, w: Nests, target: Var, value: Expr) -> None:
+    def load(self, w: StructuredBuilder, target: Var, value: Expr) -> None:
         """Learn about an integer that has just been read."""
         if isinstance(value, Load) and is_int(target) and self._unsure.get(value.array) == set():
             w.facts.assume(Affine.atom(target))
@@ -247,7 +181,7 @@ class Recorded:
 
 
 @contextmanager
-def loop_body(w: Nests, stmt: For | While, loop: Loop) -> Iterator[list[Stmt]]:
+def loop_body(w: StructuredBuilder, stmt: For | While, loop: Loop) -> Iterator[list[Stmt]]:
     """The state inside a loop: what the loop assigns is unknown but for what every trip preserves."""
     counters = [fact for var in loop.assigned if is_int(var) for fact in _kept_bounds(w, stmt, loop, var)]
     shapes = _lasting_shapes(w, stmt, loop)
@@ -267,7 +201,7 @@ def loop_body(w: Nests, stmt: For | While, loop: Loop) -> Iterator[list[Stmt]]:
 
 
 @contextmanager
-def _inside(w: Nests, loop: Loop, shapes: dict[Var, Extents]) -> Iterator[None]:
+def _inside(w: StructuredBuilder, loop: Loop, shapes: dict[Var, Extents]) -> Iterator[None]:
     facts, views = w.facts, w.views
     loop.outside = facts
     w.facts, w.views = facts.copy(), dict(views)
@@ -283,7 +217,7 @@ def _inside(w: Nests, loop: Loop, shapes: dict[Var, Extents]) -> Iterator[None]:
         w.facts, w.views = facts, views
 
 
-def _kept_bounds(w: Nests, stmt: For | While, loop: Loop, var: Var) -> Iterator[tuple[Var, Affine]]:
+def _kept_bounds(w: StructuredBuilder, stmt: For | While, loop: Loop, var: Var) -> Iterator[tuple[Var, Affine]]:
     """What stays at least zero in every trip, of an integer that every assignment in a loop moves the same way."""
     start = w.facts.form(var)
     steps = _steps(stmt, var)
@@ -318,7 +252,7 @@ def _steps(loop: For | While, var: Var) -> list[int]:
     return found
 
 
-def _lasting_shapes(w: Nests, stmt: For | While, loop: Loop) -> dict[Var, Extents]:
+def _lasting_shapes(w: StructuredBuilder, stmt: For | While, loop: Loop) -> dict[Var, Extents]:
     """Extents that arrays assigned in a loop have on every trip, found by trying."""
     arrays = sorted((var for var in loop.assigned if _is_carried(w, stmt, var)), key=lambda var: var.name)
     if not arrays or w.trials == "none":
@@ -343,7 +277,7 @@ def _lasting_shapes(w: Nests, stmt: For | While, loop: Loop) -> dict[Var, Extent
     return kept
 
 
-def _is_carried(w: Nests, loop: For | While, var: Var) -> bool:
+def _is_carried(w: StructuredBuilder, loop: For | While, var: Var) -> bool:
     """Whether a trip may read the array that the trip before has left under a name: a tape that is assigned grows."""
     if not isinstance(var.type, Array) or var not in w.bound or var in w.tapes:
         return False
@@ -359,7 +293,7 @@ def _mentions(size: Expr, names: set[Var]) -> bool:
     return not names.isdisjoint(traversal.free_vars(size))
 
 
-def _named_size(w: Nests, extent: Any) -> Any:
+def _named_size(w: StructuredBuilder, extent: Any) -> Any:
     if extent.is_unit:
         return extent
     never_one = w.facts.is_never_one(extent.form)
@@ -373,24 +307,33 @@ def _named_size(w: Nests, extent: Any) -> Any:
     return w.extent(var)
 
 
-def _trial(w: Nests, stmt: For | While, loop: Loop, shapes: dict[Var, Extents]) -> set[Var]:
+def _trial(w: StructuredBuilder, stmt: For | While, loop: Loop, shapes: dict[Var, Extents]) -> set[Var]:
     """Walk over a loop without writing anything: which of the arrays do not keep these extents?"""
-    saved = (w.names, w.facts, w.views, w.statement, set(w.optional), dict(w.phantoms), w.expected, set(w.bound))
+    saved = (
+        w.names,
+        w.facts,
+        w.views,
+        w.statement,
+        set(w.optional),
+        dict(w.unsupported_views),
+        w.expected,
+        set(w.bound),
+    )
     more = (dict(w.layouts), dict(w.texts))
     outer = [(each, len(each.before), len(each.lasting), each.outside.passed) for each in w.loops]
     counters = list(w._counters)
     w.names, w.facts, w.views = w.names.copy(), w.facts.copy(), dict(w.views)
     w.expected = dict(shapes)
     broken: set[Var] = set()
-    w.broken, before = broken, w.broken
+    w.violated, before = broken, w.violated
     try:
         w.forget(loop.assigned)
         with _inside(w, loop, shapes), w.block():
             w.loop_statements(stmt)
     finally:
-        w.names, w.facts, w.views, w.statement, w.optional, w.phantoms, w.expected, w.bound = saved
+        w.names, w.facts, w.views, w.statement, w.optional, w.unsupported_views, w.expected, w.bound = saved
         w.layouts, w.texts = more
-        w.broken = before
+        w.violated = before
         w._counters = counters
         loop.before.clear()
         loop.lasting.clear()

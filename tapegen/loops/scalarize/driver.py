@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from dataclasses import replace
-from typing import Any, Literal, TypeGuard
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -36,10 +36,10 @@ from tapegen.ir.nodes import (
 )
 from tapegen.ir.types import BOOL, INT, Array, Scalar
 from tapegen.loops.analysis.affine import Affine, is_int, linear
-from tapegen.loops.analysis.alias_pairs import Sharing
-from tapegen.loops.analysis.symbolic_bounds import Extents, Facts, dim
+from tapegen.loops.analysis.block_queries import escapes, leaves, without_unused
+from tapegen.loops.analysis.symbolic_bounds import Extents, SymbolicBounds, dim
 from tapegen.loops.analysis.view_layouts import Reshapes
-from tapegen.loops.legalize.builder import Lazy, Loop, NoCompiledForm, Writer
+from tapegen.loops.legalize.builder import ElementRule, Loop
 from tapegen.loops.legalize.math_domains import sign_of
 from tapegen.loops.legalize.registry import FILL, LAZY, REWRITE, SEVERAL
 from tapegen.loops.legalize.scalar_ops import OPERATIONS, TOO_LARGE, dtype_of
@@ -47,14 +47,13 @@ from tapegen.loops.scalarize import concatenation
 from tapegen.loops.scalarize.broadcasting import fit
 from tapegen.loops.scalarize.control_flow import (
     Recorded,
+    StructuredBuilder,
+    Trials,
     Written,
     alternatives,
     constant_message,
-    escapes,
-    leaves,
     loop_body,
     printed,
-    without_unused,
 )
 from tapegen.loops.scalarize.expressions import lazy, loaded, opaque, operand, scalar
 from tapegen.loops.scalarize.expressions import number as element
@@ -62,23 +61,24 @@ from tapegen.loops.scalarize.loop_nests import allocate, fill, stored
 from tapegen.loops.scalarize.reductions import REDUCTIONS, number_into
 from tapegen.loops.scalarize.views import RESHAPES, atomic_index, is_place, native_view, reshaped
 
-Trials = Literal["remembered", "fresh", "none"]
-"""Whether loops are tried to see which arrays keep their extents, and what a trial has shown is used again."""
+
+def scalarize(function: Function, *, boundscheck: bool = True) -> Function:
+    """The same program without array statements: loops, operations on scalars, and calls that numba takes.
+
+    Raises
+    ------
+    NoCompiledForm
+        If a call is neither lowered nor taken by numba.
+    """
+    return Scalarizer(function, boundscheck).run()
 
 
-class Nests(Writer):
+class Scalarizer(StructuredBuilder):
     """Rewrites one function."""
 
     def __init__(self, function: Function, boundscheck: bool = True, trials: Trials = "remembered") -> None:
-        super().__init__(function, Sharing(function), boundscheck)
-        self.trials = trials
-        self.settled: dict[Any, frozenset[Var]] = {}  # loops tried before, by the shapes that went in
+        super().__init__(function, boundscheck, trials)
         self.function = function
-        self.phantoms: dict[Var, NoCompiledForm] = {}  # views that numba has no form for
-        self.texts: dict[Var, Call] = {}  # strings by what they are made of
-        self.bound: set[Var] = set(function.params)  # arrays that have a value here
-        self.expected: dict[Var, Extents] = {}  # extents that a loop relies on
-        self.broken: set[Var] = set()
         self._written = Written(function)
         self._reshapes = Reshapes(function)
         self._recorded = Recorded(function)
@@ -94,11 +94,11 @@ class Nests(Writer):
         """The function in terms of loops."""
         self._make_alike()
         self.block_of(self.function.body)
-        if self.broken:  # what was found in a trial does not hold where it was relied on
+        if self.violated:  # what was found in a trial does not hold where it was relied on
             assert self.trials != "none"
-            return Nests(self.function, self.boundscheck, "fresh" if self.trials == "remembered" else "none").run()
+            return Scalarizer(self.function, self.boundscheck, "fresh" if self.trials == "remembered" else "none").run()
         body = without_unused(tuple(self.out), self.optional)
-        for var, refusal in self.phantoms.items():
+        for var, refusal in self.unsupported_views.items():
             if any(var in traversal.reads(stmt) for stmt in body):
                 raise refusal
         return replace(self.function, body=body)
@@ -178,12 +178,12 @@ class Nests(Writer):
         parts = tuple(self._now(scalar(self, part)) for part in value.args)
         self.forget([target])
         self.texts[target] = Call(intrinsics.fstring, parts, (), value.type)
-        self.phantoms[target] = self.unsupported("an f-string")
+        self.unsupported_views[target] = self.unsupported("an f-string")
 
     def _now(self, value: Expr) -> Expr:
         """A value that no later assignment changes."""
         if not isinstance(value, Var):
-            return self.let(value)
+            return self.bind(value)
         var = self.fresh(value.name, value.type)
         self.emit(Assign((var,), value, self.origin))
         self.optional.add(var)
@@ -197,7 +197,7 @@ class Nests(Writer):
             if target in self.expected:
                 pairs = zip(self.array(target).extents, self.expected[target], strict=True)
                 if not all(self.facts.equal(a.form, b.form) for a, b in pairs):
-                    self.broken.add(target)
+                    self.violated.add(target)
 
     def _assign_several(self, targets: tuple[Var, ...], value: Expr) -> None:
         if isinstance(value, Tuple):
@@ -275,7 +275,7 @@ class Nests(Writer):
         self.forget([target])
         if native is None:
             assert isinstance(value, Call)
-            self.phantoms[target] = self.unsupported(value.func, "as a whole array")
+            self.unsupported_views[target] = self.unsupported(value.func, "as a whole array")
         else:
             self.emit(Assign((target,), native, self.origin))
         self.set_view(target, view)
@@ -331,7 +331,7 @@ class Nests(Writer):
         target = loaded(self, self.array(array), index, array in self.tapes)
         fill(self, target, fit(self, value, target.extents), stmt.accumulate)
 
-    def _apart(self, stmt: Store, value: Lazy) -> Lazy:
+    def _apart(self, stmt: Store, value: ElementRule) -> ElementRule:
         """A value that shares no memory with the array it is stored into."""
         read = traversal.free_vars(stmt.value)
         if value.rank == 0 or not any(self.sharing.may_share(stmt, stmt.array, var) for var in read):
@@ -344,7 +344,7 @@ class Nests(Writer):
 
     def branch(self, stmt: If) -> None:
         test = scalar(self, stmt.test)
-        ends: list[Facts] = []
+        ends: list[SymbolicBounds] = []
         sides = []
         for which, block in enumerate((stmt.body, stmt.orelse)):
             with self.conditional() as out:
@@ -370,7 +370,7 @@ class Nests(Writer):
             if stride == 0:
                 self.check(Const(True), ValueError, "range() arg 3 must not be zero")
         else:
-            step = self.let(step, "step")
+            step = self.bind(step, "step")
             stride = 0
             if not self.facts.nonnegative(self.facts.form(step) - 1):
                 wrong = Call(operator.eq, (step, Const(0)), (), BOOL)
@@ -388,7 +388,7 @@ class Nests(Writer):
         if dtype in ("", "int64", "bool"):
             return end
         if dtype == "uint64":
-            end = self.let(end)
+            end = self.bind(end)
             self.check(Call(operator.gt, (end, Const(2**63 - 1)), (), BOOL), OverflowError, TOO_LARGE)
         return Call(np.int64, (end,), (), INT)
 
@@ -438,9 +438,9 @@ class Nests(Writer):
 
     # ---- what the other modules ask for ------------------------------------------------------------------------------
 
-    def materialise(self, expr: Expr, base: str = "t") -> Var:
+    def materialize(self, expr: Expr, base: str = "t") -> Var:
         if isinstance(expr, Var):
-            return self.copied(expr) if expr in self.phantoms else expr
+            return self.copied(expr) if expr in self.unsupported_views else expr
         assert isinstance(expr.type, Array)
         var = self.fresh(base, expr.type)
         self.assign_array(var, expr)
@@ -457,7 +457,7 @@ class Nests(Writer):
         self.fill_new(var, self.array(array))
         return var
 
-    def fill_new(self, target: Var, value: Lazy) -> None:
+    def fill_new(self, target: Var, value: ElementRule) -> None:
         """`target` = a new array with these elements."""
         allocate(self, target, value.extents)
         fill(self, self.array(target), value, fresh=True)
@@ -470,7 +470,7 @@ class Nests(Writer):
     def nonzero(self, mask: Expr) -> list[Var]:
         return concatenation.nonzero(self, lazy(self, mask))
 
-    def check_mask(self, array: Lazy, mask: Lazy) -> None:
+    def check_mask(self, array: ElementRule, mask: ElementRule) -> None:
         """A mask has the sizes of the axes it selects from."""
         for a, b in zip(array.extents, mask.extents, strict=False):
             if not self.facts.equal(a.form, b.form):

@@ -22,7 +22,7 @@ from tapegen.ir.types import BOOL, INT, Array, ListOf, Scalar
 from tapegen.loops.analysis.affine import plus, times
 from tapegen.loops.analysis.symbolic_bounds import UNIT, Extent, Extents
 from tapegen.loops.legalize import scalar_ops
-from tapegen.loops.legalize.builder import Indices, Lazy, Writer
+from tapegen.loops.legalize.builder import ElementRule, Indices, LoopBuilder
 from tapegen.loops.legalize.registry import FILL, LAZY, REWRITE, SCALAR
 from tapegen.loops.scalarize.broadcasting import broadcast
 from tapegen.loops.scalarize.loop_nests import fill, scratch
@@ -45,13 +45,13 @@ _LISTS = frozenset(
 # ---- numbers ---------------------------------------------------------------------------------------------------------
 
 
-def scalar(w: Writer, expr: Any) -> Any:
+def scalar(w: LoopBuilder, expr: Any) -> Any:
     """An expression that denotes a number (or a list, a string, a tuple of such)."""
     kind = type(expr)
     if kind is Call:
         return _call(w, expr)
     if kind is Load:
-        return _element(w, expr) if isinstance(expr.type, Scalar) else w.materialise(expr)
+        return _element(w, expr) if isinstance(expr.type, Scalar) else w.materialize(expr)
     if kind is Tuple:
         return Tuple(tuple([scalar(w, item) for item in expr.items]))
     if kind is Const and isinstance(expr.value, np.generic):
@@ -60,7 +60,7 @@ def scalar(w: Writer, expr: Any) -> Any:
     return expr
 
 
-def _element(w: Writer, load: Load) -> Expr:
+def _element(w: LoopBuilder, load: Load) -> Expr:
     base = w.array(load.array)
     if load.array in w.tapes:
         return base.at(tuple([scalar(w, item) for item in load.index]))
@@ -68,7 +68,7 @@ def _element(w: Writer, load: Load) -> Expr:
     return base.at(tuple([position(w, extent, scalar(w, item)) for extent, item in axes]))
 
 
-def _call(w: Writer, call: Call) -> Expr:
+def _call(w: LoopBuilder, call: Call) -> Expr:
     func: Any = call.func
     if func in _ARITHMETIC and type(call.type) is Scalar and all(map(_is_number, call.args)):
         args = tuple([scalar(w, arg) for arg in call.args])
@@ -89,7 +89,7 @@ def _call(w: Writer, call: Call) -> Expr:
     if func in REWRITE:
         return scalar(w, REWRITE[func](w, call))
     if isinstance(call.type, Array):
-        return w.materialise(call)
+        return w.materialize(call)
     if isinstance(call.type, ListOf):  # `[0.0] * len(items)` and the like
         return Call(func, tuple(operand(w, arg) for arg in call.args), (), call.type)
     if func in intrinsics.DRAWS and func in SCALAR:
@@ -122,12 +122,12 @@ def _is_number(expr: Expr) -> bool:
     return type(expr.type) is Scalar
 
 
-def number(w: Writer, expr: Expr) -> Expr:
+def number(w: LoopBuilder, expr: Expr) -> Expr:
     """The number that an expression denotes, be it the only element of an array without axes."""
     return lazy(w, expr).at(()) if isinstance(expr.type, Array) else scalar(w, expr)
 
 
-def opaque(w: Writer, call: Call) -> Call:
+def opaque(w: LoopBuilder, call: Call) -> Call:
     """A call that numba takes as it stands, with its operands made ready."""
     known = isinstance(call.func, Routine) or call.func in _LISTS or call.func in FILL or call.func in _OPAQUE
     if not known and not is_native(call.func):
@@ -151,14 +151,14 @@ _OPAQUE: frozenset[Any] = frozenset(
 )
 
 
-def operand(w: Writer, expr: Expr) -> Expr:
+def operand(w: LoopBuilder, expr: Expr) -> Expr:
     """An argument of a call: arrays become Vars."""
     if isinstance(expr.type, Array):
-        return w.materialise(expr)
+        return w.materialize(expr)
     return scalar(w, expr)
 
 
-def _shape(w: Writer, call: Call) -> Expr:
+def _shape(w: LoopBuilder, call: Call) -> Expr:
     array = call.args[0]
     if not isinstance(array.type, Array):
         return opaque(w, call) if call.func is len else call
@@ -169,7 +169,7 @@ def _shape(w: Writer, call: Call) -> Expr:
     if call.func is intrinsics.dim:
         axis = call.args[1]
         if not isinstance(axis, Const) or not isinstance(axis.value, int):
-            return Call(intrinsics.dim, (w.materialise(array), scalar(w, axis)), (), INT)
+            return Call(intrinsics.dim, (w.materialize(array), scalar(w, axis)), (), INT)
         return sizes[axis.value]
     if call.func is len:
         return sizes[0]
@@ -188,7 +188,7 @@ def product(sizes: tuple[Expr, ...]) -> Expr:
     return result
 
 
-def _short_circuit(w: Writer, call: Call) -> Expr:
+def _short_circuit(w: LoopBuilder, call: Call) -> Expr:
     """`a and b`: what b needs before it runs only if b does."""
     holds = call.func is intrinsics.and_
     result = scalar(w, call.args[0])
@@ -209,7 +209,7 @@ def _short_circuit(w: Writer, call: Call) -> Expr:
     return result
 
 
-def _ternary(w: Writer, call: Call) -> Expr:
+def _ternary(w: LoopBuilder, call: Call) -> Expr:
     test = scalar(w, call.args[0])
     sides = []
     for which, arg in enumerate(call.args[1:]):
@@ -237,7 +237,7 @@ def _ternary(w: Writer, call: Call) -> Expr:
 # ---- arrays ----------------------------------------------------------------------------------------------------------
 
 
-def lazy(w: Writer, expr: Any) -> Lazy:
+def lazy(w: LoopBuilder, expr: Any) -> ElementRule:
     """The elements of an expression."""
     if isinstance(expr, Call) and not isinstance(expr.func, Routine):
         if expr.func in REWRITE and isinstance(expr.type, Array):
@@ -247,11 +247,11 @@ def lazy(w: Writer, expr: Any) -> Lazy:
     if isinstance(expr, Tuple):
         raise w.unsupported("a sequence in the place of an array")
     if not isinstance(expr.type, Array):
-        value = w.let(scalar(w, expr)) if not _is_sign(expr) else scalar(w, expr)
+        value = w.bind(scalar(w, expr)) if not _is_sign(expr) else scalar(w, expr)
         type_ = value.type
         if not isinstance(type_, Scalar):  # None, str: arguments that say how
-            return Lazy((), "", lambda index: value, True)
-        return Lazy((), type_.dtype, lambda index: value, type_.python)
+            return ElementRule((), "", lambda index: value, True)
+        return ElementRule((), type_.dtype, lambda index: value, type_.python)
     match expr:
         case Var():
             return w.array(expr)
@@ -261,14 +261,14 @@ def lazy(w: Writer, expr: Any) -> Lazy:
             return LAZY[func](w, expr)
         case Call(func) if func in scalar_ops.OPERATIONS:
             return elementwise(w, expr)
-    return w.array(w.materialise(expr))
+    return w.array(w.materialize(expr))
 
 
 def _is_sign(expr: Expr) -> bool:
     return isinstance(expr, Call) and expr.func is operator.neg and isinstance(expr.args[0], (Const, Var))
 
 
-def elementwise(w: Writer, call: Call) -> Lazy:
+def elementwise(w: LoopBuilder, call: Call) -> ElementRule:
     """A function of numbers, element by element."""
     if any(name != "decimals" for name, _ in call.kwargs):
         raise w.unsupported(call.func, "with keywords")
@@ -281,7 +281,9 @@ def elementwise(w: Writer, call: Call) -> Lazy:
         args = tuple(each.at(select(index)) for each, select in zip(operands, selectors, strict=True))
         return scalar_ops.operation(w, call.func, args, type_)
 
-    return Lazy(extents, call.type.dtype, at, cost=sum(each.cost for each in operands) + _COSTS.get(call.func, 20))
+    return ElementRule(
+        extents, call.type.dtype, at, cost=sum(each.cost for each in operands) + _COSTS.get(call.func, 20)
+    )
 
 
 _COSTS: dict[Any, int] = {
@@ -293,7 +295,7 @@ _COSTS: dict[Any, int] = {
 _CHEAP = 5
 
 
-def once(w: Writer, x: Lazy, rank: int) -> Lazy:
+def once(w: LoopBuilder, x: ElementRule, rank: int) -> ElementRule:
     """An operand that will be broadcast to `rank` axes: what is costly is not worked out again for every repetition."""
     repeated = x.rank < rank or any(extent.is_unit for extent in x.extents)
     if x.rank == 0 or x.cost <= _CHEAP or not repeated:
@@ -301,20 +303,20 @@ def once(w: Writer, x: Lazy, rank: int) -> Lazy:
     return stored_once(w, x)
 
 
-def stored_once(w: Writer, x: Lazy) -> Lazy:
+def stored_once(w: LoopBuilder, x: ElementRule) -> ElementRule:
     """The same elements, worked out and kept in a new array."""
     var = scratch(w, x.extents, x.dtype)
     fill(w, w.array(var), x, fresh=True)
     return w.array(var)
 
 
-def loaded(w: Writer, base: Lazy, index: tuple[Any, ...], within: bool = False) -> Lazy:
+def loaded(w: LoopBuilder, base: ElementRule, index: tuple[Any, ...], within: bool = False) -> ElementRule:
     """`base[index]` of slices, integers (`within` bounds if they need no check), new axes and arrays of indices."""
     items = list(index)
     for position_, item in enumerate(items):
         if not isinstance(item, Slice) and isinstance(item.type, Array) and item.type.dtype == "bool":
             first = sum(1 for each in items[:position_] if each != Const(None))
-            w.check_mask(Lazy(base.extents[first:], base.dtype, base.at), lazy(w, item))
+            w.check_mask(ElementRule(base.extents[first:], base.dtype, base.at), lazy(w, item))
             items[position_ : position_ + 1] = w.nonzero(item)
             return loaded(w, base, tuple(items))
     consumed = sum(1 for item in items if item != Const(None))
@@ -334,16 +336,16 @@ def loaded(w: Writer, base: Lazy, index: tuple[Any, ...], within: bool = False) 
             extents.append(size)
             rules.append(rule)
         else:
-            number = w.let(scalar(w, item))
+            number = w.bind(scalar(w, item))
             rules.append(_fixed(number if within else position(w, extent, number)))
-    return Lazy(tuple(extents), base.dtype, lambda index: base.at(tuple(rule(index) for rule in rules)))
+    return ElementRule(tuple(extents), base.dtype, lambda index: base.at(tuple(rule(index) for rule in rules)))
 
 
 def _fixed(index: Expr) -> Callable[[Indices], Expr]:
     return lambda _: index
 
 
-def _slice_rule(w: Writer, extent: Extent, item: Slice, axis: int) -> tuple[Callable[[Indices], Expr], Extent]:
+def _slice_rule(w: LoopBuilder, extent: Extent, item: Slice, axis: int) -> tuple[Callable[[Indices], Expr], Extent]:
     if item == Slice():
         return lambda index: index[axis], extent
     lo, hi, step = (None if part is None else scalar(w, part) for part in (item.lo, item.hi, item.step))
@@ -353,7 +355,7 @@ def _slice_rule(w: Writer, extent: Extent, item: Slice, axis: int) -> tuple[Call
     return lambda index: plus(first, times(step, index[axis])), size
 
 
-def _gathered(w: Writer, base: Lazy, items: list[Any]) -> Lazy:
+def _gathered(w: LoopBuilder, base: ElementRule, items: list[Any]) -> ElementRule:
     """Indexing with arrays of integers: their common shape stands where they stand, or in front if they are apart."""
     advanced = [k for k, item in enumerate(items) if item != Const(None) and not isinstance(item, Slice)]
     together = advanced == list(range(advanced[0], advanced[-1] + 1))
@@ -385,7 +387,7 @@ def _gathered(w: Writer, base: Lazy, items: list[Any]) -> Lazy:
         rest, which = index[:before] + index[end:], index[before:end]
         return base.at(tuple(rule(rest, which) for rule in rules))
 
-    return Lazy(whole, base.dtype, at)
+    return ElementRule(whole, base.dtype, at)
 
 
 def _of_rest(rule: Callable[[Indices], Expr]) -> Callable[[Indices, Indices], Expr]:
@@ -393,7 +395,7 @@ def _of_rest(rule: Callable[[Indices], Expr]) -> Callable[[Indices, Indices], Ex
 
 
 def _of_array(
-    w: Writer, extent: Extent, array: Lazy, select: Callable[[Indices], Indices]
+    w: LoopBuilder, extent: Extent, array: ElementRule, select: Callable[[Indices], Indices]
 ) -> Callable[[Indices, Indices], Expr]:
     def rule(rest: Indices, which: Indices) -> Expr:
         return from_start(w, extent, checked(w, extent, array.at(select(which))))

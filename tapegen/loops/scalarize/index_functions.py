@@ -14,7 +14,7 @@ from tapegen.ir.types import BOOL, INT, Array, Scalar
 from tapegen.loops.analysis.affine import minus, plus, times
 from tapegen.loops.analysis.symbolic_bounds import Extent, Extents
 from tapegen.loops.legalize import scalar_ops
-from tapegen.loops.legalize.builder import Indices, Lazy, Writer
+from tapegen.loops.legalize.builder import ElementRule, Indices, LoopBuilder
 from tapegen.loops.legalize.registry import LAZY, arguments, handles
 from tapegen.loops.scalarize.broadcasting import fit
 from tapegen.loops.scalarize.expressions import lazy, loaded, once, scalar
@@ -32,13 +32,13 @@ from tapegen.loops.scalarize.permutations import (
 
 
 @handles(LAZY, np.triu, np.tril)
-def _triangle(w: Writer, call: Call) -> Lazy:
+def _triangle(w: LoopBuilder, call: Call) -> ElementRule:
     array, k = arguments(w, call, "m", "k")
     x = lazy(w, array)
-    offset = w.let(scalar(w, k)) if k is not None else Const(0)
+    offset = w.bind(scalar(w, k)) if k is not None else Const(0)
     if x.rank == 1:
         row = x
-        x = Lazy((x.extents[0], x.extents[0]), x.dtype, lambda index: row.at(index[1:]))
+        x = ElementRule((x.extents[0], x.extents[0]), x.dtype, lambda index: row.at(index[1:]))
     keep = operator.ge if call.func is np.triu else operator.le
     zero = scalar_ops.convert(Const(0.0), x.dtype)
 
@@ -46,41 +46,41 @@ def _triangle(w: Writer, call: Call) -> Lazy:
         test = Call(keep, (index[-1], plus(index[-2], offset)), (), BOOL)
         return Call(intrinsics.ifelse, (test, x.at(index), zero), (), Scalar(x.dtype, False))
 
-    return Lazy(x.extents, x.dtype, at)
+    return ElementRule(x.extents, x.dtype, at)
 
 
 @handles(LAZY, np.diag, np.diagflat)
-def _diag(w: Writer, call: Call) -> Lazy:
+def _diag(w: LoopBuilder, call: Call) -> ElementRule:
     array, k = arguments(w, call, "v", "k")
     x = lazy(w, array)
-    offset = w.let(scalar(w, k)) if k is not None else Const(0)
+    offset = w.bind(scalar(w, k)) if k is not None else Const(0)
     if x.rank == 2 and call.func is np.diag:
         return diagonal(w, x, offset, 0, 1)
     if x.rank != 1:
         raise w.unsupported("np.diagflat of a matrix")
-    size = w.extent(plus(w.clamped(x.extents[0]), w.let(Call(abs, (offset,), (), INT)) if offset != Const(0) else 0))
-    column = w.let(Call(max, (offset, Const(0)), (), INT)) if offset != Const(0) else Const(0)
+    size = w.extent(plus(w.clamped(x.extents[0]), w.bind(Call(abs, (offset,), (), INT)) if offset != Const(0) else 0))
+    column = w.bind(Call(max, (offset, Const(0)), (), INT)) if offset != Const(0) else Const(0)
     zero = scalar_ops.convert(Const(0.0), x.dtype)
 
     def at(index: Indices) -> Expr:
         test = Call(operator.eq, (index[1], plus(index[0], offset)), (), BOOL)
         return Call(intrinsics.ifelse, (test, x.at((minus(index[1], column),)), zero), (), Scalar(x.dtype, False))
 
-    return Lazy((size, size), x.dtype, at)
+    return ElementRule((size, size), x.dtype, at)
 
 
-def diagonal(w: Writer, x: Lazy, offset: Expr, axis1: int, axis2: int) -> Lazy:
+def diagonal(w: LoopBuilder, x: ElementRule, offset: Expr, axis1: int, axis2: int) -> ElementRule:
     """The diagonal of two axes, as the last axis."""
     rows, columns = w.clamped(x.extents[axis1]), w.clamped(x.extents[axis2])
     down: Expr = Const(0)
     right: Expr = Const(0)
     if offset != Const(0):
-        down = w.let(Call(max, (Call(operator.neg, (offset,), (), INT), Const(0)), (), INT))
-        right = w.let(Call(max, (offset, Const(0)), (), INT))
+        down = w.bind(Call(max, (Call(operator.neg, (offset,), (), INT), Const(0)), (), INT))
+        right = w.bind(Call(max, (offset, Const(0)), (), INT))
     if down == right and w.facts.equal(x.extents[axis1].form, x.extents[axis2].form):
         size = x.extents[axis1]
     else:
-        size = w.extent(w.let(Call(min, (minus(rows, down), minus(columns, right)), (), INT), "n"))
+        size = w.extent(w.bind(Call(min, (minus(rows, down), minus(columns, right)), (), INT), "n"))
     rest = [k for k in range(x.rank) if k not in (axis1, axis2)]
 
     def at(index: Indices) -> Expr:
@@ -88,11 +88,11 @@ def diagonal(w: Writer, x: Lazy, offset: Expr, axis1: int, axis2: int) -> Lazy:
         where[axis1], where[axis2] = plus(index[-1], down), plus(index[-1], right)
         return x.at(tuple(where[k] for k in range(x.rank)))
 
-    return Lazy((*(x.extents[k] for k in rest), size), x.dtype, at)
+    return ElementRule((*(x.extents[k] for k in rest), size), x.dtype, at)
 
 
 @handles(LAZY, np.diagonal, np.linalg.diagonal)
-def _diagonal(w: Writer, call: Call) -> Lazy:
+def _diagonal(w: LoopBuilder, call: Call) -> ElementRule:
     array, offset, axis1, axis2 = arguments(w, call, "a", "offset", "axis1", "axis2")
     x = lazy(w, array)
     default = (-2, -1) if call.func is np.linalg.diagonal else (0, 1)
@@ -100,11 +100,11 @@ def _diagonal(w: Writer, call: Call) -> Lazy:
         (fallback if axis is None else static(w, axis, "an axis")) % x.rank
         for axis, fallback in zip((axis1, axis2), default)
     )
-    return diagonal(w, x, w.let(scalar(w, offset)) if offset is not None else Const(0), first, second)
+    return diagonal(w, x, w.bind(scalar(w, offset)) if offset is not None else Const(0), first, second)
 
 
 @handles(LAZY, np.outer)
-def _outer(w: Writer, call: Call) -> Lazy:
+def _outer(w: LoopBuilder, call: Call) -> ElementRule:
     a, b = (once(w, lazy(w, arg), 2) for arg in call.args)
     if a.rank != 1 or b.rank != 1:
         raise w.unsupported("np.outer of arrays that are not vectors")
@@ -114,11 +114,11 @@ def _outer(w: Writer, call: Call) -> Lazy:
     def at(index: Indices) -> Expr:
         return scalar_ops.operation(w, operator.mul, (a.at(index[:1]), b.at(index[1:])), type_)
 
-    return Lazy((*a.extents, *b.extents), call.type.dtype, at)
+    return ElementRule((*a.extents, *b.extents), call.type.dtype, at)
 
 
 @handles(LAZY, np.kron)
-def _kron(w: Writer, call: Call) -> Lazy:
+def _kron(w: LoopBuilder, call: Call) -> ElementRule:
     a, b = (cheap(w, lazy(w, arg)) for arg in call.args)
     assert isinstance(call.type, Array)
     type_ = Scalar(call.type.dtype, False)
@@ -131,7 +131,7 @@ def _kron(w: Writer, call: Call) -> Lazy:
         small = tuple(_part(i, extent, operator.mod) for i, extent in zip(index, b.extents, strict=True))
         return scalar_ops.operation(w, operator.mul, (a.at(big), b.at(small)), type_)
 
-    return Lazy(extents, call.type.dtype, at)
+    return ElementRule(extents, call.type.dtype, at)
 
 
 def _part(index: Expr, extent: Extent, func: Callable[..., Any]) -> Expr:
@@ -141,7 +141,7 @@ def _part(index: Expr, extent: Extent, func: Callable[..., Any]) -> Expr:
 
 
 @handles(LAZY, np.diff)
-def _diff(w: Writer, call: Call) -> Lazy:
+def _diff(w: LoopBuilder, call: Call) -> ElementRule:
     array, n, axis = arguments(w, call, "a", "n", "axis")
     x = lazy(w, array)
     k = axis_of(w, Const(-1) if axis is None else axis, x.rank)
@@ -151,7 +151,7 @@ def _diff(w: Writer, call: Call) -> Lazy:
     return x
 
 
-def _differences(w: Writer, x: Lazy, axis: int, dtype: str) -> Lazy:
+def _differences(w: LoopBuilder, x: ElementRule, axis: int, dtype: str) -> ElementRule:
     extent = w.extent(plus(x.extents[axis].size, -1))
     type_ = Scalar(dtype, False)
     func = operator.xor if dtype == "bool" else operator.sub
@@ -160,11 +160,11 @@ def _differences(w: Writer, x: Lazy, axis: int, dtype: str) -> Lazy:
         upper = x.at((*index[:axis], plus(index[axis], 1), *index[axis + 1 :]))
         return scalar_ops.operation(w, func, (upper, x.at(index)), type_)
 
-    return Lazy((*x.extents[:axis], extent, *x.extents[axis + 1 :]), dtype, at)
+    return ElementRule((*x.extents[:axis], extent, *x.extents[axis + 1 :]), dtype, at)
 
 
 @handles(LAZY, np.take)
-def _take(w: Writer, call: Call) -> Lazy:
+def _take(w: LoopBuilder, call: Call) -> ElementRule:
     array, indices, axis = arguments(w, call, "a", "indices", "axis")
     if not isinstance(array.type, Array):
         raise w.unsupported(call.func, "of a number")
@@ -176,14 +176,14 @@ def _take(w: Writer, call: Call) -> Lazy:
 # ---- formulas --------------------------------------------------------------------------------------------------------
 
 
-def constant(value: Expr, extents: Extents, dtype: str) -> Lazy:
+def constant(value: Expr, extents: Extents, dtype: str) -> ElementRule:
     """An array of equal elements."""
     element = scalar_ops.convert(value, dtype)
-    return Lazy(extents, dtype, lambda index: element)
+    return ElementRule(extents, dtype, lambda index: element)
 
 
 @handles(LAZY, np.zeros, np.ones, np.zeros_like, np.ones_like)
-def _constant(w: Writer, call: Call) -> Lazy:
+def _constant(w: LoopBuilder, call: Call) -> ElementRule:
     assert isinstance(call.type, Array)
     like = call.func in (np.zeros_like, np.ones_like)
     extents = lazy(w, call.args[0]).extents if like else new_extents(w, call.args[0])
@@ -191,7 +191,7 @@ def _constant(w: Writer, call: Call) -> Lazy:
 
 
 @handles(LAZY, np.full, np.full_like)
-def _full(w: Writer, call: Call) -> Lazy:
+def _full(w: LoopBuilder, call: Call) -> ElementRule:
     assert isinstance(call.type, Array)
     shape, value, _ = arguments(w, call, "shape" if call.func is np.full else "a", "fill_value", "dtype")
     extents = lazy(w, shape).extents if call.func is np.full_like else new_extents(w, shape)
@@ -202,7 +202,7 @@ def _full(w: Writer, call: Call) -> Lazy:
 
 
 @handles(LAZY, np.eye, np.identity)
-def _eye(w: Writer, call: Call) -> Lazy:
+def _eye(w: LoopBuilder, call: Call) -> ElementRule:
     assert isinstance(call.type, Array)
     if call.func is np.identity:
         rows, columns, k = call.args[0], None, None
@@ -210,7 +210,7 @@ def _eye(w: Writer, call: Call) -> Lazy:
         rows, columns, k, _ = arguments(w, call, "N", "M", "k", "dtype")
     (first,) = new_extents(w, rows)
     (second,) = (first,) if columns is None else new_extents(w, columns)
-    offset = w.let(scalar(w, k)) if k is not None else Const(0)
+    offset = w.bind(scalar(w, k)) if k is not None else Const(0)
     one, zero = (scalar_ops.convert(Const(value), call.type.dtype) for value in (1.0, 0.0))
     type_ = Scalar(call.type.dtype, False)
 
@@ -218,15 +218,15 @@ def _eye(w: Writer, call: Call) -> Lazy:
         test = Call(operator.eq, (index[1], plus(index[0], offset)), (), BOOL)
         return Call(intrinsics.ifelse, (test, one, zero), (), type_)
 
-    return Lazy((first, second), call.type.dtype, at)
+    return ElementRule((first, second), call.type.dtype, at)
 
 
 @handles(LAZY, np.arange)
-def _arange(w: Writer, call: Call) -> Lazy:
+def _arange(w: LoopBuilder, call: Call) -> ElementRule:
     assert isinstance(call.type, Array)
     args = [scalar(w, arg) for arg in call.args]
     if call.type.dtype != "int64" or len(args) > 2 or call.kwargs:
-        return w.array(w.materialise(call))
+        return w.array(w.materialize(call))
     start, stop = (Const(0), args[0]) if len(args) == 1 else args
-    start = w.let(start)
-    return Lazy((w.extent(minus(w.let(stop, "n"), start)),), "int64", lambda index: plus(start, index[0]))
+    start = w.bind(start)
+    return ElementRule((w.extent(minus(w.bind(stop, "n"), start)),), "int64", lambda index: plus(start, index[0]))

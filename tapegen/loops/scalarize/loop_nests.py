@@ -12,12 +12,12 @@ from tapegen.ir.types import Array, Scalar
 from tapegen.loops.analysis.affine import Affine
 from tapegen.loops.analysis.symbolic_bounds import Extents, dim
 from tapegen.loops.legalize import scalar_ops
-from tapegen.loops.legalize.builder import Indices, Lazy, Writer, loop_over
+from tapegen.loops.legalize.builder import ElementRule, Indices, LoopBuilder, loop_over
 
 # ---- arrays ----------------------------------------------------------------------------------------------------------
 
 
-def allocate(w: Writer, var: Var, extents: Extents, func: object = np.empty) -> None:
+def allocate(w: LoopBuilder, var: Var, extents: Extents, func: object = np.empty) -> None:
     """`var = np.empty(shape, dtype)`, in the layout that the type of `var` states."""
     assert isinstance(var.type, Array)
     w.forget([var])
@@ -27,7 +27,7 @@ def allocate(w: Writer, var: Var, extents: Extents, func: object = np.empty) -> 
         w.layouts[var] = "C"
 
 
-def new_array(w: Writer, type_: Array, extents: Extents, func: object = np.empty) -> Expr:
+def new_array(w: LoopBuilder, type_: Array, extents: Extents, func: object = np.empty) -> Expr:
     """A new array of given extents."""
     turned = type_.layout == "F" and type_.rank > 1
     sizes = [w.clamped(extent) for extent in (reversed(extents) if turned else extents)]
@@ -39,7 +39,7 @@ def new_array(w: Writer, type_: Array, extents: Extents, func: object = np.empty
     return Call(intrinsics.transpose_view, (array,), (), type_) if turned else array
 
 
-def _shape_of_one(w: Writer, extents: Extents) -> Expr | None:
+def _shape_of_one(w: LoopBuilder, extents: Extents) -> Expr | None:
     """`x.shape` if the extents are those of an array `x`."""
     match extents[0].size if len(extents) > 1 else None:
         case Call(intrinsics.dim, (Var() as array, _)) if isinstance(array.type, Array) and array.type.rank == len(
@@ -50,7 +50,7 @@ def _shape_of_one(w: Writer, extents: Extents) -> Expr | None:
     return None
 
 
-def scratch(w: Writer, extents: Extents, dtype: str, base: str = "t") -> Var:
+def scratch(w: LoopBuilder, extents: Extents, dtype: str, base: str = "t") -> Var:
     """A new array for intermediate results."""
     var = w.fresh(base, Array(dtype, len(extents), "C", tuple(extent.is_unit for extent in extents)))
     allocate(w, var, extents)
@@ -60,13 +60,15 @@ def scratch(w: Writer, extents: Extents, dtype: str, base: str = "t") -> Var:
 # ---- nests -----------------------------------------------------------------------------------------------------------
 
 
-def counters_for(w: Writer, extents: Extents) -> Indices:
+def counters_for(w: LoopBuilder, extents: Extents) -> Indices:
     """An index of counters; axes of size 1 need none."""
     counters = iter(w.counters(sum(1 for extent in extents if not extent.is_unit)))
     return tuple(Const(0) if extent.is_unit else next(counters) for extent in extents)
 
 
-def nest(w: Writer, extents: Extents, index: Indices, body: list[Stmt], order: Sequence[Var] | None = None) -> None:
+def nest(
+    w: LoopBuilder, extents: Extents, index: Indices, body: list[Stmt], order: Sequence[Var] | None = None
+) -> None:
     """Write loops around a body; `order` lists the counters from the outermost inwards."""
     sizes = {i: extent.size for i, extent in zip(index, extents, strict=True) if isinstance(i, Var)}
     for counter in reversed(list(order if order is not None else sizes)):
@@ -74,7 +76,9 @@ def nest(w: Writer, extents: Extents, index: Indices, body: list[Stmt], order: S
     w.emit(*body)
 
 
-def fill(w: Writer, target: Lazy, value: Lazy, accumulate: bool = False, fresh: bool = False) -> None:
+def fill(
+    w: LoopBuilder, target: ElementRule, value: ElementRule, accumulate: bool = False, fresh: bool = False
+) -> None:
     """Store a value (of the target's extents) into a target.
 
     A target that is not `fresh` may share memory with what the value reads: then the value is evaluated to a new array
@@ -119,7 +123,7 @@ def element_loads(body: Iterable[Stmt]) -> list[Load]:
     return found
 
 
-def memory_order(w: Writer, body: list[Stmt], counters: list[Var]) -> list[Var]:
+def memory_order(w: LoopBuilder, body: list[Stmt], counters: list[Var]) -> list[Var]:
     """Counters from the largest stride to the smallest, so that the innermost loop runs along memory."""
     accesses: list[tuple[Var, tuple[Expr, ...]]] = []
     inner = traversal.assigned_in(*body)
@@ -139,7 +143,7 @@ def memory_order(w: Writer, body: list[Stmt], counters: list[Var]) -> list[Var]:
 
 
 def _reads_first(
-    w: Writer, write: Load, read: Load, order: list[Var], sizes: dict[Var, Affine], inner: Set[Var]
+    w: LoopBuilder, write: Load, read: Load, order: list[Var], sizes: dict[Var, Affine], inner: Set[Var]
 ) -> bool:
     """Whether no trip writes an element that a later trip reads."""
     same_dtype = scalar_ops.dtype_of(write) == scalar_ops.dtype_of(read)
@@ -165,7 +169,7 @@ def _reads_first(
     return True
 
 
-def _apart(w: Writer, a: Affine, b: Affine, sizes: dict[Var, Affine]) -> bool:
+def _apart(w: LoopBuilder, a: Affine, b: Affine, sizes: dict[Var, Affine]) -> bool:
     """Whether an index written on any trip differs from one read on any trip."""
     ranges = []
     for counter, size in sizes.items():

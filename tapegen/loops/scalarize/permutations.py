@@ -13,13 +13,13 @@ from tapegen.ir.types import BOOL, INT, Array, ListOf, Scalar, TupleOf
 from tapegen.loops.analysis.affine import minus, plus, times
 from tapegen.loops.analysis.symbolic_bounds import UNIT, Extent, Extents
 from tapegen.loops.legalize import scalar_ops
-from tapegen.loops.legalize.builder import Indices, Lazy, Writer
+from tapegen.loops.legalize.builder import ElementRule, Indices, LoopBuilder
 from tapegen.loops.legalize.registry import LAZY, SCALAR, arguments, handles
 from tapegen.loops.scalarize.broadcasting import fit
 from tapegen.loops.scalarize.expressions import lazy, loaded, scalar, stored_once
 
 
-def static(w: Writer, expr: Any, what: str) -> Any:
+def static(w: LoopBuilder, expr: Any, what: str) -> Any:
     """The value of an argument that must be known when compiling."""
     match expr:
         case None:
@@ -33,7 +33,7 @@ def static(w: Writer, expr: Any, what: str) -> Any:
     raise w.unsupported(f"{what} that is not constant")
 
 
-def axes_of(w: Writer, axis: Any, rank: int) -> tuple[int, ...]:
+def axes_of(w: LoopBuilder, axis: Any, rank: int) -> tuple[int, ...]:
     """The axes an `axis=` argument means, counted from 0; None means all.  Numbers have an axis 0 that is none."""
     value = static(w, axis, "an axis")
     if value is None or rank == 0:
@@ -41,7 +41,7 @@ def axes_of(w: Writer, axis: Any, rank: int) -> tuple[int, ...]:
     return tuple(k % rank for k in (value if isinstance(value, (tuple, list)) else (value,)))
 
 
-def shape_extents(w: Writer, expr: Expr) -> Extents:
+def shape_extents(w: LoopBuilder, expr: Expr) -> Extents:
     """The extents that a shape argument states."""
     match expr:
         case Tuple(items):
@@ -51,16 +51,17 @@ def shape_extents(w: Writer, expr: Expr) -> Extents:
         case Call(intrinsics.shape | np.shape, (array,)):
             return lazy(w, array).extents
     if isinstance(expr.type, Scalar):
-        return (w.extent(w.let(scalar(w, expr))),)
+        return (w.extent(w.bind(scalar(w, expr))),)
     if isinstance(expr.type, TupleOf):
-        shape = w.let(scalar(w, expr))
+        shape = w.bind(scalar(w, expr))
         return tuple(
-            w.extent(w.let(Call(intrinsics.item, (shape, Const(k)), (), INT), "n")) for k in range(len(expr.type.items))
+            w.extent(w.bind(Call(intrinsics.item, (shape, Const(k)), (), INT), "n"))
+            for k in range(len(expr.type.items))
         )
     raise w.unsupported("a shape that is computed")
 
 
-def new_extents(w: Writer, expr: Expr) -> Extents:
+def new_extents(w: LoopBuilder, expr: Expr) -> Extents:
     """The extents that the shape of a new array states: none may be negative."""
     extents = shape_extents(w, expr)
     for extent in extents:
@@ -71,14 +72,16 @@ def new_extents(w: Writer, expr: Expr) -> Extents:
 # ---- order of axes ---------------------------------------------------------------------------------------------------
 
 
-def permuted(x: Lazy, axes: tuple[int, ...]) -> Lazy:
+def permuted(x: ElementRule, axes: tuple[int, ...]) -> ElementRule:
     """Axis k of the result is axis `axes[k]` of `x`."""
     back = [axes.index(k) for k in range(x.rank)]
-    return Lazy(tuple(x.extents[k] for k in axes), x.dtype, lambda index: x.at(tuple(index[k] for k in back)), x.weak)
+    return ElementRule(
+        tuple(x.extents[k] for k in axes), x.dtype, lambda index: x.at(tuple(index[k] for k in back)), x.weak
+    )
 
 
 @handles(LAZY, np.transpose, np.permute_dims, intrinsics.transpose_view)
-def _transpose(w: Writer, call: Call) -> Lazy:
+def _transpose(w: LoopBuilder, call: Call) -> ElementRule:
     array, axes = arguments(w, call, "a", "axes")
     x = lazy(w, array)
     order = static(w, axes, "axes")
@@ -86,7 +89,7 @@ def _transpose(w: Writer, call: Call) -> Lazy:
 
 
 @handles(LAZY, np.swapaxes)
-def _swapaxes(w: Writer, call: Call) -> Lazy:
+def _swapaxes(w: LoopBuilder, call: Call) -> ElementRule:
     array, axis1, axis2 = arguments(w, call, "a", "axis1", "axis2")
     x = lazy(w, array)
     order = list(range(x.rank))
@@ -96,14 +99,14 @@ def _swapaxes(w: Writer, call: Call) -> Lazy:
 
 
 @handles(LAZY, np.matrix_transpose, np.linalg.matrix_transpose)
-def _matrix_transpose(w: Writer, call: Call) -> Lazy:
+def _matrix_transpose(w: LoopBuilder, call: Call) -> ElementRule:
     x = lazy(w, call.args[0])
     order = list(range(x.rank))
     return permuted(x, (*order[:-2], order[-1], order[-2]))
 
 
 @handles(LAZY, np.moveaxis)
-def _moveaxis(w: Writer, call: Call) -> Lazy:
+def _moveaxis(w: LoopBuilder, call: Call) -> ElementRule:
     array, source, destination = arguments(w, call, "a", "source", "destination")
     x = lazy(w, array)
     moved = dict(zip(axes_of(w, destination, x.rank), axes_of(w, source, x.rank), strict=True))
@@ -112,7 +115,7 @@ def _moveaxis(w: Writer, call: Call) -> Lazy:
 
 
 @handles(LAZY, np.rollaxis)
-def _rollaxis(w: Writer, call: Call) -> Lazy:
+def _rollaxis(w: LoopBuilder, call: Call) -> ElementRule:
     array, axis, start = arguments(w, call, "a", "axis", "start")
     x = lazy(w, array)
     which, to = static(w, axis, "an axis") % x.rank, static(w, start, "an axis") or 0
@@ -125,17 +128,17 @@ def _rollaxis(w: Writer, call: Call) -> Lazy:
 # ---- axes of size 1 --------------------------------------------------------------------------------------------------
 
 
-def with_unit_axes(x: Lazy, where: tuple[int, ...]) -> Lazy:
+def with_unit_axes(x: ElementRule, where: tuple[int, ...]) -> ElementRule:
     """New axes of size 1 at these positions of the result."""
     rank = x.rank + len(where)
     rest = iter(x.extents)
     extents = tuple(UNIT if k in where else next(rest) for k in range(rank))
     kept = [k for k in range(rank) if k not in where]
-    return Lazy(extents, x.dtype, lambda index: x.at(tuple(index[k] for k in kept)), x.weak, x.cost)
+    return ElementRule(extents, x.dtype, lambda index: x.at(tuple(index[k] for k in kept)), x.weak, x.cost)
 
 
 @handles(LAZY, np.expand_dims)
-def _expand_dims(w: Writer, call: Call) -> Lazy:
+def _expand_dims(w: LoopBuilder, call: Call) -> ElementRule:
     array, axis = arguments(w, call, "a", "axis")
     x = lazy(w, array)
     value = static(w, axis, "an axis")
@@ -144,7 +147,7 @@ def _expand_dims(w: Writer, call: Call) -> Lazy:
 
 
 @handles(LAZY, np.atleast_1d, np.atleast_2d, np.atleast_3d)
-def _atleast(w: Writer, call: Call) -> Lazy:
+def _atleast(w: LoopBuilder, call: Call) -> ElementRule:
     (array,) = call.args
     x = lazy(w, array)
     rank = {np.atleast_1d: 1, np.atleast_2d: 2, np.atleast_3d: 3}[call.func]
@@ -156,7 +159,7 @@ def _atleast(w: Writer, call: Call) -> Lazy:
 
 
 @handles(LAZY, np.squeeze)
-def _squeeze(w: Writer, call: Call) -> Lazy:
+def _squeeze(w: LoopBuilder, call: Call) -> ElementRule:
     array, axis = arguments(w, call, "a", "axis")
     x = lazy(w, array)
     assert isinstance(call.type, Array)
@@ -175,57 +178,59 @@ def _squeeze(w: Writer, call: Call) -> Lazy:
         rest = iter(index)
         return x.at(tuple(Const(0) if k in gone else next(rest) for k in range(x.rank)))
 
-    return Lazy(tuple(extent for k, extent in enumerate(x.extents) if k not in gone), x.dtype, at)
+    return ElementRule(tuple(extent for k, extent in enumerate(x.extents) if k not in gone), x.dtype, at)
 
 
 @handles(LAZY, np.broadcast_to)
-def _broadcast_to(w: Writer, call: Call) -> Lazy:
+def _broadcast_to(w: LoopBuilder, call: Call) -> ElementRule:
     array, shape = arguments(w, call, "array", "shape")
     return fit(w, lazy(w, array), shape_extents(w, shape))
 
 
 @handles(LAZY, np.copy, np.array, np.asarray, np.ascontiguousarray, np.real, np.asanyarray)
-def _same(w: Writer, call: Call) -> Lazy:
+def _same(w: LoopBuilder, call: Call) -> ElementRule:
     assert isinstance(call.type, Array)
     more = [name for name, _ in call.kwargs if name not in ("copy", "dtype", "order")]
     if more:
         raise w.unsupported(call.func, f"with {more[0]}=")
     if isinstance(call.args[0], Tuple) or isinstance(call.args[0].type, ListOf):
-        return w.array(w.materialise(call))
+        return w.array(w.materialize(call))
     return as_dtype(lazy(w, call.args[0]), call.type.dtype)
 
 
 @handles(LAZY, np.astype)
-def _astype(w: Writer, call: Call) -> Lazy:
+def _astype(w: LoopBuilder, call: Call) -> ElementRule:
     assert isinstance(call.type, Array)
     return as_dtype(lazy(w, call.args[0]), call.type.dtype)
 
 
 @handles(SCALAR, np.astype)
-def _astype_number(w: Writer, call: Call) -> Expr:
+def _astype_number(w: LoopBuilder, call: Call) -> Expr:
     """Of an array without axes."""
     assert isinstance(call.type, Scalar)
     return scalar_ops.convert(lazy(w, call.args[0]).at(()), call.type.dtype)
 
 
-def as_dtype(x: Lazy, dtype: str) -> Lazy:
-    return x if x.dtype == dtype else Lazy(x.extents, dtype, lambda index: scalar_ops.convert(x.at(index), dtype))
+def as_dtype(x: ElementRule, dtype: str) -> ElementRule:
+    return (
+        x if x.dtype == dtype else ElementRule(x.extents, dtype, lambda index: scalar_ops.convert(x.at(index), dtype))
+    )
 
 
 # ---- order of elements -----------------------------------------------------------------------------------------------
 
 
-def indexed(w: Writer, x: Lazy, *items: Any) -> Lazy:
+def indexed(w: LoopBuilder, x: ElementRule, *items: Any) -> ElementRule:
     """`x[items]` by basic indexing."""
     return loaded(w, x, items)
 
 
-def _reversed(w: Writer, x: Lazy, axes: tuple[int, ...]) -> Lazy:
+def _reversed(w: LoopBuilder, x: ElementRule, axes: tuple[int, ...]) -> ElementRule:
     return indexed(w, x, *(Slice(step=Const(-1)) if k in axes else Slice() for k in range(x.rank)))
 
 
 @handles(LAZY, np.flip, np.flipud, np.fliplr)
-def _flip(w: Writer, call: Call) -> Lazy:
+def _flip(w: LoopBuilder, call: Call) -> ElementRule:
     array, axis = arguments(w, call, "m", "axis")
     x = lazy(w, array)
     if call.func is not np.flip:
@@ -234,7 +239,7 @@ def _flip(w: Writer, call: Call) -> Lazy:
 
 
 @handles(LAZY, np.rot90)
-def _rot90(w: Writer, call: Call) -> Lazy:
+def _rot90(w: LoopBuilder, call: Call) -> ElementRule:
     array, k, axes = arguments(w, call, "m", "k", "axes")
     x = lazy(w, array)
     turns = (1 if k is None else static(w, k, "k")) % 4
@@ -251,14 +256,14 @@ def _rot90(w: Writer, call: Call) -> Lazy:
 
 
 @handles(LAZY, np.roll)
-def _roll(w: Writer, call: Call) -> Lazy:
+def _roll(w: LoopBuilder, call: Call) -> ElementRule:
     array, shift, axis = arguments(w, call, "a", "shift", "axis")
     x = lazy(w, array)
     if axis is None and x.rank > 1:
         flat = flattened(w, array)
         rolled = Call(np.roll, (flat, shift), (), flat.type)
         shape = Tuple(tuple(w.clamped(extent) for extent in x.extents))
-        return w.array(w.materialise(Call(np.reshape, (w.materialise(rolled), shape), (), call.type)))
+        return w.array(w.materialize(Call(np.reshape, (w.materialize(rolled), shape), (), call.type)))
     axes = axes_of(w, axis, x.rank)
     shifts = shift.items if isinstance(shift, Tuple) else (shift,) * len(axes)
     for k, amount in zip(axes, shifts, strict=True):
@@ -266,7 +271,7 @@ def _roll(w: Writer, call: Call) -> Lazy:
     return x
 
 
-def axis_of(w: Writer, axis: Any, rank: int) -> int:
+def axis_of(w: LoopBuilder, axis: Any, rank: int) -> int:
     """The one axis an `axis=` argument means."""
     if rank == 0:
         raise w.unsupported("an axis of a number")
@@ -274,9 +279,9 @@ def axis_of(w: Writer, axis: Any, rank: int) -> int:
     return found
 
 
-def flattened(w: Writer, array: Expr) -> Var:
+def flattened(w: LoopBuilder, array: Expr) -> Var:
     """All elements of an array in a row, to be read and not stored into."""
-    x = w.materialise(array)
+    x = w.materialize(array)
     if w.layout(x) != "C":
         x = w.copied(x)
     assert isinstance(x.type, Array)
@@ -285,29 +290,29 @@ def flattened(w: Writer, array: Expr) -> Var:
     return flat
 
 
-def _rolled(w: Writer, x: Lazy, axis: int, shift: Expr) -> Lazy:
+def _rolled(w: LoopBuilder, x: ElementRule, axis: int, shift: Expr) -> ElementRule:
     size = w.clamped(x.extents[axis])
     safe = Call(max, (size, Const(1)), (), INT)  # an empty axis has nothing to move
-    start = w.let(Call(operator.mod, (Call(operator.neg, (shift,), (), INT), safe), (), INT), "start")
+    start = w.bind(Call(operator.mod, (Call(operator.neg, (shift,), (), INT), safe), (), INT), "start")
 
     def at(index: Indices) -> Expr:
-        moved = w.let(plus(index[axis], start))
+        moved = w.bind(plus(index[axis], start))
         beyond = Call(operator.ge, (moved, size), (), BOOL)
-        source = w.let(Call(intrinsics.ifelse, (beyond, minus(moved, size), moved), (), INT))
+        source = w.bind(Call(intrinsics.ifelse, (beyond, minus(moved, size), moved), (), INT))
         return x.at((*index[:axis], source, *index[axis + 1 :]))
 
-    return Lazy(x.extents, x.dtype, at)
+    return ElementRule(x.extents, x.dtype, at)
 
 
 # ---- copies of elements ----------------------------------------------------------------------------------------------
 
 
-def cheap(w: Writer, x: Lazy) -> Lazy:
+def cheap(w: LoopBuilder, x: ElementRule) -> ElementRule:
     return stored_once(w, x) if x.cost else x
 
 
 @handles(LAZY, np.tile)
-def _tile(w: Writer, call: Call) -> Lazy:
+def _tile(w: LoopBuilder, call: Call) -> ElementRule:
     array, reps = arguments(w, call, "A", "reps")
     x = cheap(w, lazy(w, array))
     counts = [scalar(w, item) for item in (reps.items if isinstance(reps, Tuple) else (reps,))]
@@ -316,7 +321,7 @@ def _tile(w: Writer, call: Call) -> Lazy:
     x = with_unit_axes(x, tuple(range(max(0, len(counts) - x.rank))))
     counts = [Const(1)] * (x.rank - len(counts)) + counts
     extents = tuple(
-        extent if count == Const(1) else w.extent(times(w.clamped(extent), w.let(count, "copies")))
+        extent if count == Const(1) else w.extent(times(w.clamped(extent), w.bind(count, "copies")))
         for extent, count in zip(x.extents, counts, strict=True)
     )
 
@@ -327,7 +332,7 @@ def _tile(w: Writer, call: Call) -> Lazy:
         ]
         return x.at(tuple(where))
 
-    return Lazy(extents, x.dtype, at)
+    return ElementRule(extents, x.dtype, at)
 
 
 def _mod(index: Expr, extent: Extent) -> Expr:
@@ -335,32 +340,32 @@ def _mod(index: Expr, extent: Extent) -> Expr:
 
 
 @handles(LAZY, np.repeat)
-def _repeat(w: Writer, call: Call) -> Lazy:
+def _repeat(w: LoopBuilder, call: Call) -> ElementRule:
     array, repeats, axis = arguments(w, call, "a", "repeats", "axis")
     if not isinstance(repeats.type, Scalar):
-        return w.array(w.materialise(call))
+        return w.array(w.materialize(call))
     if axis is None and isinstance(array.type, Array) and array.type.rank != 1:
         array = flattened(w, array)
     x = cheap(w, lazy(w, array))
     k = 0 if axis is None else axes_of(w, axis, x.rank)[0]
-    count = w.let(scalar(w, repeats), "copies")
+    count = w.bind(scalar(w, repeats), "copies")
     extent = w.extent(times(w.clamped(x.extents[k]), count))
 
     def at(index: Indices) -> Expr:
         source = Call(operator.floordiv, (index[k], count), (), INT)
         return x.at((*index[:k], source, *index[k + 1 :]))
 
-    return Lazy((*x.extents[:k], extent, *x.extents[k + 1 :]), x.dtype, at)
+    return ElementRule((*x.extents[:k], extent, *x.extents[k + 1 :]), x.dtype, at)
 
 
 @handles(LAZY, np.pad)
-def _pad(w: Writer, call: Call) -> Lazy:
+def _pad(w: LoopBuilder, call: Call) -> ElementRule:
     array, widths, mode, values = arguments(w, call, "array", "pad_width", "mode", "constant_values")
     x = lazy(w, array)
     if mode is not None and mode != Const("constant"):
         raise w.unsupported("np.pad with another mode than 'constant'")
-    value = scalar_ops.convert(w.let(scalar(w, values)) if values is not None else Const(0), x.dtype)
-    pairs = [tuple(w.let(scalar(w, width)) for width in pair) for pair in _pad_widths(w, widths, x.rank)]
+    value = scalar_ops.convert(w.bind(scalar(w, values)) if values is not None else Const(0), x.dtype)
+    pairs = [tuple(w.bind(scalar(w, width)) for width in pair) for pair in _pad_widths(w, widths, x.rank)]
     extents = tuple(
         w.extent(plus(plus(w.clamped(extent), before), after))
         for extent, (before, after) in zip(x.extents, pairs, strict=True)
@@ -381,10 +386,10 @@ def _pad(w: Writer, call: Call) -> Lazy:
             test = Call(intrinsics.and_, (test, part), (), BOOL)
         return Call(intrinsics.ifelse, (test, element, value), (), Scalar(x.dtype, False))
 
-    return Lazy(extents, x.dtype, at)
+    return ElementRule(extents, x.dtype, at)
 
 
-def _pad_widths(w: Writer, widths: Expr, rank: int) -> list[tuple[Expr, Expr]]:
+def _pad_widths(w: LoopBuilder, widths: Expr, rank: int) -> list[tuple[Expr, Expr]]:
     """`n`, `(n,)`, `(before, after)` or one pair for each axis."""
     if isinstance(widths, Const) and isinstance(widths.value, tuple):
         widths = _as_tuple(widths.value)

@@ -17,7 +17,7 @@ from tapegen.ir.types import BOOL, INT, Array, Scalar
 from tapegen.loops.analysis.affine import plus, times
 from tapegen.loops.analysis.symbolic_bounds import UNIT, Extents
 from tapegen.loops.legalize import scalar_ops
-from tapegen.loops.legalize.builder import Indices, Lazy, Writer
+from tapegen.loops.legalize.builder import ElementRule, Indices, LoopBuilder
 from tapegen.loops.legalize.registry import FILL, LAZY, SCALAR, arguments, handles
 from tapegen.loops.scalarize.broadcasting import fit, scaled, unless_one
 from tapegen.loops.scalarize.expressions import lazy, product, scalar
@@ -120,7 +120,7 @@ REDUCTIONS: dict[Any, Reduction] = {
 # ---- the loops -------------------------------------------------------------------------------------------------------
 
 
-def reduce_all(w: Writer, how: Reduction, x: Lazy, dtype: str, target: Var | None = None) -> Expr:
+def reduce_all(w: LoopBuilder, how: Reduction, x: ElementRule, dtype: str, target: Var | None = None) -> Expr:
     """All elements put together."""
     _check_empty(w, how, x, tuple(range(x.rank)))
     wide = _accumulator(how, dtype)
@@ -136,14 +136,16 @@ def reduce_all(w: Writer, how: Reduction, x: Lazy, dtype: str, target: Var | Non
     return _finished(w, how, total, product(tuple(w.clamped(extent) for extent in x.extents)), dtype)
 
 
-def reduce_axes(w: Writer, how: Reduction, x: Lazy, axes: tuple[int, ...], keepdims: bool, target: Var) -> None:
+def reduce_axes(
+    w: LoopBuilder, how: Reduction, x: ElementRule, axes: tuple[int, ...], keepdims: bool, target: Var
+) -> None:
     """`target` = the elements along some axes put together."""
     assert isinstance(target.type, Array)
     dtype = target.type.dtype
     _check_empty(w, how, x, axes)
     count = product(tuple(w.clamped(x.extents[k]) for k in axes))
     if how.mean:
-        count = w.let(count, "n")
+        count = w.bind(count, "n")
     extents = tuple(UNIT if k in axes else extent for k, extent in enumerate(x.extents) if keepdims or k not in axes)
     index = counters_for(w, x.extents)
     with w.block() as body:
@@ -180,28 +182,28 @@ def reduce_axes(w: Writer, how: Reduction, x: Lazy, axes: tuple[int, ...], keepd
         nest(w, x.extents, index, last, outer)
 
 
-def allocate_constant(w: Writer, target: Var, extents: Extents, value: Expr) -> None:
+def allocate_constant(w: LoopBuilder, target: Var, extents: Extents, value: Expr) -> None:
     """`target` = a new array of equal elements."""
     if value in (Const(0.0), Const(0), Const(False)) or value == Call(np.float32, (Const(0.0),), (), value.type):
         allocate(w, target, extents, np.zeros)
         return
     allocate(w, target, extents)
-    fill(w, w.array(target), Lazy(extents, scalar_ops.dtype_of(value), lambda index: value), fresh=True)
+    fill(w, w.array(target), ElementRule(extents, scalar_ops.dtype_of(value), lambda index: value), fresh=True)
 
 
-def _join_number(w: Writer, how: Reduction, total: Var, element: Expr, dtype: str) -> None:
+def _join_number(w: LoopBuilder, how: Reduction, total: Var, element: Expr, dtype: str) -> None:
     if how.join is not _sum and how.join is not _product:
-        element = w.let(element, "x")
+        element = w.bind(element, "x")
     test, value = how.join(total, element, dtype)
     w.emit(_guarded(test, Assign((total,), value, w.origin)))
 
 
-def _join_place(w: Writer, how: Reduction, place: Load, element: Expr, dtype: str) -> None:
+def _join_place(w: LoopBuilder, how: Reduction, place: Load, element: Expr, dtype: str) -> None:
     if how.join is _sum:
         w.emit(Store(place.array, place.index, element, True, w.origin))
         return
     if how.join is not _product:
-        element = w.let(element, "x")
+        element = w.bind(element, "x")
     test, value = how.join(place, element, dtype)
     w.emit(_guarded(test, Store(place.array, place.index, value, False, w.origin)))
 
@@ -221,13 +223,13 @@ def _element_dtype(how: Reduction, wide: str, dtype: str) -> str:
     return wide
 
 
-def _finished(w: Writer, how: Reduction, total: Expr, count: Expr, dtype: str) -> Expr:
+def _finished(w: LoopBuilder, how: Reduction, total: Expr, count: Expr, dtype: str) -> Expr:
     if how.mean:
         total = Call(operator.truediv, (total, count), (), Scalar(scalar_ops.dtype_of(total), False))
     return scalar_ops.convert(total, dtype)
 
 
-def _check_empty(w: Writer, how: Reduction, x: Lazy, axes: tuple[int, ...]) -> None:
+def _check_empty(w: LoopBuilder, how: Reduction, x: ElementRule, axes: tuple[int, ...]) -> None:
     if how.empty:
         return
     for k in axes:
@@ -243,7 +245,7 @@ def _check_empty(w: Writer, how: Reduction, x: Lazy, axes: tuple[int, ...]) -> N
 # ---- calls -----------------------------------------------------------------------------------------------------------
 
 
-def _operands(w: Writer, call: Call) -> tuple[Reduction, Lazy, tuple[int, ...], bool]:
+def _operands(w: LoopBuilder, call: Call) -> tuple[Reduction, ElementRule, tuple[int, ...], bool]:
     how = REDUCTIONS[call.func]
     if call.func in (builtins.sum, builtins.any, builtins.all, math.prod):
         array, axis, keepdims, where = call.args[0], None, None, None
@@ -269,20 +271,20 @@ def _operands(w: Writer, call: Call) -> tuple[Reduction, Lazy, tuple[int, ...], 
     return how, x, axes_of(w, axis, x.rank), bool(static(w, keepdims, "keepdims"))
 
 
-def _masked(w: Writer, x: Lazy, where: Lazy, how: Reduction) -> Lazy:
+def _masked(w: LoopBuilder, x: ElementRule, where: ElementRule, how: Reduction) -> ElementRule:
     neutral = how.start(x.dtype)
     type_ = Scalar(x.dtype, False)
-    return Lazy(
+    return ElementRule(
         x.extents, x.dtype, lambda index: Call(intrinsics.ifelse, (where.at(index), x.at(index), neutral), (), type_)
     )
 
 
 @handles(SCALAR, *REDUCTIONS)
-def _to_number(w: Writer, call: Call) -> Expr:
+def _to_number(w: LoopBuilder, call: Call) -> Expr:
     return number_into(w, call, None)
 
 
-def number_into(w: Writer, call: Call, target: Var | None) -> Expr:
+def number_into(w: LoopBuilder, call: Call, target: Var | None) -> Expr:
     """A reduction to one number, put together in `target` if there is one."""
     how, x, _, _ = _operands(w, call)
     assert isinstance(call.type, Scalar)
@@ -290,27 +292,27 @@ def number_into(w: Writer, call: Call, target: Var | None) -> Expr:
 
 
 @handles(FILL, *(func for func in REDUCTIONS if func not in (builtins.sum, builtins.any, builtins.all, math.prod)))
-def _to_array(w: Writer, call: Call, target: Var) -> None:
+def _to_array(w: LoopBuilder, call: Call, target: Var) -> None:
     how, x, axes, keepdims = _operands(w, call)
     reduce_axes(w, how, x, axes, keepdims, target)
 
 
 @handles(SCALAR, np.count_nonzero)
-def _count_nonzero(w: Writer, call: Call) -> Expr:
+def _count_nonzero(w: LoopBuilder, call: Call) -> Expr:
     x = lazy(w, call.args[0])
-    truth = Lazy(x.extents, "bool", lambda index: scalar_ops.convert(x.at(index), "bool"))
+    truth = ElementRule(x.extents, "bool", lambda index: scalar_ops.convert(x.at(index), "bool"))
     return reduce_all(w, SUM, truth, "int64")
 
 
 @handles(SCALAR, np.trace)
-def _trace(w: Writer, call: Call) -> Expr:
+def _trace(w: LoopBuilder, call: Call) -> Expr:
     array, offset, axis1, axis2 = arguments(w, call, "a", "offset", "axis1", "axis2")
     x = lazy(w, array)
     if x.rank != 2 or axis1 is not None or axis2 is not None:
         raise w.unsupported("np.trace of a stack of matrices")
     assert isinstance(call.type, Scalar)
     return reduce_all(
-        w, SUM, diagonal(w, x, w.let(scalar(w, offset)) if offset is not None else Const(0), 0, 1), call.type.dtype
+        w, SUM, diagonal(w, x, w.bind(scalar(w, offset)) if offset is not None else Const(0), 0, 1), call.type.dtype
     )
 
 
@@ -318,21 +320,21 @@ def _trace(w: Writer, call: Call) -> Expr:
 
 
 @handles(LAZY, intrinsics.sum_to)
-def _sum_to_lazy(w: Writer, call: Call) -> Lazy:
+def _sum_to_lazy(w: LoopBuilder, call: Call) -> ElementRule:
     x, like = lazy(w, call.args[0]), lazy(w, call.args[1])
     if x.rank == like.rank and all(w.facts.equal(a.form, b.form) for a, b in zip(x.extents, like.extents, strict=True)):
         return x
-    return w.array(w.materialise(call))
+    return w.array(w.materialize(call))
 
 
 @handles(SCALAR, intrinsics.sum_to)
-def _sum_to_number(w: Writer, call: Call) -> Expr:
+def _sum_to_number(w: LoopBuilder, call: Call) -> Expr:
     assert isinstance(call.type, Scalar)
     return reduce_all(w, SUM, lazy(w, call.args[0]), call.type.dtype)
 
 
 @handles(FILL, intrinsics.sum_to)
-def _sum_to(w: Writer, call: Call, target: Var) -> None:
+def _sum_to(w: LoopBuilder, call: Call, target: Var) -> None:
     x, like = lazy(w, call.args[0]), lazy(w, call.args[1])
     assert isinstance(target.type, Array)
     lead = x.rank - like.rank
@@ -366,7 +368,7 @@ def _sum_to(w: Writer, call: Call, target: Var) -> None:
 
 
 @handles(SCALAR, np.argmax, np.argmin)
-def _position(w: Writer, call: Call) -> Expr:
+def _position(w: LoopBuilder, call: Call) -> Expr:
     x = lazy(w, call.args[0])
     best, where = w.fresh("best", Scalar(x.dtype, False)), w.fresh("where", INT)
     _check_empty(w, MAX, x, tuple(range(x.rank)))
@@ -382,7 +384,7 @@ def _position(w: Writer, call: Call) -> Expr:
 
 
 @handles(FILL, np.argmax, np.argmin)
-def _positions(w: Writer, call: Call, target: Var) -> None:
+def _positions(w: LoopBuilder, call: Call, target: Var) -> None:
     array, axis, _, keepdims = arguments(w, call, "a", "axis", "out", "keepdims")
     x = lazy(w, array)
     keep = bool(static(w, keepdims, "keepdims"))
@@ -406,14 +408,14 @@ def _positions(w: Writer, call: Call, target: Var) -> None:
     nest(w, x.extents, index, trip, [i for k, i in enumerate(index) if k != along and isinstance(i, Var)])
 
 
-def _search_start(w: Writer, func: Any, best: Var, where: Var) -> list[Stmt]:
+def _search_start(w: LoopBuilder, func: Any, best: Var, where: Var) -> list[Stmt]:
     limit = _limit(-1 if func is np.argmax else 1)(scalar_ops.dtype_of(best))
     return [Assign((best,), limit, w.origin), Assign((where,), Const(0), w.origin)]
 
 
-def _search(w: Writer, func: Any, best: Var, where: Var, element: Expr, position: Expr) -> None:
+def _search(w: LoopBuilder, func: Any, best: Var, where: Var, element: Expr, position: Expr) -> None:
     """The first of the largest (smallest) elements; the first NaN before all others."""
-    element = w.let(element, "x")
+    element = w.bind(element, "x")
     test: Expr = Call(operator.gt if func is np.argmax else operator.lt, (element, best), (), BOOL)
     if scalar_ops.dtype_of(best).startswith("float"):
         is_nan = Call(operator.ne, (element, element), (), BOOL)
@@ -433,7 +435,7 @@ def _search(w: Writer, func: Any, best: Var, where: Var, element: Expr, position
 
 
 @handles(FILL, np.cumsum, np.cumprod)
-def _scan(w: Writer, call: Call, target: Var) -> None:
+def _scan(w: LoopBuilder, call: Call, target: Var) -> None:
     array, axis, _ = arguments(w, call, "a", "axis", "dtype")
     x = lazy(w, array)
     assert isinstance(target.type, Array)
@@ -463,7 +465,9 @@ def _scan(w: Writer, call: Call, target: Var) -> None:
     _along(w, out, x, along, lambda element, before: Call(func, (before, element), (), type_), 1)
 
 
-def _along(w: Writer, out: Lazy, x: Lazy, along: int, join: Callable[[Expr, Expr], Expr], start: int) -> None:
+def _along(
+    w: LoopBuilder, out: ElementRule, x: ElementRule, along: int, join: Callable[[Expr, Expr], Expr], start: int
+) -> None:
     """The first slice of a scan, or the others, each from the one before."""
     extent = x.extents[along]
     rest = w.extent(plus(extent.size, -1)) if start else w.extent(Call(min, (extent.size, Const(1)), (), INT))
@@ -478,7 +482,7 @@ def _along(w: Writer, out: Lazy, x: Lazy, along: int, join: Callable[[Expr, Expr
 
     fill(
         w,
-        Lazy(extents, out.dtype, lambda index: out.at(moved(index, start))),
-        Lazy(extents, out.dtype, at),
+        ElementRule(extents, out.dtype, lambda index: out.at(moved(index, start))),
+        ElementRule(extents, out.dtype, at),
         fresh=True,
     )

@@ -10,12 +10,14 @@ from tapegen.ir.nodes import Call, Const, Expr
 from tapegen.ir.types import BOOL, INT, Scalar
 from tapegen.loops.analysis.affine import Affine, linear, minus, plus
 from tapegen.loops.analysis.symbolic_bounds import Extent, stable
-from tapegen.loops.legalize.builder import Writer
+from tapegen.loops.legalize.builder import LoopBuilder
 
 OUT_OF_BOUNDS = "index is out of bounds"
 
 
-def sliced(w: Writer, extent: Extent, lo: Expr | None, hi: Expr | None, step: Expr | None) -> tuple[Expr, Expr, Extent]:
+def sliced(
+    w: LoopBuilder, extent: Extent, lo: Expr | None, hi: Expr | None, step: Expr | None
+) -> tuple[Expr, Expr, Extent]:
     """First index, step and size of a slice along an axis."""
     step = Const(1) if step is None else step
     stride = w.facts.form(step)
@@ -34,10 +36,10 @@ def sliced(w: Writer, extent: Extent, lo: Expr | None, hi: Expr | None, step: Ex
         return first, step, w.extent(count)
     width = linear(step) if forward else -linear(step)
     size = Call(operator.floordiv, ((linear(count) + width - 1).expr, width.expr), (), INT)
-    return first, step, w.extent(w.let(size, "n"))
+    return first, step, w.extent(w.bind(size, "n"))
 
 
-def _bound(w: Writer, extent: Extent, bound: Expr, below: bool) -> Expr:
+def _bound(w: LoopBuilder, extent: Extent, bound: Expr, below: bool) -> Expr:
     """A bound of a slice with a positive step, clipped on the side where that matters.
 
     A lower bound past the end, or an upper one before the start, gives a slice of negative size, which is an empty one.
@@ -46,43 +48,43 @@ def _bound(w: Writer, extent: Extent, bound: Expr, below: bool) -> Expr:
     if w.facts.nonnegative(form):
         if below or w.facts.nonnegative(size - form):
             return bound
-        return w.let(_call(builtins.min, bound, w.clamped(extent)), "hi")
+        return w.bind(_call(builtins.min, bound, w.clamped(extent)), "hi")
     from_end = plus(bound, extent.size)
     if w.facts.nonnegative(-form - 1):
         if not below or w.facts.nonnegative(size + form):
             return from_end
-        return w.let(_call(builtins.max, from_end, Const(0)), "lo")
-    bound = w.let(bound)
+        return w.bind(_call(builtins.max, from_end, Const(0)), "lo")
+    bound = w.bind(bound)
     from_end = plus(bound, w.clamped(extent))
     negative = Call(operator.lt, (bound, Const(0)), (), BOOL)
     if below:
-        lo = w.let(_ifelse(negative, _call(builtins.max, from_end, Const(0)), bound), "lo")
+        lo = w.bind(_ifelse(negative, _call(builtins.max, from_end, Const(0)), bound), "lo")
         w.facts.assume(w.facts.form(lo))
         return lo
-    hi = w.let(_ifelse(negative, from_end, _call(builtins.min, bound, w.clamped(extent))), "hi")
+    hi = w.bind(_ifelse(negative, from_end, _call(builtins.min, bound, w.clamped(extent))), "hi")
     w.facts.assume(size - w.facts.form(hi))
     return hi
 
 
-def _backward_bound(w: Writer, extent: Extent, bound: Expr, below: bool) -> Expr:
+def _backward_bound(w: LoopBuilder, extent: Extent, bound: Expr, below: bool) -> Expr:
     """A bound of a slice with a negative step: at most `size - 1`, at least -1."""
     form, size = w.facts.form(bound), extent.form
     last = plus(extent.size, -1)
     if w.facts.nonnegative(form):
         if below or w.facts.nonnegative(size - 1 - form):
             return bound
-        return w.let(_call(builtins.min, bound, last), "hi")
+        return w.bind(_call(builtins.min, bound, last), "hi")
     from_end = plus(bound, extent.size)
     if w.facts.nonnegative(-form - 1):
         if not below or w.facts.nonnegative(size + form + 1):
             return from_end
-        return w.let(_call(builtins.max, from_end, Const(-1)), "lo")
-    bound = w.let(bound)
+        return w.bind(_call(builtins.max, from_end, Const(-1)), "lo")
+    bound = w.bind(bound)
     from_end = plus(bound, extent.size)
     negative = Call(operator.lt, (bound, Const(0)), (), BOOL)
     if below:
-        return w.let(_ifelse(negative, _call(builtins.max, from_end, Const(-1)), bound), "lo")
-    return w.let(_ifelse(negative, from_end, _call(builtins.min, bound, last)), "hi")
+        return w.bind(_ifelse(negative, _call(builtins.max, from_end, Const(-1)), bound), "lo")
+    return w.bind(_ifelse(negative, from_end, _call(builtins.min, bound, last)), "hi")
 
 
 def _call(func: object, a: Expr, b: Expr) -> Call:
@@ -93,7 +95,7 @@ def _ifelse(test: Expr, a: Expr, b: Expr) -> Call:
     return Call(intrinsics.ifelse, (test, a, b), (), INT)
 
 
-def position(w: Writer, extent: Extent, index: Expr) -> Expr:
+def position(w: LoopBuilder, extent: Extent, index: Expr) -> Expr:
     """An integer index along an axis, counted from its start, checked where it is not proved."""
     form, size = w.facts.form(index), extent.form
     if isinstance(index.type, Scalar) and index.type.dtype.startswith("uint"):
@@ -113,13 +115,13 @@ def position(w: Writer, extent: Extent, index: Expr) -> Expr:
     return from_start(w, extent, checked(w, extent, index))
 
 
-def from_start(w: Writer, extent: Extent, index: Expr) -> Expr:
+def from_start(w: LoopBuilder, extent: Extent, index: Expr) -> Expr:
     """An index within bounds that may be negative, counted from the start: numba is told that none is negative."""
-    index = w.let(index)
-    return w.let(_ifelse(Call(operator.lt, (index, Const(0)), (), BOOL), plus(index, extent.size), index))
+    index = w.bind(index)
+    return w.bind(_ifelse(Call(operator.lt, (index, Const(0)), (), BOOL), plus(index, extent.size), index))
 
 
-def _require(w: Writer, form: Affine) -> None:
+def _require(w: LoopBuilder, form: Affine) -> None:
     """Make sure that what keeps an index within bounds is not negative."""
     if w.boundscheck:
         w.require(form, IndexError, OUT_OF_BOUNDS)
@@ -127,9 +129,9 @@ def _require(w: Writer, form: Affine) -> None:
         w.facts.assume(form)
 
 
-def checked(w: Writer, extent: Extent, index: Expr) -> Expr:
+def checked(w: LoopBuilder, extent: Extent, index: Expr) -> Expr:
     """An integer after a check that it is an index along an axis, from the start or from the end."""
-    index, size = w.let(index), w.clamped(extent)
+    index, size = w.bind(index), w.clamped(extent)
     if not w.boundscheck:
         return index
     low = Call(operator.lt, (index, Call(operator.neg, (size,), (), INT)), (), BOOL)
@@ -138,6 +140,6 @@ def checked(w: Writer, extent: Extent, index: Expr) -> Expr:
     return index
 
 
-def _movable(w: Writer, index: Expr) -> bool:
+def _movable(w: LoopBuilder, index: Expr) -> bool:
     """Whether a check of this index can be a statement about loop bounds."""
     return bool(w.loops) and stable(w.facts.form(index))

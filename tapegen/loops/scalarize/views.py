@@ -13,7 +13,7 @@ from tapegen.ir.nodes import Call, Const, Expr, Load, Slice, Tuple, Var
 from tapegen.ir.types import BOOL, INT, Array, Scalar, TupleOf
 from tapegen.loops.analysis.affine import minus, plus, times
 from tapegen.loops.analysis.symbolic_bounds import UNIT, Extents
-from tapegen.loops.legalize.builder import Writer
+from tapegen.loops.legalize.builder import LoopBuilder
 from tapegen.loops.legalize.registry import FILL, LAZY, SCALAR, SEVERAL, arguments, handles
 from tapegen.loops.scalarize.expressions import lazy, scalar
 from tapegen.loops.scalarize.permutations import shape_extents, static
@@ -37,7 +37,7 @@ def is_place(expr: Any) -> bool:
     return False
 
 
-def atomic_index(w: Writer, load: Load) -> Load:
+def atomic_index(w: LoopBuilder, load: Load) -> Load:
     """A basic-index Load whose integers and bounds are atoms or `i + 1`, checked where they are not proved."""
     base = w.array(load.array)
     items: list[Any] = []
@@ -50,27 +50,27 @@ def atomic_index(w: Writer, load: Load) -> Load:
         elif item == Const(None):
             items.append(item)
         else:
-            extent, number = next(axes), w.let(scalar(w, item))
+            extent, number = next(axes), w.bind(scalar(w, item))
             own = load.array in w.tapes
             items.append(number if own else position(w, extent, number))
     return replace(load, index=tuple(items))
 
 
-def _bound(w: Writer, expr: Expr) -> Expr:
+def _bound(w: LoopBuilder, expr: Expr) -> Expr:
     number = scalar(w, expr)
     match number:
         case Call(operator.add | operator.sub, (Var(), Const())):
             return number
-    return w.let(number)
+    return w.bind(number)
 
 
-def native_view(w: Writer, expr: Expr) -> Expr | None:
+def native_view(w: LoopBuilder, expr: Expr) -> Expr | None:
     """A view as numba takes it, or None."""
     if isinstance(expr, (Var, Load)):
         return _without_axes(expr) if isinstance(expr, Load) and w.layout(expr.array) == "C" else expr
     assert isinstance(expr, Call)
     inner = expr.args[0]
-    base = inner if isinstance(inner, Var) else w.materialise(inner)
+    base = inner if isinstance(inner, Var) else w.materialize(inner)
     if expr.func in _SAME:
         return base
     if expr.func in (intrinsics.real_part, intrinsics.imaginary_part):
@@ -142,11 +142,11 @@ _VIEW_OR_COPY = "reshape of an array that may be a view or a copy"
 
 
 @handles(FILL, intrinsics.zeros_beside)
-def _beside(w: Writer, call: Call, target: Var) -> None:
+def _beside(w: LoopBuilder, call: Call, target: Var) -> None:
     raise w.unsupported(_VIEW_OR_COPY)  # only for such reshapes are there cotangents that lie as their arrays do
 
 
-def reshaped(w: Writer, call: Call) -> tuple[Expr, Extents | None]:
+def reshaped(w: LoopBuilder, call: Call) -> tuple[Expr, Extents | None]:
     """`x.reshape(shape)` of a contiguous array, and the new extents where they are stated."""
     inner = call.args[0]
     options = dict(call.kwargs)
@@ -158,7 +158,7 @@ def reshaped(w: Writer, call: Call) -> tuple[Expr, Extents | None]:
     rows = w.in_rows(inner) if shown else inner
     if rows is None:
         raise w.unsupported(_VIEW_OR_COPY)
-    base = rows if isinstance(rows, Var) else w.materialise(rows)
+    base = rows if isinstance(rows, Var) else w.materialize(rows)
     assert isinstance(base.type, Array)
     if not shown and w.layout(base) != "C" and base.type.rank > 0:
         base = w.copied(base)
@@ -178,7 +178,7 @@ def reshaped(w: Writer, call: Call) -> tuple[Expr, Extents | None]:
 
 
 @handles(SCALAR, np.reshape, np.squeeze, np.ravel)
-def _only_element(w: Writer, call: Call) -> Expr:
+def _only_element(w: LoopBuilder, call: Call) -> Expr:
     """The element of an array of one element, as a number."""
     x = lazy(w, call.args[0])
     for extent in x.extents:
@@ -189,10 +189,10 @@ def _only_element(w: Writer, call: Call) -> Expr:
 
 
 @handles(SEVERAL, np.split, np.array_split, np.hsplit, np.vsplit)
-def _split(w: Writer, call: Call) -> tuple[Expr, ...]:
+def _split(w: LoopBuilder, call: Call) -> tuple[Expr, ...]:
     """Parts of an array, as views."""
     array, sections, axis = arguments(w, call, "ary", "indices_or_sections", "axis")
-    base = array if isinstance(array, Var) else w.materialise(array)
+    base = array if isinstance(array, Var) else w.materialize(array)
     assert isinstance(base.type, Array)
     assert isinstance(call.type, TupleOf)
     default = 1 if call.func is np.hsplit and base.type.rank > 1 else 0
@@ -207,7 +207,7 @@ def _split(w: Writer, call: Call) -> tuple[Expr, ...]:
         left = Call(operator.mod, (size, Const(count)), (), INT)
         wrong = Call(operator.ne, (left, Const(0)), (), BOOL)
         w.check(wrong, ValueError, "array split does not result in an equal division")
-        part = w.let(Call(operator.floordiv, (size, Const(count)), (), INT), "n")
+        part = w.bind(Call(operator.floordiv, (size, Const(count)), (), INT), "n")
         bounds = [times(Const(j), part) for j in range(count)] + [size]
     front = (Slice(),) * k
     return tuple(
@@ -217,12 +217,12 @@ def _split(w: Writer, call: Call) -> tuple[Expr, ...]:
 
 
 @handles(SEVERAL, np.meshgrid)
-def _meshgrid(w: Writer, call: Call) -> tuple[Expr, ...]:
+def _meshgrid(w: LoopBuilder, call: Call) -> tuple[Expr, ...]:
     options = dict(call.kwargs)
     indexing = static(w, options.pop("indexing", Const("xy")), "indexing")
     if options or any(not isinstance(arg.type, Array) or arg.type.rank != 1 for arg in call.args):
         raise w.unsupported("np.meshgrid of this form")
-    vectors = [w.materialise(arg) for arg in call.args]
+    vectors = [w.materialize(arg) for arg in call.args]
     order = list(range(len(vectors)))
     if indexing == "xy" and len(vectors) > 1:
         order[:2] = [1, 0]

@@ -23,7 +23,7 @@ _PURE = frozenset(
 _Key = tuple[tuple[Expr, ...], Expr, type[BaseException], tuple[Expr, ...]]
 
 
-def together(function: Function) -> Function:
+def coalesce_checks(function: Function) -> Function:
     """The same program with fewer checks, which look at the same things."""
     return replace(function, body=_block(function.body))
 

@@ -17,8 +17,8 @@ from tapegen.ir import intrinsics, traversal
 from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import Assign, Block, Call, Expr, Function, Load, Stmt, Store, Var
 from tapegen.ir.types import Array, TupleOf
-from tapegen.loops.analysis.dependence import Memory
-from tapegen.loops.scalarize.control_flow import names_in, without_unused
+from tapegen.loops.analysis.block_queries import names_in, without_unused
+from tapegen.loops.analysis.dependence import AliasSets
 
 _MOST = 4
 """Products in one pass; more would not have their sums in registers."""
@@ -26,7 +26,7 @@ _MOST = 4
 Pair = tuple[Expr, Expr]
 
 
-def in_one_pass(function: Function) -> Function:
+def fuse_dot_products(function: Function) -> Function:
     """The same program with such products together, where nothing that they read changes in between."""
     if not any(np.dot in traversal.calls(stmt) for stmt in function.body):
         return function
@@ -57,7 +57,7 @@ class _Pass:
 
 class _Joining:
     def __init__(self, function: Function) -> None:
-        self.memory = Memory(function)
+        self.memory = AliasSets(function)
         self.names = NameSupply(names_in(function))
         self.written_out: set[Var] = set()  # names for parts of arrays, in whose place these stand
 

@@ -15,7 +15,7 @@ from tapegen.ir.nodes import Call, Const, For, Function, Stmt, Var, While
 from tapegen.ir.types import BOOL, Scalar
 
 
-def divisors_chosen(function: Function) -> Function:
+def if_convert_division(function: Function) -> Function:
     """The same program with a choice of divisors in loops."""
     return replace(function, body=tuple(map(_outside, function.body)))
 

@@ -15,10 +15,10 @@ from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import Assign, Block, Call, Const, Expr, For, Function, Stmt, Store, Var
 from tapegen.ir.types import BOOL
 from tapegen.loops.analysis.affine import is_int, linear
-from tapegen.loops.scalarize.control_flow import names_in
+from tapegen.loops.analysis.block_queries import names_in
 
 
-def compared(function: Function) -> Function:
+def reduce_modulo(function: Function) -> Function:
     """The same program with a comparison in front of remainders of counters."""
     if not any(operator.mod in traversal.calls(stmt) for stmt in function.body):
         return function

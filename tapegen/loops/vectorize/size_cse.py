@@ -16,10 +16,10 @@ from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import Assign, Block, Call, Const, Expr, Function, Stmt, Var
 from tapegen.ir.types import INT
 from tapegen.loops.analysis.affine import is_int
-from tapegen.loops.scalarize.control_flow import names_in
+from tapegen.loops.analysis.block_queries import names_in
 
 
-def named(function: Function) -> Function:
+def share_sizes(function: Function) -> Function:
     """The same program with a name for each such size, if nothing it is made of changes."""
     assigned = Counter(var for stmt in traversal.statements(function.body) for var in stmt.targets)
     within = {stmt: _sizes(stmt) for stmt in function.body}

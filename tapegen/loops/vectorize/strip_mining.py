@@ -12,7 +12,7 @@ import functools
 import math
 import operator
 from collections import Counter
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Set
 from dataclasses import replace
 from typing import Any
 
@@ -21,40 +21,39 @@ import numpy as np
 from tapegen.ir import intrinsics, traversal
 from tapegen.ir.nodes import Assign, Block, Call, Const, Expr, For, Function, Load, Stmt, Store, Var
 from tapegen.ir.types import INT, Array, Scalar
-from tapegen.loops.analysis.affine import linear, minus, plus
-from tapegen.loops.analysis.dependence import Access, Nest
-from tapegen.loops.analysis.flow_facts import Known
-from tapegen.loops.analysis.loop_visitor import Walk
+from tapegen.loops.analysis.affine import is_float64, minus, plus
+from tapegen.loops.analysis.dependence import Access, LoopNest
+from tapegen.loops.analysis.flow_facts import FlowFacts
+from tapegen.loops.analysis.independence import is_independent, is_short, stride
+from tapegen.loops.analysis.loop_visitor import InnermostLoopPass
 from tapegen.loops.analysis.rounding_sensitive import deciding
-from tapegen.loops.vectorize.vector_calls import is_product, vectors
+from tapegen.loops.vectorize.vector_calls import is_product, vector_form
 
 _LENGTH = 512
 _CALLS, _IN_A_ROW = 3, 2
 """How many calls of the C library a trip makes, and how many of them one after another, where strips pay."""
-_FEW = 8
-"""Trips that are not worth a second loop: two vectors."""
 
 
-def in_strips(function: Function) -> Function:
+def strip_mine_reductions(function: Function) -> Function:
     """The same program with sums in strips where that pays."""
     if all(CONCERNED.isdisjoint(traversal.calls(stmt)) for stmt in function.body):
         return function
-    return replace(function, body=_Strips(function).whole())
+    return replace(function, body=_StripMining(function).whole())
 
 
-class _Strips(Walk):
+class _StripMining(InnermostLoopPass):
     def __init__(self, function: Function) -> None:
         super().__init__(function)
-        self.terms: list[Var] = []  # arrays for the terms of sums; no two loops use them at once
-        self.rooms: list[Stmt] = []
+        self.terms: dict[bool, list[Var]] = {True: [], False: []}  # arrays for terms; no two loops use them at once
+        self.buffers: list[Stmt] = []
 
     def whole(self) -> Block:
-        """The new body.  Room is made once, in front of what uses it first."""
+        """The new body.  Buffers are made once, in front of what uses them first."""
         out: list[Stmt] = []
         for stmt in self.function.body:
             new = self.block((stmt,))
-            out += [*self.rooms, *new]
-            self.rooms = []
+            out += [*self.buffers, *new]
+            self.buffers = []
         return tuple(out)
 
     def concerns(self, stmt: Stmt) -> bool:
@@ -65,76 +64,57 @@ class _Strips(Walk):
         """Names whose value must not change in its last place."""
         return deciding(self.function, self.memory)
 
-    def innermost(self, nest: Nest, before: list[Stmt], outside: Known) -> list[Stmt]:
+    def rewrite(self, nest: LoopNest, before: list[Stmt], outside: FlowFacts) -> list[Stmt]:
         """The loop in strips."""
         (loop,) = nest.loops
         sums = _sums(nest)
-        if _is_short(loop) or not _is_apart(nest, set(sums), self.memory.group):
+        if not sums or is_short(loop) or not is_independent(nest, set(sums), self.memory.group):
             return [nest.stmt]
-        found = vectors(nest.body, self._exact, lambda var: self.memory.own(var) is None, self.names)
-        if found is None and nest.checks:
-            return [nest.stmt]
-        if not sums:
-            return [nest.stmt] if found is None else found.loops(lambda body: replace(loop, body=body))
-        if found is None and not (_pays(nest) or takes_vectors(nest, self.memory.group)):
+        if not self._vectorizes(nest) and (nest.checks or not (_pays(nest) or takes_vectors(nest, self.memory.group))):
             return [nest.stmt]
         start, size, k = (Var(self.names.fresh(name), INT) for name in ("start", "size", "k"))
-        terms = dict(zip(sums, self._room(len(sums), loop), strict=True))
-        number: Stmt = Assign((loop.target,), _place(plus(start, k), nest), loop.origin)
+        terms = dict(zip(sums, self._buffers(sums, loop), strict=True))
+        first: list[Stmt] = [Assign((loop.target,), _place(plus(start, k), nest), loop.origin)]
         second: list[Stmt] = []
         for stmt in nest.body:
             if isinstance(stmt, Assign) and stmt.targets[0] in terms:
                 (target,), value = stmt.targets, stmt.value
                 assert isinstance(value, Call)
+                first.append(Store(terms[target], (k,), value.args[1], False, stmt.origin))
                 term = Load(terms[target], (k,), Scalar("float64", False))
                 second.append(replace(stmt, value=replace(value, args=(target, term))))
-
-        def within(body: Block) -> For:
-            """The trips of a strip."""
-            return For(k, Const(0), size, Const(1), (number, *(_kept(stmt, terms, k) for stmt in body)), loop.origin)
-
-        trips = Call(builtins.min, (Const(_LENGTH), minus(loop.stop, start)), (), INT)
+            else:
+                first.append(stmt)
+        count = Call(builtins.min, (Const(_LENGTH), minus(loop.stop, start)), (), INT)
         strip: list[Stmt] = [
-            Assign((size,), trips, loop.origin),
-            *([within(nest.body)] if found is None else found.loops(within)),
-            For(k, Const(0), size, Const(1), tuple(second), loop.origin),
+            Assign((size,), count, loop.origin),
+            *(For(k, Const(0), size, Const(1), tuple(body), loop.origin) for body in (first, second)),
         ]
         return [For(start, loop.start, loop.stop, Const(_LENGTH), tuple(strip), loop.origin)]
 
-    def _exact(self, var: Var) -> bool:
+    def _is_exact(self, var: Var) -> bool:
         return self.memory.group(var) in self.deciding
 
-    def _room(self, count: int, loop: For) -> list[Var]:
-        while len(self.terms) < count:
-            array = Var(self.names.fresh("terms"), Array("float64", 1, "C"))
-            self.terms.append(array)
-            self.rooms.append(Assign((array,), Call(np.empty, (Const(_LENGTH),), (), array.type), loop.origin))
-        return self.terms[:count]
+    def _vectorizes(self, nest: LoopNest) -> bool:
+        """Whether the terms have a form with vector functions."""
+        lasts = lambda var: self.memory.own(var) is None  # noqa: E731
+        return vector_form(nest.body, self._is_exact, lasts, self.names.copy()) is not None
+
+    def _buffers(self, sums: list[Var], loop: For) -> list[Var]:
+        """An array for the terms of each sum; those of a sum that decides something are not mixed with others."""
+        found: list[Var] = []
+        for var in sums:
+            free = [array for array in self.terms[self._is_exact(var)] if array not in found]
+            if not free:
+                free = [Var(self.names.fresh("terms"), Array("float64", 1, "C"))]
+                self.terms[self._is_exact(var)] += free
+                value = Call(np.empty, (Const(_LENGTH),), (), free[0].type)
+                self.buffers.append(Assign((free[0],), value, loop.origin))
+            found.append(free[0])
+        return found
 
 
-def _is_apart(nest: Nest, sums: Set[Var], group: Callable[[Var], Var]) -> bool:
-    """Whether a trip hands nothing on to the next one but the sums, and the range of the loop stays."""
-    (loop,) = nest.loops
-    if loop.step != Const(1) or nest.first_read & nest.assigned != sums:
-        return False
-    if traversal.loads(loop.stop) or traversal.free_vars(loop.stop) & {loop.target, *nest.assigned}:
-        return False
-    written = {group(access.array): access for access in nest.accesses if access.writes}
-    for access in nest.accesses:
-        other = written.get(group(access.array))
-        if other is not None and (access.array, access.index) != (other.array, other.index):
-            return False
-    varying = nest.assigned | {loop.target}
-    moving = all(any(_steps(item, loop.target, varying) for item in access.index) for access in written.values())
-    return moving and all(not traversal.loads(item) for access in written.values() for item in access.index)
-
-
-def _is_short(loop: For) -> bool:
-    trips = minus(loop.stop, loop.start)
-    return isinstance(trips, Const) and isinstance(trips.value, int) and trips.value <= _FEW
-
-
-def _place(number: Expr, nest: Nest) -> Expr:
+def _place(number: Expr, nest: LoopNest) -> Expr:
     """The number of a trip; without a sign where it is an index and nothing else, which spares looking at its sign."""
     (target,) = nest.counters
     mentioned = Counter(var for stmt in nest.body for header in stmt.headers for var in _reads(header))
@@ -142,16 +122,7 @@ def _place(number: Expr, nest: Nest) -> Expr:
     return Call(np.uintp, (number,), (), INT) if mentioned[target] == as_index else number
 
 
-def _kept(stmt: Stmt, terms: Mapping[Var, Var], k: Var) -> Stmt:
-    """A statement that keeps the term of a sum where it added it."""
-    if not isinstance(stmt, Assign) or stmt.targets[0] not in terms:
-        return stmt
-    (target,), value = stmt.targets, stmt.value
-    assert isinstance(value, Call)
-    return Store(terms[target], (k,), value.args[1], False, stmt.origin)
-
-
-def _sums(nest: Nest) -> list[Var]:
+def _sums(nest: LoopNest) -> list[Var]:
     """Numbers to which each trip adds once, and that it reads for nothing else."""
     reads = Counter(var for stmt in nest.body for header in stmt.headers for var in _reads(header))
     writes = Counter(var for stmt in nest.body for var in stmt.targets)
@@ -159,7 +130,7 @@ def _sums(nest: Nest) -> list[Var]:
     for stmt in nest.body:
         match stmt:
             case Assign((target,), Call(operator.add | operator.sub, (first, term))) if (
-                first == target and reads[target] == writes[target] == 1 and _is_float64(target) and _is_float64(term)
+                first == target and reads[target] == writes[target] == 1 and is_float64(target) and is_float64(term)
             ):
                 found.append(target)
     return found
@@ -169,7 +140,7 @@ def _reads(header: Any) -> list[Var]:
     return [part for part in traversal.subexpressions(header) if isinstance(part, Var)]
 
 
-def _pays(nest: Nest) -> bool:
+def _pays(nest: LoopNest) -> bool:
     """Whether a trip calls functions that wait for each other, and nothing that does more than compute."""
     rows: dict[Var, int] = {}
     calls = 0
@@ -196,12 +167,12 @@ def _pays(nest: Nest) -> bool:
     return calls >= _CALLS and longest >= _IN_A_ROW
 
 
-def takes_vectors(nest: Nest, group: Callable[[Var], Var], funcs: Set[Any] = frozenset()) -> bool:
+def takes_vectors(nest: LoopNest, group: Callable[[Var], Var], funcs: Set[Any] = frozenset()) -> bool:
     """Whether LLVM makes vector instructions of the trips of a loop, but for sums, and these are little of its work.
 
     Parameters
     ----------
-    nest : Nest
+    nest : LoopNest
         A single loop.
     group : callable
         A name that stands for all names which may share memory with an array.
@@ -210,7 +181,7 @@ def takes_vectors(nest: Nest, group: Callable[[Var], Var], funcs: Set[Any] = fro
     """
     sums = _sums(nest)
     beside = all(_lies_beside(access, nest) for access in nest.accesses)
-    if nest.checks or not beside or not _is_apart(nest, set(sums), group):
+    if nest.checks or not beside or not is_independent(nest, set(sums), group):
         return False
     work = 0
     for stmt in nest.body:
@@ -222,7 +193,7 @@ def takes_vectors(nest: Nest, group: Callable[[Var], Var], funcs: Set[Any] = fro
     return work >= _MUCH + _WORK_OF_SUM * len(sums)
 
 
-def _lies_beside(access: Access, nest: Nest) -> bool:
+def _lies_beside(access: Access, nest: LoopNest) -> bool:
     """Whether an element lies beside that of the trip before, or is the same one."""
     type_, (counter,) = access.array.type, nest.counters
     if not isinstance(type_, Array) or type_.dtype != "float64":
@@ -231,22 +202,11 @@ def _lies_beside(access: Access, nest: Nest) -> bool:
     *front, last = access.index or (Const(0),)
     if any(traversal.loads(item) or traversal.free_vars(item) & varying for item in front) or traversal.loads(last):
         return False
-    return not traversal.free_vars(last) & varying or (_steps(last, counter, varying) == 1 and type_.layout == "C")
-
-
-def _steps(item: Expr, counter: Var, varying: Set[Var]) -> int:
-    """By how much an index grows from trip to trip, if always by the same, else 0."""
-    form = linear(item)
-    fixed = form.without(counter).names.isdisjoint(varying)
-    return form.coefficient(counter) if fixed else 0
+    return not traversal.free_vars(last) & varying or (stride(last, counter, varying) == 1 and type_.layout == "C")
 
 
 def _is_call(part: Any) -> bool:
     return isinstance(part, Call)
-
-
-def _is_float64(expr: Expr) -> bool:
-    return isinstance(expr.type, Scalar) and expr.type.dtype == "float64"
 
 
 LONG: frozenset[Any] = frozenset(

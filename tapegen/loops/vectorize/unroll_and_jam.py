@@ -32,16 +32,16 @@ from tapegen.ir.nodes import (
 )
 from tapegen.ir.types import BOOL, FLOAT, INT, ListOf, TupleOf
 from tapegen.loops.analysis.affine import linear, minus, plus
-from tapegen.loops.analysis.dependence import Memory
-from tapegen.loops.analysis.flow_facts import Known
-from tapegen.loops.analysis.symbolic_bounds import Facts, dim
-from tapegen.loops.scalarize.control_flow import leaves, names_in
+from tapegen.loops.analysis.block_queries import leaves, names_in
+from tapegen.loops.analysis.dependence import AliasSets
+from tapegen.loops.analysis.flow_facts import FlowFacts
+from tapegen.loops.analysis.symbolic_bounds import SymbolicBounds, dim
 
 _MOST = 7
 """Vectors in one pass; the sums of more products would not be in registers."""
 
 
-def ahead(function: Function) -> Function:
+def unroll_and_jam_dots(function: Function) -> Function:
     """The same program with products that are computed in one pass computed for two trips of their loop."""
     if not any(intrinsics.dots in traversal.calls(stmt) for stmt in function.body):
         return function
@@ -58,9 +58,9 @@ class _Next:
 
 class _Looking:
     def __init__(self, function: Function) -> None:
-        self.memory = Memory(function)
+        self.memory = AliasSets(function)
         self.names = NameSupply(names_in(function))
-        self.known = Known()
+        self.known = FlowFacts()
 
     def block(self, block: Block) -> Block:
         out: list[Stmt] = []
@@ -109,7 +109,7 @@ class _Loop:
         What stands in front of it.
     """
 
-    def __init__(self, loop: For, facts: Facts, memory: Memory, names: NameSupply) -> None:
+    def __init__(self, loop: For, facts: SymbolicBounds, memory: AliasSets, names: NameSupply) -> None:
         self.loop, self.facts, self.memory, self.names = loop, facts, memory, names
         self.counter = loop.target
         self.step = 1 if loop.step == Const(1) else -1

@@ -10,6 +10,7 @@ like do in Python where `np.exp` does not, and a check on a trip keeps LLVM from
 from __future__ import annotations
 
 import builtins
+import functools
 import math
 import operator
 from collections.abc import Callable, Iterator, Mapping, Set
@@ -20,14 +21,56 @@ import numpy as np
 
 from tapegen.ir import intrinsics, traversal, vector_math
 from tapegen.ir.names import NameSupply
-from tapegen.ir.nodes import Assign, Block, Call, Comment, Const, Expr, For, If, Load, Stmt, Store, Var
+from tapegen.ir.nodes import Assign, Block, Call, Comment, Const, Expr, For, Function, If, Load, Stmt, Store, Var
 from tapegen.ir.types import BOOL, INT, Scalar
-from tapegen.loops.analysis.rounding_sensitive import overflowing
+from tapegen.loops.analysis.affine import is_float64, is_int, linear
+from tapegen.loops.analysis.dependence import LoopNest
+from tapegen.loops.analysis.flow_facts import FlowFacts
+from tapegen.loops.analysis.independence import is_independent, is_short
+from tapegen.loops.analysis.loop_visitor import InnermostLoopPass
+from tapegen.loops.analysis.rounding_sensitive import deciding, overflowing
 from tapegen.loops.vectorize.check_coalescing import whole
 
 
+def vectorize_math(function: Function) -> Function:
+    """The same program with elementary functions of several iterations at once, where these are independent."""
+    if all(VECTORS.keys().isdisjoint(traversal.calls(stmt)) for stmt in function.body):
+        return function
+    return replace(function, body=_Vectorization(function).block(function.body))
+
+
+class _Vectorization(InnermostLoopPass):
+    def concerns(self, stmt: Stmt) -> bool:
+        return not VECTORS.keys().isdisjoint(traversal.calls(stmt))
+
+    @functools.cached_property
+    def deciding(self) -> set[Var]:
+        """Names whose value must not change in its last place."""
+        return deciding(self.function, self.memory)
+
+    def rewrite(self, nest: LoopNest, before: list[Stmt], outside: FlowFacts) -> list[Stmt]:
+        """The loop with vector functions."""
+        (loop,) = nest.loops
+        head, values = _induction(nest)
+        if is_short(loop) or not is_independent(nest, set(), self.memory.group, values):
+            return [nest.stmt]
+        exact = lambda var: self.memory.group(var) in self.deciding  # noqa: E731
+        lasts = lambda var: self.memory.own(var) is None  # noqa: E731
+        found = vector_form(nest.body[len(head) :], exact, lasts, self.names)
+        return [nest.stmt] if found is None else found.loops(lambda body: replace(loop, body=(*head, *body)))
+
+
+def _induction(nest: LoopNest) -> tuple[Block, Mapping[Var, Expr]]:
+    """What stands first in a strip: an integer that is the counter and what does not change, and its value."""
+    match nest.body[0]:
+        case Assign((target,), Call(np.uintp, (value,)) | value) if is_int(target) and not traversal.loads(value):
+            if linear(value).coefficient(nest.counters[0]) == 1 and target not in nest.changing:
+                return nest.body[:1], {target: value}
+    return (), {}
+
+
 @dataclass(frozen=True)
-class Vectors:
+class VectorForm:
     """The trips of a loop in another form.
 
     Attributes
@@ -70,9 +113,9 @@ class Vectors:
         return [*counting, If(found, (slow,), (quick,), quick.origin)]
 
 
-def vectors(
+def vector_form(
     body: Block, exact: Callable[[Var], bool], lasts: Callable[[Var], bool], names: NameSupply
-) -> Vectors | None:
+) -> VectorForm | None:
     """The trips of a loop, which are apart but for sums, with functions for vector instructions.
 
     None where a trip calls no function that has such a form, or one that keeps LLVM from making vector instructions, or
@@ -113,7 +156,7 @@ def vectors(
 
     def changed(stmt: Stmt) -> Stmt:
         def chosen(expr: Any) -> Any:
-            if not _is_call(expr) or expr.func not in VECTORS or not all(map(_is_float64, expr.args)):
+            if not _is_call(expr) or expr.func not in VECTORS or not all(map(is_float64, expr.args)):
                 return expr
             near = expr.func not in _PERIODIC or expr.args[0] in far.get(stmt, [])
             near = near or _bound(expr.args[0], made) <= vector_math.LARGEST_ANGLE
@@ -126,7 +169,7 @@ def vectors(
         return None
     counted = checks | {stmt: [_is_far(angle) for angle in angles] for stmt, angles in far.items()}
     if not counted:
-        return Vectors(new)
+        return VectorForm(new)
     count = Var(names.fresh("far"), INT)
 
     def adding(condition: Expr, stmt: Stmt) -> Stmt:
@@ -138,7 +181,7 @@ def vectors(
 
     raises = not far and not any(lasts(stmt.array) for stmt in body if isinstance(stmt, Store))
     slow = _each(_needed(body, checks), raising) if raises else body
-    return Vectors(new, _each(_needed(body, counted), adding), count, slow, raises)
+    return VectorForm(new, _each(_needed(body, counted), adding), count, slow, raises)
 
 
 def _results(stmt: Stmt) -> tuple[Var, ...]:
@@ -263,10 +306,6 @@ def _is_number_or_test(expr: Expr) -> bool:
     return isinstance(expr, Const) or (
         isinstance(expr.type, Scalar) and expr.type.dtype in ("float64", "float32", "bool")
     )
-
-
-def _is_float64(expr: Expr) -> bool:
-    return isinstance(expr.type, Scalar) and expr.type.dtype == "float64"
 
 
 VECTORS: dict[Any, Any] = {

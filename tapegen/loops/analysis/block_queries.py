@@ -1,0 +1,109 @@
+"""Questions about blocks: the names they use, whether their ends are reached, what is read outside of loops."""
+
+from __future__ import annotations
+
+from tapegen.ir import traversal
+from tapegen.ir.nodes import (
+    Assign,
+    Block,
+    Break,
+    Comment,
+    Continue,
+    For,
+    Function,
+    If,
+    Raise,
+    Return,
+    Stmt,
+    Var,
+    While,
+)
+
+
+def names_in(function: Function) -> set[str]:
+    """The names that the text of a function uses."""
+    names = {param.name for param in function.params} | {name for name, _ in function.globals} | {function.name}
+    return names | {var.name for var in traversal.assigned_in(*function.body)}
+
+
+def escapes(block: Block) -> bool:
+    """Whether the end of a block is never reached."""
+    last = next((stmt for stmt in reversed(block) if not isinstance(stmt, Comment)), None)
+    if isinstance(last, If):
+        return bool(last.orelse) and escapes(last.body) and escapes(last.orelse)
+    return isinstance(last, (Break, Continue, Raise, Return))
+
+
+def read_after_loops(block: Block) -> set[Var]:
+    """Counters that are read outside the loops that count by them."""
+    found: set[Var] = set()
+    for stmt in block:
+        nested = stmt.blocks
+        if not nested or For not in map(type, traversal.statements((stmt,))):
+            found |= traversal.reads(stmt)
+            continue
+        inside = set().union(*map(read_after_loops, nested))
+        if isinstance(stmt, For):
+            inside.discard(stmt.target)
+        found.update(inside, *map(traversal.free_vars, stmt.headers))
+    return found
+
+
+def read_elsewhere(block: Block) -> set[Var]:
+    """Names that are read somewhere without having been assigned before, in the same block or one around it."""
+    found: set[Var] = set()
+
+    def visit(block: Block, known: set[Var]) -> None:
+        for stmt in block:
+            assigned = traversal.assigns(stmt)
+            before = known - assigned if isinstance(stmt, While) else known
+            nested = stmt.blocks
+            if not nested:
+                found.update(traversal.reads(stmt) - before)
+                known |= assigned
+                continue
+            for part in stmt.headers:
+                found.update(traversal.free_vars(part) - before)
+            for each in nested:
+                inner = known - assigned if isinstance(stmt, (For, While)) else set(known)
+                visit(each, inner | ({stmt.target} if isinstance(stmt, For) else set()))
+            known -= assigned
+
+    visit(block, set())
+    return found
+
+
+def leaves(block: Block) -> bool:
+    """Whether a Break or Continue of the loop itself stands in its body."""
+    for stmt in block:
+        if isinstance(stmt, (Break, Continue)):
+            return True
+        if isinstance(stmt, If) and (leaves(stmt.body) or leaves(stmt.orelse)):
+            return True
+    return False
+
+
+def without_unused(block: Block, optional: set[Var]) -> Block:
+    """Drop assignments of optional names that nothing reads."""
+    while True:
+        gone = optional.difference(*map(traversal.reads, block))
+        shorter = _without(block, gone) if gone else block
+        if shorter is block:
+            return block
+        block = shorter
+
+
+def _without(block: Block, gone: set[Var]) -> Block:
+    out: list[Stmt] = []
+    changed = False
+    for stmt in block:
+        if isinstance(stmt, Assign) and len(stmt.targets) == 1 and stmt.targets[0] in gone:
+            changed = True
+            continue
+        inner = stmt.blocks
+        if inner and not gone.isdisjoint(traversal.assigns(stmt)):
+            new = tuple(_without(part, gone) for part in inner)
+            if any(a is not b for a, b in zip(new, inner, strict=True)):
+                stmt, changed = traversal.with_blocks(stmt, new), True
+        out.append(stmt)
+    return tuple(out) if changed else block

@@ -1,0 +1,58 @@
+"""Whether the iterations of an innermost loop are independent of each other, but for sums."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Set
+
+from tapegen.ir import traversal
+from tapegen.ir.nodes import Const, Expr, For, Var
+from tapegen.loops.analysis.affine import linear, minus
+from tapegen.loops.analysis.dependence import LoopNest
+
+_FEW = 8
+"""Iterations that are not worth a second loop: two vectors."""
+
+
+def is_independent(
+    nest: LoopNest, sums: Set[Var], group: Callable[[Var], Var], values: Mapping[Var, Expr] | None = None
+) -> bool:
+    """Whether an iteration hands nothing on to the next one but sums, and the range of the loop stays.
+
+    Parameters
+    ----------
+    nest : LoopNest
+        A single loop.
+    sums : set of Var
+        Scalars that iterations hand on.
+    group : callable
+        A name that stands for all names which may share memory with an array.
+    values : mapping, optional
+        Integers of an iteration in terms of the counter.
+    """
+    (loop,) = nest.loops
+    if loop.step != Const(1) or nest.first_read & nest.assigned != sums:
+        return False
+    if traversal.loads(loop.stop) or traversal.free_vars(loop.stop) & {loop.target, *nest.assigned}:
+        return False
+    written = {group(access.array): access for access in nest.accesses if access.writes}
+    for access in nest.accesses:
+        other = written.get(group(access.array))
+        if other is not None and (access.array, access.index) != (other.array, other.index):
+            return False
+    varying = nest.assigned | {loop.target}
+    places = [[traversal.substitute(item, values or {}) for item in access.index] for access in written.values()]
+    moving = all(any(stride(item, loop.target, varying) for item in place) for place in places)
+    return moving and all(not traversal.loads(item) for place in places for item in place)
+
+
+def is_short(loop: For) -> bool:
+    """Whether a loop has so few iterations that a second loop does not pay."""
+    trips = minus(loop.stop, loop.start)
+    return isinstance(trips, Const) and isinstance(trips.value, int) and trips.value <= _FEW
+
+
+def stride(item: Expr, counter: Var, varying: Set[Var]) -> int:
+    """By how much an index grows from iteration to iteration, if always by the same, else 0."""
+    form = linear(item)
+    fixed = form.without(counter).names.isdisjoint(varying)
+    return form.coefficient(counter) if fixed else 0

@@ -1,0 +1,16 @@
+"""Trip counts: how many iterations loops have."""
+
+from __future__ import annotations
+
+import math
+
+from tapegen.ir.nodes import (
+    For,
+)
+from tapegen.loops.analysis.affine import linear
+
+
+def constant_trip_count(loop: For) -> float:
+    """How many trips a loop takes, if that is a constant."""
+    gap = linear(loop.stop) - linear(loop.start)
+    return abs(gap.constant) if gap.is_constant else math.inf

@@ -1,0 +1,188 @@
+"""The statements of a block as items that passes can move: each with its comments, its loop nest and its sweep."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from tapegen.ir import intrinsics, traversal
+from tapegen.ir.names import BACKWARD, FORWARD
+from tapegen.ir.nodes import (
+    Assign,
+    Block,
+    Call,
+    Comment,
+    Expr,
+    For,
+    Function,
+    If,
+    Raise,
+    Return,
+    Routine,
+    Slice,
+    Stmt,
+    Store,
+    Tuple,
+    While,
+)
+from tapegen.ir.types import Scalar
+from tapegen.loops.analysis.affine import is_int
+from tapegen.loops.analysis.dependence import AliasSets, LoopNest, nest_of
+from tapegen.loops.analysis.flow_facts import FlowFacts
+
+
+@dataclass(eq=False)
+class BlockItem:
+    """A statement of a block with the comments in front of it."""
+
+    stmt: Stmt
+    comments: list[Stmt] = field(default_factory=list)
+    nest: LoopNest | None = None
+    backward: bool = False  # of the backward sweep
+
+    @cached_property
+    def role(self) -> Literal["check", "plain", "element", "other"]:
+        """What it does, if that is to look for an error, to name a value or to store a scalar, and nothing else."""
+        match self.stmt:
+            case If(_, (*_, Raise()), ()):
+                return "check"
+            case Assign((_,), value):
+                return "other" if _has_effects(value) else "plain"
+            case Store(_, index, value):
+                scalars = all(isinstance(part.type, Scalar) for part in (value, *index))  # type: ignore[union-attr]
+                return "element" if scalars and not any(map(_has_effects, (value, *index))) else "other"
+        return "other"
+
+
+def _has_effects(expr: Expr | Slice) -> bool:
+    called = traversal.callees(expr)
+    return not called.isdisjoint(_EFFECTS) or Routine in map(type, called)
+
+
+_EFFECTS: frozenset[Any] = frozenset({intrinsics.append, intrinsics.set_item, print}) | intrinsics.CHANGING
+
+
+class BlockPass(ABC):
+    """Rewrites the blocks of one function as sequences of items, from the outermost block inwards."""
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.memory = AliasSets(function)
+        self.known = FlowFacts()
+        self.hoisted: list[Stmt] = []  # what the loop that was last visited leaves to the block around it
+
+    @abstractmethod
+    def arrange(self, items: list[BlockItem]) -> list[BlockItem]:
+        """The items of a block in another order or number; nothing inside of them is visited yet."""
+
+    def place(self, out: list[BlockItem], item: BlockItem) -> None:
+        """Put a loop nest behind the items in front of it."""
+        out.append(item)
+
+    def written(self, item: BlockItem) -> Stmt:
+        """The statement that an item stands for."""
+        return item.stmt
+
+    def hoists(self, body: Block, loop: For | While) -> list[Stmt]:
+        """The statements of a loop's body that move in front of it."""
+        return []
+
+    def block(self, block: Block) -> Block:
+        """The new block."""
+        items, tail = _items(block)
+        out: list[BlockItem] = []
+        for item in self.arrange(items):
+            if item.nest is not None:
+                self.place(out, item)
+            else:
+                stmt = self._inside(item.stmt)
+                out += [BlockItem(each, backward=item.backward) for each in self.hoisted]
+                self.hoisted = []
+                out.append(BlockItem(stmt, item.comments, backward=item.backward))
+        stmts: list[Stmt] = []
+        if any(isinstance(stmt, Comment) and stmt.text == FORWARD for stmt in block):
+            stmts.append(Comment(FORWARD))
+        # what has moved to the front belongs to no sweep in particular
+        start = max((k + 1 for k, item in enumerate(out) if not item.backward), default=0)
+        for k, item in enumerate(out):
+            if k == start and not isinstance(item.stmt, Return):
+                stmts.append(Comment(BACKWARD))
+            stmts += [*item.comments, self.written(item)]
+        return (*stmts, *tail)
+
+    def _inside(self, stmt: Stmt) -> Stmt:
+        """A statement with the blocks in it rewritten; what it says about integers is remembered."""
+        match stmt:
+            case For() | While():
+                outer = self.known
+                self.known = outer.body(stmt)
+                body = self.block(stmt.body)
+                self.known = outer
+                hoisted = self.hoists(body, stmt)
+                self.hoisted += hoisted
+                return traversal.with_blocks(stmt, (tuple(inner for inner in body if inner not in hoisted),))
+            case If():
+                inner = self._branches(stmt)
+                self.known.learn(stmt)
+                return inner
+        self.known.learn(stmt)
+        return stmt
+
+    def _branches(self, stmt: If) -> Stmt:
+        outer = self.known
+        sides = []
+        for block, self.known in zip((stmt.body, stmt.orelse), outer.sides(stmt), strict=True):
+            sides.append(self.block(block))
+        self.known = outer
+        return traversal.with_blocks(stmt, tuple(sides))
+
+    def lasting_allocations(self, body: Block, loop: For | While) -> list[Stmt]:
+        """New arrays that serve all iterations of a loop: their elements are what the iteration before has left."""
+        return [stmt for stmt in body if self._serves_all(stmt, loop)]
+
+    def _serves_all(self, stmt: Stmt, loop: For | While) -> bool:
+        if not isinstance(stmt, Assign) or self.memory.own(stmt.targets[0]) is None:
+            return False
+        if not is_new(stmt) and stmt.targets[0] not in self.memory.padded:
+            return False
+        assert isinstance(stmt.value, Call)
+        shape = stmt.value.args[0]
+        if traversal.free_vars(shape) & traversal.assigned_in(loop) or traversal.loads(shape):
+            return False
+        sizes = shape.items if isinstance(shape, Tuple) else () if not is_int(shape) else (shape,)
+        facts = self.known.facts
+        return all(facts.nonnegative(facts.form(size)) for size in sizes)
+
+
+def is_new(stmt: Stmt) -> bool:
+    """Whether a statement makes an array whose elements are not set."""
+    return isinstance(stmt, Assign) and isinstance(stmt.value, Call) and stmt.value.func is np.empty
+
+
+def _items(block: Block) -> tuple[list[BlockItem], list[Stmt]]:
+    """The statements of a block, and the comments at its end."""
+    items: list[BlockItem] = []
+    comments: list[Stmt] = []
+    backward = False
+    for stmt in block:
+        if isinstance(stmt, Comment) and stmt.text in (FORWARD, BACKWARD):
+            backward = stmt.text == BACKWARD
+        elif isinstance(stmt, Comment):
+            comments.append(stmt)
+        else:
+            items.append(BlockItem(stmt, comments, nest_of(stmt), backward))
+            comments = []
+    return items, comments
+
+
+def remove_statements(block: Block, gone: set[Stmt]) -> Block:
+    """A block without some of the statements in it."""
+    kept: Iterable[Stmt] = (stmt for stmt in block if stmt not in gone)
+    return tuple(
+        traversal.with_blocks(stmt, tuple(remove_statements(inner, gone) for inner in stmt.blocks)) for stmt in kept
+    )

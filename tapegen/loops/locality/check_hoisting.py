@@ -1,0 +1,53 @@
+"""Checks and names of values, in front of the nests that do not matter to them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tapegen.ir import traversal
+from tapegen.ir.nodes import Function, Stmt
+from tapegen.loops.analysis.dependence import AliasSets, independent
+from tapegen.loops.locality.block_items import BlockItem, BlockPass
+
+
+def hoist_checks(function: Function) -> Function:
+    """The same program with loop nests next to each other, where only checks and named values stand between them."""
+    return replace(function, body=_Hoisting(function).block(function.body))
+
+
+class _Hoisting(BlockPass):
+    def arrange(self, items: list[BlockItem]) -> list[BlockItem]:
+        return _raised(items, self.memory)
+
+
+def _raised(items: list[BlockItem], memory: AliasSets) -> list[BlockItem]:
+    """Checks and names of values, in front of the nests that do not matter to them."""
+    if all(item.nest is None for item in items):
+        return items
+    out: list[BlockItem] = []
+    first: int | None = None  # of the nests in it
+    left: list[Stmt] = []  # comments that stood above a statement which has moved, and above the next one
+    for item in items:
+        if left and not item.comments:
+            item = replace(item, comments=left)
+        left = []
+        place = len(out)
+        if first is not None and item.role in ("check", "plain"):
+            for k in range(len(out) - 1, first - 1, -1):
+                earlier = out[k]
+                passable = earlier.role == "plain"
+                passable = passable or (earlier.role == "check" and not any(map(traversal.loads, item.stmt.headers)))
+                passable = passable or (earlier.nest is not None and not (item.role == "check" and earlier.nest.checks))
+                passable = passable or (item.role == "plain" and earlier.role == "element")
+                if not passable or not independent(earlier.stmt, item.stmt, memory):
+                    break
+                if earlier.nest is not None:
+                    place = k
+        if place < len(out):
+            left, item = item.comments, replace(item, comments=[])
+        out.insert(place, item)
+        if first is None and item.nest is not None:
+            first = place
+        elif first == place:
+            first += 1
+    return out

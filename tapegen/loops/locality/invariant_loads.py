@@ -1,0 +1,55 @@
+"""An element that a loop only reads, always the same one, is read once before the loop.
+
+The compiler below cannot know that no store of the loop meets it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from dataclasses import replace
+
+from tapegen.ir import traversal
+from tapegen.ir.nodes import Assign, Function, Stmt, Var
+from tapegen.loops.analysis.dependence import LoopNest, in_loops
+from tapegen.loops.analysis.flow_facts import FlowFacts
+from tapegen.loops.analysis.loop_visitor import InnermostLoopPass, already_accessed
+
+
+def hoist_invariant_loads(function: Function) -> Function:
+    """The same program with elements that do not change read in front of innermost loops."""
+    return replace(function, body=_Hoisting(function).block(function.body))
+
+
+class _Hoisting(InnermostLoopPass):
+    @functools.cached_property
+    def assigned(self) -> Counter[Var]:
+        """How often each name is assigned."""
+        return Counter([var for stmt in traversal.statements(self.function.body) for var in stmt.targets])
+
+    def rewrite(self, nest: LoopNest, before: list[Stmt], outside: FlowFacts) -> list[Stmt]:
+        """What moves in front of a loop, and the loop."""
+        if nest.checks:
+            return [nest.stmt]
+        lifted: list[Stmt] = []
+        for stmt in nest.body:
+            if isinstance(stmt, Assign) and self._lasts(stmt, nest, [*before, *lifted]):
+                lifted.append(stmt)
+                rest = in_loops(nest.loops, tuple(each for each in nest.body if each is not stmt))
+                assert rest is not None
+                nest = rest
+        return [*lifted, nest.stmt]
+
+    def _lasts(self, stmt: Assign, nest: LoopNest, before: list[Stmt]) -> bool:
+        """Whether a value of elements is the same on every trip, and may be worked out where there is none."""
+        loads = traversal.loads(stmt.value)
+        (target,) = stmt.targets
+        varying = {*nest.counters, *nest.assigned}
+        if not loads or self.assigned[target] > 1 or traversal.free_vars(stmt.value) & varying:
+            return False
+        writes = [access for access in nest.accesses if access.writes]
+        return all(
+            already_accessed(load, before)
+            and not any(self.may_alias(load.array, load.index, write) for write in writes)
+            for load in loads
+        )

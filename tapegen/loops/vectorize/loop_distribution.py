@@ -1,0 +1,223 @@
+"""Loops of backward sweeps whose iterations depend on each other, without the additions that no iteration waits for."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tapegen.ir import builders, traversal
+from tapegen.ir.names import NameSupply
+from tapegen.ir.nodes import (
+    Assign,
+    Call,
+    Const,
+    Expr,
+    For,
+    Function,
+    If,
+    Load,
+    Stmt,
+    Store,
+    Var,
+)
+from tapegen.ir.types import BOOL, INT, Array
+from tapegen.loops.analysis.affine import folded, is_float64, linear, minus, plus
+from tapegen.loops.analysis.dependence import Access, LoopNest, in_loops
+from tapegen.loops.analysis.flow_facts import FlowFacts
+from tapegen.loops.analysis.iteration_order import Conflicts, IterationOrderPass
+from tapegen.loops.analysis.trip_counts import constant_trip_count
+
+_FEW = 2  # numbers of each trip that are kept for the other loops
+
+
+_SHORT = 16  # trips that take no longer than making room for such numbers
+
+
+def distribute_loops(function: Function) -> Function:
+    """The same program with loops of their own for additions that no iteration waits for."""
+    return replace(function, body=_Distribution(function).block(function.body))
+
+
+class _Distribution(IterationOrderPass):
+    def rewrite(self, nest: LoopNest, before: list[Stmt], outside: FlowFacts) -> list[Stmt]:
+        """The loop, and those that are taken out of it."""
+        if nest.checks or self.order(nest) != "carried":
+            return [nest.stmt]
+        return _parted(nest, self.conflicts(nest), self.deciding, self.names) or [nest.stmt]
+
+
+def _parted(nest: LoopNest, conflicts: Conflicts, decide: set[Var], names: NameSupply) -> list[Stmt]:
+    """A loop without the additions that no trip of it waits for, and a loop for each of them; nothing if it stays.
+
+    Parameters
+    ----------
+    nest : LoopNest
+        A single loop.
+    conflicts : Conflicts
+        Which of its accesses meet.
+    decide : set of Var
+        Groups of arrays whose elements must not change in their last place.
+    names : NameSupply
+        Where new names come from.
+    """
+    (loop,) = nest.loops
+    ends = (loop.start, loop.stop)
+    if (
+        any(traversal.free_vars(end) & nest.assigned or traversal.loads(end) for end in ends)
+        or constant_trip_count(loop) < _SHORT
+    ):
+        return []  # the other loops must count as this one does; a short loop is not worth new arrays
+    additions = _additions(nest, conflicts)
+    if len(additions) < 2:
+        return []
+    moving = [access for access in nest.accesses if _moves(access.index, nest)]
+    if not any(conflicts.elsewhere(a, b) for k, a in enumerate(moving) for b in moving[:k]):
+        return []
+    leaving = [stmt for stmt in _leaving(nest, additions, conflicts) if conflicts.group(stmt.array) not in decide]
+    read = {var for stmt in leaving for var in traversal.free_vars(stmt.value) & nest.assigned}
+    if len(leaving) < 2 or len(read) > _FEW or not all(map(is_float64, read)) or read & nest.changing:
+        return []
+    upward = loop.step == Const(1)
+    low = loop.start if upward else plus(loop.stop, 1)
+    size = minus(loop.stop, low) if upward else minus(plus(loop.start, 1), low)
+    groups = _groups(leaving, loop.target, read)
+    margin = max(group.width for group in groups)
+    kept: dict[Var, Var] = {}
+    out: list[Stmt] = []
+    zeros: list[Stmt] = []
+    for var in sorted(read, key=lambda var: var.name):
+        row = kept[var] = Var(names.fresh(f"{var.name}_row"), Array("float64", 1, "C"))
+        room = plus(Call(max, (size, Const(0)), (), INT), 2 * margin)
+        out.append(Assign((row,), Call(np.empty, (room,), (), row.type), loop.origin))
+        for k in range(margin):
+            zeros += [Store(row, (place,), Const(0.0)) for place in (Const(k), plus(size, margin + k))]
+    body: list[Stmt] = []
+    for stmt in nest.body:
+        if stmt not in leaving:
+            body.append(stmt)
+        if isinstance(stmt, Assign) and stmt.targets[0] in kept:
+            place = plus(minus(loop.target, low), margin)
+            body.append(Store(kept[stmt.targets[0]], (place,), stmt.targets[0]))
+    out.append(replace(loop, body=tuple(body)))
+    loops = [group.loop(Var(names.fresh("l"), INT), low, size, margin, kept) for group in groups]
+    if not margin:
+        return [*out, *loops]
+    return [*out, If(Call(operator.gt, (size, Const(0)), (), BOOL), (*zeros, *loops), (), loop.origin)]
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Additions of the same number of each trip to elements that lie side by side, in steps of the counter."""
+
+    store: Store
+    counter: Var
+    axis: int
+    shifts: tuple[int, ...]  # from the counter of the trip to the elements it adds to; one is 0
+
+    @property
+    def width(self) -> int:
+        return max(self.shifts) - min(self.shifts)
+
+    def loop(self, counter: Var, low: Expr, size: Expr, margin: int, kept: Mapping[Var, Var]) -> For:
+        """A loop through the elements, each of which collects what it gets."""
+        first = min(self.shifts)
+        terms: list[Expr] = []
+        for shift in self.shifts:
+            there: dict[Var, Expr] = {self.counter: plus(counter, low)}
+            place = plus(counter, margin - (shift - first))
+            there |= {var: Load(row, (place,), var.type) for var, row in kept.items()}
+            terms.append(traversal.substitute(self.store.value, there))
+        at = {self.counter: plus(plus(counter, low), first)}
+        index = tuple(folded(traversal.substitute(item, at)) for item in self.store.index)
+        total = replace(self.store, index=index, value=builders.add_all(terms))
+        return For(counter, Const(0), plus(size, self.width), Const(1), (total,), self.store.origin)
+
+
+_WIDEST = 4  # how far apart elements may lie that collect from the same numbers
+
+
+def _groups(leaving: list[Store], counter: Var, numbers: set[Var]) -> list[_Group]:
+    groups: list[_Group] = []
+    for stmt in leaving:
+        forms = [linear(item) for item in stmt.index]  # type: ignore[arg-type]
+        axis = next(k for k, form in enumerate(forms) if form.coefficient(counter))
+        for k, group in enumerate(groups):
+            first = linear(group.store.index[axis])  # type: ignore[arg-type]
+            gap = forms[axis] - first
+            others = (
+                stmt.index[:axis] == group.store.index[:axis]
+                and stmt.index[axis + 1 :] == group.store.index[axis + 1 :]
+            )
+            together = (stmt.array, stmt.value, axis) == (group.store.array, group.store.value, group.axis) and others
+            if together and gap.is_constant and first.coefficient(counter) == 1 and _is_multiple(stmt.value, numbers):
+                wider = replace(group, shifts=(*group.shifts, gap.constant))
+                if wider.width <= _WIDEST:
+                    groups[k] = wider
+                    break
+        else:
+            groups.append(_Group(stmt, counter, axis, (0,)))
+    return groups
+
+
+def _is_multiple(value: Expr, numbers: set[Var]) -> bool:
+    """Whether a value is one of the numbers, or a constant times one: zero where that is zero."""
+    match value:
+        case Var():
+            return value in numbers
+        case Call(operator.mul, (Const(float() as factor), Var() as number)):
+            return bool(np.isfinite(factor)) and number in numbers
+        case Call(operator.neg, (inner,)):
+            return _is_multiple(inner, numbers)
+    return False
+
+
+def _additions(nest: LoopNest, conflicts: Conflicts) -> list[Store]:
+    """Additions to another element on each trip, of what the loop does not write."""
+    written = {conflicts.group(access.array) for access in nest.accesses if access.writes}
+    return [
+        stmt
+        for stmt in nest.body
+        if isinstance(stmt, Store)
+        and stmt.accumulate
+        and stmt.array.type.dtype == "float64"  # type: ignore[union-attr]
+        and is_float64(stmt.value)
+        and _moves(stmt.index, nest)
+        and not any(conflicts.group(load.array) in written for load in traversal.loads(stmt.value))
+    ]
+
+
+def _leaving(nest: LoopNest, leaving: list[Store], conflicts: Conflicts) -> list[Store]:
+    """Those of some additions to elements that nothing else in the loop touches."""
+    accesses = {stmt: _accesses(nest, stmt) for stmt in nest.body}
+    while True:
+        others = [
+            access
+            for stmt in nest.body
+            for access in accesses[stmt]
+            if not (stmt in leaving and access is accesses[stmt][0])
+        ]
+        apart = [stmt for stmt in leaving if not any(conflicts.anywhere(accesses[stmt][0], other) for other in others)]
+        if apart == leaving:
+            return leaving
+        leaving = apart
+
+
+def _accesses(nest: LoopNest, stmt: Stmt) -> tuple[Access, ...]:
+    """What one statement reads and writes; first what a store writes."""
+    own = in_loops(nest.loops, (stmt,))
+    assert own is not None
+    return own.accesses
+
+
+def _moves(index: tuple[Any, ...], nest: LoopNest) -> bool:
+    """Whether an index is another one on each trip, in even steps."""
+    (loop,) = nest.loops
+    forms = [linear(item) for item in index]
+    if any(traversal.free_vars(item) & nest.assigned or traversal.loads(item) for item in index):
+        return False
+    inside = [form for form in forms if any(loop.target in traversal.free_vars(atom) for atom in form.atoms)]
+    return len(inside) == 1 and abs(inside[0].coefficient(loop.target)) == 1
