@@ -21,6 +21,7 @@ from tapegen.errors import (
 )
 from tapegen.higher_order import hessian, hvp, jacobian, linearize
 from tapegen.pipeline.debug_nans import debug_nans
+from tapegen.pipeline.debug_passes import debug
 from tapegen.rules.gradient_modifiers import clip_gradient, print_gradient, scale_gradient, stop_gradient
 from tapegen.rules.registry import expands, inactive, linear, partials, pullback
 from tapegen.tape import (
@@ -76,6 +77,7 @@ __all__ = [
     "constant",
     "convert_to_tensor",
     "custom_gradient",
+    "debug",
     "debug_nans",
     "differentiable",
     "expands",

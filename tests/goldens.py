@@ -83,7 +83,7 @@ class Derived:
             program.args(), program.kwargs(), program.decorated("python").options
         )
         target = self.call.program
-        self.stages = compile.differentiate(
+        self.stages = compile.derive_reverse(
             target.lowered.function,
             target.wrt_vars(),
             target.active_results(scalar=program.is_scalar),

@@ -192,7 +192,7 @@ def _like(value, close_to):
 def text_of(function: Callable) -> tuple[str, bool]:
     call = tg.differentiable(function, **python)._specialise((point(function),), {})
     program = call.program
-    found = compile.push_several(
+    found = compile.derive_vector_forward(
         program.lowered.function, program.wrt_vars(), program.active_results(scalar=False), frozenset()
     )
     assert found is not None

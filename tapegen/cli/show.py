@@ -6,13 +6,13 @@ import argparse
 
 from tapegen.cli.signature import signature_of
 from tapegen.cli.target import check_arguments, load_function
-
-_STAGES = ("lower", "expand", "reverse", "record", "fuse")
+from tapegen.pipeline.stages import STAGES
 
 EXAMPLES = """\
 examples:
   python -m tapegen show heat.py::march --args "f8[:], f8, f8" --wrt u0,k
   python -m tapegen show heat.py::march --args "f8[:], f8, f8" --form compiled
+  python -m tapegen show heat.py::march --args "f8[:], f8, f8" --stage fuse_loops
 """
 
 
@@ -28,7 +28,12 @@ def add_parser(commands: argparse._SubParsersAction) -> None:
     parser.add_argument("--args", default="", help='argument types, such as "f8[:], f8, n=3"')
     parser.add_argument("--wrt", help="arguments to differentiate with respect to (names or positions)")
     parser.add_argument("--form", choices=("pair", "joint", "compiled", "primal", "tangent"), default="pair")
-    parser.add_argument("--stage", choices=_STAGES, help="print an intermediate program instead")
+    parser.add_argument(
+        "--stage",
+        choices=STAGES,
+        metavar="NAME",
+        help=f"print the program after a pass instead: {', '.join(STAGES)}",
+    )
     parser.set_defaults(run=run)
 
 

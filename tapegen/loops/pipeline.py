@@ -23,6 +23,7 @@ from tapegen.loops.legalize.builder import NoCompiledForm
 from tapegen.loops.legalize.overflow_checks import insert_overflow_checks
 from tapegen.loops.legalize.scalar_ops import COMPLEX, OPERATIONS, from_library
 from tapegen.loops.library import fft, lapack, native_calls, random  # noqa: F401  (they fill the tables)
+from tapegen.loops.library.bailout import insert_bailouts
 from tapegen.loops.library.inline import inline_templates
 from tapegen.loops.library.routine_calls import lower_routine_calls
 from tapegen.loops.locality.check_hoisting import hoist_checks
@@ -54,21 +55,18 @@ from tapegen.rules.external_functions import matrices, numbers
 __all__ = ["PASSES", "NoCompiledForm", "lower_to_loops"]
 
 PASSES: tuple[Pass[Function], ...] = (
+    Pass("insert_bailouts", insert_bailouts, "messages that Python must write: it runs instead", False, ("bailouts",)),
     Pass("inline_templates", inline_templates, "functions that compiled code cannot call, as their templates", False),
     Pass("insert_overflow_checks", insert_overflow_checks, "Python integers must not wrap around", False, ("wide",)),
     Pass("scalarize", scalarize, "array statements as loop nests", False, ("boundscheck",)),
     Pass("eliminate_dead_stores", eliminate_dead_stores, "what nothing reads is not computed"),
-    Pass(
-        "split_live_ranges", split_live_ranges, "a name for each life of an array, which fusion can tell apart"
-    ),
+    Pass("split_live_ranges", split_live_ranges, "a name for each life of an array, which fusion can tell apart"),
     Pass("hoist_invariant_loads", hoist_invariant_loads, "elements that do not change are read once, before the loop"),
     Pass("reduce_recurrence_height", reduce_recurrence_height, "shorter chains of operations between iterations"),
-    Pass("distribute_loops", distribute_loops, "additions that no iteration waits for, in loops of their own"),
     Pass("reverse_loops", reverse_loops, "loops that count up take vector instructions and fuse"),
+    Pass("distribute_loops", distribute_loops, "additions that no iteration waits for, in loops of their own"),
     Pass("hoist_checks", hoist_checks, "loop nests next to each other, so that they can be fused"),
-    Pass(
-        "convert_scatter_to_gather", convert_scatter_to_gather, "cotangents of stencils are stored once"
-    ),
+    Pass("convert_scatter_to_gather", convert_scatter_to_gather, "cotangents of stencils are stored once"),
     Pass("fuse_loops", fuse_loops, "fewer passes through memory; arrays that one nest makes and reads become scalars"),
     Pass("eliminate_dead_stores", eliminate_dead_stores, "sizes of arrays that fusion has made scalars"),
     Pass("sink_zero_init", sink_zero_init, "zeros are written where they are first added to"),
@@ -98,6 +96,7 @@ def lower_to_loops(
     *,
     boundscheck: bool = True,
     wide: bool = False,
+    bailouts: bool = False,
     watch: Callable[[str, Function], None] | None = None,
 ) -> Function:
     """The same program without array expressions.
@@ -112,6 +111,8 @@ def lower_to_loops(
         Whether indices that are not proved to be within bounds are checked.
     wide : bool
         Whether integer arguments may have more than `integer_overflow.ARGUMENT_BITS` bits.
+    bailouts : bool
+        Whether Python runs in the place of compiled code that gives up.
     watch : callable, optional
         Is shown the program after each pass.
 
@@ -126,7 +127,7 @@ def lower_to_loops(
         If a call is neither lowered nor taken by numba.
     """
     _enter_external_functions()
-    return run_passes(PASSES, function, watch, boundscheck=boundscheck, wide=wide)
+    return run_passes(PASSES, function, watch, boundscheck=boundscheck, wide=wide, bailouts=bailouts)
 
 
 def _enter_external_functions() -> None:

@@ -1,43 +1,36 @@
-"""The ordered pipeline from a lowered program to the texts that run.
+"""The pipelines from a lowered program to its derivatives.
 
-`Stages` keeps every intermediate program, so that each can be printed and checked.
+`REVERSE_PASSES` and `FORWARD_PASSES` declare them in order.  A pass works on a `Derivation`, which holds what those in
+front of it have made and found; `Stages` is what is left of one in the end.
 """
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Mapping, Set
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Callable, Set
+from dataclasses import replace
 
-from tapegen.analysis.activity import active_operands, activity_of
-from tapegen.analysis.alias_conflicts import conflicts_of, refusal_of
+from tapegen.analysis.alias_conflicts import refusal_of
 from tapegen.analysis.memory_access import components, moves
-from tapegen.analysis.scopes import scopes_of
-from tapegen.analysis.side_effects import effects_of
 from tapegen.errors import AliasError
-from tapegen.ir import intrinsics, traversal
-from tapegen.ir.names import NameSupply
+from tapegen.ir import traversal
 from tapegen.ir.nodes import (
     Assign,
     Block,
-    Call,
-    Comment,
     For,
     Function,
     Return,
     Routine,
-    Stmt,
     Store,
     Var,
     While,
 )
-from tapegen.ir.types import Array, is_complex, is_floating
-from tapegen.transform.analyses import Facts, facts_of, places_of
-from tapegen.transform.autodiff.expand_formulas import expand, has_formula
+from tapegen.ir.passes import Pass, run_passes
+from tapegen.ir.types import Array, is_complex
+from tapegen.pipeline.derivation import Derivation, Stages, in_one_sweep, refuse_hidden_sharing
+from tapegen.pipeline.preparation import PREPARATION
+from tapegen.transform.analyses import Facts
 from tapegen.transform.autodiff.forward import forward
 from tapegen.transform.autodiff.reverse import Sweeps, reverse
-from tapegen.transform.autodiff.rule_application import rule_for
 from tapegen.transform.autodiff.selection_loops import selections
 from tapegen.transform.autodiff.shadow_memory import mirror
 from tapegen.transform.autodiff.vector_forward import Several, several
@@ -50,49 +43,11 @@ from tapegen.transform.recording.assemble import (
     record_form,
     table,
 )
-from tapegen.transform.recording.decisions import Decision, Recorded
 from tapegen.transform.recording.plan import record
-from tapegen.transform.recording.tape_layout import Laid, Tape, lay_out, without
+from tapegen.transform.recording.tape_layout import lay_out, without
 from tapegen.transform.simplify.cleanup import reads_of, resolve_primal_as, tidy
-from tapegen.transform.simplify.cse import accumulations, share_loads, share_values, split_merges
+from tapegen.transform.simplify.cse import share_values
 from tapegen.transform.simplify.dead_code import Aliases
-from tapegen.transform.simplify.licm import hoist
-
-
-@dataclass(slots=True)
-class Stages:
-    """Every program on the way from the lowered function to its derivative.
-
-    Attributes
-    ----------
-    lowered : Function
-        The primal as it was lowered.
-    expanded : Function
-        With the formulas of composite functions written out.
-    recorded : Recorded
-        The two sweeps with Push and Pop, and the decisions.
-    joint : Function
-        Value and gradient in one function.
-    record, pullback : Function
-        The split pair: the forward sweep that returns its tapes, and the backward sweep that takes them.
-    kept : tuple of Var
-        What `record` returns after the results and `pullback` takes before the seeds.
-    """
-
-    lowered: Function
-    expanded: Function
-    facts: Facts
-    sweeps: Sweeps
-    recorded: Recorded
-    laid: Laid
-    joint: Function
-    record: Function
-    pullback: Function
-    kept: tuple[Var, ...]
-    wrt: tuple[Var, ...]
-    seeds: tuple[Var, ...]
-    decisions: list[Decision] = field(default_factory=list)
-    tapes: list[Tape] = field(default_factory=list)
 
 
 def routines(function: Function, user_names: Set[str]) -> dict[Routine, Function]:
@@ -121,8 +76,8 @@ def _derived(routine: Routine, user_names: Set[str]) -> Function:
     assert base is not None
     wrt = tuple(param for param, wanted in zip(base.params, source.wrt, strict=True) if wanted)
     if source.kind == "jvp":
-        return replace(push_forward(base, wrt, source.active, user_names), name=routine.name)
-    stages = differentiate(base, wrt, source.active, user_names)
+        return replace(derive_forward(base, wrt, source.active, user_names), name=routine.name)
+    stages = derive_reverse(base, wrt, source.active, user_names)
     *body, last = stages.joint.body
     assert isinstance(last, Return)
     gradients = last.values[len(last.values) - len(wrt) :]
@@ -139,22 +94,171 @@ def _derived(routine: Routine, user_names: Set[str]) -> Function:
 
 def primal(lowered: Function, user_names: Set[str]) -> Function:
     """The lowered program as text a person would read."""
-    _refuse_hidden_sharing(lowered)
-    *body, last = _in_one_sweep(lowered).body
+    refuse_hidden_sharing(lowered)
+    *body, last = in_one_sweep(lowered).body
     assert isinstance(last, Return)
     live = set().union(*(traversal.free_vars(value) for value in last.values))
     live |= {param for param in lowered.params if isinstance(param.type, Array)}
     return replace(lowered, body=(*tidy(tuple(body), live, user_names, traversal.assigned_in(*lowered.body)), last))
 
 
-def differentiate(
+# ---- reverse mode ----------------------------------------------------------------------------------------------------
+
+
+def insert_shadows(derivation: Derivation) -> Derivation:
+    """Let cotangents move as the references of the program do, where it decides at run time which arrays are one."""
+    _refuse_written_parts(derivation.program, derivation.facts)
+    merges = {var for var, assigns in derivation.facts.scopes.assigns.items() if len(assigns) > 1}
+    facts = derivation.facts
+    derivation.program, derivation.mirrors = mirror(
+        derivation.program, facts.effects.conflicts, facts.activity.active, merges, derivation.names
+    )
+    if derivation.mirrors.of:
+        derivation.analyze()
+    return derivation
+
+
+def recognize_selections(derivation: Derivation) -> Derivation:
+    """Find loops that select one of several candidates: the backward sweep visits that one alone."""
+    derivation.selecting = {}
+    if not derivation.mirrors.of:
+        body, derivation.selecting = selections(derivation.program.body, derivation.facts, derivation.names)
+        if derivation.selecting:
+            derivation.program = replace(derivation.program, body=body)
+            derivation.analyze()
+    return derivation
+
+
+def derive_sweeps(derivation: Derivation) -> Derivation:
+    """Make the forward sweep, and a backward sweep that reads every value it likes."""
+    derivation.sweeps = reverse(
+        derivation.program,
+        derivation.wrt,
+        derivation.active_results,
+        derivation.facts,
+        derivation.mirrors,
+        derivation.names,
+        derivation.selecting,
+    )
+    derivation.forward, derivation.backward = derivation.program.body, derivation.sweeps.backward
+    return derivation
+
+
+def plan_recording(derivation: Derivation, *, record_everything: bool) -> Derivation:
+    """Make the reads of the backward sweep real: live, recomputed or recorded."""
+    derivation.recorded = record(
+        derivation.program,
+        derivation.sweeps,
+        derivation.facts,
+        derivation.names,
+        derivation.user_names,
+        everything=record_everything,
+    )
+    derivation.forward, derivation.backward = derivation.recorded.forward, derivation.recorded.backward
+    return derivation
+
+
+def lay_out_tapes(derivation: Derivation) -> Derivation:
+    """Make arrays of tapes, and ordinary values of primal ones that the backward sweep reads."""
+    facts = derivation.facts
+    derivation.laid = lay_out(derivation.recorded, derivation.sweeps, facts.scopes, facts.shapes, derivation.names)
+    derivation.forward = resolve_primal_as(derivation.laid.forward)
+    derivation.backward = resolve_primal_as(derivation.laid.backward)
+    return derivation
+
+
+def eliminate_common_subexpressions(derivation: Derivation) -> Derivation:
+    """Compute a value of the backward sweep once."""
+    derivation.backward = share_values(derivation.backward, derivation.gradient_vars, derivation.user_names)
+    return derivation
+
+
+def clean_up_sweeps(derivation: Derivation) -> Derivation:
+    """Drop what nothing reads, tapes among it, and make the rest readable."""
+    forward, lowered, sweeps, laid = derivation.forward, derivation.lowered, derivation.sweeps, derivation.laid
+    assert forward is not None
+    ends, user_names = derivation.gradient_vars, derivation.user_names
+    groups = Aliases(forward, derivation.mirrors.groups).groups()
+    derivation.backward = tidy(derivation.backward, ends, user_names, shared=groups)
+    used = reads_of(derivation.backward)
+    wanted = used | set().union(*(traversal.free_vars(value) for value in derivation.last.values))
+    wanted |= {param for param in lowered.params if isinstance(param.type, Array)}
+    wanted |= ends
+    made = {var for stmt in laid.create for var in stmt.targets}
+    create = tuple(stmt for stmt in laid.create if any(var in used for var in stmt.targets))
+    forward = without(forward, made - used)
+    forward = without(forward, _uncounted(forward, sweeps) - used)
+    wanted |= reads_of(create)  # the sizes of tapes
+    forward = tidy(forward, wanted, user_names, traversal.assigned_in(*lowered.body))
+    derivation.forward = _with_tapes(forward, create)
+    return derivation
+
+
+def assemble_forms(derivation: Derivation) -> Derivation:
+    """Make functions of the sweeps: both in one, and one for each."""
+    forward, backward, last = derivation.forward, derivation.backward, derivation.last
+    assert forward is not None
+    sweeps, facts, mirrors, ends = derivation.sweeps, derivation.facts, derivation.mirrors, derivation.gradient_vars
+    used = reads_of(backward)
+    tapes = [tape for tape in derivation.laid.tapes if tape.store in used]
+    doc = doc_of(derivation.program, derivation.wrt, derivation.results, sweeps, tapes, facts)
+    joint = joint_form(derivation.program, forward, backward, last, sweeps, sweeps.gradients, doc, derivation.names)
+    stores = tuple(tape.store for tape in tapes)
+    reads = used | (ends - traversal.assigned_in(*backward))
+    kept = tuple(sorted((v for v in reads if v not in sweeps.seeds), key=lambda v: v.name))
+    computed = tuple(var for var in (*kept, *sweeps.seeds) if var not in derivation.lowered.params)
+    derivation.stages = Stages(
+        derivation.lowered,
+        derivation.program,
+        facts,
+        sweeps,
+        derivation.recorded,
+        derivation.laid,
+        replace(joint, computed=sweeps.seeds, tapes=stores),
+        replace(record_form(derivation.program, forward, last, kept, facts, doc), tapes=stores),
+        replace(
+            pullback_form(derivation.program, backward, sweeps, sweeps.gradients, kept, doc),
+            backward=True,
+            computed=computed,
+            tapes=stores,
+            shared=tuple(
+                found
+                for group in mirrors.groups
+                if (found := (group & set(kept)) | {tape.store for tape in tapes if tape.var in group})
+            ),
+        ),
+        kept,
+        derivation.wrt,
+        sweeps.seeds,
+        derivation.recorded.decisions,
+        tapes,
+        derivation.active_results,
+    )
+    return derivation
+
+
+REVERSE_PASSES: tuple[Pass[Derivation], ...] = (
+    *PREPARATION,
+    Pass("insert_shadows", insert_shadows, "cotangents of arrays that may be one and the same", False),
+    Pass("recognize_selections", recognize_selections, "argmin loops: the backward sweep visits one candidate", False),
+    Pass("derive_sweeps", derive_sweeps, "reverse mode", False),
+    Pass("plan_recording", plan_recording, "what is live, recomputed or recorded", False, ("record_everything",)),
+    Pass("lay_out_tapes", lay_out_tapes, "tapes as arrays", False),
+    Pass("eliminate_common_subexpressions", eliminate_common_subexpressions, "the backward sweep computes values once"),
+    Pass("clean_up_sweeps", clean_up_sweeps, "dead code, copies and tapes; names that a person would choose", False),
+    Pass("assemble_forms", assemble_forms, "value and gradient in one function, and the split pair", False),
+)
+
+
+def derive_reverse(
     lowered: Function,
     wrt: tuple[Var, ...],
     active_results: tuple[bool, ...],
     user_names: Set[str],
     *,
-    again: bool = False,
+    differentiated_again: bool = False,
     record_everything: bool = False,
+    watch: Callable[[str, Derivation], None] | None = None,
 ) -> Stages:
     """Derive the joint and the split form of the reverse derivative.
 
@@ -168,111 +272,81 @@ def differentiate(
         Which returned values are differentiated.
     user_names : set of str
         Names that stand in the user's source.
-    again : bool
+    differentiated_again : bool
         Whether the derivative will be derived once more.
     record_everything : bool
         Switch the recording analysis off (tests: results must not change).
+    watch : callable, optional
+        Is shown the derivation after each pass.
     """
-    _refuse_hidden_sharing(lowered)
-    lowered = _in_one_sweep(lowered)
-    names = NameSupply(_names_of(lowered) | set(user_names), user_names)
-    expanded, facts, results = _prepared(lowered, wrt, active_results, user_names, names, again)
-    _refuse_written_parts(expanded, facts)
-    last = expanded.body[-1]
-    assert isinstance(last, Return)
-    merges = {var for var, assigns in facts.scopes.assigns.items() if len(assigns) > 1}
-    expanded, mirrors = mirror(expanded, facts.effects.conflicts, facts.activity.active, merges, names)
-    body, selecting = (expanded.body, {}) if mirrors.of else selections(expanded.body, facts, names)
-    if mirrors.of or selecting:
-        expanded = replace(expanded, body=body)
-        facts = facts_of(expanded, wrt, results, again=again)
-    sweeps = reverse(expanded, wrt, active_results, facts, mirrors, names, selecting)
-    recorded = record(expanded, sweeps, facts, names, user_names, everything=record_everything)
-    laid = lay_out(recorded, sweeps, facts.scopes, facts.shapes, names)
+    derivation = Derivation(in_one_sweep(lowered), wrt, active_results, user_names, differentiated_again)
+    return run_passes(REVERSE_PASSES, derivation, watch, record_everything=record_everything).stages
 
-    sweep = resolve_primal_as(laid.forward)
-    gradients = sweeps.gradients
-    ends = set().union(*(traversal.free_vars(expr) for expr in gradients)) if gradients else set()
-    backward = share_values(resolve_primal_as(laid.backward), ends, user_names)
-    backward = tidy(backward, ends, user_names, shared=Aliases(sweep, mirrors.groups).groups())
-    used = reads_of(backward)
-    wanted = used | set().union(*(traversal.free_vars(value) for value in last.values))
-    wanted |= {param for param in lowered.params if isinstance(param.type, Array)}
-    wanted |= ends
-    made = {var for stmt in laid.create for var in stmt.targets}
-    create = tuple(stmt for stmt in laid.create if any(var in used for var in stmt.targets))
-    sweep = without(sweep, made - used)
-    sweep = without(sweep, _uncounted(sweep, sweeps) - used)
-    wanted |= reads_of(create)  # the sizes of tapes
-    sweep = tidy(sweep, wanted, user_names, traversal.assigned_in(*lowered.body))
-    sweep = _with_tapes(sweep, create)
-    backward_reads = used | (ends - traversal.assigned_in(*backward))
 
-    tapes = [tape for tape in laid.tapes if tape.store in used]
-    doc = doc_of(expanded, wrt, results, sweeps, tapes, facts)
-    joint = joint_form(expanded, sweep, backward, last, sweeps, gradients, doc, names)
-    stores = tuple(tape.store for tape in tapes)
-    kept = tuple(sorted((v for v in backward_reads if v not in sweeps.seeds), key=lambda v: v.name))
-    computed = tuple(var for var in (*kept, *sweeps.seeds) if var not in lowered.params)
-    return Stages(
-        lowered,
-        expanded,
-        facts,
-        sweeps,
-        recorded,
-        laid,
-        replace(joint, computed=sweeps.seeds, tapes=stores),
-        replace(record_form(expanded, sweep, last, kept, facts, doc), tapes=stores),
-        replace(
-            pullback_form(expanded, backward, sweeps, gradients, kept, doc),
-            backward=True,
-            computed=computed,
-            tapes=stores,
-            shared=tuple(
-                found
-                for group in mirrors.groups
-                if (found := (group & set(kept)) | {tape.store for tape in tapes if tape.var in group})
-            ),
-        ),
-        kept,
-        wrt,
-        sweeps.seeds,
-        recorded.decisions,
-        tapes,
+# ---- forward mode ----------------------------------------------------------------------------------------------------
+
+
+def derive_tangents(derivation: Derivation) -> Derivation:
+    """Put a tangent next to each value that varies."""
+    _refuse_conflicts(derivation.program, derivation.facts)
+    derivation.prepared = derivation.program
+    derivation.program, derivation.tangents = forward(
+        derivation.program, derivation.wrt, derivation.active_results, derivation.facts, derivation.names
     )
+    return derivation
 
 
-def push_forward(
+def clean_up_tangents(derivation: Derivation) -> Derivation:
+    """Drop what nothing reads, and make the rest readable."""
+    derivation.program = _tidied(derivation.program, derivation.lowered, derivation.user_names)
+    return derivation
+
+
+TANGENT_PASSES: tuple[Pass[Derivation], ...] = (
+    *PREPARATION,
+    Pass("derive_tangents", derive_tangents, "forward mode", False),
+)
+"""What forward mode in one direction and in several begin with."""
+
+FORWARD_PASSES: tuple[Pass[Derivation], ...] = (
+    *TANGENT_PASSES,
+    Pass("clean_up_tangents", clean_up_tangents, "dead code and copies; names that a person would choose", False),
+)
+
+
+def derive_forward(
     lowered: Function,
     wrt: tuple[Var, ...],
     active_results: tuple[bool, ...],
     user_names: Set[str],
     *,
-    again: bool = False,
+    differentiated_again: bool = False,
 ) -> Function:
     """Derive the function that returns the results and the tangents of the active ones.
 
-    The tangents of the parameters in `wrt` are its last parameters.  See `differentiate` for the arguments.
+    The tangents of the parameters in `wrt` are its last parameters.  See `derive_reverse` for the arguments.
     """
-    names = NameSupply(_names_of(lowered) | set(user_names), user_names)
-    expanded, facts, results, pushed, _ = _pushed(lowered, wrt, active_results, user_names, names, again)
-    pushed = _tidied(pushed, lowered, user_names)
+    derivation = Derivation(lowered, wrt, active_results, user_names, differentiated_again)
+    pushed = run_passes(FORWARD_PASSES, derivation).program
     last = pushed.body[-1]
     assert isinstance(last, Return)
     tangents = last.values[len(last.values) - sum(active_results) :]
     doc = [
-        ("useful results:", f"{listed(results)}  (tangents: {listed(v for v in tangents if isinstance(v, Var))})"),
+        (
+            "useful results:",
+            f"{listed(derivation.results)}  (tangents: {listed(v for v in tangents if isinstance(v, Var))})",
+        ),
         ("varying inputs:", f"{listed(wrt)}  (tangents: {listed(pushed.params[len(lowered.params) :])})"),
     ]
     head = f"Value of {lowered.name} and its tangent."
     return replace(
         pushed,
         inner=lowered.inner,
-        doc=(head, "", *table(doc + mutated_row(expanded, facts, "tangents")), *lowered.doc),
+        doc=(head, "", *table(doc + mutated_row(derivation.prepared, derivation.facts, "tangents")), *lowered.doc),
     )
 
 
-def without_value(pushed: Function, lowered: Function, count: int, user_names: Set[str]) -> Function:
+def drop_primal_outputs(pushed: Function, lowered: Function, count: int, user_names: Set[str]) -> Function:
     """A program with tangents that returns only these, its last `count` results; it raises what it raised."""
     *body, last = pushed.body
     assert isinstance(last, Return)
@@ -282,33 +356,17 @@ def without_value(pushed: Function, lowered: Function, count: int, user_names: S
     return _tidied(left, lowered, user_names)
 
 
-def push_several(
+def derive_vector_forward(
     lowered: Function, wrt: tuple[Var, ...], active_results: tuple[bool, ...], user_names: Set[str]
 ) -> Several | None:
     """The same in several directions at once, where the program has such a form; it may be derived once more."""
-    lowered = _in_one_sweep(lowered)
-    names = NameSupply(_names_of(lowered) | set(user_names), user_names)
-    _, _, _, pushed, tangents = _pushed(lowered, wrt, active_results, user_names, names, True)
+    derivation = Derivation(in_one_sweep(lowered), wrt, active_results, user_names, True)
+    tangents = run_passes(TANGENT_PASSES, derivation).tangents
     dots = tuple(tangents[var] for var in wrt)
-    found = several(pushed, tangents, dots, sum(active_results), names)
+    found = several(derivation.program, tangents, dots, sum(active_results), derivation.names)
     if found is None:
         return None
-    return replace(found, function=_tidied(found.function, lowered, user_names))
-
-
-def _pushed(
-    lowered: Function,
-    wrt: tuple[Var, ...],
-    active_results: tuple[bool, ...],
-    user_names: Set[str],
-    names: NameSupply,
-    again: bool,
-) -> tuple[Function, Facts, list[Var], Function, Mapping[Var, Var]]:
-    """The program prepared, what is known of it, and the program with tangents, as they were made."""
-    _refuse_hidden_sharing(lowered)
-    expanded, facts, results = _prepared(lowered, wrt, active_results, user_names, names, again)
-    _refuse_conflicts(expanded, facts)
-    return expanded, facts, results, *forward(expanded, wrt, active_results, facts, names)
+    return replace(found, function=_tidied(found.function, derivation.lowered, user_names))
 
 
 def _tidied(pushed: Function, lowered: Function, user_names: Set[str]) -> Function:
@@ -320,86 +378,7 @@ def _tidied(pushed: Function, lowered: Function, user_names: Set[str]) -> Functi
     return replace(pushed, body=(*body, last))
 
 
-def _prepared(
-    lowered: Function,
-    wrt: tuple[Var, ...],
-    active_results: tuple[bool, ...],
-    user_names: Set[str],
-    names: NameSupply,
-    again: bool,
-) -> tuple[Function, Facts, list[Var]]:
-    """The program as both modes take it: formulas written out, shared loads, results with names of their own."""
-    expanded = _expanded(lowered, wrt, names)
-    accumulating = replace(expanded, body=accumulations(expanded.body, effects_of(expanded)))
-    # formulas have loops of their own
-    merges = {var for var, assigns in scopes_of(accumulating).assigns.items() if len(assigns) > 1}
-    split = replace(accumulating, body=split_merges(accumulating.body, merges, names))
-    expanded = replace(split, body=share_loads(split.body, effects_of(split), user_names, merges))
-    places = places_of(expanded)
-    hoisted = hoist(expanded.body, places.effects, places.shapes, merges)
-    if hoisted is not expanded.body:
-        expanded = replace(expanded, body=hoisted)
-        places = places_of(expanded)
-    last = expanded.body[-1]  # it may name the values that others turned out to share
-    assert isinstance(last, Return)
-    results = [v for v, active in zip(last.values, active_results, strict=True) if active and isinstance(v, Var)]
-    facts = facts_of(expanded, wrt, results, places, again=again)
-    _warn_of_truncation(facts, expanded.body)
-    return expanded, facts, results
-
-
-def _expanded(lowered: Function, wrt: tuple[Var, ...], names: NameSupply) -> Function:
-    """The program with formulas written out, if it calls what has one; the same program if not."""
-    called = frozenset[Any]().union(*map(traversal.calls, lowered.body))
-    drawing = any(map(intrinsics.is_draw, called))
-    if not drawing and not any(map(has_formula, called)):
-        return lowered
-    *body, last = lowered.body
-    varied = activity_of(lowered, wrt, ()).varied
-    if drawing:
-        _refuse_draws(tuple(body), varied)
-    written: set[Stmt] = set()
-    while True:
-        before = len(written)
-        lowered = replace(lowered, body=(*expand(tuple(body), varied, names, written), last))
-        if len(written) == before:
-            return lowered
-        # a formula may share memory where its call does not, so that more is thought to vary
-        body = list(lowered.body[:-1])
-        varied = activity_of(lowered, wrt, ()).varied
-
-
-def _in_one_sweep(lowered: Function) -> Function:
-    """A program that is a gradient without the comment above its backward sweep, for all but its own tangents."""
-    body = tuple([stmt for stmt in lowered.body if not isinstance(stmt, Comment)])
-    return lowered if len(body) == len(lowered.body) else replace(lowered, body=body)
-
-
-def _refuse_draws(body: Block, varied: Set[Var]) -> None:
-    """A draw depends on its parameters even where its result is an integer, or is only compared."""
-    for stmt in traversal.statements(body):
-        if not isinstance(stmt, Assign) or not isinstance(stmt.value, Call) or not intrinsics.is_draw(stmt.value.func):
-            continue
-        call = stmt.value
-        size = intrinsics.drawn_size(call.args, call.kwargs, call.func)
-        given = (arg for arg in (*call.args, *(value for _, value in call.kwargs)) if arg is not size)
-        if any(not varied.isdisjoint(active_operands(arg)) for arg in given):
-            rule_for(call, stmt)
-
-
-def _refuse_hidden_sharing(function: Function) -> None:
-    """A routine returns a copy of what may be part of its arguments: refuse stores that would tell."""
-    if not traversal.routines(function.body):
-        return
-    sure = {(found.statement, found.stored, found.other) for found in conflicts_of(function)}
-    for found in conflicts_of(function, of_routines=True):
-        if (found.statement, found.stored, found.other) not in sure:
-            raise AliasError(
-                "this writes into an argument or a result of a function that calls itself, and the result may be part "
-                "of the argument",
-                "Return a copy (return x.copy()), or copy before the store.",
-                found.statement.origin,
-            )
+# ---- what passes ask -------------------------------------------------------------------------------------------------
 
 
 def _refuse_conflicts(function: Function, facts: Facts) -> None:
@@ -430,25 +409,6 @@ def _refuse_written_parts(function: Function, facts: Facts) -> None:
                     "this writes into an array that may be a part of a complex one (z.real, z.imag).",
                     "Write z.real[...] = x on each path.",
                     stmt.origin,
-                )
-
-
-def _names_of(function: Function) -> set[str]:
-    variables = set(function.params).union(*map(traversal.reads, function.body), *map(traversal.assigns, function.body))
-    return {function.name, *(var.name for var in variables)}
-
-
-def _warn_of_truncation(facts: Facts, body: Block) -> None:
-    for stmt in traversal.statements(body):
-        if isinstance(stmt, Store) and not is_floating(stmt.array.type):
-            varied = [var for var in traversal.free_vars(stmt.value) if var in facts.activity.varied]
-            if varied and is_floating(stmt.value.type):
-                place = "" if stmt.origin is None else f"{stmt.origin.file}:{stmt.origin.line}: "
-                warnings.warn(
-                    f"{place}'{stmt.array.name}' holds integers: the fraction of what is stored is lost, and the "
-                    "gradient through it is zero",
-                    UserWarning,
-                    stacklevel=6,
                 )
 
 

@@ -8,6 +8,7 @@ while it is lowered or run.
 
 from __future__ import annotations
 
+import sys
 import sysconfig
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -133,3 +134,13 @@ _TOOLS = (PACKAGE, *(str(_SITE / name) for name in ("numpy", "scipy", "numba", "
 """Where the compiler and what it is made with lie."""
 
 __all__ = ["Boundary", "Subject", "internal_error", "is_fault"]
+
+
+def frames_of_tapegen() -> int:
+    """The `stacklevel` at which a warning points at the user's own line."""
+    level = 1
+    frame: FrameType | None = sys._getframe(1)
+    ours = ("tapegen", "functools")  # cached properties
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ours:
+        level, frame = level + 1, frame.f_back
+    return level

@@ -17,11 +17,12 @@ from tapegen.backend.printer.source import PythonSource
 from tapegen.errors import InternalError, TapegenError
 from tapegen.ir import intrinsics, traversal
 from tapegen.ir.nodes import Call, Const, Expr, Function, Return, Var
-from tapegen.ir.printer import block_text, function_text
+from tapegen.ir.printer import function_text
 from tapegen.ir.types import Array, ListOf, Scalar, Type
+from tapegen.pipeline.stages import STAGES
 
 if TYPE_CHECKING:
-    from tapegen.pipeline.compile import Stages
+    from tapegen.pipeline.derivation import Stages
     from tapegen.transform.recording.decisions import Decision
     from tapegen.transform.recording.tape_layout import Tape
 
@@ -46,6 +47,9 @@ class Texts(Protocol):
 
     def compiled_text(self, function: Function) -> PythonSource:
         """The text that numba gets."""
+
+    def stage_text(self, stages: Stages, stage: str) -> str:
+        """The derivative as it is after some pass."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +184,8 @@ class Inspection:
     tangent : str
         The value and its derivative along a direction in one function.
     stages : mapping of str to str
-        Intermediate programs: "lower", "expand", "reverse", "record" and "fuse".
+        The lowered program ("lower"), and what it is after each pass, by the names of the passes in order: IR up to
+        the pass that assembles the derivative, then text on the way to `compiled`.
     report : Report
         What is active, what is recorded and why.
     """
@@ -235,16 +240,12 @@ class Inspection:
 
     @cached_property
     def stages(self) -> Mapping[str, str]:
-        programs = self._programs
-        return _Lazy(
-            {
-                "lower": lambda: function_text(programs.lowered, types=True),
-                "expand": lambda: function_text(programs.expanded, types=True),
-                "reverse": lambda: block_text(programs.sweeps.backward),
-                "record": lambda: block_text((*programs.recorded.forward, *programs.recorded.backward)),
-                "fuse": lambda: self.compiled,
-            }
-        )
+        return _Lazy(STAGES, self._stage)
+
+    def _stage(self, name: str) -> str:
+        if name == "lower":
+            return function_text(self._programs.lowered, types=True)
+        return self._texts.stage_text(self._programs, name)
 
     def __str__(self) -> str:
         return "\n\n".join([str(self.report), _ruler("forward"), self.forward, _ruler("backward"), self.backward])
@@ -268,17 +269,19 @@ class Inspection:
 class _Lazy(Mapping[str, str]):
     """Texts by name, each printed when it is asked for."""
 
-    def __init__(self, printers: dict[str, Callable[[], str]]) -> None:
-        self._printers = printers
+    def __init__(self, names: Sequence[str], printed: Callable[[str], str]) -> None:
+        self._names, self._printed = names, printed
 
     def __getitem__(self, name: str) -> str:
-        return self._printers[name]()
+        if name not in self._names:
+            raise KeyError(f"{name!r} is no stage; there are {', '.join(self._names)}")
+        return self._printed(name)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._printers)
+        return iter(self._names)
 
     def __len__(self) -> int:
-        return len(self._printers)
+        return len(self._names)
 
 
 # ---- the report ------------------------------------------------------------------------------------------------------

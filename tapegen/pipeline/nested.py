@@ -52,13 +52,15 @@ class _Pipeline:
     def reverse(
         self, function: Function, wrt: tuple[Var, ...], active: tuple[bool, ...], modules: Mapping[str, str]
     ) -> FunctionType:
-        joint = compile.differentiate(function, wrt, active, frozenset(), again=True).joint
+        joint = compile.derive_reverse(function, wrt, active, frozenset(), differentiated_again=True).joint
         return self._built(replace(joint, body=tuple(map(_told, joint.body))), modules)
 
     def forward(
         self, function: Function, wrt: tuple[Var, ...], active: tuple[bool, ...], modules: Mapping[str, str]
     ) -> FunctionType:
-        return self._built(compile.push_forward(function, wrt, active, frozenset(), again=True), modules)
+        return self._built(
+            compile.derive_forward(function, wrt, active, frozenset(), differentiated_again=True), modules
+        )
 
     def jacobian(
         self,
@@ -85,7 +87,9 @@ class _Pipeline:
         if mode == "forward":
             derived = []
             for var in wrt:
-                found = compile.push_several(function, (var,), active, frozenset()) if _rank(var.type) else None
+                found = (
+                    compile.derive_vector_forward(function, (var,), active, frozenset()) if _rank(var.type) else None
+                )
                 if found is not None:
                     several[var] = found.last
                     derived.append(self._built(found.function, modules))

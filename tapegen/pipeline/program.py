@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import inspect
 import re
-import sys
 import unicodedata
 import warnings
 from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass, field, replace
-from types import FrameType, FunctionType
+from types import FunctionType
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -63,14 +62,16 @@ from tapegen.ir.nodes import (
     Var,
     While,
 )
+from tapegen.ir.passes import disabled_passes, without_passes
 from tapegen.ir.recursion_limit import deep
 from tapegen.ir.types import Array, ListOf, Scalar, is_complex, is_floating
-from tapegen.loops.library.bailout import insert_bailouts
 from tapegen.loops.pipeline import NoCompiledForm, lower_to_loops
 from tapegen.pipeline import compile
 from tapegen.pipeline.debug_nans import MadeNonFinite, run_watched, watching, without_garbage
-from tapegen.pipeline.fault_boundary import Boundary, Subject, internal_error
+from tapegen.pipeline.derivation import Derivation, Stages
+from tapegen.pipeline.fault_boundary import Boundary, Subject, frames_of_tapegen, internal_error
 from tapegen.pipeline.options import Options
+from tapegen.pipeline.stages import LOOP_STAGES
 from tapegen.transform.simplify.real_domain import TURNS_COMPLEX, meets_complex_numbers, with_real_values
 
 WIDE = 2**ARGUMENT_BITS
@@ -139,6 +140,7 @@ class Program:
     abstracts: dict[str, Abstract]
     options: Options
     parts: Parts = field(default_factory=Parts)
+    disabled: frozenset[str] = field(default_factory=disabled_passes)  # optimizations that do not run for it
     last_used: float = 0.0
     places: Any = None  # see `runtime.signature_key.ArgumentBinder`
     repeated: dict[Form, Any] = field(default_factory=dict)  # see `runtime.fast_call.Repeated`
@@ -319,7 +321,7 @@ class Program:
 
     def _once(self, name: str, make: Callable[[], Any], stage: str = "deriving", form: Form | None = None) -> Any:
         if name not in self.parts.built:
-            with self.boundary(stage, form), building, deep():
+            with self.boundary(stage, form), building, deep(), without_passes(self.disabled):
                 if name not in self.parts.built:  # another thread may have been first
                     self.parts.built[name] = make()
         return self.parts.built[name]
@@ -332,11 +334,11 @@ class Program:
     def primal(self) -> Function:
         return self._once("stages of the primal", lambda: compile.primal(self.lowered.function, self.user_names))
 
-    def stages(self, *, scalar: bool) -> compile.Stages:
+    def stages(self, *, scalar: bool) -> Stages:
         active = self.active_results(scalar=scalar)
 
-        def make() -> compile.Stages:
-            return compile.differentiate(self.lowered.function, self.wrt_vars(), active, self.user_names)
+        def make() -> Stages:
+            return compile.derive_reverse(self.lowered.function, self.wrt_vars(), active, self.user_names)
 
         form: Form = "joint" if scalar else "record"
         return self._once(f"stages of {active}", make, form=form)  # a gradient and a pullback often have the same
@@ -347,7 +349,7 @@ class Program:
 
         def make() -> Function:
             results = self.active_results(scalar=False)
-            return compile.push_forward(self.lowered.function, self.wrt_vars(), results, self.user_names)
+            return compile.derive_forward(self.lowered.function, self.wrt_vars(), results, self.user_names)
 
         return self._once("pushed", make, form="jvp")
 
@@ -357,7 +359,7 @@ class Program:
         count = sum(self.active_results(scalar=False))
 
         def make() -> Function:
-            return compile.without_value(self.pushed, self.lowered.function, count, self.user_names)
+            return compile.drop_primal_outputs(self.pushed, self.lowered.function, count, self.user_names)
 
         return self._once("pushed alone", make, form="jvp")
 
@@ -377,10 +379,10 @@ class Program:
             case "tangent":
                 return self.tangent
 
-    def outline(self, form: Form, *, wide: bool = False) -> compile.Stages | Derived:
+    def outline(self, form: Form, *, wide: bool = False) -> Stages | Derived:
         """The seeds of a reverse derivative, and what its forward sweep keeps."""
         key = f"outline of {form} {wide}"
-        found: compile.Stages | Derived | None = self.parts.built.get(key)
+        found: Stages | Derived | None = self.parts.built.get(key)
         if found is None:
             found = self.parts.built[key] = self._on_disk(form, wide=wide)[1] or self.stages(scalar=form == "joint")
         return found
@@ -396,7 +398,8 @@ class Program:
             if form != "primal":
                 wrt, active = self.wrt_vars(), self.active_results(scalar=form == "joint")
             params = self.lowered.function.params
-            chosen = (form, wide, [params.index(var) for var in wrt], active, self.options.boundscheck)
+            positions = [params.index(var) for var in wrt]
+            chosen = (form, wide, positions, active, self.options.boundscheck, sorted(self.disabled))
             names = (sorted(self.user_names), sorted(self.lowered.modules.items()), self._header())
             place = Place(self.lowered.function, [*map(repr, chosen), *map(repr, names), self._decorator()])
             return place, place.load()
@@ -413,18 +416,49 @@ class Program:
 
     def compiled_text(self, function: Function, *, wide: bool = False) -> PythonSource:
         """The text that numba gets; `wide` where an integer argument is too large for the usual one."""
-        with self.boundary("printing"):
+        return self._kept(self._compiled_text(function, wide=wide))
+
+    def _compiled_text(self, function: Function, *, wide: bool, stage: str = "") -> PythonSource:
+        """The text that numba gets, or what it is after some pass."""
+        with self.boundary("printing"), without_passes(self.disabled):
+            programs: dict[str, Function] = {}
             with deep():
-                if self.options.backend == "auto":
-                    function = insert_bailouts(function)
-                nests = lower_to_loops(function, boundscheck=self.options.boundscheck, wide=wide)
-                routines = self.routines(function, compiled=True)
+                try:
+                    loops = lower_to_loops(
+                        function,
+                        boundscheck=self.options.boundscheck,
+                        wide=wide,
+                        bailouts=self.options.backend == "auto",
+                        watch=programs.__setitem__,
+                    )
+                except NoCompiledForm:
+                    if stage not in programs:
+                        raise
+                else:
+                    programs[""] = loops
+                routines = self.routines(programs["insert_bailouts"], compiled=True)
             modules, header, decorator = self.lowered.modules, self._header(), self._decorator()
-            return self._kept(emit(nests, modules=modules, header=header, decorator=decorator, routines=routines))
+            return emit(programs[stage], modules=modules, header=header, decorator=decorator, routines=routines)
+
+    def stage_text(self, stages: Stages, stage: str) -> str:
+        """The derivative of `stages` as it is after some pass."""
+        if stage in LOOP_STAGES:
+            return self._compiled_text(stages.joint, wide=False, stage=stage).text
+        found: list[str] = []
+
+        def watch(name: str, derivation: Derivation) -> None:
+            if name == stage:
+                found.append(derivation.text())
+
+        with self.boundary("deriving"), deep(), without_passes(self.disabled):
+            compile.derive_reverse(
+                self.lowered.function, stages.wrt, stages.active_results, self.user_names, watch=watch
+            )
+        return found[0]
 
     def routines(self, function: Function, *, compiled: bool) -> dict[Routine, Function]:
         """The programs of the routines that a program calls, as they are printed."""
-        with self.boundary("deriving"):
+        with self.boundary("deriving"), without_passes(self.disabled):
             found = compile.routines(function, self.user_names)
             if not compiled:
                 return {routine: with_real_values(text) for routine, text in found.items()}
@@ -607,16 +641,6 @@ def _place(source: PythonSource, line: int) -> tuple[Span | None, bool]:
     while backward and line > 1 and source.origin(line) is None and BACKWARD not in before[line - 1]:
         line -= 1  # the user's statement stands as a comment on the lines that belong to it; helpers have none
     return source.origin(line), backward
-
-
-def frames_of_tapegen() -> int:
-    """The `stacklevel` at which a warning points at the user's own line."""
-    level = 1
-    frame: FrameType | None = sys._getframe(1)
-    ours = ("tapegen", "functools")  # cached properties
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ours:
-        level, frame = level + 1, frame.f_back
-    return level
 
 
 def _called(built: Callable[..., Any], arguments: list[Any], *, real: bool) -> tuple[Any, ...]:

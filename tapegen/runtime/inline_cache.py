@@ -11,6 +11,7 @@ from time import monotonic
 from typing import Any
 
 from tapegen.backend.numba import memory_limit
+from tapegen.ir.passes import disabled_passes
 from tapegen.pipeline.program import Form, Program
 from tapegen.rules.registry import generation
 from tapegen.runtime.bound_call import Specialisation
@@ -52,7 +53,7 @@ class Lanes:
 
         It is what `Specialisation.answer` gives; each of `primals` has one of `tangents`, if there are any.
         """
-        if kwargs or not self._found:
+        if kwargs or not self._found or disabled_passes():
             return None
         given = (*primals, *tangents)
         count = len(primals)
@@ -83,7 +84,13 @@ class Lanes:
         """Let calls like this one, which has been answered, be answered at once."""
         program, bound = call.program, self._specialiser.bound_args
         repeated, places = program.repeated.get(form), program.places
-        if repeated is None or places is None or call.kwargs or places.count != len(bound) + len(call.args):
+        if (
+            program.disabled
+            or repeated is None
+            or places is None
+            or call.kwargs
+            or places.count != len(bound) + len(call.args)
+        ):
             return
         seen = signature_key((*call.args, *tangents), form, len(call.args), generation())
         dots = [tangent for tangent in tangents if tangent is not None]

@@ -12,6 +12,7 @@ from tapegen.backend.numba.overloads import Implementation, alternatives, dispat
 from tapegen.errors import BadArgument, BuildError, NotDifferentiable
 from tapegen.frontend.values.pytree import Abstract, Leaf, Slot, StaticValue, Struct, abstract_of
 from tapegen.ir.nodes import Return, Var
+from tapegen.ir.passes import without_passes
 from tapegen.ir.types import Array
 from tapegen.loops.pipeline import NoCompiledForm
 from tapegen.pipeline.options import Options
@@ -89,7 +90,14 @@ class _Implementation:
         return "\n".join(lines) + "\n", self.names
 
     def _call(self, k: int, values: Mapping[str, Any]) -> list[str]:
-        """Call the program for one alternative, and put its results together."""
+        """Call the program for one alternative, and put its results together.
+
+        Code of numba's that calls it lasts longer than `tg.debug`, so all optimizations run for it.
+        """
+        with without_passes(frozenset()):
+            return self._call_optimized(k, values)
+
+    def _call_optimized(self, k: int, values: Mapping[str, Any]) -> list[str]:
         abstracts = {name: _without_samples(abstract_of(value, name)) for name, value in values.items()}
         program = Program(self.owner.lower_alone(abstracts, self.options), self.owner, abstracts, self.options)
         self._check(program)

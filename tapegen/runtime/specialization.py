@@ -24,6 +24,7 @@ from tapegen.frontend.values.pytree import (
     Struct,
     abstract_of,
 )
+from tapegen.ir.passes import disabled_passes
 from tapegen.ir.protocols import is_opaque
 from tapegen.pipeline.fault_boundary import Boundary, Subject
 from tapegen.pipeline.options import Options
@@ -152,10 +153,11 @@ class Specialiser:
     def specialise(self, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options) -> Specialisation:
         """The program for these arguments, together with them."""
         seen = None if kwargs or self._plain is None else signature_key(args, generation())
+        disabled = disabled_passes()
         if seen is not None:
             given = (*self.bound_args, *args) if self.bound_args else args
             for program in self._at_a_glance.of(seen):
-                if program.options is options or program.options == options:
+                if (program.options is options or program.options == options) and program.disabled == disabled:
                     values = program.places.values(given)
                     if values is not None:
                         program.last_used = monotonic()
@@ -199,7 +201,7 @@ class Specialiser:
             named = (span_of_parameter(self.function, name) for name in arguments if f"'{name}" in refusal.reason)
             refusal.span = refusal.span or next(named, None)
             raise
-        key = (tuple(_key(abstract) for abstract in abstracts.values()), options, generation())
+        key = (tuple(_key(abstract) for abstract in abstracts.values()), options, generation(), disabled_passes())
         for program in self._programs.of(key):
             if program.holds(arguments):
                 program.last_used = monotonic()
@@ -213,12 +215,12 @@ class Specialiser:
     def varied(self, program: Program, wrt: tuple[int, ...]) -> Program:
         """A program for the same primal, differentiated by other arguments."""
         options = replace(program.options, wrt=wrt)
-        key = (tuple(map(_key, program.abstracts.values())), options, generation())
+        key = (tuple(map(_key, program.abstracts.values())), options, generation(), program.disabled)
         with building:
             for found in self._programs.of(key):
                 if found.lowered is program.lowered:
                     return found
-            made = Program(program.lowered, program.owner, program.abstracts, options)
+            made = Program(program.lowered, program.owner, program.abstracts, options, disabled=program.disabled)
             share_parts(made, key)
             self._programs.add(key, made)
         return made

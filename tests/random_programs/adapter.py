@@ -16,6 +16,7 @@ from tapegen.ir import traversal
 from tapegen.ir.nodes import Call
 from tapegen.ir.printer import function_text
 from tapegen.pipeline import compile
+from tapegen.pipeline.derivation import Stages
 from tests.random_programs.field import FieldMath, FieldNumpy
 from tests.random_programs.program import Program, run_text
 from tests.random_programs.residues import OutsideField, Residue, lift
@@ -144,7 +145,7 @@ class Derivation:
         except Exception as error:
             return f"{type(error).__name__}: {error}"
 
-    def _stages(self) -> compile.Stages:
+    def _stages(self) -> Stages:
         program = self.program
         results = program.active_results(scalar=False)
-        return compile.differentiate(program.lowered.function, program.wrt_vars(), results, program.user_names)
+        return compile.derive_reverse(program.lowered.function, program.wrt_vars(), results, program.user_names)

@@ -17,7 +17,17 @@ from tapegen.loops.analysis.dependence import AliasSets
 
 
 def deciding(function: Function, memory: AliasSets) -> set[Var]:
-    """Names on whose value it may depend where a function goes and which elements it touches; groups for arrays."""
+    """Names on whose value it may depend where a function goes and which elements it touches; groups for arrays.
+
+    The function remembers them; nobody may change them.
+    """
+    if deciding not in function.known:
+        function.known[deciding] = _deciding(function, memory)
+    found: set[Var] = function.known[deciding]
+    return found
+
+
+def _deciding(function: Function, memory: AliasSets) -> set[Var]:
     made_of = _made_of(function, memory)
     exponentials = _exponentials(function)
     found: set[Var] = set()

@@ -15,8 +15,18 @@ GIVES_UP = " has no compiled form here"
 """How the message of the `NotImplementedError` ends."""
 
 
-def insert_bailouts(function: Function) -> Function:
-    """The program with an error in the place of such messages, if it tells nothing else."""
+def insert_bailouts(function: Function, *, bailouts: bool) -> Function:
+    """The program with an error in the place of such messages, if it tells nothing else.
+
+    Parameters
+    ----------
+    function : Function
+        A finished function.
+    bailouts : bool
+        Whether there is Python to run instead.
+    """
+    if not bailouts:
+        return function
     called = frozenset[Any]().union(*map(traversal.calls, function.body))
     if not any(map(intrinsics.tells, called)):
         return function

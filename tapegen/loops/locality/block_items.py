@@ -88,6 +88,10 @@ class BlockPass(ABC):
         """The statement that an item stands for."""
         return item.stmt
 
+    def sweeps(self, items: list[BlockItem]) -> list[bool]:
+        """Whether items are under the heading of the backward sweep."""
+        return [item.backward for item in items]
+
     def hoists(self, body: Block, loop: For | While) -> list[Stmt]:
         """The statements of a loop's body that move in front of it."""
         return []
@@ -107,11 +111,11 @@ class BlockPass(ABC):
         stmts: list[Stmt] = []
         if any(isinstance(stmt, Comment) and stmt.text == FORWARD for stmt in block):
             stmts.append(Comment(FORWARD))
-        # what has moved to the front belongs to no sweep in particular
-        start = max((k + 1 for k, item in enumerate(out) if not item.backward), default=0)
-        for k, item in enumerate(out):
-            if k == start and not isinstance(item.stmt, Return):
-                stmts.append(Comment(BACKWARD))
+        before = False
+        for item, backward in zip(out, self.sweeps(out), strict=True):
+            if backward != before and not isinstance(item.stmt, Return):
+                stmts.append(Comment(BACKWARD if backward else FORWARD))
+                before = backward
             stmts += [*item.comments, self.written(item)]
         return (*stmts, *tail)
 

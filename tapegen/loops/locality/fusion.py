@@ -58,6 +58,11 @@ class _Fusion(BlockPass):
     def written(self, item: BlockItem) -> Stmt:
         return item.stmt if item.nest is None else self._contracted(item.nest).stmt
 
+    def sweeps(self, items: list[BlockItem]) -> list[bool]:
+        """The backward sweep begins behind all of the forward one: what moved to the front belongs to neither."""
+        start = max((k + 1 for k, item in enumerate(items) if not item.backward), default=0)
+        return [k >= start for k in range(len(items))]
+
     def hoists(self, body: Block, loop: For | While) -> list[Stmt]:
         return self.lasting_allocations(body, loop)
 

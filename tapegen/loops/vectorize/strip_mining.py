@@ -38,13 +38,17 @@ def strip_mine_reductions(function: Function) -> Function:
     """The same program with sums in strips where that pays."""
     if all(CONCERNED.isdisjoint(traversal.calls(stmt)) for stmt in function.body):
         return function
-    return replace(function, body=_StripMining(function).whole())
+    mining = _StripMining(function)
+    mined = replace(function, body=mining.whole())
+    if mining.terms:
+        mined.known[deciding] = mining.deciding  # buffers that several sums share would make all of them decide
+    return mined
 
 
 class _StripMining(InnermostLoopPass):
     def __init__(self, function: Function) -> None:
         super().__init__(function)
-        self.terms: dict[bool, list[Var]] = {True: [], False: []}  # arrays for terms; no two loops use them at once
+        self.terms: list[Var] = []  # arrays for the terms of sums; no two loops use them at once
         self.buffers: list[Stmt] = []
 
     def whole(self) -> Block:
@@ -73,7 +77,7 @@ class _StripMining(InnermostLoopPass):
         if not self._vectorizes(nest) and (nest.checks or not (_pays(nest) or takes_vectors(nest, self.memory.group))):
             return [nest.stmt]
         start, size, k = (Var(self.names.fresh(name), INT) for name in ("start", "size", "k"))
-        terms = dict(zip(sums, self._buffers(sums, loop), strict=True))
+        terms = dict(zip(sums, self._buffers(len(sums), loop), strict=True))
         first: list[Stmt] = [Assign((loop.target,), _place(plus(start, k), nest), loop.origin)]
         second: list[Stmt] = []
         for stmt in nest.body:
@@ -97,21 +101,19 @@ class _StripMining(InnermostLoopPass):
 
     def _vectorizes(self, nest: LoopNest) -> bool:
         """Whether the terms have a form with vector functions."""
-        lasts = lambda var: self.memory.own(var) is None  # noqa: E731
+
+        def lasts(array: Var) -> bool:
+            return self.memory.own(array) is None
+
         return vector_form(nest.body, self._is_exact, lasts, self.names.copy()) is not None
 
-    def _buffers(self, sums: list[Var], loop: For) -> list[Var]:
-        """An array for the terms of each sum; those of a sum that decides something are not mixed with others."""
-        found: list[Var] = []
-        for var in sums:
-            free = [array for array in self.terms[self._is_exact(var)] if array not in found]
-            if not free:
-                free = [Var(self.names.fresh("terms"), Array("float64", 1, "C"))]
-                self.terms[self._is_exact(var)] += free
-                value = Call(np.empty, (Const(_LENGTH),), (), free[0].type)
-                self.buffers.append(Assign((free[0],), value, loop.origin))
-            found.append(free[0])
-        return found
+    def _buffers(self, count: int, loop: For) -> list[Var]:
+        """An array for the terms of each sum."""
+        while len(self.terms) < count:
+            array = Var(self.names.fresh("terms"), Array("float64", 1, "C"))
+            self.terms.append(array)
+            self.buffers.append(Assign((array,), Call(np.empty, (Const(_LENGTH),), (), array.type), loop.origin))
+        return self.terms[:count]
 
 
 def _place(number: Expr, nest: LoopNest) -> Expr:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import itertools
 import math
 import operator
 from collections.abc import Callable, Iterator, Mapping, Set
@@ -40,6 +41,20 @@ def vectorize_math(function: Function) -> Function:
 
 
 class _Vectorization(InnermostLoopPass):
+    def __init__(self, function: Function) -> None:
+        super().__init__(function)
+        self.sums: dict[Stmt, dict[Var, Var]] = {}  # for a strip's first loop: what its second one adds up, and to what
+
+    def block(self, block: Block) -> Block:
+        for first, second in itertools.pairwise(block):
+            if (
+                isinstance(first, For)
+                and isinstance(second, For)
+                and (first.target, first.stop) == (second.target, second.stop)
+            ):
+                self.sums[first] = dict(_added(second.body, second.target))
+        return super().block(block)
+
     def concerns(self, stmt: Stmt) -> bool:
         return not VECTORS.keys().isdisjoint(traversal.calls(stmt))
 
@@ -48,16 +63,32 @@ class _Vectorization(InnermostLoopPass):
         """Names whose value must not change in its last place."""
         return deciding(self.function, self.memory)
 
+    def lasts(self, array: Var) -> bool:
+        """Whether the elements of an array are seen after an error."""
+        return self.memory.own(array) is None
+
     def rewrite(self, nest: LoopNest, before: list[Stmt], outside: FlowFacts) -> list[Stmt]:
         """The loop with vector functions."""
         (loop,) = nest.loops
         head, values = _induction(nest)
         if is_short(loop) or not is_independent(nest, set(), self.memory.group, values):
             return [nest.stmt]
-        exact = lambda var: self.memory.group(var) in self.deciding  # noqa: E731
-        lasts = lambda var: self.memory.own(var) is None  # noqa: E731
-        found = vector_form(nest.body[len(head) :], exact, lasts, self.names)
+        sums: dict[Var, Var] = self.sums.get(loop, {})
+
+        def is_exact(var: Var) -> bool:
+            return self.memory.group(sums.get(var, var)) in self.deciding
+
+        found = vector_form(nest.body[len(head) :], is_exact, self.lasts, self.names)
         return [nest.stmt] if found is None else found.loops(lambda body: replace(loop, body=(*head, *body)))
+
+
+def _added(block: Block, counter: Var) -> Iterator[tuple[Var, Var]]:
+    """Arrays whose elements at the counter a block adds to scalars, and these."""
+    for stmt in block:
+        match stmt:
+            case Assign((target,), Call(operator.add | operator.sub, (first, Load(array, (index,))))):
+                if first == target and index == counter:
+                    yield array, target
 
 
 def _induction(nest: LoopNest) -> tuple[Block, Mapping[Var, Expr]]:

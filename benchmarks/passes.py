@@ -1,0 +1,146 @@
+"""What each loop pass is good for: `python -m benchmarks.passes [--time] [--write]`.
+
+For each optimization of `tapegen.loops.pipeline`: its lines of code, and on how many programs of tests/programs and on
+which kernels it fires, that is, the compiled text of the gradient or of the tangent is another one without it.
+`--time` adds how much faster a gradient is with it, on the kernels where it fires (geometric mean).  `--write` puts the
+table into `benchmarks/passes.md`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import inspect
+import math
+import pathlib
+import sys
+import warnings
+from collections import defaultdict
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+import tapegen as tg
+from benchmarks.kernels.__main__ import ORDER
+from benchmarks.measure import least
+from tapegen.errors import BadArgument, TapegenError
+from tapegen.ir.nodes import Function
+from tapegen.ir.passes import stage_names, without_passes
+from tapegen.ir.printer import function_text
+from tapegen.ir.recursion_limit import deep
+from tapegen.loops.pipeline import PASSES, lower_to_loops
+from tapegen.pipeline.program import Program
+from tests.test_programs import ACCEPTED
+
+HERE = pathlib.Path(__file__).parent
+NAMES = tuple(dict.fromkeys(each.name for each in PASSES if each.optimization))
+
+
+def lines_of(name: str) -> int:
+    """Lines of the module that a pass stands in."""
+    run = next(each.run for each in PASSES if each.name == name)
+    return len(inspect.getsource(sys.modules[run.__module__]).splitlines())
+
+
+def _text(function: Function) -> str:
+    return "\n".join(line for line in function_text(function).splitlines() if not line.lstrip().startswith("#"))
+
+
+def firing(function: Function) -> set[str]:
+    """The passes without which the compiled text of a derivative is another one."""
+    programs: dict[str, Function] = {}
+    with deep():
+        final = _text(lower_to_loops(function, watch=programs.__setitem__))
+        changing: set[str] = set()
+        before = ""
+        for stage, each in zip(stage_names(PASSES), PASSES, strict=True):
+            after = _text(programs[stage])
+            if each.optimization and after != before:
+                changing.add(each.name)
+            before = after
+        found = set()
+        for name in changing:
+            with without_passes(frozenset({name})):
+                if _text(lower_to_loops(function)) != final:
+                    found.add(name)
+    return found
+
+
+def fires_on(program: Program) -> set[str]:
+    """The passes that fire on the gradient or the tangent of a program."""
+    try:
+        joint = program.stages(scalar=True).joint
+    except BadArgument:
+        joint = program.stages(scalar=False).joint
+    found: set[str] = set()
+    for function in (joint, program.pushed):
+        try:
+            found |= firing(function)
+        except TapegenError:  # no compiled form
+            continue
+    return found
+
+
+def times(kernel: Any, name: str) -> tuple[float, float]:
+    """Seconds of a gradient with all passes, and without one of them."""
+    args = kernel.args()
+    call = tg.differentiable(wrt=kernel.WRT)(kernel.f).value_and_grad
+
+    def without() -> Any:
+        with tg.debug(disable=name):
+            return call(*args)
+
+    with_all, without_one = least([partial(call, *args), without])
+    return with_all, without_one
+
+
+def row(name: str, programs: int, kernels: Iterable[str], gain: str) -> str:
+    """One line of the table."""
+    found = ", ".join(kernels)
+    return f"| {name} | {lines_of(name)} | {programs} | {found} |{gain}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.passes", description=__doc__)
+    parser.add_argument("--time", action="store_true", help="also time gradients with and without each pass")
+    parser.add_argument("--write", action="store_true", help="write benchmarks/passes.md")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    programs: defaultdict[str, int] = defaultdict(int)
+    for each in ACCEPTED:
+        call = each.decorated("auto")._specialise(each.args(), each.kwargs())
+        for name in fires_on(call.program):
+            programs[name] += 1
+    kernels: defaultdict[str, list[str]] = defaultdict(list)
+    modules = {name: importlib.import_module(f"benchmarks.kernels.{name}") for name in ORDER}
+    for kernel, module in modules.items():
+        program = tg.differentiable(wrt=module.WRT)(module.f)._specialise(module.small(), {}).program
+        for name in fires_on(program):
+            kernels[name].append(kernel)
+    lines = [
+        "# Loop passes, measured",
+        "",
+        f"On how many of {len(ACCEPTED)} programs under tests/programs, and on which of {len(ORDER)} kernels, a pass",
+        "fires: the compiled text of the gradient or of the tangent is another one without it.",
+        "Lines are those of its module.",
+        *(["Gain: time of the gradient without it to that with it, geometric mean over these kernels."] * options.time),
+        "",
+        f"Made by `python -m benchmarks.passes{' --time' * options.time} --write`.",
+        "",
+        "| pass | lines | programs | kernels |" + " gain |" * options.time,
+        "|---|--:|--:|---|" + "--:|" * options.time,
+    ]
+    for name in NAMES:
+        gain = ""
+        if options.time:
+            ratios = [without / own for own, without in (times(modules[kernel], name) for kernel in kernels[name])]
+            gain = f" {math.exp(math.fsum(map(math.log, ratios)) / len(ratios)):.2f} |" if ratios else " |"
+        lines.append(row(name, programs[name], kernels[name], gain))
+    text = "\n".join(lines) + "\n"
+    print(text)
+    if options.write:
+        (HERE / "passes.md").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,163 @@
+"""Derivatives in the making, and what is left of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tapegen.analysis.alias_conflicts import conflicts_of
+from tapegen.errors import AliasError
+from tapegen.ir import traversal
+from tapegen.ir.names import BACKWARD, NameSupply
+from tapegen.ir.nodes import (
+    Block,
+    Comment,
+    Function,
+    Return,
+    Var,
+)
+from tapegen.ir.printer import block_text, function_text
+from tapegen.transform.analyses import Facts, Places, facts_of
+from tapegen.transform.autodiff.reverse import Sweeps
+from tapegen.transform.autodiff.shadow_memory import Mirrors
+from tapegen.transform.recording.decisions import Decision, Recorded
+from tapegen.transform.recording.tape_layout import Laid, Tape
+
+
+@dataclass(slots=True)
+class Stages:
+    """Every program on the way from the lowered function to its derivative.
+
+    Attributes
+    ----------
+    lowered : Function
+        The primal as it was lowered.
+    expanded : Function
+        With the formulas of composite functions written out.
+    recorded : Recorded
+        The two sweeps with Push and Pop, and the decisions.
+    joint : Function
+        Value and gradient in one function.
+    record, pullback : Function
+        The split pair: the forward sweep that returns its tapes, and the backward sweep that takes them.
+    kept : tuple of Var
+        What `record` returns after the results and `pullback` takes before the seeds.
+    """
+
+    lowered: Function
+    expanded: Function
+    facts: Facts
+    sweeps: Sweeps
+    recorded: Recorded
+    laid: Laid
+    joint: Function
+    record: Function
+    pullback: Function
+    kept: tuple[Var, ...]
+    wrt: tuple[Var, ...]
+    seeds: tuple[Var, ...]
+    decisions: list[Decision] = field(default_factory=list)
+    tapes: list[Tape] = field(default_factory=list)
+    active_results: tuple[bool, ...] = ()
+
+
+@dataclass(eq=False)
+class Derivation:
+    """A derivative in the making: what the passes have made and found so far.
+
+    Attributes
+    ----------
+    lowered : Function
+        The primal as it was lowered.
+    wrt : tuple of Var
+        Parameters to differentiate with respect to.
+    active_results : tuple of bool
+        Which returned values are differentiated.
+    user_names : set of str
+        Names that stand in the user's source.
+    names : NameSupply
+        Where new names come from.
+    differentiated_again : bool
+        Whether the derivative will be derived once more.
+    program : Function
+        The primal as both modes take it; in forward mode, later, the program with tangents.
+    prepared : Function
+        In forward mode, the program without tangents.
+    last : Return
+        What the primal returns.
+    results : list of Var
+        The results that are differentiated.
+    forward, backward : tuple of Stmt
+        The sweeps, once there are two.
+    """
+
+    lowered: Function
+    wrt: tuple[Var, ...]
+    active_results: tuple[bool, ...]
+    user_names: Set[str]
+    differentiated_again: bool = False
+    names: NameSupply = field(init=False)
+    program: Function = field(init=False)
+    prepared: Function = field(init=False)
+    last: Return = field(init=False)
+    places: Places | None = field(init=False, default=None)
+    results: list[Var] = field(init=False)
+    merges: set[Var] = field(init=False)
+    facts: Facts = field(init=False)
+    mirrors: Mirrors = field(init=False)
+    selecting: Mapping[Any, Any] = field(init=False)
+    sweeps: Sweeps = field(init=False)
+    recorded: Recorded = field(init=False)
+    laid: Laid = field(init=False)
+    forward: Block | None = field(init=False, default=None)
+    backward: Block = field(init=False)
+    tangents: Mapping[Var, Var] = field(init=False)
+    stages: Stages = field(init=False)
+
+    def __post_init__(self) -> None:
+        refuse_hidden_sharing(self.lowered)
+        self.names = NameSupply(_names_of(self.lowered) | set(self.user_names), self.user_names)
+        self.program = self.lowered
+
+    def analyze(self, places: Places | None = None) -> None:
+        """Find what is known of the program, with what is known of its places."""
+        again = self.differentiated_again
+        self.facts = facts_of(self.program, self.wrt, self.results, places, again=again)
+
+    @property
+    def gradient_vars(self) -> set[Var]:
+        """What the gradients are made of."""
+        return set().union(*(traversal.free_vars(expr) for expr in self.sweeps.gradients))
+
+    def text(self) -> str:
+        """What there is so far, as a person would read it."""
+        if self.forward is None:
+            return function_text(self.program, types=True)
+        return block_text((*self.forward, Comment(BACKWARD), *self.backward))
+
+
+def refuse_hidden_sharing(function: Function) -> None:
+    """A routine returns a copy of what may be part of its arguments: refuse stores that would tell."""
+    if not traversal.routines(function.body):
+        return
+    sure = {(found.statement, found.stored, found.other) for found in conflicts_of(function)}
+    for found in conflicts_of(function, of_routines=True):
+        if (found.statement, found.stored, found.other) not in sure:
+            raise AliasError(
+                "this writes into an argument or a result of a function that calls itself, and the result may be part "
+                "of the argument",
+                "Return a copy (return x.copy()), or copy before the store.",
+                found.statement.origin,
+            )
+
+
+def _names_of(function: Function) -> set[str]:
+    variables = set(function.params).union(*map(traversal.reads, function.body), *map(traversal.assigns, function.body))
+    return {function.name, *(var.name for var in variables)}
+
+
+def in_one_sweep(lowered: Function) -> Function:
+    """A program that is a gradient without the comment above its backward sweep, for all but its own tangents."""
+    body = tuple([stmt for stmt in lowered.body if not isinstance(stmt, Comment)])
+    return lowered if len(body) == len(lowered.body) else replace(lowered, body=body)

@@ -1,0 +1,261 @@
+"""The passes of both pipelines: their stages can be looked at, and each optimization can be switched off."""
+
+from __future__ import annotations
+
+import importlib
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapegen as tg
+from tapegen.errors import BadArgument
+from tapegen.ir.nodes import Function
+from tapegen.ir.passes import Pass, run_passes, stage_names
+from tapegen.loops.pipeline import PASSES, NoCompiledForm
+from tapegen.pipeline.compile import FORWARD_PASSES, REVERSE_PASSES
+from tapegen.pipeline.debug_passes import OPTIMIZATIONS
+from tapegen.pipeline.stages import STAGES
+from tests import strict
+from tests.test_programs import ACCEPTED, Program, assert_gradient, assert_same, each
+
+PIPELINES = {"reverse": REVERSE_PASSES, "forward": FORWARD_PASSES, "loops": PASSES}
+
+
+def accumulating(x: Any) -> Any:
+    total = np.zeros(2)
+    for i in range(x.shape[0]):
+        old = total[i % 2]
+        new = old + x[i] * x[i]
+        total[i % 2] = new
+    return total[0] * total[1]
+
+
+def reassigned(x: Any) -> Any:
+    for _ in range(2):
+        y = x * 2.0
+        x = np.sin(y) * y
+    return np.sum(x)
+
+
+def invariant(x: Any) -> Any:
+    total = 0.0
+    for k in range(3):
+        total += np.sum((x * 2.0) ** 2 * x[k])
+    return total
+
+
+FIRES: dict[str, Any] = {
+    "recognize_accumulations": accumulating,
+    "eliminate_common_loads": "lorenz96",
+    "hoist_invariants": invariant,
+    "eliminate_common_subexpressions": "nbody",
+    "eliminate_dead_stores": "syrk",
+    "split_live_ranges": reassigned,
+    "hoist_invariant_loads": "cholesky",
+    "reduce_recurrence_height": "newton",
+    "reverse_loops": "lu",
+    "distribute_loops": "seidel_2d",
+    "hoist_checks": "jacobi_2d",
+    "convert_scatter_to_gather": "jacobi_2d",
+    "fuse_loops": "lorenz96",
+    "sink_zero_init": "lorenz96",
+    "interchange_loops": "syrk",
+    "pack_columns": "gramschmidt",
+    "replace_scalars": "cholesky",
+    "pack_pairwise_columns": "nbody",
+    "reduce_modulo": "lorenz96",
+    "if_convert_division": "newton",
+    "coalesce_checks": "trisolv",
+    "strip_mine_reductions": "black_scholes",
+    "vectorize_math": "elementwise_chain",
+    "fuse_dot_products": "trisolv",
+    "unroll_and_jam_dots": "trisolv",
+    "share_sizes": "lorenz96",
+}
+"""For each optimization a kernel, or a function of `X`, whose compiled text is another one without it."""
+
+
+def square_sum(x: Any) -> Any:
+    y = x * x
+    return np.sum(y * x)
+
+
+def formatted(x: Any) -> Any:
+    if x[0] > 5.0:
+        print(f"{x[0]:.3f}")
+    return np.sum(x * x)
+
+
+X = np.array([1.0, 2.0, 3.0])
+
+# ---- the lists -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+def test_a_pass_is_a_verb_with_an_object_and_a_purpose(name: str) -> None:
+    for one in PIPELINES[name]:
+        assert "_" in one.name or one.name == "scalarize"
+        assert one.purpose
+        assert one.run.__name__ == one.name
+        assert one.run.__doc__
+
+
+def test_stages_have_names_of_their_own() -> None:
+    assert len(set(STAGES)) == len(STAGES)
+    assert STAGES.index("eliminate_dead_stores") < STAGES.index("fuse_loops") < STAGES.index("eliminate_dead_stores_2")
+
+
+def test_passes_run_in_order_and_are_watched() -> None:
+    passes = (
+        Pass[int]("add_one", lambda n: n + 1, "more"),
+        Pass[int]("scale", lambda n, *, factor: n * factor, "much more", False, ("factor",)),
+        Pass[int]("add_one", lambda n: n + 1, "one more"),
+    )
+    seen: list[tuple[str, int]] = []
+    assert run_passes(passes, 1, lambda *stage: seen.append(stage), factor=5) == 11
+    assert seen == [("add_one", 2), ("scale", 10), ("add_one_2", 11)]
+    assert stage_names(passes) == ["add_one", "scale", "add_one_2"]
+
+
+# ---- stages ----------------------------------------------------------------------------------------------------------
+
+
+def test_every_stage_can_be_printed() -> None:
+    inspection = tg.differentiable(square_sum).inspect(X)
+    assert tuple(inspection.stages) == STAGES
+    texts = dict(inspection.stages)
+    assert all(texts.values())
+    assert texts["lower"].startswith("def square_sum(x: float64[:]C):")
+    assert texts["derive_sweeps"] != texts["plan_recording"]
+    assert "for " not in texts["inline_templates"]
+    assert texts["hoist_checks"].count("for ") > texts["fuse_loops"].count("for ")
+    assert list(texts.values())[-1] == inspection.compiled
+
+
+def test_stages_in_front_of_a_call_without_compiled_form_can_be_printed() -> None:
+    stages = tg.differentiable(formatted, backend="numba").inspect(X).stages
+    assert "print(" in stages["inline_templates"]
+    with pytest.raises(NoCompiledForm):
+        stages["scalarize"]
+
+
+# ---- switching off ---------------------------------------------------------------------------------------------------
+
+
+def test_every_optimization_can_be_switched_off() -> None:
+    assert set(FIRES) == set(OPTIMIZATIONS)
+
+
+@pytest.mark.parametrize("name", FIRES)
+def test_a_kernel_has_the_same_gradient_without_a_pass(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    strict.use(monkeypatch)
+    fires = FIRES[name]
+    kernel = importlib.import_module(f"benchmarks.kernels.{fires}") if isinstance(fires, str) else None
+    args = (X,) if kernel is None else kernel.small()
+    dots = tuple(arg * 0.5 if isinstance(arg, np.ndarray) and arg.dtype == float else None for arg in args)
+    function = tg.differentiable(wrt=(0,) if kernel is None else kernel.WRT, cache=False)(kernel.f if kernel else fires)
+
+    def outcome() -> tuple[Any, ...]:
+        program = function._specialise(args, {}).program
+        texts = [program.compiled_text(form).text for form in (program.stages(scalar=True).joint, program.pushed)]
+        return texts, function.value_and_grad(*args), function.jvp(args, dots)
+
+    usual = outcome()
+    with tg.debug(disable=name):
+        without = outcome()
+    assert without[0] != usual[0]
+    assert_same(without[1:], usual[1:], "value, gradient and tangent", rtol=1e-11)
+
+
+@each(ACCEPTED[11::80])
+def test_sample_has_the_same_gradient_without_any(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    _check(program, OPTIMIZATIONS, monkeypatch)
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("name", OPTIMIZATIONS)
+@each(ACCEPTED)
+def test_has_the_same_gradient_without_a_pass(program: Program, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    _check(program, (name,), monkeypatch)
+
+
+@pytest.mark.filterwarnings("ignore::tapegen.errors.PerformanceWarning")
+def _check(program: Program, names: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    strict.use(monkeypatch)
+    with tg.debug(disable=names):
+        value, pullback = program.decorated("auto").vjp(*program.args(), **program.kwargs())
+        assert_same(value, program.plain[0], "value", rtol=1e-12)
+        assert_gradient(program, pullback(program.value_bar()))
+
+
+def test_what_is_specialised_inside_is_not_used_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    strict.use(monkeypatch)
+    function = tg.differentiable(square_sum, cache=False)
+    for _ in range(3):  # the third call is answered by the inline cache
+        function.grad(X)
+    usual = function._specialise((X,), {}).program
+    with tg.debug(disable="fuse_loops"):
+        function.grad(X)
+        other = function._specialise((X,), {}).program
+        assert function._specialise((X,), {}).program is other
+        kept = function.inspect(X)
+        with tg.debug(disable=["sink_zero_init"]):
+            assert function._specialise((X,), {}).program.disabled == {"fuse_loops", "sink_zero_init"}
+    assert other is not usual
+    assert other.disabled == {"fuse_loops"}
+    assert function._specialise((X,), {}).program is usual
+    function.grad(X)
+    assert function._lanes.last is usual
+    assert kept.compiled != function.inspect(X).compiled  # printed later, and still without the pass
+
+
+def test_closures_share_nothing_with_those_of_other_passes() -> None:
+    def made() -> Any:
+        def scaled(x: Any) -> Any:
+            y = x * x
+            return np.sum(y * x)
+
+        return tg.differentiable(scaled)
+
+    usual = made().inspect(X).compiled
+    with tg.debug(disable="fuse_loops"):
+        assert made().inspect(X).compiled != usual
+    assert made().inspect(X).compiled == usual
+
+
+def test_programs_on_disk_are_told_apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    monkeypatch.setenv("TAPEGEN_CACHE", str(tmp_path))
+    function = tg.differentiable(square_sum)
+    usual, _ = function._specialise((X,), {}).program._on_disk("joint", wide=False)
+    with tg.debug(disable="fuse_loops"):
+        other, _ = function._specialise((X,), {}).program._on_disk("joint", wide=False)
+    assert usual is not None
+    assert other is not None
+    assert None is not usual.key != other.key is not None
+
+
+def test_other_threads_keep_all_passes() -> None:
+    found: list[Any] = []
+    function = tg.differentiable(square_sum)
+    with tg.debug(disable="fuse_loops"):
+        thread = threading.Thread(target=lambda: found.append(function._specialise((X,), {}).program))
+        thread.start()
+        thread.join()
+    assert found[0].disabled == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("fuse", "'fuse' is no pass"), ("scalarize", "'scalarize' cannot be switched off: it is no optimization")],
+)
+def test_names_that_cannot_be_switched_off(name: str, reason: str) -> None:
+    with pytest.raises(BadArgument, match=reason) as caught, tg.debug(disable=("fuse_loops", name)):
+        pass
+    assert all(optimization in str(caught.value) for optimization in OPTIMIZATIONS)
+
+
+def test_a_pass_that_is_no_optimization_runs() -> None:
+    function = Function("f", (), ())
+    assert run_passes((Pass[Function]("keep_it", lambda f: f, "nothing", False),), function) is function
