@@ -1,4 +1,20 @@
-"""Operations on Python integers that compiled code must not let wrap around."""
+"""Overflow checks: operations on Python integers that may need more than 64 bits.
+
+Python's integers grow, those of compiled code wrap around.  Value ranges tell which operations cannot; around the
+others stands `exact`, which scalarization makes a check of.
+
+Before::
+
+    def f(n: "i8"):
+        m = n * n * n
+        return m
+
+After::
+
+    def f(n):
+        m = exact(exact(n * n) * n)
+        return m
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,23 @@
-"""Messages that numba cannot write, in branches: compiled code that comes to one gives up, and Python runs instead."""
+"""Bailouts: what only Python can write is a branch where compiled code gives up, and Python runs instead.
+
+Legal where there is Python to run instead, and the program writes nothing else: it would be written twice.  numba
+formats no numbers, so that without bailouts one `print` in a branch that is never taken would keep all of a program
+uncompiled.
+
+Before::
+
+    def f(x: "f8[:]"):
+        if x[0] > 5.0:
+            print(format(x[0], ".3f"))
+        return x[0]
+
+After::
+
+    def f(x):
+        if x[0] > 5.0:
+            raise NotImplementedError("print has no compiled form here")
+        return x[0]
+"""
 
 from __future__ import annotations
 

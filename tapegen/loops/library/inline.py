@@ -1,4 +1,25 @@
-"""Functions that compiled code cannot call, written out: those of users that have rules, and those that have texts."""
+"""Template inlining: functions that compiled code cannot call, said with what it can.
+
+Those of users that have rules, and library functions that have templates (`templates`, `linalg_templates`).  Always
+legal, and needed: what has neither a template nor a lowering has no compiled form.
+
+Before::
+
+    def f(x: "f8[:]"):
+        y = np.geomspace(1.0, 2.0, 3)
+        return y
+
+After::
+
+    def f(x):
+        ratio = 2.0 / 1.0
+        share = np.linspace(0.0, 1.0, 3, endpoint=True)
+        t = ratio**share
+        t_1 = 1.0 * t
+        t_2 = t_1
+        y = t_2
+        return y
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Calls of routines in compiled text: the depth is counted, and arrays are passed in C order."""
+"""Calls of the program's own recursive functions: their depth is counted, and arrays are passed in C order.
+
+Compiled code does not notice the end of the stack, and numba compiles a function anew for each memory order.
+"""
 
 from __future__ import annotations
 

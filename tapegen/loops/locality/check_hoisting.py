@@ -1,4 +1,32 @@
-"""Checks and names of values, in front of the nests that do not matter to them."""
+"""Check hoisting (code motion): checks and named values in front of the loop nests that do not matter to them.
+
+Legal where the nest writes nothing that they read, and two checks keep their order.  It pays because nests that stand
+next to each other can be fused.
+
+Before::
+
+    def f(x: "f8[:]", y: "f8[:]"):
+        z = np.empty(x.shape[0])
+        for i in range(x.shape[0]):
+            z[i] = 2.0 * x[i]
+        if y.shape[0] < 3:
+            raise IndexError("index out of bounds")
+        for i in range(x.shape[0]):
+            z[i] += y[0]
+        return z
+
+After::
+
+    def f(x, y):
+        z = np.empty(x.shape[0])
+        if y.shape[0] < 3:
+            raise IndexError("index out of bounds")
+        for i in range(x.shape[0]):
+            z[i] = 2.0 * x[i]
+        for i in range(x.shape[0]):
+            z[i] += y[0]
+        return z
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,34 @@
-"""Columns of matrices that a loop comes back to, held in memory of their own while it runs.
+"""Array packing: columns of matrices that a loop comes back to, in contiguous memory while it runs.
 
-`for j ...: for i ...: a[i, j] -= q[i, k] * r` walks down column `k` of `q` on each trip of `j`.  Its elements lie in as
-many lines of memory as there are rows, and several such columns fill the nearest of a processor's memories, an eighth
-of which they use.  So a column is copied to a row before the loop, and back after it if it has changed.
+The elements of a column lie in as many cache lines as there are rows, and several such columns fill a cache of which
+they use an eighth.  So a column is copied to a row before the loop, and back after it if it has changed.  Legal where
+the loop accesses nothing else of the array, or only reads it; it pays where an outer loop comes back to the column.
+
+Before::
+
+    def f(a: "f8[:, :]", q: "f8[:, :]", k: "i8", n: "i8", m: "i8"):
+        for j in range(m):
+            s = 0.0
+            for i in range(n):
+                s = s + q[i, k] * a[i, j]
+            for i in range(n):
+                a[i, j] = a[i, j] - q[i, k] * s
+        return a
+
+After::
+
+    def f(a, q, k, n, m):
+        q_column = np.empty(q.shape[0])
+        if 0 < m:
+            for i_1 in range(n):
+                q_column[i_1] = q[i_1, k]
+            for j in range(m):
+                s = 0.0
+                for i in range(n):
+                    s += q_column[i] * a[i, j]
+                for i in range(n):
+                    a[i, j] = a[i, j] - q_column[i] * s
+        return a
 """
 
 from __future__ import annotations

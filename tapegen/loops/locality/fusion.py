@@ -1,7 +1,28 @@
-"""Nests of the same loops become one, and arrays that only such a nest touches become numbers.
+"""Loop fusion with array contraction: nests of the same loops become one, and arrays that only it accesses scalars.
 
-Two nests are put together where every element that both touch, and one of them writes, is touched on the same trip.
-What stands between them moves out of the way where it can: checks and new arrays to the front.
+Two nests are fused where every element that both access, and one of them writes, is accessed in the same iteration;
+errors must stay the same, and leave the same behind.  It pays always: one pass through memory, and none for what is
+contracted. New arrays that serve all iterations of a loop move in front of it.
+
+Before::
+
+    def f(x: "f8[:]"):
+        s = 0.0
+        y = np.empty(x.shape[0])
+        for i in range(x.shape[0]):
+            y[i] = x[i] * x[i]
+        for i in range(x.shape[0]):
+            s = s + y[i]
+        return s
+
+After::
+
+    def f(x):
+        s = 0.0
+        for i in range(x.shape[0]):
+            y = x[i] * x[i]
+            s += y
+        return s
 """
 
 from __future__ import annotations

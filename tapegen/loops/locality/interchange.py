@@ -1,10 +1,43 @@
-"""Trips of a loop that have nothing to do with each other, taken side by side.
+"""Loop interchange, with distribution and scalar expansion: inner loops along rows instead of columns.
 
-`for k ...: for i ...: a_bar[i, k] += ...` walks down a column of `a_bar` on each trip of `k`, as adjoints of products
-with columns do.  Where a loop writes no element but at its own place of an axis, its trips may be taken in any order,
-and in turn: the statements around the inner loop get a loop of their own, and the inner loop goes outside.  Then the
-elements of successive trips lie beside each other.  Each trip does what it did, in the same order, so no number is
-rounded otherwise.  A number that lasts from one of these loops to the next is kept in a row, for each trip.
+`for k ...: for i ...: a_bar[i, k] += ...` is a strided access for each `k`, as adjoints of products with columns have
+it. Legal where the outer loop writes no element but at its own place of an axis: its iterations may then be taken in
+any order, and interleaved.  The statements around the inner loops get loops of their own, and scalars that last from
+one part to the next become rows.  Each iteration does what it did in the same order, so nothing is rounded otherwise.
+It pays where there are iterations enough for the rows.
+
+Before::
+
+    def f(a: "f8[:, :]", x: "f8[:, :]", a_bar: "f8[:, :]", n: "i8", m: "i8"):
+        for k in range(m):
+            s = 0.0
+            for i in range(n):
+                s = s + a[i, k] * x[i, k]
+            for i in range(n):
+                a_bar[i, k] += s
+        return a_bar
+
+After::
+
+    def f(a, x, a_bar, n, m):
+        s_row = np.empty(x.shape[1])
+        if m >= 8 and m <= x.shape[1]:
+            for k in range(m):
+                s_row[k] = 0.0
+            for i in range(n):
+                for k in range(m):
+                    s_row[k] += a[i, k] * x[i, k]
+            for i in range(n):
+                for k in range(m):
+                    a_bar[i, k] += s_row[k]
+        else:
+            for k in range(m):
+                s = 0.0
+                for i in range(n):
+                    s += a[i, k] * x[i, k]
+                for i in range(n):
+                    a_bar[i, k] += s
+        return a_bar
 """
 
 from __future__ import annotations

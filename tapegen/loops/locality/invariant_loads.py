@@ -1,6 +1,25 @@
-"""An element that a loop only reads, always the same one, is read once before the loop.
+"""Hoisting of invariant loads: an element that an innermost loop only reads is read once, in front of it.
 
-The compiler below cannot know that no store of the loop meets it.
+Legal where no store of the loop can be of that element, and the element has been accessed before, so that reading it is
+within bounds even if there is no iteration.  The compiler below cannot know that no store aliases it.
+
+Before::
+
+    def f(x: "f8[:]", y: "f8[:]"):
+        x[0] = 1.0
+        for i in range(1, x.shape[0]):
+            first = x[0]
+            x[i] = first * y[i]
+        return x
+
+After::
+
+    def f(x, y):
+        x[0] = 1.0
+        first = x[0]
+        for i in range(1, x.shape[0]):
+            x[i] = first * y[i]
+        return x
 """
 
 from __future__ import annotations

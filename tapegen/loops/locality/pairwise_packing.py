@@ -1,9 +1,46 @@
-"""Columns of matrices as rows while two loops walk down them, so that the inner one takes vector instructions.
+"""Array packing for pairwise loops (AoS to SoA): columns of matrices as rows while two loops walk along them.
 
-`for i ...: for j in range(i + 1, n): ... x[j, 0] - x[i, 0] ...` walks down a few columns again and again, as forces
-between pairs of points do, whose coordinates lie beside each other.  Elements in steps keep LLVM from vector
-instructions.  So the columns are copied to rows before the loops, and back after them where they have changed, if there
-are trips enough.  Sums may still stand in the way; those are for `strips`.  Every bit of the results stays.
+Forces between pairs of points walk along a few columns again and again; elements in strides keep LLVM from vector
+instructions.  So the columns are copied to rows before the loops, and back where they have changed, if there are
+iterations enough.  Legal where the loops access nothing else of these arrays; every bit of the results stays.  It pays
+where the inner loop then takes vector instructions; sums in it are for `strip_mine_reductions`.
+
+Before::
+
+    def f(x: "f8[:, :]", n: "i8"):
+        e = 0.0
+        for i in range(n):
+            for j in range(i + 1, n):
+                dx = x[j, 0] - x[i, 0]
+                dy = x[j, 1] - x[i, 1]
+                r = np.sqrt(dx * dx + dy * dy)
+                e = e + 1.0 / r
+        return e
+
+After::
+
+    def f(x, n):
+        e = 0.0
+        x_column = np.empty(x.shape[0])
+        x_column_1 = np.empty(x.shape[0])
+        if n >= 16 and n <= x.shape[0] and 1 < x.shape[1]:
+            for i_1 in range(n):
+                x_column[i_1] = x[i_1, 0]
+                x_column_1[i_1] = x[i_1, 1]
+            for i in range(n):
+                for j_1 in range(i + 1, n):
+                    dx = x_column[j_1] - x_column[i]
+                    dy = x_column_1[j_1] - x_column_1[i]
+                    r = np.sqrt(dx * dx + dy * dy)
+                    e += 1.0 / r
+        else:
+            for i in range(n):
+                for j in range(i + 1, n):
+                    dx = x[j, 0] - x[i, 0]
+                    dy = x[j, 1] - x[i, 1]
+                    r = np.sqrt(dx * dx + dy * dy)
+                    e += 1.0 / r
+        return e
 """
 
 from __future__ import annotations

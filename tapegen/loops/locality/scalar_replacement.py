@@ -1,8 +1,25 @@
-"""Elements that every trip of an innermost loop touches, held as numbers while the loop runs.
+"""Scalar replacement: elements that every iteration of an innermost loop accesses are in registers while it runs.
 
-`a[i, j] -= a[i, k] * a[j, k]` goes to memory and back on each trip, because the compiler below cannot know that no
-other element of the trip is `a[i, j]`; the ranges of the counters say so.  The number is stored when the loop is over.
-The order in which it is added up stays what it was.
+The compiler below goes to memory and back in each iteration, because it cannot know that no other element of the
+iteration is the same one; the ranges of the counters say so.  Legal where they do and the loop raises no error; the
+element is stored when the loop is over.  What is added up is added up in the same order.
+
+Before::
+
+    def f(a: "f8[:, :]", i: "i8", j: "i8"):
+        for k in range(j):
+            a[i, j] = a[i, j] - a[i, k] * a[j, k]
+        return a
+
+After::
+
+    def f(a, i, j):
+        if 0 < j:
+            a_here = a[i, j]
+            for k in range(j):
+                a_here -= a[i, k] * a[j, k]
+            a[i, j] = a_here
+        return a
 """
 
 from __future__ import annotations

@@ -1,8 +1,32 @@
-"""Scattered additions as gathered ones: the cotangents of stencils.
+"""Scatter-to-gather conversion: the cotangents of stencils.
 
 The adjoint of a stencil adds one array, shifted, several times to another: one nest for each shift, each through all of
 memory.  With a margin of zeros around the array that is read, every element of the other collects what it gets in one
-nest, whose stores never meet.
+nest, whose stores never alias.  Legal where the array that is read is made here, is accessed in step with the loops
+alone, and the additions are linear in it.
+
+Before::
+
+    def f(y_bar: "f8[:]", u_bar: "f8[:]", n: "i8"):
+        t_bar = np.empty(n)
+        for i in range(n):
+            t_bar[i] = 0.5 * y_bar[i]
+        for i in range(n):
+            u_bar[i] += t_bar[i]
+        for i in range(n):
+            u_bar[i + 2] += t_bar[i]
+        return u_bar
+
+After::
+
+    def f(y_bar, u_bar, n):
+        t_bar = np.zeros(n + 4)
+        for i in range(n):
+            t_bar[i + 2] = 0.5 * y_bar[i]
+        if n > 0:
+            for i in range(n + 2):
+                u_bar[i] += t_bar[i + 2] + t_bar[i]
+        return u_bar
 """
 
 from __future__ import annotations

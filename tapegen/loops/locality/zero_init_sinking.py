@@ -1,8 +1,27 @@
-"""Zeros written where they are added to: a row at a time, or not at all.
+"""Sinking of zero initialization (first touch): zeros are written where they are first added to, or not at all.
 
-A new array of zeros goes twice through all of memory where a loop then adds to one row of it on each trip.  The trip
-may as well make the zeros of its row, which then are near; what is first added to a single element, or by one loop to
-the elements at the start of the row, is stored instead.
+A new array of zeros goes twice through all of memory where a loop then adds to one row of it in each iteration.  The
+iteration may as well make the zeros of its row, which then are in cache; what is first added to a single element, or by
+one loop to the elements at the start of the row, is stored instead.  Legal where the loop is the first to access the
+array and goes through all of its rows.
+
+Before::
+
+    def f(x: "f8[:, :]", w: "f8[:]"):
+        y = np.zeros((x.shape[0], x.shape[1]))
+        for i in range(x.shape[0]):
+            for j in range(x.shape[1]):
+                y[i, j] += w[i] * x[i, j]
+        return y
+
+After::
+
+    def f(x, w):
+        y = np.empty((x.shape[0], x.shape[1]))
+        for i in range(x.shape[0]):
+            for j in range(x.shape[1]):
+                y[i, j] = w[i] * x[i, j]
+        return y
 """
 
 from __future__ import annotations

@@ -1,4 +1,25 @@
-"""The walk over a program: each statement in terms of loops, numbers and the calls that numba takes."""
+"""Scalarization: each array statement becomes one loop nest of operations on scalars, with no arrays in between.
+
+Legal where the value shares no memory with the target, or is read in step with it; else it is computed into a new array
+first.  Shapes are compared, slices clipped and indices checked in front of the loops, so that errors are those of
+NumPy.
+
+Before::
+
+    def f(x: "f8[:]", y: "f8[:]"):
+        z = np.sin(x) + 2.0 * y
+        return z
+
+After::
+
+    def f(x, y):
+        if y.shape[0] != x.shape[0]:
+            raise ValueError("operands could not be broadcast together")
+        z = np.empty(x.shape[0])
+        for i in range(x.shape[0]):
+            z[i] = np.sin(x[i]) + 2.0 * y[i]
+        return z
+"""
 
 from __future__ import annotations
 

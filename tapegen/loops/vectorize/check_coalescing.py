@@ -1,6 +1,23 @@
-"""Fewer checks: one for the largest of several constant indices, and one `if` for checks that follow each other.
+"""Check coalescing: one check for the largest of several constant indices, and one `if` for checks in a row.
 
-Each `if` with its `raise` is several blocks of code, which take longer to compile than what they compare.
+Legal where what stands between two checks cannot leave with anything but an error, and the errors are the same.  It
+pays in compile time: each `if` with its `raise` is several blocks of code.
+
+Before::
+
+    def f(x: "f8[:]"):
+        if x.shape[0] < 1:
+            raise IndexError("index out of bounds")
+        if x.shape[0] < 3:
+            raise IndexError("index out of bounds")
+        return x[0] + x[2]
+
+After::
+
+    def f(x):
+        if x.shape[0] < 3:
+            raise IndexError("index out of bounds")
+        return x[0] + x[2]
 """
 
 from __future__ import annotations

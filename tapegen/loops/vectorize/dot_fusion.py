@@ -1,7 +1,23 @@
-"""Inner products that read the same vectors, in one pass over these.
+"""Horizontal fusion of inner products: those that read the same vectors, in one pass over these.
 
-`a @ x` and its tangent `a_dot @ x + a @ x_dot` go through `a` and through `x` twice each, and bringing them from
-memory is what takes time.  What is added up is added up in any order, as it is in the library that else does it.
+`a @ x` and its tangent `a_dot @ x + a @ x_dot` go through `a` and through `x` twice each, and bringing them from memory
+is what takes time.  Legal where nothing that they read changes in between; what is added up is added up in any order,
+as it is in the library that else does it.
+
+Before::
+
+    def f(a: "f8[:]", a_dot: "f8[:]", x: "f8[:]", x_dot: "f8[:]"):
+        s = np.dot(a, x)
+        s_dot = np.dot(a_dot, x) + np.dot(a, x_dot)
+        return s, s_dot
+
+After::
+
+    def f(a, a_dot, x, x_dot):
+        product, product_1, product_2 = products(a, x, a_dot, x_dot)
+        s = product
+        s_dot = product_1 + product_2
+        return s, s_dot
 """
 
 from __future__ import annotations

@@ -1,11 +1,30 @@
-"""Loops of derivatives whose trips wait for each other: less to wait for.
+"""Recurrence height reduction: a scalar that iterations hand on is multiplied by one factor.
 
-The derivative of a recurrence is a recurrence, and a processor has time for everything else while it waits for the
-number that goes from trip to trip.  So that number, a cotangent or a tangent, is multiplied by one factor, which is
-worked out beside it (`factored`).  In a backward sweep additions to elements that no trip waits for leave the loop for
-loops of their own, whose trips are apart (`parted`).  Both round otherwise than the text, which no number may notice
-that decides something (`deciding`): a primal value that is evaluated again must lead the way it led before.  Beside
-tangents (`following`) values stay what they are.
+The derivative of a recurrence is a linear recurrence, and a processor has time for everything else while it waits for
+the scalar that goes from iteration to iteration.  So that scalar, a cotangent or a tangent, is multiplied by one
+factor, which is computed beside it.  Legal where the scalar may change in its last place: nothing that decides which
+way the program goes may depend on it (`rounding_sensitive`), and beside tangents the primal values stay what they are.
+It pays where it saves two operations in a row.
+
+Before, in a backward sweep::
+
+    def f(x: "f8[:]", x_bar: "f8[:]", s_bar: "f8"):
+        for i in range(x.shape[0] - 1, -1, -1):
+            t_bar = s_bar * x[i]
+            u_bar = t_bar * 0.5 + t_bar * x[i]
+            x_bar[i] = t_bar
+            s_bar = u_bar * 3.0
+        return s_bar
+
+After::
+
+    def f(x, x_bar, s_bar):
+        for i in range(x.shape[0] - 1, -1, -1):
+            t_bar = s_bar * x[i]
+            u_bar = t_bar * 0.5 + t_bar * x[i]
+            x_bar[i] = t_bar
+            s_bar = 3.0 * (0.5 * x[i] + x[i] * x[i]) * s_bar
+        return s_bar
 """
 
 from __future__ import annotations

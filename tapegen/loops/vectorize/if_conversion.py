@@ -1,7 +1,23 @@
-"""`x / y if x != 0.0 else 0.0` in loops as `x / (1.0 if x == 0.0 else y)`, which is the same number, or -0.0.
+"""If-conversion of guarded division: a selection between divisors in the place of a branch between quotients.
 
-LLVM makes a branch of a choice between quotients, so that trips of a loop wait for each other, and a mere choice of one
-between divisors.
+Legal since `x / 1.0` is the same zero that the guard gives (or -0.0).  It pays in loops: LLVM makes a branch of a
+choice between quotients, so that iterations wait for each other, and a mere selection of one between divisors.
+
+Before::
+
+    def f(x: "f8[:]", y: "f8[:]"):
+        for i in range(x.shape[0]):
+            t = x[i]
+            y[i] = t / y[i] if t != 0.0 else 0.0
+        return y
+
+After::
+
+    def f(x, y):
+        for i in range(x.shape[0]):
+            t = x[i]
+            y[i] = t / (1.0 if t == 0.0 else y[i])
+        return y
 """
 
 from __future__ import annotations

@@ -1,4 +1,34 @@
-"""Loops of backward sweeps whose iterations depend on each other, without the additions that no iteration waits for."""
+"""Loop distribution: additions that no iteration waits for leave a loop whose iterations depend on each other.
+
+In a backward sweep, such additions to elements that nothing else in the loop accesses get loops of their own, which
+take vector instructions; the few scalars that they add are kept in rows.  Legal where their arrays decide nothing,
+since they round otherwise.  It pays where the additions themselves keep stores and loads of successive iterations
+waiting.
+
+Before, in a backward sweep::
+
+    def f(k: "f8[:]", x_bar: "f8[:]", s_bar: "f8", n: "i8"):
+        for i in range(n, 0, -1):
+            t_bar = s_bar * k[i]
+            x_bar[i] += t_bar
+            x_bar[i - 1] += -t_bar
+            s_bar = t_bar * 0.5
+        return s_bar
+
+After::
+
+    def f(k, x_bar, s_bar, n):
+        t_bar_row = np.empty(max(n, 0))
+        for i in range(n, 0, -1):
+            t_bar = s_bar * k[i]
+            t_bar_row[i - 1] = t_bar
+            s_bar = t_bar * 0.5
+        for l in range(n):
+            x_bar[l + 1] += t_bar_row[l]
+        for l_1 in range(n):
+            x_bar[l_1] -= t_bar_row[l_1]
+        return s_bar
+"""
 
 from __future__ import annotations
 

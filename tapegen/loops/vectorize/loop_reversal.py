@@ -1,4 +1,23 @@
-"""A loop that counts down counts up if no iteration accesses what another one writes."""
+"""Loop reversal: an innermost loop that counts down counts up.
+
+Legal where no iteration accesses an element that another one writes; in a backward sweep, which adds in no order that
+anybody has asked for, all iterations may add to the same element or scalar (`iteration_order`).  It pays because only
+loops that count up are fused, and LLVM prefers them.
+
+Before::
+
+    def f(x: "f8[:]", y: "f8[:]"):
+        for i in range(x.shape[0] - 1, -1, -1):
+            y[i] = 2.0 * x[i]
+        return y
+
+After::
+
+    def f(x, y):
+        for i in range(x.shape[0]):
+            y[i] = 2.0 * x[i]
+        return y
+"""
 
 from __future__ import annotations
 

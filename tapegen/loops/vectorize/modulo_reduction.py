@@ -1,7 +1,24 @@
-"""`(i + 1) % n` without a division on most trips: a counter and a constant are within range but at the ends.
+"""Strength reduction of modulo: `(i + 1) % n` without a division in most iterations.
 
-`x % n` is `x` itself where `0 <= x < n`, whatever `n` is; elsewhere it is divided as before.  Dividing takes as long as
-dozens of additions.
+Legal everywhere: `x % n` is `x` itself where `0 <= x < n`; elsewhere it is divided as before.  It pays for a counter
+and a constant, which are within range but at the ends: a division takes as long as dozens of additions.
+
+Before::
+
+    def f(x: "f8[:]", n: "i8"):
+        s = 0.0
+        for i in range(n):
+            s = s + x[i] * x[(i + 1) % n]
+        return s
+
+After::
+
+    def f(x, n):
+        s = 0.0
+        for i in range(n):
+            around = i + 1 if i + 1 < n else (i + 1) % n
+            s += x[i] * x[around]
+        return s
 """
 
 from __future__ import annotations

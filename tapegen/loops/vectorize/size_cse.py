@@ -1,7 +1,24 @@
-"""Names for sizes that a program mentions several times.
+"""Common subexpression elimination of sizes: those that a program mentions several times have names.
 
-`x.shape[0]` and `max(n - 1, 0)` are a dozen steps for numba each, a name is none; and loops, checks, new arrays and
-tapes mention the same few sizes.
+Legal where nothing that a size is made of changes.  It pays in compile time: `x.shape[0]` and `max(n - 1, 0)` are a
+dozen steps for numba each, a name is none; and loops, checks, new arrays and tapes mention the same few sizes.
+
+Before::
+
+    def f(x: "f8[:]"):
+        y = np.empty(x.shape[0])
+        for i in range(x.shape[0]):
+            y[i] = x[i] + 1.0
+        return y
+
+After::
+
+    def f(x):
+        x_n0 = x.shape[0]
+        y = np.empty(x_n0)
+        for i in range(x_n0):
+            y[i] = x[i] + 1.0
+        return y
 """
 
 from __future__ import annotations

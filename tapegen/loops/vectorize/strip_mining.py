@@ -1,8 +1,31 @@
-"""Sums of what takes long or many operations: worked out on some trips, then added up, in the same order.
+"""Strip-mining of reductions: terms of sums are computed in blocks of 512, then added up in the same order.
 
-A sum keeps LLVM from vector instructions, since it may not add in another order, and from working on several trips at
-once while one of them waits for `exp` or a division.  So a loop runs in strips: its terms are kept in a short array,
-whose trips are apart, and a second loop adds them to the sum one after another.  Every bit of the result stays.
+A sum keeps LLVM from vector instructions, since it may not add in another order, and from interleaving iterations while
+one of them waits for a division.  So a loop is strip-mined and distributed: the terms of a strip go into a short array
+in independent iterations, and a second loop adds them up; every bit of the result stays.  Legal where iterations hand
+on nothing but sums; it pays where terms have vector forms (`vectorize_math`) or take many or long operations.
+
+Before::
+
+    def f(x: "f8[:]", y: "f8[:]"):
+        s = 0.0
+        for i in range(x.shape[0]):
+            s = s + np.exp(x[i]) * y[i]
+        return s
+
+After::
+
+    def f(x, y):
+        s = 0.0
+        terms = np.empty(512)
+        for start in range(0, x.shape[0], 512):
+            size = min(512, x.shape[0] - start)
+            for k in range(size):
+                i = np.uint64(start + k)
+                terms[k] = np.exp(x[i]) * y[i]
+            for k in range(size):
+                s += terms[k]
+        return s
 """
 
 from __future__ import annotations

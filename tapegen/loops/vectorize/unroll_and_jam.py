@@ -1,8 +1,27 @@
-"""Inner products of two trips in one pass over the vector that both multiply their rows with.
+"""Unroll-and-jam of inner products: two iterations in one pass over the vector that both multiply their rows with.
 
-In `x[i] = b[i] - a[i, :i] @ x[:i]` the next trip multiplies the next row with the same vector, which has one element
-more by then.  Every other trip goes through both rows, and the next one adds what its last element gives: two rows come
-from memory side by side, and the vector is read half as often.
+In `x[i] = b[i] - a[i, :i] @ x[:i]` the next iteration multiplies the next row with the same vector, which has one
+element more by then.  Every other iteration goes through both rows, and the next one adds what its last element gives:
+two rows come from memory side by side, and the vector is read half as often.  Legal where nothing else of the vectors
+changes.
+
+Before::
+
+    def f(a: "f8[:, :]", b: "f8[:, :]", x: "f8[:]"):
+        y = np.empty(x.shape[0])
+        for i in range(x.shape[0]):
+            s, t = ops.dots(a[i], x, b[i], x)
+            y[i] = s * t
+        return y
+
+After::
+
+    def f(a, b, x):
+        y = np.empty(x.shape[0])
+        for i in range(x.shape[0]):
+            s, t = products(a[i], x, b[i])
+            y[i] = s * t
+        return y
 """
 
 from __future__ import annotations

@@ -1,10 +1,31 @@
-"""Elementary functions in loops whose trips are apart: as vector instructions, several trips at once.
+"""Vector math substitution with loop versioning: elementary functions of several iterations at once.
 
-The C library's functions take one number, and a loop that calls them takes one trip after the other.  In such a loop
-`np.exp` and its like become the functions of `ir.elementary`, which LLVM makes vector instructions of.  Sine and cosine
-of numbers far from zero need more than these do: where the program does not say that there are none, a loop in front
-counts them, and where it finds one, the loop runs as it was.  So it is with what raises an error: `math.exp` and its
-like do in Python where `np.exp` does not, and a check on a trip keeps LLVM from making vector instructions.
+The C library's functions take one number.  In loops whose iterations are independent `np.exp` and its like become the
+functions of `ir.vector_math`, which LLVM makes vector instructions of.  Sine and cosine of numbers far from zero need
+more than these do: where the program does not say that there are none, a loop in front counts them, and where it finds
+one, the loop runs as it was.  So it is with what raises an error in Python, since a check keeps LLVM from vector
+instructions. Legal where nothing that decides which way the program goes depends on the last place of a result.
+
+Before::
+
+    def f(x: "f8[:]", y: "f8[:]"):
+        for i in range(x.shape[0]):
+            y[i] = np.exp(x[i]) * np.sin(x[i])
+        return y
+
+After::
+
+    def f(x, y):
+        far = 0
+        for i in range(x.shape[0]):
+            far += abs(x[i]) > 32768.0
+        if far > 0:
+            for i in range(x.shape[0]):
+                y[i] = np.exp(x[i]) * np.sin(x[i])
+        else:
+            for i in range(x.shape[0]):
+                y[i] = vexp(x[i]) * vsin(x[i])
+        return y
 """
 
 from __future__ import annotations
