@@ -25,7 +25,7 @@ from benchmarks.kernels.__main__ import ORDER
 from benchmarks.measure import least
 from tapegen.errors import BadArgument, TapegenError
 from tapegen.ir.nodes import Function
-from tapegen.ir.passes import stage_names, without_passes
+from tapegen.ir.passes import run_passes, without_passes
 from tapegen.ir.printer import function_text
 from tapegen.ir.recursion_limit import deep
 from tapegen.loops.pipeline import PASSES, lower_to_loops
@@ -48,21 +48,19 @@ def _text(function: Function) -> str:
 
 def firing(function: Function) -> set[str]:
     """The passes without which the compiled text of a derivative is another one."""
-    programs: dict[str, Function] = {}
+    programs: dict[str, Function] = {"": function}
     with deep():
         final = _text(lower_to_loops(function, watch=programs.__setitem__))
-        changing: set[str] = set()
-        before = ""
-        for stage, each in zip(stage_names(PASSES), PASSES, strict=True):
-            after = _text(programs[stage])
-            if each.optimization and after != before:
-                changing.add(each.name)
-            before = after
-        found = set()
-        for name in changing:
-            with without_passes(frozenset({name})):
-                if _text(lower_to_loops(function)) != final:
-                    found.add(name)
+        inputs = list(programs.values())
+        texts = [_text(each) for each in inputs]
+        found: set[str] = set()
+        for k, each in enumerate(PASSES):
+            if not each.optimization or texts[k] == texts[k + 1] or each.name in found:
+                continue
+            with without_passes(frozenset({each.name})):
+                without = run_passes(PASSES[k:], inputs[k], boundscheck=True, wide=False, bailouts=False)
+            if _text(without) != final:
+                found.add(each.name)
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tapegen.ir import traversal
+from tapegen.ir.names import BACKWARD
 from tapegen.ir.nodes import (
     Assign,
     Block,
@@ -24,6 +25,11 @@ def names_in(function: Function) -> set[str]:
     """The names that the text of a function uses."""
     names = {param.name for param in function.params} | {name for name, _ in function.globals} | {function.name}
     return names | {var.name for var in traversal.assigned_in(*function.body)}
+
+
+def has_backward_sweep(function: Function) -> bool:
+    """Whether a function is a backward sweep, or ends with one."""
+    return function.backward or any(isinstance(stmt, Comment) and stmt.text == BACKWARD for stmt in function.body)
 
 
 def escapes(block: Block) -> bool:

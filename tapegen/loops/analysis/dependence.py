@@ -59,7 +59,7 @@ class LoopNest:
     first_read, assigned : frozenset of Var
         Numbers that are read before the body assigns them (counters aside), and those it assigns.
     checks : bool
-        Whether a trip may raise an error.
+        Whether an iteration may raise an error.
     """
 
     loops: tuple[For, ...]
@@ -290,9 +290,9 @@ def _is_place(var: Var) -> bool:
 
 
 def may_share_loops(first: LoopNest, second: LoopNest, memory: AliasSets) -> bool:
-    """Whether the trips of two nests of the same loops may be taken in turn, for equal counters.
+    """Whether the iterations of two nests of the same loops may be taken in turn, for equal counters.
 
-    Elements that both touch, and one of them writes, must be touched on the same trip alone.
+    Elements that both touch, and one of them writes, must be touched in the same iteration alone.
     """
     if first.assigned & second.first_read or second.assigned & first.first_read:
         return False
@@ -329,7 +329,7 @@ def same_iteration(a: tuple[Expr, ...], b: tuple[Expr, ...], counters: set[Var],
 
 
 def _never_meet(a: tuple[Expr, ...], b: tuple[Expr, ...], varying: set[Var]) -> bool:
-    """Whether some axis tells two accesses apart on all trips."""
+    """Whether some axis tells two accesses apart in all iterations."""
     for x, y in zip(a, b, strict=True):
         gap = linear(x) - linear(y)
         fixed = not (traversal.free_vars(x) | traversal.free_vars(y)) & varying

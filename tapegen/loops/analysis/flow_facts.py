@@ -41,7 +41,7 @@ class FlowFacts:
         self._passed.append((SymbolicBounds.learn, (stmt,)))
 
     def body(self, loop: For | While) -> FlowFacts:
-        """What is known on any trip of a loop; what it assigns is not known from here on."""
+        """What is known in any iteration of a loop; what it assigns is not known from here on."""
         self._passed.append((SymbolicBounds.forget, (assigns(loop),)))
         inner = FlowFacts(self)
         if isinstance(loop, For):

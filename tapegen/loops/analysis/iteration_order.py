@@ -93,7 +93,7 @@ class IterationOrderPass(InnermostLoopPass):
         return Conflicts(meet, lambda a, b: meet(a, b) or self.may_alias(a.array, a.index, b), self.memory.group)
 
     def _only_adds(self, nest: LoopNest) -> bool:
-        """Whether the trips of a backward sweep that counts down hand on no numbers but sums.
+        """Whether the iterations of a backward sweep that counts down hand on no numbers but sums.
 
         What such a loop looks at to raise an error, the forward sweep has looked at before.
         """
@@ -104,7 +104,7 @@ class IterationOrderPass(InnermostLoopPass):
         return not left or not (left - _sums(nest) or left & self.deciding)
 
     def _sums_in_place(self, nest: LoopNest) -> set[Access]:
-        """Elements to which each trip adds, in arrays to which a loop does nothing else."""
+        """Elements to which each iteration adds, in arrays to which a loop does nothing else."""
         stores = [stmt for stmt in nest.body if isinstance(stmt, Store)]
         others = [stmt.array for stmt in stores if not stmt.accumulate]
         others += [access.array for access in nest.accesses if not access.writes]
@@ -118,7 +118,7 @@ class IterationOrderPass(InnermostLoopPass):
         }
 
     def _any_meet(self, nest: LoopNest, sums: Set[Access]) -> bool:
-        """Whether some trip may touch an element that another one writes, sums aside."""
+        """Whether some iteration may touch an element that another one writes, sums aside."""
         writes = [access for access in nest.accesses if access.writes and access not in sums]
         reads = {(access.array, access.index): access for access in nest.accesses if not access.writes}
         pairs = itertools.chain(
@@ -128,7 +128,7 @@ class IterationOrderPass(InnermostLoopPass):
         return any(self._meet_elsewhere(nest, made, a, b) for a, b in pairs)
 
     def _meet_elsewhere(self, nest: LoopNest, made: Mapping[Var, Expr], a: Access, b: Access) -> bool:
-        """Whether an element that one access writes may be that of the other one on another trip."""
+        """Whether an element that one access writes may be that of the other one in another iteration."""
         if not (a.writes or b.writes) or self.memory.group(a.array) != self.memory.group(b.array):
             return False
         if a.array != b.array:
@@ -139,7 +139,7 @@ class IterationOrderPass(InnermostLoopPass):
         if same_iteration(first_index, other_index, {loop.target}, varying):
             return False
         mentioned = {var for item in other_index for var in traversal.free_vars(item) if var in varying}
-        elsewhere: dict[Var, Expr] = {  # on another trip
+        elsewhere: dict[Var, Expr] = {  # in another iteration
             var: Var(f"?{var.name}", var.type) for var in {loop.target, *mentioned}
         }
         counter = Affine.atom(elsewhere[loop.target])
@@ -153,7 +153,7 @@ class IterationOrderPass(InnermostLoopPass):
 
 
 def _integers(nest: LoopNest) -> dict[Var, Expr]:
-    """What integers of a trip are made of: its number, and what lasts."""
+    """What integers of an iteration are made of: its number, and what lasts."""
     found: dict[Var, Expr] = {}
     often = Counter([var for stmt in nest.body for var in stmt.targets])
     for stmt in nest.body:

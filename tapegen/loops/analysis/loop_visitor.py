@@ -52,7 +52,7 @@ class InnermostLoopPass(abc.ABC):
         before : list of Stmt
             What stands in front of it in its block.
         outside : FlowFacts
-            What is known in front of it; `self.facts` is what is known on a trip.
+            What is known in front of it; `self.facts` is what is known on an iteration.
         """
 
     def block(self, block: Block) -> Block:

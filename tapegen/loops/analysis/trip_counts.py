@@ -11,6 +11,6 @@ from tapegen.loops.analysis.affine import linear
 
 
 def constant_trip_count(loop: For) -> float:
-    """How many trips a loop takes, if that is a constant."""
+    """How many iterations a loop takes, if that is a constant."""
     gap = linear(loop.stop) - linear(loop.start)
     return abs(gap.constant) if gap.is_constant else math.inf

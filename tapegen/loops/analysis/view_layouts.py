@@ -130,7 +130,7 @@ class Reshapes:
 
     @cached_property
     def _layouts(self) -> dict[Var, str]:
-        """By name; the largest solution, for a loop may hand an array on from trip to trip."""
+        """By name; the largest solution, for a loop may hand an array on from iteration to iteration."""
         found = {var: var.type.layout for var in self.function.params if isinstance(var.type, Array)}
         changed = True
         while changed:

@@ -77,7 +77,7 @@ class Loop:
     stop: Affine
     step: int  # 0 where the run decides
     assigned: set[Var]  # by the program, and by what is written into the body
-    leaves: bool  # whether a Break or Continue may skip statements of a trip
+    leaves: bool  # whether a Break or Continue may skip statements of an iteration
     outside: SymbolicBounds = field(default_factory=SymbolicBounds)  # what holds in front of it, whether it runs or not
     before: list[Stmt] = field(default_factory=list)
     lasting: list[Affine] = field(default_factory=list)  # checked in front of it without a condition
@@ -288,10 +288,10 @@ class LoopBuilder(ABC):
         self.facts.assume(form)
 
     def _hoisted(self, form: Affine, exception: type[BaseException], message: str) -> bool:
-        """Check in front of the loops around: the worst trip decides.
+        """Check in front of the loops around: the worst iteration decides.
 
-        A check may move only to where it is certain that some trip runs into it: what it looks at besides the form is
-        whether the loops run.  All of that must be worst on the same trip, the first or the last.
+        A check may move only to where it is certain that some iteration runs into it: what it looks at besides the form
+        is whether the loops run.  All of that must be worst in the same iteration, the first or the last.
         """
         depth: int | None = None
         wrong = [-form - 1]  # there is an error where none of these is negative
@@ -325,13 +325,13 @@ class LoopBuilder(ABC):
 
 
 def _at_worst(loop: Loop, forms: list[Affine]) -> list[Affine] | None:
-    """Forms on the trip of a loop on which all of them are largest; None where there is no such trip."""
+    """Forms on the iteration of a loop on which all of them are largest; None where there is no such iteration."""
     counter = loop.counter
     assert counter is not None
     parts = (loop.start, loop.stop, *(form.without(counter) for form in forms))
     if any(not loop.assigned.isdisjoint(_vars_of(part)) for part in parts):
         return None
-    if not all(map(stable, forms)):  # elements of arrays, which an inner loop counts to, may differ from trip to trip
+    if not all(map(stable, forms)):  # elements of arrays, to which an inner loop counts, may differ between iterations
         return None
     coefficients = [form.coefficient(counter) for form in forms]
     if not any(coefficients):

@@ -130,7 +130,7 @@ def _block(block: Block, names: NameSupply) -> Block:
         new = traversal.with_blocks(stmt, inner) if inner else stmt
         if any(map(_body_of, _calls(stmt))):
             before, new = _apart(new, names)
-            if isinstance(new, While):  # the test is worked out on every trip
+            if isinstance(new, While):  # the test is worked out in every iteration
                 leave = If(Call(operator.not_, (new.test,), (), BOOL), (Break(stmt.origin),), (), stmt.origin)
                 new = replace(new, test=Const(True), body=(*before, leave, *new.body))
             else:

@@ -46,7 +46,7 @@ from tapegen.loops.analysis.trip_counts import constant_trip_count
 from tapegen.loops.locality.packing_buffers import PackingPass, has_matrices
 from tapegen.loops.locality.scalar_replacement import has_iteration
 
-_FEW = 4  # trips that are over before a copy pays
+_FEW = 4  # iterations that are over before a copy pays
 
 
 def pack_columns(function: Function) -> Function:
@@ -104,7 +104,7 @@ class _Columns(PackingPass):
         return [If(test, (*before, replace(loop, body=self.block(body)), *after), (), loop.origin)]
 
     def _columns(self, loop: For) -> dict[_Column, bool]:
-        """The columns that each trip walks down, touching nothing else of their arrays; whether it changes them."""
+        """The columns that each iteration accesses, and nothing else of their arrays; whether it changes them."""
         if constant_trip_count(loop) < _FEW or any(
             not isinstance(stmt, _CALM) for stmt in traversal.statements(loop.body)
         ):
@@ -149,7 +149,7 @@ def _column(access: Access, nest: LoopNest, varying: set[Var]) -> _Column | None
 
 
 def _surely_touched(nest: LoopNest) -> Iterator[Var]:
-    """Arrays of which a loop touches an element on each trip, so that these are within bounds."""
+    """Arrays of which a loop touches an element in each iteration, so that these are within bounds."""
     for stmt in nest.body:
         if isinstance(stmt, Store):
             yield stmt.array

@@ -110,7 +110,7 @@ class _Fusion(BlockPass):
         out.append(item)
 
     def _keeps_errors(self, earlier: BlockItem, item: BlockItem) -> bool:
-        """Whether an error is the same, and leaves the same behind, where trips of a nest come before those of another.
+        """Whether an error is the same, and leaves the same behind, where iterations of two nests change places.
 
         The backward sweep looks at what the forward sweep has looked at, and finds nothing any more.
         """

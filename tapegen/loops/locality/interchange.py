@@ -58,18 +58,18 @@ from tapegen.loops.analysis.symbolic_bounds import dim
 from tapegen.loops.analysis.trip_counts import constant_trip_count
 from tapegen.loops.locality.packing_buffers import PackingPass, has_matrices
 
-_FEW = 8  # trips that are over before the rows pay
-_ROWS = 8  # numbers of a trip that are kept at most
+_FEW = 8  # iterations that are over before the rows pay
+_ROWS = 8  # numbers of an iteration that are kept at most
 
 
 def interchange_loops(function: Function) -> Function:
-    """The same program with loops inside out that walk down columns on trips of their own."""
+    """The same program with loops inside out that walk down columns on iterations of their own."""
     return replace(function, body=_Abreast(function).whole()) if has_matrices(function) else function
 
 
 @dataclass(frozen=True)
 class _Trips:
-    """A loop whose trips touch nothing of each other.
+    """A loop whose iterations touch nothing of each other.
 
     Attributes
     ----------
@@ -78,11 +78,11 @@ class _Trips:
     parts : tuple of LoopNest
         What its body holds one after the other: inner loops, and the statements between them as if alone in the loop.
     same : frozenset of Var
-        Numbers that are the same on every trip.
+        Numbers that are the same in every iteration.
     kept : frozenset of Var
-        Numbers that last from one part to the next, or from trip to trip of an inner loop.
+        Numbers that last from one part to the next, or from iteration to iteration of an inner loop.
     array : Var
-        An array whose last axis is as long as there are trips, or longer.
+        An array whose last axis is as long as there are iterations, or longer.
     """
 
     loop: For
@@ -93,7 +93,7 @@ class _Trips:
 
     @property
     def count(self) -> Expr:
-        """How many trips there are, if any."""
+        """How many iterations there are, if any."""
         return self.loop.stop if self.loop.step == Const(1) else plus(self.loop.start, 1)
 
     def is_inner(self, part: LoopNest) -> bool:
@@ -108,7 +108,7 @@ class _Abreast(PackingPass):
         self.reads = Counter(var for stmt in function.body for var in traversal.occurring(stmt))
 
     def loop(self, loop: For) -> list[Stmt]:
-        """A loop; where it has more than a few trips, what takes them side by side."""
+        """A loop; where it has more than a few iterations, what takes them side by side."""
         found = self._trips(loop)
         if found is None:
             return [traversal.with_blocks(loop, (self.block(loop.body),))]
@@ -116,14 +116,14 @@ class _Abreast(PackingPass):
         last = found.array.type.rank - 1
         numbers = sorted(found.kept, key=lambda var: var.name)
         rows = {number: self.room(f"{number.name}_row", found.array, last) for number in numbers}
-        size = dim(found.array, last)  # as long as the rows are; an inner loop may have had no trip to tell
+        size = dim(found.array, last)  # as long as the rows are; an inner loop may have had no iteration to tell
         many = Call(operator.ge, (found.count, Const(_FEW)), (), BOOL)
         fits = Call(operator.le, (found.count, size), (), BOOL)
         test = Call(intrinsics.and_, (many, fits), (), BOOL)
         return [If(test, tuple(_side_by_side(found, rows)), (loop,), loop.origin)]
 
     def _trips(self, loop: For) -> _Trips | None:
-        """What is known of a loop whose trips may be taken side by side, and had better be."""
+        """What is known of a loop whose iterations may be taken side by side, and had better be."""
         first, step = (loop.start, loop.step) if loop.step == Const(1) else (plus(loop.stop, 1), loop.step)
         if first != Const(0) or step not in (Const(1), Const(-1)) or constant_trip_count(loop) < _FEW:
             return None
@@ -143,7 +143,7 @@ class _Abreast(PackingPass):
         return _Trips(loop, parts, same, kept, array) if self._are_apart(loop, parts) else None
 
     def _is_closed(self, loop: For, parts: tuple[LoopNest, ...]) -> bool:
-        """Whether no number goes from trip to trip, or out of the loop."""
+        """Whether no number goes from iteration to iteration, or out of the loop."""
         assigned = traversal.assigned_in(*loop.body)
         bounds = (loop.start, loop.stop)
         if loop.target in self.lasting or any(
@@ -160,7 +160,7 @@ class _Abreast(PackingPass):
                 read |= traversal.reads(replace(around, body=()))
             if read & assigned - given:
                 return False
-            given |= part.assigned if around is loop else set()  # a loop may have no trip
+            given |= part.assigned if around is loop else set()  # a loop may have no iteration
         here = Counter(traversal.occurring(loop))
         counters = {part.loops[0].target for part in parts}
         if counters & {var for part in parts for var in part.assigned}:
@@ -168,12 +168,12 @@ class _Abreast(PackingPass):
         return all(here[var] == self.reads[var] for var in assigned - counters)
 
     def _are_apart(self, loop: For, parts: tuple[LoopNest, ...]) -> bool:
-        """Whether what the loop writes lies at the place of each trip on the last axis, wherever it is touched."""
+        """Whether what the loop writes lies at the place of each iteration on the last axis, wherever it is touched."""
         accesses = [access for part in parts for access in part.accesses]
         written = {self.memory.group(access.array): access.array for access in accesses if access.writes}
         checks = [stmt for part in parts for stmt in part.body if isinstance(stmt, If)]
         if len(checks) > 1 or (checks and not all(map(self.memory.own, written.values()))):
-            return False  # another error may come first, or what a trip has written outlive the error of a later one
+            return False  # another error may come first, or what an iteration has written outlive a later error
         return all(
             access.array == written[group] and access.index[-1:] == (loop.target,)
             for access in accesses
@@ -211,7 +211,7 @@ def _same(loop: For, parts: tuple[LoopNest, ...]) -> frozenset[Var]:
 
 
 def _kept(parts: tuple[LoopNest, ...]) -> set[Var]:
-    """Numbers that are read in another part than they are assigned in, or on another trip of an inner loop."""
+    """Numbers that are read in another part than they are assigned in, or in another iteration of an inner loop."""
     found: set[Var] = set()
     for k, part in enumerate(parts):
         elsewhere = {var for other in (*parts[:k], *parts[k + 1 :]) for var in other.assigned}
@@ -220,7 +220,7 @@ def _kept(parts: tuple[LoopNest, ...]) -> set[Var]:
 
 
 def _walked_down(loop: For, inner: list[LoopNest]) -> Var | None:
-    """An array that the inner loops walk down, if trips that follow each other touch elements side by side."""
+    """An array that the inner loops walk down, if iterations that follow each other touch elements side by side."""
     found: list[Var] = []
     for part in inner:
         for access in part.accesses:
@@ -244,7 +244,7 @@ def _is_float64(var: Var) -> bool:
 
 
 def _side_by_side(found: _Trips, rows: dict[Var, Var]) -> Iterator[Stmt]:
-    """The loops that take the trips side by side."""
+    """The loops that take the iterations side by side."""
     for part in found.parts:
         if not found.is_inner(part):
             yield from (replace(stmt) for stmt in part.body if _is_same(stmt, found))
@@ -266,7 +266,7 @@ def _is_same(stmt: Stmt, found: _Trips) -> bool:
 
 
 def _once(part: LoopNest, found: _Trips) -> list[Stmt]:
-    """The statements of an inner loop that do the same on every trip of the loop around."""
+    """The statements of an inner loop that do the same in every iteration of the loop around."""
     written = {access.array for other in found.parts for access in other.accesses if access.writes}
     counts = Counter(var for stmt in part.body for var in stmt.targets)
     varying = {found.loop.target, *found.kept, *part.assigned}
@@ -283,7 +283,7 @@ def _once(part: LoopNest, found: _Trips) -> list[Stmt]:
 
 
 def _along(found: _Trips, stmts: Sequence[Stmt], rows: dict[Var, Var]) -> For:
-    """Statements of all trips, with rows for the numbers that last."""
+    """Statements of all iterations, with rows for the numbers that last."""
     counter = found.loop.target
     loads: dict[Var, Expr] = {number: Load(row, (counter,), number.type) for number, row in rows.items()}
     body: list[Stmt] = []

@@ -60,7 +60,7 @@ class _Hoisting(InnermostLoopPass):
         return [*lifted, nest.stmt]
 
     def _lasts(self, stmt: Assign, nest: LoopNest, before: list[Stmt]) -> bool:
-        """Whether a value of elements is the same on every trip, and may be worked out where there is none."""
+        """Whether a value of elements is the same in every iteration, and may be worked out where there is none."""
         loads = traversal.loads(stmt.value)
         (target,) = stmt.targets
         varying = {*nest.counters, *nest.assigned}

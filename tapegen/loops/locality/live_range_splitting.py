@@ -145,7 +145,7 @@ def _is_idle(value: object) -> bool:
 
 
 def _exposed(body: Block) -> set[Var]:
-    """Arrays that a trip of a loop may read before it makes them."""
+    """Arrays that an iteration of a loop may read before it makes them."""
     found: set[Var] = set()
     made: set[Var] = set()
     for stmt in body:

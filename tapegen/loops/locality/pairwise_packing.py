@@ -78,9 +78,9 @@ from tapegen.loops.locality.packing_buffers import PackingPass, has_matrices
 from tapegen.loops.vectorize.strip_mining import CONCERNED, LONG, takes_vectors
 
 _FEW = 16
-"""Trips of the outer loop, and of inner ones whose number of trips is a constant, that are over before a copy pays."""
+"""Iterations of the outer loop, and of inner ones with constant trip counts, that are over before a copy pays."""
 _LONGEST = 2
-"""How many times as many elements as the outer loop has trips are copied at most."""
+"""How many times as many elements as the outer loop has iterations are copied at most."""
 
 
 def pack_pairwise_columns(function: Function) -> Function:
@@ -179,7 +179,7 @@ class _Rows(PackingPass):
         return super().whole()
 
     def loop(self, loop: For) -> list[Stmt]:
-        """A loop; where it has enough trips, one that walks along rows."""
+        """A loop; where it has enough iterations, one that walks along rows."""
         walked = self.chosen.get(loop)
         if walked is None:
             return [traversal.with_blocks(loop, (self.block(loop.body),))]
@@ -210,7 +210,7 @@ class _Rows(PackingPass):
         walked = _Walked(tuple(self._columns(loop, inner, stops)), counters)
         written = [columns.array for columns in walked.arrays if columns.is_written]
         if not all(map(self.memory.own, written)) and any(isinstance(stmt, Raise) for stmt in statements):
-            return None  # what a trip has written may outlive an error
+            return None  # what an iteration has written may outlive an error
         trial = {column: Var(f"?{k}", Array("float64", 1, "C")) for k, column in enumerate(walked.columns)}
         along = traversal.statements(_with_rows(loop.body, trial)) if trial else ()
         return walked if any(map(self._takes_vectors, along)) else None

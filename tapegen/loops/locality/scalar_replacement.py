@@ -132,7 +132,7 @@ def _with_numbers(body: tuple[Stmt, ...], numbers: dict[Element, Var]) -> Iterat
 
 
 def has_iteration(loop: For) -> Expr | None:
-    """The condition that a loop has a trip; None where its direction is only known when it runs."""
+    """The condition that a loop has an iteration; None where its direction is only known when it runs."""
     match loop.step:
         case Const(int() as step) if step:
             return Call(operator.lt if step > 0 else operator.gt, (loop.start, loop.stop), (), BOOL)

@@ -52,6 +52,9 @@ _LOOK_BACK = 24  # how many statements an addition may pass on its way to anothe
 
 def convert_scatter_to_gather(function: Function) -> Function:
     """The same program with one gathering nest for each run of scattered additions."""
+    stores = (stmt for stmt in traversal.statements(function.body) if isinstance(stmt, Store))
+    if sum(store.accumulate for store in stores) < 2:
+        return function
     return replace(function, body=_Gathering(function).block(function.body))
 
 

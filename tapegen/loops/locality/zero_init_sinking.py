@@ -43,7 +43,7 @@ from tapegen.loops.analysis.symbolic_bounds import SymbolicBounds, dim
 
 
 def sink_zero_init(function: Function) -> Function:
-    """The same program with zeros made on the trips that come to them first."""
+    """The same program with zeros made on the iterations that come to them first."""
     return replace(function, body=_Filling(function).block(function.body))
 
 
@@ -106,7 +106,7 @@ class _Filling:
     # ---- the loop that comes first -----------------------------------------------------------------------------------
 
     def _fills(self, loop: For, array: Var) -> bool:
-        """Whether each trip touches nothing of an array but a row of its own, the rows being numbered from 0."""
+        """Whether each iteration touches nothing of an array but a row of its own, the rows being numbered from 0."""
         if loop.step not in (Const(1), Const(-1)) or leaves(loop.body):
             return False
         first = loop.start if loop.step == Const(1) else plus(loop.stop, 1)
@@ -132,8 +132,8 @@ class _Filling:
     def _storing(self, loop: For, array: Var) -> tuple[Block, bool]:
         """The body of a loop in which an inner one stores the first part of the row; nothing if none does.
 
-        What the trip touches before that lies behind this part.  The second value says that zeros must have been made
-        there: all at once takes less time than some on each trip where each row has another number of them.
+        What the iteration touches before that lies behind this part.  The second value says that zeros must have been
+        made there: all at once takes less time than some in each iteration where each row has another number of them.
         """
         loops = [k for k, stmt in enumerate(loop.body) if isinstance(stmt, For) and array in traversal.reads(stmt)]
         if not loops:
@@ -170,7 +170,7 @@ class _Filling:
         return (For(counter, start, last, Const(1), (Store(array, (row, counter), Const(0.0)),)),)
 
     def _rows(self, array: Var, start: Expr) -> list[Stmt]:
-        """Zeros in the rows that no trip comes to."""
+        """Zeros in the rows that no iteration comes to."""
         facts = self.known.facts
         if facts.nonnegative(facts.form(start) - facts.form(dim(array, 0))):
             return []
@@ -190,7 +190,7 @@ class _Filling:
 
 
 def _storing_loop(loop: Stmt, array: Var, row: Var) -> For | None:
-    """A loop that only adds to the elements of a row from the first one on, each on one trip, as one that stores."""
+    """A loop that only adds to the elements of a row from the first one on, each once, as one that stores."""
     assert isinstance(loop, For)
     if loop.start != Const(0) or loop.step != Const(1) or loop.target in traversal.assigned_in(*loop.body):
         return None

@@ -182,7 +182,7 @@ class Recorded:
 
 @contextmanager
 def loop_body(w: StructuredBuilder, stmt: For | While, loop: Loop) -> Iterator[list[Stmt]]:
-    """The state inside a loop: what the loop assigns is unknown but for what every trip preserves."""
+    """The state inside a loop: what the loop assigns is unknown but for what every iteration preserves."""
     counters = [fact for var in loop.assigned if is_int(var) for fact in _kept_bounds(w, stmt, loop, var)]
     shapes = _lasting_shapes(w, stmt, loop)
     w.forget(loop.assigned)
@@ -218,7 +218,7 @@ def _inside(w: StructuredBuilder, loop: Loop, shapes: dict[Var, Extents]) -> Ite
 
 
 def _kept_bounds(w: StructuredBuilder, stmt: For | While, loop: Loop, var: Var) -> Iterator[tuple[Var, Affine]]:
-    """What stays at least zero in every trip, of an integer that every assignment in a loop moves the same way."""
+    """What stays at least zero in every iteration, of an integer that every assignment in a loop moves the same way."""
     start = w.facts.form(var)
     steps = _steps(stmt, var)
     if not steps:
@@ -253,7 +253,7 @@ def _steps(loop: For | While, var: Var) -> list[int]:
 
 
 def _lasting_shapes(w: StructuredBuilder, stmt: For | While, loop: Loop) -> dict[Var, Extents]:
-    """Extents that arrays assigned in a loop have on every trip, found by trying."""
+    """Extents that arrays assigned in a loop have in every iteration, found by trying."""
     arrays = sorted((var for var in loop.assigned if _is_carried(w, stmt, var)), key=lambda var: var.name)
     if not arrays or w.trials == "none":
         return {}
@@ -278,7 +278,7 @@ def _lasting_shapes(w: StructuredBuilder, stmt: For | While, loop: Loop) -> dict
 
 
 def _is_carried(w: StructuredBuilder, loop: For | While, var: Var) -> bool:
-    """Whether a trip may read the array that the trip before has left under a name: a tape that is assigned grows."""
+    """Whether an iteration may read the array that the one before has left under a name; an assigned tape grows."""
     if not isinstance(var.type, Array) or var not in w.bound or var in w.tapes:
         return False
     for stmt in (If(loop.test, ()), *loop.body) if isinstance(loop, While) else loop.body:

@@ -422,7 +422,7 @@ class Scalarizer(StructuredBuilder):
             return None
         with self.block() as before:
             test: Expr = scalar(self, stmt.test)
-        if before:  # what the test needs is worked out on every trip
+        if before:  # what the test needs is worked out in every iteration
             leave = If(Call(operator.not_, (test,), (), BOOL), (Break(stmt.origin),), (), stmt.origin)
             self.emit(*before, leave)
             test = Const(True)

@@ -145,7 +145,7 @@ def memory_order(w: LoopBuilder, body: list[Stmt], counters: list[Var]) -> list[
 def _reads_first(
     w: LoopBuilder, write: Load, read: Load, order: list[Var], sizes: dict[Var, Affine], inner: Set[Var]
 ) -> bool:
-    """Whether no trip writes an element that a later trip reads."""
+    """Whether no iteration writes an element that a later iteration reads."""
     same_dtype = scalar_ops.dtype_of(write) == scalar_ops.dtype_of(read)
     if not same_dtype or not w.sharing.may_share(w.statement, write.array, read.array):
         return True
@@ -170,7 +170,7 @@ def _reads_first(
 
 
 def _apart(w: LoopBuilder, a: Affine, b: Affine, sizes: dict[Var, Affine]) -> bool:
-    """Whether an index written on any trip differs from one read on any trip."""
+    """Whether an index written in any iteration differs from one read in any iteration."""
     ranges = []
     for counter, size in sizes.items():
         other = Affine.atom(Var(f"?{counter.name}", counter.type))

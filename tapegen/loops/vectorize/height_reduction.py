@@ -48,6 +48,7 @@ from tapegen.ir.nodes import (
 )
 from tapegen.ir.types import BOOL, Scalar
 from tapegen.loops.analysis.affine import is_float64
+from tapegen.loops.analysis.block_queries import has_backward_sweep
 from tapegen.loops.analysis.dependence import AliasSets, LoopNest
 from tapegen.loops.analysis.flow_facts import FlowFacts
 from tapegen.loops.analysis.iteration_order import IterationOrderPass
@@ -64,7 +65,7 @@ class _Multiple:
     Attributes
     ----------
     factor : Expr
-        Does not depend on the number that is carried from trip to trip.
+        Does not depend on the number that is carried from iteration to iteration.
     waits : int
         How many operations in a row stand between that number and this multiple of it.
     strong : bool
@@ -81,6 +82,8 @@ class _Multiple:
 
 def reduce_recurrence_height(function: Function) -> Function:
     """The same program with shorter chains of operations from iteration to iteration."""
+    if not function.tangents and not has_backward_sweep(function):
+        return function
     return replace(function, body=_HeightReduction(function).block(function.body))
 
 
@@ -96,15 +99,14 @@ class _HeightReduction(IterationOrderPass):
             return [nest.stmt]
         if self.function.tangents:
             nest = _factored(nest, self.memory, self.following - self.deciding, self.names, sums=True)
-        if self.order(nest) == "carried":
-            nest = _factored(nest, self.memory, nest.assigned - self.deciding, self.names)
-        return [nest.stmt]
+        shorter = _factored(nest, self.memory, nest.assigned - self.deciding, self.names) if self.backward else nest
+        return [shorter.stmt if shorter is not nest and self.order(nest) == "carried" else nest.stmt]
 
 
 def _factored(
     nest: LoopNest, memory: AliasSets, numbers: Set[Var], names: NameSupply, *, sums: bool = False
 ) -> LoopNest:
-    """The nest with numbers that its trips hand on as products of two.
+    """The nest with numbers that its iterations hand on as products of two.
 
     Parameters
     ----------
@@ -152,7 +154,7 @@ def _factored(
 
 
 def _held(multiple: _Multiple, target: Var, changing: Set[Var], before: list[Stmt], names: NameSupply) -> _Multiple:
-    """The same with names for what means something else later in the trip."""
+    """The same with names for what means something else later in the iteration."""
 
     def name(part: Expr | None, what: str, *, lasts: bool) -> Expr | None:
         if part is None or isinstance(part, Const) or lasts:
@@ -197,7 +199,7 @@ def _unless_zero(number: Expr, value: Expr) -> Expr:
 
 
 def _multiple(value: Expr, found: Mapping[Var, _Multiple], changing: Set[Var], *, sums: bool) -> _Multiple | None:
-    """A value as a multiple of what is carried, if it is one and mentions nothing that changes within a trip."""
+    """A value as a multiple of what is carried, if it is one and mentions nothing that changes within an iteration."""
     if isinstance(value, Var):
         return found.get(value)
     if not isinstance(value, Call):
@@ -255,5 +257,5 @@ _DIVISION = 3  # a division takes as long as so many products
 
 
 def _fixed(value: Expr, found: Mapping[Var, _Multiple], changing: Set[Var]) -> bool:
-    """Whether a value does not depend on what is carried, and is the same where it is read later on a trip."""
+    """Whether a value does not depend on what is carried, and is the same where it is read later on an iteration."""
     return not any(var in found or var in changing for var in traversal.free_vars(value))

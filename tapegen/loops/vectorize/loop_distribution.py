@@ -33,7 +33,7 @@ After::
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -56,39 +56,47 @@ from tapegen.ir.nodes import (
 )
 from tapegen.ir.types import BOOL, INT, Array
 from tapegen.loops.analysis.affine import folded, is_float64, linear, minus, plus
+from tapegen.loops.analysis.block_queries import has_backward_sweep
 from tapegen.loops.analysis.dependence import Access, LoopNest, in_loops
 from tapegen.loops.analysis.flow_facts import FlowFacts
 from tapegen.loops.analysis.iteration_order import Conflicts, IterationOrderPass
 from tapegen.loops.analysis.trip_counts import constant_trip_count
 
-_FEW = 2  # numbers of each trip that are kept for the other loops
+_FEW = 2  # numbers of each iteration that are kept for the other loops
 
 
-_SHORT = 16  # trips that take no longer than making room for such numbers
+_SHORT = 16  # iterations that take no longer than making room for such numbers
 
 
 def distribute_loops(function: Function) -> Function:
     """The same program with loops of their own for additions that no iteration waits for."""
+    if not has_backward_sweep(function):
+        return function
     return replace(function, body=_Distribution(function).block(function.body))
 
 
 class _Distribution(IterationOrderPass):
     def rewrite(self, nest: LoopNest, before: list[Stmt], outside: FlowFacts) -> list[Stmt]:
         """The loop, and those that are taken out of it."""
-        if nest.checks or self.order(nest) != "carried":
+        additions = _additions(nest, self.memory.group)
+        if nest.checks or len(additions) < 2 or self.order(nest) != "carried":
             return [nest.stmt]
-        return _parted(nest, self.conflicts(nest), self.deciding, self.names) or [nest.stmt]
+        return _parted(nest, additions, self.conflicts(nest), self.deciding, self.names) or [nest.stmt]
 
 
-def _parted(nest: LoopNest, conflicts: Conflicts, decide: set[Var], names: NameSupply) -> list[Stmt]:
-    """A loop without the additions that no trip of it waits for, and a loop for each of them; nothing if it stays.
+def _parted(
+    nest: LoopNest, additions: list[Store], conflicts: Conflicts, decide: set[Var], names: NameSupply
+) -> list[Stmt]:
+    """A loop without the additions that no iteration waits for, and a loop for each of them; nothing if it stays.
 
     Parameters
     ----------
     nest : LoopNest
         A single loop.
+    additions : list of Store
+        Additions to another element in each iteration.
     conflicts : Conflicts
-        Which of its accesses meet.
+        Which of its accesses may be of the same element.
     decide : set of Var
         Groups of arrays whose elements must not change in their last place.
     names : NameSupply
@@ -101,9 +109,6 @@ def _parted(nest: LoopNest, conflicts: Conflicts, decide: set[Var], names: NameS
         or constant_trip_count(loop) < _SHORT
     ):
         return []  # the other loops must count as this one does; a short loop is not worth new arrays
-    additions = _additions(nest, conflicts)
-    if len(additions) < 2:
-        return []
     moving = [access for access in nest.accesses if _moves(access.index, nest)]
     if not any(conflicts.elsewhere(a, b) for k, a in enumerate(moving) for b in moving[:k]):
         return []
@@ -141,12 +146,12 @@ def _parted(nest: LoopNest, conflicts: Conflicts, decide: set[Var], names: NameS
 
 @dataclass(frozen=True)
 class _Group:
-    """Additions of the same number of each trip to elements that lie side by side, in steps of the counter."""
+    """Additions of the same number of each iteration to elements that lie side by side, in steps of the counter."""
 
     store: Store
     counter: Var
     axis: int
-    shifts: tuple[int, ...]  # from the counter of the trip to the elements it adds to; one is 0
+    shifts: tuple[int, ...]  # from the counter of the iteration to the elements it adds to; one is 0
 
     @property
     def width(self) -> int:
@@ -205,9 +210,9 @@ def _is_multiple(value: Expr, numbers: set[Var]) -> bool:
     return False
 
 
-def _additions(nest: LoopNest, conflicts: Conflicts) -> list[Store]:
-    """Additions to another element on each trip, of what the loop does not write."""
-    written = {conflicts.group(access.array) for access in nest.accesses if access.writes}
+def _additions(nest: LoopNest, group: Callable[[Var], Var]) -> list[Store]:
+    """Additions to another element in each iteration, of what the loop does not write."""
+    written = {group(access.array) for access in nest.accesses if access.writes}
     return [
         stmt
         for stmt in nest.body
@@ -216,7 +221,7 @@ def _additions(nest: LoopNest, conflicts: Conflicts) -> list[Store]:
         and stmt.array.type.dtype == "float64"  # type: ignore[union-attr]
         and is_float64(stmt.value)
         and _moves(stmt.index, nest)
-        and not any(conflicts.group(load.array) in written for load in traversal.loads(stmt.value))
+        and not any(group(load.array) in written for load in traversal.loads(stmt.value))
     ]
 
 
@@ -244,7 +249,7 @@ def _accesses(nest: LoopNest, stmt: Stmt) -> tuple[Access, ...]:
 
 
 def _moves(index: tuple[Any, ...], nest: LoopNest) -> bool:
-    """Whether an index is another one on each trip, in even steps."""
+    """Whether an index is another one in each iteration, in even steps."""
     (loop,) = nest.loops
     forms = [linear(item) for item in index]
     if any(traversal.free_vars(item) & nest.assigned or traversal.loads(item) for item in index):

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tapegen.ir import traversal
 from tapegen.ir.nodes import Const, For, Function, Stmt
 from tapegen.loops.analysis.affine import plus
 from tapegen.loops.analysis.dependence import LoopNest
@@ -32,6 +33,9 @@ from tapegen.loops.analysis.iteration_order import IterationOrderPass
 
 def reverse_loops(function: Function) -> Function:
     """The same program with innermost loops that count up where they may."""
+    loops = (stmt for stmt in traversal.statements(function.body) if isinstance(stmt, For))
+    if all(loop.step != Const(-1) for loop in loops):
+        return function
     return replace(function, body=_Reversal(function).block(function.body))
 
 

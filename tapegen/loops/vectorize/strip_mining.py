@@ -54,7 +54,7 @@ from tapegen.loops.vectorize.vector_calls import is_product, vector_form
 
 _LENGTH = 512
 _CALLS, _IN_A_ROW = 3, 2
-"""How many calls of the C library a trip makes, and how many of them one after another, where strips pay."""
+"""How many calls of the C library an iteration makes, and how many of them one after another, where strips pay."""
 
 
 def strip_mine_reductions(function: Function) -> Function:
@@ -140,7 +140,7 @@ class _StripMining(InnermostLoopPass):
 
 
 def _place(number: Expr, nest: LoopNest) -> Expr:
-    """The number of a trip; without a sign where it is an index and nothing else, which spares looking at its sign."""
+    """The number of an iteration; without a sign where it is only an index, which spares looking at its sign."""
     (target,) = nest.counters
     mentioned = Counter(var for stmt in nest.body for header in stmt.headers for var in _reads(header))
     as_index = sum(item == target for access in nest.accesses for item in access.index)
@@ -148,7 +148,7 @@ def _place(number: Expr, nest: LoopNest) -> Expr:
 
 
 def _sums(nest: LoopNest) -> list[Var]:
-    """Numbers to which each trip adds once, and that it reads for nothing else."""
+    """Numbers to which each iteration adds once, and that it reads for nothing else."""
     reads = Counter(var for stmt in nest.body for header in stmt.headers for var in _reads(header))
     writes = Counter(var for stmt in nest.body for var in stmt.targets)
     found: list[Var] = []
@@ -166,7 +166,7 @@ def _reads(header: Any) -> list[Var]:
 
 
 def _pays(nest: LoopNest) -> bool:
-    """Whether a trip calls functions that wait for each other, and nothing that does more than compute."""
+    """Whether an iteration calls functions that wait for each other, and nothing that does more than compute."""
     rows: dict[Var, int] = {}
     calls = 0
 
@@ -193,7 +193,7 @@ def _pays(nest: LoopNest) -> bool:
 
 
 def takes_vectors(nest: LoopNest, group: Callable[[Var], Var], funcs: Set[Any] = frozenset()) -> bool:
-    """Whether LLVM makes vector instructions of the trips of a loop, but for sums, and these are little of its work.
+    """Whether LLVM makes vector instructions of a loop but for sums, and these are little of its work.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ def takes_vectors(nest: LoopNest, group: Callable[[Var], Var], funcs: Set[Any] =
 
 
 def _lies_beside(access: Access, nest: LoopNest) -> bool:
-    """Whether an element lies beside that of the trip before, or is the same one."""
+    """Whether an element lies beside that of the iteration before, or is the same one."""
     type_, (counter,) = access.array.type, nest.counters
     if not isinstance(type_, Array) or type_.dtype != "float64":
         return False

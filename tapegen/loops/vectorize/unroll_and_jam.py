@@ -61,7 +61,7 @@ _MOST = 7
 
 
 def unroll_and_jam_dots(function: Function) -> Function:
-    """The same program with products that are computed in one pass computed for two trips of their loop."""
+    """The same program with products that are computed in one pass computed for two iterations of their loop."""
     if not any(intrinsics.dots in traversal.calls(stmt) for stmt in function.body):
         return function
     return replace(function, body=_Looking(function).block(function.body))
@@ -69,7 +69,7 @@ def unroll_and_jam_dots(function: Function) -> Function:
 
 @dataclass(frozen=True, slots=True)
 class _Next:
-    """What a vector is on the next trip: a part for which the sizes of this one hold, and perhaps one element more."""
+    """What a vector is in the next iteration: a part for which the sizes of this one hold, perhaps one element more."""
 
     part: Expr
     element: Expr | None
@@ -93,7 +93,7 @@ class _Looking:
         match stmt:
             case For() | While():
                 self.known = outer.body(stmt)
-                at_start = self.known.facts.copy()  # a check on this trip says nothing of the next one
+                at_start = self.known.facts.copy()  # a check in this iteration says nothing of the next one
                 body = self.block(stmt.body)
                 if isinstance(stmt, For) and _is_plain(stmt):
                     loop = _Loop(stmt, at_start, self.memory, self.names)
@@ -110,7 +110,7 @@ class _Looking:
 
 
 def _is_plain(loop: For) -> bool:
-    """Whether a loop counts one by one, makes all of its trips, and leaves its bounds as they are."""
+    """Whether a loop counts one by one, makes all of its iterations, and leaves its bounds as they are."""
     if loop.step not in (Const(1), Const(-1)) or leaves(loop.body):
         return False
     bounds = traversal.free_vars(loop.start) | traversal.free_vars(loop.stop)
@@ -120,7 +120,7 @@ def _is_plain(loop: For) -> bool:
 
 
 class _Loop:
-    """A loop whose trips are taken in pairs.
+    """A loop whose iterations are taken in pairs.
 
     Attributes
     ----------
@@ -137,7 +137,7 @@ class _Loop:
         self.before: list[Stmt] = []
 
     def looked_ahead(self, stmt: Stmt) -> tuple[Stmt, ...]:
-        """A statement of the body; products of the rows of two trips where it multiplies rows."""
+        """A statement of the body; products of the rows of two iterations where it multiplies rows."""
         if not isinstance(stmt, Assign) or not isinstance(stmt.value, Call) or stmt.value.func is not intrinsics.dots:
             return (stmt,)
         row = Var(self.names.fresh("row"), INT)
@@ -167,14 +167,14 @@ class _Loop:
         return Call(operator.eq, (Call(operator.mod, (trips, Const(2)), (), INT), Const(0)), (), BOOL)
 
     def _row(self) -> Expr:
-        """The row of the next trip; on the last one, which has none, its own once more."""
+        """The row of the next iteration; on the last one, which has none, its own once more."""
         last = plus(self.loop.stop, -self.step)
         return Call(min if self.step > 0 else max, (plus(self.counter, self.step), last), (), INT)
 
     # ---- vectors -----------------------------------------------------------------------------------------------------
 
     def _next(self, vector: Expr, row: Var) -> _Next | None:
-        """What the next trip has for a vector, while this one has not ended; None where that is not known."""
+        """What the next iteration has for a vector, while this one has not ended; None where that is not known."""
         if isinstance(vector, Var):
             return None if vector in self.varying or self._stores_into(vector) else _Next(vector, None)
         if not isinstance(vector, Load) or vector.array in self.varying:
@@ -198,7 +198,7 @@ class _Loop:
         return _Next(part, element)
 
     def _grows(self, last: Slice) -> bool:
-        """Whether a slice has the elements of the trips before this one, or of those after it when counting down."""
+        """Whether a slice has the elements of the iterations before this one, or after it when counting down."""
         if last.step not in (None, Const(1)):
             return False
         if self.step > 0:
@@ -206,7 +206,7 @@ class _Loop:
         return last.hi is None and last.lo is not None and linear(last.lo) == linear(plus(self.counter, 1))
 
     def _is_place(self, array: Var, axis: int, item: Index) -> bool:
-        """Whether an item of an index is the same on all trips, or their counter and within bounds."""
+        """Whether an item of an index is the same in all iterations, or their counter and within bounds."""
         if isinstance(item, Slice) or (isinstance(item, Const) and item.value is None):
             return False
         return self._is_within(array, axis) if item == self.counter else self._is_fixed(item)
@@ -225,7 +225,7 @@ class _Loop:
         return [store for store in self.stores if self.memory.group(store.array) == group]
 
     def _stores_one(self, array: Var, front: list[Index]) -> bool:
-        """Whether a trip stores into an array nothing but the element that a vector has more on the next one."""
+        """Whether an iteration stores into an array nothing but the element that a vector has more on the next one."""
         if self.counter in front:
             return not self._stores_into(array)
         own = (*front, self.counter)

@@ -123,19 +123,19 @@ def _induction(nest: LoopNest) -> tuple[Block, Mapping[Var, Expr]]:
 
 @dataclass(frozen=True)
 class VectorForm:
-    """The trips of a loop in another form.
+    """The iterations of a loop in another form.
 
     Attributes
     ----------
     body : tuple of Stmt
-        A trip with functions that become vector instructions.
+        An iteration with functions that become vector instructions.
     far : tuple of Stmt
-        What a trip does to count the numbers that are too far from zero for that, and errors; nothing where none can
-        be.
+        What an iteration does to count the numbers that are too far from zero for that, and errors; nothing where none
+        can be.
     count : Var or None
         What it counts with.
     slow : tuple of Stmt
-        What a trip does where there are any.
+        What an iteration does where there are any.
     raises : bool
         Whether that ends with an error in any case.
     """
@@ -152,7 +152,7 @@ class VectorForm:
         Parameters
         ----------
         loop : callable
-            Makes a loop of a trip.
+            Makes a loop of an iteration.
         """
         quick = loop(self.body)
         if self.count is None:
@@ -168,15 +168,15 @@ class VectorForm:
 def vector_form(
     body: Block, exact: Callable[[Var], bool], lasts: Callable[[Var], bool], names: NameSupply
 ) -> VectorForm | None:
-    """The trips of a loop, which are apart but for sums, with functions for vector instructions.
+    """The iterations of a loop, which are apart but for sums, with functions for vector instructions.
 
-    None where a trip calls no function that has such a form, or one that keeps LLVM from making vector instructions, or
-    where it may raise an error and no loop in front can tell whether any trip does.
+    None where an iteration calls no function that has such a form, or one that keeps LLVM from making vector
+    instructions, or where it may raise an error and no loop in front can tell whether any iteration does.
 
     Parameters
     ----------
     body : tuple of Stmt
-        A trip.
+        An iteration.
     exact : callable
         Whether what a name holds must not change in its last place: the same value may be worked out elsewhere by the
         C library.
@@ -241,7 +241,7 @@ def _results(stmt: Stmt) -> tuple[Var, ...]:
 
 
 def _made(body: Block) -> dict[Var, Expr | None]:
-    """What the numbers of a trip are made of; None where that is no one expression."""
+    """What the numbers of an iteration are made of; None where that is no one expression."""
     made: dict[Var, Expr | None] = {}
     for stmt in body:
         if isinstance(stmt, Assign):
@@ -293,9 +293,9 @@ _Needed = list[Assign | tuple[Expr, Stmt]]
 
 
 def _needed(body: Block, conditions: Mapping[Stmt, list[Expr]]) -> _Needed | None:
-    """The part of a trip that tells which conditions hold in front of which statements.
+    """The part of an iteration that tells which conditions hold in front of which statements.
 
-    None where that takes more than arithmetic, elements that the loop writes, or numbers of the trip before.
+    None where that takes more than arithmetic, elements that the loop writes, or numbers of the iteration before.
     """
     stored = {stmt.array for stmt in body if isinstance(stmt, Store)}
     assigned = frozenset().union(*[stmt.targets for stmt in body])
