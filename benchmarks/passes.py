@@ -66,17 +66,20 @@ def firing(function: Function) -> set[str]:
 
 def fires_on(program: Program) -> set[str]:
     """The passes that fire on the gradient or the tangent of a program."""
-    try:
-        joint = program.stages(scalar=True).joint
-    except BadArgument:
-        joint = program.stages(scalar=False).joint
     found: set[str] = set()
-    for function in (joint, program.pushed):
+    for derive in (_joint, lambda program: program.pushed):
         try:
-            found |= firing(function)
-        except TapegenError:  # no compiled form
+            found |= firing(derive(program))
+        except TapegenError:  # it has no derivative, or no compiled form
             continue
     return found
+
+
+def _joint(program: Program) -> Function:
+    try:
+        return program.stages(scalar=True).joint
+    except BadArgument:
+        return program.stages(scalar=False).joint
 
 
 def times(kernel: Any, name: str) -> tuple[float, float]:

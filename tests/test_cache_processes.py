@@ -40,12 +40,12 @@ RUN = """
 import json, sys, warnings
 import numpy as np
 import tapegen as tg
-from tapegen import compiler
+from tapegen.pipeline import compile as compiler
 from numba.core.compiler import compile_extra
 from tapegen.backend.numba.compiler import GeneratedCodeCompiler
 
 work = {"derived": 0, "compiled": 0}
-differentiate, pipelines = compiler.differentiate, GeneratedCodeCompiler.define_pipelines
+differentiate, pipelines = compiler.derive_reverse, GeneratedCodeCompiler.define_pipelines
 
 def counted(*args, **kwargs):
     work["derived"] += 1
@@ -55,7 +55,7 @@ def compiled(self):
     work["compiled"] += 1
     return pipelines(self)
 
-compiler.differentiate, GeneratedCodeCompiler.define_pipelines = counted, compiled
+compiler.derive_reverse, GeneratedCodeCompiler.define_pipelines = counted, compiled
 sys.path.insert(0, FOLDER)
 with warnings.catch_warnings(record=True) as said:
     warnings.simplefilter("always")
@@ -234,12 +234,12 @@ import os, pickle, sys, warnings
 from tests.test_programs import PROGRAMS
 os.environ["TAPEGEN_CACHE"] = sys.argv[1]
 warnings.simplefilter("ignore")
-from tapegen import compiler
-differentiate = compiler.differentiate
+from tapegen.pipeline import compile as compiler
+differentiate = compiler.derive_reverse
 def counted(*args, **kwargs):
     print("derived", file=sys.stderr)
     return differentiate(*args, **kwargs)
-compiler.differentiate = counted
+compiler.derive_reverse = counted
 for name in sys.argv[2:]:
     (program,) = [each for each in PROGRAMS if each.name == "language/" + name]
     function = program.decorated("numba")

@@ -195,13 +195,14 @@ def test_large_integers_do_not_wrap_around() -> None:
 STORED = """
 import json, math, sys, warnings
 import numpy as np
-from tapegen import compiler, differentiable
+from tapegen import differentiable
+from tapegen.pipeline import compile as compiler
 from tapegen.backend.numba.compiler import GeneratedCodeCompiler
 import functions
 from numba import njit
 
 work = {"derived": 0, "compiled": 0}
-differentiate, pipelines = compiler.differentiate, GeneratedCodeCompiler.define_pipelines
+differentiate, pipelines = compiler.derive_reverse, GeneratedCodeCompiler.define_pipelines
 
 def derived(*args, **kwargs):
     work["derived"] += 1
@@ -211,7 +212,7 @@ def compiled(self):
     work["compiled"] += 1
     return pipelines(self)
 
-compiler.differentiate, GeneratedCodeCompiler.define_pipelines = derived, compiled
+compiler.derive_reverse, GeneratedCodeCompiler.define_pipelines = derived, compiled
 with warnings.catch_warnings(record=True) as said:
     warnings.simplefilter("always")
     found = functions.newton(1.0, 0.7), functions.slope(np.array([0.3, -0.4, 0.9])).tolist()

@@ -264,13 +264,13 @@ def test_fork_while_another_thread_compiles(tmp_path: Path) -> None:
     import sys; sys.path.insert(0, ".")
     import kernel
     inside = threading.Event()
-    from tapegen import compiler
-    differentiate = compiler.differentiate
+    from tapegen.pipeline import compile as compiler
+    differentiate = compiler.derive_reverse
     def slow(*args, **kwargs):
         inside.set()
         time.sleep(0.3)
         return differentiate(*args, **kwargs)
-    compiler.differentiate = slow
+    compiler.derive_reverse = slow
     thread = threading.Thread(target=lambda: tg.grad(kernel.f)(2.0))
     thread.start()
     inside.wait()
