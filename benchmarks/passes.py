@@ -15,8 +15,8 @@ import math
 import pathlib
 import sys
 import warnings
-from collections import defaultdict
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -95,10 +95,38 @@ def times(kernel: Any, name: str) -> tuple[float, float]:
     return with_all, without_one
 
 
-def row(name: str, programs: int, kernels: Iterable[str], gain: str) -> str:
-    """One line of the table."""
-    found = ", ".join(kernels)
-    return f"| {name} | {lines_of(name)} | {programs} | {found} |{gain}"
+def report(programs: Mapping[str, int], kernels: Mapping[str, Sequence[str]], gains: Mapping[str, float] | None) -> str:
+    """The table: on how many programs, on which kernels each pass fires, and what it gains there, if that is known."""
+    timed = gains is not None
+    lines = [
+        "# Loop passes, measured",
+        "",
+        f"On how many of {len(ACCEPTED)} programs under tests/programs, and on which of {len(ORDER)} kernels, a pass",
+        "fires: the compiled text of the gradient or of the tangent is another one without it.",
+        "Lines are those of its module.",
+        *(["Gain: time of the gradient without it to that with it, geometric mean over these kernels."] * timed),
+        "",
+        f"Made by `python -m benchmarks.passes{' --time' * timed} --write`.",
+        "",
+        "| pass | lines | programs | kernels |" + " gain |" * timed,
+        "|---|--:|--:|---|" + "--:|" * timed,
+    ]
+    for name in NAMES:
+        found = list(kernels.get(name, ()))
+        shown = f"{len(found)}: {', '.join(found)}" if found else "0"
+        gain = "" if gains is None else f" {gains[name]:.2f} |" if name in gains else " |"
+        lines.append(f"| {name} | {lines_of(name)} | {programs.get(name, 0)} | {shown} |{gain}")
+    return "\n".join(lines) + "\n"
+
+
+def firing_kernels(modules: Mapping[str, Any]) -> dict[str, list[str]]:
+    """For each pass the kernels on which it fires."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for kernel, module in modules.items():
+        program = tg.differentiable(wrt=module.WRT)(module.f)._specialise(module.small(), {}).program
+        for name in fires_on(program):
+            found[name].append(kernel)
+    return dict(found)
 
 
 def main() -> None:
@@ -107,37 +135,18 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="write benchmarks/passes.md")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    programs: defaultdict[str, int] = defaultdict(int)
+    programs: Counter[str] = Counter()
     for each in ACCEPTED:
-        call = each.decorated("auto")._specialise(each.args(), each.kwargs())
-        for name in fires_on(call.program):
-            programs[name] += 1
-    kernels: defaultdict[str, list[str]] = defaultdict(list)
+        programs.update(fires_on(each.decorated("auto")._specialise(each.args(), each.kwargs()).program))
     modules = {name: importlib.import_module(f"benchmarks.kernels.{name}") for name in ORDER}
-    for kernel, module in modules.items():
-        program = tg.differentiable(wrt=module.WRT)(module.f)._specialise(module.small(), {}).program
-        for name in fires_on(program):
-            kernels[name].append(kernel)
-    lines = [
-        "# Loop passes, measured",
-        "",
-        f"On how many of {len(ACCEPTED)} programs under tests/programs, and on which of {len(ORDER)} kernels, a pass",
-        "fires: the compiled text of the gradient or of the tangent is another one without it.",
-        "Lines are those of its module.",
-        *(["Gain: time of the gradient without it to that with it, geometric mean over these kernels."] * options.time),
-        "",
-        f"Made by `python -m benchmarks.passes{' --time' * options.time} --write`.",
-        "",
-        "| pass | lines | programs | kernels |" + " gain |" * options.time,
-        "|---|--:|--:|---|" + "--:|" * options.time,
-    ]
-    for name in NAMES:
-        gain = ""
-        if options.time:
-            ratios = [without / own for own, without in (times(modules[kernel], name) for kernel in kernels[name])]
-            gain = f" {math.exp(math.fsum(map(math.log, ratios)) / len(ratios)):.2f} |" if ratios else " |"
-        lines.append(row(name, programs[name], kernels[name], gain))
-    text = "\n".join(lines) + "\n"
+    kernels = firing_kernels(modules)
+    gains: dict[str, float] | None = None
+    if options.time:
+        gains = {}
+        for name, found in kernels.items():
+            ratios = [without / own for own, without in (times(modules[kernel], name) for kernel in found)]
+            gains[name] = math.exp(math.fsum(map(math.log, ratios)) / len(ratios))
+    text = report(programs, kernels, gains)
     print(text)
     if options.write:
         (HERE / "passes.md").write_text(text, encoding="utf-8")

@@ -211,6 +211,14 @@ def test_what_is_specialised_inside_is_not_used_outside(monkeypatch: pytest.Monk
     assert kept.compiled != function.inspect(X).compiled  # printed later, and still without the pass
 
 
+def test_a_fault_is_reported_with_what_was_switched_off() -> None:
+    with tg.debug(disable=("fuse_loops", "share_sizes")):
+        program = tg.differentiable(square_sum)._specialise((X,), {}).program
+    assert program.subject("f.grad(*args)").call == (
+        "with tg.debug(disable=['fuse_loops', 'share_sizes']):\n    f.grad(*args)"
+    )
+
+
 def test_closures_share_nothing_with_those_of_other_passes() -> None:
     def made() -> Any:
         def scaled(x: Any) -> Any:

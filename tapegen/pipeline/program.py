@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import textwrap
 import unicodedata
 import warnings
 from collections.abc import Callable, Iterable, Set
@@ -312,6 +313,8 @@ class Program:
 
     def subject(self, call: str) -> Subject:
         """What is differentiated, for the report of a fault."""
+        if self.disabled:
+            call = f"with tg.debug(disable={sorted(self.disabled)}):\n{textwrap.indent(call, '    ')}"
         return Subject(self.owner.function, self.owner.signature, self.abstracts, self.options.changed(), call)
 
     def boundary(self, stage: str, form: Form | None = None) -> Boundary:
