@@ -182,6 +182,10 @@ FOUND = {
     return np.sum(np.sin(x)) + s[2] + np.sum(y)""",
         "np.array([1.6, 1.0, 5.4, -1.15, -3.15, 0.55, 3.7, -1.3, 1.45, 1.0, -0.4, 1.6])",
     ),
+    "the one axis of a vector by its number": (
+        "return np.sum(np.sin(np.transpose(v, axes=0) * v.transpose(-1)))",
+        "np.array([1.0, -0.4, 1.6])",
+    ),
     "a curvature where a derivative is given by its limit": (
         "return np.sum(scipy.special.spence(v[:2]) ** 2) + np.sum(np.sin(scipy.special.rgamma(v[2:])) * v[0])",
         "np.array([1.0, 1.004, 0.0, -1.0, -2.0])",

@@ -79,8 +79,10 @@ def trailing_axes(axis: int, rank: int) -> tuple[int, ...]:
 
 
 @compile_time
-def inverse_permutation(axes: tuple[int, ...]) -> tuple[int, ...]:
+def inverse_permutation(axes: int | tuple[int, ...]) -> tuple[int, ...]:
     """The permutation of axes that undoes `axes`."""
+    if isinstance(axes, int):  # the one axis of a vector
+        axes = (axes,)
     order = [k % len(axes) for k in axes]
     return tuple(order.index(k) for k in range(len(order)))
 
