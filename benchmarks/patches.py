@@ -1,8 +1,8 @@
 """What each patch of numba's internals gains: `python -m benchmarks.patches [--write]`.
 
-For each patch (`tapegen.backend.numba.patches`), kernels are differentiated with it switched off and with all of them on,
-one after the other in fresh processes without a cache.  Processor seconds of the first call and of later calls, as ratios:
-above 1 means that the patch makes it faster.
+For each patch (`tapegen.backend.numba.patches`), kernels are differentiated with it switched off and with all of them
+on, one after the other in fresh processes without a cache.  Processor seconds of the first call and of later calls, as
+ratios: above 1 means that the patch makes it faster.
 """
 
 from __future__ import annotations

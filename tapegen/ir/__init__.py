@@ -8,6 +8,7 @@
 * `traversal` - visitors and rewriters: reads, writes, free variables, substitution
 * `printer` - IR dump for debugging
 * `verifier` - the invariants below as a check
+* `passes` - pass pipelines as data, and the switch of single passes
 * `fingerprint` - structural hash of a program, the content key of stored derivatives
 * `vector_math` - branch-free elementary functions that LLVM vectorizes
 * `protocols` - how lower layers recognise objects of higher layers

@@ -15,6 +15,7 @@ text it gets must therefore avoid (numba 0.68):
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 import inspect
 import linecache
@@ -294,7 +295,8 @@ def _prepare(dispatcher: Any, compilers: tuple[type[CompilerBase], ...]) -> None
         return compile_(signature)
 
     def quiet(signature: Any) -> Any:
-        with global_compiler_lock, quick_lifetimes(), warnings.catch_warnings():
+        live_names = quick_lifetimes if is_enabled("liveness") else contextlib.nullcontext
+        with global_compiler_lock, live_names(), warnings.catch_warnings():
             warnings.simplefilter("ignore", NumbaPerformanceWarning)  # "@ is faster on contiguous arrays"
             warnings.simplefilter("ignore", NumbaPendingDeprecationWarning)  # the lists that a pullback takes
             try:

@@ -15,15 +15,10 @@ from typing import Any
 
 from numba.core import analysis
 
-from tapegen.backend.numba.patches import is_enabled
-
 
 @contextmanager
 def quick_lifetimes() -> Iterator[None]:
     """While this lasts numba asks `live_map`; for the thread that holds its lock."""
-    if not is_enabled("liveness"):
-        yield
-        return
     own = analysis.compute_live_map
     analysis.compute_live_map = live_map
     try:

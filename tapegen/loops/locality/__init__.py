@@ -2,6 +2,9 @@
 
 * `dead_stores` - dead code and dead store elimination
 * `live_range_splitting` - one array name for each live range
+* `invariant_loads` - loads that do not change, hoisted out of innermost loops
+* `block_items` - the statements of a block as items that passes move
+* `check_hoisting` - checks and names in front of the loop nests between them
 * `fusion` - loop fusion and array contraction
 * `scatter_to_gather` - scattered additions (stencil adjoints) as gathers
 * `zero_init_sinking` - zero initialization sunk to the first use

@@ -1,7 +1,8 @@
 """Inner loops as vector instructions need them.
 
-* `loop_reversal` - loop reversal and hoisting of invariant loads
-* `recurrences` - recurrence height reduction and loop distribution
+* `height_reduction` - recurrence height reduction
+* `loop_reversal` - loops that count up
+* `loop_distribution` - loop distribution
 * `vector_calls` - vector forms of elementary functions, with loop versioning
 * `modulo_reduction` - strength reduction of modulo
 * `if_conversion` - if-conversion of guarded divisions

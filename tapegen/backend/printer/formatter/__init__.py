@@ -1,9 +1,7 @@
 """Python syntax trees as text that is stable under `ruff format`.
 
-* `precedence` - operator precedence, and which operands need parentheses
-* `literals` - spelling of numbers and strings
-* `one_line` - expressions and statements on one line
 * `document` - documents with optional line breaks, and their layout
-* `expressions` - expressions as documents
-* `statements` - statements as documents
+* `expressions` - expressions on one line: astunparse with minimal parentheses
+* `line_breaks` - expressions that are too long, as documents
+* `statements` - statements and functions, with comments and the map to the user's lines
 """
