@@ -1,9 +1,9 @@
 """Which kinds of call each rule is checked with: `python -m tests.rule_audit [what]` prints the rules that lack one.
 
 Every call of a rule goes through `check_rule`: value unchanged, differences, dot products, single precision, strided
-and read-only arguments, arguments untouched, cotangents that share no memory.  tests/test_rule_programs.py takes both
-modes to second order and the text for numba, tests/test_rule_axes.py axes that are counted from the end,
-tests/test_rule_shapes.py calls with other shapes.  What differs
+and read-only arguments, arguments untouched, cotangents that share no memory.  tests/rules/test_rule_programs.py takes both
+modes to second order and the text for numba, tests/rules/test_rule_axes.py axes that are counted from the end,
+tests/rules/test_rule_shapes.py calls with other shapes.  What differs
 between rules is what they are called with.
 """
 
@@ -18,8 +18,8 @@ import numpy as np
 
 from tapegen.rules import Rule
 from tests.rule_cases import EXACT
-from tests.test_rule_programs import NUMPY, SCIPY, all_cases, named
-from tests.test_rule_shapes import CRASHES, all_variants, plain
+from tests.rules.test_rule_programs import NUMPY, SCIPY, all_cases, named
+from tests.rules.test_rule_shapes import CRASHES, all_variants, plain
 
 
 def arrays(value: Any) -> Iterator[np.ndarray]:

@@ -438,7 +438,7 @@ VARIANTS: dict[Callable, list] = {
 
 
 SIMPLEX = (stats.multinomial.logpmf, stats.dirichlet.logpdf)
-"""Functions of probabilities with the sum 1: no single one of them can be moved (tests/test_scipy.py)."""
+"""Functions of probabilities with the sum 1: no single one of them can be moved (tests/rules/test_scipy.py)."""
 
 # ---- the functions in arbitrary precision ----------------------------------------------------------------------------
 

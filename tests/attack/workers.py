@@ -24,8 +24,8 @@ import tapegen as tg
 from tapegen.backend.cache import store
 from tapegen.errors import CacheWarning
 from tapegen.pipeline import program
+from tests.backend.test_cache_interleavings import CALLS
 from tests.libraries import leaves
-from tests.test_cache_interleavings import CALLS
 
 SOURCE = """
 import numpy as np

@@ -14,7 +14,7 @@ from tapegen.rules.registry import Rule
 from tapegen.rules.saved_values import chosen
 from tapegen.testing import Case, default_cases
 from tests.rule_cases import VARIANTS
-from tests.test_rules import ACTIVE, name_of
+from tests.rules.test_rules import ACTIVE, name_of
 
 # Functions that NumPy does not hand over to tensors (of psi and polygamma the derivative needs such a one), and those
 # that write: refused while recording.

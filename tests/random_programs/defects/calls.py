@@ -8,7 +8,7 @@ from tapegen.transform.recording import assemble
 from tests.random_programs.defects.switch import edit, likely
 
 DEFECTS = likely(
-    "tests/test_repeated.py tests/test_conventions.py tests/test_captures.py tests/test_programs.py",
+    "tests/runtime/test_fast_calls.py tests/rules/test_conventions.py tests/transform/test_residuals.py tests/test_programs.py",
     edit(
         "a number comes back as the text left it",
         fast_call,

@@ -113,4 +113,4 @@ ARRAYS = (
     rule("std: divided by the variance", np.std, ("(out + (out == 0.0))", "(out * out + (out == 0.0))"), needs="std"),
 )
 
-DEFECTS = likely("tests/test_rules.py", *ELEMENTWISE, *ARRAYS)
+DEFECTS = likely("tests/rules/test_rules.py", *ELEMENTWISE, *ARRAYS)

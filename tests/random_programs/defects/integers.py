@@ -11,7 +11,7 @@ from tapegen.loops.vectorize import check_coalescing
 from tests.random_programs.defects.switch import edit, likely
 
 BOUNDS = likely(
-    "tests/test_nests_facts.py tests/test_nests_bounds.py",
+    "tests/loops/test_symbolic_facts.py tests/loops/test_bounds_checks.py",
     edit(
         "of two constant indices the smaller is looked at",
         check_coalescing,
@@ -81,7 +81,7 @@ BOUNDS = likely(
 )
 
 OVERFLOW = likely(
-    "tests/test_magnitudes.py",
+    "tests/analysis/test_integer_overflow.py",
     edit("a counter is taken to move once", Sizes, "_counted", ("step[1] * (_TRIPS if step[0] else 1.0)", "step[1]")),
     edit(
         "a product is taken to be as large as a sum",

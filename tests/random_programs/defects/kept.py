@@ -11,7 +11,7 @@ from tapegen.ir.fingerprint import _Writer as Writer
 from tests.random_programs.defects.switch import edit, likely
 
 KEYS = likely(
-    "tests/test_cache_keys.py",
+    "tests/backend/test_cache_keys.py",
     edit(
         "numbers are written with six digits",
         Writer,
@@ -131,7 +131,7 @@ KEYS = likely(
 )
 
 ENTRIES = likely(
-    "tests/test_cache.py",
+    "tests/backend/test_cache.py",
     edit(
         "damaged entries are read",
         Store,

@@ -188,8 +188,8 @@ READABLE = (
     ),
 )
 
-_TESTS = "tests/test_random_programs.py::test_programs_that_once_failed " + " ".join(
-    f"tests/test_{name}.py"
-    for name in "finality finality_cases rule_broadcasting dead nested_modes view_stores awkward_stores".split()
+_TESTS = "tests/fuzzing/test_random_programs.py::test_programs_that_once_failed " + " ".join(
+    path
+    for path in "tests/analysis/test_array_liveness.py tests/analysis/test_array_liveness_cases.py tests/rules/test_rule_broadcasting.py tests/transform/test_dead_code.py tests/api/test_nested_modes.py tests/language/test_view_stores.py tests/language/test_overlapping_stores.py".split()
 )
 DEFECTS = likely(_TESTS, *ACTIVITY, *SHAPES, *MEMORY, *FINALITY, *SHARING, *READABLE)

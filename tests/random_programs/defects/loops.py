@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tapegen.loops.vectorize.recurrences import _Group as Group
+
 from tapegen.loops.analysis import dependence
 from tapegen.loops.analysis.dependence import Memory
 from tapegen.loops.locality import fusion, scalar_replacement, scatter_to_gather, zero_init_sinking
@@ -10,14 +12,13 @@ from tapegen.loops.locality.scalar_replacement import _Holding as Holding
 from tapegen.loops.locality.zero_init_sinking import _Filling as Filling
 from tapegen.loops.vectorize import recurrences, strip_mining
 from tapegen.loops.vectorize.dot_fusion import _Joining as Joining
-from tapegen.loops.vectorize.recurrences import _Group as Group
 from tests.random_programs.defects.switch import edit, likely
 
-_FUSE = "tests/test_nests_fuse.py::test_"
+_FUSE = "tests/loops/test_fusion.py::test_"
 _NESTS = " ".join(
     [
         *(f"{_FUSE}loops_in_their_order", f"{_FUSE}shifted_additions_in_their_order", f"{_FUSE}numbers_stay"),
-        *(f"{_FUSE}a_number_is_rounded_as_the_array_it_stands_for", "tests/test_nests.py"),
+        *(f"{_FUSE}a_number_is_rounded_as_the_array_it_stands_for", "tests/loops/test_scalarization.py"),
     ]
 )
 
@@ -207,7 +208,7 @@ GATHERED = likely(
 )
 
 HELD = likely(
-    "tests/test_nests_held.py",
+    "tests/loops/test_scalar_replacement.py",
     edit("an element is held where a trip may raise", Holding, "innermost", ("if nest.checks:", "if False:")),
     edit(
         "an element that another access may be is held",
@@ -255,7 +256,7 @@ HELD = likely(
 )
 
 FILLED = likely(
-    "tests/test_nests_filled.py",
+    "tests/loops/test_zero_init_sinking.py",
     edit("a loop that may be left makes all zeros", Filling, "_fills", (" or leaves(loop.body):", ":")),
     edit(
         "rows from the end are cleared where no trip is made",
@@ -317,7 +318,7 @@ FILLED = likely(
 )
 
 WAITING = likely(
-    "tests/test_nests_waiting.py",
+    "tests/loops/test_recurrences.py",
     edit(
         "the margin of a row of numbers is not cleared",
         recurrences,
@@ -406,7 +407,7 @@ WAITING = likely(
 )
 
 STRIPS = likely(
-    "tests/test_nests_strips.py tests/test_nests_vectors.py",
+    "tests/loops/test_strip_mining.py tests/loops/test_vector_calls.py",
     edit(
         "trips that read what another one writes are taken to be apart",
         strip_mining,
@@ -441,7 +442,7 @@ STRIPS = likely(
 )
 
 DOTS = likely(
-    "tests/test_nests_dots.py",
+    "tests/loops/test_dot_fusion.py",
     edit(
         "a product reads an array that has been stored into",
         Joining,

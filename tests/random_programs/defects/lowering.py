@@ -17,7 +17,7 @@ from tapegen.rules import helpers
 from tapegen.runtime import stored_state
 from tests.random_programs.defects.switch import edit, handler, likely
 
-_FORMS = "tests/test_numpy_forms.py tests/test_parameters.py"
+_FORMS = "tests/language/test_numpy_variants.py tests/frontend/test_parameters.py"
 
 KEYWORDS = likely(
     _FORMS,
@@ -140,7 +140,7 @@ KEYWORDS = likely(
 )
 
 OUTPUTS = likely(
-    "tests/test_out_arrays.py tests/test_function_stores.py",
+    "tests/language/test_out_arrays.py tests/language/test_function_stores.py",
     edit(
         "a function writes while it reads the same array",
         output_arrays,
@@ -192,7 +192,7 @@ OUTPUTS = likely(
 )
 
 KINDS = likely(
-    "tests/test_told_apart.py tests/test_choice.py tests/test_merged_kinds.py",
+    "tests/language/test_ignored_values.py tests/transform/test_min_cut.py tests/language/test_unions_in_place.py",
     edit(
         "a branch takes the other kind",
         narrowing,
@@ -244,7 +244,7 @@ KINDS = likely(
 )
 
 TRY = likely(
-    "tests/test_try_and_with.py",
+    "tests/language/test_try_and_with.py",
     edit("what a body may raise is not looked at", exceptions, "_check", ("if raises:", "if False:")),
     edit(
         "an index is taken not to raise",
@@ -327,7 +327,7 @@ TRY = likely(
 )
 
 CALLER = likely(
-    "tests/test_caller_state.py tests/test_changed_state.py",
+    "tests/language/test_caller_state.py tests/runtime/test_guards.py",
     edit(
         "an integer of the caller is a constant",
         caller_objects,

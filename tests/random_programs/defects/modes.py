@@ -12,7 +12,7 @@ from tapegen.transform.recording.trip_counts import Linear
 from tests.random_programs.defects.switch import edit, likely
 
 FORWARD = likely(
-    "tests/test_forward.py",
+    "tests/transform/test_forward_mode.py",
     edit(
         "a constant that is stored leaves the tangent",
         Pusher,
@@ -95,7 +95,7 @@ FORWARD = likely(
 )
 
 DIRECTIONS = likely(
-    "tests/test_directions.py",
+    "tests/transform/test_vector_forward.py",
     edit(
         "tangents are made after their sizes have changed",
         Widener,
@@ -159,7 +159,7 @@ DIRECTIONS = likely(
 )
 
 ZEROS = likely(
-    "tests/test_infinite_partials.py tests/test_zeros.py tests/test_set_aside.py",
+    "tests/transform/test_infinite_partials.py tests/transform/test_zero_guards.py tests/analysis/test_masked_values.py",
     edit(
         "a store is taken not to select",
         selection_frontiers,
@@ -231,8 +231,8 @@ ZEROS = likely(
 )
 
 WINNERS = likely(
-    "tests/test_loop_bounds.py tests/test_iteration.py tests/test_awkward_control_flow.py "
-    "tests/test_random_programs.py::test_programs_that_once_failed tests/test_programs.py",
+    "tests/loops/test_check_hoisting.py tests/language/test_iteration.py tests/language/test_unusual_control_flow.py "
+    "tests/fuzzing/test_random_programs.py::test_programs_that_once_failed tests/test_programs.py",
     edit("a difference of bounds is taken for a sum", Linear, "of", ("cls.of(a) - cls.of(b)", "cls.of(a) + cls.of(b)")),
     edit("the constant of a bound is not multiplied", Linear, "scaled", ("factor * self.constant", "self.constant")),
     edit("a factor of a bound is forgotten", Linear, "expression", ("if abs(factor) == 1 else", "if True else")),

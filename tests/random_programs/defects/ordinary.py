@@ -38,10 +38,10 @@ SECONDS = 120
 """A test that takes longer with a defect has found it: without one none takes as long."""
 Tell = Callable[[str], None]
 Report = Callable[[Defect, str], None]
-_KEPT = "tests/test_defects.py::test_a_kept_program_finds_the_defect_and_passes_without"
-_RANDOM = "tests/test_random_programs.py::test_gradients_agree_with_the_oracles"
+_KEPT = "tests/fuzzing/test_defects.py::test_a_kept_program_finds_the_defect_and_passes_without"
+_RANDOM = "tests/fuzzing/test_random_programs.py::test_gradients_agree_with_the_oracles"
 PROGRAMS, PARTS = 3000, 3
-"""Of the ordinary suite, see `tests/test_random_programs.py`."""
+"""Of the ordinary suite, see `tests/fuzzing/test_random_programs.py`."""
 _NOTHING, _NOTHING_FOUND = "nothing runs", "NOT FOUND"
 _OPTIONS = (
     "-q",

@@ -9,8 +9,8 @@ from tapegen.transform.simplify.dead_code import Aliases
 from tests.random_programs.defects.switch import edit, likely
 
 VIEWS = likely(
-    "tests/test_random_programs.py::test_programs_that_once_failed  "
-    "tests/test_view_stores.py tests/test_awkward_arrays.py",
+    "tests/fuzzing/test_random_programs.py::test_programs_that_once_failed  "
+    "tests/language/test_view_stores.py tests/language/test_unusual_arrays.py",
     edit(
         "a reshape is taken to be a view in any case",
         memory_access,
@@ -69,7 +69,7 @@ VIEWS = likely(
 )
 
 RESHAPES = likely(
-    "tests/test_layouts.py tests/test_memory_order.py",
+    "tests/language/test_view_or_copy.py tests/language/test_memory_order.py",
     edit(
         "a store into what a reshape was made of is not looked at",
         Reshapes,
@@ -97,13 +97,13 @@ RESHAPES = likely(
 )
 
 DEAD = likely(
-    "tests/test_dead.py tests/test_random_programs.py::test_programs_that_once_failed",
+    "tests/transform/test_dead_code.py tests/fuzzing/test_random_programs.py::test_programs_that_once_failed",
     edit(
         "a draw that nobody reads is dropped",
         dead_code,
         "is_pure",
         ("return traversal.callees(value).isdisjoint(intrinsics.CHANGING)", "return True"),
-        tests="tests/test_random_draws.py",
+        tests="tests/runtime/test_random_draws.py",
     ),
     edit(
         "what a branch reads is taken not to be read",

@@ -173,7 +173,8 @@ TAPES = (
     ),
 )
 
-_TESTS = "tests/test_random_programs.py::test_programs_that_once_failed " + " ".join(
-    f"tests/test_{name}.py" for name in "finality iteration hoist awkward_control_flow memory kept_containers".split()
+_TESTS = "tests/fuzzing/test_random_programs.py::test_programs_that_once_failed " + " ".join(
+    path
+    for path in "tests/analysis/test_array_liveness.py tests/language/test_iteration.py tests/transform/test_loop_invariants.py tests/language/test_unusual_control_flow.py tests/backend/test_memory_limit.py tests/language/test_loop_carried_containers.py".split()
 )
 DEFECTS = likely(_TESTS, *DECISIONS, *FINALITY, *SAVES, *TAPES)

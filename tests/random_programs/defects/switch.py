@@ -168,7 +168,9 @@ def rule(name: str, func: Callable[..., Any], *changes: tuple[str, str], needs: 
         return any(kept.body is right.body for called in reach.functions if (kept := registry.rule_of(called)))
 
     module = (getattr(func, "__module__", None) or "scipy.special").replace("_operator", "operator")
-    return Defect(name, plant, True, reached, None, needs, f"tests/test_rules.py::test_rule[{module}.{func.__name__}]")
+    return Defect(
+        name, plant, True, reached, None, needs, f"tests/rules/test_rules.py::test_rule[{module}.{func.__name__}]"
+    )
 
 
 def helper(name: str, owner: ModuleType, function: str, *changes: tuple[str, str]) -> Defect:

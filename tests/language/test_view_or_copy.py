@@ -1,0 +1,193 @@
+"""Whether a function gives a view or a copy: stores on both sides leave what plain Python leaves, for every layout."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapegen as tg
+from tapegen.errors import TapegenError
+from tapegen.frontend.source.synthesize import function_from_text
+from tapegen.loops.pipeline import NoCompiledForm
+from tapegen.rules import Rule, all_rules
+from tests.rule_programs import WRITES, program_of
+from tests.rules.test_rule_programs import COUNTING, NOT_SMOOTH, all_cases, copies
+from tests.sources import define
+from tests.view_programs import Program, drawn, judge
+
+RULES = [rule for rule in all_rules() if rule.kind != "inactive" and rule.func not in {*WRITES, *COUNTING, *NOT_SMOOTH}]
+
+
+def wrong(chosen: Iterable[Program], backend: str = "python") -> list[tuple[Program, str]]:
+    """The programs that are neither right nor refused, with what is wrong."""
+    found = ((program, judge(program, backend)) for program in chosen)
+    return [(program, verdict) for program, verdict in found if verdict.startswith("WRONG")]
+
+
+def test_a_sample() -> None:
+    assert wrong(drawn(120, seed=0)) == []
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("seed", range(1, 9))
+def test_many(seed: int) -> None:
+    assert wrong(drawn(2500, seed)) == []
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("seed", range(4))
+def test_some_compiled(seed: int) -> None:
+    assert wrong(drawn(25, 100 + seed), "auto") == []
+
+
+COMPILED = [
+    Program(2, "r = m.T.flat[:2]", "3x1 C", "fresh", "base", "sums"),
+    Program(2, "r = m[:1].T.ravel()", "1x1 C", "fresh", "element", "sums"),
+    Program(2, "r = m[:1].T.ravel()", "1x3 strided", "branch", "result", "sums"),
+    Program(2, "r = np.ravel(m, order='F')", "1x3 strided", "fresh", "part", "elements"),
+    Program(2, "r = np.ravel(m, order='F')", "1x1 negative", "branch", "base", "sums"),
+    Program(2, "r = np.ascontiguousarray(m)", "rows", "fresh", "element", "loop"),
+    Program(2, "r = m.ravel()", "F", "loop", "base", "sums"),
+    Program(2, "r = np.diag(m)", "C", "constant", "base", "sums"),
+    Program(2, "r = np.delete(m, 0, axis=0)", "1x3 C", "fresh", "part", "sums"),
+    Program(1, "r = np.trim_zeros(m)", "1 negative", "constant", "element", "sums"),
+]
+"""Programs whose compiled text was wrong: numba copied where NumPy does not, or the other way round."""
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("program", COMPILED, ids=lambda program: f"{program.maker[4:]} {program.layout}")
+def test_compiled(program: Program) -> None:
+    assert not judge(program, "auto").startswith("WRONG")
+
+
+def numba_refuses(program: Program) -> bool:
+    """Whether a program runs as Python where it would be compiled."""
+    call = tg.differentiable(define(program.text()), wrt=(0, 1))._specialise((program.array(), 0.7), {})
+    try:
+        call.program.compiled_text(call.program.function("joint"))
+    except NoCompiledForm as refusal:
+        return "may be a view or a copy" in refusal.reason
+    return False
+
+
+@pytest.mark.parametrize(
+    ("layout", "source", "store", "refused"),
+    [
+        ("C", "argument", "result", False),
+        ("C", "fresh", "base", False),
+        ("C", "branch", "element", False),
+        ("F", "argument", "nothing", False),
+        ("F", "argument", "base", True),
+        ("strided", "fresh", "result", True),
+        ("3x1 C", "fresh", "result", False),
+        ("3x1 negative", "argument", "part", True),
+    ],
+)
+def test_a_reshape_is_compiled_where_it_is_a_view_for_numba_too_or_nobody_can_tell(
+    layout: str, source: str, store: str, refused: bool
+) -> None:
+    assert numba_refuses(Program(2, "r = m.reshape(-1)", layout, source, store, "sums")) is refused
+
+
+@pytest.mark.parametrize("maker", ["r = m.T.ravel()", "r = np.expand_dims(m, 0).reshape(-1)", "r = m.T.flat[1:]"])
+def test_axes_of_size_1_may_be_anywhere(maker: str) -> None:
+    assert not numba_refuses(Program(2, maker, "3x1 C", "fresh", "result", "sums"))
+
+
+@pytest.mark.parametrize(
+    ("maker", "store"),
+    [
+        ("r, q, z = np.unstack(m)", "result"),
+        ("r, q, z = np.unstack(m)", "base"),
+        ("r = m.flat[1:]", "result"),
+        ("r = m.flat[1:]", "base"),
+        ("r = np.array(m, copy=None, ndmin=3)", "base"),
+        ("r = np.array(m, copy=None, order='C')", "result"),
+        ("r = np.nan_to_num(m)", "result"),
+    ],
+)
+@pytest.mark.parametrize("source", ["argument", "fresh"])
+def test_views_and_copies_are_what_they_are(maker: str, store: str, source: str) -> None:
+    """Not only not wrong, but right."""
+    assert judge(Program(2, maker, "C", source, store, "sums")) == "right"
+
+
+@pytest.mark.parametrize("text", ["x.imag", "np.imag(x)"])
+def test_nobody_writes_into_the_imaginary_part_of_real_numbers(text: str) -> None:
+    f = function_from_text(f"def f(x):\n    i = {text}\n    i[0] = x[1]\n    return np.sum(i)\n", {"np": np})
+    with pytest.raises(ValueError, match="read-only"):
+        tg.grad(f, backend="python")(np.ones(3))
+
+
+# ---- every function that has a rule ----------------------------------------------------------------------------------
+
+
+def stores(rule: Rule, args: tuple, kwargs: dict[str, Any]) -> list[tuple[Callable[..., Any], tuple]]:
+    """Programs that call a function and then store into one of its arguments or results, and read them all."""
+    program, values = program_of(rule, args, kwargs)
+    arrays = [f"x{k}" for k, value in enumerate(values) if np.ndim(value)]
+    if not arrays or any(np.isnan(value).any() for value in values):
+        return []
+    result = program(*copies(list(values)))
+    parts = list(result) if isinstance(result, tuple | list) else [result]
+    if any(isinstance(part, tuple | list) for part in parts):
+        return []
+    results = [f"r{k}" for k, part in enumerate(parts) if np.asarray(part).dtype.kind == "f"]
+    written = [*arrays, *(name for name in results if np.ndim(parts[int(name[1:])]))]
+    targets = ", ".join(f"r{k}" for k in range(len(parts)))
+    if isinstance(result, tuple | list):
+        targets += ","
+    read = " + ".join(f"np.sum({name} ** 2)" for name in (*arrays, *results))
+    parameters = ", ".join(f"x{k}" for k in range(len(values)))
+    return [
+        (
+            function_from_text(
+                f"def stored({parameters}):\n    {targets} = call({parameters})\n    {name} *= 1.3\n"
+                f"    return {read}\n",
+                {"np": np, "call": program},
+            ),
+            values,
+        )
+        for name in written
+    ]
+
+
+def check_stores(rule: Rule, number: int) -> None:
+    for args, kwargs in all_cases(rule)[:number]:
+        for stored, values in stores(rule, args, kwargs):
+            given, mine = copies(list(values)), copies(list(values))
+            want = stored(*given)
+            try:
+                value, gradient = tg.value_and_grad(stored, wrt=tuple(range(len(values))), backend="python")(*mine)
+            except TapegenError:
+                continue
+            np.testing.assert_allclose(value, want, rtol=1e-10)
+            for left, expected in zip(mine, given, strict=True):
+                np.testing.assert_allclose(left, expected, rtol=1e-10)
+            ways = [np.sin(np.arange(1.0, 1.0 + np.size(x))).reshape(np.shape(x)) for x in values]
+            ahead, behind = (
+                stored(*(x + step * way for x, way in zip(values, ways, strict=True))) for step in (1e-6, -1e-6)
+            )
+            slope = (ahead - behind) / 2e-6
+            found = sum(np.sum(part * way) for part, way in zip(gradient, ways, strict=True))
+            np.testing.assert_allclose(found, slope, rtol=1e-4, atol=1e-5)
+
+
+def named(rule: Rule) -> str:
+    return f"{getattr(rule.func, '__module__', None)}.{rule.func.__name__}"
+
+
+@pytest.mark.parametrize("rule", random.Random(0).sample(RULES, 60), ids=named)
+def test_stores_behind_some_functions(rule: Rule) -> None:
+    check_stores(rule, 1)
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("rule", RULES, ids=named)
+def test_stores_behind_every_function(rule: Rule) -> None:
+    check_stores(rule, 8)
