@@ -32,7 +32,7 @@ class Measurement:
     ratio: float
     first_primal: float
     first_gradient: float
-    recorded: int | None  # bytes on tapes; None where the trips of a recording loop depend on values
+    recorded: int | None  # bytes on tapes; None where the iterations of a recording loop depend on values
     error: float
     first: float
     goal: float

@@ -24,10 +24,10 @@ from tapegen.pipeline.inspection import Inspection
 from tapegen.pipeline.nested import PIPELINE
 from tapegen.pipeline.options import Backend, Options, Wrt, as_wrt
 from tapegen.pipeline.program import Form, Program
-from tapegen.runtime.bound_call import Specialisation, inspected
-from tapegen.runtime.inline_cache import Lanes
+from tapegen.runtime.bound_call import BoundCall, inspected
+from tapegen.runtime.inline_cache import InlineCache
 from tapegen.runtime.njit import native
-from tapegen.runtime.specialization import Specialiser
+from tapegen.runtime.specialization import SpecializationCache
 
 
 class Differentiable:
@@ -42,14 +42,16 @@ class Differentiable:
         self,
         func: Callable[..., Any],
         options: Options,
-        specialiser: Specialiser | None = None,
+        specialiser: SpecializationCache | None = None,
         method_of: Differentiable | None = None,
     ) -> None:
         self.python = func
         self.options = options
-        self._specialiser = Specialiser(func) if specialiser is None else specialiser
+        self._specializer = SpecializationCache(func) if specialiser is None else specialiser
         # each access of a method makes an object; what must last lives in that of the method
-        self._lanes: Lanes = Lanes(self._specialiser, None if method_of is None else method_of._lanes)
+        self._inline_cache: InlineCache = InlineCache(
+            self._specializer, None if method_of is None else method_of._inline_cache
+        )
         self._variants: dict[Options, Differentiable] = {}
         self._changed = functools.lru_cache(maxsize=8)(lambda wrt: replace(options, wrt=wrt))
         functools.update_wrapper(self, func, updated=())
@@ -63,7 +65,7 @@ class Differentiable:
         if instance is None or not hasattr(type(self.python), "__get__"):
             return self
         method = self.python.__get__(instance, owner)
-        return Differentiable(method, self.options, self._specialiser.bound(method), self)
+        return Differentiable(method, self.options, self._specializer.bound(method), self)
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         """Pickles hold a name, or the function and its options; never anything compiled."""
@@ -84,7 +86,7 @@ class Differentiable:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The value, as plain Python gives it; of tensors, a tensor (on a tape the call is one operation)."""
-        found = self._lanes.again("primal", args, (), kwargs)
+        found = self._inline_cache.again("primal", args, (), kwargs)
         if found is not None:
             return found[0]
         recorder = recorder_of(args, kwargs)
@@ -109,7 +111,7 @@ class Differentiable:
         BadArgument
             If the value is not a scalar, or an argument of `wrt` is not floating.
         """
-        found = self._lanes.again("joint", args, (), kwargs)
+        found = self._inline_cache.again("joint", args, (), kwargs)
         if found is not None:
             return found
         recorder = recorder_of(args, kwargs)
@@ -120,7 +122,7 @@ class Differentiable:
     @marks("grad", PIPELINE)
     def grad(self, *args: Any, **kwargs: Any) -> Any:
         """The gradient alone; with `has_aux`, `(gradient, aux)`."""
-        found = self._lanes.again("joint", args, (), kwargs)
+        found = self._inline_cache.again("joint", args, (), kwargs)
         if found is None:
             recorder = recorder_of(args, kwargs)
             if recorder is not None:
@@ -165,7 +167,7 @@ class Differentiable:
             The tangent has the structure and the dtypes of the value; None where there are no floats.  With `has_aux`
             these are of the objective, and what else the function returns follows.
         """
-        found = self._lanes.again("jvp", primals, tangents, kwargs)
+        found = self._inline_cache.again("jvp", primals, tangents, kwargs)
         return self._along("jvp", primals, tangents, kwargs) if found is None else found
 
     def inspect(self, *args: Any, **kwargs: Any) -> Inspection:
@@ -183,10 +185,10 @@ class Differentiable:
 
     def _specialise(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], wrt: tuple[int | str, ...] | None = None
-    ) -> Specialisation:
+    ) -> BoundCall:
         options = self._changed(wrt) if wrt is not None and wrt != self.options.wrt else self.options
-        call = self._specialiser.specialise(args, kwargs, options)
-        self._lanes.use(call.program)
+        call = self._specializer.specialise(args, kwargs, options)
+        self._inline_cache.use(call.program)
         return call
 
     def _along(
@@ -195,15 +197,15 @@ class Differentiable:
         """Value (None, if the form is "tangent") and tangent."""
         refuse_recorded("jvp", (*primals, *tangents), kwargs)
         given = directions(len(primals), tangents)
-        call = self._specialise(tuple(primals), kwargs, wrt=self._specialiser.of_the_call(given))
+        call = self._specialise(tuple(primals), kwargs, wrt=self._specializer.of_the_call(given))
         found = call.answer(form, tuple(given.values()))
-        self._lanes.remember(form, call, tangents)
+        self._inline_cache.remember(form, call, tangents)
         return found
 
     def _answer(self, form: Form, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         call = self._specialise(args, kwargs)
         found = call.answer(form)
-        self._lanes.remember(form, call)
+        self._inline_cache.remember(form, call)
         return found
 
     @functools.cached_property
@@ -211,7 +213,7 @@ class Differentiable:
         """The function for use inside the user's own compiled code: a numba dispatcher.
 
         `f.njit(*args)` is the value, `f.njit.value_and_grad(*args)` and `f.njit.grad(*args)` are as without `njit`; all
-        three can be called in functions that numba compiles, and passed to them.  They are specialised when the caller
+        three can be called in functions that numba compiles, and passed to them.  They are specialized when the caller
         is compiled, so a global number that the function reads keeps the value it has then.
 
         Raises
@@ -220,22 +222,22 @@ class Differentiable:
             If the function has parameters that compiled code cannot pass (`*args`, a bound `self`).  What is wrong with
             the types of a call, numba reports when it compiles the caller.
         """
-        return native(self._specialiser, self.options)
+        return native(self._specializer, self.options)
 
     # ---- views -------------------------------------------------------------------------------------------------------
 
     @property
     def forward_source(self) -> str:
-        """Text of the forward sweep of the last specialisation used."""
+        """Text of the forward sweep of the last specialization used."""
         return inspected(self._last_used()).forward
 
     @property
     def backward_source(self) -> str:
-        """Text of the backward sweep of the last specialisation used."""
+        """Text of the backward sweep of the last specialization used."""
         return inspected(self._last_used()).backward
 
     def _last_used(self) -> Program:
-        last = self._lanes.last
+        last = self._inline_cache.last
         if last is None:
             raise BadArgument(
                 f"{self!r} has not been called yet, so the types of its arguments are not known.",
@@ -248,7 +250,7 @@ class Differentiable:
         options = replace(self.options, **changes)
         found = self._variants.get(options)
         if found is None:
-            found = self._variants[options] = Differentiable(self.python, options, self._specialiser)
+            found = self._variants[options] = Differentiable(self.python, options, self._specializer)
         return found
 
 
@@ -293,7 +295,7 @@ def _again(func: Callable[..., Any], options: Options, texts: Texts) -> Differen
 def _shared(func: Callable[..., Any], options: Options) -> Differentiable:
     """The same object for the same function, so that a worker compiles once."""
     if isinstance(func, Differentiable):
-        return Differentiable(func.python, options, func._specialiser)
+        return Differentiable(func.python, options, func._specializer)
     return Differentiable(func, options)
 
 
@@ -408,7 +410,7 @@ def jvp(func: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any
 def along(func: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], **options: Any) -> Any:
     """`jvp` for those who do not look at the value: None is in its place, or, inside functions, what `jvp` gives."""
     function = with_options(func, 0, options)
-    found = function._lanes.again("tangent", primals, tangents, {})
+    found = function._inline_cache.again("tangent", primals, tangents, {})
     return function._along("tangent", primals, tangents, {}) if found is None else found
 
 

@@ -19,7 +19,7 @@ from tapegen.pipeline.fault_boundary import Boundary
 from tapegen.pipeline.nested import PIPELINE, goes_forward, mode_of_complex
 from tapegen.pipeline.options import Options, Wrt, as_wrt
 from tapegen.pipeline.program import Program
-from tapegen.runtime.bound_call import Specialisation
+from tapegen.runtime.bound_call import BoundCall
 from tapegen.runtime.random_state import put_back, states_of
 
 __all__ = ["hessian", "hvp", "jacobian", "linearize"]
@@ -59,7 +59,7 @@ class Jacobian:
         """How it is called, for the report of a fault."""
         return f"tg.jacobian(f, {self.options.wrt!r}, {self.mode!r}, {self.holomorphic})(*args, **kwargs)"
 
-    def _jacobian(self, call: Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _jacobian(self, call: BoundCall, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         program = call.program
         active = program.active_results(scalar=False)
         wrt = program.wrt_vars()
@@ -109,7 +109,7 @@ class Jacobian:
         parts = [map_leaves(template, lambda slot: row[slot.index]) for template in program.gradient_templates]
         return parts[0] if isinstance(self.options.wrt, int | str) else tuple(parts)
 
-    def _cheaper(self, call: Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Mode:
+    def _cheaper(self, call: BoundCall, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Mode:
         """A direction costs about two primals forward, three backward; there are as many as inputs, or results."""
         inner: Any = getattr(self.python, "__self__", None)
         mark = mark_of(self.python)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tapegen.analysis.memory_access import expressions, operands, statements, viewed
-from tapegen.analysis.polyhedral.array_liveness import Finality, final_loads
+from tapegen.analysis.polyhedral.array_liveness import ArrayLiveness, final_loads
 from tapegen.ir.nodes import Assign, For, Function, Load, Stmt, Store, Var
 from tapegen.ir.types import Scalar
 from tests.ir_random import SIZE
@@ -54,7 +54,7 @@ def truly_kept_in(trace: Trace, definition: Assign, load: Load) -> bool:
 
 
 def truly_parallel(trace: Trace, loop: For) -> bool:
-    """Whether no cell is written in one trip of (one run of) a loop and touched in another."""
+    """Whether no cell is written in one iteration of (one run of) a loop and touched in another."""
     trips_of = {}
     accesses = [read for read in trace.reads if not makes_view(read.stmt)] + trace.writes
     for access in accesses:
@@ -143,7 +143,7 @@ def check(program: Function, traces: list[Trace]) -> tuple[int, int]:
     return proved, true
 
 
-def check_named(finality: Finality, trace: Trace, stmt: Stmt, array: Var, index: tuple[Any, ...]) -> None:
+def check_named(finality: ArrayLiveness, trace: Trace, stmt: Stmt, array: Var, index: tuple[Any, ...]) -> None:
     """What is_final allows: read the same cells again at the end, through the name, or its view made again."""
     if not finality.effects.is_written(array):
         return
@@ -153,7 +153,7 @@ def check_named(finality: Finality, trace: Trace, stmt: Stmt, array: Var, index:
             np.testing.assert_array_equal(np.ravel(again.ids[read.point]), read.cells)
 
 
-def place_again(finality: Finality, trace: Trace, name: Var, stmt: Stmt, read: Access) -> Cells:
+def place_again(finality: ArrayLiveness, trace: Trace, name: Var, stmt: Stmt, read: Access) -> Cells:
     if finality.value_available(name, stmt):
         return trace.env[name]
     (definition,) = finality.sites.definitions[name]

@@ -79,7 +79,7 @@ class Derived:
 
     def __init__(self, program: Program, record_everything: bool = False) -> None:
         self.program = program
-        self.call = program.decorated("python")._specialiser.specialise(
+        self.call = program.decorated("python")._specializer.specialise(
             program.args(), program.kwargs(), program.decorated("python").options
         )
         target = self.call.program

@@ -58,7 +58,7 @@ class Access:
     index: tuple[Any, ...]
     point: tuple[Any, ...]  # the index with its numbers
     cells: tuple[int, ...]
-    trips: tuple[tuple[int, int], ...]  # (identity of the loop, trip) of the loops around
+    trips: tuple[tuple[int, int], ...]  # (identity of the loop, iteration) of the loops around
     env: dict[Var, Any]
 
 

@@ -316,7 +316,7 @@ class Strict(np.ndarray):
 
 @contextlib.contextmanager
 def poisoned() -> Iterator[None]:
-    """New arrays are strict, and what `np.empty` makes holds NaN, so that nobody reads it before it is stored."""
+    """New arrays are strict, and what `np.empty` makes holds NaN, so that nothing reads it before it is stored."""
     empty, zeros = np.empty, np.zeros
 
     def poisonous(*args: Any, **kwargs: Any) -> np.ndarray:

@@ -1,8 +1,8 @@
 """Which kinds of call each rule is checked with: `python -m tests.rule_audit [what]` prints the rules that lack one.
 
 Every call of a rule goes through `check_rule`: value unchanged, differences, dot products, single precision, strided
-and read-only arguments, arguments untouched, cotangents that share no memory.  tests/rules/test_rule_programs.py takes both
-modes to second order and the text for numba, tests/rules/test_rule_axes.py axes that are counted from the end,
+and read-only arguments, arguments untouched, cotangents that share no memory.  tests/rules/test_rule_programs.py takes
+both modes to second order and the text for numba, tests/rules/test_rule_axes.py axes that are counted from the end,
 tests/rules/test_rule_shapes.py calls with other shapes.  What differs
 between rules is what they are called with.
 """

@@ -1,4 +1,4 @@
-"""Gravity by leapfrog with a pair loop: inner temporaries should be evaluated again, not recorded."""
+"""Gravity by leapfrog with a pair loop: inner temporaries should be recomputed, not recorded."""
 
 import math
 

@@ -153,7 +153,7 @@ class _Sizes:
             self._of.update(dict.fromkeys(names, min(limit, _LIMIT)))
 
     def _counted(self, value: Expr, names: set[Var]) -> float:
-        """What many trips add up to, if a value is one of the names and a step."""
+        """What many iterations add up to, if a value is one of the names and a step."""
         step = self._step(value, names)
         return _LIMIT if step is None else step[1] * (_TRIPS if step[0] else 1.0)
 

@@ -15,7 +15,7 @@ class Scope:
     header: Stmt | None  # the For, While or If the block belongs to
     block: Block
     branch: int = 0  # 0: body, 1: orelse
-    carried: set[Var] = field(default_factory=set)  # loop body: merges that hold the value at the start of the trip
+    carried: set[Var] = field(default_factory=set)  # loop body: merges, with their value at the start of the iteration
     chain: tuple[Scope, ...] = field(init=False)  # this scope and the ones around it, innermost first
     is_loop: bool = field(init=False)
     in_loop: bool = field(init=False)

@@ -1,7 +1,7 @@
 """Symbolic shapes: which arrays are known to have equal extents, and which axes are known not to be 1.
 
 An extent is a linear form over symbols (parameter extents, integer values); an unknown extent is a symbol of its own.
-A parameter axis that its type does not mark as unit is not 1, because a size of 1 makes another specialisation.
+A parameter axis that its type does not mark as unit is not 1, because a size of 1 makes another specialization.
 """
 
 from __future__ import annotations
@@ -270,7 +270,7 @@ class _Pass:
             self.shapes.extents[target] = extents
             return
         if any(kind in ("int", "mask") for _, terms in extents for (kind, _, _), _ in terms):
-            self.clashes.add(target)  # the extent may belong to another trip
+            self.clashes.add(target)  # the extent may belong to another iteration
         known = self.shapes.extents.setdefault(target, extents)
         if known != extents:
             self.clashes.add(target)

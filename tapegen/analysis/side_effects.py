@@ -33,7 +33,7 @@ class Effects:
     allocations : mapping
         Root name to the Assign that allocates it; parameters are not in here.
     fresh_per_trip : frozenset of str
-        Roots that are allocated inside a loop: each trip has a place of its own.
+        Roots that are allocated inside a loop: each iteration has a place of its own.
     writes : mapping
         Each statement that writes to places (Store, list operations, `out=`), to the roots that it may write.
     writers : mapping

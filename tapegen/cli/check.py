@@ -148,11 +148,11 @@ def _arguments(function: Differentiable, text: str, options: argparse.Namespace,
         return rng.integers(1, options.size, shape).astype(dtype)  # indices into every axis
 
     signature = signature_of(text, fill, options.size)
-    return function._specialiser.bind(signature.args, signature.kwargs)
+    return function._specializer.bind(signature.args, signature.kwargs)
 
 
 def _names(function: Differentiable, arguments: dict[str, Any], wrt: str | None) -> list[str]:
-    free = function._specialiser.free_names()
+    free = function._specializer.free_names()
     floating = [name for name in free if any(map(_is_floating, flatten(arguments[name])))]
     if not floating:
         raise BadArgument(
@@ -176,10 +176,10 @@ def _is_floating(leaf: Any) -> bool:
 
 def _positional(function: Differentiable, arguments: dict[str, Any]) -> tuple[Callable[..., Any], dict[str, Any]]:
     """The function of its free arguments by position alone, and those."""
-    plain = function._specialiser.function
-    free = {name: arguments[name] for name in function._specialiser.free_names()}
+    plain = function._specializer.function
+    free = {name: arguments[name] for name in function._specializer.free_names()}
     bound = {f"the_{name}": value for name, value in arguments.items() if name not in free}
-    kinds = {name: p.kind for name, p in function._specialiser.signature.parameters.items()}
+    kinds = {name: p.kind for name, p in function._specializer.signature.parameters.items()}
     unusual = {inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL}
     if not unusual & set(kinds.values()) and not bound:
         return plain, free

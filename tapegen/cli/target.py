@@ -56,9 +56,9 @@ def load_function(target: str, wrt: str | None = None) -> Differentiable:
 def check_arguments(function: Differentiable, signature: Signature) -> None:
     """Raise BadArgument for a signature that does not fit the parameters of a function."""
     try:
-        function._specialiser.bind(signature.args, signature.kwargs)
+        function._specializer.bind(signature.args, signature.kwargs)
     except TypeError as error:
-        params = ", ".join(function._specialiser.free_names())
+        params = ", ".join(function._specializer.free_names())
         raise BadArgument(
             f"({printable(signature.text)}) does not fit {printable(name_of(function))}({params}): {error}.",
             "Give one type for each parameter without a default.",

@@ -89,7 +89,7 @@ def wanted(options: argparse.Namespace) -> Iterator[Wanted]:
 def _one(function: Differentiable, text: str, modes: list[str]) -> Wanted:
     signature = signature_of(text)
     check_arguments(function, signature)
-    names = list(function._specialiser.signature.parameters)[len(function._specialiser.bound_args) :]
+    names = list(function._specializer.signature.parameters)[len(function._specializer.bound_args) :]
     types = " ".join(text.split())
     is_constant = partial(signature.is_constant, names)
     return Wanted(function, signature.args, signature.kwargs, tuple(modes), types, is_constant)

@@ -119,7 +119,7 @@ def default_modes(function: Differentiable, args: Sequence[Any], kwargs: Mapping
 
 def _is_collected(function: Differentiable, program: Program) -> bool:
     """Whether a derivative is by arguments that the function collects."""
-    kinds = {name: p.kind for name, p in function._specialiser.signature.parameters.items()}
+    kinds = {name: p.kind for name, p in function._specializer.signature.parameters.items()}
     variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     return any(kinds.get(name.partition(".")[0]) in variable for name in program.wrt_names)
 

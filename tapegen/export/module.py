@@ -31,7 +31,7 @@ from tapegen.ir.types import BOOL, INT, STATIC, Array, Scalar, Type, is_floating
 from tapegen.loops.pipeline import NoCompiledForm, lower_to_loops
 from tapegen.pipeline.options import Options, Wrt
 from tapegen.pipeline.program import Program
-from tapegen.runtime.specialization import Specialiser
+from tapegen.runtime.specialization import SpecializationCache
 
 MODES = ("value", "grad", "split", "jvp", "hvp")
 """The function; value and gradient in one function; forward and backward sweep apart; tangents; Hessian products."""
@@ -68,7 +68,7 @@ class Wanted:
 
 def name_of(function: Differentiable) -> str:
     """The name of a function; of an object that can be called, that of the function behind it."""
-    return str(getattr(function.python, "__name__", function._specialiser.function.__name__))
+    return str(getattr(function.python, "__name__", function._specializer.function.__name__))
 
 
 def module_text(wanted: Sequence[Wanted], *, readable: bool = False, header: Sequence[str] = ()) -> str:
@@ -150,7 +150,7 @@ class Derived:
 
     def __init__(self, wanted: Wanted, readable: bool) -> None:
         self.wanted, self.readable = wanted, readable
-        self.owner = wanted.function._specialiser
+        self.owner = wanted.function._specializer
         self.arguments = self.owner.bind(wanted.args, dict(wanted.kwargs))
         self.abstracts = abstracts = {name: abstract_of(value, name) for name, value in self.arguments.items()}
         self.options = wanted.function.options
@@ -223,7 +223,7 @@ class Derived:
             plain = first_result(plain)
         changed: dict[str, Any] = dataclasses.asdict(self.options) | {"wrt": positions, "has_aux": False}
         gradient = differentiable(plain, **changed)
-        owner: Specialiser = gradient._specialiser
+        owner: SpecializationCache = gradient._specializer
         options: Options = gradient.options
         abstracts = {name: self.abstracts[name] for name in owner.signature.parameters}
         program = Program(owner.lower_alone(abstracts, options), owner, abstracts, options)
@@ -425,7 +425,7 @@ def printable(text: str) -> str:
 
 
 def _apart(functions: Sequence[Function], taken: set[str]) -> list[Function]:
-    """The functions with names that are free: a second specialisation of `f` gives `f_value_and_grad_2`."""
+    """The functions with names that are free: a second specialization of `f` gives `f_value_and_grad_2`."""
     count = 1
     while any(_numbered(function.name, count) in taken for function in functions):
         count += 1

@@ -47,7 +47,7 @@ from tapegen.frontend.source.callables import refusal
 from tapegen.frontend.source.parse import Parsed
 from tapegen.frontend.templates import builtin_functions
 from tapegen.frontend.values.captures import library_guards
-from tapegen.frontend.values.context import Again, Context, NeedsStatic, PathEnds
+from tapegen.frontend.values.context import Again, Context, NeedsConstant, Unreachable
 from tapegen.frontend.values.guards import Guard, guards_hold
 from tapegen.frontend.values.materialize import export, flat_result
 from tapegen.frontend.values.pytree import (
@@ -236,7 +236,7 @@ def lower_function(
                 return run.lower(name)
         except Again:
             continue
-        except NeedsStatic as need:
+        except NeedsConstant as need:
             wanted = run.origins(need.expr)
             samples = {leaf.expr: leaf.sample for leaf in leaves if leaf.expr in wanted and leaf.sample is not UNKNOWN}
             captured = run.captured(need.expr)
@@ -312,7 +312,7 @@ class _Run:
             result = export(cx, run_body(cx, frame.node.body))
             output, exprs = flat_result(cx, result)
             mutations = mutations_of(cx, exprs)
-        except PathEnds:
+        except Unreachable:
             output, exprs = StaticValue(None), []
         hidden = [Param(var, var.name.partition("#")[0], (), getter) for var, getter in cx.hidden.values()]
         params = [*self.params, *hidden]
@@ -347,7 +347,7 @@ class _Run:
     def _bound(self, parsed: Parsed) -> dict[str, Any]:
         try:
             return bind(self.cx, parsed.signature, self.func, self.args, self.kwargs)
-        except PathEnds:
+        except Unreachable:
             (stmt,) = self.cx.builder.items[-1:]
             raise of_program(TypeError(stmt.message[0].value)) from None
 
@@ -459,9 +459,9 @@ def inline_guarded(
     with deep():
         try:
             value = export(cx, inline_function(cx, func, given, keywords))
-        except NeedsStatic as need:
+        except NeedsConstant as need:
             raise need.refusal from None
-        except PathEnds:
+        except Unreachable:
             raise _always_raises(cx, func) from None
     if cx.hidden:
         (var, _), *_ = cx.hidden.values()

@@ -65,7 +65,7 @@ class Places:
         return Span(self.files[file], line + self.line, column, end_line + self.line, end_column, tuple(lines))
 
 
-def digest_text(function: Function, places: Places, *, within_process: bool = False) -> str:
+def canonical_text(function: Function, places: Places, *, within_process: bool = False) -> str:
     """The text of a program.
 
     Parameters
@@ -161,8 +161,12 @@ def _named(value: Any) -> str:
         if path.partition(".")[0] in _STABLE and sys.modules.get(path) is value:
             return f"module({path})"
         raise NoDigest
-    if isinstance(value, type) and issubclass(value, BaseException) and exception_named(*home_of(value)) is value:
-        return "exception {}:{}".format(*home_of(value))  # its instances are only raised
+    if (
+        isinstance(value, type)
+        and issubclass(value, BaseException)
+        and exception_named(*import_path_of(value)) is value
+    ):
+        return "exception {}:{}".format(*import_path_of(value))  # its instances are only raised
     owner = getattr(value, "__self__", None)
     if isinstance(owner, np.ufunc):
         return f"{_named(owner)}.{value.__name__}"
@@ -174,7 +178,7 @@ def _named(value: Any) -> str:
     raise NoDigest
 
 
-def home_of(value: type) -> tuple[str, str]:
+def import_path_of(value: type) -> tuple[str, str]:
     """Module and name of a class."""
     return value.__module__, value.__qualname__
 
@@ -192,4 +196,4 @@ def _found(module: str, name: str) -> Any:
     return found
 
 
-__all__ = ["NoDigest", "Places", "digest_text", "exception_named", "home_of"]
+__all__ = ["NoDigest", "Places", "canonical_text", "exception_named", "import_path_of"]

@@ -105,7 +105,7 @@ def lower_to_loops(
     ----------
     function : Function
         A finished function: sweeps joined, tapes laid out.  An axis of a parameter that its type does not mark as unit
-        has another size than 1 (a size of 1 makes another specialisation), and parameters do not overlap each other
+        has another size than 1 (a size of 1 makes another specialization), and parameters do not overlap each other
         where one of them is written.
     boundscheck : bool
         Whether indices that are not proved to be within bounds are checked.

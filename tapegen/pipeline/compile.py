@@ -413,7 +413,7 @@ def _refuse_written_parts(function: Function, facts: Facts) -> None:
 
 
 def _uncounted(forward: Block, sweeps: Sweeps) -> set[Var]:
-    """Counters of trips that the forward sweep itself only counts."""
+    """Counters of iterations that the forward sweep itself only counts."""
     trips = set(sweeps.trips.values())
     read: set[Var] = set()
     for stmt in traversal.statements([stmt for stmt in forward if not trips.isdisjoint(traversal.reads(stmt))]):

@@ -72,7 +72,7 @@ def without_garbage(function: Function) -> Function:
     return replace(function, body=block(function.body))
 
 
-def run_watched(source: PythonSource, arguments: list[Any]) -> Any:
+def run_with_nan_checks(source: PythonSource, arguments: list[Any]) -> Any:
     """The result of a text, or `MadeNonFinite`."""
     built = build_python(source)
     watch = _Watch(source)

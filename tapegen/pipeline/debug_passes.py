@@ -19,10 +19,10 @@ OPTIMIZATIONS = tuple(dict.fromkeys(each.name for each in _ALL if each.optimizat
 
 @contextmanager
 def debug(*, disable: str | Iterable[str] = ()) -> Iterator[None]:
-    """Inside, functions are specialised without some optimizations: to find out what one does, or does wrong.
+    """Inside, functions are specialized without some optimizations: to find out what one does, or does wrong.
 
-    Values and derivatives are the same but for rounding.  Nothing that was specialised before is used inside, and
-    nothing that is specialised inside is used after it; `f.njit` is not affected.  Inside another `debug` the names of
+    Values and derivatives are the same but for rounding.  Nothing that was specialized before is used inside, and
+    nothing that is specialized inside is used after it; `f.njit` is not affected.  Inside another `debug` the names of
     both count.
 
     Parameters

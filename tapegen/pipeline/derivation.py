@@ -20,7 +20,7 @@ from tapegen.ir.nodes import (
 from tapegen.ir.printer import block_text, function_text
 from tapegen.transform.analyses import Facts, Places, facts_of
 from tapegen.transform.autodiff.reverse import Sweeps
-from tapegen.transform.autodiff.shadow_memory import Mirrors
+from tapegen.transform.autodiff.shadow_memory import ShadowArrays
 from tapegen.transform.recording.decisions import Decision, Recorded
 from tapegen.transform.recording.tape_layout import Laid, Tape
 
@@ -105,7 +105,7 @@ class Derivation:
     results: list[Var] = field(init=False)
     merges: set[Var] = field(init=False)
     facts: Facts = field(init=False)
-    mirrors: Mirrors = field(init=False)
+    mirrors: ShadowArrays = field(init=False)
     selecting: Mapping[Any, Any] = field(init=False)
     sweeps: Sweeps = field(init=False)
     recorded: Recorded = field(init=False)

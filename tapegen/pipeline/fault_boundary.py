@@ -1,7 +1,7 @@
 """Where faults of tapegen itself become `InternalError`, with the user's place, the stage and a file that shows them.
 
-There is one boundary for each way into the compiler: lowering (`Specialiser.lower`), what a program is made into
-(`Program`), what comes out of a call (`Specialisation`), and texts of several programs (`written`, `aot`, `orders`).
+There is one boundary for each way into the compiler: lowering (`SpecializationCache.lower`), what a program is made
+into (`Program`), what comes out of a call (`BoundCall`), and texts of several programs (`written`, `aot`, `orders`).
 Nothing of the user's own is changed: refusals, warnings, what the machine cannot do, and whatever code of his raises
 while it is lowered or run.
 """

@@ -32,7 +32,7 @@ _INTEGER = {operator.add, operator.sub, operator.mul, operator.floordiv, operato
 
 
 class Texts(Protocol):
-    """What `Inspection` asks for: a specialisation that prints programs."""
+    """What `Inspection` asks for: a specialization that prints programs."""
 
     @property
     def primal(self) -> Function:
@@ -61,8 +61,8 @@ class Kept:
     name : str
         The variable.
     way : str
-        "record" (written to a tape), "again" (evaluated a second time), "trip" (known from the trip being undone) or
-        "live" (never overwritten).
+        "record" (written to a tape), "again" (evaluated a second time), "iteration" (known from the iteration being
+        undone) or "live" (never overwritten).
     why : str
         The reason.
     size : str
@@ -113,7 +113,7 @@ class Report:
 
     @property
     def recorded_bytes(self) -> int | None:
-        """Bytes on tapes; None where a loop whose trips are not known on entry records."""
+        """Bytes on tapes; None where a loop whose iterations are not known on entry records."""
         return _total(self.recorded)
 
     def rows(self) -> list[tuple[str, str, str, str, str]]:
@@ -160,7 +160,7 @@ class Report:
 
 
 class Inspection:
-    """The generated programs of one specialisation, each printed when it is first looked at.
+    """The generated programs of one specialization, each printed when it is first looked at.
 
     Parameters
     ----------

@@ -68,7 +68,7 @@ from tapegen.ir.recursion_limit import deep
 from tapegen.ir.types import Array, ListOf, Scalar, is_complex, is_floating
 from tapegen.loops.pipeline import NoCompiledForm, lower_to_loops
 from tapegen.pipeline import compile
-from tapegen.pipeline.debug_nans import MadeNonFinite, run_watched, watching, without_garbage
+from tapegen.pipeline.debug_nans import MadeNonFinite, run_with_nan_checks, watching, without_garbage
 from tapegen.pipeline.derivation import Derivation, Stages
 from tapegen.pipeline.fault_boundary import Boundary, Subject, frames_of_tapegen, internal_error
 from tapegen.pipeline.options import Options
@@ -79,7 +79,7 @@ WIDE = 2**ARGUMENT_BITS
 """Integers from here on need code of their own: what is computed from them may not fit into 64 bits."""
 
 Form = Literal["primal", "joint", "record", "pullback", "jvp", "tangent"]
-"""The programs of one specialisation: see `Stages` of the compiler; "jvp" carries tangents along, "tangent" returns
+"""The programs of one specialization: see `Stages` of the compiler; "jvp" carries tangents along, "tangent" returns
 them without the value."""
 
 
@@ -134,7 +134,7 @@ class Parts:
 
 @dataclass(eq=False)
 class Program:
-    """What is derived and built for one specialisation; each part on first use."""
+    """What is derived and built for one specialization; each part on first use."""
 
     lowered: Lowered
     owner: Owner
@@ -144,7 +144,7 @@ class Program:
     disabled: frozenset[str] = field(default_factory=disabled_passes)  # optimizations that do not run for it
     last_used: float = 0.0
     places: Any = None  # see `runtime.signature_key.ArgumentBinder`
-    repeated: dict[Form, Any] = field(default_factory=dict)  # see `runtime.fast_call.Repeated`
+    repeated: dict[Form, Any] = field(default_factory=dict)  # see `runtime.fast_call.FastCall`
 
     def holds(self, arguments: dict[str, Any]) -> bool:
         """Whether what was taken as constant (captured scalars, static integers) still has the same value."""
@@ -527,7 +527,7 @@ class Program:
     def _watch(self, function: Function, arguments: list[Any]) -> tuple[Any, ...]:
         source = self.text(without_garbage(function))
         try:
-            return _called(lambda *given: run_watched(source, list(given)), arguments, real=not self.is_complex)
+            return _called(lambda *given: run_with_nan_checks(source, list(given)), arguments, real=not self.is_complex)
         except Raised as raised:
             if not isinstance(raised.error, MadeNonFinite):
                 raise

@@ -190,7 +190,7 @@ def _number(expr: ast.expr) -> float | None:
 
 
 def _drop_unused(function: ast.FunctionDef) -> None:
-    """Leave out assignments to names that nobody reads; the right sides of rule bodies have no effects."""
+    """Leave out assignments to names that nothing reads; the right sides of rule bodies have no effects."""
     while True:
         read = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
         kept = [stmt for stmt in function.body if not _is_unread(stmt, read)]

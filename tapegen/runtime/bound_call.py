@@ -1,4 +1,4 @@
-"""One call of a specialised program: running it, its derivatives, and what is said where it fails."""
+"""One call of a specialized program: running it, its derivatives, and what is said where it fails."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tapegen.pipeline.fault_boundary import internal_error
 from tapegen.pipeline.inspection import Inspection
 from tapegen.pipeline.program import CALLS, Form, Owner, Program, Raised
 from tapegen.runtime import stored_state
-from tapegen.runtime.fast_call import Repeated, as_type, as_types, gradient_of, result_types, value_of
+from tapegen.runtime.fast_call import FastCall, as_type, as_types, gradient_of, result_types, value_of
 from tapegen.runtime.random_state import States, put_back, states_of
 from tapegen.runtime.tangents import argument_at, argument_tangents, as_result, result_tangent
 from tapegen.transform.simplify.real_domain import TURNS_COMPLEX
@@ -58,7 +58,7 @@ class Specializer(Owner, Protocol):
 
 
 @dataclass(eq=False, slots=True)
-class Specialisation:
+class BoundCall:
     """A program with the arguments of one call.
 
     Attributes
@@ -71,7 +71,7 @@ class Specialisation:
         The arguments as they were given.
     values : sequence
         The flat arguments of the generated functions.
-    is_held : bool
+    owns_copies : bool
         Whether these are copies, which no call may write into.
     """
 
@@ -80,12 +80,12 @@ class Specialisation:
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     values: Sequence[Any]
-    is_held: bool = False
+    owns_copies: bool = False
 
-    def kept(self, wrt: tuple[int, ...]) -> Specialisation:
+    def kept(self, wrt: tuple[int, ...]) -> BoundCall:
         """This call with everything it reads as it is now, differentiated by other arguments."""
-        values = self.values if self.is_held else copy.deepcopy(self.values)
-        return replace(self, program=self.owner.varied(self.program, wrt), values=values, is_held=True)
+        values = self.values if self.owns_copies else copy.deepcopy(self.values)
+        return replace(self, program=self.owner.varied(self.program, wrt), values=values, owns_copies=True)
 
     # ---- calls -------------------------------------------------------------------------------------------------------
 
@@ -95,11 +95,11 @@ class Specialisation:
         With `has_aux`, what else the function returns follows a tangent.  For "primal" the derivative is None, and for
         "tangent" the value, which is not computed.
         """
-        known = None if self.is_held else self.program.repeated.get(form)
+        known = None if self.owns_copies else self.program.repeated.get(form)
         found = known.run(self.values, tangents) if known is not None and known.takes(tangents) else None
-        return self.at_length(form, tangents) if found is None else found
+        return self.evaluate_slow(form, tangents) if found is None else found
 
-    def at_length(self, form: Form, tangents: Sequence[Any] = ()) -> tuple[Any, ...]:
+    def evaluate_slow(self, form: Form, tangents: Sequence[Any] = ()) -> tuple[Any, ...]:
         """The same, where compiled code alone does not say it."""
         if form == "primal":
             return self._value(), None
@@ -112,7 +112,7 @@ class Specialisation:
             values = self._run("primal", leaves)
         except _PlainValue as plain:
             return plain.value
-        self._remember("primal", lambda: Repeated.of_value(self.program, leaves))
+        self._remember("primal", lambda: FastCall.of_value(self.program, leaves))
         return self._stored(values, leaves, "primal")
 
     def _value_and_grad(self) -> tuple[Any, Any]:
@@ -125,7 +125,7 @@ class Specialisation:
         count = len(values) - len(program.wrt_vars())
         if program.repeated.get("joint") is None:
             self._check_shapes(values[count:], self._shapes(leaves))
-        self._remember("joint", lambda: Repeated.of_gradient(program, leaves, seeds))
+        self._remember("joint", lambda: FastCall.of_gradient(program, leaves, seeds))
         return self._stored(values[:count], leaves, "joint"), self._gradient(values[count:], "joint")
 
     def raise_as_python(self) -> None:
@@ -206,7 +206,7 @@ class Specialisation:
             self.raise_as_python()
         leaves = self.leaves()
         values = self._run(form, [*leaves, *(given[var] for var in wrt)])
-        self._remember(form, lambda: Repeated.of_tangent(program, form, leaves))
+        self._remember(form, lambda: FastCall.of_tangent(program, form, leaves))
         with program.boundary("returning", form):
             types = result_types(program)
             active = [k for k, is_active in enumerate(program.active_results(scalar=False)) if is_active]
@@ -220,7 +220,7 @@ class Specialisation:
         result, *aux = self.parts(self._stored(values[:count], leaves, form))
         return result, tangent, *aux
 
-    def _remember(self, form: Form, make: Callable[[], Repeated | None]) -> None:
+    def _remember(self, form: Form, make: Callable[[], FastCall | None]) -> None:
         """What calls after this one are spared, if it has run compiled code."""
         program = self.program
         if form not in program.repeated and form in program.parts.built:
@@ -231,7 +231,7 @@ class Specialisation:
 
     def leaves(self) -> list[Any]:
         """The flat arguments of the generated functions."""
-        return list(copy.deepcopy(self.values) if self.is_held else self.values)
+        return list(copy.deepcopy(self.values) if self.owns_copies else self.values)
 
     def written(self) -> list[Any]:
         """The arguments that the program stores into."""
@@ -256,7 +256,7 @@ class Specialisation:
             return program.run(form, leaves)
         except Raised as raised:
             error = raised.error
-            _put_back(entry, states)
+            _restore_arguments(entry, states)
             if isinstance(error, MemoryError) and str(error) in (TOO_MUCH, LIST_FULL):
                 raise self._too_much(error, form) from error
             loop = program.loop_of_tape(error, form)
@@ -264,35 +264,35 @@ class Specialisation:
                 raise self._refusal(error, form, loop) from error
             if isinstance(error, MemoryError) and program.function(form).tapes:
                 has_value = self._has_value(leaves)
-                _put_back(entry, states)
+                _restore_arguments(entry, states)
                 if has_value:
                     raise self._refusal(error, form) from error
             gives_up = isinstance(error, NotImplementedError) and str(error).endswith(GIVES_UP)
             runs_as_python = gives_up or isinstance(error, OverflowError | RecursionError)
             if not gives_up:
                 self._as_python_then_back(error, form)
-                _put_back(entry, states)
+                _restore_arguments(entry, states)
             if runs_as_python and program.options.backend == "auto":
                 program.warn_uncompiled(program.function(form), str(error), program.place(error)[0])
                 try:
                     return program.interpret(program.function(form), leaves)
                 except Raised as again:  # tapes hold 64 bits, and the stack has an end
                     error = again.error
-                    _put_back(entry, states)
+                    _restore_arguments(entry, states)
                     if gives_up:
                         self._as_python_then_back(error, form)
-                        _put_back(entry, states)
+                        _restore_arguments(entry, states)
             raise self._refusal(error, form) from error
 
     def check_stores(self, form: Form) -> None:
         """Refuse a call whose stores into objects of the caller would go wrong."""
-        if not self.is_held:
+        if not self.owns_copies:
             stored_state.check(self.program, form, self._arguments)
 
     def _as_python_then_back(self, error: Exception, form: Form) -> None:
         """Run plain Python in order to raise what it raises; where it returns, the caller's objects are as before."""
         put_back = self.entry()
-        self._as_plain_python(error, form)
+        self._reraise_from_python(error, form)
         put_back()
 
     def _has_value(self, leaves: list[Any]) -> bool:
@@ -303,7 +303,7 @@ class Specialisation:
             return False
         return True
 
-    def _as_plain_python(self, error: Exception, form: Form) -> None:
+    def _reraise_from_python(self, error: Exception, form: Form) -> None:
         """Run plain Python in order to raise what it raises, with its own traceback.
 
         Where it raises nothing because its numbers are complex, it has the value of the primal, and that is raised.
@@ -431,7 +431,7 @@ class Specialisation:
 
     def store(self, results: Sequence[Any], leaves: Sequence[Any]) -> None:
         """Store what the program returns for objects of the caller; of a call that is kept nothing is stored."""
-        if self.program.lowered.mutations and not self.is_held:
+        if self.program.lowered.mutations and not self.owns_copies:
             commit.apply(self.program.lowered.mutations, self._arguments(), results, leaves)
 
     def _arguments(self) -> dict[str, Any]:
@@ -504,7 +504,7 @@ def _apart(item: Any, others: list[np.ndarray]) -> Any:
     return item
 
 
-def _put_back(entry: list[tuple[np.ndarray, np.ndarray]], states: States) -> None:
+def _restore_arguments(entry: list[tuple[np.ndarray, np.ndarray]], states: States) -> None:
     """Give arrays and generators what they held on entry."""
     for leaf, before in entry:
         leaf[...] = before

@@ -19,7 +19,7 @@ from typing import Any
 from tapegen.errors import InternalError, TapegenError
 from tapegen.frontend.lower import Lowered
 from tapegen.frontend.values.pytree import same_static
-from tapegen.ir.fingerprint import Places, digest_text
+from tapegen.ir.fingerprint import Places, canonical_text
 from tapegen.ir.nodes import Function
 from tapegen.pipeline.program import Parts, Program
 from tapegen.rules.registry import rule_of
@@ -59,7 +59,7 @@ class _Known:
 _KNOWN: OrderedDict[Any, _Known] = OrderedDict()
 
 
-def share_parts(program: Program, key: Any) -> None:
+def share_compiled_code(program: Program, key: Any) -> None:
     """Give a new program the parts of the last one like it; the caller holds `building`.
 
     Parameters
@@ -72,7 +72,7 @@ def share_parts(program: Program, key: Any) -> None:
     lowered, owner = program.lowered, program.owner
     if not owner.function.__code__.co_flags & CO_NESTED:  # there is one of its code
         return
-    text = digest_text(lowered.function, Places(lowered.function.origin), within_process=True)
+    text = canonical_text(lowered.function, Places(lowered.function.origin), within_process=True)
     names = (owner.function.__qualname__, *owner.free_names(), lowered.user_names, *sorted(lowered.modules.items()))
     codes = tuple(function.__code__ for function in lowered.sources)
     constants = tuple(_constant(guard.value) for guard in lowered.guards)
@@ -90,7 +90,7 @@ _FLOATS: OrderedDict[Any, dict[Any, Any]] = OrderedDict()
 """Captured floats by the code and the types that they were read for: the last value, or that there are several."""
 
 
-def with_changing_floats(code: CodeType, key: Any, lower: Callable[[frozenset[Any]], Lowered]) -> Lowered:
+def despecialize_changed_floats(code: CodeType, key: Any, lower: Callable[[frozenset[Any]], Lowered]) -> Lowered:
     """Lower a function; captured floats that have changed since last time are arguments of the program.
 
     Parameters
@@ -148,4 +148,4 @@ def _all(same: Callable[[Any, Any], bool], first: tuple[Any, ...], second: tuple
     return len(first) == len(second) and all(map(same, first, second))
 
 
-__all__ = ["share_parts", "with_changing_floats"]
+__all__ = ["despecialize_changed_floats", "share_compiled_code"]

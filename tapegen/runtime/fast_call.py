@@ -21,7 +21,7 @@ _NUMPY_NUMBERS: dict[str, type] = {np.dtype(kind).name: np.dtype(kind).type for 
 _AS_COMPILED = 0x1 | 0x100 | 0x400  # contiguous as C has it, aligned, writeable
 
 
-class Repeated:
+class FastCall:
     """Value and derivative of one program, which has run before.
 
     Parameters
@@ -61,7 +61,7 @@ class Repeated:
         self._count = 0
 
     @classmethod
-    def of_value(cls, program: Program, leaves: Sequence[Any]) -> Repeated | None:
+    def of_value(cls, program: Program, leaves: Sequence[Any]) -> FastCall | None:
         """The value alone, after a first run on these leaves; None where each call has more to look at."""
         built, results = _built(program, "primal", leaves), result_types(program)
         if built is None or not results:
@@ -71,7 +71,7 @@ class Repeated:
         return made
 
     @classmethod
-    def of_gradient(cls, program: Program, leaves: Sequence[Any], seeds: Sequence[Any]) -> Repeated | None:
+    def of_gradient(cls, program: Program, leaves: Sequence[Any], seeds: Sequence[Any]) -> FastCall | None:
         """Value and gradient, after a first run on these leaves; None where each call has more to look at.
 
         `seeds` is what compiled code takes after the leaves.
@@ -86,7 +86,7 @@ class Repeated:
         return made
 
     @classmethod
-    def of_tangent(cls, program: Program, form: Form, leaves: Sequence[Any]) -> Repeated | None:
+    def of_tangent(cls, program: Program, form: Form, leaves: Sequence[Any]) -> FastCall | None:
         """Value and tangent, or the tangent alone, of numbers and arrays; None where each call has more to look at."""
         built = _built(program, form, leaves)
         if built is None or program.options.has_aux or not any(program.active_results(scalar=False)):

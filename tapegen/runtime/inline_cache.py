@@ -14,31 +14,31 @@ from tapegen.backend.numba import memory_limit
 from tapegen.ir.passes import disabled_passes
 from tapegen.pipeline.program import Form, Program
 from tapegen.rules.registry import generation
-from tapegen.runtime.bound_call import Specialisation
-from tapegen.runtime.fast_call import Repeated
+from tapegen.runtime.bound_call import BoundCall
+from tapegen.runtime.fast_call import FastCall
 from tapegen.runtime.signature_key import ArgumentBinder, signature_key
-from tapegen.runtime.specialization import Specialiser
+from tapegen.runtime.specialization import SpecializationCache
 
 _MOST = 64
 """Kinds of calls that are remembered of one function."""
 
 
-class Lanes:
+class InlineCache:
     """What is remembered of the calls of one function with one set of options.
 
     Parameters
     ----------
-    specialiser : Specialiser
+    specialiser : SpecializationCache
         The function.
-    home : Lanes, optional
+    home : InlineCache, optional
         Of a bound method: those of the method.
     """
 
-    __slots__ = ("_found", "_home", "_last", "_specialiser")
+    __slots__ = ("_found", "_home", "_last", "_specializer")
 
-    def __init__(self, specialiser: Specialiser, home: Lanes | None = None) -> None:
-        self._specialiser, self._home = specialiser, home
-        self._found: dict[Any, tuple[Program, ArgumentBinder, Repeated, tuple[Any, ...], bool]] = {}
+    def __init__(self, specialiser: SpecializationCache, home: InlineCache | None = None) -> None:
+        self._specializer, self._home = specialiser, home
+        self._found: dict[Any, tuple[Program, ArgumentBinder, FastCall, tuple[Any, ...], bool]] = {}
         self._last: Program | None = None
 
     @property
@@ -51,7 +51,7 @@ class Lanes:
     ) -> tuple[Any, ...] | None:
         """What a call gives that looks like an earlier one; None where it does not, or reads other values.
 
-        It is what `Specialisation.answer` gives; each of `primals` has one of `tangents`, if there are any.
+        It is what `BoundCall.answer` gives; each of `primals` has one of `tangents`, if there are any.
         """
         if kwargs or not self._found or disabled_passes():
             return None
@@ -73,16 +73,16 @@ class Lanes:
             dots = tuple([tangent for tangent in dots if tangent is not None])
         found: tuple[Any, ...] | None = repeated.run(values, dots)
         if found is None:
-            return Specialisation(program, self._specialiser, args, {}, values).at_length(form, dots)
+            return BoundCall(program, self._specializer, args, {}, values).evaluate_slow(form, dots)
         return found
 
     def use(self, program: Program) -> None:
         """Note the program of a call that is not answered at once."""
         (self._home or self)._last = program
 
-    def remember(self, form: Form, call: Specialisation, tangents: Sequence[Any] = ()) -> None:
+    def remember(self, form: Form, call: BoundCall, tangents: Sequence[Any] = ()) -> None:
         """Let calls like this one, which has been answered, be answered at once."""
-        program, bound = call.program, self._specialiser.bound_args
+        program, bound = call.program, self._specializer.bound_args
         repeated, places = program.repeated.get(form), program.places
         if (
             program.disabled

@@ -17,13 +17,13 @@ from tapegen.ir.types import Array
 from tapegen.loops.pipeline import NoCompiledForm
 from tapegen.pipeline.options import Options
 from tapegen.pipeline.program import Form, Program
-from tapegen.runtime.specialization import Specialiser
+from tapegen.runtime.specialization import SpecializationCache
 
 _MOST = 4
 """Programs for one signature: booleans and a single axis, which may have size 1, make several."""
 
 
-def native(owner: Specialiser, options: Options) -> Any:
+def native(owner: SpecializationCache, options: Options) -> Any:
     """The primal as a numba dispatcher, with the attributes `value_and_grad` and `grad`."""
     if not compiles():  # nothing would put derivatives in the place of these names
         raise BuildError(DISABLED, "Unset it, or call the function itself and its derivatives without njit.")
@@ -35,7 +35,7 @@ def native(owner: Specialiser, options: Options) -> Any:
     return primal
 
 
-def _dispatcher(owner: Specialiser, options: Options, kind: str) -> Any:
+def _dispatcher(owner: SpecializationCache, options: Options, kind: str) -> Any:
     if owner.bound_args or owner.bound_kwargs:
         raise BadArgument(
             f"{owner.function.__qualname__} has arguments that are bound already, which compiled code cannot pass.",
@@ -62,7 +62,7 @@ def _dispatcher(owner: Specialiser, options: Options, kind: str) -> Any:
 class _Implementation:
     """The code of one dispatcher for one combination of argument types."""
 
-    def __init__(self, owner: Specialiser, options: Options, kind: str, types: Mapping[str, Any]) -> None:
+    def __init__(self, owner: SpecializationCache, options: Options, kind: str, types: Mapping[str, Any]) -> None:
         self.owner, self.options, self.kind, self.types = owner, options, kind, types
         self.names: dict[str, Any] = {}
 

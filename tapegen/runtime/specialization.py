@@ -1,4 +1,4 @@
-"""One specialisation per combination of argument types: found again, or lowered."""
+"""One specialization per combination of argument types: found again, or lowered."""
 
 from __future__ import annotations
 
@@ -30,47 +30,47 @@ from tapegen.pipeline.fault_boundary import Boundary, Subject
 from tapegen.pipeline.options import Options
 from tapegen.pipeline.program import Program
 from tapegen.rules.registry import generation
-from tapegen.runtime.bound_call import Specialisation
-from tapegen.runtime.closure_sharing import share_parts, with_changing_floats
+from tapegen.runtime.bound_call import BoundCall
+from tapegen.runtime.closure_sharing import despecialize_changed_floats, share_compiled_code
 from tapegen.runtime.program_cache import Kept
 from tapegen.runtime.signature_key import ArgumentBinder, signature_key
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
-class Specialiser:
-    """The specialisations of one function, found by the types of the arguments.
+class SpecializationCache:
+    """The specializations of one function, found by the types of the arguments.
 
     Parameters
     ----------
     func : callable
         The function.
-    home : Specialiser, optional
+    home : SpecializationCache, optional
         Of a bound method: the one that keeps the programs of the method for all objects.
     first : int
         How many parameters a home leaves to the objects that the function is bound to.
     """
 
-    def __init__(self, func: Callable[..., Any], home: Specialiser | None = None, first: int = 0) -> None:
+    def __init__(self, func: Callable[..., Any], home: SpecializationCache | None = None, first: int = 0) -> None:
         self.python = func
         self._first = first
         self._home = self if home is None else home
-        self._methods: Specialiser | None = None
+        self._methods: SpecializationCache | None = None
         self.function, self.bound_args, self.bound_kwargs = unwrap(func)
         self.signature = own_signature(self.function)
         self._made_of = self._changeable()
         self._programs: Kept = Kept() if home is None else home._programs
-        self._at_a_glance = Kept()  # by what is quickly seen and hashed
+        self._by_key = Kept()  # by what is quickly seen and hashed
         self._plain = self._plain_names()
         self.lists: dict[tuple[Any, ...], bool] = {}  # lists of the caller that grow; whether items are read
         self.carries: dict[tuple[Any, ...], str] = {}  # where calls have stored values with a derivative
         self.uncompiled: set[tuple[str, Span | None]] = set()  # what was said to have no compiled form
 
-    def bound(self, method: Callable[..., Any]) -> Specialiser:
+    def bound(self, method: Callable[..., Any]) -> SpecializationCache:
         """The same function bound to an object: what is made for one object serves all of their kind."""
         if self._methods is None:
-            self._methods = Specialiser(self.python, first=1)
-        return Specialiser(method, self._methods)
+            self._methods = SpecializationCache(self.python, first=1)
+        return SpecializationCache(method, self._methods)
 
     def _changeable(self) -> tuple[Any, ...]:
         """What the signature and the bound arguments were read from, and anyone may have changed since."""
@@ -150,22 +150,22 @@ class Specialiser:
             f"{free[first]}.{k - first + taken}" if isinstance(k, int) and k >= first else k for k in positions
         )
 
-    def specialise(self, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options) -> Specialisation:
+    def specialise(self, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options) -> BoundCall:
         """The program for these arguments, together with them."""
         seen = None if kwargs or self._plain is None else signature_key(args, generation())
         disabled = disabled_passes()
         if seen is not None:
             given = (*self.bound_args, *args) if self.bound_args else args
-            for program in self._at_a_glance.of(seen):
+            for program in self._by_key.of(seen):
                 if (program.options is options or program.options == options) and program.disabled == disabled:
                     values = program.places.values(given)
                     if values is not None:
                         program.last_used = monotonic()
-                        return Specialisation(program, self, args, kwargs, values)
+                        return BoundCall(program, self, args, kwargs, values)
         with building:
             found = self._looked_up(args, kwargs, options)
             if seen is not None and self._is_placed(found.program, len(self.bound_args) + len(args)):
-                self._at_a_glance.add(seen, found.program)
+                self._by_key.add(seen, found.program)
         return found
 
     def _is_placed(self, program: Program, count: int) -> bool:
@@ -182,7 +182,7 @@ class Specialiser:
                 program.places = ArgumentBinder(program.lowered, positions)
         return program.places is not None
 
-    def _looked_up(self, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options) -> Specialisation:
+    def _looked_up(self, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options) -> BoundCall:
         arguments = self.bind(args, kwargs)
         while True:
             try:
@@ -192,7 +192,7 @@ class Specialiser:
 
     def _with_abstracts(
         self, arguments: dict[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any], options: Options
-    ) -> Specialisation:
+    ) -> BoundCall:
         tails = [place for place, is_read in self._home.lists.items() if not is_read]
         try:
             with Boundary("lowering", lambda: self.subject(arguments, options)):
@@ -205,12 +205,14 @@ class Specialiser:
         for program in self._programs.of(key):
             if program.holds(arguments):
                 program.last_used = monotonic()
-                return Specialisation(program, self, args, kwargs, program.lowered.leaves(arguments))
-        lowered = with_changing_floats(self.function.__code__, key, functools.partial(self.lower, abstracts, options))
+                return BoundCall(program, self, args, kwargs, program.lowered.leaves(arguments))
+        lowered = despecialize_changed_floats(
+            self.function.__code__, key, functools.partial(self.lower, abstracts, options)
+        )
         program = Program(lowered, self._home, abstracts, options)
-        share_parts(program, key)
+        share_compiled_code(program, key)
         self._programs.add(key, program)
-        return Specialisation(program, self, args, kwargs, program.lowered.leaves(arguments))
+        return BoundCall(program, self, args, kwargs, program.lowered.leaves(arguments))
 
     def varied(self, program: Program, wrt: tuple[int, ...]) -> Program:
         """A program for the same primal, differentiated by other arguments."""
@@ -221,7 +223,7 @@ class Specialiser:
                 if found.lowered is program.lowered:
                     return found
             made = Program(program.lowered, program.owner, program.abstracts, options, disabled=program.disabled)
-            share_parts(made, key)
+            share_compiled_code(made, key)
             self._programs.add(key, made)
         return made
 
@@ -279,7 +281,7 @@ class Specialiser:
 
 
 def _key(abstract: Abstract) -> Any:
-    """What of an argument a specialisation depends on."""
+    """What of an argument a specialization depends on."""
     if isinstance(abstract, Leaf):
         return abstract.type
     if isinstance(abstract, Struct):

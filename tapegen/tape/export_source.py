@@ -19,7 +19,7 @@ from tapegen.pipeline.options import Options
 from tapegen.tape.engine import pytree
 from tapegen.tape.engine.operations import is_stand_in
 from tapegen.tape.tensors.closures import Closure
-from tapegen.tape.tensors.compiled_fallback import Form, Uncovered, written
+from tapegen.tape.tensors.compiled_fallback import CompiledFallback, Form, written
 from tapegen.tape.tensors.indexing import ASTYPE, GETITEM
 from tapegen.tape.tensors.records import Record
 from tapegen.tape.tensors.tensor import Traced, fresh
@@ -169,7 +169,7 @@ class _Writer:
     def write(self, record: Record) -> None:
         """One call."""
         operation = record.operation
-        if isinstance(operation, Uncovered):
+        if isinstance(operation, CompiledFallback):
             self._assign(record, self._form(operation.form))
             return
         if isinstance(operation, Closure):

@@ -442,7 +442,7 @@ def sweep(records: list[Record], tracked: set[int], bars: dict[int, Any], wanted
             if bar is None:
                 continue
             if type(record) is Record and not recorded:
-                record.pull_plainly(bar, bars, wild, selected)
+                record.pull_fast(bar, bars, wild, selected)
             else:
                 record.pull([bar], contribute, recorded, wild, selected)
         else:

@@ -16,7 +16,7 @@ def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> 
 
 
 def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Any) -> Any:
-    """The variables of a loop after its last trip."""
+    """The variables of a loop after its last iteration."""
     state = mapped(loop_vars, convert_to_tensor)
     while cond(*state):
         made = body(*state)

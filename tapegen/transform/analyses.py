@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tapegen.analysis.activity import Activity, activity_of
 from tapegen.analysis.masked_values import set_aside
-from tapegen.analysis.polyhedral.array_liveness import Finality, final_loads
+from tapegen.analysis.polyhedral.array_liveness import ArrayLiveness, final_loads
 from tapegen.analysis.scopes import Scope, Scopes, scopes_of
 from tapegen.analysis.selection_frontiers import Frontiers, frontiers_of
 from tapegen.analysis.shape_inference import Shapes, shapes_of
@@ -25,7 +25,7 @@ class Facts:
     activity: Activity
     scopes: Scopes
     effects: Effects
-    finality: Finality
+    finality: ArrayLiveness
     shapes: Shapes
     ranges: Ranges
     set_aside: frozenset[Var]
@@ -36,7 +36,7 @@ class Facts:
         """Whether the backward sweep may read `array[index]` instead of the value it had at `stmt` (or `after` it).
 
         A written array that a loop carries under changing names is never final: its name means another place in
-        every trip.
+        every iteration.
         """
         if not isinstance(array.type, (Array, ListOf)):
             return True

@@ -1,4 +1,4 @@
-"""Finality, parallel loops and bounds: proved for the kernels that need them, never where a run refutes them."""
+"""ArrayLiveness, parallel loops and bounds: proved for the kernels that need them, never where a run refutes them."""
 
 import sys
 import textwrap

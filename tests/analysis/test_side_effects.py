@@ -165,7 +165,7 @@ def test_swapped_buffers_are_clean():
 
 
 def test_copied_reference_instead_of_a_swap_is_a_conflict():
-    """`u = new` without a new buffer: the second trip writes what it reads."""
+    """`u = new` without a new buffer: the second iteration writes what it reads."""
     effects = program(alloc(u), alloc(new), loop(read(s, u), store(new, (i,)), Assign((u,), new)))
     assert pairs(effects) == set()  # u is rebound before it is read again
     effects = program(alloc(u), alloc(new), loop(store(new, (i,)), read(s, u), Assign((u,), new)))

@@ -1,6 +1,7 @@
 """Derivatives of derivatives: nested calls inside differentiated functions, and higher orders.
 
-`python -m pytest tests/api/test_higher_orders.py -m whole` differentiates the gradient of every program, not of every twentieth.
+`python -m pytest tests/api/test_higher_orders.py -m whole` differentiates the gradient of every program, not of every
+twentieth.
 """
 
 from __future__ import annotations

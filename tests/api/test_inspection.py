@@ -69,7 +69,7 @@ def stages(tmp_path: Any) -> Any:
 
 
 class Texts:
-    """A stand-in for the specialisation that prints."""
+    """A stand-in for the specialization that prints."""
 
     def __init__(self, function: Function, refusal: str = "") -> None:
         self.primal = self.pushed = function

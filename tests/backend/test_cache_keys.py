@@ -18,7 +18,7 @@ from tapegen.backend.cache.derived_programs import Derived, Place, _type_in, _ty
 from tapegen.backend.cache.machine_code import KeptCode
 from tapegen.backend.printer.source import PythonSource
 from tapegen.errors import Span
-from tapegen.ir.fingerprint import NoDigest, Places, digest_text
+from tapegen.ir.fingerprint import NoDigest, Places, canonical_text
 from tapegen.ir.nodes import Call, Const, Function, Return, Routine, Var
 from tapegen.ir.types import STATIC, Array, ListOf, Scalar, TupleOf
 
@@ -30,7 +30,7 @@ def program(value: Any, origin: Span | None = None) -> Function:
 
 
 def text_of(value: Any) -> str:
-    return digest_text(program(value), Places(None))
+    return canonical_text(program(value), Places(None))
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_other_values_are_other_programs(one: Any, other: Any) -> None:
 
 def test_other_types_are_other_programs() -> None:
     arrays = [Array("float64", 1, "C"), Array("float32", 1, "C"), Array("float64", 1, "A"), Array("float64", 2, "C")]
-    texts = {digest_text(Function("f", (x := Var("x", type_),), (Return((x,)),)), Places(None)) for type_ in arrays}
+    texts = {canonical_text(Function("f", (x := Var("x", type_),), (Return((x,)),)), Places(None)) for type_ in arrays}
     assert len(texts) == len(arrays)
 
 
@@ -72,7 +72,7 @@ def test_sets_are_written_in_one_order() -> None:
 def test_routines_are_told_apart_by_their_bodies() -> None:
     def calls(value: float, shares: tuple[frozenset[int], ...] = ()) -> str:
         routine = Routine("g", program(value), shares)
-        return digest_text(Function("f", (), (Return((Call(routine, (), (), F64),)),)), Places(None))
+        return canonical_text(Function("f", (), (Return((Call(routine, (), (), F64),)),)), Places(None))
 
     assert calls(1.0) == calls(1.0)
     assert len({calls(1.0), calls(2.0), calls(1.0, (frozenset({0}),))}) == 3

@@ -12,7 +12,7 @@ from numba.core.runtime import _nrt_python
 
 from tapegen import differentiable
 from tapegen.backend.numba import patches, two_tier_optimization
-from tapegen.backend.numba.liveness import live_map, quick_lifetimes
+from tapegen.backend.numba.liveness import fast_liveness, live_map
 from tests.backend.test_register_promotion import living, steps
 
 
@@ -49,7 +49,7 @@ def test_live_names_are_those_that_numba_finds(function: Callable[..., Any]) -> 
 
 def test_numba_asks_its_own_function_again_afterwards() -> None:
     own = analysis.compute_live_map
-    with pytest.raises(ZeroDivisionError), quick_lifetimes():
+    with pytest.raises(ZeroDivisionError), fast_liveness():
         assert 1 // (analysis.compute_live_map is not live_map)
     assert analysis.compute_live_map is own
 

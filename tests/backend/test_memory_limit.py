@@ -131,7 +131,7 @@ def test_e78_a_large_array_in_compiled_code(free: Callable[[int], None]) -> None
 def test_tapes_of_earlier_calls_do_not_count(backend: str, free: Callable[[int], None]) -> None:
     derived = tg.differentiable(grows, backend=backend)
     expected = derived.grad(0.9, 1e-3)
-    free(2**16)  # some 700 trips record 16 kB
+    free(2**16)  # some 700 iterations record 16 kB
     for _ in range(20):
         assert derived.grad(0.9, 1e-3) == expected
 

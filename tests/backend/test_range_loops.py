@@ -1,4 +1,4 @@
-"""Loops over `range` in compiled code make the trips that Python makes."""
+"""Loops over `range` in compiled code make the iterations that Python makes."""
 
 from __future__ import annotations
 

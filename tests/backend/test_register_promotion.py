@@ -90,4 +90,4 @@ def test_arrays_have_no_slots_where_they_are_given_once(compiled: Any) -> None:
     text = max(texts, key=len)
     arrays = {line.split('"')[1] for line in text.splitlines() if "= alloca {i8*, i8*, i64, i64, double*" in line}
     assert {"x", "other"}.isdisjoint(arrays)
-    assert "before" in arrays  # another array on each trip
+    assert "before" in arrays  # another array on each iteration

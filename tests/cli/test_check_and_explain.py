@@ -122,7 +122,7 @@ def test_explain_names_what_is_recorded_why_and_where(kernel: str, capsys: pytes
     assert re.search(r"active +u0, k, u", said)
     recorded = [line.split() for line in said.splitlines() if " recorded " in line and ":" in line]
     assert recorded
-    assert recorded[0][2] == "392"  # 49 trips of 8 bytes
+    assert recorded[0][2] == "392"  # 49 iterations of 8 bytes
 
 
 class Page(html.parser.HTMLParser):

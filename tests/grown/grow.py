@@ -251,7 +251,7 @@ class Grower:
         return all(values.tame(value) for value in self.last.values())
 
     def tick(self) -> None:
-        """Called on each trip of a loop."""
+        """Called on each iteration of a loop."""
         self.trips += 1
         if self.trips > TRIPS:
             raise TooLong

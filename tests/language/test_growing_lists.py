@@ -72,7 +72,7 @@ def history(x: Any) -> Any:
 
 
 def shifted_by_hand(x: Any) -> Any:
-    """The first trip knows how long the list is, and later ones do not."""
+    """The first iteration knows how long the list is, and later ones do not."""
     items = [0.2]
     for k in range(len(x)):
         size = len(items)

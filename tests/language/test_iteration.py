@@ -157,7 +157,7 @@ def spread_over_parameters(x: Any) -> Any:
 def changed_while_they_are_read(x: Any) -> Any:
     total = 0.0
     y, z = x[0] * 1.0, x[1] * 1.0
-    for a, b in product(y, z):  # Python has all items before the first trip
+    for a, b in product(y, z):  # Python has all items before the first iteration
         y += b
         z[1] = a
         total += a * b

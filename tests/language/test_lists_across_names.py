@@ -1,4 +1,4 @@
-"""Lists that grow and go from name to name: swapped, kept from the trip before, chosen by a branch."""
+"""Lists that grow and go from name to name: swapped, kept from the iteration before, chosen by a branch."""
 
 from __future__ import annotations
 

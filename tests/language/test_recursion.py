@@ -13,7 +13,7 @@ import pytest
 import tapegen as tg
 from tapegen import differentiable
 from tapegen.errors import AliasError, PerformanceWarning
-from tapegen.ir.fingerprint import Places, digest_text
+from tapegen.ir.fingerprint import Places, canonical_text
 from tests.judged import both, refused
 from tests.lowering import lower
 from tests.sources import define
@@ -215,7 +215,7 @@ def test_one_routine_serves_all_layouts() -> None:
 def test_programs_with_other_routines_are_kept_apart() -> None:
     text = "def f(x):\n    def walk(v):\n        return v if v < 0.1 else walk(v * {})\n    return walk(x)\n"
     programs = [lower(define(text.format(factor)), 2.0).function for factor in (0.5, 0.5, 0.7)]
-    one, same, other = (digest_text(program, Places(program.origin)) for program in programs)
+    one, same, other = (canonical_text(program, Places(program.origin)) for program in programs)
     assert one == same
     assert one != other
 

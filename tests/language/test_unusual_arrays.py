@@ -48,7 +48,7 @@ def test_e63_layouts(backend: str) -> None:
         assert value == pytest.approx(wave(a), rel=1e-13)
         assert gradient.shape == a.shape
         np.testing.assert_allclose(gradient, np.sin(a) + a * np.cos(a) + 2.0 * a, rtol=1e-13)
-    assert len(derived._specialiser._programs) <= 3  # C, Fortran, any
+    assert len(derived._specializer._programs) <= 3  # C, Fortran, any
 
 
 @both

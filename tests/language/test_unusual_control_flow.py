@@ -34,7 +34,7 @@ def decay(x: float, limit: float) -> float:
 @both
 def test_c27_while_with_any_number_of_trips(backend: str) -> None:
     right(decay, 3.0, 0.1, backend=backend)
-    derived = right(decay, 0.05, 0.1, backend=backend)  # no trip at all
+    derived = right(decay, 0.05, 0.1, backend=backend)  # no iteration at all
     assert derived.value_and_grad(0.05, 0.1) == (0.0, 0.0)
 
 

@@ -1,4 +1,4 @@
-"""Index checks made in front of a loop hold for loops with no trips, and whatever the loop changes."""
+"""Index checks made in front of a loop hold for loops with no iterations, and whatever the loop changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What compiled text leaves out because nobody reads it, and what must stay."""
+"""What compiled text leaves out because nothing reads it, and what must stay."""
 
 from __future__ import annotations
 

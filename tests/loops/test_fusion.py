@@ -115,7 +115,7 @@ def test_a_chain_is_one_loop_without_arrays() -> None:
 
 def test_shifted_additions_are_one_loop_each() -> None:
     text = lowered_text(STENCIL, *vectors(2, 9), R.random((5, 8)), 2)
-    assert text.count("for ") == 1 + (1 + 1) + (2 + 2) + 1  # trips; two nests each; the copy that is returned
+    assert text.count("for ") == 1 + (1 + 1) + (2 + 2) + 1  # iterations; two nests each; the copy that is returned
     assert text.index("np.zeros") < text.index("for k in range(n)")
 
 
@@ -174,7 +174,7 @@ def f(x, y):
 
 def test_shifted_additions_of_two_arrays_in_turn_are_one_loop_for_each() -> None:
     text = lowered_text(TWICE, *vectors(4, 9), 2)
-    assert text.count("for ") == 1 + 3 + 1  # trips; what is made, and the two sums; the copy that is returned
+    assert text.count("for ") == 1 + 3 + 1  # iterations; what is made, and the two sums; the copy that is returned
     assert text.count("+= ") == 2
 
 

@@ -1,4 +1,6 @@
-"""Trips that touch nothing of each other are taken side by side where that walks along rows instead of down columns."""
+"""Iterations that touch nothing of each other are taken side by side where that walks along rows instead of down
+columns.
+"""
 
 from __future__ import annotations
 
@@ -165,7 +167,7 @@ def test_numbers_that_last_have_rows() -> None:
 
 
 def test_no_more_trips_than_room() -> None:
-    """Without a trip of the inner loop nothing says that there are as many columns as trips."""
+    """Without an iteration of the inner loop nothing says that there are as many columns as trips."""
     a, b, x, _, _ = arguments(5, 9)
     assert inside_out(ONLY_INNER)
     assert_same_text(ONLY_INNER, *SIZES, (a, b, x, 0, 40), (a, b, x, -3, 40), (a, b, x, 3, -2))

@@ -207,7 +207,7 @@ def test_what_is_specialised_inside_is_not_used_outside(monkeypatch: pytest.Monk
     assert other.disabled == {"fuse_loops"}
     assert function._specialise((X,), {}).program is usual
     function.grad(X)
-    assert function._lanes.last is usual
+    assert function._inline_cache.last is usual
     assert kept.compiled != function.inspect(X).compiled  # printed later, and still without the pass
 
 

@@ -1,4 +1,4 @@
-"""Loops of backward sweeps whose trips wait for each other, and zeros that are made where they are added to."""
+"""Loops of backward sweeps whose iterations wait for each other, and zeros that are made where they are added to."""
 
 from __future__ import annotations
 
@@ -325,7 +325,7 @@ def assert_exact(text: str, *argument_lists: tuple[Any, ...]) -> None:
 
 
 def _drawn(seed: int) -> str:
-    """A loop of additions at shifted places, of numbers that go from trip to trip, and of zeros."""
+    """A loop of additions at shifted places, of numbers that go from iteration to iteration, and of zeros."""
     draw = random.Random(seed)
     numbers = ["b", "c", "t", "g"]
     arrays = ["x", "y", "z", "v"]

@@ -103,7 +103,7 @@ def f(x, y, n):
 
 
 def test_no_trip_touches_nothing() -> None:
-    """An element that no trip asks for need not exist."""
+    """An element that no iteration asks for need not exist."""
     text = """
 def f(x, y, n):
     for k in range(n):

@@ -539,7 +539,7 @@ def test_clipped_slices_need_no_index_of_their_own() -> None:
 
 
 def test_what_one_trip_shows_is_not_taken_for_every_trip() -> None:
-    """An inner loop keeps the size of `b` from the second trip of the outer one on, but not in the first."""
+    """An inner loop keeps the size of `b` from the second iteration of the outer one on, but not in the first."""
     text = """
     def f(a, b, n):
         for i in range(n):

@@ -1,4 +1,4 @@
-"""Sums in strips: the same bits, whatever the number of trips; and loops that stay as they are."""
+"""Sums in strips: the same bits, whatever the number of iterations; and loops that stay as they are."""
 
 from __future__ import annotations
 

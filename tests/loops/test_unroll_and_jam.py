@@ -1,4 +1,4 @@
-"""Products of rows that two trips of a loop take together (`loops/vectorize/unroll_and_jam.py`)."""
+"""Products of rows that two iterations of a loop take together (`loops/vectorize/unroll_and_jam.py`)."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ KEPT = [
     for j in range(1, n):
         a[i, j] += x[j]
     """,
-    # it ends where something in the trip says
+    # it ends where something in the iteration says
     """
     k = k % 2 + 1
     for j in range(k):

@@ -185,7 +185,7 @@ class Idioms(Simple):
         return f"{name} in {head}", len(values), (Var(name, "int", low=low, high=high),)
 
     def stmt_state(self) -> Lines | None:
-        """An integer that a loop moves, in every trip or in some; it chooses elements and scales numbers."""
+        """An integer that a loop moves, in every iteration or in some; it chooses elements and scales numbers."""
         head, trips, new = self.loop_range()
         if self.deep() or trips * self.budget.trips > MAX_TRIPS:
             return None
@@ -233,7 +233,7 @@ class Idioms(Simple):
         return [*lines, f"{x} = {x} + 0.1 * {k} * {self.scalar(0)}"] if self.chance(0.5) else lines
 
     def stmt_long(self) -> Lines | None:
-        """A loop of more trips than a growing tape has room for at first."""
+        """A loop of more iterations than a growing tape has room for at first."""
         if self.loops or self.deep():
             return None
         k, x, y = self.fresh("k"), self.target("float", None, "x"), self.fresh("y")

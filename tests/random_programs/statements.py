@@ -73,7 +73,7 @@ class Statements(Idioms):
         return out
 
     def body_of_loop(self, trips: int, kind: str, new: tuple[Var, ...], certain: bool = True) -> tuple[Lines, bool]:
-        """The body of a loop over new variables; and whether each trip runs to its end.
+        """The body of a loop over new variables; and whether each iteration runs to its end.
 
         What the body defines is known after the loop only when it surely runs (`certain` and `trips` > 0).
         """
@@ -90,7 +90,7 @@ class Statements(Idioms):
         self.env = (
             after if whole and sure and self.chance(0.4) else {name: after.get(name, v) for name, v in before.items()}
         )
-        if sure and kind == "for" and self.chance(0.3):  # the loop variables keep what the last trip gave them
+        if sure and kind == "for" and self.chance(0.3):  # the loop variables keep what the last iteration gave them
             self.env |= {v.name: v for v in new}
         return lines, whole
 
@@ -175,7 +175,7 @@ class Statements(Idioms):
         body, _ = self.body_of_loop(trips, "while", (Var(k, "int", low=1, high=max(1, trips)),), certain)
         lines = [f"while {condition}:", f"    {k} += 1", *indented(body)]
         left = self.fresh("m") if self.chance(0.3) else ""
-        if left:  # counts down beside it, or only in some trips
+        if left:  # counts down beside it, or only in some iterations
             step = f"    {left} -= 1" if self.chance(0.6) else f"    {left} -= {k} % 2"
             lines.insert(2, step)
         self.env.pop(k, None)

@@ -77,7 +77,7 @@ def relaxed(h: np.ndarray, psi: np.ndarray, tau: float) -> float:
 
 
 def iterated(c: complex) -> float:
-    """A `while` loop whose number of trips depends on a length."""
+    """A `while` loop whose number of iterations depends on a length."""
     z = 0j
     count = 0
     while abs(z) < 2.0 and count < 20:

@@ -238,7 +238,9 @@ def with_roots(x: Any) -> float:
 
 @both
 def test_a_formula_with_a_loop_of_its_own(backend: str) -> None:
-    """In the backward sweep the name that the loop carries means the value before the trip, the result has its own."""
+    """In the backward sweep the name that the loop carries means the value before the iteration, the result has its
+    own.
+    """
 
     @tg.expands(eighth_root, domain=[(0.5, 2.0)])
     def formula(x):

@@ -63,7 +63,7 @@ REFUSED: dict[Callable, str] = {
     np.trim_zeros: "for vectors only",
     np.apply_along_axis: "cannot reshape array of size 0",
     np.histogramdd: f"{OUTSIDE}|samples are the rows of a matrix",
-    np.einsum: "cannot reshape array|not aligned",  # the partner of what is spread: tests/rules/test_rule_broadcasting.py
+    np.einsum: "cannot reshape array|not aligned",  # see tests/rules/test_rule_broadcasting.py
     np.polymul: "cannot be empty",
     np.polydiv: "for vectors only|cannot be applied",
     signal.lfilter: "non-broadcastable",  # one state for several signals

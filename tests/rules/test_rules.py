@@ -36,8 +36,8 @@ from tests.scipy_cases import ONE_SECTION, SCIPY_VARIANTS, SOLVERS
 
 CASES = {**VARIANTS, **SCIPY_VARIANTS}
 
-# what changes derivatives on purpose agrees with no difference: tests/rules/test_gradient_modifiers.py; functions that call functions
-# are derived in programs alone: tests/rules/test_solvers.py
+# what changes derivatives on purpose agrees with no difference: tests/rules/test_gradient_modifiers.py; functions that
+# call functions are derived in programs alone: tests/rules/test_solvers.py
 ACTIVE = [
     rule
     for rule in all_rules()

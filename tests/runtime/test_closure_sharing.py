@@ -104,7 +104,7 @@ def test_the_machine_code_is_the_same() -> None:
 
 
 def programs(function: Any) -> int:
-    return len(function._specialiser._programs)
+    return len(function._specializer._programs)
 
 
 SPEED = 1.0
@@ -187,7 +187,7 @@ def test_programs_for_constants_that_change_each_time_are_given_up(kind: str, mo
         )  # used each time
     gc.collect()
     assert programs(function) <= 5
-    assert len(function._specialiser._at_a_glance) <= 5
+    assert len(function._specializer._by_key) <= 5
     assert (first() is not None) == (kind != "globals")
 
 

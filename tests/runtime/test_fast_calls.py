@@ -10,8 +10,8 @@ import pytest
 
 import tapegen as tg
 from tapegen.pipeline.program import Program
-from tapegen.runtime.fast_call import Repeated
-from tapegen.runtime.specialization import Specialiser
+from tapegen.runtime.fast_call import FastCall
+from tapegen.runtime.specialization import SpecializationCache
 
 pytestmark = pytest.mark.compiled
 
@@ -81,7 +81,7 @@ def noting(kind: type, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
 def watched(func: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> tuple[Any, list[bool]]:
     """A function with derivatives, and its repeated calls."""
-    answered = noting(Repeated, monkeypatch)
+    answered = noting(FastCall, monkeypatch)
     return tg.differentiable(func, wrt=0, cache=False), answered
 
 
@@ -163,7 +163,7 @@ def test_numbers_that_are_not_finite_are_found() -> None:
 
 
 def test_tangents_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    answered = noting(Repeated, monkeypatch)
+    answered = noting(FastCall, monkeypatch)
     func = tg.differentiable(scaled, cache=False)
     x, dot = np.arange(3.0), np.ones(3)
     for _ in range(3):
@@ -183,7 +183,7 @@ def test_tangents_again(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_tangents_of_numbers_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    answered = noting(Repeated, monkeypatch)
+    answered = noting(FastCall, monkeypatch)
     func = tg.differentiable(polynomial, cache=False)
     for tangent in (1.0, 1.0, np.float64(1.0), 1, np.ones(())):
         assert func.jvp((1.5, 0.25, 1), (tangent, None, None)) == (2.5, 3.0)
@@ -193,7 +193,7 @@ def test_tangents_of_numbers_again(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_tangents_that_need_another_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    answered = noting(Repeated, monkeypatch)
+    answered = noting(FastCall, monkeypatch)
     for func in (overwritten, lambda x: np.sum(x * 1j).imag):
         for _ in range(3):
             assert tg.jvp(func, (np.ones(2),), (np.ones(2),), cache=False)[1] == (16.0 if func is overwritten else 2.0)
@@ -223,18 +223,18 @@ def test_results_share_no_memory_with_tangents() -> None:
 def lookups(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """An item for each call from now on whose program is looked up by the types of its arguments."""
     looked: list[int] = []
-    looked_up = Specialiser._looked_up
+    looked_up = SpecializationCache._looked_up
 
-    def noted(self: Specialiser, *given: Any) -> Any:
+    def noted(self: SpecializationCache, *given: Any) -> Any:
         looked.append(1)
         return looked_up(self, *given)
 
-    monkeypatch.setattr(Specialiser, "_looked_up", noted)
+    monkeypatch.setattr(SpecializationCache, "_looked_up", noted)
     return looked
 
 
 def test_products_with_hessians_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    answered = noting(Repeated, monkeypatch)
+    answered = noting(FastCall, monkeypatch)
     looked = lookups(monkeypatch)
     for count in (2, 3, 3):
         x = np.arange(count * 1.0)
@@ -247,7 +247,7 @@ def test_products_with_hessians_again(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_kinds_of_calls_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each kind is remembered: types, ranks, and which arguments have tangents."""
-    answered = noting(Repeated, monkeypatch)
+    answered = noting(FastCall, monkeypatch)
     func = tg.differentiable(lambda x, y: np.sum(x * y), wrt=(0, 1), cache=False)
     x, y, single = np.arange(3.0), np.ones(3), np.arange(3.0, dtype=np.float32)
     for _ in range(3):

@@ -238,7 +238,7 @@ def test_sets_and_slices() -> None:
     function = differentiable(part, backend="python")
     for where in (slice(0, 2), slice(0, 2), slice(1, 3), slice(None, None, 2)):
         agrees(function, np.arange(5.0), where)
-    assert len(function._specialiser._programs) == 3
+    assert len(function._specializer._programs) == 3
 
 
 def test_partial_and_defaults() -> None:

@@ -322,7 +322,7 @@ def test_threads_that_call_first_together(monkeypatch: pytest.MonkeyPatch, backe
     for found in together(8, lambda k: function.grad(X, 3.0)):
         same(found)
     assert len(derived) == 1
-    (program,) = function._specialiser._programs
+    (program,) = function._specializer._programs
     if backend == "numba":
         assert len(program.parts.built["joint"].signatures) == 1
 

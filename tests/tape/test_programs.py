@@ -19,11 +19,11 @@ REBINDING = {"language/lists_of_arrays-in_branch", "language/view_store-in_branc
     f"language/mutating_callee-{place}" for place in ("at_top", "in_for", "in_branch")
 }
 
-# A tape adds to a cotangent call by call; a generated loop or routine first adds up what one trip or one call
-# contributes, moves out of loops what is the same on every trip, and divides by sizes where the tape, which has met
-# their values, multiplies.  Of `1.0 / x` it takes `-out / x` for the derivative, generated code `-out * out`.  BLAS may
-# round a product with a view otherwise than one with its copy.  These programs round differently: by so many units in
-# the last place of the largest component.
+# A tape adds to a cotangent call by call; a generated loop or routine first adds up what one iteration or one call
+# contributes, moves out of loops what is the same on every iteration, and divides by sizes where the tape, which has
+# met their values, multiplies.  Of `1.0 / x` it takes `-out / x` for the derivative, generated code `-out * out`.  BLAS
+# may round a product with a view otherwise than one with its copy.  These programs round differently: by so many units
+# in the last place of the largest component.
 ROUNDED = {
     "textbook/hodgkin_huxley": 384,  # measured on two processors: 178, 272
     "textbook/quadrature_stack": 16,

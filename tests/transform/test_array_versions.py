@@ -1,4 +1,4 @@
-"""What an array held before it was overwritten is kept once, for all that can be evaluated again from it."""
+"""What an array held before it was overwritten is kept once, for all that can be recomputed from it."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What is computed for nobody leaves the text of the backward sweep."""
+"""What is computed and never read leaves the text of the backward sweep."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tapegen.backend.printer.module import emit
 from tapegen.ir import builders, traversal
 from tapegen.ir.nodes import Call, Const, Var
 from tapegen.ir.types import BOOL, FLOAT, INT, Array
-from tapegen.transform.simplify.dead_code import Aliases, joined_stores, without_last
+from tapegen.transform.simplify.dead_code import Aliases, drop_trailing, merge_stores
 from tests.nests_reader import Outcome, python_function, read
 
 
@@ -117,7 +117,7 @@ def assert_same_after(transform: Any, text: str, *argument_lists: tuple[Any, ...
 
 def joined(block: Any, live_out: Any, aliases: Aliases) -> Any:
     """The first pair of the text is one that is joined."""
-    new = joined_stores(block, aliases)
+    new = merge_stores(block, aliases)
     assert len(new) < len(block)
     return new
 
@@ -159,4 +159,4 @@ def test_zeros_that_something_sees_stay(lines: str) -> None:
 def test_what_is_read_or_seen_later_stays(lines: str) -> None:
     text = f"def f(x, y, k):\n    {lines}\n    return s\n"
     x, y = np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0])
-    assert_same_after(without_last, text, (x, y, 1), (x, y, 0))
+    assert_same_after(drop_trailing, text, (x, y, 1), (x, y, 0))

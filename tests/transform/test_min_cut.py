@@ -1,11 +1,11 @@
-"""The choice between recording and evaluating again against every other choice."""
+"""The choice between recording and recomputing against every other choice."""
 
 import itertools
 import random
 
 import pytest
 
-from tapegen.transform.recording.min_cut import Option, evaluated_again
+from tapegen.transform.recording.min_cut import Option, min_cut_recompute
 
 
 def total(options, needed, again):
@@ -38,11 +38,11 @@ def test_no_other_choice_is_less_work(seed):
     possible = [key for key, option in options.items() if option.evaluate is not None]
     subsets = itertools.chain.from_iterable(itertools.combinations(possible, size) for size in range(len(possible) + 1))
     best = min(total(options, needed, set(again)) for again in subsets)
-    assert total(options, needed, evaluated_again(needed, options.__getitem__)) == best
+    assert total(options, needed, min_cut_recompute(needed, options.__getitem__)) == best
 
 
 def test_what_is_shared_is_counted_once():
     """Evaluating `a` alone costs more than recording `b` or `c`, but serves both."""
     options = {"a": Option(99, 15), "b": Option(12, 1, ("a",)), "c": Option(12, 1, ("a",))}
-    assert evaluated_again("b", options.__getitem__) == set()
-    assert evaluated_again("bc", options.__getitem__) == {"a", "b", "c"}
+    assert min_cut_recompute("b", options.__getitem__) == set()
+    assert min_cut_recompute("bc", options.__getitem__) == {"a", "b", "c"}

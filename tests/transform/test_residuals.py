@@ -120,7 +120,7 @@ def root(x, tol, n):
     return y * y
 """
     root: Any = define(source, "root")
-    for tol in (1e-9, 0.0):  # no trip is the last one
+    for tol in (1e-9, 0.0):  # no iteration is the last one
         text = differentiable(root, backend="python").inspect(0.7, tol, 70).joint
         assert f"np.empty({size})" in text
         grows = trips in ("65", "n")

@@ -36,7 +36,7 @@ class Region:
     facts : tuple of Formula
         Constraints on the coordinates.
     instance : frozenset of Stmt
-        Loops of which each trip has a place of its own, and this access means the one of its own trip.
+        Loops of which each iteration has a place of its own, and this access means the one of its own iteration.
     view : Var or None
         The coordinates are those of this name, made once in a call, whose relation to the root is not known; different
         coordinates are different elements.

@@ -3,8 +3,8 @@
     finality = final_loads(function)
     finality.is_final(stmt, array, index)      # re-reading `array[index]` in the backward sweep gives what `stmt` read
     finality.kept_in(var)                      # `a[i]` where `a[i] = var` has put it and nothing overwrites it
-    finality.value_available(var, stmt)        # the name still holds its value (or counts the trips of a loop around)
-    finality.loop_is_parallel(loop)            # no element is written in one trip and touched in another
+    finality.value_available(var, stmt)        # the name still holds its value (or counts the iterations of a loop
+    around) finality.loop_is_parallel(loop)            # no element is written in one iteration and touched in another
     finality.in_bounds(stmt, array, index)     # every integer index lies in [0, size)
 
 Each answer True is a proof; False means that there is no proof.  Subscripts that are linear in loop counters and in
@@ -46,11 +46,11 @@ from tapegen.ir.nodes import (
 from tapegen.ir.traversal import subexpressions
 from tapegen.ir.types import Array, Scalar
 
-__all__ = ["Finality", "final_loads"]
+__all__ = ["ArrayLiveness", "final_loads"]
 
 
-def final_loads(function: Function, effects: Effects | None = None) -> Finality:
-    """Prepare the questions of `Finality` for a lowered function.  Nothing is computed before it is asked.
+def final_loads(function: Function, effects: Effects | None = None) -> ArrayLiveness:
+    """Prepare the questions of `ArrayLiveness` for a lowered function.  Nothing is computed before it is asked.
 
     Parameters
     ----------
@@ -59,10 +59,10 @@ def final_loads(function: Function, effects: Effects | None = None) -> Finality:
     effects : Effects, optional
         Facts of `effects_of(function)`, if they are at hand.
     """
-    return Finality(function, effects_of(function) if effects is None else effects)
+    return ArrayLiveness(function, effects_of(function) if effects is None else effects)
 
 
-class Finality:
+class ArrayLiveness:
     """Facts about when elements are written.  Made by `final_loads`; belongs to one thread."""
 
     def __init__(self, function: Function, effects: Effects) -> None:
@@ -80,11 +80,11 @@ class Finality:
     def is_final(self, stmt: Stmt, array: Var, index: Sequence[Any] = (), *, after: bool = False) -> bool:
         """Whether `array[index]`, as `stmt` reads it, can be re-read in the backward sweep.
 
-        True says two things.  No write that runs after the read (later statements, later trips of every loop around)
-        touches the elements.  And the place can still be named: it is never written at all (so that a copy made at any
-        time serves), or `array` still denotes it, or `array` is a view that can be made again from such a name.  In the
-        last case the view is to be made again, from the same integers; the elements must not be copied where the view
-        is defined, which may be before their last write.
+        True says two things.  No write that runs after the read (later statements, later iterations of every loop
+        around) touches the elements.  And the place can still be named: it is never written at all (so that a copy made
+        at any time serves), or `array` still denotes it, or `array` is a view that can be made again from such a name.
+        In the last case the view is to be made again, from the same integers; the elements must not be copied where the
+        view is defined, which may be before their last write.
 
         The names in `index` are the caller's affair (`value_available`).
 
@@ -135,7 +135,7 @@ class Finality:
 
         After `t = sqrt(s)` and `a[i] = t`, with nothing written to `a[i]` later, `a[i]` serves wherever the backward
         sweep needs `t`.  The Store stands in the block of the definition, which is the only one, so that both run in
-        the same trips; the index is that of the Store, whose names are the caller's affair (`value_available`).
+        the same iterations; the index is that of the Store, whose names are the caller's affair (`value_available`).
         """
         definitions = self.sites.definitions.get(var, [])
         if len(definitions) != 1 or var in self.sites.params:
@@ -270,10 +270,10 @@ class Finality:
     # ---- parallel loops ----------------------------------------------------------------------------------------------
 
     def loop_is_parallel(self, loop: For) -> bool:
-        """Whether the trips of a loop may run in any order or at once.
+        """Whether the iterations of a loop may run in any order or at once.
 
-        No element is written in one trip and read or written in another, no name is carried from trip to trip or read
-        after the loop, nothing is printed, raised or done to lists, and no trip leaves the loop.
+        No element is written in one iteration and read or written in another, no name is carried from iteration to
+        iteration or read after the loop, nothing is printed, raised or done to lists, and no iteration leaves the loop.
         """
         site = self.sites.at[loop]
         if not self._trips_are_separate(loop, site):
@@ -310,7 +310,7 @@ class Finality:
         return And((*same, apart))
 
     def _trips_are_separate(self, loop: For, site: Site) -> bool:
-        """Whether names, control flow and effects let the trips be exchanged."""
+        """Whether names, control flow and effects let the iterations be exchanged."""
         if _leaves(loop.body):
             return False
         inside = {stmt for stmt, _ in statements(loop.body)}
@@ -325,7 +325,7 @@ class Finality:
             within = [definition.site.stmt in inside for definition in definitions]
             if any(within):
                 if not all(within) or var in self.sites.params:
-                    return False  # carried from trip to trip
+                    return False  # carried from iteration to iteration
                 names.add(var)
         for stmt, at in self.sites.at.items():
             if stmt not in inside and stmt is not loop:
@@ -395,7 +395,7 @@ def _runs_with(first: Site, second: Site) -> bool:
 
 
 def _leaves(block: Block) -> bool:
-    """Whether a trip may end the loop that the block is the body of."""
+    """Whether an iteration may end the loop that the block is the body of."""
     for stmt in block:
         match stmt:
             case Break():

@@ -21,7 +21,7 @@ class Symbol:
     Attributes
     ----------
     loops : frozenset
-        Loops whose trips the value depends on; outside of them the symbol means nothing.
+        Loops whose iterations the value depends on; outside of them the symbol means nothing.
     facts : list of Formula
         What is known about the value; holds wherever the symbol is mentioned.
     """

@@ -39,7 +39,7 @@ _ONE = Linear(1)
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class IndexInterval:
     """What a slice selects on an axis: `start + step * k` for `k = 0 .. count - 1`."""
 
     start: Linear
@@ -100,7 +100,7 @@ class Extents:
 
         return self.integers.derive(("position", index, extent), [index, extent], fact)
 
-    def stretch(self, item: Slice, extent: Linear, site: Site) -> Stretch | None:
+    def stretch(self, item: Slice, extent: Linear, site: Site) -> IndexInterval | None:
         """What a slice selects on an axis of the given size; None where the bounds have no linear form."""
         step = 1 if item.step is None else item.step.value if isinstance(item.step, Const) else None
         if type(step) is not int or step == 0:
@@ -115,7 +115,7 @@ class Extents:
         count = self.integers.quotient(length + (size - 1), size) if size > 1 else length
         if not self.is_nonnegative(count, site):
             count = self.integers.extreme([count, Linear()], 1)
-        return Stretch(start, step, count)
+        return IndexInterval(start, step, count)
 
     def _bound(
         self, expr: Expr | None, default: Linear, limits: tuple[Linear, Linear], extent: Linear, site: Site

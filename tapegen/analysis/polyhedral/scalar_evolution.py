@@ -27,8 +27,8 @@ _MAXIMA = frozenset({max, np.maximum})
 class Trips:
     """How a loop counts.
 
-    `order` grows (or falls, if `direction` is -1) from trip to trip; `before` is the number of earlier trips, None if
-    it has no linear form; `value` is what the target of a For holds.
+    `order` grows (or falls, if `direction` is -1) from iteration to iteration; `before` is the number of earlier
+    iterations, None if it has no linear form; `value` is what the target of a For holds.
     """
 
     order: Symbol
@@ -40,8 +40,8 @@ class Trips:
 class Integers:
     """Reads integer expressions as linear forms.
 
-    Structured SSA gives a name one value per trip of the loops around it, so that a name is either substituted by what
-    it is assigned, or an opaque symbol: shared when it is set once in a call, else a symbol of one execution.
+    Structured SSA gives a name one value per iteration of the loops around it, so that a name is either substituted by
+    what it is assigned, or an opaque symbol: shared when it is set once in a call, else a symbol of one execution.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class Integers:
         value = self._opaque(self._defined, var, definition.site.loops)
         if value.loops <= set(site.loops):
             return value
-        if set(definition.site.loops).isdisjoint(site.loops):  # after the loops: what the last trip left
+        if set(definition.site.loops).isdisjoint(site.loops):  # after the loops: what the last iteration left
             return self._opaque(self._final, var, ())
         return self.unknown(var.name, site)
 
@@ -153,7 +153,7 @@ class Integers:
     def _in_loop(
         self, var: Var, carrier: Stmt, later: list[Definition], first: Definition | None, outer: tuple[Stmt, ...]
     ) -> Linear:
-        """A loop-carried name inside its loop: `start + step * trip` if every trip adds the same constant."""
+        """A loop-carried name inside its loop: `start + step * trip` if every iteration adds the same constant."""
         key = (var, carrier)
         if key in self._carried:
             return self._carried[key]
@@ -390,14 +390,16 @@ def _comparison(func: Callable[..., object], a: Linear, b: Linear) -> Atom | Or:
 
 
 def _always_latched(loop: Stmt, var: Var) -> bool:
-    """Whether each path through a loop body that leads to a further trip assigns a name exactly once."""
+    """Whether each path through a loop body that leads to a further iteration assigns a name exactly once."""
     assert isinstance(loop, (For, While))
     ends = _ends(loop.body, var, {0})
     return ends["fall"] | ends["continue"] <= {1}
 
 
 def _ends(block: Block, var: Var, counts: set[int]) -> dict[str, set[int]]:
-    """How often a name may have been assigned where control falls off the end of a block, or goes to the next trip."""
+    """How often a name may have been assigned where control falls off the end of a block, or goes to the next
+    iteration.
+    """
     again: set[int] = set()
     for stmt in block:
         match stmt:

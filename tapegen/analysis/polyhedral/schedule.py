@@ -1,4 +1,6 @@
-"""Where statements stand: the loops around them, their order in time within a trip, the conditions that hold there."""
+"""Where statements stand: the loops around them, their order in time within an iteration, the conditions that hold
+there.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,7 @@ class Site:
     guards: tuple[tuple[Expr, bool, Site], ...]
 
     def order(self, other: Site) -> Order:
-        """When this runs, relative to `other`, in one trip of all the loops around both."""
+        """When this runs, relative to `other`, in one iteration of all the loops around both."""
         for (branch, k), (other_branch, other_k) in zip(self.path, other.path):
             if branch != other_branch:
                 return "exclusive"

@@ -15,7 +15,7 @@ from typing import Any
 from tapegen.backend.cache.store import key_of, store
 from tapegen.backend.printer.source import PythonSource
 from tapegen.errors import Span
-from tapegen.ir.fingerprint import NoDigest, Places, digest_text, exception_named, home_of
+from tapegen.ir.fingerprint import NoDigest, Places, canonical_text, exception_named, import_path_of
 from tapegen.ir.nodes import Function, Var
 from tapegen.ir.types import STATIC, Array, ListOf, RandomGenerator, Scalar, Static, TupleOf, Type
 from tapegen.rules.registry import all_rules
@@ -54,7 +54,7 @@ class Place:
         self.key: str | None = None
         if store() is not None:
             with contextlib.suppress(NoDigest):
-                self.key = key_of("program", digest_text(lowered, self.places), *_rules(), *parts)
+                self.key = key_of("program", canonical_text(lowered, self.places), *_rules(), *parts)
         self.files = len(self.places.files)
 
     def load(self) -> Derived | None:
@@ -83,7 +83,7 @@ class Place:
         source = derived.source
         names = {}
         for name, value in source.namespace.items():
-            home = home_of(value) if isinstance(value, type) else ("", "")
+            home = import_path_of(value) if isinstance(value, type) else ("", "")
             if exception_named(*home) is not value:
                 raise NoDigest
             names[name] = home

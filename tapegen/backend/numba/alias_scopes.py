@@ -1,4 +1,4 @@
-"""Which arrays of compiled code share no memory, as the optimiser is told.
+"""Which arrays of compiled code share no memory, as the optimizer is told.
 
 numba says nothing of it, so that LLVM reads an element anew after every store into any other array, and compares the
 ends of all arrays of a loop before it takes vector instructions - or takes none, where there are more than a few.  In
@@ -27,7 +27,7 @@ _NEW = frozenset({product, solve, np.copy, np.empty_like, np.zeros_like, np.ones
 """Functions whose result shares no memory with their arguments."""
 
 
-def groups_of(func_ir: Any, typemap: Mapping[str, Any]) -> dict[str, str]:
+def alias_groups(func_ir: Any, typemap: Mapping[str, Any]) -> dict[str, str]:
     """The names of arrays that are indexed, each with one that stands for all names which may share memory with it.
 
     Parameters
@@ -148,7 +148,7 @@ class Scopes:
     name : str
         A name for the function that no other one has.
     groups : mapping of str to str
-        Arrays by groups that share no memory (`groups_of`).
+        Arrays by groups that share no memory (`alias_groups`).
     """
 
     def __init__(self, module: Module, name: str, groups: Mapping[str, str]) -> None:

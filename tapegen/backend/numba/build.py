@@ -37,7 +37,7 @@ from numba.core.errors import NumbaError, NumbaPendingDeprecationWarning, NumbaP
 from tapegen.backend.cache.machine_code import KeptCode
 from tapegen.backend.numba import code_memory, memory_limit
 from tapegen.backend.numba.library import fft, lapack, special_functions
-from tapegen.backend.numba.liveness import quick_lifetimes
+from tapegen.backend.numba.liveness import fast_liveness
 from tapegen.backend.numba.patches import is_enabled, is_plain, warn_of
 from tapegen.backend.printer.source import PythonSource
 from tapegen.errors import BuildError, CacheWarning, CompileLimit, InternalError, Span, TapegenError
@@ -295,7 +295,7 @@ def _prepare(dispatcher: Any, compilers: tuple[type[CompilerBase], ...]) -> None
         return compile_(signature)
 
     def quiet(signature: Any) -> Any:
-        live_names = quick_lifetimes if is_enabled("liveness") else contextlib.nullcontext
+        live_names = fast_liveness if is_enabled("liveness") else contextlib.nullcontext
         with global_compiler_lock, live_names(), warnings.catch_warnings():
             warnings.simplefilter("ignore", NumbaPerformanceWarning)  # "@ is faster on contiguous arrays"
             warnings.simplefilter("ignore", NumbaPendingDeprecationWarning)  # the lists that a pullback takes

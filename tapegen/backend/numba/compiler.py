@@ -26,7 +26,7 @@ from numba.core.cpu import CPUContext
 from numba.core.typed_passes import NativeLowering, NopythonRewrites, PreLowerStripPhis
 from numba.core.untyped_passes import InlineClosureLikes, IRProcessing, ReconstructSSA
 
-from tapegen.backend.numba.alias_scopes import Scopes, groups_of
+from tapegen.backend.numba.alias_scopes import Scopes, alias_groups
 from tapegen.backend.numba.allocation import NewArrays
 from tapegen.backend.numba.list_operations import list_method, new_list
 from tapegen.backend.numba.patches import is_enabled
@@ -124,7 +124,7 @@ class _Lower(RegisterPromotingLower):
         self.context.lower = self
         self.scopes: Scopes | None = None
         if self.options.alias_scopes and is_enabled("alias_scopes"):
-            groups = groups_of(self.func_ir, self.fndesc.typemap)
+            groups = alias_groups(self.func_ir, self.fndesc.typemap)
             self.scopes = Scopes(self.module, self.fndesc.mangled_name, groups)
         self.unsigned = self.options.non_negative_indices and is_enabled("non_negative_indices")
 

@@ -1,7 +1,7 @@
 """What compiled text does to lists, as functions that are called.
 
 numba writes out each `append` and `pop` where it stands, with room that is made and given back: two hundred
-instructions.  Recorded arrays go into lists and come out again in dozens of places, and the optimiser spent up to a
+instructions.  Recorded arrays go into lists and come out again in dozens of places, and the optimizer spent up to a
 third of its time on these.  Here each of the two, and a new list, is one function for each type of list.  Numbers go
 into lists as numba does it, which is faster than a call.
 """

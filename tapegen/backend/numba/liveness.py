@@ -17,7 +17,7 @@ from numba.core import analysis
 
 
 @contextmanager
-def quick_lifetimes() -> Iterator[None]:
+def fast_liveness() -> Iterator[None]:
     """While this lasts numba asks `live_map`; for the thread that holds its lock."""
     own = analysis.compute_live_map
     analysis.compute_live_map = live_map

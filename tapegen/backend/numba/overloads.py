@@ -1,4 +1,4 @@
-"""Functions that numba specialises by asking us: what makes derivatives callable inside the user's compiled code."""
+"""Functions that numba specializes by asking us: what makes derivatives callable inside the user's compiled code."""
 
 # mypy: disable-error-code="no-untyped-call, override, untyped-decorator"
 

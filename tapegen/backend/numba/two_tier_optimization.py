@@ -1,6 +1,6 @@
-"""Less work for the optimiser in long functions.
+"""Less work for the optimizer in long functions.
 
-numba optimises a function in full before it takes in those that it calls, and then in full once more.  The first time
+numba optimizes a function in full before it takes in those that it calls, and then in full once more.  The first time
 is for small functions, which become part of others; for a long one it was a third of the time of compilation.  There
 only slots become values, what follows from that is simplified, and references that need not be counted are not.
 

@@ -368,7 +368,7 @@ class _FunctionTree:
 
 
 def _with_named_counters(function: nodes.Function, names: Namespace) -> nodes.Function:
-    """The user's `_` is `_` again in every loop that nobody asks for its trip."""
+    """The user's `_` is `_` again in every loop that nobody asks for its iteration."""
     counters = {
         stmt.target
         for stmt in traversal.statements(function.body)

@@ -25,7 +25,7 @@ from tapegen.frontend.source.syntax_tree import bound_names, lent_names
 from tapegen.frontend.templates import builtin_functions
 from tapegen.frontend.values.captures import capture
 from tapegen.frontend.values.constant_shapes import known_shape
-from tapegen.frontend.values.context import MOST_INLINED, Again, Context, NeedsStatic
+from tapegen.frontend.values.context import MOST_INLINED, Again, Context, NeedsConstant
 from tapegen.frontend.values.materialize import expr_of, is_int, named, struct_of
 from tapegen.frontend.values.pytree import UNKNOWN, Itself, Leaf, StaticValue, Struct, dict_of, leaves_of, tuple_of
 from tapegen.frontend.values.state import Captured, Closure, Frame, known_value
@@ -288,4 +288,4 @@ def _check_recursion(cx: Context, frame: Frame, identity: Any, values: Mapping[s
     for value in values.values():
         if isinstance(value, Leaf) and isinstance(value.type, Array) and known_shape(cx, value.expr) is None:
             wanted.append(Call(np.size, (expr_of(cx, value),), (), INT))
-    raise NeedsStatic(Tuple(tuple(wanted)), refused) if wanted else refused
+    raise NeedsConstant(Tuple(tuple(wanted)), refused) if wanted else refused

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tapegen.errors import BadArgument, MissingRule, NotDifferentiable, TapegenError
-from tapegen.frontend.calls.opaque_calls import call_unknown
+from tapegen.frontend.calls.opaque_calls import call_foreign
 from tapegen.frontend.expressions.subscripts import Place, load_place
 from tapegen.frontend.library.output_arrays import check_type, write_result
 from tapegen.frontend.library.ufunc_at import apply_at
@@ -146,7 +146,7 @@ def call_library(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
     args = [_prepared(cx, func, names[k] if k < len(names) else other, arg) for k, arg in enumerate(args)]
     kwargs = {name: _prepared(cx, func, name, value) for name, value in kwargs.items()}
     if rule_of(func) is None and out is None:
-        return call_unknown(cx, func, args, kwargs, hint)
+        return call_foreign(cx, func, args, kwargs, hint)
     result = emit_call(cx, func, args, kwargs, hint if out is None else None)
     return result if out is None else write_result(cx, func, out, result, (*args, *kwargs.values()), casting)
 

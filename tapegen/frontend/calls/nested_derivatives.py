@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from tapegen.errors import BadArgument, TapegenError
-from tapegen.frontend.calls.outline import Derivative, Program, _parameters, lowered_apart
+from tapegen.frontend.calls.outline import Derivative, Program, _parameters, outline_call
 from tapegen.frontend.calls.random_replay import draw_as, refuse_unseeded, twin
 from tapegen.frontend.calls.repack import container, matched, restored, tangent_of
 from tapegen.frontend.lowering.emit import emit_call
@@ -169,7 +169,7 @@ def derivative_call(cx: Context, derivative: Derivative, args: list[Any], kwargs
         return _jvp(cx, derivative, args, kwargs)
     several = not isinstance(wrt, (int, str))
     places = [_place(cx, derivative.func, item, args) for item in (wrt if several else (wrt,))]
-    program = lowered_apart(cx, derivative, args, kwargs, places)
+    program = outline_call(cx, derivative, args, kwargs, places)
     if kind == "vjp":
         refuse_unseeded(program.function)
         held = tuple(_held(cx, expr) for expr in program.given)
@@ -278,7 +278,7 @@ def _jvp(cx: Context, derivative: Derivative, args: list[Any], kwargs: dict[str,
     dots = {k: part for k, part in enumerate(tangents.children) if known_value(part) is not None}
     if not dots:
         raise cx.refusal(BadArgument, "all tangents are None.", "Give a direction for one argument at least.")
-    program = lowered_apart(cx, derivative, given, kwargs, tuple(dots))
+    program = outline_call(cx, derivative, given, kwargs, tuple(dots))
     value, tangent = _pushed(cx, program, dots, stores=True)
     return _with_function(cx, derivative, value, tangent)
 
@@ -310,7 +310,7 @@ def _with_function(cx: Context, derivative: Derivative, value: Any, second: Any)
 
 def _linearized(cx: Context, derivative: Derivative, primals: list[Any]) -> Any:
     places = [k for k, value in enumerate(primals) if _has_tangent(export(cx, value))]
-    program = lowered_apart(cx, derivative, primals, {}, places)
+    program = outline_call(cx, derivative, primals, {}, places)
     refuse_unseeded(program.function)
     held = dataclasses.replace(program, given=tuple(_held(cx, expr) for expr in program.given))
     linear = Linear(held, len(primals), _twins(cx, program))

@@ -16,7 +16,7 @@ import numpy as np
 from tapegen.errors import MissingRule, NotDifferentiable, TapegenError
 from tapegen.frontend.lowering.emit import arg_type, call_type, emit_call
 from tapegen.frontend.values.captures import computed
-from tapegen.frontend.values.context import Context, NeedsStatic
+from tapegen.frontend.values.context import Context, NeedsConstant
 from tapegen.frontend.values.materialize import expr_of, is_int, struct_of
 from tapegen.frontend.values.pytree import UNKNOWN, Leaf, StaticValue, Struct
 from tapegen.frontend.values.result_types import any_size, is_self_contained
@@ -33,12 +33,12 @@ _SEEDS = frozenset({"random_state", "rng", "seed"})
 """Names under which functions of scipy take generators."""
 
 
-def call_unknown(
+def call_foreign(
     cx: Context, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], hint: str | None
 ) -> Any:
     """A function of NumPy, scipy or math without a rule; differentiating it is refused later."""
     _refuse_hidden_draws(cx, func, args, kwargs)
-    found = call_before(cx, func, args, kwargs)
+    found = call_at_entry(cx, func, args, kwargs)
     if found is not None:
         return found
     refusal = refusal_of(func)
@@ -99,14 +99,14 @@ def _operation(
 def call_opaque(cx: Context, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """A call of anything else whose arguments are all known; None where it cannot be made before the program runs."""
     if isinstance(getattr(func, "__self__", None), (str, bytes, frozenset, range)):  # it depends on nothing else
-        return call_before(cx, func, args, kwargs)
+        return call_at_entry(cx, func, args, kwargs)
     module = getattr(func, "__module__", None) or type(getattr(func, "__self__", None)).__module__
     if not (args or kwargs) or str(module).partition(".")[0] in _OTHER_EACH_TIME:
         return None
-    return call_before(cx, func, args, kwargs)
+    return call_at_entry(cx, func, args, kwargs)
 
 
-def call_before(cx: Context, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+def call_at_entry(cx: Context, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """The result of a call whose arguments are all known when compiling, else None."""
     values = [_known(cx, arg) for arg in args]
     named = {name: _known(cx, value) for name, value in kwargs.items()}
@@ -118,7 +118,7 @@ def call_before(cx: Context, func: Callable[..., Any], args: Sequence[Any], kwar
     if unknown:
         if all(_is_argument(cx, arg) for arg in unknown):
             refusal = cx.refusal(NotDifferentiable, f"{callable_text(func)} is called on a value.", "Pass a constant.")
-            raise NeedsStatic(expr_of(cx, unknown[0]), refusal)
+            raise NeedsConstant(expr_of(cx, unknown[0]), refusal)
         return None
 
     def getter() -> Any:

@@ -15,7 +15,7 @@ from tapegen.frontend.calls.library_calls import is_library
 from tapegen.frontend.lowering.finalize import finish, resolved, surroundings
 from tapegen.frontend.mutation.outlined_containers import changes_of
 from tapegen.frontend.source.callables import unwrap
-from tapegen.frontend.values.context import Builder, Context, PathEnds
+from tapegen.frontend.values.context import Builder, Context, Unreachable
 from tapegen.frontend.values.materialize import adopt, describe, export, flat_result
 from tapegen.frontend.values.pytree import Leaf, Slot, StaticValue, Struct, leaves_of
 from tapegen.frontend.values.state import Bound, Closure
@@ -108,7 +108,7 @@ def _parameters(cx: Context, func: Any) -> list[str]:
     return [name for name in names if name not in named]
 
 
-def lowered_apart(
+def outline_call(
     cx: Context,
     derivative: Derivative,
     args: Sequence[Any],
@@ -143,7 +143,7 @@ def lowered_apart(
         with cx.block(builder, cx.state.copy()):
             output, exprs = flat_result(cx, export(cx, cx.call(cx, func, given_args, given_kwargs)))
             changes = changes_of(cx, cells, exprs)
-    except PathEnds:
+    except Unreachable:
         if not builder.dead:
             raise
         cx.call(cx, func, args, kwargs)  # raises in the surrounding program

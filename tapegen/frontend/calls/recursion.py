@@ -15,7 +15,7 @@ from tapegen.errors import AliasError, NotDifferentiable
 from tapegen.frontend.calls.recursion_fixpoint import lower_form, refuse, settle
 from tapegen.frontend.calls.recursion_signatures import Form, Path, form_of, is_parameter, plain_type
 from tapegen.frontend.calls.repack import restored
-from tapegen.frontend.values.context import Context, NotWhole
+from tapegen.frontend.values.context import Context, NeedsStatements
 from tapegen.frontend.values.materialize import export, expr_of
 from tapegen.frontend.values.pytree import Leaf, Struct
 from tapegen.frontend.values.state import Frame, Ref, RunList
@@ -26,7 +26,7 @@ from tapegen.ir.types import Array, TupleOf
 def call_routine(cx: Context, frame: Frame, identity: Any, values: Mapping[str, Any]) -> Any:
     """Call a recursive function by its name."""
     if cx.whole:
-        raise NotWhole
+        raise NeedsStatements
     values = {name: _exported(cx, value) for name, value in values.items()}
     form = form_of(cx, frame, identity, values)
     if not form.final:

@@ -13,7 +13,7 @@ from tapegen.frontend.calls.recursion_signatures import Body, Form, Parameter, P
 from tapegen.frontend.expressions.expressions import enter, put_name
 from tapegen.frontend.lowering.control_flow import body_of, run_body
 from tapegen.frontend.lowering.finalize import finish, resolved, surroundings
-from tapegen.frontend.values.context import Again, Builder, Context, NeedsStatic, PathEnds
+from tapegen.frontend.values.context import Again, Builder, Context, NeedsConstant, Unreachable
 from tapegen.frontend.values.materialize import adopt, const_expr, export, expr_of, flat_result
 from tapegen.frontend.values.pytree import Leaf, StaticValue, Struct
 from tapegen.frontend.values.state import FLAGS, RESULT, Cell, Frame, is_number, known_value
@@ -82,16 +82,16 @@ def lower_form(cx: Context, form: Form, frame: Frame, values: Mapping[str, Any])
                 put_name(cx, name, adopt(cx, _parameter(cx, form, value, (name,), params)))
             try:
                 result = export(cx, run_body(cx, body_of(node)))
-            except PathEnds:
+            except Unreachable:
                 _refuse_changes(cx, frame, cells)
                 raise
             output, exprs = flat_result(cx, _generalised(result))
             _refuse_changes(cx, frame, cells)
             sources, results, shares = _results(cx, exprs, params)
             written = [params[k].place for k in before.written]
-    except PathEnds:
+    except Unreachable:
         return  # no path returns anything, as far as is known
-    except NeedsStatic as need:
+    except NeedsConstant as need:
         _fix(cx, form, params, need)
         raise
     finally:
@@ -189,7 +189,7 @@ def _results(
     return tuple(sources), results, tuple(shares)
 
 
-def _fix(cx: Context, form: Form, params: list[Parameter], need: NeedsStatic) -> None:
+def _fix(cx: Context, form: Form, params: list[Parameter], need: NeedsConstant) -> None:
     """Lower again with parameters known that must be."""
     sources = cx.int_sources(need.expr)
     wanted = {param.path for param in params if param.var in sources and isinstance(param.var.type, Scalar)}

@@ -10,7 +10,7 @@ import numpy as np
 
 from tapegen.errors import CompileLimit, NotDifferentiable, Span, TapegenError
 from tapegen.frontend.mutation.caller_objects import Written
-from tapegen.frontend.values.context import Context, NeedsStatic
+from tapegen.frontend.values.context import Context, NeedsConstant
 from tapegen.frontend.values.materialize import expr_of
 from tapegen.frontend.values.pytree import UNKNOWN, Itself, Leaf, StaticValue, Struct
 from tapegen.frontend.values.state import Captured, Frame, State, is_number, known_value
@@ -38,7 +38,8 @@ class Recursion:
     fixed : dict
         Their parameters that must be known when compiling.
     written_out : dict
-        Loops whose trips are written one after the other, since no growing list can hold what they make, and why not.
+        Loops whose iterations are written one after the other, since no growing list can hold what they make, and why
+        not.
     parts : bool
         Whether the program stores into real or imaginary parts of complex arrays.
     written : Written
@@ -153,7 +154,7 @@ def is_parameter(cx: Context, value: Any, path: Path, fixed: set[Path]) -> bool:
     if path in fixed:
         if known_value(value) is UNKNOWN:
             refusal = cx.refusal(CompileLimit, "this must be known when compiling.", "Use an argument or a constant.")
-            raise NeedsStatic(expr_of(cx, value), refusal)
+            raise NeedsConstant(expr_of(cx, value), refusal)
         return False
     if isinstance(value, Leaf):
         if isinstance(value.type, (ListOf, TupleOf)):

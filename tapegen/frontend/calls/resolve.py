@@ -42,7 +42,7 @@ from tapegen.frontend.source.callables import is_elementwise, unwrap
 from tapegen.frontend.templates import builtin_functions
 from tapegen.frontend.templates.library_functions import of_bottleneck
 from tapegen.frontend.values.captures import bound_value, capture, is_method, special_method, watch
-from tapegen.frontend.values.context import Again, Context, NeedsStatic, PathEnds
+from tapegen.frontend.values.context import Again, Context, NeedsConstant, Unreachable
 from tapegen.frontend.values.library_objects import call_of_library_object
 from tapegen.frontend.values.materialize import adopt, describe, expr_of, is_int, static, struct_of
 from tapegen.frontend.values.pytree import UNKNOWN, Leaf, StaticValue, tuple_of
@@ -259,7 +259,7 @@ def _ask_for_integers(cx: Context, args: Sequence[Any], refusal: TapegenError) -
     """Loops whose counters are arguments here are written out, so that the call can be made before the program runs."""
     unknown = [arg for arg in args if known_value(arg) is UNKNOWN]
     if unknown and all(isinstance(arg, Leaf) and is_int(arg) for arg in unknown):
-        raise NeedsStatic(expr_of(cx, unknown[0]), refusal)
+        raise NeedsConstant(expr_of(cx, unknown[0]), refusal)
 
 
 def _read_by(outer: Context, func: FunctionType, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Context:
@@ -269,7 +269,7 @@ def _read_by(outer: Context, func: FunctionType, args: Sequence[Any], kwargs: Ma
     cx.read_for = outer.read_for | {func}
     cx.recursion, cx.routines, cx.caller = type(outer.recursion)(), type(outer.routines)(), type(outer.caller)()
     cx.frame = function_frame(cx, func)
-    with contextlib.suppress(PathEnds, NeedsStatic, Again):
+    with contextlib.suppress(Unreachable, NeedsConstant, Again):
         inline_function(cx, func, args, kwargs)
     return cx
 

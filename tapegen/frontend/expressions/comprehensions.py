@@ -15,7 +15,7 @@ from tapegen.frontend.expressions.iterables import iterable
 from tapegen.frontend.lowering.control_flow import Region, run
 from tapegen.frontend.source.liveness import Liveness, bound_in, liveness_of
 from tapegen.frontend.templates.builtin_functions import COMPENSATES, with_item, with_lost
-from tapegen.frontend.values.context import Context, NotWhole
+from tapegen.frontend.values.context import Context, NeedsStatements
 from tapegen.frontend.values.pytree import StaticValue, dict_of, list_of
 from tapegen.frontend.values.state import Frame, Series
 
@@ -98,7 +98,7 @@ def consume(cx: Context, node: gast.ListComp | gast.GeneratorExp, consumer: Any)
 def comprehend(cx: Context, node: Comprehension, first: Series | None = None, consumer: Any = None) -> Any:
     """Run the loops of a comprehension."""
     if cx.whole:
-        raise NotWhole
+        raise NeedsStatements
     if first is None:
         first = iterable(cx, node.generators[0].iter)
     function = _as_function(node, consumer)

@@ -18,7 +18,7 @@ from tapegen.frontend.mutation.written_captures import outer_variable, set_varia
 from tapegen.frontend.source.parse import MISSING
 from tapegen.frontend.values.captures import capture, watch
 from tapegen.frontend.values.complex_parts import is_part, unread
-from tapegen.frontend.values.context import Context, NotWhole
+from tapegen.frontend.values.context import Context, NeedsStatements
 from tapegen.frontend.values.materialize import describe, named, not_, poison_check, static, struct_of
 from tapegen.frontend.values.pytree import Leaf, StaticValue, Struct, dict_of, list_of, tuple_of
 from tapegen.frontend.values.state import ABSENT, Box, Closure, Frame, Maybe, Series
@@ -179,7 +179,7 @@ def _raise_unbound(cx: Context, frame: Frame, name: str, bound: Expr | None) -> 
 @evaluates(gast.NamedExpr)
 def _walrus(cx: Context, node: gast.NamedExpr, hint: str | None) -> Any:
     if cx.whole:
-        raise NotWhole
+        raise NeedsStatements
     return bind_name(cx, node.target.id, evaluate(cx, node.value, hint=node.target.id))
 
 

@@ -18,7 +18,7 @@ from tapegen.frontend.lowering.emit import emit_call
 from tapegen.frontend.lowering.generators import is_generator, of_generator
 from tapegen.frontend.source.desugar_yield import collected
 from tapegen.frontend.values.constant_shapes import extent
-from tapegen.frontend.values.context import Context, NeedsStatic
+from tapegen.frontend.values.context import Context, NeedsConstant
 from tapegen.frontend.values.dynamic_lists import item, length
 from tapegen.frontend.values.materialize import (
     definite,
@@ -233,7 +233,7 @@ def known_length(cx: Context, series: Series) -> int:
 
     Raises
     ------
-    NeedsStatic
+    NeedsConstant
         It is not known yet.
     """
     if isinstance(series.length, int):
@@ -245,7 +245,7 @@ def known_length(cx: Context, series: Series) -> int:
         "the number of these items must be known before the program runs.",
         "Loop over indices (for i in range(len(items)): for j in range(i)), or over arrays or lists of numbers.",
     )
-    raise NeedsStatic(series.length, refusal)
+    raise NeedsConstant(series.length, refusal)
 
 
 def enumerated(cx: Context, value: Any, start: Any) -> Series:

@@ -15,7 +15,7 @@ from tapegen.frontend.expressions.unions import split, truth_of
 from tapegen.frontend.lowering.emit import SIGNS, emit_call, fold
 from tapegen.frontend.templates import builtin_functions
 from tapegen.frontend.values.captures import special_method
-from tapegen.frontend.values.context import Context, NeedsStatic
+from tapegen.frontend.values.context import Context, NeedsConstant
 from tapegen.frontend.values.materialize import (
     definite,
     describe,
@@ -195,7 +195,7 @@ def _check_power(cx: Context, base: Any, exponent: Any) -> None:
     if isinstance(count, Var) and count in cx.samples:
         if cx.samples[count] < 0:
             refusal = cx.refusal(NotDifferentiable, "the exponent must be known.", "Write float(...) for the base.")
-            raise NeedsStatic(count, refusal)
+            raise NeedsConstant(count, refusal)
         cx.not_negative.add(count)
         return
     test = Call(operator.lt, (count, Const(0)), (), BOOL)

@@ -11,7 +11,7 @@ import gast
 
 from tapegen.errors import NotDifferentiable, UnsupportedSyntax
 from tapegen.frontend.expressions.expressions import evaluate, evaluates
-from tapegen.frontend.values.context import Context, NotWhole
+from tapegen.frontend.values.context import Context, NeedsStatements
 from tapegen.frontend.values.materialize import is_int, operand, static, struct_of
 from tapegen.frontend.values.pytree import UNKNOWN, Leaf, StaticValue
 from tapegen.frontend.values.state import known_value
@@ -132,7 +132,7 @@ def _no_format(cx: Context, text: str) -> Exception:
 def told(cx: Context, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """A call that only tells people something: made once, where it stands."""
     if cx.whole:
-        raise NotWhole
+        raise NeedsStatements
     if known_value(kwargs.get("file", StaticValue(None))) is not None:
         raise cx.refusal(
             NotDifferentiable,

@@ -22,7 +22,7 @@ from tapegen.frontend.templates import builtin_functions
 from tapegen.frontend.values.captures import captured_child, lacks_item, special_method
 from tapegen.frontend.values.complex_parts import PARTS, follow_parts, is_part, part_of
 from tapegen.frontend.values.constant_shapes import note_part
-from tapegen.frontend.values.context import Context, NeedsStatic, NotWhole
+from tapegen.frontend.values.context import Context, NeedsConstant, NeedsStatements
 from tapegen.frontend.values.dynamic_lists import item as list_item
 from tapegen.frontend.values.dynamic_lists import set_item, set_slice, widen_cell
 from tapegen.frontend.values.materialize import (
@@ -314,7 +314,7 @@ def _computed_item(cx: Context, content: Struct, part: Any) -> Any:
         f"the index into this {content.kind} must be known before the program runs.",
         "Loop over the items themselves, or stack them into one array.",
     )
-    raise NeedsStatic(expr_of(cx, part), refusal)
+    raise NeedsConstant(expr_of(cx, part), refusal)
 
 
 def _load(cx: Context, base: Leaf, index: Sequence[Any], hint: str | None) -> Any:
@@ -324,7 +324,7 @@ def _load(cx: Context, base: Leaf, index: Sequence[Any], hint: str | None) -> An
     assert isinstance(array.type, Array)
     items, type_ = array_index(cx, array.type, index)
     if not isinstance(array, Var):
-        raise NotWhole
+        raise NeedsStatements
     if isinstance(type_, Array) and array in cx.flat and not any(map(is_array_item, items)):
         part = Leaf(cx.assign(TEMPORARY, Load(array, items, type_)) if items else array)
         return emit_call(cx, np.copy, (part,), hint=hint)

@@ -15,7 +15,7 @@ import gast
 
 from tapegen.errors import CompileLimit, TapegenError
 from tapegen.frontend.lowering.branches import branches
-from tapegen.frontend.values.context import Context, NotWhole, PathEnds
+from tapegen.frontend.values.context import Context, NeedsStatements, Unreachable
 from tapegen.frontend.values.materialize import definite, poison_check, truth
 from tapegen.frontend.values.narrowing import is_only_known, narrow
 from tapegen.frontend.values.pytree import Leaf, StaticValue
@@ -31,7 +31,7 @@ def quietly(cx: Context, compute: Callable[[], Any]) -> Any:
     cx.whole = True
     try:
         return compute()
-    except NotWhole:
+    except NeedsStatements:
         cx.state = saved
         if outer:
             raise
@@ -43,7 +43,7 @@ def quietly(cx: Context, compute: Callable[[], Any]) -> Any:
 def choose(cx: Context, test: Expr, a: Callable[[], Any], b: Callable[[], Any], hint: str | None) -> Any:
     """The value of one of two expressions, as the join of an If."""
     if cx.whole:
-        raise NotWhole
+        raise NeedsStatements
     key = (cx.frame, f"{hint or TEMPORARY} ")  # no name in the text has a space
 
     def into(compute: Callable[[], Any]) -> Callable[[], None]:
@@ -94,7 +94,7 @@ def _by_kind(cx: Context, values: Sequence[Any], compute: Callable[..., Any], bo
 
     try:
         return both(choice.test, side(True), side(False))
-    except PathEnds:
+    except Unreachable:
         if refusals:  # no kind goes on
             raise refusals[0] from None
         raise

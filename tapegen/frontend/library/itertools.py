@@ -145,7 +145,7 @@ def _from_table(cx: Context, func: Any, series: Series, count: int) -> Callable[
 def _rising(cx: Context, series: Series, count: int, step: int) -> tuple[Callable[[Sequence[Any]], Series], ...]:
     """Loops of which each begins `step` places behind the last one."""
     size = _length(series)
-    at: list[Any] = [None] * count  # where the trips of the loops around are
+    at: list[Any] = [None] * count  # where the iterations of the loops around are
 
     def loop(place: int, outer: Sequence[Any]) -> Series:
         start: Any = StaticValue(0)

@@ -26,7 +26,7 @@ from tapegen.frontend.lowering.warnings import begin_errors
 from tapegen.frontend.source.desugar import quiet
 from tapegen.frontend.templates import library_functions, ufunc_methods
 from tapegen.frontend.values.constant_shapes import known_shape, may_be_fixed, sampled_shape
-from tapegen.frontend.values.context import Context, NeedsStatic
+from tapegen.frontend.values.context import Context, NeedsConstant
 from tapegen.frontend.values.materialize import operand, run_list_of, static, struct_of, type_of
 from tapegen.frontend.values.narrowing import note_view_of_number
 from tapegen.frontend.values.pytree import UNKNOWN, Leaf, StaticValue, tuple_of
@@ -324,7 +324,7 @@ def _check_axes(cx: Context, array: Var) -> None:
     sample, all_sizes = sampled_shape(cx, array), Tuple(tuple(sizes.values()))
     if (sample is None or any(sample[k] == 1 for k in sizes)) and may_be_fixed(cx, all_sizes):
         reason = "which axes np.squeeze takes away depends on the run."
-        raise NeedsStatic(all_sizes, cx.refusal(NotDifferentiable, reason, "Name them: np.squeeze(x, axis=0)."))
+        raise NeedsConstant(all_sizes, cx.refusal(NotDifferentiable, reason, "Name them: np.squeeze(x, axis=0)."))
     for k, size in sizes.items():
         one = Call(operator.eq, (size, Const(1)), (), BOOL)
         cx.raise_if(one, ValueError, f"np.squeeze: axis {k} has one entry here; name the axes to take away")

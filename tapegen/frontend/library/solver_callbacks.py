@@ -6,7 +6,7 @@ from typing import Any
 
 from tapegen.errors import NotDifferentiable
 from tapegen.frontend.calls.handlers import handles
-from tapegen.frontend.calls.outline import Derivative, lowered_apart
+from tapegen.frontend.calls.outline import Derivative, outline_call
 from tapegen.frontend.library.builtins import Args, Hint, Kwargs
 from tapegen.frontend.values.context import Context
 from tapegen.frontend.values.pytree import Leaf, StaticValue, Struct, tuple_of
@@ -23,7 +23,7 @@ def _closed(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     func, *given = args
     mark = mark_of(implicit.jacobian)
     assert mark is not None
-    program = lowered_apart(cx, Derivative(mark, func), given, {}, range(len(given)))
+    program = outline_call(cx, Derivative(mark, func), given, {}, range(len(given)))
     if program.changes:
         raise cx.refusal(
             NotDifferentiable,

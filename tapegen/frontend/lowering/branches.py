@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tapegen.frontend.values.context import Builder, Context, NotWhole, OpenIf, OpenLatch, PathEnds
+from tapegen.frontend.values.context import Builder, Context, NeedsStatements, OpenIf, OpenLatch, Unreachable
 from tapegen.frontend.values.dynamic_lists import Widen, needs_widening, widen_cell
 from tapegen.frontend.values.materialize import not_
 from tapegen.frontend.values.narrowing import distinct, is_only_known, unlike
@@ -24,7 +24,7 @@ def branches(
     A branch that never ends stays in the If; what the other one does then needs no If around it.
     """
     if cx.whole:
-        raise NotWhole
+        raise NeedsStatements
     base, since = cx.state, cx.now
     while True:
         sides = [_branch(cx, base, todo) for todo in (body, orelse)]
@@ -52,7 +52,7 @@ def branches(
         cx.emit(OpenIf(test, first, second, cx.origin))
     if not living:
         cx.builder.dead = True
-        raise PathEnds
+        raise Unreachable
     return a, b
 
 
@@ -67,7 +67,7 @@ def _branch(cx: Context, base: State, todo: Callable[[], Any]) -> tuple[Builder,
     with cx.block(builder, base.copy()):
         try:
             value = todo()
-        except PathEnds:
+        except Unreachable:
             value = None
         return builder, cx.state, value
 

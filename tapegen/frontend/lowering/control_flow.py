@@ -20,7 +20,7 @@ from tapegen.frontend.lowering.branches import branches
 from tapegen.frontend.lowering.statements import run_simple
 from tapegen.frontend.source.desugar_try import is_attempt
 from tapegen.frontend.source.liveness import always_escapes, has_escape
-from tapegen.frontend.values.context import Builder, Context, NotWhole, OpenIf, PathEnds
+from tapegen.frontend.values.context import Builder, Context, NeedsStatements, OpenIf, Unreachable
 from tapegen.frontend.values.materialize import expr_of, not_, poison_check
 from tapegen.frontend.values.phi import look_up, or_all
 from tapegen.frontend.values.pytree import StaticValue
@@ -74,7 +74,7 @@ def run_body(cx: Context, body: Sequence[gast.stmt]) -> Any:
         body = [*body, end]
     run(cx, body, Region())
     if cx.builder.dead:
-        raise PathEnds
+        raise Unreachable
     for flag in FLAGS:
         cx.state.vars.pop(flag, None)
     cx.state.escape_live = None
@@ -87,7 +87,7 @@ def run(cx: Context, body: Sequence[gast.stmt], region: Region) -> None:
         try:
             with cx.at(stmt, statement=True):
                 done = _statement(cx, stmt, body, k, region)
-        except PathEnds:
+        except Unreachable:
             done = True
         if done or cx.builder.dead:
             return
@@ -123,7 +123,7 @@ def _escape(cx: Context, kind: Key, region: Region) -> bool:
         region.ends.append(End(FALL if kind is CONTINUE else kind, cx.builder, cx.state))
         return True
     if cx.whole and kind is not RETURN:
-        raise NotWhole
+        raise NeedsStatements
     cx.state.vars[kind] = TRUE
     head, after = cx.frame.loops[-1] if kind is not RETURN else (frozenset(), frozenset())
     cx.state.escape_live = head if kind is CONTINUE else after
@@ -202,7 +202,7 @@ def _if(cx: Context, stmt: gast.If, rest: Sequence[gast.stmt], region: Region) -
         branches(cx, test, *_sides(cx, stmt, body, orelse, region), region.live)
         return True
     if cx.whole:
-        raise NotWhole
+        raise NeedsStatements
     opened = OpenIf(test, Builder(), Builder(), cx.origin)
     outer = cx.state
     first, second = _sides(cx, stmt, body, orelse, region)

@@ -14,7 +14,7 @@ from tapegen.errors import BadArgument, NotDifferentiable
 from tapegen.frontend.values.captures import expand
 from tapegen.frontend.values.complex_parts import VIEWS_OF_PARTS, is_part, part_of
 from tapegen.frontend.values.constant_shapes import note_result, note_results
-from tapegen.frontend.values.context import Context, NotWhole
+from tapegen.frontend.values.context import Context, NeedsStatements
 from tapegen.frontend.values.materialize import (
     const_expr,
     describe,
@@ -117,7 +117,7 @@ def emit_call(
         return _emit_tuple(cx, func, args, kwargs, type_, hint)
     named = is_floating(type_) or not isinstance(type_, Scalar)
     if cx.whole and not isinstance(type_, Scalar):
-        raise NotWhole
+        raise NeedsStatements
     get = operand if named else expr_of
     call = Call(
         func,

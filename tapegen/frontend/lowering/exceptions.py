@@ -21,7 +21,7 @@ from tapegen.frontend.lowering.warnings import is_of_warning
 from tapegen.frontend.source.desugar_try import try_begins, try_ends
 from tapegen.frontend.source.hints import TRY_ADVICE, instead_of_handlers
 from tapegen.frontend.source.liveness import has_escape
-from tapegen.frontend.values.context import Builder, Context, NotWhole, OpenIf, OpenLatch, OpenLoop
+from tapegen.frontend.values.context import Builder, Context, NeedsStatements, OpenIf, OpenLatch, OpenLoop
 from tapegen.frontend.values.materialize import is_int, struct_of
 from tapegen.frontend.values.pytree import Leaf, StaticValue
 from tapegen.frontend.values.state import WARNINGS, known_value
@@ -58,7 +58,7 @@ _CASTS = frozenset({np.float64, np.float32, np.int64, np.complex128})
 def lower_attempt(cx: Context, stmt: gast.If, rest: Sequence[gast.stmt], region: Region) -> bool:
     """Run what a `try` comes to; True when what follows it has been dealt with."""
     if cx.whole:
-        raise NotWhole
+        raise NeedsStatements
     handlers = list(_handlers(cx, stmt.orelse))
     around, warnings = cx.open_tries, WARNINGS in cx.state.vars
     trial, ends = Builder(), list[End]()

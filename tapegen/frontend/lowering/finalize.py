@@ -30,7 +30,7 @@ class Finished:
 def finish(
     cx: Context, builder: Builder, results: Iterable[Expr], params: Sequence[Var], supply: NameSupply
 ) -> Finished:
-    """Close all blocks, drop what nobody reads, and give names in the order of the text."""
+    """Close all blocks, drop what nothing reads, and give names in the order of the text."""
     closer = _Closer(cx)
     closed = closer.block(builder)
     kept = [closer.resolve(result) for result in results]
@@ -199,11 +199,11 @@ def _coalesced(body: Block, firsts: set[Stmt], single: set[Var]) -> Block:
     return tuple(out)
 
 
-# ---- what nobody reads ---------------------------------------------------------------------------------------------
+# ---- what nothing reads ---------------------------------------------------------------------------------------------
 
 
 def _without_dead(body: Block, results: Sequence[Expr], sweep: Comment | None) -> Block:
-    """Drop moves of values and constants that nobody reads: merges that turned out not to matter; and other sweeps."""
+    """Drop moves of values and constants that nothing reads: merges that turned out not to matter; and other sweeps."""
     needs: dict[Var, set[Var]] = {}
     live: set[Var] = set()
     for result in results:
@@ -260,7 +260,7 @@ def _swept(body: Block, live: set[Var], sweep: Comment | None) -> Block:
 
 
 def _of_live(stmt: Assign, live: set[Var]) -> Assign:
-    """Without the targets of a parallel assignment that nobody reads: their values may not be defined."""
+    """Without the targets of a parallel assignment that nothing reads: their values may not be defined."""
     if not isinstance(stmt.value, Tuple) or not _is_move(stmt.value) or len(stmt.targets) == 1:
         return stmt
     pairs = [(target, item) for target, item in zip(stmt.targets, stmt.value.items, strict=True) if target in live]

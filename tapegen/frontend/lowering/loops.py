@@ -1,4 +1,4 @@
-"""Loops: at run time with carried variables, or unrolled where the trips differ in kind.
+"""Loops: at run time with carried variables, or unrolled where the iterations differ in kind.
 
 The body is read once for the types that the variables have before the loop.  Where the ends of its paths disagree with
 what it assumed (`x = 0` that becomes a float, a list that grows), it is read again with what fits both.
@@ -24,12 +24,12 @@ from tapegen.frontend.lowering.statements import assign_target
 from tapegen.frontend.values.context import (
     Builder,
     Context,
-    NeedsStatic,
-    NotWhole,
+    NeedsConstant,
+    NeedsStatements,
     OpenIf,
     OpenLatch,
     OpenLoop,
-    PathEnds,
+    Unreachable,
 )
 from tapegen.frontend.values.dynamic_lists import Widen, needs_widening, widen_cell
 from tapegen.frontend.values.materialize import expr_of, not_
@@ -56,7 +56,7 @@ from tapegen.ir.types import BOOL, INT, Array
 
 EXIT = "exit"
 MOST_TRIPS = 2000
-"""Trips that one loop may be unrolled into."""
+"""Iterations that one loop may be unrolled into."""
 MOST_READINGS = 12
 """Readings of a body until the types of its variables must agree."""
 
@@ -65,7 +65,7 @@ MOST_READINGS = 12
 def lower_loop(cx: Context, stmt: gast.For | gast.While, rest: Sequence[gast.stmt], region: Region) -> bool:
     """Run a loop; True when what follows it has been dealt with."""
     if cx.whole:
-        raise NotWhole
+        raise NeedsStatements
     live = cx.frame.live
     loop = _Loop(cx, stmt, live.head[id(stmt)] | live.captured, live.out[id(stmt)] | live.captured)
     series = iterable(cx, stmt.iter) if isinstance(stmt, gast.For) else None
@@ -92,7 +92,7 @@ def lower_loop(cx: Context, stmt: gast.For | gast.While, rest: Sequence[gast.stm
 
 
 def _refuse_stores(cx: Context, before: Mapping[int, Any]) -> None:
-    """The trips of `prange` run in any order, so objects of the caller would hold what another order stores."""
+    """The iterations of `prange` run in any order, so objects of the caller would hold what another order stores."""
     for number, content in before.items():
         now = cx.state.cells[number].content
         if now is not content or isinstance(now, RunList):
@@ -105,7 +105,7 @@ def _refuse_stores(cx: Context, before: Mapping[int, Any]) -> None:
 
 
 def _run(cx: Context, loop: _Loop, series: Series | None) -> None:
-    """Run a loop at run time, or unrolled where its trips differ in kind or an integer of it must be known."""
+    """Run a loop at run time, or unrolled where its iterations differ in kind or an integer of it must be known."""
     here = (loop.stmt, cx.frame)  # the very objects: identities are used again
     if series is not None and series.unroll:
         _Unrolled(cx, loop, series).run()
@@ -121,7 +121,7 @@ def _run(cx: Context, loop: _Loop, series: Series | None) -> None:
         try:
             loop.run(series)
             return
-        except NeedsStatic as need:
+        except NeedsConstant as need:
             if cx.int_sources(need.expr).isdisjoint(loop.own):
                 raise
             series = None if series is None else _counted(series, need.refusal)
@@ -142,13 +142,13 @@ def _counted(series: Series, refusal: TapegenError) -> Series:
     """The series, with a length that is known."""
     length = _known_length(series)
     if length is None:
-        raise NeedsStatic(series.length, refusal) from None
+        raise NeedsConstant(series.length, refusal) from None
     return replace(series, length=length)
 
 
 @dataclass(eq=False, slots=True)
 class _Loop:
-    """A loop at run time.  `head` and `after` are the names read at the start of a trip and behind the loop."""
+    """A loop at run time.  `head` and `after` are the names read at the start of an iteration and behind the loop."""
 
     cx: Context
     stmt: gast.For | gast.While
@@ -238,7 +238,7 @@ class _Loop:
                         into = self._start_of_trip()
                     if into is not None:
                         run(cx, into, Region(self.head, self.ends))
-                except PathEnds:
+                except Unreachable:
                     pass
         finally:
             cx.heads.pop()
@@ -246,7 +246,7 @@ class _Loop:
         return body
 
     def _start_of_trip(self) -> Sequence[gast.stmt] | None:
-        """What a trip does before the body; returns the body unless it has been read already."""
+        """What an iteration does before the body; returns the body unless it has been read already."""
         cx, stmt, series = self.cx, self.stmt, self.series
         if series is not None:
             base = stmt.target.id if isinstance(stmt.target, gast.Name) and series.bounds else "k"
@@ -279,7 +279,8 @@ class _Loop:
         cx.emit(opened)
         return None
 
-    # ---- types that fit every trip -----------------------------------------------------------------------------------
+    # ---- types that fit every iteration
+    # -----------------------------------------------------------------------------------
 
     def _matters(self, key: Key | int, end: End) -> bool:
         """Whether the value of a variable at the end of a path is read later."""
@@ -291,7 +292,8 @@ class _Loop:
         return key[1] in self.after or key in self.lent
 
     def _merge(self, entry: State, templates: Mapping[Key | int, Any] | None = None) -> Merge:
-        """Containers that the loop finds stay what they are; those made for its variables differ from trip to trip.
+        """Containers that the loop finds stay what they are; those made for its variables differ from iteration to
+        iteration.
 
         `templates` are those with which the body was read.
         """
@@ -309,7 +311,7 @@ class _Loop:
     def _compare(
         self, entry: State, templates: dict[Key | int, Any], head: Head
     ) -> tuple[dict[Key | int, Any], Merge, bool]:
-        """What fits the start and all ends of the trip, and whether the body was read with that."""
+        """What fits the start and all ends of the iteration, and whether the body was read with that."""
         cx = self.cx
         merge = self._merge(entry, templates)
         found: dict[Key | int, Any] = {}
@@ -338,7 +340,9 @@ class _Loop:
         return found, merge, True
 
     def _lend(self, entry: State, templates: dict[Key | int, Any], merge: Merge) -> None:
-        """Add the variables of the functions called in a trip that inner functions they return read behind the loop."""
+        """Add the variables of the functions called in an iteration that inner functions they return read behind the
+        loop.
+        """
         values = [value for key, value in templates.items() if not isinstance(key, int) and key[1] in self.after]
         while values:
             for frame in frames_of(values.pop(), merge.state):
@@ -350,7 +354,7 @@ class _Loop:
                         values.append(templates[key])
 
     def _sides(self, entry: State, key: Key | int) -> list[tuple[Any, State]]:
-        """What a variable or a container is at the start of the trip, and at those ends where that matters."""
+        """What a variable or a container is at the start of the iteration, and at those ends where that matters."""
         sides = [(_get(entry, key), entry)]
         return sides + [(_get(end.state, key), end.state) for end in self.ends if self._matters(key, end)]
 
@@ -466,7 +470,7 @@ class _Loop:
 
 @dataclass(eq=False, slots=True)
 class _Unrolled:
-    """A loop whose trips are written one after the other."""
+    """A loop whose iterations are written one after the other."""
 
     cx: Context
     loop: _Loop
@@ -490,7 +494,7 @@ class _Unrolled:
         return content.keys if isinstance(content, Struct) else None
 
     def _goes_on(self, trip: int) -> bool:
-        """Whether there is another trip; its target is bound then."""
+        """Whether there is another iteration; its target is bound then."""
         cx, stmt, series = self.cx, self.loop.stmt, self.series
         if trip > MOST_TRIPS:
             raise CompileLimit(
@@ -512,14 +516,14 @@ class _Unrolled:
             return test
 
     def _from(self, trip: int) -> None:
-        """Write the trips from `trip` on."""
+        """Write the iterations from `trip` on."""
         cx, stmt = self.cx, self.loop.stmt
         region = Region(self.loop.head | self.loop.after)
         while self._goes_on(trip):
             trip += 1
             run(cx, stmt.body, region)
             if cx.builder.dead:
-                raise PathEnds
+                raise Unreachable
             cx.state.vars.pop(CONTINUE, None)
             cx.state.escape_live = None
             flags = [cx.state.vars[flag] for flag in (BREAK, RETURN) if flag in cx.state.vars]
@@ -530,7 +534,7 @@ class _Unrolled:
                 return
 
     def _unless(self, flags: list[Any], trip: int) -> None:
-        """Write the other trips under the condition that no path has left the loop."""
+        """Write the other iterations under the condition that no path has left the loop."""
         cx = self.cx
 
         def others() -> None:

@@ -1,7 +1,7 @@
 """One loop over tuples (`product(a, b)`, `np.ndindex(x.shape)`) as the loops it stands for, one inside the other.
 
 A loop that counts through all tuples would find the parts of each by division, and hide from the analyses that every
-trip has other ones.
+iteration has other ones.
 """
 
 from __future__ import annotations

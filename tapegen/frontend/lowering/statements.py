@@ -35,7 +35,7 @@ from tapegen.frontend.source.parse import Parsed
 from tapegen.frontend.templates import builtin_functions
 from tapegen.frontend.values.captures import capture
 from tapegen.frontend.values.complex_parts import is_part
-from tapegen.frontend.values.context import Builder, Context, NotWhole, OpenIf, PathEnds
+from tapegen.frontend.values.context import Builder, Context, NeedsStatements, OpenIf, Unreachable
 from tapegen.frontend.values.dynamic_lists import append, item, length
 from tapegen.frontend.values.materialize import definite, describe, expr_of, not_, operand, struct_of, type_of
 from tapegen.frontend.values.narrowing import is_shared_number, may_be_array
@@ -387,13 +387,13 @@ def _assert(cx: Context, stmt: gast.Assert) -> None:
     failed = not_(cx, test)
     assert not isinstance(failed, bool)
     if cx.whole:
-        raise NotWhole
+        raise NeedsStatements
     body = Builder()
     with cx.block(body, cx.state.copy()):
         try:
             message = _message(cx, [stmt.msg] if stmt.msg is not None else [])
             cx.emit(Raise(AssertionError, tuple(message), cx.origin))
-        except PathEnds:
+        except Unreachable:
             pass
     body.dead = True
     cx.emit(OpenIf(failed, body, Builder(), cx.origin))

@@ -29,7 +29,7 @@ class Liveness:
     out : dict
         Names that may be read after an If, For or While.
     head : dict
-        Names that may be read at the start of a trip or after the loop.
+        Names that may be read at the start of an iteration or after the loop.
     assigned : dict
         Names that a loop may bind, in order of the text.
     captured : frozenset of str

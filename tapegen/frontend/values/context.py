@@ -62,7 +62,7 @@ class OpenLoop:
 # ---- signals -------------------------------------------------------------------------------------------------------
 
 
-class NeedsStatic(Exception):
+class NeedsConstant(Exception):
     """An integer must be known when compiling.  Loops unroll and arguments become static until it is."""
 
     def __init__(self, expr: Expr, refusal: TapegenError) -> None:
@@ -71,7 +71,7 @@ class NeedsStatic(Exception):
         self.refusal = refusal
 
 
-class NotWhole(Exception):
+class NeedsStatements(Exception):
     """The expression needs statements of its own."""
 
 
@@ -79,11 +79,11 @@ class Again(Exception):
     """Something was learned of a recursive function or of a loop; the program is lowered once more."""
 
 
-class PathEnds(Exception):
+class Unreachable(Exception):
     """No statement after this one runs: an exception is raised here."""
 
 
-_EXPECTED = (TapegenError, NeedsStatic, NotWhole, Again, PathEnds)
+_EXPECTED = (TapegenError, NeedsConstant, NeedsStatements, Again, Unreachable)
 """What lowering raises where nothing is wrong with it."""
 
 
@@ -132,7 +132,7 @@ class Context:
         self.copied: dict[int, str] = {}  # containers of which there is a copy that would not see a change, and why
         self.named_lists: set[int] = set()  # containers for several paths that have another name on one of them
         self.made_by: dict[int, Any] = {}  # containers in a growing list: the loop that makes it grow
-        self.unsettled: dict[int, Any] = {}  # containers whose keys differ from trip to trip: the loop
+        self.unsettled: dict[int, Any] = {}  # containers whose keys differ from iteration to iteration: the loop
         self.written_out: dict[Any, TapegenError] | None = None  # loops that stay no loops, and why
         self.substitution: dict[Var, Expr] = {}
         self.titles: dict[Var, str] = {}  # names that the user gives to values that had been computed without one
@@ -193,7 +193,7 @@ class Context:
     def emit(self, stmt: Any) -> None:
         """Write a statement."""
         if self.whole:
-            raise NotWhole
+            raise NeedsStatements
         self.builder.items.append(stmt)
         if not isinstance(stmt, Assign):
             self.effects += 1
@@ -232,12 +232,12 @@ class Context:
         parts = tuple(Const(part) if isinstance(part, str) else part for part in message)
         self.emit(Raise(exception, parts, self.origin))
         self.builder.dead = True
-        raise PathEnds
+        raise Unreachable
 
     def raise_if(self, test: Expr, exception: type[BaseException], *message: str | Expr) -> None:
         """Raise at run time where `test` holds."""
         if self.whole:
-            raise NotWhole
+            raise NeedsStatements
         parts = tuple(Const(part) if isinstance(part, str) else part for part in message)
         body = Builder([Raise(exception, parts, self.origin)], dead=True)
         self.emit(OpenIf(test, body, Builder(), self.origin))
@@ -272,7 +272,7 @@ class Context:
         """Change a mutable container."""
         self.check_change(ref)
         if self.whole:
-            raise NotWhole
+            raise NeedsStatements
         before = self.state.cells[ref.cell].content
         if isinstance(before, Struct) and isinstance(content, Struct) and before.keys != content.keys:
             self.resized[ref.cell] += 1
@@ -302,7 +302,7 @@ class Context:
                 self.copy_made(child, reason, loop)
 
     def loop_refused(self, loop: Any, refusal: TapegenError) -> NoReturn:
-        """A loop cannot do this: it is written out, if its trips can be counted."""
+        """A loop cannot do this: it is written out, if its iterations can be counted."""
         if loop is None or self.written_out is None or loop in self.written_out:
             raise refusal
         self.written_out[loop] = refusal
@@ -311,7 +311,9 @@ class Context:
     # ---- variables ---------------------------------------------------------------------------------------------------
 
     def observe(self, key: Key, value: Any) -> None:
-        """Note that the meaning of the program depends on the value that a variable has at the start of a trip."""
+        """Note that the meaning of the program depends on the value that a variable has at the start of an
+        iteration.
+        """
         for head in self.heads:
             if key in head.values and head.values[key] is value:
                 head.observed.add(key)

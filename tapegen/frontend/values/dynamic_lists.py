@@ -69,7 +69,7 @@ def widen_cell(cx: Context, cell: int, sides: Sides, loop: Any = None) -> None:
     template = merge.template("item", items)
     try:
         made = make_run_list(cx, template, content.children, _name_of(cx, cell), loop)
-    except NotDifferentiable as error:  # what is one of two kinds is so in each trip as well
+    except NotDifferentiable as error:  # what is one of two kinds is so in each iteration as well
         cx.loop_refused(None if isinstance(template, Choice) else loop, error)
     cx.state.cells[cell] = Cell(made)
 

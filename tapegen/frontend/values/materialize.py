@@ -15,7 +15,7 @@ from tapegen.errors import BadArgument, NotDifferentiable
 from tapegen.frontend.mutation.caller_objects import look_into
 from tapegen.frontend.source.desugar_yield import collected
 from tapegen.frontend.values.captures import expand, special_method
-from tapegen.frontend.values.context import Context, NeedsStatic, NotWhole
+from tapegen.frontend.values.context import Context, NeedsConstant, NeedsStatements
 from tapegen.frontend.values.pytree import UNKNOWN, Leaf, Slot, StaticValue, Struct, tuple_of
 from tapegen.frontend.values.state import (
     Bound,
@@ -172,7 +172,7 @@ def static(cx: Context, value: Any, what: str) -> Any:
 
     Raises
     ------
-    NeedsStatic
+    NeedsConstant
         It is an integer that is not known yet.
     """
     if isinstance(value, Captured):
@@ -185,7 +185,7 @@ def static(cx: Context, value: Any, what: str) -> Any:
         return tuple(static(cx, child, what) for child in content.children)
     refusal = cx.refusal(NotDifferentiable, f"{what} must be known before the program runs.", "Write it as a constant.")
     if isinstance(value, Leaf):
-        raise NeedsStatic(expr_of(cx, value), refusal)
+        raise NeedsConstant(expr_of(cx, value), refusal)
     raise refusal
 
 
@@ -259,7 +259,9 @@ def adopt(cx: Context, value: Any) -> Any:
 
 
 def _likely(cx: Context, value: Choice) -> Any:
-    """A result that is None or a constant on some paths (`s = 0.0` before a loop without trips): these paths raise."""
+    """A result that is None or a constant on some paths (`s = 0.0` before a loop without iterations): these paths
+    raise.
+    """
     first, second = value.first, value.second
     if isinstance(type_of(first), Scalar) and isinstance(type_of(second), Array):
         likely, test = second, value.test
@@ -428,7 +430,7 @@ def named(cx: Context, frame: Frame, name: str, value: Any) -> Any:
     if isinstance(value, Leaf) and not isinstance(value.expr, Var):
         if cx.whole:
             if frame.live.loads[name] > 1 and not isinstance(value.expr, Const):
-                raise NotWhole
+                raise NeedsStatements
             return value
         return Leaf(cx.assign(name, value.expr), value.known)
     if isinstance(value, Struct) and value.kind == "tuple" and value.whole is None and not cx.rules:

@@ -46,7 +46,7 @@ from tapegen.ir.types import BOOL, Array, ListOf, Scalar, Type
 
 
 class _Anything:
-    """Any value: nobody reads the variable where this path goes."""
+    """Any value: nothing reads the variable where this path goes."""
 
     def __repr__(self) -> str:
         return "ANYTHING"

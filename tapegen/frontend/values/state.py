@@ -162,7 +162,7 @@ class Series:
     axes: Axes | None = None
     count: tuple[Any, Any] | None = None  # of `itertools.count`: where it begins, and its step
     lists: frozenset[int] = frozenset()  # the cells of the lists and dicts that it walks through
-    parallel: bool = False  # whether its trips may run in any order
+    parallel: bool = False  # whether its iterations may run in any order
     behind: tuple[Any, ...] = ()  # the generators that make the items, see `lower_generator`
     iterator: tuple[int, int] | None = None  # of what can be gone through once: its number, the loops around it
 
@@ -232,7 +232,9 @@ class Frame:
 
 @dataclass(eq=False, slots=True)
 class Head:
-    """What the variables are at the start of a trip of a loop that is being read; `observed` are those it looked at."""
+    """What the variables are at the start of an iteration of a loop that is being read; `observed` are those it looked
+    at.
+    """
 
     values: dict[Key, Any]
     observed: set[Key] = field(default_factory=set)

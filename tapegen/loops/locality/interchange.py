@@ -63,7 +63,7 @@ _ROWS = 8  # numbers of an iteration that are kept at most
 
 
 def interchange_loops(function: Function) -> Function:
-    """The same program with loops inside out that walk down columns on iterations of their own."""
+    """The same program with loops inside out that accesses columns with a stride on iterations of their own."""
     return replace(function, body=_Abreast(function).whole()) if has_matrices(function) else function
 
 

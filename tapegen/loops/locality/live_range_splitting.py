@@ -1,7 +1,7 @@
 """Live-range splitting (array renaming): an array that is assigned anew gets a name of its own for each life.
 
 The backward sweep gives new values to names of the forward sweep.  Legal where the name is made anew in a block and is
-not read behind it; views and new arrays that nobody reads are not made.  It pays because dependence analysis goes by
+not read behind it; views and new arrays that nothing reads are not made.  It pays because dependence analysis goes by
 names: nests of different lives can be fused.
 
 Before::

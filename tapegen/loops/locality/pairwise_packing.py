@@ -191,7 +191,7 @@ class _Rows(PackingPass):
         return [If(_all(_conditions(loop, walked)), (*before, along, *after), (loop,), loop.origin)]
 
     def _found(self, block: Block, depth: int) -> Iterator[tuple[int, For, _Walked]]:
-        """Loops that walk down columns, and in how many loops they stand."""
+        """Loops that accesses columns with a stride, and in how many loops they stand."""
         for stmt in block:
             walked = self._walked(stmt) if isinstance(stmt, For) else None
             if isinstance(stmt, For) and walked is not None:

@@ -10,7 +10,7 @@ from tapegen.rules.registry import expands, fixed, linear
 
 @linear(np.take, in_="a", shapes=[(3, 4), fixed(np.array([2, 0, 2]))], of_complex=True)
 def take(a, indices, axis=None, *, mode="raise", out_bar):
-    """Repeated indices add up."""
+    """FastCall indices add up."""
     indices = indices_in_range(a, indices, axis, mode)
     if axis is None or np.ndim(a) == 0:
         flat_bar = np.zeros(np.size(a), dtype=a.dtype)
@@ -43,7 +43,7 @@ def indices_in_range(a, indices, axis, mode):
 
 @linear(np.take_along_axis, in_="arr", shapes=[(3, 4), fixed(np.array([[2, 0], [1, 1], [0, 3]]))], of_complex=True)
 def take_along_axis(arr, indices, axis=-1, *, out_bar):
-    """Repeated indices add up."""
+    """FastCall indices add up."""
     require(axis is not None, "np.take_along_axis(axis=None) has no rule.", "Flatten the array first.")
     arr_bar = np.zeros_like(arr)
     place = ()

@@ -213,7 +213,7 @@ def operation_of(func: Callable[..., Any]) -> Operation:
 
 @lru_cache(maxsize=4096)
 def stand_in(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """An array that has a shape and a dtype, and no memory; nobody reads its elements."""
+    """An array that has a shape and a dtype, and no memory; nothing reads its elements."""
     return np.broadcast_to(np.zeros((), dtype), shape)
 
 

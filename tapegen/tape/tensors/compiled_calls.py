@@ -13,7 +13,7 @@ from tapegen.errors import NotDifferentiable
 from tapegen.frontend.calls.random_replay import refuse_unseeded
 from tapegen.frontend.source.synthesize import function_from_text
 from tapegen.pipeline.options import Options
-from tapegen.runtime.bound_call import Specialisation
+from tapegen.runtime.bound_call import BoundCall
 from tapegen.runtime.random_state import States, drawing_again, states_of
 from tapegen.runtime.stored_state import stored_actively
 from tapegen.tape.engine import pytree
@@ -43,7 +43,7 @@ class Applied:
         self.kept = pytree.mapped(args, _held), pytree.mapped(kwargs, _held)
 
     @functools.cached_property
-    def called(self) -> Specialisation:
+    def called(self) -> BoundCall:
         """The call of the function itself."""
         args, kwargs = self.bare
         return self.function.with_options(wrt=self.wrt, has_aux=False)._specialise(args, kwargs)

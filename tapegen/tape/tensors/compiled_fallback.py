@@ -20,7 +20,7 @@ from tapegen.tape.tensors.closures import Closure
 from tapegen.tape.tensors.tensor import known_as
 
 
-class Uncovered(Closure):
+class CompiledFallback(Closure):
     """A call for which no rule says everything: a keyword, a method of a ufunc, a list that a rule does not know.
 
     Attributes

@@ -17,7 +17,7 @@ _BASIC = (int, slice, np.integer, type(None), type(Ellipsis))
 
 
 def _getitem_bar(a, index, *, out_bar):  # type: ignore[no-untyped-def]
-    """Repeated indices add up."""
+    """FastCall indices add up."""
     a_bar = np.zeros_like(a)
     if is_basic(index):
         a_bar[index] = out_bar

@@ -14,7 +14,7 @@ from tapegen.tape.engine.state import Call, flat_ids, is_complex, is_tracked
 from tapegen.tape.tensors import compiled_calls, numpy_dispatch
 from tapegen.tape.tensors.accumulation import again, divided, fit, is_polynomial, strongly
 from tapegen.tape.tensors.closures import Closure, closure
-from tapegen.tape.tensors.compiled_fallback import Form, Uncovered
+from tapegen.tape.tensors.compiled_fallback import CompiledFallback, Form
 from tapegen.tape.tensors.tensor import Tensor
 
 Contribute = Callable[[int, Any], None]
@@ -41,7 +41,7 @@ class Record:
     plan : FlatPlan
         The function, and what its derivatives with respect to the tracked arguments need.
     args, kwargs, out : object
-        What was passed and what came out; stand-ins where only the shape is needed, None for an `out` nobody reads.
+        What was passed and what came out; stand-ins where only the shape is needed, None for an `out` nothing reads.
     ids : tuple
         The numbers of the tensors among `args`, in the same structure; 0 where there is none.
     out_ids : tuple of int
@@ -81,7 +81,7 @@ class Record:
 
     # ---- backwards ---------------------------------------------------------------------------------------------------
 
-    def pull_plainly(self, bar: Any, bars: dict[int, Any], wild: bool, selected: Selection) -> None:
+    def pull_fast(self, bar: Any, bars: dict[int, Any], wild: bool, selected: Selection) -> None:
         """Add the contributions to `bars`, all of them arrays: the quick way of `pull`."""
         plan = self.plan
         args = self.args
@@ -446,7 +446,7 @@ def _uncovered(call: Call, tracked: set[int]) -> WideRecord | None:
         form.argument(name, value, number)
     for name, value in call.kwargs.items():
         form.argument(name, value, 0)
-    closed = Uncovered(operation, form, tracked)
+    closed = CompiledFallback(operation, form, tracked)
     return made_wide(Call(closed, tuple(form.values), {}, tuple(form.ids), call.outs, call.out_ids), tracked)
 
 

@@ -1,4 +1,4 @@
-"""Control flow upside down: branches and loops of the forward sweep as the backward sweep runs them."""
+"""Control flow in reverse order: branches and loops of the forward sweep as the backward sweep runs them."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class ControlFlowAdjoints:
         self.counters: dict[Stmt, Expr] = {}
 
     def branches(self, stmt: If) -> None:
-        """Undo an If: the same test, and each branch upside down."""
+        """Undo an If: the same test, and each branch in reverse order."""
         parts = self._after_both(stmt)
         around, defined = self._touched(stmt, parts)
         if not around and not defined:
@@ -136,7 +136,7 @@ class ControlFlowAdjoints:
         return test
 
     def for_loop(self, stmt: For) -> None:
-        """Undo a For: the same trips from the last to the first."""
+        """Undo a For: the same iterations from the last to the first."""
         if stmt in self.selecting:
             self._selection(stmt, self.selecting[stmt])
             return
@@ -162,7 +162,7 @@ class ControlFlowAdjoints:
             self.cotangents.emit(undo)
 
     def _selection(self, stmt: For, selection: Selection) -> None:
-        """Undo the one trip of a loop that has a derivative."""
+        """Undo the one iteration of a loop that has a derivative."""
         body = self._loop_body(stmt, selection.trip)
         if body is None:
             return
@@ -172,13 +172,13 @@ class ControlFlowAdjoints:
         self.cotangents.emit(undo)
 
     def while_loop(self, stmt: While) -> None:
-        """Undo a While: as many trips as there were."""
+        """Undo a While: as many iterations as there were."""
         body = self._loop_body(stmt, stmt.body)
         if body is not None:
             self._counted(stmt, Var(self.cotangents.names.fresh("trip"), INT), body)
 
     def _counted(self, stmt: For | While, k: Var, body: Block) -> None:
-        """Undo a loop whose number of trips is counted in the forward sweep."""
+        """Undo a loop whose number of iterations is counted in the forward sweep."""
         trips = Var(self.cotangents.names.fresh("trips"), INT)
         self.trips[stmt] = trips
         self.trip_index[stmt] = k
@@ -189,7 +189,7 @@ class ControlFlowAdjoints:
         self.cotangents.emit(undo)
 
     def _loop_body(self, stmt: For | While, trip: Block) -> Block | None:
-        """A trip upside down; None where no derivative passes through it."""
+        """An iteration in reverse order; None where no derivative passes through it."""
         around, _ = self._touched(stmt, (trip,))
         if not around:
             return None

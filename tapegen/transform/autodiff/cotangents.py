@@ -29,7 +29,7 @@ from tapegen.ir.nodes import (
 from tapegen.ir.types import INT, Array, ListOf, Scalar
 from tapegen.transform.analyses import Facts
 from tapegen.transform.autodiff.residuals import Residuals
-from tapegen.transform.autodiff.shadow_memory import Mirrors
+from tapegen.transform.autodiff.shadow_memory import ShadowArrays
 from tapegen.transform.autodiff.zero_guards import Guards
 
 
@@ -69,7 +69,7 @@ class CotangentMap:
         self,
         function: Function,
         facts: Facts,
-        mirrors: Mirrors,
+        mirrors: ShadowArrays,
         names: NameSupply,
         residuals: Residuals,
         reverse_view: Callable[[Assign, Var, Call, Expr], None],

@@ -47,7 +47,7 @@ from tapegen.transform.autodiff.rule_application import (
     rule_for,
 )
 from tapegen.transform.autodiff.transpose import depend, transposed
-from tapegen.transform.autodiff.zero_propagation import without_zeros
+from tapegen.transform.autodiff.zero_propagation import propagate_zeros
 
 
 def forward(
@@ -181,7 +181,7 @@ class _Pusher:
                 self._assign(stmt, targets, value)
             case Assign((target,), Call(intrinsics.pop, (Var() as array,))) if (
                 array in self.active
-            ):  # nobody reads the item
+            ):  # nothing reads the item
                 self.emit(stmt)
                 dropped = Var(self.names.fresh(dot_name(target.name)), _tangent_type(target.type))
                 self.emit(Assign((dropped,), Call(intrinsics.pop, (self.dot(array),), (), dropped.type), stmt.origin))
@@ -382,7 +382,7 @@ class _Pusher:
                 stmt.origin,
             )
         self.out.extend(Assign((bar,), builders.zero_like(target)) for bar, target in zip(bars, targets, strict=False))
-        reduced = without_zeros(block, [Const(0.0) if expr is None else expr for expr in exprs], set(zeros))
+        reduced = propagate_zeros(block, [Const(0.0) if expr is None else expr for expr in exprs], set(zeros))
         if reduced is None:
             self.out.extend(Assign((zero,), builders.zero_like(arg), stmt.origin) for zero, arg in zeros.items())
         else:

@@ -21,13 +21,13 @@ from tapegen.ir.nodes import (
 )
 from tapegen.ir.types import INT, Array, Scalar
 from tapegen.transform.analyses import Facts
-from tapegen.transform.autodiff.shadow_memory import Mirrors
+from tapegen.transform.autodiff.shadow_memory import ShadowArrays
 
 
 class Residuals:
     """Reads of primal values, and the copies that are saved for them."""
 
-    def __init__(self, function: Function, facts: Facts, mirrors: Mirrors, names: NameSupply) -> None:
+    def __init__(self, function: Function, facts: Facts, mirrors: ShadowArrays, names: NameSupply) -> None:
         self.function = function
         self.facts = facts
         self.scopes, self.shapes, self.effects = facts.scopes, facts.shapes, facts.effects

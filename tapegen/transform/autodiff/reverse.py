@@ -1,8 +1,8 @@
 """Reverse mode: from a lowered program to a forward sweep and an *ideal* backward sweep.
 
-The backward sweep has the nesting of the forward sweep upside down and reads any primal value that its forward block
-saw; `transform.recording.plan` then makes those reads real.  What is read from an array that the program overwrites
-later is captured in a value of its own first, so every Load that appears in the backward sweep is final.
+The backward sweep has the nesting of the forward sweep in reverse order and reads any primal value that its forward
+block saw; `transform.recording.plan` then makes those reads real.  What is read from an array that the program
+overwrites later is captured in a value of its own first, so every Load that appears in the backward sweep is final.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from tapegen.transform.autodiff.adjoint_control_flow import ControlFlowAdjoints
 from tapegen.transform.autodiff.cotangents import Cotangent, CotangentMap, full
 from tapegen.transform.autodiff.residuals import Residuals
 from tapegen.transform.autodiff.selection_loops import Selection
-from tapegen.transform.autodiff.shadow_memory import Mirrors
+from tapegen.transform.autodiff.shadow_memory import ShadowArrays
 
 
 @dataclass(slots=True)
@@ -68,23 +68,23 @@ class Sweeps:
     tests : dict
         Forward If -> the Var that keeps its test.
     flags : dict
-        Those of them that can be evaluated again -> the test.
+        Those of them that can be recomputed -> the test.
     captured : dict
         (forward statement, expression) -> the Var that keeps the value it had there.
     version : callable
-        (forward statement, array) -> the Var that keeps the contents it had there, for values evaluated again.
+        (forward statement, array) -> the Var that keeps the contents it had there, for values recomputed.
     captures : set of Var
-        Values that exist only because the backward sweep reads them; they cannot be evaluated again.
-    trips : dict
-        Forward loop -> its trip counter, where the number of trips is not known on entry.
+        Values that exist only because the backward sweep reads them; they cannot be recomputed.
+    iterations : dict
+        Forward loop -> its iteration counter, where the number of iterations is not known on entry.
     trip_index : dict
-        Forward loop -> the Var that counts its trips down in the backward sweep, where there is one.
+        Forward loop -> the Var that counts its iterations down in the backward sweep, where there is one.
     counters : dict
-        Forward For with a trip counter -> its loop variable as a function of the trip.
+        Forward For with an iteration counter -> its loop variable as a function of the iteration.
     references : frozenset of Var
-        Mirrors: arrays of the forward sweep that the backward sweep reads and writes by reference.
+        ShadowArrays: arrays of the forward sweep that the backward sweep reads and writes by reference.
     made : frozenset of Var
-        Those of them that are made where they are assigned, and cannot be evaluated again.
+        Those of them that are made where they are assigned, and cannot be recomputed.
     """
 
     backward: Block
@@ -110,7 +110,7 @@ def reverse(
     wrt: tuple[Var, ...],
     active_results: tuple[bool, ...],
     facts: Facts,
-    mirrors: Mirrors,
+    mirrors: ShadowArrays,
     names: NameSupply,
     selecting: Mapping[Stmt, Selection],
 ) -> Sweeps:
@@ -126,12 +126,12 @@ def reverse(
         Which of the returned values are differentiated.
     facts : Facts
         Analyses of `function`.
-    mirrors : Mirrors
+    mirrors : ShadowArrays
         The arrays whose cotangents the forward sweep makes.
     names : NameSupply
         Supply of fresh names; knows every name of `function`.
     selecting : mapping
-        Loops of which only one trip is undone.
+        Loops of which only one iteration is undone.
     """
     return ReverseSweepBuilder(function, wrt, active_results, facts, mirrors, names, selecting).run()
 
@@ -145,7 +145,7 @@ class ReverseSweepBuilder:
         wrt: tuple[Var, ...],
         active_results: tuple[bool, ...],
         facts: Facts,
-        mirrors: Mirrors,
+        mirrors: ShadowArrays,
         names: NameSupply,
         selecting: Mapping[Stmt, Selection],
     ) -> None:

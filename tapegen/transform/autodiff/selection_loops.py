@@ -1,7 +1,7 @@
 """Loops that select one of their candidates: `for k in ...: if c[k] > best: best = c[k]`.
 
-Only the trip that won passes a derivative on, so it is enough to remember which one it was: the backward sweep undoes
-that trip alone.
+Only the iteration that won passes a derivative on, so it is enough to remember which one it was: the backward sweep
+undoes that iteration alone.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ class Selection:
     Attributes
     ----------
     winner : Var
-        The value of the loop variable in the last trip that replaced the selected value.
+        The value of the loop variable in the last iteration that replaced the selected value.
     nobody : Expr
-        What `winner` is when no trip did: a value that the loop variable does not take.
-    trip : Block
-        The statements of such a trip, the branch that it takes written out.
+        What `winner` is when no iteration did: a value that the loop variable does not take.
+    iteration : Block
+        The statements of such an iteration, the branch that it takes written out.
     """
 
     winner: Var

@@ -37,7 +37,7 @@ from tapegen.ir.types import BOOL, Array, ListOf, is_floating
 
 
 @dataclass(frozen=True, slots=True)
-class Mirrors:
+class ShadowArrays:
     """What `mirror` returns besides the program.
 
     Attributes
@@ -45,11 +45,11 @@ class Mirrors:
     of : dict
         Mirrored Var -> the Var that denotes its mirror at the same point of the program.
     made : frozenset of Var
-        Mirrors that are made where they are assigned; evaluating that again would make other ones.
+        ShadowArrays that are made where they are assigned; evaluating that again would make other ones.
     shares : dict
         Assign of a name that is a view or a copy -> the Var that tells whether it is a view.
     groups : tuple of frozenset of Var
-        Mirrors that may share memory.
+        ShadowArrays that may share memory.
     """
 
     of: dict[Var, Var] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class Mirrors:
 
 def mirror(
     function: Function, conflicts: Iterable[Conflict], active: Set[Var], merges: Set[Var], names: NameSupply
-) -> tuple[Function, Mirrors]:
+) -> tuple[Function, ShadowArrays]:
     """Mirror the arrays whose relations only the run of the program knows.
 
     Parameters
@@ -89,7 +89,7 @@ def mirror(
         if group in wanted and group in live and is_floating(var.type):
             members.setdefault(group, []).append(var)
     if not members:
-        return function, Mirrors()
+        return function, ShadowArrays()
     for group, found in members.items():
         if any(not isinstance(var.type.item if isinstance(var.type, ListOf) else var.type, Array) for var in found):
             raise _refusal(wanted[group], found)
@@ -103,7 +103,7 @@ def mirror(
     for var, other in writer.of.items():
         groups.setdefault(group_of.get(var, var), set()).add(other)
     result = replace(function, body=(*head, *body))
-    return result, Mirrors(writer.of, frozenset(made), writer.shares, tuple(map(frozenset, groups.values())))
+    return result, ShadowArrays(writer.of, frozenset(made), writer.shares, tuple(map(frozenset, groups.values())))
 
 
 def _refusal(conflict: Conflict | None, found: list[Var]) -> AliasError:

@@ -26,7 +26,7 @@ class _Kept(Exception):
     """A zero is read where it cannot be left out."""
 
 
-def without_zeros(block: Block, exprs: Sequence[Expr], zeros: Set[Var]) -> tuple[Block, list[Expr | None]] | None:
+def propagate_zeros(block: Block, exprs: Sequence[Expr], zeros: Set[Var]) -> tuple[Block, list[Expr | None]] | None:
     """Statements and results with everything left out that a zero makes zero.
 
     Parameters

@@ -14,7 +14,7 @@ from tapegen.ir.nodes import Call, Const, Expr, Load, Routine
 from tapegen.ir.types import Array, Scalar, Type
 
 TRIPS = 16
-"""Trips that a loop is taken to make, and elements along an axis, where nothing is known."""
+"""Iterations that a loop is taken to make, and elements along an axis, where nothing is known."""
 
 _RECORD = 12  # to and from memory that is new in each call
 _RECORD_FLAG = 4

@@ -35,7 +35,7 @@ class Planner(Protocol):
         ...
 
 
-class Gone:
+class DeadArrayShapes:
     """Extents in place of the arrays.
 
     Attributes

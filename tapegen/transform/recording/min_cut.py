@@ -1,7 +1,7 @@
-"""Which values to record and which to evaluate again, at the least work altogether: a minimum cut.
+"""Which values to record and which to recompute, at the least work altogether: a minimum cut.
 
-Each value that the backward sweep needs must be *available*: recorded, or evaluated again from operands that are
-available.  One recorded value may serve many, and one value evaluated again serves all that need it, so the choice is
+Each value that the backward sweep needs must be *available*: recorded, or recomputed from operands that are
+available.  One recorded value may serve many, and one value recomputed serves all that need it, so the choice is
 made for all of them at once.
 """
 
@@ -34,8 +34,8 @@ class Option(Generic[Key]):
     operands: tuple[Key, ...] = ()
 
 
-def evaluated_again(needed: Iterable[Key], option: Callable[[Key], Option[Key]]) -> set[Key]:
-    """The values to evaluate again; all others that turn out to be needed are recorded.
+def min_cut_recompute(needed: Iterable[Key], option: Callable[[Key], Option[Key]]) -> set[Key]:
+    """The values to recompute; all others that turn out to be needed are recorded.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def evaluated_again(needed: Iterable[Key], option: Callable[[Key], Option[Key]])
             options[key] = option(key)
             work.extend(options[key].operands)
     never = 1 + sum(found.record + (found.evaluate or 0) for found in options.values())
-    # `have` is on the side of the source when the value is available, `made` when it is evaluated again
+    # `have` is on the side of the source when the value is available, `made` when it is recomputed
     net = _Network()
     numbers = {key: net.nodes(2) for key in options}
     for key in wanted:

@@ -1,9 +1,9 @@
-"""Make the reads of the backward sweep real: live, re-evaluate or record.
+"""Make the reads of the backward sweep real: live, recompute or record.
 
 For each primal value that the backward sweep reads, in the order of preference:
 
 * **live**: its definition runs once and its name is not reused, so it still holds the value;
-* **trip**: a loop counter (also `i = i + 1`), known from the trip that is being undone;
+* **iteration**: a loop counter (also `i = i + 1`), known from the iteration that is being undone;
 * **again**: evaluated a second time at the start of the backward block, from values that are available;
 * **record**: written to a tape where it is defined, read back at the start of the backward block.
 
@@ -44,9 +44,9 @@ from tapegen.ir.types import Array, Scalar
 from tapegen.transform.analyses import Facts
 from tapegen.transform.autodiff.reverse import Sweeps
 from tapegen.transform.recording import cost_model
-from tapegen.transform.recording.dead_shapes import Gone
+from tapegen.transform.recording.dead_shapes import DeadArrayShapes
 from tapegen.transform.recording.decisions import Decision, Key, Recorded, Way
-from tapegen.transform.recording.min_cut import Option, evaluated_again
+from tapegen.transform.recording.min_cut import Option, min_cut_recompute
 from tapegen.transform.recording.rematerialize import Again
 
 _VERSION = re.compile(r"_\d+$")
@@ -100,10 +100,10 @@ class RecordingPlanner:
         self.again = Again(sweeps, facts, names, self.order, everything=everything)
         self.uses = Counter([var for stmt in sweeps.backward for var in traversal.occurring(stmt)])
         self.decided: dict[Key, Decision] = {}
-        self.chosen: set[Key] = set()  # values to evaluate again
+        self.chosen: set[Key] = set()  # values to recompute
         self.weighed: set[Key] = set()  # values for which that has been decided
         self.by_scope: dict[Scope, list[Decision]] = {}
-        self.gone = Gone(sweeps, facts, names, self)
+        self.gone = DeadArrayShapes(sweeps, facts, names, self)
 
     def run(self) -> Recorded:
         needs = list(self._reads(self.sweeps.backward, self.scopes.root))
@@ -156,7 +156,7 @@ class RecordingPlanner:
         return is_temporary and self.uses[var] == 1 and not self.everything and isinstance(var.type, (Scalar, Array))
 
     def _weigh(self, keys: Iterable[Key]) -> None:
-        """Choose which of the values that are not there for nothing are evaluated again."""
+        """Choose which of the values that are not there for nothing are recomputed."""
         keys = [key for key in keys if key not in self.weighed and not self.again.is_free(*key)]
         options: dict[Key, Option[Key]] = {}
 
@@ -164,7 +164,7 @@ class RecordingPlanner:
             options[key] = self._option(key)
             return options[key]
 
-        self.chosen |= evaluated_again(keys, option)
+        self.chosen |= min_cut_recompute(keys, option)
         self.weighed.update(options)
 
     def _option(self, key: Key) -> Option[Key]:
@@ -238,7 +238,7 @@ class RecordingPlanner:
         return "costs more to evaluate again than to keep"
 
     def _without_idle(self, backward: Block) -> Block:
-        """Leave out the records that nobody reads after all: extents of all axes are kept where one is needed."""
+        """Leave out the records that nothing reads after all: extents of all axes are kept where one is needed."""
         read = {var for expr in self.sweeps.gradients for var in traversal.free_vars(expr)}
         read.update(*map(traversal.reads, backward))
         pops = [stmt for stmt in traversal.statements(backward) if isinstance(stmt, Pop)]
@@ -360,7 +360,7 @@ class RecordingPlanner:
 
 
 def _before_leaving(stmt: If, added: list[Stmt], known: Set[Var], local: Set[Var]) -> Stmt:
-    """A branch with what follows it also where one of its branches leaves the trip.
+    """A branch with what follows it also where one of its branches leaves the iteration.
 
     Parameters
     ----------

@@ -1,4 +1,6 @@
-"""How the backward sweep can have a value without a tape: it is still there, counted back, or evaluated again."""
+"""How the backward sweep can have a value without a tape: it is still there, derived from the loop counter, or
+recomputed.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,7 @@ class Again:
         return not owner.in_loop
 
     def definition(self, var: Var, owner: Scope) -> Assign | None:
-        """The Assign by which a value can be evaluated again."""
+        """The Assign by which a value can be recomputed."""
         if not self.everything and (counter := self.from_trip(var, owner)) is not None:
             return Assign((var,), counter)
         if var in self.rewritten:
@@ -123,7 +125,7 @@ class Again:
         return [(var, self.scopes.owner_seen_from(var, scope)) for var in reads]
 
     def from_trip(self, var: Var, owner: Scope) -> Expr | None:
-        """A counter as a function of the trip being undone."""
+        """A counter as a function of the iteration being undone."""
         loop = owner.header
         if not isinstance(loop, (For, While)):
             return None
@@ -208,7 +210,7 @@ class Again:
         return None
 
     def _every_trip(self, scope: Scope, body: Scope) -> bool:
-        """Whether a block runs in every trip that does not leave the loop."""
+        """Whether a block runs in every iteration that does not leave the loop."""
         while scope is not body:
             header = scope.header
             if not isinstance(header, If) or scope.parent is None:

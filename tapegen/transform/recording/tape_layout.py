@@ -174,7 +174,9 @@ class _Layout:
         return tape
 
     def _count(self, scope: Scope) -> Expr | None:
-        """The number of trips of a loop, or the most that it can make, as known before the outermost loop starts."""
+        """The number of iterations of a loop, or the most that it can make, as known before the outermost loop
+        starts.
+        """
         loop = scope.header
         if not isinstance(loop, For) or loop in self.sweeps.trips or not isinstance(loop.step, Const):
             return None
@@ -297,7 +299,7 @@ class _Layout:
         return Call(intrinsics.dim, (source, Const(axis)), (), INT) if kind == "param" else source
 
     def _counter(self, scope: Scope) -> Var:
-        """The counter of a scope's growing tapes: the loop's own trip counter when the loop runs once."""
+        """The counter of a scope's growing tapes: the loop's own iteration counter when the loop runs once."""
         key = id(scope)
         loop = scope.header
         if loop in self.sweeps.trips and scope.parent is self.scopes.root:
@@ -309,9 +311,9 @@ class _Layout:
     # ---- rewriting ---------------------------------------------------------------------------------------------------
 
     def _forward(self, block: Block, begun: Set[Var] = frozenset()) -> Block:
-        """Pushes as stores; a branch that leaves the trip may push what the rest of the trip pushes.
+        """Pushes as stores; a branch that leaves the iteration may push what the rest of the iteration pushes.
 
-        The counters in `begun` count this trip already.
+        The counters in `begun` count this iteration already.
         """
         out: list[Stmt] = []
         waiting: list[Push] = []  # numbers for growing tapes, which are kept together: one look at their length
@@ -396,7 +398,7 @@ class _Layout:
 
 
 def _most_trips(scope: Scope) -> int | None:
-    """How many trips a loop makes at most, where that is a number no larger than tapes are at first."""
+    """How many iterations a loop makes at most, where that is a number no larger than tapes are at first."""
     match scope.header:
         case For(_, Const(int() as start), Const(int() as stop), Const(int() as step)) if step:
             trips = len(range(start, stop, step))

@@ -27,7 +27,7 @@ from tapegen.ir.nodes import (
 )
 from tapegen.rules.registry import rule_of
 from tapegen.transform.simplify.copy_propagation import Moves
-from tapegen.transform.simplify.dead_code import Aliases, Groups, drop_dead, joined_stores, without_last
+from tapegen.transform.simplify.dead_code import Aliases, Groups, drop_trailing, eliminate_dead_code, merge_stores
 
 ROUNDS = 8
 """How often each pass may run over a sweep."""
@@ -51,14 +51,14 @@ def tidy(
     user_names : set of str
         Names that the user chose; their assignments stay visible.
     keep : set of Var
-        Values that are computed even if nobody reads them: the user's program may raise there.
+        Values that are computed even if nothing reads them: the user's program may raise there.
     shared : tuple of frozenset of Var
         Arrays from outside of the sweep that may share memory with each other.
     """
     passes: list[Callable[[Block, Aliases], Block]] = [
-        lambda block, aliases: drop_dead(block, live_out, keep, aliases),
-        lambda block, aliases: block if keep else without_last(block, live_out, aliases),
-        joined_stores,
+        lambda block, aliases: eliminate_dead_code(block, live_out, keep, aliases),
+        lambda block, aliases: block if keep else drop_trailing(block, live_out, aliases),
+        merge_stores,
         lambda block, aliases: Moves(block, live_out, user_names, aliases).run(),
     ]
     aliases = Aliases(block, shared)

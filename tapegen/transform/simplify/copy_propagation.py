@@ -383,7 +383,7 @@ class Moves:
                 continue
             if not inner or isinstance(stmt, (For, While)):
                 here = value in traversal.assigns(stmt)
-                again = assigned or (here and bool(inner))  # the next trip comes after this one
+                again = assigned or (here and bool(inner))  # the next iteration comes after this one
                 if (again and self._touches(stmt, target)) or (here and target in stmt.targets):
                     return None
                 assigned |= here

@@ -241,7 +241,7 @@ def _definition(before: list[Stmt], value: Expr) -> int | None:
 def split_merges(block: Block, merges: Set[Var], names: NameSupply) -> Block:
     """Give a result that its derivative may read a name of its own: `x = exp(x)` becomes `x_1 = exp(x); x = x_1`.
 
-    In the backward sweep `x` means the value at the start of the trip.
+    In the backward sweep `x` means the value at the start of the iteration.
     """
     out: list[Stmt] = []
     for stmt in block:

@@ -1,4 +1,6 @@
-"""What a sweep computes for nobody: values that are not read, stores that nothing sees, zeros that are added to."""
+"""What a sweep computes and nothing reads: values that are not read, stores that nothing sees, zeros that are added
+to.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +37,8 @@ Groups = tuple[frozenset[Var], ...]
 _NONE: frozenset[Var] = frozenset()
 
 
-def drop_dead(block: Block, live_out: Set[Var], keep: Set[Var], aliases: Aliases) -> Block:
-    """Remove assignments whose value nobody reads, and stores into arrays nobody reads."""
+def eliminate_dead_code(block: Block, live_out: Set[Var], keep: Set[Var], aliases: Aliases) -> Block:
+    """Remove assignments whose value nothing reads, and stores into arrays nothing reads."""
     read = set(live_out).union(*map(traversal.values_read, block))
     while True:
         live_roots = {aliases.root(var) for var in read if isinstance(var.type, (Array, ListOf))}
@@ -103,7 +105,7 @@ def is_pure(value: Expr) -> bool:
 # ---- in the order of time --------------------------------------------------------------------------------------------
 
 
-def without_last(block: Block, live_out: Set[Var], aliases: Aliases) -> Block:
+def drop_trailing(block: Block, live_out: Set[Var], aliases: Aliases) -> Block:
     """Drop stores and values after which nothing reads them: `a_bar[0] = 0.0` where `a_bar` has had its last reader.
 
     Not for a sweep in which the user's own statements may raise.
@@ -158,7 +160,7 @@ def _without_last(block: Block, read: _Read, aliases: Aliases) -> Block:
     return block if traversal.same(out, block) else tuple(out)
 
 
-def joined_stores(block: Block, aliases: Aliases) -> Block:
+def merge_stores(block: Block, aliases: Aliases) -> Block:
     """Write `a[i] = 0.0; ...; a[i] += x` as `a[i] = x`, and leave out copies to itself that nothing sees."""
     out: list[Stmt] = []
     zeroed: set[Var] = set()
@@ -179,7 +181,7 @@ def joined_stores(block: Block, aliases: Aliases) -> Block:
                 del out[cleared]
                 stmt = replace(stmt, accumulate=False)
         else:
-            stmt = traversal.with_blocks(stmt, tuple(joined_stores(part, aliases) for part in stmt.blocks))
+            stmt = traversal.with_blocks(stmt, tuple(merge_stores(part, aliases) for part in stmt.blocks))
         changed |= stmt is not original
         out.append(stmt)
     return tuple(out) if changed else block

@@ -1,7 +1,7 @@
-"""Array values that every trip of a loop would compute again are computed once, before it.
+"""Array values that every iteration of a loop would compute again are computed once, before it.
 
-`(c * dt / dx) ** 2` inside a time loop costs an array per trip to record and a chain of adjoints per trip to pass on;
-before the loop it costs one of each.
+`(c * dt / dx) ** 2` inside a time loop costs an array per iteration to record and a chain of adjoints per iteration to
+pass on; before the loop it costs one of each.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _OPERATORS: frozenset[Any] = frozenset(
 def hoist(block: Block, effects: Effects, shapes: Shapes, merges: Set[Var]) -> Block:
     """Move invariant element-wise arithmetic on arrays out of loops.
 
-    Only what cannot raise is moved, since the loop may make no trip.
+    Only what cannot raise is moved, since the loop may make no iteration.
 
     Parameters
     ----------

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from tapegen.runtime import bound_call, fast_call
-from tapegen.runtime.bound_call import Specialisation
+from tapegen.runtime.bound_call import BoundCall
 from tapegen.transform.recording import assemble
 from tests.random_programs.defects.switch import edit, likely
 
 DEFECTS = likely(
-    "tests/runtime/test_fast_calls.py tests/rules/test_conventions.py tests/transform/test_residuals.py tests/test_programs.py",
+    "tests/runtime/test_fast_calls.py tests/rules/test_conventions.py "
+    "tests/transform/test_residuals.py tests/test_programs.py",
     edit(
         "a number comes back as the text left it",
         fast_call,
@@ -19,23 +20,23 @@ DEFECTS = likely(
     edit(
         "arguments are not put back after an exception",
         bound_call,
-        "_put_back",
+        "_restore_arguments",
         ("leaf[...] = before", "pass"),
         in_text=False,
     ),
     edit(
         "a mutated argument is not copied back",
-        Specialisation,
+        BoundCall,
         "leaves",
         (
-            "return list(copy.deepcopy(self.values) if self.is_held else self.values)",
+            "return list(copy.deepcopy(self.values) if self.owns_copies else self.values)",
             'return [x.copy() if hasattr(x, "shape") else x for x in self.values]',
         ),
         in_text=False,
     ),
     edit(
         "a pullback uses up its lists",
-        Specialisation,
+        BoundCall,
         "vjp",
         ("[list(item) if isinstance(item, list) else item for item in kept]", "kept"),
         in_text=False,

@@ -6,7 +6,7 @@ import dataclasses
 
 from tapegen.analysis import activity, memory_access, shape_functions
 from tapegen.analysis.polyhedral.access_relations import Regions
-from tapegen.analysis.polyhedral.array_liveness import Finality
+from tapegen.analysis.polyhedral.array_liveness import ArrayLiveness
 from tapegen.analysis.shape_inference import Shapes
 from tapegen.analysis.shape_inference import _Pass as Shaping
 from tapegen.pipeline import compile
@@ -98,13 +98,13 @@ MEMORY = (
 FINALITY = (
     edit(
         "later trips of a loop are not looked at",
-        Finality,
+        ArrayLiveness,
         "_later",
         ("cases.append(And((*equal_so_far, at_least(gap, 1))))", "pass"),
     ),
     edit(
         "an element is taken to keep what was put into it",
-        Finality,
+        ArrayLiveness,
         "kept_in",
         ("and self.is_final(store, store.array, store.index, after=True)", ""),
     ),
@@ -174,7 +174,7 @@ READABLE = (
     edit(
         "a store through another name is taken for dead",
         dead_code,
-        "drop_dead",
+        "eliminate_dead_code",
         ("live_roots = {aliases.root(var) for", "live_roots = {var for"),
     ),
     edit(
@@ -189,7 +189,14 @@ READABLE = (
 )
 
 _TESTS = "tests/fuzzing/test_random_programs.py::test_programs_that_once_failed " + " ".join(
-    path
-    for path in "tests/analysis/test_array_liveness.py tests/analysis/test_array_liveness_cases.py tests/rules/test_rule_broadcasting.py tests/transform/test_dead_code.py tests/api/test_nested_modes.py tests/language/test_view_stores.py tests/language/test_overlapping_stores.py".split()
+    [
+        "tests/analysis/test_array_liveness.py",
+        "tests/analysis/test_array_liveness_cases.py",
+        "tests/rules/test_rule_broadcasting.py",
+        "tests/transform/test_dead_code.py",
+        "tests/api/test_nested_modes.py",
+        "tests/language/test_view_stores.py",
+        "tests/language/test_overlapping_stores.py",
+    ]
 )
 DEFECTS = likely(_TESTS, *ACTIVITY, *SHAPES, *MEMORY, *FINALITY, *SHARING, *READABLE)

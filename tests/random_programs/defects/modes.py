@@ -159,7 +159,8 @@ DIRECTIONS = likely(
 )
 
 ZEROS = likely(
-    "tests/transform/test_infinite_partials.py tests/transform/test_zero_guards.py tests/analysis/test_masked_values.py",
+    "tests/transform/test_infinite_partials.py tests/transform/test_zero_guards.py "
+    "tests/analysis/test_masked_values.py",
     edit(
         "a store is taken not to select",
         selection_frontiers,

@@ -160,7 +160,7 @@ DEAD = likely(
     edit(
         "a copy to itself is left out although it is written later",
         dead_code,
-        "joined_stores",
+        "merge_stores",
         ("if copied and not aliases.stored(stmt.targets[0]):", "if copied:"),
     ),
 )

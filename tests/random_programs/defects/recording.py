@@ -1,10 +1,10 @@
-"""Defects of how primal values reach the backward sweep: live, evaluated again, counted, recorded on tapes."""
+"""Defects of how primal values reach the backward sweep: live, recomputed, counted, recorded on tapes."""
 
 from __future__ import annotations
 
 from tapegen.analysis.scopes import Scopes
 from tapegen.transform.analyses import Facts
-from tapegen.transform.recording.dead_shapes import Gone
+from tapegen.transform.recording.dead_shapes import DeadArrayShapes
 from tapegen.transform.recording.plan import RecordingPlanner as Recorder
 from tapegen.transform.recording.rematerialize import Again
 from tapegen.transform.recording.tape_layout import _Layout as Layout
@@ -103,7 +103,7 @@ SAVES = (
     ),
     edit(
         "saved after the first write instead of the last",
-        Gone,
+        DeadArrayShapes,
         "last_definition",
         (
             "self.planner.order[anchor] > self.planner.order[last]",
@@ -134,7 +134,7 @@ SAVES = (
         ("return out", f"{_POPS}; return out"),
     ),
     edit("an earlier value takes the name of the last one", Recorder, "_apart", ("return apart", "return {}")),
-    edit("the extent of the wrong axis", Gone, "_kept_extent", ("(var, Const(axis))", "(var, Const(0))")),
+    edit("the extent of the wrong axis", DeadArrayShapes, "_kept_extent", ("(var, Const(axis))", "(var, Const(0))")),
 )
 
 TAPES = (
@@ -174,7 +174,13 @@ TAPES = (
 )
 
 _TESTS = "tests/fuzzing/test_random_programs.py::test_programs_that_once_failed " + " ".join(
-    path
-    for path in "tests/analysis/test_array_liveness.py tests/language/test_iteration.py tests/transform/test_loop_invariants.py tests/language/test_unusual_control_flow.py tests/backend/test_memory_limit.py tests/language/test_loop_carried_containers.py".split()
+    [
+        "tests/analysis/test_array_liveness.py",
+        "tests/language/test_iteration.py",
+        "tests/transform/test_loop_invariants.py",
+        "tests/language/test_unusual_control_flow.py",
+        "tests/backend/test_memory_limit.py",
+        "tests/language/test_loop_carried_containers.py",
+    ]
 )
 DEFECTS = likely(_TESTS, *DECISIONS, *FINALITY, *SAVES, *TAPES)

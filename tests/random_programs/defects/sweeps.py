@@ -183,7 +183,14 @@ CALLS = (
 )
 
 _TESTS = "tests/fuzzing/test_random_programs.py::test_programs_that_once_failed " + " ".join(
-    path
-    for path in "tests/transform/test_infinite_partials.py tests/transform/test_zero_guards.py tests/language/test_growing_lists.py tests/language/test_containers.py tests/rules/test_own_rules.py tests/api/test_higher_orders.py tests/loops/test_stdlib_math.py".split()
+    [
+        "tests/transform/test_infinite_partials.py",
+        "tests/transform/test_zero_guards.py",
+        "tests/language/test_growing_lists.py",
+        "tests/language/test_containers.py",
+        "tests/rules/test_own_rules.py",
+        "tests/api/test_higher_orders.py",
+        "tests/loops/test_stdlib_math.py",
+    ]
 )
 DEFECTS = likely(_TESTS, *STORES, *SUMS, *MOVES, *FLOW, *READS, *VIEWS, *CALLS)
