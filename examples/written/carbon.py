@@ -22,11 +22,11 @@ def misfit_value_and_grad(
 ):
     """Value of misfit and the cotangents of its inputs.
 
-    useful results:  result  (seed: result_bar)
-    varying inputs:  p_start, p_uptake, p_release, p_enrichment, p_season
-    recorded:        air_1, store, season, tmp_10, tmp_13, air_2, store_1, season_2,
-        tmp_36, tmp_39, air_3, store_2, season_4, tmp_62, tmp_65, air_4, store_3,
-        season_6, tmp_86, tmp_89, test
+    outputs:                result  (seed: result_bar)
+    differentiated inputs:  p_start, p_uptake, p_release, p_enrichment, p_season
+    recorded:               air_1, store, season, tmp_10, tmp_13, air_2, store_1,
+        season_2, tmp_36, tmp_39, air_3, store_2, season_4, tmp_62, tmp_65, air_4,
+        store_3, season_6, tmp_86, tmp_89, test
     p_start is p['start'].
     p_uptake is p['uptake'].
     p_release is p['release'].

@@ -9,9 +9,9 @@ def misfit_value_and_grad(
 ):
     """Value of misfit and the cotangents of its inputs.
 
-    useful results:  result  (seed: result_bar)
-    varying inputs:  u0, conductivity
-    recorded:        t_10
+    outputs:                result  (seed: result_bar)
+    differentiated inputs:  u0, conductivity
+    recorded:               t_10
     """
     if not (u0.ndim == 2 and u0.dtype == np.dtype(np.float64)):
         raise TypeError("u0 must be an array of float64 with 2 axes")

@@ -17,9 +17,9 @@ def grown(x):
 def march_value_and_grad(u0, k, cap, energy_bar=1.0):
     """Value of march and the cotangents of its inputs.
 
-    useful results:  energy  (seed: energy_bar)
-    varying inputs:  u0, k
-    recorded:        r
+    outputs:                energy  (seed: energy_bar)
+    differentiated inputs:  u0, k
+    recorded:               r
     """
     if not (u0.ndim == 1 and u0.dtype == np.dtype(np.float64)):
         raise TypeError("u0 must be an array of float64 with 1 axis")
@@ -73,9 +73,9 @@ def march_value_and_grad(u0, k, cap, energy_bar=1.0):
 def march_record(u0, k, cap):
     """Value of march, and what its pullback reads.
 
-    useful results:  energy  (seed: energy_bar)
-    varying inputs:  u0, k
-    recorded:        r
+    outputs:                energy  (seed: energy_bar)
+    differentiated inputs:  u0, k
+    recorded:               r
     """
     if not (u0.ndim == 1 and u0.dtype == np.dtype(np.float64)):
         raise TypeError("u0 must be an array of float64 with 1 axis")
@@ -108,9 +108,9 @@ def march_record(u0, k, cap):
 def march_pullback(k, r_tape, trips, u, energy_bar):
     """Cotangents of the inputs of march.
 
-    useful results:  energy  (seed: energy_bar)
-    varying inputs:  u0, k
-    recorded:        r
+    outputs:                energy  (seed: energy_bar)
+    differentiated inputs:  u0, k
+    recorded:               r
     """
     u_n0 = u.shape[0]
     u0_bar = np.zeros(u_n0)
@@ -138,8 +138,8 @@ def march_pullback(k, r_tape, trips, u, energy_bar):
 def march_jvp(u0, k, cap, u0_dot, k_dot):
     """Value of march and its tangent.
 
-    useful results:  energy  (tangents: energy_dot)
-    varying inputs:  u0, k  (tangents: u0_dot, k_dot)
+    outputs:                energy  (tangents: energy_dot)
+    differentiated inputs:  u0, k  (tangents: u0_dot, k_dot)
     """
     if not (u0.ndim == 1 and u0.dtype == np.dtype(np.float64)):
         raise TypeError("u0 must be an array of float64 with 1 axis")
@@ -180,8 +180,8 @@ def march_jvp(u0, k, cap, u0_dot, k_dot):
 def march_hvp(u0, k, cap, u0_dot, k_dot):
     """Gradient of march, and the product of the Hessian with a direction.
 
-    useful results:  u0_bar, k_bar  (tangents: u0_bar_dot, k_bar_dot)
-    varying inputs:  u0, k  (tangents: u0_dot, k_dot)
+    outputs:                u0_bar, k_bar  (tangents: u0_bar_dot, k_bar_dot)
+    differentiated inputs:  u0, k  (tangents: u0_dot, k_dot)
     """
     if not (u0.ndim == 1 and u0.dtype == np.dtype(np.float64)):
         raise TypeError("u0 must be an array of float64 with 1 axis")

@@ -333,10 +333,10 @@ def derive_forward(
     tangents = last.values[len(last.values) - sum(active_results) :]
     doc = [
         (
-            "useful results:",
+            "outputs:",
             f"{listed(derivation.results)}  (tangents: {listed(v for v in tangents if isinstance(v, Var))})",
         ),
-        ("varying inputs:", f"{listed(wrt)}  (tangents: {listed(pushed.params[len(lowered.params) :])})"),
+        ("differentiated inputs:", f"{listed(wrt)}  (tangents: {listed(pushed.params[len(lowered.params) :])})"),
     ]
     head = f"Value of {lowered.name} and its tangent."
     return replace(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tapegen.transform.recording.decisions import Decision
     from tapegen.transform.recording.tape_layout import Tape
 
-_WAYS = {"record": "recorded", "again": "evaluated again", "trip": "counted back", "live": "still there"}
+_WAYS = {"record": "recorded", "recompute": "recomputed", "induction": "from the counter", "live": "live"}
 _HEAD = ("value", "how", "bytes", "why", "line")
 _INTEGER = {operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod, operator.neg, max, min, abs}
 
@@ -61,7 +61,7 @@ class Kept:
     name : str
         The variable.
     way : str
-        "record" (written to a tape), "again" (evaluated a second time), "iteration" (known from the iteration being
+        "record" (written to a tape), "recompute" (computed once more), "induction" (known from the iteration being
         undone) or "live" (never overwritten).
     why : str
         The reason.

@@ -44,8 +44,8 @@ def stages(tmp_path: Any) -> Any:
     ]
     decisions = [
         SimpleNamespace(var=energy, way="live", why="defined once"),
-        SimpleNamespace(var=k, way="again", why="cheap"),
-        *(SimpleNamespace(var=tape.var, way="record", why="overwritten in each trip") for tape in tapes),
+        SimpleNamespace(var=k, way="recompute", why="cheap"),
+        *(SimpleNamespace(var=tape.var, way="record", why="overwritten in each iteration") for tape in tapes),
         SimpleNamespace(var=Var("unread", FLOAT), way="record", why="its reads were tidied away"),
     ]
     return SimpleNamespace(
@@ -94,7 +94,7 @@ def test_sizes_follow_from_the_arguments(tmp_path: Any) -> None:
         "r": ("record", "8 * n * u.shape[0]", 560),
         "v": ("record", "8 * u.shape[0] per pass", None),
         "u": ("record", "a list of arrays", None),
-        "k": ("again", "", 0),
+        "k": ("recompute", "", 0),
         "energy": ("live", "", 0),
     }
     assert [(copy.name, copy.bytes) for copy in report.copies] == [("u0", 80)]
@@ -128,11 +128,11 @@ def test_the_report_prints_as_a_table(tmp_path: Any) -> None:
         "  with respect to  u0, k",
         "  active           u0, k, u, r, energy",
         "  recorded         56,000 bytes",
-        "  still there      energy",
+        "  live             energy",
         "",
         "  value  how                       bytes   why                                                line",
-        "  r      recorded                  56,000  overwritten in each trip                           3: r = u[0] < k",
-        "  k      evaluated again                   cheap",
+        "  r      recorded                  56,000  overwritten in each iteration                      3: r = u[0] < k",
+        "  k      recomputed                        cheap",
         "  u0     copied by the split form  80      the caller may change it before the pullback runs",
     ]
 

@@ -6,9 +6,9 @@ import numpy as np
 def in_for_value_and_grad(x, y, x_1_bar=1.0):
     """Value of in_for and the cotangents of its inputs.
 
-    useful results:  x_1  (seed: x_1_bar)
-    varying inputs:  x, y
-    recorded:        x_1, y_1
+    outputs:                x_1  (seed: x_1_bar)
+    differentiated inputs:  x, y
+    recorded:               x_1, y_1
     """
     # ---- forward sweep ---------------------------------------------------
     x_1 = x

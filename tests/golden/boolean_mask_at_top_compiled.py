@@ -8,10 +8,10 @@ from numba import njit
 def at_top_value_and_grad(a, x, result_bar=1.0):
     """Value of at_top and the cotangents of its inputs.
 
-    useful results:  result  (seed: result_bar)
-    varying inputs:  a, x
-    recorded:        nothing
-    mutated:         a  (cotangents belong to the values on entry)
+    outputs:                result  (seed: result_bar)
+    differentiated inputs:  a, x
+    recorded:               nothing
+    mutated:                a  (cotangents belong to the values on entry)
     """
     # ---- forward sweep ---------------------------------------------------
     a_n0 = a.shape[0]

@@ -6,9 +6,9 @@ import numpy as np
 def in_for_pullback(a, test_tape, top, trips_1, trips_tape, x, s_bar):
     """Cotangents of the inputs of in_for.
 
-    useful results:  s  (seed: s_bar)
-    varying inputs:  a, x
-    recorded:        trips, test
+    outputs:                s  (seed: s_bar)
+    differentiated inputs:  a, x
+    recorded:               trips, test
     """
     a_bar = np.zeros_like(a)
     x_bar = 0.0

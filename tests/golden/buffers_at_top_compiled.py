@@ -8,9 +8,9 @@ from numba import njit
 def at_top_value_and_grad(x, y, result_bar=1.0):
     """Value of at_top and the cotangents of its inputs.
 
-    useful results:  result  (seed: result_bar)
-    varying inputs:  x, y
-    recorded:        nothing
+    outputs:                result  (seed: result_bar)
+    differentiated inputs:  x, y
+    recorded:               nothing
     """
     # ---- forward sweep ---------------------------------------------------
     a = np.zeros(3)

@@ -4,9 +4,9 @@
 def in_branch_value_and_grad(x, y, y_2_bar=1.0):
     """Value of in_branch and the cotangents of its inputs.
 
-    useful results:  y_2  (seed: y_2_bar)
-    varying inputs:  x, y
-    recorded:        nothing
+    outputs:                y_2  (seed: y_2_bar)
+    differentiated inputs:  x, y
+    recorded:               nothing
     """
     # ---- forward sweep ---------------------------------------------------
     if x < y:

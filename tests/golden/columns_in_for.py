@@ -6,10 +6,10 @@ import numpy as np
 def in_for_value_and_grad(a, v, result_bar=1.0):
     """Value of in_for and the cotangents of its inputs.
 
-    useful results:  result  (seed: result_bar)
-    varying inputs:  a, v
-    recorded:        t_4, a_kept
-    mutated:         a  (cotangents belong to the values on entry)
+    outputs:                result  (seed: result_bar)
+    differentiated inputs:  a, v
+    recorded:               t_4, a_kept
+    mutated:                a  (cotangents belong to the values on entry)
     """
     # ---- forward sweep ---------------------------------------------------
     v_1 = v

@@ -6,9 +6,9 @@ import numpy as np
 def in_for_value_and_grad(a, x, s_bar=1.0):
     """Value of in_for and the cotangents of its inputs.
 
-    useful results:  s  (seed: s_bar)
-    varying inputs:  a, x
-    recorded:        t_3, t_4, items_n0
+    outputs:                s  (seed: s_bar)
+    differentiated inputs:  a, x
+    recorded:               t_3, t_4, items_n0
     """
     # ---- forward sweep ---------------------------------------------------
     s = 0.0

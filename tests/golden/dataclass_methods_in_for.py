@@ -6,9 +6,9 @@ import numpy as np
 def in_for_value_and_grad(spring_stiffness, spring_rest, x, result_bar=1.0):
     """Value of in_for and the cotangents of its inputs.
 
-    useful results:  result  (seed: result_bar)
-    varying inputs:  spring_stiffness, spring_rest, x
-    recorded:        t_1
+    outputs:                result  (seed: result_bar)
+    differentiated inputs:  spring_stiffness, spring_rest, x
+    recorded:               t_1
     """
     # ---- forward sweep ---------------------------------------------------
     v = np.zeros(2)

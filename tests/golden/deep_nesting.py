@@ -6,9 +6,9 @@ import numpy as np
 def f_value_and_grad(a, x, result_bar=1.0):
     """Value of f and the cotangents of its inputs.
 
-    useful results:  result  (seed: result_bar)
-    varying inputs:  a, x
-    recorded:        trips, trips_1, trips_2, total, x_1, x_4, test_3
+    outputs:                result  (seed: result_bar)
+    differentiated inputs:  a, x
+    recorded:               trips, trips_1, trips_2, total, x_1, x_4, test_3
     """
     # ---- forward sweep ---------------------------------------------------
     total = 0.0

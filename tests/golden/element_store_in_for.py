@@ -6,10 +6,10 @@ import numpy as np
 def in_for_value_and_grad(a, x, result_bar=1.0):
     """Value of in_for and the cotangents of its inputs.
 
-    useful results:  result  (seed: result_bar)
-    varying inputs:  a, x
-    recorded:        t, t_2, t_4, t_5
-    mutated:         a  (cotangents belong to the values on entry)
+    outputs:                result  (seed: result_bar)
+    differentiated inputs:  a, x
+    recorded:               t, t_2, t_4, t_5
+    mutated:                a  (cotangents belong to the values on entry)
     """
     # ---- forward sweep ---------------------------------------------------
     t_tape = np.empty(max(a.shape[0] - 1, 0))

@@ -6,10 +6,10 @@ import numpy as np
 def in_for_pullback(a, t_2_tape, t_4_tape, t_5_tape, t_tape, x, result_bar):
     """Cotangents of the inputs of in_for.
 
-    useful results:  result  (seed: result_bar)
-    varying inputs:  a, x
-    recorded:        t, t_2, t_4, t_5
-    mutated:         a  (cotangents belong to the values on entry)
+    outputs:                result  (seed: result_bar)
+    differentiated inputs:  a, x
+    recorded:               t, t_2, t_4, t_5
+    mutated:                a  (cotangents belong to the values on entry)
     """
     # return a[0] * a[1] + a[3]
     a_bar = np.zeros_like(a)

@@ -6,10 +6,10 @@ import numpy as np
 def in_for_record(a, x):
     """Value of in_for, and what its pullback reads.
 
-    useful results:  result  (seed: result_bar)
-    varying inputs:  a, x
-    recorded:        t, t_2, t_4, t_5
-    mutated:         a  (cotangents belong to the values on entry)
+    outputs:                result  (seed: result_bar)
+    differentiated inputs:  a, x
+    recorded:               t, t_2, t_4, t_5
+    mutated:                a  (cotangents belong to the values on entry)
     """
     t_tape = np.empty(max(a.shape[0] - 1, 0))
     t_2_tape = np.empty(max(a.shape[0] - 1, 0))

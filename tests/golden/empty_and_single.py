@@ -6,10 +6,10 @@ import numpy as np
 def f_value_and_grad(a, one, x, result_bar=1.0):
     """Value of f and the cotangents of its inputs.
 
-    useful results:  result  (seed: result_bar)
-    varying inputs:  a, one, x
-    recorded:        s_1
-    mutated:         one  (cotangents belong to the values on entry)
+    outputs:                result  (seed: result_bar)
+    differentiated inputs:  a, one, x
+    recorded:               s_1
+    mutated:                one  (cotangents belong to the values on entry)
     """
     # ---- forward sweep ---------------------------------------------------
     t = a * x

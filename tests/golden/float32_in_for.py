@@ -6,10 +6,10 @@ import numpy as np
 def in_for_value_and_grad(a, x, result_bar=np.float32(1.0)):
     """Value of in_for and the cotangents of its inputs.
 
-    useful results:  result  (seed: result_bar)
-    varying inputs:  a, x
-    recorded:        t
-    mutated:         a  (cotangents belong to the values on entry)
+    outputs:                result  (seed: result_bar)
+    differentiated inputs:  a, x
+    recorded:               t
+    mutated:                a  (cotangents belong to the values on entry)
     """
     # ---- forward sweep ---------------------------------------------------
     s = np.float32(0.0)

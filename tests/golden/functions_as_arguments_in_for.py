@@ -8,9 +8,9 @@ import numpy as np
 def in_for_value_and_grad(x, y, s_3_bar=1.0):
     """Value of in_for and the cotangents of its inputs.
 
-    useful results:  s_3  (seed: s_3_bar)
-    varying inputs:  x, y
-    recorded:        nothing
+    outputs:                s_3  (seed: s_3_bar)
+    differentiated inputs:  x, y
+    recorded:               nothing
     """
     # ---- forward sweep ---------------------------------------------------
     s = 0.0

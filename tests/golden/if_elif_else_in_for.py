@@ -6,9 +6,9 @@ import numpy as np
 def in_for_value_and_grad(x, y, total_bar=1.0):
     """Value of in_for and the cotangents of its inputs.
 
-    useful results:  total  (seed: total_bar)
-    varying inputs:  x, y
-    recorded:        total, x_4
+    outputs:                total  (seed: total_bar)
+    differentiated inputs:  x, y
+    recorded:               total, x_4
     """
     # ---- forward sweep ---------------------------------------------------
     total = 0.0

@@ -6,9 +6,9 @@ import numpy as np
 def in_for_pullback(a, h_tape, history, t_tape, top, s_bar):
     """Cotangents of the inputs of in_for.
 
-    useful results:  s  (seed: s_bar)
-    varying inputs:  a, x
-    recorded:        t, h
+    outputs:                s  (seed: s_bar)
+    differentiated inputs:  a, x
+    recorded:               t, h
     """
     history_bar = [0.0] * len(history)
     for k in range(len(history) - 1, -1, -1):

@@ -6,9 +6,9 @@ import numpy as np
 def in_for_record(a, x):
     """Value of in_for, and what its pullback reads.
 
-    useful results:  s  (seed: s_bar)
-    varying inputs:  a, x
-    recorded:        t, h
+    outputs:                s  (seed: s_bar)
+    differentiated inputs:  a, x
+    recorded:               t, h
     """
     history = [x]
     t_tape = np.empty(4)

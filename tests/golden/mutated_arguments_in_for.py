@@ -6,10 +6,10 @@ import numpy as np
 def in_for_value_and_grad(u, k, result_bar=1.0):
     """Value of in_for and the cotangents of its inputs.
 
-    useful results:  result  (seed: result_bar)
-    varying inputs:  u, k
-    recorded:        tmp_5, tmp_7
-    mutated:         u  (cotangents belong to the values on entry)
+    outputs:                result  (seed: result_bar)
+    differentiated inputs:  u, k
+    recorded:               tmp_5, tmp_7
+    mutated:                u  (cotangents belong to the values on entry)
     """
     # ---- forward sweep ---------------------------------------------------
     tmp_5_tape = np.empty((3, max(u.shape[0] - 2, 0)))

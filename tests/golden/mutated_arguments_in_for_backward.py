@@ -6,10 +6,10 @@ import numpy as np
 def in_for_pullback(k, tmp_5_tape, tmp_7_tape, u, result_bar):
     """Cotangents of the inputs of in_for.
 
-    useful results:  result  (seed: result_bar)
-    varying inputs:  u, k
-    recorded:        tmp_5, tmp_7
-    mutated:         u  (cotangents belong to the values on entry)
+    outputs:                result  (seed: result_bar)
+    differentiated inputs:  u, k
+    recorded:               tmp_5, tmp_7
+    mutated:                u  (cotangents belong to the values on entry)
     """
     # return u[2]
     u_bar = np.zeros_like(u)

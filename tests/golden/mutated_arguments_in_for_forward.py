@@ -6,10 +6,10 @@ import numpy as np
 def in_for_record(u, k):
     """Value of in_for, and what its pullback reads.
 
-    useful results:  result  (seed: result_bar)
-    varying inputs:  u, k
-    recorded:        tmp_5, tmp_7
-    mutated:         u  (cotangents belong to the values on entry)
+    outputs:                result  (seed: result_bar)
+    differentiated inputs:  u, k
+    recorded:               tmp_5, tmp_7
+    mutated:                u  (cotangents belong to the values on entry)
     """
     tmp_5_tape = np.empty((3, max(u.shape[0] - 2, 0)))
     tmp_7_tape = np.empty(3)

@@ -6,10 +6,10 @@ import numpy as np
 def in_for_value_and_grad(a, x, x_1_bar=1.0):
     """Value of in_for and the cotangents of its inputs.
 
-    useful results:  x_1  (seed: x_1_bar)
-    varying inputs:  a, x
-    recorded:        x_1, t_2
-    mutated:         a  (cotangents belong to the values on entry)
+    outputs:                x_1  (seed: x_1_bar)
+    differentiated inputs:  a, x
+    recorded:               x_1, t_2
+    mutated:                a  (cotangents belong to the values on entry)
     """
     # ---- forward sweep ---------------------------------------------------
     x_1 = x

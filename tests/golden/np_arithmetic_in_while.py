@@ -6,9 +6,9 @@ import numpy as np
 def in_while_value_and_grad(a, b, result_bar=1.0):
     """Value of in_while and the cotangents of its inputs.
 
-    useful results:  result  (seed: result_bar)
-    varying inputs:  a, b
-    recorded:        a_1
+    outputs:                result  (seed: result_bar)
+    differentiated inputs:  a, b
+    recorded:               a_1
     """
     # ---- forward sweep ---------------------------------------------------
     n = 0

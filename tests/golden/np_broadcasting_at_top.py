@@ -6,9 +6,9 @@ import numpy as np
 def at_top_value_and_grad(m, v, x, result_bar=1.0):
     """Value of at_top and the cotangents of its inputs.
 
-    useful results:  result  (seed: result_bar)
-    varying inputs:  m, v, x
-    recorded:        nothing
+    outputs:                result  (seed: result_bar)
+    differentiated inputs:  m, v, x
+    recorded:               nothing
     """
     # ---- forward sweep ---------------------------------------------------
     a = m * v + x

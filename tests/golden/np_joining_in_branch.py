@@ -6,9 +6,9 @@ import numpy as np
 def in_branch_value_and_grad(a, b, x, result_bar=1.0):
     """Value of in_branch and the cotangents of its inputs.
 
-    useful results:  result  (seed: result_bar)
-    varying inputs:  a, b, x
-    recorded:        nothing
+    outputs:                result  (seed: result_bar)
+    differentiated inputs:  a, b, x
+    recorded:               nothing
     """
     # ---- forward sweep ---------------------------------------------------
     if x > 0.0:

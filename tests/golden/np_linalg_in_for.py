@@ -6,9 +6,9 @@ import numpy as np
 def in_for_value_and_grad(m, b, result_bar=1.0):
     """Value of in_for and the cotangents of its inputs.
 
-    useful results:  result  (seed: result_bar)
-    varying inputs:  m, b
-    recorded:        t_3
+    outputs:                result  (seed: result_bar)
+    differentiated inputs:  m, b
+    recorded:               t_3
     """
     # ---- forward sweep ---------------------------------------------------
     b_1 = b

@@ -6,9 +6,9 @@ import numpy as np
 def in_branch_value_and_grad(m, v, w, result_bar=1.0):
     """Value of in_branch and the cotangents of its inputs.
 
-    useful results:  result  (seed: result_bar)
-    varying inputs:  m, v, w
-    recorded:        nothing
+    outputs:                result  (seed: result_bar)
+    differentiated inputs:  m, v, w
+    recorded:               nothing
     """
     # ---- forward sweep ---------------------------------------------------
     if v @ w > 0.0:

@@ -8,9 +8,9 @@ from numba import njit
 def in_branch_value_and_grad(m, v, w, result_bar=1.0):
     """Value of in_branch and the cotangents of its inputs.
 
-    useful results:  result  (seed: result_bar)
-    varying inputs:  m, v, w
-    recorded:        nothing
+    outputs:                result  (seed: result_bar)
+    differentiated inputs:  m, v, w
+    recorded:               nothing
     """
     # ---- forward sweep ---------------------------------------------------
     m_n0 = m.shape[0]

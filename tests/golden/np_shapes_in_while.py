@@ -13,9 +13,9 @@ def sum_to(x, like):
 def in_while_value_and_grad(m, result_bar=1.0):
     """Value of in_while and the cotangents of its inputs.
 
-    useful results:  result  (seed: result_bar)
-    varying inputs:  m
-    recorded:        t_n0, t_n1
+    outputs:                result  (seed: result_bar)
+    differentiated inputs:  m
+    recorded:               t_n0, t_n1
     """
     # ---- forward sweep ---------------------------------------------------
     n = m.size

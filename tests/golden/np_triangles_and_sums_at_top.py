@@ -13,9 +13,9 @@ def sum_to(x, like):
 def at_top_value_and_grad(m, a, result_bar=1.0):
     """Value of at_top and the cotangents of its inputs.
 
-    useful results:  result  (seed: result_bar)
-    varying inputs:  m, a
-    recorded:        nothing
+    outputs:                result  (seed: result_bar)
+    differentiated inputs:  m, a
+    recorded:               nothing
     """
     # ---- forward sweep ---------------------------------------------------
     t = np.triu(m)

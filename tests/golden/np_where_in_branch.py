@@ -6,9 +6,9 @@ import numpy as np
 def in_branch_value_and_grad(a, b, result_bar=1.0):
     """Value of in_branch and the cotangents of its inputs.
 
-    useful results:  result  (seed: result_bar)
-    varying inputs:  a, b
-    recorded:        nothing
+    outputs:                result  (seed: result_bar)
+    differentiated inputs:  a, b
+    recorded:               nothing
     """
     # ---- forward sweep ---------------------------------------------------
     if a[0] < 1.0:

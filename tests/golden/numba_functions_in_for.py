@@ -6,9 +6,9 @@ import numpy as np
 def in_for_value_and_grad(v, m, s_bar=1.0):
     """Value of in_for and the cotangents of its inputs.
 
-    useful results:  s  (seed: s_bar)
-    varying inputs:  v, m
-    recorded:        s
+    outputs:                s  (seed: s_bar)
+    differentiated inputs:  v, m
+    recorded:               s
     """
     # ---- forward sweep ---------------------------------------------------
     s = 0.0

@@ -6,9 +6,9 @@ import numpy as np
 def f_value_and_grad(x, w, result_bar=1.0):
     """Value of f and the cotangents of its inputs.
 
-    useful results:  result  (seed: result_bar)
-    varying inputs:  x, w
-    recorded:        nothing
+    outputs:                result  (seed: result_bar)
+    differentiated inputs:  x, w
+    recorded:               nothing
     """
     # ---- forward sweep ---------------------------------------------------
     z = x * w

@@ -8,10 +8,10 @@ from numba import njit
 def in_while_value_and_grad(a, result_bar=1.0):
     """Value of in_while and the cotangents of its inputs.
 
-    useful results:  result  (seed: result_bar)
-    varying inputs:  a
-    recorded:        nothing
-    mutated:         a  (cotangents belong to the values on entry)
+    outputs:                result  (seed: result_bar)
+    differentiated inputs:  a
+    recorded:               nothing
+    mutated:                a  (cotangents belong to the values on entry)
     """
     # ---- forward sweep ---------------------------------------------------
     n = 0

@@ -6,9 +6,9 @@ import numpy as np
 def f_value_and_grad(x, y, result_bar=1.0):
     """Value of f and the cotangents of its inputs.
 
-    useful results:  result  (seed: result_bar)
-    varying inputs:  x, y
-    recorded:        x_2, y_2, t_2
+    outputs:                result  (seed: result_bar)
+    differentiated inputs:  x, y
+    recorded:               x_2, y_2, t_2
     """
     # ---- forward sweep ---------------------------------------------------
     x_1 = x

@@ -6,9 +6,9 @@ import numpy as np
 def in_for_value_and_grad(a, s_bar=1.0):
     """Value of in_for and the cotangents of its inputs.
 
-    useful results:  s  (seed: s_bar)
-    varying inputs:  a
-    recorded:        trips
+    outputs:                s  (seed: s_bar)
+    differentiated inputs:  a
+    recorded:               trips
     """
     # ---- forward sweep ---------------------------------------------------
     s = 1.0

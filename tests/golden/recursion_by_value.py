@@ -12,9 +12,9 @@ def shrink(x, rate):
 def shrink_vjp(x, rate, result_bar):
     """Cotangents of the inputs of shrink.
 
-    useful results:  result  (seed: result_bar)
-    varying inputs:  x, rate
-    recorded:        nothing
+    outputs:                result  (seed: result_bar)
+    differentiated inputs:  x, rate
+    recorded:               nothing
     """
     # ---- forward sweep ---------------------------------------------------
     if not x < 1.0:
@@ -36,9 +36,9 @@ def shrink_vjp(x, rate, result_bar):
 def f_value_and_grad(x, rate, result_bar=1.0):
     """Value of f and the cotangents of its inputs.
 
-    useful results:  result  (seed: result_bar)
-    varying inputs:  x, rate
-    recorded:        nothing
+    outputs:                result  (seed: result_bar)
+    differentiated inputs:  x, rate
+    recorded:               nothing
     """
     # ---- forward sweep ---------------------------------------------------
     result = shrink(x, rate) + shrink(2.0 * x, rate)

@@ -22,9 +22,9 @@ def lambda_(v, k):
 def lambda_vjp(v, k, result_1_bar):
     """Cotangents of the inputs of lambda_.
 
-    useful results:  result_1  (seed: result_1_bar)
-    varying inputs:  v, k
-    recorded:        nothing
+    outputs:                result_1  (seed: result_1_bar)
+    differentiated inputs:  v, k
+    recorded:               nothing
     """
     # ---- backward sweep --------------------------------------------------
     v_bar = np.zeros_like(v)
@@ -44,9 +44,9 @@ def lambda_vjp(v, k, result_1_bar):
 def in_branch_value_and_grad(k, a, result_bar=1.0):
     """Value of in_branch and the cotangents of its inputs.
 
-    useful results:  result  (seed: result_bar)
-    varying inputs:  k, a
-    recorded:        nothing
+    outputs:                result  (seed: result_bar)
+    differentiated inputs:  k, a
+    recorded:               nothing
     """
     # ---- forward sweep ---------------------------------------------------
     if k < 1.0:

@@ -6,9 +6,9 @@ import numpy as np
 def in_while_value_and_grad(a, x, result_1_bar=1.0):
     """Value of in_while and the cotangents of its inputs.
 
-    useful results:  result_1  (seed: result_1_bar)
-    varying inputs:  a, x
-    recorded:        x_1
+    outputs:                result_1  (seed: result_1_bar)
+    differentiated inputs:  a, x
+    recorded:               x_1
     """
     # ---- forward sweep ---------------------------------------------------
     k = 0

@@ -6,10 +6,10 @@ import numpy as np
 def f_value_and_grad(a, x, result_bar=1.0):
     """Value of f and the cotangents of its inputs.
 
-    useful results:  result  (seed: result_bar)
-    varying inputs:  a, x
-    recorded:        nothing
-    mutated:         a  (cotangents belong to the values on entry)
+    outputs:                result  (seed: result_bar)
+    differentiated inputs:  a, x
+    recorded:               nothing
+    mutated:                a  (cotangents belong to the values on entry)
     """
     # ---- forward sweep ---------------------------------------------------
     a_kept_3 = a.copy()

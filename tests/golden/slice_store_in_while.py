@@ -13,10 +13,10 @@ def sum_to(x, like):
 def in_while_value_and_grad(a, b, result_bar=1.0):
     """Value of in_while and the cotangents of its inputs.
 
-    useful results:  result  (seed: result_bar)
-    varying inputs:  a, b
-    recorded:        n, a_kept, a_kept_1, t_1_n0, t_2_n0, t_n0
-    mutated:         a  (cotangents belong to the values on entry)
+    outputs:                result  (seed: result_bar)
+    differentiated inputs:  a, b
+    recorded:               n, a_kept, a_kept_1, t_1_n0, t_2_n0, t_n0
+    mutated:                a  (cotangents belong to the values on entry)
     """
     # ---- forward sweep ---------------------------------------------------
     n = a.shape[0]

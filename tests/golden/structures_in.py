@@ -19,10 +19,10 @@ def f_value_and_grad(
 ):
     """Value of f and the cotangents of its inputs.
 
-    useful results:  result  (seed: result_bar)
-    varying inputs:  params_w, params_inner_b, pair_0, pair_1_0, pair_1_1, layer_weight,
-        layer_bias, items_0, items_1, items_2
-    recorded:        nothing
+    outputs:                result  (seed: result_bar)
+    differentiated inputs:  params_w, params_inner_b, pair_0, pair_1_0, pair_1_1,
+        layer_weight, layer_bias, items_0, items_1, items_2
+    recorded:               nothing
     """
     # ---- forward sweep ---------------------------------------------------
     x = params_w * pair_0 + params_inner_b

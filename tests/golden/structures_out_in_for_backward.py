@@ -6,9 +6,9 @@ import numpy as np
 def in_for_pullback(a, pair_1_tape, x, pair_0_bar, pair_1_bar):
     """Cotangents of the inputs of in_for.
 
-    useful results:  pair_0, pair_1  (seed: pair_0_bar, pair_1_bar)
-    varying inputs:  a, x
-    recorded:        pair_1
+    outputs:                pair_0, pair_1  (seed: pair_0_bar, pair_1_bar)
+    differentiated inputs:  a, x
+    recorded:               pair_1
     """
     a_bar = np.zeros_like(a)
     x_bar = 0.0

@@ -6,9 +6,9 @@ import numpy as np
 def in_for_record(a, x):
     """Value of in_for, and what its pullback reads.
 
-    useful results:  pair_0, pair_1  (seed: pair_0_bar, pair_1_bar)
-    varying inputs:  a, x
-    recorded:        pair_1
+    outputs:                pair_0, pair_1  (seed: pair_0_bar, pair_1_bar)
+    differentiated inputs:  a, x
+    recorded:               pair_1
     """
     pair_0 = 0.0
     pair_1 = 1.0

@@ -6,9 +6,9 @@ import numpy as np
 def in_for_value_and_grad(x, y, s_bar=1.0):
     """Value of in_for and the cotangents of its inputs.
 
-    useful results:  s  (seed: s_bar)
-    varying inputs:  x, y
-    recorded:        s
+    outputs:                s  (seed: s_bar)
+    differentiated inputs:  x, y
+    recorded:               s
     """
     # ---- forward sweep ---------------------------------------------------
     s = 0.0

@@ -6,10 +6,10 @@ import numpy as np
 def at_top_value_and_grad(a, result_bar=1.0):
     """Value of at_top and the cotangents of its inputs.
 
-    useful results:  result  (seed: result_bar)
-    varying inputs:  a
-    recorded:        nothing
-    mutated:         a  (cotangents belong to the values on entry)
+    outputs:                result  (seed: result_bar)
+    differentiated inputs:  a
+    recorded:               nothing
+    mutated:                a  (cotangents belong to the values on entry)
     """
     # ---- forward sweep ---------------------------------------------------
     t = a.T

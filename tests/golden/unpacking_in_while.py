@@ -6,10 +6,10 @@ import numpy as np
 def in_while_value_and_grad(x, y, a, result_bar=1.0):
     """Value of in_while and the cotangents of its inputs.
 
-    useful results:  result  (seed: result_bar)
-    varying inputs:  x, y, a
-    recorded:        x_1, y_1, t_1
-    mutated:         a  (cotangents belong to the values on entry)
+    outputs:                result  (seed: result_bar)
+    differentiated inputs:  x, y, a
+    recorded:               x_1, y_1, t_1
+    mutated:                a  (cotangents belong to the values on entry)
     """
     # ---- forward sweep ---------------------------------------------------
     n = 0

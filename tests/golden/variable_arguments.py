@@ -4,9 +4,9 @@
 def f_value_and_grad(x, coefficients_0, coefficients_1, coefficients_2, s_3_bar=1.0):
     """Value of f and the cotangents of its inputs.
 
-    useful results:  s_3  (seed: s_3_bar)
-    varying inputs:  x
-    recorded:        nothing
+    outputs:                s_3  (seed: s_3_bar)
+    differentiated inputs:  x
+    recorded:               nothing
     """
     # ---- forward sweep ---------------------------------------------------
     s = 0.0

@@ -6,10 +6,10 @@ import numpy as np
 def in_for_value_and_grad(a, result_bar=1.0):
     """Value of in_for and the cotangents of its inputs.
 
-    useful results:  result  (seed: result_bar)
-    varying inputs:  a
-    recorded:        t, t_3, t_4
-    mutated:         a  (cotangents belong to the values on entry)
+    outputs:                result  (seed: result_bar)
+    differentiated inputs:  a
+    recorded:               t, t_3, t_4
+    mutated:                a  (cotangents belong to the values on entry)
     """
     # ---- forward sweep ---------------------------------------------------
     t_tape = np.empty(2)

@@ -6,10 +6,10 @@ import numpy as np
 def in_for_pullback(a, t_3_tape, t_4_tape, t_tape, result_bar):
     """Cotangents of the inputs of in_for.
 
-    useful results:  result  (seed: result_bar)
-    varying inputs:  a
-    recorded:        t, t_3, t_4
-    mutated:         a  (cotangents belong to the values on entry)
+    outputs:                result  (seed: result_bar)
+    differentiated inputs:  a
+    recorded:               t, t_3, t_4
+    mutated:                a  (cotangents belong to the values on entry)
     """
     a_bar = np.full_like(a, result_bar)
     for i in range(1, -1, -1):

@@ -6,10 +6,10 @@ import numpy as np
 def in_for_record(a):
     """Value of in_for, and what its pullback reads.
 
-    useful results:  result  (seed: result_bar)
-    varying inputs:  a
-    recorded:        t, t_3, t_4
-    mutated:         a  (cotangents belong to the values on entry)
+    outputs:                result  (seed: result_bar)
+    differentiated inputs:  a
+    recorded:               t, t_3, t_4
+    mutated:                a  (cotangents belong to the values on entry)
     """
     t_tape = np.empty(2)
     t_3_tape = np.empty(2)

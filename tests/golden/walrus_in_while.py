@@ -6,9 +6,9 @@ import numpy as np
 def in_while_value_and_grad(x, y, result_bar=1.0):
     """Value of in_while and the cotangents of its inputs.
 
-    useful results:  result  (seed: result_bar)
-    varying inputs:  x, y
-    recorded:        x_1
+    outputs:                result  (seed: result_bar)
+    differentiated inputs:  x, y
+    recorded:               x_1
     """
     # ---- forward sweep ---------------------------------------------------
     r_bound = False

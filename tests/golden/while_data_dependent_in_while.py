@@ -6,9 +6,9 @@ import numpy as np
 def in_while_value_and_grad(x, tol, x_1_bar=1.0):
     """Value of in_while and the cotangents of its inputs.
 
-    useful results:  x_1  (seed: x_1_bar)
-    varying inputs:  x
-    recorded:        trips
+    outputs:                x_1  (seed: x_1_bar)
+    differentiated inputs:  x
+    recorded:               trips
     """
     # ---- forward sweep ---------------------------------------------------
     outer = 0

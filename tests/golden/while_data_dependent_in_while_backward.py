@@ -4,9 +4,9 @@
 def in_while_pullback(trips_1, trips_tape, x_1_bar):
     """Cotangents of the inputs of in_while.
 
-    useful results:  x_1  (seed: x_1_bar)
-    varying inputs:  x
-    recorded:        trips
+    outputs:                x_1  (seed: x_1_bar)
+    differentiated inputs:  x
+    recorded:               trips
     """
     for trip_1 in range(trips_1 - 1, -1, -1):
         # while outer < 3:

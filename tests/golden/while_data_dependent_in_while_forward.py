@@ -6,9 +6,9 @@ import numpy as np
 def in_while_record(x, tol):
     """Value of in_while, and what its pullback reads.
 
-    useful results:  x_1  (seed: x_1_bar)
-    varying inputs:  x
-    recorded:        trips
+    outputs:                x_1  (seed: x_1_bar)
+    differentiated inputs:  x
+    recorded:               trips
     """
     outer = 0
     x_1 = x

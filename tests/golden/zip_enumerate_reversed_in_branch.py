@@ -6,9 +6,9 @@ import numpy as np
 def in_branch_value_and_grad(a, b, s_2_bar=1.0):
     """Value of in_branch and the cotangents of its inputs.
 
-    useful results:  s_2  (seed: s_2_bar)
-    varying inputs:  a, b
-    recorded:        s_1
+    outputs:                s_2  (seed: s_2_bar)
+    differentiated inputs:  a, b
+    recorded:               s_1
     """
     # ---- forward sweep ---------------------------------------------------
     s = a[0]

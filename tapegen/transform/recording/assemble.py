@@ -128,8 +128,8 @@ def doc_of(
 ) -> tuple[str, ...]:
     """What the docstrings of all forms say about the program."""
     rows = [
-        ("useful results:", listed(results) + (f"  (seed: {listed(sweeps.seeds)})" if sweeps.seeds else "")),
-        ("varying inputs:", listed(wrt)),
+        ("outputs:", listed(results) + (f"  (seed: {listed(sweeps.seeds)})" if sweeps.seeds else "")),
+        ("differentiated inputs:", listed(wrt)),
         ("recorded:", listed(tape.var for tape in tapes)),
     ]
     return (*table(rows + mutated_row(function, facts, "cotangents")), *function.doc)

@@ -115,7 +115,7 @@ class DeadArrayShapes:
             anchor = self.last_definition(var, owner)
             assert anchor is not None
             self.sweeps.after.setdefault(anchor, []).append(read)
-        self.planner.record(kept, owner, "extent of an array that is gone")
+        self.planner.record(kept, owner, "extent of an array that is dead")
         return kept
 
     def replaced(self, node: object, scope: Scope) -> object:

@@ -8,7 +8,7 @@ from typing import Literal
 from tapegen.analysis.scopes import Scope
 from tapegen.ir.nodes import Block, Var
 
-Way = Literal["live", "trip", "again", "record"]
+Way = Literal["live", "induction", "recompute", "record"]
 Key = tuple[Var, Scope]
 """A Var and the scope whose value is meant."""
 

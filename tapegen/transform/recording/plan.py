@@ -3,8 +3,8 @@
 For each primal value that the backward sweep reads, in the order of preference:
 
 * **live**: its definition runs once and its name is not reused, so it still holds the value;
-* **iteration**: a loop counter (also `i = i + 1`), known from the iteration that is being undone;
-* **again**: evaluated a second time at the start of the backward block, from values that are available;
+* **induction**: a loop counter (also `i = i + 1`), known from the iteration that is being undone;
+* **recompute**: evaluated a second time at the start of the backward block, from values that are available;
 * **record**: written to a tape where it is defined, read back at the start of the backward block.
 
 Between the last two, all values are weighed together (`choice`).
@@ -185,14 +185,14 @@ class RecordingPlanner:
         if self.again.is_live(var, owner):
             stmt = self.again.definition(var, owner) if self._is_passing(var) else None
             if stmt is not None and cost_model.work(stmt.value) <= 1:
-                self._decide(var, owner, "again", "shorter to write again")
+                self._decide(var, owner, "recompute", "shorter to recompute")
                 self._require_operands(stmt, owner)
             else:
                 self._decide(var, owner, "live", "defined once, outside loops")
             return
         counter = self.again.from_trip(var, owner)
         if counter is not None and self.again.is_free(var, owner):
-            self._decide(var, owner, "trip", "a counter of the trip being undone")
+            self._decide(var, owner, "induction", "the counter of the iteration being reversed")
             for operand in traversal.free_vars(counter):
                 if operand in self.scopes.owner and operand != var:
                     self.require(operand, self.scopes.owner_seen_from(operand, owner))
@@ -202,7 +202,7 @@ class RecordingPlanner:
             stmt = self.again.definition(var, owner)
             assert stmt is not None
             is_cheap = cost_model.work(stmt.value) > 0
-            self._decide(var, owner, "again", "cheap to evaluate from available values" if is_cheap else "a view")
+            self._decide(var, owner, "recompute", "cheap to recompute from available values" if is_cheap else "a view")
             self._require_operands(stmt, owner)
         else:
             self._decide(var, owner, "record", self._reason(var, owner))
@@ -230,12 +230,12 @@ class RecordingPlanner:
         if var in self.sweeps.captures:
             return "overwritten after it is read"
         if var in owner.carried:
-            return "carried from trip to trip"
+            return "carried from iteration to iteration"
         if var in self.sweeps.flags:
             return "which branch was taken"
         if self.scopes.is_merge(var):
             return "depends on the branch taken"
-        return "costs more to evaluate again than to keep"
+        return "costs more to recompute than to record"
 
     def _without_idle(self, backward: Block) -> Block:
         """Leave out the records that nothing reads after all: extents of all axes are kept where one is needed."""
@@ -295,13 +295,13 @@ class RecordingPlanner:
         decisions = self.by_scope.get(scope, ())
         out: list[Stmt] = []
         for decision in decisions:
-            if decision.way == "trip":
+            if decision.way == "induction":
                 value = self.again.from_trip(decision.var, scope)
                 assert value is not None
                 if value != decision.var:
                     out.append(Assign((decision.var,), value))
         out.extend(Pop(d.var, d.tape) for d in decisions if d.way == "record")
-        again = [d.var for d in decisions if d.way == "again" and d.var not in self.sweeps.flags]
+        again = [d.var for d in decisions if d.way == "recompute" and d.var not in self.sweeps.flags]
         for var in sorted(again, key=self._position):
             stmt = self.again.definition(var, scope)
             assert stmt is not None
