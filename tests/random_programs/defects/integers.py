@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tapegen.analysis import integer_overflow
 from tapegen.analysis.integer_overflow import _Sizes as Sizes
-from tapegen.loops.analysis.flow_facts import Known
-from tapegen.loops.analysis.symbolic_bounds import Facts
+from tapegen.loops.analysis.flow_facts import FlowFacts
+from tapegen.loops.analysis.symbolic_bounds import SymbolicBounds
 from tapegen.loops.legalize import overflow_checks
 from tapegen.loops.vectorize import check_coalescing
 from tests.random_programs.defects.switch import edit, likely
@@ -25,32 +25,38 @@ BOUNDS = likely(
     edit("two errors become one", check_coalescing, "_in_one", ("and _error(stmt) == _error(before)", "")),
     edit(
         "what a loop assigns is taken for known in it",
-        Known,
+        FlowFacts,
         "body",
-        ("self._passed.append((Facts.forget, (assigns(loop),)))", "pass"),
+        ("self._passed.append((SymbolicBounds.forget, (assigns(loop),)))", "pass"),
     ),
-    edit("both sides of a branch are taken to know its test", Known, "sides", ("(True, False)", "(True, True)")),
+    edit("both sides of a branch are taken to know its test", FlowFacts, "sides", ("(True, False)", "(True, True)")),
     edit(
-        "a number that has a new value is taken for the old one", Facts, "learn", ("self.forget(stmt.targets)", "pass")
+        "a number that has a new value is taken for the old one",
+        SymbolicBounds,
+        "learn",
+        ("self.forget(stmt.targets)", "pass"),
     ),
     edit(
-        "after a branch its numbers are taken for the old ones", Facts, "learn", ("self.forget(assigns(stmt))", "pass")
+        "after a branch its numbers are taken for the old ones",
+        SymbolicBounds,
+        "learn",
+        ("self.forget(assigns(stmt))", "pass"),
     ),
     edit(
         "a counter is taken to stay below its stop by two",
-        Facts,
+        SymbolicBounds,
         "assume_counter",
         ("self.assume(self.form(loop.stop) - 1 - counter)", "self.assume(self.form(loop.stop) - 2 - counter)"),
     ),
     edit(
         "a counter that goes down is taken to stop above its end",
-        Facts,
+        SymbolicBounds,
         "assume_counter",
         ("self.assume(counter - self.form(loop.stop) - 1)", "self.assume(counter - self.form(loop.stop) - 2)"),
     ),
     edit(
         "less or equal is taken for less",
-        Facts,
+        SymbolicBounds,
         "assume_test",
         (
             "self.assume(gap if func is operator.le else -gap)",
@@ -59,7 +65,7 @@ BOUNDS = likely(
     ),
     edit(
         "or is taken for and",
-        Facts,
+        SymbolicBounds,
         "assume_test",
         (
             "case Call(intrinsics.and_ | operator.and_, parts) if holds:",
@@ -68,13 +74,13 @@ BOUNDS = likely(
     ),
     edit(
         "a number that moves keeps its bounds",
-        Facts,
+        SymbolicBounds,
         "shift",
         ("self.assume(form - form.coefficient(var) * by)", "self.assume(form)"),
     ),
     edit(
         "a condition that holds in one branch is taken to have passed",
-        Facts,
+        SymbolicBounds,
         "common",
         ("self.passed & other.passed,", "self.passed | other.passed,"),
     ),

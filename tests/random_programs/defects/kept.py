@@ -125,7 +125,7 @@ KEYS = likely(
         "the options of a text are no part of the key",
         KeptCode,
         "_key",
-        ("source.overlapping, self.from_start)", ")"),
+        ("source.overlapping, self.from_start, ", ""),
         in_text=False,
     ),
 )

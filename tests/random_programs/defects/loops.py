@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from tapegen.loops.vectorize.recurrences import _Group as Group
-
-from tapegen.loops.analysis import dependence
-from tapegen.loops.analysis.dependence import Memory
-from tapegen.loops.locality import fusion, scalar_replacement, scatter_to_gather, zero_init_sinking
+from tapegen.loops.analysis import dependence, independence
+from tapegen.loops.analysis.dependence import AliasSets
+from tapegen.loops.locality import check_hoisting, fusion, scalar_replacement, scatter_to_gather, zero_init_sinking
+from tapegen.loops.locality.block_items import BlockPass
 from tapegen.loops.locality.fusion import _Fusion as Fusion
 from tapegen.loops.locality.scalar_replacement import _Holding as Holding
 from tapegen.loops.locality.zero_init_sinking import _Filling as Filling
-from tapegen.loops.vectorize import recurrences, strip_mining
+from tapegen.loops.vectorize import height_reduction, loop_distribution, strip_mining
 from tapegen.loops.vectorize.dot_fusion import _Joining as Joining
+from tapegen.loops.vectorize.loop_distribution import _Group as Group
+from tapegen.loops.vectorize.strip_mining import _StripMining as StripMining
 from tests.random_programs.defects.switch import edit, likely
 
 _FUSE = "tests/loops/test_fusion.py::test_"
@@ -52,7 +53,7 @@ FUSED = likely(
     edit(
         "a loop moves past what writes its elements",
         Fusion,
-        "_place",
+        "place",
         ("if not ordered or not independent(other, item.stmt, self.memory):", "if not ordered:"),
     ),
     edit(
@@ -98,15 +99,15 @@ FUSED = likely(
     ),
     edit(
         "an array of another size on each trip is made once",
-        Fusion,
-        "_stays",
+        BlockPass,
+        "_serves_all",
         ("if traversal.free_vars(shape) & traversal.assigned_in(loop) or traversal.loads(shape):", "if False:"),
         unfound="a size that a loop assigns is not known in front of it, and what is not known stays in the loop",
     ),
     edit(
         "a check moves past another one",
-        fusion,
-        "raised",
+        check_hoisting,
+        "_raised",
         ('not (item.role == "check" and earlier.nest.checks)', "True"),
     ),
     edit(
@@ -122,7 +123,10 @@ FUSED = likely(
         ("if memory.group(a.array) != memory.group(b.array):", "if a.array != b.array:"),
     ),
     edit(
-        "one equal axis is taken for all", dependence, "same_trip", ("return found == counters", "return bool(found)")
+        "one equal axis is taken for all",
+        dependence,
+        "same_iteration",
+        ("return found == counters", "return bool(found)"),
     ),
     edit(
         "an index that varies is taken to be apart",
@@ -138,11 +142,11 @@ FUSED = likely(
     ),
     edit(
         "arrays of the caller are taken to share no memory",
-        Memory,
+        AliasSets,
         "__init__",
         ("for first, *others in map(tuple, function.shared):", "for first, *others in ():"),
     ),
-    edit("an array with other names is taken for its own", Memory, "own", (" and var not in self._shared", "")),
+    edit("an array with other names is taken for its own", AliasSets, "own", (" and var not in self._shared", "")),
 )
 
 GATHERED = likely(
@@ -209,21 +213,18 @@ GATHERED = likely(
 
 HELD = likely(
     "tests/loops/test_scalar_replacement.py",
-    edit("an element is held where a trip may raise", Holding, "innermost", ("if nest.checks:", "if False:")),
+    edit("an element is held where a trip may raise", Holding, "rewrite", ("if nest.checks:", "if False:")),
     edit(
         "an element that another access may be is held",
         Holding,
         "_elements",
-        ("if any(self.may_meet(array, index, other) for other in others if written or other.writes):", "if False:"),
+        ("if any(self.may_alias(array, index, other) for other in others if written or other.writes):", "if False:"),
     ),
     edit(
         "an element is read although no trip does",
         Holding,
-        "innermost",
-        (
-            "if test is None or all(touched(load, before) for load in loads.values()) or _surely_runs",
-            "if True or _surely_runs",
-        ),
+        "rewrite",
+        ("test is None", "True"),
     ),
     edit(
         "an element that a condition leaves out is read",
@@ -321,56 +322,58 @@ WAITING = likely(
     "tests/loops/test_recurrences.py",
     edit(
         "the margin of a row of numbers is not cleared",
-        recurrences,
-        "parted",
+        loop_distribution,
+        "_parted",
         ("for k in range(margin):", "for k in range(0):"),
     ),
     edit(
         "a loop that counts down is taken to end one earlier",
-        recurrences,
-        "parted",
+        loop_distribution,
+        "_parted",
         ("low = loop.start if upward else plus(loop.stop, 1)", "low = loop.start if upward else loop.stop"),
     ),
     edit(
         "a number that decides is added up in another order",
-        recurrences,
-        "parted",
-        (" if meetings.group(stmt.array) not in decide]", "]"),
+        loop_distribution,
+        "_parted",
+        (" if conflicts.group(stmt.array) not in decide]", "]"),
     ),
     edit(
         "an addition leaves a loop that reads the sum",
-        recurrences,
+        loop_distribution,
         "_leaving",
-        ("if not any(meetings.anywhere(accesses[stmt][0], other) for other in others)", "if True"),
+        ("if not any(conflicts.anywhere(accesses[stmt][0], other) for other in others)", "if True"),
     ),
     edit(
         "an addition of what the loop writes leaves it",
-        recurrences,
+        loop_distribution,
         "_additions",
-        ("and not any(meetings.group(load.array) in written for load in traversal.loads(stmt.value))", ""),
+        ("and not any(group(load.array) in written for load in traversal.loads(stmt.value))", ""),
     ),
     edit(
         "a factor reads what the trip has written",
-        recurrences,
-        "factored",
+        height_reduction,
+        "_factored",
         ("or any(memory.group(load.array) in written for load in loads)", ""),
     ),
-    edit("zero no longer wins over an infinite factor", recurrences, "_multiple", ("waits, strong=True)", "waits)")),
+    edit(
+        "zero no longer wins over an infinite factor", height_reduction, "_multiple", ("waits, strong=True)", "waits)")
+    ),
     edit(
         "of two factors one lets zero win",
-        recurrences,
+        height_reduction,
         "_sum",
         ("left.strong or right.strong", "left.strong and right.strong"),
     ),
     edit(
         "what is subtracted is added",
-        recurrences,
+        height_reduction,
         "_sum",
         ("factor = right.factor if func is operator.add else builders.neg(right.factor)", "factor = right.factor"),
     ),
     edit(
         "a factor that changes within the trip is taken for fixed",
-        recurrences,
+        height_reduction,
         "_fixed",
         ("var in found or var in changing", "var in found"),
     ),
@@ -382,7 +385,7 @@ WAITING = likely(
     ),
     edit(
         "elements that lie apart in another axis collect as one",
-        recurrences,
+        loop_distribution,
         "_groups",
         (
             "(stmt.array, stmt.value, axis) == (group.store.array, group.store.value, group.axis) and others",
@@ -391,16 +394,13 @@ WAITING = likely(
     ),
     edit(
         "a loop whose end changes is counted twice",
-        recurrences,
-        "parted",
-        (
-            "if any(traversal.free_vars(end) & nest.assigned or traversal.loads(end) for end in ends) or trips",
-            "if trips",
-        ),
+        loop_distribution,
+        "_parted",
+        ("any(traversal.free_vars(end) & nest.assigned or traversal.loads(end) for end in ends)", "False"),
     ),
     edit(
         "a sum beside a factor is forgotten",
-        recurrences,
+        height_reduction,
         "_scaled",
         ("rest = None if multiple.rest is None else scale(multiple.rest)", "rest = multiple.rest"),
     ),
@@ -410,14 +410,14 @@ STRIPS = likely(
     "tests/loops/test_strip_mining.py tests/loops/test_vector_calls.py",
     edit(
         "trips that read what another one writes are taken to be apart",
-        strip_mining,
-        "_is_apart",
+        independence,
+        "is_independent",
         ("if other is not None and (access.array, access.index) != (other.array, other.index):", "if False:"),
     ),
     edit(
         "a number that goes from trip to trip is taken for a sum",
-        strip_mining,
-        "_is_apart",
+        independence,
+        "is_independent",
         (" or nest.first_read & nest.assigned != sums:", ":"),
     ),
     edit(
@@ -428,15 +428,15 @@ STRIPS = likely(
     ),
     edit(
         "all trips store the same element in any order",
-        strip_mining,
-        "_is_apart",
+        independence,
+        "is_independent",
         ("return moving and all(", "return all("),
         unfound="elements that stay are numbers by then (held)",
     ),
     edit(
         "a term is stored where its sum is",
-        strip_mining,
-        "_kept",
+        StripMining,
+        "rewrite",
         ("value.args[1], False, stmt.origin)", "value.args[0], False, stmt.origin)"),
     ),
 )
