@@ -13,7 +13,7 @@ from tapegen.analysis.integer_overflow import overflowing
 from tapegen.errors import BadArgument
 from tapegen.ir import intrinsics
 from tapegen.ir.nodes import Call, Store
-from tapegen.loops.legalize.overflow_checks import marked
+from tapegen.loops.legalize.overflow_checks import insert_overflow_checks
 from tests.nests_reader import read
 
 
@@ -146,5 +146,5 @@ def test_many_steps_of_an_argument_add_up() -> None:
 
 def test_what_is_stored_into_an_array_is_a_number() -> None:
     text = "def f(x, n):\n    x[0] = n*n*n\n    return x[0]\n"
-    stored = marked(read(text, (X, 3)), wide=False).body[0]
+    stored = insert_overflow_checks(read(text, (X, 3)), wide=False).body[0]
     assert isinstance(stored, Store) and isinstance(stored.value, Call) and stored.value.func is intrinsics.exact

@@ -12,9 +12,9 @@ from tapegen.backend.printer.module import emit
 from tapegen.ir import intrinsics
 from tapegen.ir.nodes import Assign, Call, Const, Expr, For, If, Var
 from tapegen.ir.types import BOOL, INT
-from tapegen.loops.analysis.flow_facts import Known
-from tapegen.loops.analysis.symbolic_bounds import Facts
-from tapegen.loops.vectorize.check_coalescing import together
+from tapegen.loops.analysis.flow_facts import FlowFacts
+from tapegen.loops.analysis.symbolic_bounds import SymbolicBounds
+from tapegen.loops.vectorize.check_coalescing import coalesce_checks
 from tests.nests_reader import Outcome, python_function, read
 
 K, N, M = Var("k", INT), Var("n", INT), Var("m", INT)
@@ -32,22 +32,22 @@ def condition(func: Any, *parts: Expr) -> Call:
     return Call(func, parts, (), BOOL)
 
 
-def holds(facts: Facts, expr: Expr) -> bool:
+def holds(facts: SymbolicBounds, expr: Expr) -> bool:
     return facts.nonnegative(facts.form(expr))
 
 
-def is_least(facts: Facts, expr: Expr) -> bool:
+def is_least(facts: SymbolicBounds, expr: Expr) -> bool:
     """Whether an expression is known not to be negative, and one less is not."""
     return holds(facts, expr) and not holds(facts, plus(expr, -1))
 
 
 def test_counters_stay_in_their_range() -> None:
-    up, down = Facts(), Facts()
+    up, down = SymbolicBounds(), SymbolicBounds()
     up.assume_counter(For(K, Const(0), N, Const(1), ()))
     assert is_least(up, K) and is_least(up, plus(minus(N, K), -1))
     down.assume_counter(For(K, plus(N, -1), Const(-1), Const(-1), ()))
     assert is_least(down, K) and is_least(down, plus(minus(N, K), -1))
-    unknown = Facts()
+    unknown = SymbolicBounds()
     unknown.assume_counter(For(K, Const(0), N, M, ()))
     assert not holds(unknown, K)
 
@@ -63,7 +63,7 @@ def test_counters_stay_in_their_range() -> None:
 )
 def test_what_a_comparison_says(func: Any, holding: Expr, not_holding: Expr) -> None:
     for positive, expected in ((True, holding), (False, not_holding)):
-        facts = Facts()
+        facts = SymbolicBounds()
         facts.assume_test(condition(func, K, N), positive)
         assert is_least(facts, expected)
 
@@ -76,18 +76,18 @@ def test_what_and_and_or_say() -> None:
         (intrinsics.and_, False),
         (intrinsics.or_, False),
     ):
-        facts = Facts()
+        facts = SymbolicBounds()
         facts.assume_test(condition(func, *parts), positive)
         assert holds(facts, K) == (func is intrinsics.and_ and positive)
         assert holds(facts, plus(minus(Const(0), K), -1)) == (func is intrinsics.or_ and not positive)
 
 
 def test_new_values_are_new() -> None:
-    facts = Facts()
+    facts = SymbolicBounds()
     facts.assume(facts.form(K))
     facts.learn(Assign((K,), N))
     assert not holds(facts, K)
-    facts = Facts()
+    facts = SymbolicBounds()
     facts.assume(facts.form(K))
     facts.learn(Assign((K,), plus(K, -1)))
     assert not holds(facts, K)
@@ -97,14 +97,14 @@ def test_new_values_are_new() -> None:
 
 
 def test_what_moves_takes_its_bounds_along() -> None:
-    facts = Facts()
+    facts = SymbolicBounds()
     facts.assume(facts.form(K))
     facts.shift(K, 2)
     assert is_least(facts, plus(K, -2))
 
 
 def test_both_of_two_states() -> None:
-    one, other = Facts(), Facts()
+    one, other = SymbolicBounds(), SymbolicBounds()
     few = condition(operator.lt, N, Const(3))
     for facts in (one, other):
         facts.assume(facts.form(K))
@@ -116,7 +116,7 @@ def test_both_of_two_states() -> None:
 
 
 def test_loops_and_branches_on_a_walk() -> None:
-    known = Known()
+    known = FlowFacts()
     known.facts.assume(known.facts.form(M))
     loop = For(K, Const(0), N, Const(1), (Assign((M,), plus(M, -1)),))
     inside = known.body(loop)
@@ -178,7 +178,7 @@ def f(x, y, n):
 def test_checks_that_are_put_together_raise_what_they_raised(text: str) -> None:
     long, short = np.arange(6.0), np.arange(3.0)
     namespace: dict[str, Any] = {"np": np}
-    exec(emit(together(read(text, (long, long, 3)))).text, namespace)
+    exec(emit(coalesce_checks(read(text, (long, long, 3)))).text, namespace)
     for args in [(x, y, n) for x in (long, short, short[:1]) for y in (long, short) for n in (1, 2, 3)]:
         ours, theirs = Outcome(namespace["f"], args), Outcome(python_function(text), args)
         assert (ours.error, ours.value) == (theirs.error, theirs.value), args
