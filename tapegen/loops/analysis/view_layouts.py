@@ -40,7 +40,7 @@ _ALLOCATED: frozenset[Any] = frozenset(
 
 
 class Reshapes:
-    """SymbolicBounds about one function, found when they are first asked for."""
+    """Facts about one function, found when they are first asked for."""
 
     def __init__(self, function: Function) -> None:
         self.function = function
