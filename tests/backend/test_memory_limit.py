@@ -24,7 +24,7 @@ import math
 import sys
 import numpy as np
 import tapegen as tg
-from tapegen.backend import memory
+from tapegen.backend.numba import memory_limit as memory
 
 memory.available = lambda: 2**25  # a call may take 16 MB
 

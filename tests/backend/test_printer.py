@@ -310,7 +310,7 @@ def test_long_comments_wrap_and_rulers_do_not() -> None:
         ('Back\\slash and triple """ quotes.', "", "    indented"),
         ("A first line that is just so long that the closing quotes do not fit on its li.",),
         ("A first line that is longer than a line of the file by far, so that it must be wrapped somewhere.",),
-        ("First.", "", "outputs:                " + ", ".join(f"quantity_{k}" for k in range(12)), "differentiated inputs:  u0, k"),
+        ("First.", "", "outputs:  " + ", ".join(f"quantity_{k}" for k in range(12)), "recorded:  u0, k"),
     ],
 )
 def test_docstrings_are_those_of_the_program(doc: tuple[str, ...]) -> None:

@@ -6,7 +6,7 @@ import functools
 import heapq
 import math
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -124,26 +124,6 @@ def seen_in_flags(x: Any) -> Any:
     return total
 
 
-def squares(x: Any) -> Iterator[Any]:
-    for v in x:
-        yield v * v
-
-
-def of_a_generator(x: Any) -> Any:
-    return sum(squares(x))
-
-
-def squares_in_a_list(x: Any) -> list[Any]:
-    items = []
-    for v in x:
-        items.append(v * v)
-    return items
-
-
-def of_a_list(x: Any) -> Any:
-    return sum(squares_in_a_list(x))
-
-
 def by_dict(x: Any) -> Any:
     class_ = Model
     model = class_(a=x[0], b=x[1])
@@ -248,7 +228,6 @@ CASES = [
     (groups, "{key: [] for key in keys}", groups_in_a_dict),
     (least, "min(items) or sorted(items)", least_of_a_list),
     (seen_before, "dtype=bool", seen_in_flags),
-    (of_a_generator, "items.append(value)", of_a_list),
     (by_dict, "setattr(self, name, value)", by_setattr),
     (remembered, "Leave the decorator out", not_remembered),
     (first_large, "leave it by 'break'", first_large_by_break),

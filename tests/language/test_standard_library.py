@@ -250,7 +250,7 @@ def test_what_cannot_be_followed_is_refused_where_the_user_calls_it() -> None:
             return x[0] / x[1]
 
     for program, kind, reason in (
-        (raising, NotDifferentiable, "np.errstate raises"),
+        (raising, NotDifferentiable, "np.errstate calls a function, or raises where a number is too small"),
         (of_text, NotDifferentiable, r"'textwrap.dedent' cannot be followed"),
         (of_keys, NotDifferentiable, "'defaultdict' are not followed"),
         (of_values, UnsupportedSyntax, "set of computed values"),

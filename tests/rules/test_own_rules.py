@@ -29,9 +29,24 @@ def _is_own(func: Any) -> bool:
     return (getattr(func, "__module__", "") or "").startswith("tapegen.")
 
 
+_OWN: list[tuple[Callable[..., Any], Callable[..., Any]]] = []
+
+
+def _in_each_test(register: Callable[..., Any]) -> Callable[..., Any]:
+    """Give the function its rule while a test of this file runs: other tests have no rules of users."""
+
+    def note(rule: Callable[..., Any]) -> Callable[..., Any]:
+        _OWN.append((register, rule))
+        return rule
+
+    return note
+
+
 @pytest.fixture(autouse=True)
 def fresh_registry() -> Iterator[None]:
     before = dict(registry._RULES)
+    for register, rule in _OWN:
+        register(rule)
     yield
     # those of the package are loaded once
     loaded = {func: rule for func, rule in registry._RULES.items() if is_library(func) or _is_own(func)}
@@ -416,7 +431,7 @@ def smooth_ramp(x: Any) -> Any:
         return np.logaddexp(0.0, x)
 
 
-@tg.pullback(smooth_ramp)
+@_in_each_test(tg.pullback(smooth_ramp))
 def smooth_ramp_pullback(x, *, out, out_bar):
     return out_bar * (1.0 - np.exp(-out))
 
@@ -446,7 +461,7 @@ def mixed(x: Any, y: Any) -> Any:
         return x * y, np.sin(x).sum()
 
 
-@tg.pullback(mixed, wrt=("x", "y"))
+@_in_each_test(tg.pullback(mixed, wrt=("x", "y")))
 def mixed_pullback(x, y, *, out, out_bar):
     first, second = out_bar
     return first * y + second * np.cos(x), first * x
@@ -457,7 +472,7 @@ def joined(*parts: Any) -> Any:
         return np.concatenate(parts)
 
 
-@tg.pullback(joined, wrt="parts")
+@_in_each_test(tg.pullback(joined, wrt="parts"))
 def joined_pullback(*parts, out_bar):
     return out_bar[:2], out_bar[2:]
 
@@ -467,7 +482,7 @@ def third_power(z: Any, scale: float = 2.0) -> Any:
         return scale * z**3
 
 
-@tg.pullback(third_power, of_complex=True)
+@_in_each_test(tg.pullback(third_power, of_complex=True))
 def third_power_pullback(z, scale=2.0, *, out_bar):
     return 3.0 * scale * z**2 * out_bar
 

@@ -310,14 +310,14 @@ def together(count: int, call: Callable[[int], Any]) -> list[Any]:
 @pytest.mark.parametrize("backend", ["python", "numba"])
 def test_threads_that_call_first_together(monkeypatch: pytest.MonkeyPatch, backend: str) -> None:
     derived: list[int] = []
-    differentiate = compile.differentiate
+    differentiate = compile.derive_reverse
 
     def counted(*args: Any, **kwargs: Any) -> Any:
         derived.append(1)
         time.sleep(0.05)  # another thread comes in
         return differentiate(*args, **kwargs)
 
-    monkeypatch.setattr(compile, "differentiate", counted)
+    monkeypatch.setattr(compile, "derive_reverse", counted)
     function = tg.differentiable(energy.python, wrt=("x", "k"), backend=backend)
     for found in together(8, lambda k: function.grad(X, 3.0)):
         same(found)
@@ -356,7 +356,7 @@ def test_interrupt_while_compiling_lets_the_lock_go() -> None:
         def interrupted(*args: Any, **kwargs: Any) -> Any:
             raise KeyboardInterrupt
 
-        patch.setattr(compile, "differentiate", interrupted)
+        patch.setattr(compile, "derive_reverse", interrupted)
         with pytest.raises(KeyboardInterrupt):
             function.grad(X, 3.0)
     assert not building.is_locked()
