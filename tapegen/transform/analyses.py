@@ -35,8 +35,8 @@ class Facts:
     def is_final(self, stmt: Stmt, array: Var, index: tuple[Index, ...], *, after: bool = False) -> bool:
         """Whether the backward sweep may read `array[index]` instead of the value it had at `stmt` (or `after` it).
 
-        A written array that a loop carries under changing names is never final: its name means another place in
-        every iteration.
+        A written array that a loop carries under changing names is never final: in every iteration its name denotes
+        another memory location.
         """
         if not isinstance(array.type, (Array, ListOf)):
             return True
@@ -45,12 +45,12 @@ class Facts:
         )
 
     def kept_in(self, var: Var, scope: Scope) -> Load | None:
-        """The element that holds a value of a scope to the end of the forward sweep, if it was stored into one."""
+        """The element that holds a value of a scope until the end of the forward sweep, if there is one."""
         load = self.finality.kept_in(var)
         return None if load is None or self._is_renamed(load.array, scope) else load
 
     def _is_renamed(self, array: Var, scope: Scope) -> bool:
-        """Whether a loop around carries the place of an array under changing names, and writes it."""
+        """Whether an enclosing loop carries the array under changing names, and writes it."""
         roots = self.effects.roots(array)
         for around in scope.chain:
             if not around.is_loop or around.header is None:
@@ -81,7 +81,7 @@ def places_of(function: Function) -> Places:
 def facts_of(
     function: Function, wrt: Iterable[Var], results: Iterable[Var], places: Places | None = None, *, again: bool
 ) -> Facts:
-    """Analyse a lowered program for the derivative of `results` with respect to `wrt`, which may be derived `again`."""
+    """Analyse a lowered program for the derivative of `results` with respect to `wrt`; it may be differentiated `again`."""
     if places is None:
         places = places_of(function)
     activity = activity_of(function, wrt, results)

@@ -20,9 +20,9 @@ primal value that was visible in its forward block; `transform.recording` then d
 recomputed, or is recorded on a tape.  Arrays of the primal are never restored.  The cotangent of a memory location is
 an array of the same shape; of a view, the same view of that (a shadow view); of a value, an expression that sums the
 contributions of its uses.  A view that cannot be written through has a cotangent of its own, which is added to that
-of its base before a store into the location is reversed.  Where only the run knows which names alias, the forward
-sweep makes shadow arrays and moves them as the program moves the references.
+of its base before a store into the location is reversed.  Where names alias only at run time, the forward sweep
+creates shadow arrays and moves them as the program moves the references.
 
-Forward mode: each statement is followed by the statement for its tangents.  A Jacobian takes its directions in
+Forward mode: each statement is followed by its tangent statement.  A Jacobian takes its directions in
 blocks: the primal runs once per block, a tangent has one more axis.
 """

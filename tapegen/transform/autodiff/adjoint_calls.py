@@ -60,7 +60,7 @@ _BATCHED = frozenset({operator.matmul, np.matmul, np.linalg.solve, np.linalg.inv
 
 
 def _count_of_arrays(operands: Iterable[Expr]) -> int:
-    """How many operands have axes, those in tuples too."""
+    """The number of operands that have axes; tuples are searched too."""
     parts = (_count_of_arrays(x.items) if isinstance(x, Tuple) else builders.rank_of(x.type) > 0 for x in operands)
     return sum(parts)
 
@@ -85,9 +85,9 @@ class CallAdjoints:
             self._routine(stmt, targets, call, call.func, totals)
             return
         if not any(var in self.cotangents.active for var in active_operands(call)):
-            return  # a constant that becomes active later, under the same name
+            return  # a constant under this name that becomes active later
         rule = rule_for(call, stmt)
-        if rule.kind in ("inactive", "expands"):  # the formula beside the call carries the derivative
+        if rule.kind in ("inactive", "expands"):  # the formula next to the call carries the derivative
             return
         if rule.kind == "partials":
             self._partials(stmt, targets[0], call, rule, self._single(targets, totals))
@@ -114,12 +114,12 @@ class CallAdjoints:
         of_its_own = tests == [number]
         several = len(wanted) > 1 or number in tests
         if isinstance(target.type, Array) and isinstance(number.type, Scalar):
-            # one number for all elements stays a number where the partial has the shape of the result
+            # one scalar for all elements stays a scalar where the partial has the shape of the result
             number = self.cotangents.bind_number(number) if several else number
             cotangent: Expr = builders.broadcast_again(total, number)
         else:
             cotangent = number = self.cotangents.bind(total, target) if several else total
-        # only what this statement reads is looked up here: the cotangent may mention the same names at another time
+        # look up only what this statement reads: the cotangent may contain the same names with values of another time
         block, factors = self._primal_reads(stmt, target, block, partials)
         scope = self.scopes.at[stmt]
         terms: list[Expr] = []
@@ -156,7 +156,7 @@ class CallAdjoints:
             if isinstance(target.type, Array) and not isinstance(total.type, Array):
                 total = Call(np.full_like, (target, total), (), target.type)
             bars.append(self.cotangents.bind(total, target))
-            # the cotangent of a value whose definition is being undone has no other reader; it may still be a view
+            # the cotangent of a value whose definition is being reversed has no other reader; it may still be a view
             if bars[-1] == self.cotangents.cotangent(target).name and (total == bars[-1] or builders.is_fresh(total)):
                 given_away.add(bars[-1])
         given_away = {bar for bar in given_away if not self.cotangents.is_kept(bar)}
@@ -205,7 +205,7 @@ class CallAdjoints:
             self.cotangents.contribute(arg, bar, owned=True)
 
     def _spread_over_list(self, stmt: Assign, target: Var, call: Call, bar: Expr) -> None:
-        """Reverse `np.array(items)` and `sum(items)` of a run-time list: each item gets its part."""
+        """Reverse `np.array(items)` and `sum(items)` of a run-time list: each item gets its part of the cotangent."""
         (sequence,) = [arg for arg in call.args if isinstance(arg.type, ListOf)]
         whole = call.func in (np.array, np.asarray, np.stack)
         if (not whole and call.func not in (sum, np.sum)) or len(call.args) > 1 or call.kwargs:
@@ -271,7 +271,7 @@ class CallAdjoints:
         if cot.empty or not isinstance(target.type, ListOf):
             return
         items: Expr = self.cotangents.settle(target)
-        if self.scopes.is_merge(target):  # before this, the name holds another list
+        if self.scopes.is_merge(target):  # before this statement, the name holds another list
             taken = self.cotangents.take(target)
             assert taken is not None
             items = taken.expr
@@ -301,7 +301,7 @@ class CallAdjoints:
     def _primal_reads(
         self, stmt: Assign, out: Var | tuple[Var, ...], block: Block, exprs: list[Expr]
     ) -> tuple[Block, list[Expr]]:
-        """Drop what is not needed, and replace array operands that are overwritten later by captured copies."""
+        """Drop operands that are not needed, and replace array operands that are overwritten later by captured copies."""
         outs = out if isinstance(out, tuple) else (out,)
         block = needed(block, exprs)
         reads: set[Var] = set()
@@ -367,7 +367,7 @@ class CallAdjoints:
         return Call(intrinsics.sum_to, (term, like), (), Array(dtype, like.type.rank, "A"))
 
     def _fitted(self, call: Call, rule: Rule, term: Expr, arg: Var, target: Var) -> Expr:
-        """The cotangent that a transpose gives, summed where the argument was broadcast."""
+        """The cotangent of a transpose, summed where the argument was broadcast."""
         rank = builders.rank_of(arg.type)
         if call.func in _BROADCASTS:
             return self.unbroadcast(term, arg, target)
@@ -380,7 +380,7 @@ class CallAdjoints:
         return term
 
     def last_written(self, stmt: Store, bar: Var, index: tuple[Index, ...], part: Expr) -> Expr:
-        """Cotangent read by a store with a repeated index: only the last write to an element counts."""
+        """The cotangent of a store with repeated indices: only the last write to an element counts."""
         positions = [item.type for item in index if not isinstance(item, Slice) and isinstance(item.type, Array)]
         if any(type_.dtype == "bool" for type_ in positions):
             raise NotDifferentiable(
@@ -412,7 +412,7 @@ class CallAdjoints:
         return Call(np.where, (last, part, Const(0.0)), (), part.type)
 
     def _last_written_of_several(self, stmt: Store, bar: Var, index: tuple[Index, ...], part: Expr) -> Expr:
-        """As `last_written`, for an index of several items: the elements of the part are numbered in order."""
+        """Like `last_written`, for an index of several items: the selected elements are numbered in order."""
         names = self.names
         assert isinstance(part.type, Array) and isinstance(bar.type, Array)
         rank = part.type.rank

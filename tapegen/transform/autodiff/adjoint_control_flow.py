@@ -37,7 +37,7 @@ from tapegen.transform.autodiff.selection_loops import Selection
 
 
 class BlockReverser(Protocol):
-    """Reverses blocks inside of statements (`reverse.ReverseSweepBuilder`)."""
+    """Reverses nested blocks (`reverse.ReverseSweepBuilder`)."""
 
     def block(self, block: Block) -> None:
         """Reverse a block into the backward block being written."""
@@ -49,7 +49,7 @@ class BlockReverser(Protocol):
 
 
 class ControlFlowAdjoints:
-    """How nested statements are undone, and what the forward sweep must remember for it (see `Sweeps`)."""
+    """Adjoints of nested statements, and what the forward sweep must save for them (see `Sweeps`)."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class ControlFlowAdjoints:
         self.counters: dict[Stmt, Expr] = {}
 
     def branches(self, stmt: If) -> None:
-        """Undo an If: the same test, and each branch in reverse order."""
+        """Reverse an If: the same test, and each branch in reverse order."""
         parts = self._after_both(stmt)
         around, defined = self._touched(stmt, parts)
         if not around and not defined:
@@ -94,7 +94,7 @@ class ControlFlowAdjoints:
         self.cotangents.emit(undo)
 
     def _after_both(self, stmt: If) -> tuple[Block, Block]:
-        """Undo the moves that end both branches, as where one of them leaves a loop; what is left of the branches."""
+        """Reverse the moves that end both branches, as where one exits a loop; return the rest of the branches."""
         (body, first), (orelse, second) = map(_without_last_moves, (stmt.body, stmt.orelse))
         shared = _shared_moves(first, second)
         changed = traversal.assigned_in(*body, *orelse)
@@ -108,7 +108,7 @@ class ControlFlowAdjoints:
         return (*body, *self._without(first, shared)), (*orelse, *self._without(second, shared))
 
     def _without(self, run: Block, moved: Block) -> Block:
-        """What a run moves besides."""
+        """The other moves of a run of moves."""
         gone = {target for stmt in moved for target, _ in _pairs(stmt)}
         left: list[Stmt] = []
         for stmt in run:
@@ -120,7 +120,7 @@ class ControlFlowAdjoints:
         return tuple(left)
 
     def _test(self, stmt: If) -> Expr:
-        """The test of an If, under a name of its own: it may be better to record the answer than what it is made of."""
+        """The test of an If as a variable: recording the boolean may be cheaper than recording its operands."""
         test = self.residuals.expression(stmt, stmt.test)
         is_bool = isinstance(test.type, Scalar) and test.type.dtype == "bool"
         is_flag = is_bool and not isinstance(test, (Var, Const)) and self.scopes.at[stmt].in_loop
@@ -136,7 +136,7 @@ class ControlFlowAdjoints:
         return test
 
     def for_loop(self, stmt: For) -> None:
-        """Undo a For: the same iterations from the last to the first."""
+        """Reverse a For: the same iterations from the last to the first."""
         if stmt in self.selecting:
             self._selection(stmt, self.selecting[stmt])
             return
@@ -162,7 +162,7 @@ class ControlFlowAdjoints:
             self.cotangents.emit(undo)
 
     def _selection(self, stmt: For, selection: Selection) -> None:
-        """Undo the one iteration of a loop that has a derivative."""
+        """Reverse the single iteration of a loop that has a derivative."""
         body = self._loop_body(stmt, selection.trip)
         if body is None:
             return
@@ -172,13 +172,13 @@ class ControlFlowAdjoints:
         self.cotangents.emit(undo)
 
     def while_loop(self, stmt: While) -> None:
-        """Undo a While: as many iterations as there were."""
+        """Reverse a While: as many iterations as the forward sweep made."""
         body = self._loop_body(stmt, stmt.body)
         if body is not None:
             self._counted(stmt, Var(self.cotangents.names.fresh("trip"), INT), body)
 
     def _counted(self, stmt: For | While, k: Var, body: Block) -> None:
-        """Undo a loop whose number of iterations is counted in the forward sweep."""
+        """Reverse a loop whose number of iterations is counted in the forward sweep."""
         trips = Var(self.cotangents.names.fresh("trips"), INT)
         self.trips[stmt] = trips
         self.trip_index[stmt] = k
@@ -189,7 +189,7 @@ class ControlFlowAdjoints:
         self.cotangents.emit(undo)
 
     def _loop_body(self, stmt: For | While, trip: Block) -> Block | None:
-        """An iteration in reverse order; None where no derivative passes through it."""
+        """The adjoint of an iteration; None where no derivative passes through it."""
         around, _ = self._touched(stmt, (trip,))
         if not around:
             return None
@@ -199,12 +199,12 @@ class ControlFlowAdjoints:
         body = self.blocks.nested(trip, around)
         return body if _does_something(body) else None
 
-    # ---- what they touch ---------------------------------------------------------------------------------------------
+    # ---- variables that nested blocks access -------------------------------------------------------------------------
 
     def _touched(self, stmt: For | While | If, blocks: tuple[Block, ...]) -> tuple[list[Var], list[Var]]:
         """Active Vars that reversing the blocks of a nested statement reads or adds to, in order of the program.
 
-        The first list has those that live on around the statement, the second those that it defines (joins, and
+        The first list has those that are live around the statement, the second those that it defines (joins, and
         values read after it) and that hold a contribution.
         """
         inside = {id(self.scopes.body[stmt])}
@@ -225,7 +225,7 @@ class ControlFlowAdjoints:
         return list(around), list(defined)
 
     def _joined(self, stmt: Stmt) -> set[Var]:
-        """Merges that an If defines: all their Assigns stand inside it."""
+        """Merges that an If defines: all their Assigns are inside it."""
         if not isinstance(stmt, If):
             return set()
         inside = {id(self.scopes.body[stmt]), id(self.scopes.orelse[stmt])}
@@ -265,7 +265,7 @@ def _reversed_range(stmt: For, start: Expr, stop: Expr, step: int, body: Block) 
 
 
 def _without_last_moves(block: Block) -> tuple[Block, Block]:
-    """A block, and the moves of values to other names that it ends in (an escape may follow)."""
+    """A block, and the moves at its end (an escape may follow them)."""
     end = len(block) - bool(block and isinstance(block[-1], (Break, Continue)))
     start = end
     while start and _is_move(block[start - 1]):
@@ -279,7 +279,7 @@ def _is_move(stmt: Stmt) -> bool:
 
 
 def _pairs(stmt: Stmt) -> list[tuple[Var, Expr]]:
-    """What a statement assigns to what."""
+    """The pairs of target and source of a statement."""
     if not isinstance(stmt, Assign):
         return []
     if isinstance(stmt.value, Tuple) and len(stmt.value.items) == len(stmt.targets):
@@ -288,7 +288,7 @@ def _pairs(stmt: Stmt) -> list[tuple[Var, Expr]]:
 
 
 def _shared_moves(first: Block, second: Block) -> Block:
-    """The moves that two runs of moves have in common, whatever else the runs move."""
+    """The moves that two runs of moves have in common."""
     runs = [[pair for stmt in run for pair in _pairs(stmt)] for run in (first, second)]
     if runs[0] == runs[1] and list(map(len, map(_pairs, first))) == list(map(len, map(_pairs, second))):
         return first
@@ -309,7 +309,7 @@ def _does_something(block: Block) -> bool:
 
 
 def _mentioned(blocks: tuple[Block, ...]) -> Iterable[Var]:
-    """Vars through which derivatives flow inside blocks, in order of the program."""
+    """Active Vars of blocks, in order of the program."""
     for inner in itertools.chain.from_iterable(map(traversal.statements, blocks)):
         match inner:
             case Assign(targets, value):

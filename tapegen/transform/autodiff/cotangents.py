@@ -1,4 +1,4 @@
-"""The cotangents of one backward sweep: what has been contributed to them, and what holds it."""
+"""Cotangent accumulation in one backward sweep: the contributions to each cotangent, and the variable that holds it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Cotangent:
 
 
 class CotangentMap:
-    """Cotangents by the primal value they belong to, and the backward block being written.
+    """Cotangents by the primal value they belong to, and the backward block under construction.
 
     Parameters
     ----------
@@ -80,8 +80,8 @@ class CotangentMap:
         self.active = facts.activity.active | mirrors.of.keys()
         self.of: dict[Var, Cotangent] = {}
         self.here: tuple[Stmt, bool] | None = None  # a statement, and whether the backward sweep is still after it
-        self.stands_at: dict[Stmt, Stmt] = {}  # parts of moves that are undone apart -> statements of the program
-        self.flattened = frozenset().union(  # places with views that need their elements in the order of C
+        self.stands_at: dict[Stmt, Stmt] = {}  # parts of moves reversed separately -> statements of the program
+        self.flattened = frozenset().union(  # arrays with views that need their elements in C order
             *(facts.effects.roots(var) for var, value in self.residuals.views.items() if _flattens(value))
         )
         self.apart = {  # views whose cotangent is an array of its own
@@ -90,7 +90,7 @@ class CotangentMap:
             if isinstance(value, Call) and value.func in intrinsics.READ_ONLY_VIEWS and var not in self.mirrors
         }
         self.shadowed: set[Var] = set()  # views whose cotangent is a view
-        self.out: list[Stmt] = []  # the backward block being written
+        self.out: list[Stmt] = []  # the backward block under construction
         self.guards = Guards(function, facts)
 
     # ---- emitting ----------------------------------------------------------------------------------------------------
@@ -133,7 +133,7 @@ class CotangentMap:
         return builders.add_all(terms) if terms else None
 
     def settle(self, var: Var) -> Var:
-        """Give the cotangent its name, holding all that was contributed so far; it may then be updated in place."""
+        """Give the cotangent its name, holding all contributions so far; it may then be updated in place."""
         cot = self.cotangent(var)
         if not cot.named and self._has_shadow(var):
             cot.named = True
@@ -152,7 +152,7 @@ class CotangentMap:
         elif total is None:
             self.emit(Assign((cot.name,), self._zeros(var)))
         elif is_array and self._is_flattened(var):
-            # a sum may have the order of its terms; the view of the cotangent must be one too
+            # a sum may have the memory order of its terms; the view of the cotangent must be a view too
             self.emit(Assign((cot.name,), self._zeros(var)))
             self.emit(Store(cot.name, (), builders.without_broadcast(total), accumulate=True))
         else:
@@ -165,7 +165,7 @@ class CotangentMap:
         return cot.name
 
     def _settle_list(self, var: Var, cot: Cotangent) -> None:
-        """The same for a run-time list: what came through other names of it, which have as many items, is added."""
+        """The same for a run-time list: contributions through its other names, which have as many items, are added."""
         assert isinstance(var.type, ListOf)
         terms = [term.expr for term in cot.pending]
         if not cot.named and not terms:
@@ -178,7 +178,7 @@ class CotangentMap:
             k = Var(self.names.fresh("k"), INT)
             held, term = (Call(intrinsics.item, (items, k), (), var.type.item) for items in (cot.name, other))
             body: tuple[Stmt, ...] = (Effect(Call(intrinsics.set_item, (cot.name, k, builders.add(held, term)), ())),)
-            if isinstance(var.type.item, Array):  # other names hold the same cotangent
+            if isinstance(var.type.item, Array):  # other variables hold the same cotangent
                 item_bar = Var(self.names.fresh("item_bar"), var.type.item)
                 body = Assign((item_bar,), held), Store(item_bar, (), term, accumulate=True)
             self.emit(For(k, Const(0), Call(len, (cot.name,), (), INT), Const(1), body))
@@ -187,7 +187,7 @@ class CotangentMap:
         return not self.flattened.isdisjoint(self.facts.effects.roots(var))
 
     def _zeros(self, var: Var) -> Expr:
-        """Zeros like a value; where views flatten it, with axes that run through memory as its own do."""
+        """Zeros like a value; where views flatten it, with axes in the same memory order."""
         type_ = var.type
         if not isinstance(type_, Array) or type_.layout != "F" or not self._is_flattened(var):
             return builders.zero_like(var)
@@ -199,10 +199,10 @@ class CotangentMap:
         return Call(intrinsics.transpose_view, (rows,), (), type_)
 
     def flush(self, stmt: Stmt) -> None:
-        """Settle what has been contributed to the places that a statement writes.
+        """Add the pending contributions to the memory locations that a statement writes.
 
-        Those contributions are of reads after the statement: they must have arrived before the cotangent of what it
-        overwrites is cleared, also when they were made through another view of the place.
+        Those contributions are of reads after the statement: they must have been added before the cotangent of what it
+        overwrites is cleared, also when they were made through another view of the location.
         """
         roots = frozenset().union(
             *(self.facts.effects.writes.get(inner, frozenset()) for inner in traversal.statements((stmt,)))
@@ -221,21 +221,21 @@ class CotangentMap:
                 self._hand_to_base(var)
 
     def _is_of(self, var: Var, roots: frozenset[str]) -> bool:
-        """Whether a name may denote one of these places."""
+        """Whether a name may denote one of these memory locations."""
         return isinstance(var.type, Array) and not roots.isdisjoint(self.effects.roots(var))
 
     def _hand_to_base(self, var: Var) -> None:
-        """Undo the making of a view whose cotangent is an array of its own, as if it were made here once more."""
+        """Reverse the creation of a view whose cotangent is an array of its own, as if it were created here again."""
         total = self.consume(var)
         stmt, value = self.scopes.assigns[var][0], self.apart[var]
         assert total is not None
         self._reverse_view(stmt, var, value, total)
         for other in (var, *self.shadowed):
             if other == var or self._looks_into(other, var):
-                self.forget(other)  # what is read before the store is contributed to zeros
+                self.forget(other)  # contributions of reads before the store are added to zeros
 
     def _looks_into(self, view: Var, base: Var) -> bool:
-        """Whether the cotangent of a view is a view of the cotangent of another one."""
+        """Whether the cotangent of a view is a view of another cotangent."""
         while view in self.shadowed:
             value = self.residuals.views[view]
             view = value.array if isinstance(value, Load) else value.args[0]  # type: ignore[assignment]
@@ -248,7 +248,7 @@ class CotangentMap:
         base = value.array if isinstance(value, Load) else value.args[0]
         if not isinstance(base, Var) or base not in self.active:
             return False
-        # what may be a copy gets a cotangent of its own: where that would matter, the array is mirrored
+        # what may be a copy gets a cotangent of its own: where that would matter, the array has a shadow array
         return viewed(value) is not None and var not in self.apart
 
     def _shadow(self, var: Var) -> Expr:
@@ -283,7 +283,7 @@ class CotangentMap:
         return total
 
     def taken(self, var: Var) -> Var:
-        """What the mirror of a value holds; it is zero afterwards, ready for the next backward sweep."""
+        """The contents of the shadow array of a value; it is zero afterwards, ready for the next backward sweep."""
         mine = self.mirrors[var]
         held = Var(self.names.fresh(bar_name(var.name)), builders.copy(mine).type)
         self.emit(Assign((held,), builders.copy(mine)))
@@ -291,7 +291,7 @@ class CotangentMap:
         return held
 
     def forget(self, var: Var) -> None:
-        """What was contributed to a cotangent has been handed on."""
+        """Drop contributions that have been passed on."""
         if var in self.mirrors:
             return
         cot = self.of[var]
@@ -307,7 +307,7 @@ class CotangentMap:
         total = self.consume(var)
         assert total is not None
         if cot.named:
-            # the name is given a new value later in this block, so what it holds now moves to a name of its own
+            # the name is assigned later in this block, so its present value moves to a variable of its own
             held = Var(self.names.fresh(cot.name.name), cot.name.type)
             self.emit(Assign((held,), total))
             total = held
@@ -316,7 +316,7 @@ class CotangentMap:
         return Contribution(total, owned)
 
     def kept(self, var: Var, expr: Expr, use: Stmt | None = None) -> Expr:
-        """A cotangent, or what a use contributes to it, under a name that guards may test as long as it lives."""
+        """A cotangent, or the contribution of a use to it, as a variable that guards may test as long as it is live."""
         place = Place(var, use)
         if place not in self.guards.wanted or var in self.mirrors or not isinstance(var.type, (Array, Scalar)):
             return expr
@@ -329,15 +329,15 @@ class CotangentMap:
         return builders.broadcast_again(expr, number)
 
     def _is_named_again(self, name: Var) -> bool:
-        """Whether a cotangent gets its name several times, as that of a merge does."""
+        """Whether a cotangent variable has several assignments, as that of a merge does."""
         return any(cot.name == name and self.scopes.is_merge(var) for var, cot in self.of.items())
 
     def is_kept(self, expr: Expr) -> bool:
-        """Whether guards may still test an array, so that it must stay as it is."""
+        """Whether guards may still test an array, so that it must not be modified."""
         return isinstance(expr, Var) and expr in self.guards.names
 
     def bind(self, expr: Expr, like: Var) -> Var | Const:
-        """Name an expression that is read more than once."""
+        """Bind an expression that is read more than once to a variable."""
         if isinstance(expr, (Var, Const)):
             return expr
         name = self.cotangent(like).name
@@ -345,7 +345,7 @@ class CotangentMap:
         return name
 
     def bind_number(self, expr: Expr) -> Expr:
-        """Name a number that is read more than once."""
+        """Bind a scalar that is read more than once to a variable."""
         return expr if isinstance(expr, (Var, Const)) else self._bound_anew(expr)
 
     def _bound_anew(self, expr: Expr) -> Var:
@@ -362,15 +362,15 @@ def _flattens(value: Load | Call) -> bool:
 
 
 _GIVES_ARRAYS = frozenset[Any]({np.copy, np.zeros_like, np.full_like, np.zeros, np.array}) | intrinsics.VIEW_CALLS
-"""Functions that give an array without axes where other functions give a number."""
+"""Functions that return an array without axes where other functions return a scalar."""
 
 
 def full(total: Expr, var: Var) -> Expr:
-    """A number that stands for a whole array is spread out."""
+    """A scalar that represents a whole array, broadcast to its shape."""
     if isinstance(var.type, Array):
         number = builders.without_broadcast(total)
         if isinstance(number, Call) and var.type.rank == 0 and number.func not in _GIVES_ARRAYS:
-            number = builders.number(number)  # NumPy computes a number of arrays without axes
+            number = builders.number(number)  # NumPy returns a scalar for arrays without axes
         if not isinstance(number.type, Array):
             return Call(np.full_like, (var, number), (), Array(var.type.dtype, var.type.rank, "C", var.type.unit))
     return total

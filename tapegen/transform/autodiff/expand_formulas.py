@@ -1,4 +1,4 @@
-"""Functions whose rule is a formula: the formula is written next to the call and carries the derivative."""
+"""Formula expansion: where a rule is a formula, it is inlined next to the call and carries the derivative."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def expand(block: Block, varied: Set[Var], names: NameSupply, written: set[Stmt]
     """Inline the formulas of varied calls, also of calls inside formulas.
 
     The result `t = f(x)` becomes `t_value = f(x)`, the statements of the formula, and
-    `t = primal_as(t_value, formula)`: the value is that of the function itself.  The calls that stay for their values
-    are added to `written`; those in it stay as they are.
+    `t = primal_as(t_value, formula)`: the value is that of the function itself.  The calls that remain for their values
+    are added to `written`; calls that are in it already are not expanded.
     """
     out: list[Stmt] = []
     for stmt in block:
@@ -49,7 +49,7 @@ def expand(block: Block, varied: Set[Var], names: NameSupply, written: set[Stmt]
         inlined = varied | {var for part in traversal.statements(formula) for var in part.targets}
         kept, values, joins = [], [], []
         for target, part in zip(stmt.targets, value.children if isinstance(value, Struct) else (value,), strict=True):
-            if not is_floating(target.type):  # of several results, one without a derivative
+            if not is_floating(target.type):  # one of several results, without a derivative
                 kept.append(target)
                 continue
             expr = part.expr if isinstance(part, Leaf) else Const(part.value)
@@ -73,7 +73,7 @@ def has_formula(func: Callable[..., Any]) -> bool:
 
 
 def placed(block: Block, stmt: Stmt) -> Block:
-    """Give inlined statements the origin of the statement they stand for."""
+    """Give inlined statements the origin of the statement that they replace."""
     return tuple(
         traversal.with_blocks(replace(part, origin=stmt.origin), tuple(placed(inner, stmt) for inner in part.blocks))
         for part in block

@@ -1,7 +1,7 @@
-"""Forward mode: the program with the tangent of every active value computed next to it.
+"""Forward mode: the program with the tangent of every active value computed next to the value.
 
-The tangent program has the structure of the primal: each statement is followed by the statement for its tangents, a
-place has a tangent place, a view a view of that (a *shadow view*), a run-time list a list of tangents.
+The tangent program has the structure of the primal: each statement is followed by its tangent statement.  An array
+has a tangent array, a view the same view of that (a *shadow view*), a run-time list a list of tangents.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from tapegen.transform.autodiff.zero_propagation import propagate_zeros
 def forward(
     function: Function, wrt: tuple[Var, ...], active_results: tuple[bool, ...], facts: Facts, names: NameSupply
 ) -> tuple[Function, Mapping[Var, Var]]:
-    """The function that returns the results followed by the tangents of the active ones; values to their tangents.
+    """The function that returns the results followed by the tangents of the active ones; and values to tangents.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class _Pusher:
         assert isinstance(last, Return)
         tangents = tuple(self.dot(param) for param in self.wrt)
         for param in self.function.params:
-            if param in self.active and param not in self.wrt:  # what it holds on entry does not vary
+            if param in self.active and param not in self.wrt:  # its value on entry does not vary
                 self.emit(Assign((self.dot(param),), builders.zero_like(param), self.function.origin))
         self.out.extend(self._block(tuple(body)))
         results = zip(last.values, self.active_results, strict=True)
@@ -115,14 +115,14 @@ class _Pusher:
         )
 
     def _flattened(self) -> frozenset[str]:
-        """Places whose memory order matters: a view that flattens them is written through."""
+        """Arrays whose memory order matters: a view that flattens them is written through."""
         stored = {stmt.array for stmt in traversal.statements(self.function.body) if isinstance(stmt, Store)}
         found: set[str] = set()
         for stmt in traversal.statements(self.function.body):
             match stmt:
                 case Assign((target,), Call(np.reshape | np.ravel, (Var() as base, *_)) as call) if target in stored:
                     if target not in self.active or not isinstance(base.type, Array):
-                        continue  # of a number it is an array of its own
+                        continue  # for a scalar it is an array of its own
                     if base.type.layout != "C":
                         raise AliasError(
                             f"whether {call.func.__name__} gives a view or a copy here depends on the layout of its "
@@ -139,7 +139,7 @@ class _Pusher:
         self.out.append(stmt)
 
     def dot(self, var: Var) -> Var:
-        """The name of the tangent of an active Var."""
+        """The tangent variable of an active Var."""
         if var not in self.dots:
             self.dots[var] = Var(self.names.fresh(dot_name(var.name)), _tangent_type(var.type))
         return self.dots[var]
@@ -148,7 +148,7 @@ class _Pusher:
         return isinstance(expr, Var) and expr in self.active
 
     def tangent(self, expr: Expr) -> Expr:
-        """The tangent of an operand: of a tuple item by item, zero where nothing varies."""
+        """The tangent of an operand: for a tuple item by item, zero where nothing varies."""
         if isinstance(expr, Tuple):
             return Tuple(tuple(self.tangent(item) for item in expr.items))
         if not isinstance(expr, Var):
@@ -204,7 +204,7 @@ class _Pusher:
         elif isinstance(value, Load):
             (target,) = targets
             tangent = Assign((self.dot(target),), self._load(target, value), stmt.origin)
-            # an index that is computed from the target itself means something else afterwards
+            # an index that is computed from the target itself has another value afterwards
             order = (stmt, tangent) if traversal.free_vars(value).isdisjoint(targets) else (tangent, stmt)
             self.out.extend(order)
         elif isinstance(value, Call) and isinstance(value.func, Routine):
@@ -215,7 +215,7 @@ class _Pusher:
             self._call(stmt, targets, value)
 
     def _latch(self, stmt: Assign, targets: tuple[Var, ...], values: tuple[Expr, ...]) -> None:
-        """Moves, all at once: the tangents move alike (and first: they may ask for the old shapes)."""
+        """Moves, all at once: the tangents move alike (and first: they may read the old shapes)."""
         moved = [(self.dot(t), self.tangent(v)) for t, v in zip(targets, values, strict=True) if t in self.active]
         tangents, sources = tuple(t for t, _ in moved), tuple(v for _, v in moved)
         self.emit(Assign(tangents, sources[0] if len(sources) == 1 else Tuple(sources), stmt.origin))
@@ -227,7 +227,7 @@ class _Pusher:
         return builders.zero_like(target)
 
     def _store(self, stmt: Store) -> None:
-        # an index that reads the array itself means another element afterwards
+        # an index that reads the array itself denotes another element afterwards
         before = any(self._reads(item, stmt.array) for item in stmt.index)
         if not before:
             self.emit(stmt)
@@ -267,11 +267,11 @@ class _Pusher:
             self._partials(stmt, targets[0], call, rule)
         elif rule.kind == "linear":
             self._linear(stmt, targets, call, rule)
-        elif rule.kind == "pullback":  # the tangent of a call that is written out belongs to its formula
+        elif rule.kind == "pullback":  # the tangent of a call that was expanded comes from its formula
             self._pushed(stmt, targets, call, rule)
 
     def _routine(self, stmt: Assign, targets: tuple[Var, ...], call: Call, routine: Routine) -> None:
-        """A routine with tangents, in the place of the routine."""
+        """The call of a routine with tangents, which replaces the call of the routine."""
         wrt = tuple(self.is_active(arg) for arg in call.args)
         tangents = tuple(self.tangent(arg) for arg, wanted in zip(call.args, wrt, strict=True) if wanted)
         active = tuple(target in self.active for target in targets)
@@ -281,7 +281,7 @@ class _Pusher:
         self.emit(Assign((*targets, *dots), Call(pushed, (*call.args, *tangents), (), type_), stmt.origin))
 
     def _define(self, stmt: Assign, target: Var, expr: Expr) -> None:
-        """Assign the tangent of a result that is a place of its own, with its dtype."""
+        """Assign the tangent of a result that is an array of its own, with its dtype."""
         if isinstance(target.type, (Array, Scalar)):
             expr = builders.fitted(expr, target.type)
         if isinstance(target.type, Array) and not (isinstance(stmt.value, (Load, Call)) and is_view(stmt.value)):
@@ -325,7 +325,7 @@ class _Pusher:
         self._define(stmt, target, self._spread(total, target, read))
 
     def _spread(self, total: Expr, target: Var, read: set[Var]) -> Expr:
-        """A tangent at full size, also where it reads only operands that are the same along an axis."""
+        """A tangent at full size, also where it reads only operands that are constant along an axis."""
         if not isinstance(target.type, Array):
             return total
         extents = self.shapes.of(target)
@@ -398,7 +398,7 @@ class _Pusher:
                 self._define(stmt, target, expr)
 
     def _results(self, stmt: Assign, targets: Sequence[Var], value: Call) -> None:
-        """Assign what a call on tangents returns; tangents of inactive results are dropped."""
+        """Assign the results of a call on tangents; tangents of inactive results are dropped."""
         if len(targets) == 1:
             self._define(stmt, targets[0], value)
             return
@@ -410,7 +410,7 @@ class _Pusher:
 
 
 def _tangent_type(type_: Type) -> Type:
-    """Tangents follow NumPy's errors: an infinite slope is a value."""
+    """Tangents follow NumPy's error handling: an infinite slope is a value."""
     if isinstance(type_, Scalar):
         return Scalar(type_.dtype, False)
     if isinstance(type_, ListOf):
@@ -419,7 +419,7 @@ def _tangent_type(type_: Type) -> Type:
 
 
 def _room(target: Var, call: Call) -> Expr:
-    """The tangent of a new array: zeros, or what is stored beside each value before anybody reads it."""
+    """The tangent of a new array: zeros, or uninitialized where a store precedes every read."""
     zero = builders.zero_like(target)
     if call.func not in (np.empty, np.empty_like):
         return zero

@@ -1,4 +1,4 @@
-"""What the backward sweep reads of the primal: values as they were at a statement of the forward sweep."""
+"""Residuals: the primal values that the backward sweep reads, as they were at a statement of the forward sweep."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Residuals:
         self.after: dict[Stmt, list[Assign]] = {}
         self.captured: dict[tuple[Stmt, Expr], Var] = {}
         self.captures: set[Var] = set()
-        self.kept_at: dict[Stmt, list[Expr]] = {}  # what `capture` keeps at a statement
+        self.kept_at: dict[Stmt, list[Expr]] = {}  # the values that `capture` saves at a statement
 
     def expression(self, stmt: Stmt, expr: Expr) -> Expr:
         """An integer or boolean expression of a forward statement, for use in the backward sweep."""
@@ -69,7 +69,7 @@ class Residuals:
         return self.capture(stmt, builders.copy(var), self._root_name(var))
 
     def _root_name(self, var: Var) -> str:
-        """The name of the array that a view looks into."""
+        """The array that a view refers to."""
         while var in self.views:
             value = self.views[var]
             base = value.array if isinstance(value, Load) else value.args[0]
@@ -97,7 +97,7 @@ class Residuals:
         return self._kept_after(stmt, items, length, f"{items.name}_n0")
 
     def _kept_after(self, stmt: Stmt, var: Var, expr: Expr, name: str) -> Var:
-        """Keep something of a variable as a forward statement leaves it."""
+        """Save a property of a variable as a forward statement leaves it."""
         key = (stmt, var)
         if key not in self.captured:
             kept = Var(self.names.fresh(name), expr.type)
@@ -106,10 +106,10 @@ class Residuals:
         return self.captured[key]
 
     def capture(self, stmt: Stmt, expr: Expr, base: str) -> Var:
-        """Keep the value that an expression has at a forward statement."""
+        """Save the value that an expression has at a forward statement."""
         key = (stmt, expr)
         if key not in self.captured:
-            # the forward sweep itself may read a condition or an index that is kept, and a copy of an array never
+            # the forward sweep itself may read a saved condition or index, but never a saved copy of an array
             kept = self._kept_later(stmt, expr) if isinstance(expr.type, Array) else None
             if kept is None:
                 kept = Var(self.names.fresh(f"{base}_kept" if isinstance(expr.type, Array) else base), expr.type)
@@ -119,16 +119,16 @@ class Residuals:
         return self.captured[key]
 
     def version(self, stmt: Stmt, var: Var) -> Var:
-        """The contents of an array at a forward statement, kept before what changes them.
+        """The contents of an array at a forward statement, saved before the statement that changes them.
 
-        All statements that read the same contents share what is kept.
+        All statements that read the same contents share the saved copy.
         """
         expr = builders.copy(var)
         kept = self._kept_later(stmt, expr)
         return self.capture(self._changing(stmt, expr), expr, self._root_name(var)) if kept is None else kept
 
     def _changing(self, stmt: Stmt, expr: Expr) -> Stmt:
-        """The first statement of the block, from one on, that changes what an expression gives; or the last one."""
+        """The first statement of the block, from a given one on, that changes an expression's value; or the last."""
         reads = traversal.free_vars(expr)
         roots = frozenset[str]().union(*(self.effects.roots(var) for var in reads))
         after = stmt
@@ -139,10 +139,10 @@ class Residuals:
         return after
 
     def _kept_later(self, stmt: Stmt, expr: Expr) -> Var | None:
-        """The same value, kept at a later statement of the same block.
+        """The same value, saved at a later statement of the same block.
 
-        Nothing in between may assign a name in the expression or write to memory that it reads.  A block runs to its
-        end once it has begun (escapes are tails), and the backward block has what it kept from its start.
+        Nothing in between may assign a variable of the expression or write to memory that it reads.  A block runs to
+        its end once it has begun (escapes are tails), and the backward block has its saved values from its start.
         """
         wanted = self._spelled(expr)
         reads = traversal.free_vars(expr) | traversal.free_vars(wanted)
@@ -159,9 +159,9 @@ class Residuals:
         return None
 
     def _spelled(self, expr: Expr) -> Expr:
-        """An expression with views written out: two names for the same part of an array are spelled alike.
+        """An expression with views inlined, so that two names of the same part of an array have the same spelling.
 
-        What the index of a view reads must have one value for as long as the names are visible.
+        What the index of a view reads must have a single value for as long as the names are visible.
         """
         views = {
             var: self.views[var]
@@ -171,7 +171,7 @@ class Residuals:
         return self._spelled(traversal.substitute(expr, views)) if views else expr
 
     def kept_items(self, stmt: Stmt, sequence: Var) -> Var:
-        """The mirrors in a list, as they were at a forward statement."""
+        """The shadow arrays in a list, as they were at a forward statement."""
         key = (stmt, sequence)
         if key not in self.captured:
             kept = Var(self.names.fresh(f"{self.mirrors[sequence].name}_kept"), sequence.type)
@@ -189,12 +189,12 @@ class Residuals:
 
 
 def _reads(view: Load | Call) -> bool:
-    """Whether a view is chosen by elements of arrays."""
+    """Whether the index of a view reads elements of arrays."""
     return bool(traversal.loads(view)[1:] if isinstance(view, Load) else traversal.loads(view))
 
 
 def _views(block: Block) -> dict[Var, Load | Call]:
-    """Views and what makes them."""
+    """Views and the expressions that create them."""
     return {
         stmt.targets[0]: stmt.value
         for stmt in traversal.statements(block)

@@ -1,8 +1,8 @@
 """Reverse mode: from a lowered program to a forward sweep and an *ideal* backward sweep.
 
 The backward sweep has the nesting of the forward sweep in reverse order and reads any primal value that its forward
-block saw; `transform.recording.plan` then makes those reads real.  What is read from an array that the program
-overwrites later is captured in a value of its own first, so every Load that appears in the backward sweep is final.
+block saw; `transform.recording.plan` then makes those reads possible.  What is read from an array that the program
+overwrites later is captured in a variable first, so every Load that appears in the backward sweep is final.
 """
 
 from __future__ import annotations
@@ -66,13 +66,13 @@ class Sweeps:
     before, after : dict
         Captures around a forward statement.
     tests : dict
-        Forward If -> the Var that keeps its test.
+        Forward If -> the Var that saves its test.
     flags : dict
-        Those of them that can be recomputed -> the test.
+        Those of these Vars that can be recomputed -> the test.
     captured : dict
-        (forward statement, expression) -> the Var that keeps the value it had there.
+        (forward statement, expression) -> the Var that saves the value it had there.
     version : callable
-        (forward statement, array) -> the Var that keeps the contents it had there, for values recomputed.
+        (forward statement, array) -> the Var that saves the contents it had there, for recomputed values.
     captures : set of Var
         Values that exist only because the backward sweep reads them; they cannot be recomputed.
     iterations : dict
@@ -82,9 +82,9 @@ class Sweeps:
     counters : dict
         Forward For with an iteration counter -> its loop variable as a function of the iteration.
     references : frozenset of Var
-        ShadowArrays: arrays of the forward sweep that the backward sweep reads and writes by reference.
+        Shadow arrays: arrays of the forward sweep that the backward sweep reads and writes by reference.
     made : frozenset of Var
-        Those of them that are made where they are assigned, and cannot be recomputed.
+        Those of them that are created where they are assigned, and cannot be recomputed.
     """
 
     backward: Block
@@ -127,11 +127,11 @@ def reverse(
     facts : Facts
         Analyses of `function`.
     mirrors : ShadowArrays
-        The arrays whose cotangents the forward sweep makes.
+        The arrays whose cotangents the forward sweep creates.
     names : NameSupply
         Supply of fresh names; knows every name of `function`.
     selecting : mapping
-        Loops of which only one iteration is undone.
+        Loops of which only one iteration is reversed.
     """
     return ReverseSweepBuilder(function, wrt, active_results, facts, mirrors, names, selecting).run()
 
@@ -210,7 +210,7 @@ class ReverseSweepBuilder:
                 if isinstance(type_, ListOf) and value in self.mirrors:
                     self.cotangents.settle(
                         value
-                    )  # other names of its items take their cotangents without asking the list
+                    )  # other variables that hold its items take their cotangents without accessing the list
         return tuple(seeds)
 
     def _gradient(self, param: Var) -> Expr:
@@ -246,7 +246,7 @@ class ReverseSweepBuilder:
                     self.cotangents.out.insert(start, Comment(text, stmt.origin))
 
     def nested(self, block: Block, touched: Iterable[Var]) -> Block:
-        """Reverse a nested block into a block of its own; `touched` cotangents are settled at its end."""
+        """Reverse a nested block into a block of its own; `touched` cotangents are complete at its end."""
         outer_out, self.cotangents.out = self.cotangents.out, []
         outer_guards, self.cotangents.guards.kept = self.cotangents.guards.kept, dict(self.cotangents.guards.kept)
         self.block(block)
@@ -305,13 +305,13 @@ class ReverseSweepBuilder:
             self._values(stmt)
 
     def _dropped(self, call: Call, target: Var) -> None:
-        """An item that is popped for nobody: the list of cotangents has as many items as the list all the same."""
+        """A popped item that nothing reads: the list of cotangents needs as many items all the same."""
         sequence = call.args[0]
         if sequence in self.cotangents.active and sequence not in self.mirrors:
             self.calls.popped(call, builders.zero_like(target))
 
     def _moved(self, stmt: Assign) -> None:
-        """Of a move, a view or an item the mirror is one of the source."""
+        """The shadow array of a move, a view or an item is the same of the shadow array of its source."""
         if isinstance(stmt.value, Call) and stmt.value.func is intrinsics.primal_as:
             self._value(stmt, stmt.targets[0], stmt.value)
         elif isinstance(stmt.value, (Tuple, Var)):
@@ -320,7 +320,7 @@ class ReverseSweepBuilder:
             self._latch(tuple(t for t, _ in rest), tuple(item for _, item in rest))
 
     def _view_or_copy(self, stmt: Assign, target: Var) -> None:
-        """A copy hands its cotangent on; a view has nothing of its own."""
+        """A copy passes its cotangent on; a view has none of its own."""
         outer, self.cotangents.out = self.cotangents.out, []
         self._value(stmt, target, stmt.value)
         inner, self.cotangents.out = self.cotangents.out, outer
@@ -329,7 +329,7 @@ class ReverseSweepBuilder:
         )
 
     def _latch(self, targets: tuple[Var, ...], values: tuple[Expr, ...]) -> None:
-        """`x, y = y, x`, or one move: the cotangents move back, all taken before any is added."""
+        """`x, y = y, x`, or one move: the cotangents move back, all read before any is added."""
         moved = []
         for target, value in zip(targets, values, strict=True):
             if target not in self.cotangents.active:
@@ -451,7 +451,7 @@ class ReverseSweepBuilder:
 
     @staticmethod
     def _repeats(index: tuple[Index, ...]) -> bool:
-        """Whether an index can name an element twice."""
+        """Whether an index can denote an element twice."""
         return any(
             not isinstance(item, Slice) and isinstance(item.type, Array) and item.type.dtype != "bool" for item in index
         )

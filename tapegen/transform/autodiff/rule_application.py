@@ -1,4 +1,4 @@
-"""Rules applied to IR operands: what forward and reverse mode share."""
+"""Rule application to IR operands, shared by forward and reverse mode."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def rule_for(call: Call, stmt: Stmt) -> Rule:
 
 
 def refuse_complex(call: Call, rule: Rule, stmt: Stmt) -> None:
-    """Refuse a call on complex values of which the rule says nothing (docs/complex.md)."""
+    """Refuse a call on complex values that its rule does not cover (docs/complex.md)."""
     if not rule.of_complex and meets_complex(call):
         raise MissingRule(
             f"{callable_text(call.func)} has a derivative rule for real numbers only, and is complex here.",
@@ -89,7 +89,7 @@ def inlined(
     names: NameSupply,
     origin: Span | None,
 ) -> tuple[Block, Abstract]:
-    """Write out the body of a rule for these operands; what is read once stands where it is read."""
+    """Inline the body of a rule for these operands; expressions that are read once are nested where they are read."""
     assert body is not None
     try:
         block, value = written_out(body, args, kwargs, names, _folded)
@@ -100,7 +100,7 @@ def inlined(
 
 
 def _refuse_stores(body: Callable[..., Any], block: Block, operands: tuple[Any, ...], origin: Span | None) -> None:
-    """Refuse a rule that stores into what it is given: the program, or its caller, goes on to read that."""
+    """Refuse a rule that stores into its arguments: the program, or its caller, goes on to read them."""
     if not block or not any(isinstance(stmt, Store) for stmt in traversal.statements(block)):
         return
     given = {var for operand in operands if isinstance(operand, (Var, Tuple)) for var in traversal.free_vars(operand)}
@@ -115,7 +115,7 @@ def _refuse_stores(body: Callable[..., Any], block: Block, operands: tuple[Any, 
 
 
 def refused_at(error: TapegenError, origin: Span | None) -> TapegenError:
-    """What a rule of tapegen's own refuses is refused at the user's statement, not in the text of the rule."""
+    """Report what one of tapegen's own rules refuses at the user's statement, not in the text of the rule."""
     if error.span is not None and not is_own(error.span.file):
         return error
     return type(error)(error.reason, error.advice, origin)
@@ -126,8 +126,8 @@ def local_partials(
 ) -> tuple[Block, list[tuple[Var, Expr]]]:
     """The active operands of an element-wise call, each with its partial derivative.
 
-    That of a constant divided by a value is written without a division where the constant is a power of two, so that
-    nothing more is rounded: `-out * out` for `1.0 / x`.
+    The partial of a constant divided by a value contains no division where the constant is a power of two, so that
+    there is no further rounding: `-out * out` for `1.0 / x`.
     """
     match call:
         case Call(operator.truediv | np.divide, (Const(number), Var() as x), ()):
@@ -155,14 +155,14 @@ def local_partials(
 
 
 def _exact_inverse(number: object) -> float | None:
-    """The inverse of a power of two that is, as its inverse, nowhere near the ends of a range."""
+    """The inverse of a power of two, if both are far from the ends of the range of floats."""
     if not isinstance(number, (int, float)) or not builders.is_exact(number):
         return None
     return 1.0 / number if 2.0**-100 < abs(number) < 2.0**100 else None
 
 
 def _check_partials(rule: Rule, count: int, stmt: Stmt) -> None:
-    """Refuse a rule that gives more or fewer partial derivatives than there are arguments."""
+    """Refuse a rule that returns more or fewer partial derivatives than there are arguments."""
     assert rule.body is not None
     wrong = wrong_count(rule, count)
     if wrong is not None:
@@ -170,7 +170,7 @@ def _check_partials(rule: Rule, count: int, stmt: Stmt) -> None:
 
 
 def cotangents_of(rule: Rule, value: Abstract, stmt: Stmt) -> list[Abstract]:
-    """What a linear or pullback rule returns, one for each argument of `wrt`."""
+    """The results of a linear or pullback rule, one for each argument of `wrt`."""
     found = list(value.children) if len(rule.wrt) > 1 and isinstance(value, Struct) else [value]
     wrong = wrong_count(rule, len(found))
     if wrong is not None:
@@ -181,7 +181,7 @@ def cotangents_of(rule: Rule, value: Abstract, stmt: Stmt) -> list[Abstract]:
 def has_pole(call: Call, rule: Rule, again: bool) -> bool:
     """Whether a partial derivative of this call can fail to be finite where the call itself does not raise.
 
-    Where the derivative is derived `again`, whether one of any order can.
+    Where the derivative is differentiated `again`, whether a derivative of any order can.
     """
     python = all(isinstance(arg.type, Scalar) and arg.type.python for arg in call.args)
     raises = python and call.func in _RAISES_INSTEAD
@@ -195,8 +195,8 @@ def guards(
     """For each partial derivative of `target = call` whether a zero cotangent must win over it.
 
     It must where the derivative can fail to be finite: at a pole of the function, unless the bounds of its operands
-    keep it away from there, or because an operand is not finite in a result that the program sets
-    aside (one of `aside`).  The partial derivatives may read what `block` computes.
+    exclude it, or because an operand is not finite in a result that the program masks out (one of `aside`).  The
+    partial derivatives may read what `block` computes.
     """
     if pole and not ranges.has_finite_partials(call):
         return [True for _ in partials]
@@ -209,7 +209,7 @@ def guards(
 def refuse_other_active(
     call: Call, rule: Rule, bound: Mapping[str, Expr], stmt: Stmt, active: Callable[[Expr], bool]
 ) -> None:
-    """Refuse an active argument that a linear or pullback rule gives no derivative for."""
+    """Refuse an active argument that a linear or pullback rule returns no derivative for."""
     shape_only = traversal.shape_only_argument(call.func)
     for position, (name, arg) in enumerate(bound.items()):
         if position == shape_only or name in rule.wrt:
@@ -227,7 +227,7 @@ def _no_derivative(call: Call, name: str, stmt: Stmt) -> MissingRule:
 
 
 def _folded(block: Block, value: Abstract) -> tuple[Block, Abstract]:
-    """Write intermediate results that are read once where they are read, so that partials are whole expressions."""
+    """Nest intermediate results that are read once, so that partials are single expressions."""
     if any(not isinstance(stmt, Assign) or len(stmt.targets) != 1 for stmt in block):
         return block, value
     results = [leaf.expr for leaf in leaves_of(value) if isinstance(leaf, Leaf)]
@@ -269,7 +269,7 @@ def expression_of(value: Abstract) -> Expr | None:
 
 
 def bind_arguments(body: Callable[..., Any], call: Call, stmt: Stmt) -> dict[str, Expr]:
-    """The arguments of a call by the names that the rule body gives them, in the order of its parameters."""
+    """The arguments of a call by the parameter names of the rule body, in the order of its parameters."""
     names = _plain_names(body)
     if not call.kwargs and len(call.args) <= len(names):
         return dict(zip(names, call.args, strict=False))
@@ -287,7 +287,7 @@ def bind_arguments(body: Callable[..., Any], call: Call, stmt: Stmt) -> dict[str
 
 @functools.cache
 def _plain_names(body: Callable[..., Any]) -> tuple[str, ...]:
-    """The parameters of a body by position, as far as each stands for one argument."""
+    """The parameters of a body by position, up to the first that does not stand for one argument."""
     plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return tuple(p.name for p in signature_of(body).parameters.values() if p.kind in plain)
 

@@ -1,7 +1,7 @@
-"""Loops that select one of their candidates: `for k in ...: if c[k] > best: best = c[k]`.
+"""Argmax-like reduction loops, which select one of their candidates: `for k in ...: if c[k] > best: best = c[k]`.
 
-Only the iteration that won passes a derivative on, so it is enough to remember which one it was: the backward sweep
-undoes that iteration alone.
+Only the iteration whose candidate was selected passes a derivative on, so the forward sweep saves its loop index and
+the backward sweep reverses that iteration alone.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from tapegen.transform.analyses import Facts
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What is remembered of a loop.
+    """What is saved of a selection loop.
 
     Attributes
     ----------
     winner : Var
         The value of the loop variable in the last iteration that replaced the selected value.
     nobody : Expr
-        What `winner` is when no iteration did: a value that the loop variable does not take.
+        What `winner` is when no iteration did: a value that the loop variable never has.
     iteration : Block
-        The statements of such an iteration, the branch that it takes written out.
+        The statements of such an iteration, with the branch that it takes inlined.
     """
 
     winner: Var
@@ -54,7 +54,7 @@ class Selection:
 
 
 def selections(block: Block, facts: Facts, names: NameSupply) -> tuple[Block, dict[Stmt, Selection]]:
-    """Let the loops of a block that select remember their winner.
+    """Let the selection loops of a block save the index of the selected iteration.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def selections(block: Block, facts: Facts, names: NameSupply) -> tuple[Block, di
     Returns
     -------
     block, selections
-        The new body, and what is remembered of its loops.
+        The new body, and what is saved of its loops.
     """
     found: dict[Stmt, Selection] = {}
     return _remembered(block, facts, names, found), found
@@ -140,7 +140,7 @@ def _selecting(loop: For, facts: Facts) -> _Branch | None:
 
 
 def _replacing(stmt: If, selected: Var, joined: Var) -> _Branch | None:
-    """An If of which one side keeps the selected value and the other takes a candidate."""
+    """An If of which one branch keeps the selected value and the other takes a candidate."""
     for wins, (taken, kept) in enumerate(((stmt.body, stmt.orelse), (stmt.orelse, stmt.body))):
         if any(not isinstance(part, (Assign, Raise)) for part in (*taken, *kept)):
             return None
@@ -163,7 +163,7 @@ def _writes_active(stmt: Stmt, active: Set[Var]) -> bool:
 
 
 def _passes_on(stmt: Stmt, not_read: Set[Var], loop: For, scope: Scope, facts: Facts) -> bool:
-    """Whether a statement is linear and its adjoint reads nothing that is made in the loop but its variable."""
+    """Whether a statement is linear and its adjoint reads nothing that the loop computes but its variable."""
     if not isinstance(stmt, Assign) or len(stmt.targets) != 1 or isinstance(stmt.targets[0].type, Array):
         return False
     value = stmt.value

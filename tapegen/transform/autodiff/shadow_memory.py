@@ -1,11 +1,11 @@
-"""Arrays whose names are related by what happens at run time: their cotangents are made along with them.
+"""Shadow memory: arrays whose aliasing is known only at run time, with cotangent arrays that the forward sweep creates.
 
-The reverse sweep follows views and moves that it knows statically.  Of two names that share memory on some paths only
-(`b = a if c else z`, then `b[0] = x`, then `a` is read), of a reshape that copies or not, and of arrays kept in a list,
-only the run of the program knows how they relate.  Such arrays are *mirrored*: the forward sweep makes an array of
-zeros beside each of them, and does with the mirrors whatever the program does with the references: views of them,
-moves, merges, items of lists.  The mirror of a name is then its cotangent, and names that share memory have mirrors
-that do so too.  A mirror is zero outside the backward sweep.
+The reverse sweep follows views and moves that it knows statically.  Two names may share memory on some paths only
+(`b = a if c else z`, then `b[0] = x`, then `a` is read), a reshape may or may not copy, and arrays may be items of a
+list: then aliasing is known only at run time.  Such arrays are *shadowed*: the forward sweep creates an array of
+zeros for each of them, and applies to the shadow arrays what the program does with the references: views of them,
+moves, merges, items of lists.  The shadow array of a variable is then its cotangent, and the shadow arrays of
+variables that share memory share memory too.  A shadow array is zero outside the backward sweep.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ from tapegen.ir.types import BOOL, Array, ListOf, is_floating
 
 @dataclass(frozen=True, slots=True)
 class ShadowArrays:
-    """What `mirror` returns besides the program.
+    """What `insert_shadows` returns besides the program.
 
     Attributes
     ----------
     of : dict
-        Mirrored Var -> the Var that denotes its mirror at the same point of the program.
+        Shadowed Var -> the Var that denotes its shadow array at the same point of the program.
     made : frozenset of Var
-        ShadowArrays that are made where they are assigned; evaluating that again would make other ones.
+        Shadow arrays that are created where they are assigned; recomputing the assignment would create other ones.
     shares : dict
-        Assign of a name that is a view or a copy -> the Var that tells whether it is a view.
+        Assign of a variable that is a view or a copy -> the Var that is true where it is a view.
     groups : tuple of frozenset of Var
-        ShadowArrays that may share memory.
+        Shadow arrays that may share memory.
     """
 
     of: dict[Var, Var] = field(default_factory=dict)
@@ -61,18 +61,18 @@ class ShadowArrays:
 def mirror(
     function: Function, conflicts: Iterable[Conflict], active: Set[Var], merges: Set[Var], names: NameSupply
 ) -> tuple[Function, ShadowArrays]:
-    """Mirror the arrays whose relations only the run of the program knows.
+    """Insert shadow arrays for the arrays whose aliasing is known only at run time.
 
     Parameters
     ----------
     function : Function
         The program that `reverse` will see.
     conflicts : iterable of Conflict
-        Stores that another name may see.
+        Stores that another variable may see.
     active : set of Var
-        Names that carry a derivative.
+        Variables that carry a derivative.
     merges : set of Var
-        Names with several Assigns.
+        Variables with several Assigns.
     names : NameSupply
         Supply of fresh names.
     """
@@ -121,7 +121,7 @@ def _zeros(var: Var, *, beside: bool = False) -> Expr:
 
 
 class _Writer:
-    """Adds the mirrors to the forward program."""
+    """Adds the shadow arrays to the forward program."""
 
     def __init__(
         self,
@@ -156,7 +156,7 @@ class _Writer:
         return tuple(out)
 
     def _assign(self, stmt: Assign) -> list[Stmt]:
-        """An Assign with its mirrors; a merge takes its value from a name of its own, which has a mirror of its own."""
+        """An Assign with its shadows; a merge takes its value from another variable, which has its own shadow array."""
         items = stmt.value.items if isinstance(stmt.value, Tuple) else (stmt.value,)
         if len(items) == len(stmt.targets):
             before: list[Stmt] = []
@@ -194,7 +194,7 @@ class _Writer:
         return Assign((self.of[target],), _zeros(target))
 
     def _one(self, stmt: Assign, target: Var, value: Expr) -> list[Stmt]:
-        """What makes the mirror of a name with one value."""
+        """The expression that creates the shadow array of a variable with one value."""
         mine = self.of[target]
         ((_, move),) = moves(stmt)
         if isinstance(value, Call) and value.func is intrinsics.primal_as:
@@ -217,7 +217,7 @@ class _Writer:
         raise _refusal(self.wanted[self.group_of[target]], [target])
 
     def _view(self, value: Load | Call) -> Expr:
-        """The view of the mirror that `value` is of the array."""
+        """The view of the shadow array that corresponds to the view `value` of the array."""
         if isinstance(value, Load):
             return replace(value, array=self.of[value.array])
         base, *rest = value.args
@@ -225,7 +225,7 @@ class _Writer:
         return replace(value, args=(self.of[base], *rest))
 
     def _view_or_copy(self, stmt: Assign, target: Var, value: Call) -> list[Stmt]:
-        """A view of the mirror if the result is a view of the array, else zeros."""
+        """A view of the shadow array if the result is a view of the array, else zeros."""
         base = value.args[0]
         mine = self.of[target]
         shares = self.shares[stmt] = Var(self.names.fresh(f"{target.name}_shares"), BOOL)

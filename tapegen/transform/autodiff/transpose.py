@@ -1,4 +1,4 @@
-"""Pushforwards of rules with a pullback alone: that is linear in its cotangents, its transpose is the pushforward."""
+"""Transposition of linear rules: the pushforward where a rule has a pullback only, which is linear in its cotangents."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _paired(bar: Any, dot: Any) -> Any:
 
 
 def depend(exprs: Iterable[Expr], block: Block, given: Iterable[Var]) -> bool:
-    """Whether expressions depend, behind a block, on more of what is `given` to it than the shape."""
+    """Whether expressions depend, after a block, on more of `given` than its shape."""
     last = Return(tuple(exprs))
     read = frozenset().union(*map(traversal.reads, (*block, last)))
     effects = effects_of(Function("pushforward", tuple(sorted(read, key=lambda var: var.name)), (*block, last)))

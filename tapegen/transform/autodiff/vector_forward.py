@@ -1,8 +1,9 @@
-"""Forward mode in several directions at once: the primal runs once, and its tangents have one axis more.
+"""Vector forward mode, several directions at once: the primal runs once, and its tangents have one axis more.
 
-Runs of statements for tangents become loops over the directions.  What only one such loop mentions stays as it was;
-other tangents are tables.  Where every tangent is a number or an element, the directions are the last axis, so that the
-loops over them read and write neighbours; else they are the first one, and the tangents of one direction an array.
+Runs of tangent statements become loops over the directions.  Tangents that only one such loop accesses stay as they
+were; other tangents become tables.  Where every tangent is a scalar or an element, the directions are the last axis,
+so that the loops over them access contiguous memory; else they are the first axis, and the tangents of one direction
+are an array.
 """
 
 from __future__ import annotations
@@ -60,13 +61,13 @@ class Several:
 
 
 class _NotCovered(Exception):
-    """The form of the program; one direction at a time is always possible."""
+    """The vectorized program; computing one direction at a time is always possible."""
 
 
 def several(
     function: Function, tangents: Mapping[Var, Var], wrt: tuple[Var, ...], count: int, names: NameSupply
 ) -> Several | None:
-    """A program with tangents in one direction, in as many as its tables of tangents have.
+    """Vectorize a program with tangents in one direction: as many directions as its tables of tangents have.
 
     Parameters
     ----------
@@ -77,14 +78,14 @@ def several(
     wrt : tuple of Var
         The tangents among its parameters.
     count : int
-        How many of its results, the last ones, are tangents.
+        The number of its last results that are tangents.
     names : NameSupply
         Knows every name of the program.
 
     Returns
     -------
     Several or None
-        None where that has no such form (lists of tangents, arrays of tangents that share memory in unclear ways).
+        None where no vectorized variant exists (lists of tangents, arrays of tangents whose aliasing is not clear).
     """
     try:
         return _Widener(function, tangents, wrt, count, names).run()
@@ -94,7 +95,7 @@ def several(
 
 @dataclass(eq=False, slots=True)
 class _Run:
-    """Statements for tangents, one after the other."""
+    """A run of consecutive tangent statements."""
 
     statements: list[Stmt] = field(default_factory=list)
 
@@ -117,8 +118,8 @@ class _Widener:
         self.effects = effects_of(function)
         self.carrying = self._carrying()
         self._check_flattened()
-        self.outside: set[Stmt] = set()  # statements on tables as a whole
-        self.later: dict[Stmt, Stmt] = {}  # tangents before their values, and what assigns these
+        self.outside: set[Stmt] = set()  # statements on whole tables
+        self.later: dict[Stmt, Stmt] = {}  # tangents before their values, and the statements that assign these
         self.tables: dict[Var, Var] = {}
         self.many = Var(names.fresh("directions"), INT)
         self.last = True
@@ -188,7 +189,7 @@ class _Widener:
         return frozenset(found)
 
     def _check_flattened(self) -> None:
-        """Tables are in C order: of an array in another one a reshape may be a view, of its table a copy."""
+        """Tables are in C order: a reshape may be a view of an array in another order, but a copy of its table."""
         layouts = {var.name: var.type.layout for var in self.carrying if isinstance(var.type, Array)}
         for stmt in traversal.statements(self.function.body):
             match stmt:
@@ -203,7 +204,7 @@ class _Widener:
         return not (traversal.reads(stmt) | traversal.assigns(stmt)).isdisjoint(self.carrying)
 
     def _filled(self, block: Block) -> Block:
-        """Vectors that are made of numbers, as zeros that are filled in: elements, instead of an array."""
+        """Vectors that are built from scalars, like zeros that are filled in: elements, not an array."""
         out: list[Stmt] = []
         for stmt in block:
             inner = stmt.blocks
@@ -223,7 +224,7 @@ class _Widener:
     # ---- runs ----------------------------------------------------------------------------------------------------
 
     def _plan(self, block: Block) -> _Plan:
-        """The items of a block; a run moves down over other statements until one changes what it reads."""
+        """The items of a block; a run moves down over other statements until one changes what the run reads."""
         self._note_later(block)
         out: _Plan = []
         run = _Run()
@@ -256,7 +257,7 @@ class _Widener:
         return out
 
     def _note_later(self, block: Block) -> None:
-        """Note the tangents that stand before the statement that gives their value: it may change the shape."""
+        """Note the tangents that precede the statement that assigns their value: it may change the shape."""
         counts: Counter[Var] = Counter()
         for k, stmt in enumerate(block):
             counts.update(stmt.targets)
@@ -267,9 +268,9 @@ class _Widener:
                         self.later[stmt] = given
 
     def _disturbs(self, stmt: Stmt, run: _Run) -> bool:
-        """Whether a run cannot move over a statement: it leaves the block, or changes what the run reads.
+        """Whether a run cannot move over a statement: it exits the block, or changes what the run reads.
 
-        The sizes that its tables are made by are read as well.
+        The sizes with which its tables are created are read as well.
         """
         if any(isinstance(inner, (Break, Continue, Raise, Return)) for inner in traversal.statements((stmt,))):
             return True
@@ -282,14 +283,14 @@ class _Widener:
         return any(not self.effects.written_by(part).isdisjoint(read) for part in traversal.statements((stmt,)))
 
     def _is_creation(self, stmt: Assign) -> bool:
-        """Whether this makes room for the tangent of a value: zeros, or what is stored over."""
+        """Whether this allocates the tangent of a value: zeros, or an array that is overwritten."""
         match stmt.targets, stmt.value:
             case (Var(type=Array()),), Call(np.zeros_like | np.empty_like, (Var() as like,), ()):
                 return like not in self.carrying
         return False
 
     def _crossing(self, plan: _Plan, end: Return) -> set[Var]:
-        """Carrying names that more than one run mentions, or a statement outside of all runs."""
+        """Tangent variables that more than one run accesses, or a statement outside of all runs."""
         homes: dict[Var, set[object]] = {}
         for item in _items(plan):
             home = item if isinstance(item, _Run) else None
@@ -302,7 +303,7 @@ class _Widener:
         return {var for var, found in homes.items() if len(found) > 1 or None in found or var in outer} | set(self.wrt)
 
     def _moved_outside(self, plan: _Plan, crossing: set[Var]) -> bool:
-        """Take views of tables, and moves between tables, out of the runs; whether there were any."""
+        """Take views of tables, and moves between tables, out of the runs; return whether there were any."""
         before = len(self.outside)
         for run in _runs(plan):
             for stmt in run.statements:
@@ -327,7 +328,7 @@ class _Widener:
         return len(self.outside) != before
 
     def _check_copied(self, stmt: Assign, arrays: list[Var], crossing: set[Var]) -> None:
-        """What a run makes is copied into its table: no other table may be part of the same memory."""
+        """The result of a run is copied into its table: no other table may share that memory."""
         if len(stmt.targets) != 1 or not self._sized_by(stmt):
             raise _NotCovered
         if stmt.value == arrays[0] or any(
@@ -337,14 +338,14 @@ class _Widener:
             raise _NotCovered
 
     def _sized_by(self, stmt: Stmt) -> tuple[Var, ...]:
-        """The value whose shape the array has that a statement makes: the one that it is the tangent of."""
+        """The value whose shape the array that a statement makes has: its primal."""
         if not isinstance(stmt, Assign) or len(stmt.targets) != 1 or not isinstance(stmt.targets[0].type, Array):
             return ()
         like = stmt.value if isinstance(stmt.value, Var) else stmt.targets[0]
         return (self.values[like],) if like in self.values else ()
 
     def _by_elements(self, stmt: Stmt) -> bool:
-        """Whether a statement reads and writes numbers and elements of tangents alone."""
+        """Whether a statement reads and writes only scalars and elements of tangents."""
         if isinstance(stmt, Store):
             if not (_is_element(stmt.array, stmt.index) and isinstance(stmt.value.type, Scalar)):
                 return False
@@ -370,7 +371,7 @@ class _Widener:
         return Var(var.name, Array(var.type.dtype, rank + 1, layout))
 
     def _index(self, var: Var, direction: Expr | Slice, index: tuple[Any, ...] = ()) -> tuple[Any, ...]:
-        """The index of a table, for an index of what it is the table of."""
+        """The index into a table that corresponds to an index into one tangent."""
         if not self.last:
             return (direction, *index)
         rank = var.type.rank if isinstance(var.type, Array) else 0
@@ -382,7 +383,7 @@ class _Widener:
         return Call(np.zeros, (Tuple(extents), dtype), (), Array(type_.dtype, len(extents), "C"))
 
     def _zeros_beside(self, like: Var, dtype: str) -> Call:
-        """Room for the tangents of a value in all directions."""
+        """Allocate the tangents of a value in all directions."""
         assert isinstance(like.type, Array)
         extents: list[Expr] = [Call(intrinsics.dim, (like, Const(axis)), (), INT) for axis in range(like.type.rank)]
         extents.insert(len(extents) if self.last else 0, self.many)
@@ -391,7 +392,7 @@ class _Widener:
     def _result(self, value: Expr) -> Expr:
         if isinstance(value, Var) and value in self.tables:
             table = self.tables[value]
-            # a table that is part of another one has gaps in memory
+            # a table that is part of another one is not contiguous
             whole = value in self.wrt or self.effects.roots(value) <= {value.name} or isinstance(value.type, Scalar)
             return table if whole else builders.copy(table)
         if isinstance(value, Const):
@@ -443,7 +444,7 @@ class _Widener:
         raise AssertionError("not a statement on tables")
 
     def _loop(self, run: _Run, sizes: Mapping[Var, Var]) -> list[Stmt]:
-        """A run as a loop over the directions; `sizes` are new values that are assigned behind it."""
+        """A run as a loop over the directions; `sizes` are new variables that are assigned after it."""
         direction = Var(self.names.fresh("d"), INT)
         held: dict[Var, Var] = {}
         before: list[Stmt] = []
@@ -452,7 +453,7 @@ class _Widener:
         afterwards: list[Stmt] = []
 
         def hold(var: Var) -> Var:
-            """What a table has for this direction, under a name of its own."""
+            """The part of a table for this direction, as a variable."""
             if var not in held:
                 held[var] = Var(self.names.fresh(var.name), var.type)
                 type_ = Array(var.type.dtype, var.type.rank, "A") if isinstance(var.type, Array) else var.type
@@ -524,7 +525,7 @@ class _Widener:
 
 
 def _is_element(array: Var, index: tuple[Any, ...]) -> bool:
-    """Whether an index names one element."""
+    """Whether an index denotes one element."""
     if not isinstance(array.type, Array) or len(index) != array.type.rank:
         return False
     return all(not isinstance(item, Slice) and isinstance(item.type, Scalar) for item in index)
@@ -542,7 +543,7 @@ def _runs(plan: _Plan) -> Iterator[_Run]:
 
 
 def _own(stmt: Stmt) -> set[Var]:
-    """The names that a statement itself mentions."""
+    """The variables that a statement itself accesses."""
     found = set(stmt.targets)
     for header in stmt.headers:
         found |= traversal.free_vars(header)

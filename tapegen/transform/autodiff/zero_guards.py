@@ -1,7 +1,7 @@
-"""Guards of products whose partial derivative may be infinite: zeros that a selection made win, computed ones do not.
+"""Zero guards of products whose partial derivative may be infinite: selected zeros win, computed zeros do not.
 
-Which zeros are which is seen at the frontier of a value (`analysis.selection_frontiers`), so the backward sweep keeps
-the cotangents there under names, and tests them where it comes to the product.
+Where a zero comes from is known at the frontier of a value (`analysis.selection_frontiers`), so the backward sweep
+binds the cotangents there to variables, and tests them at the product.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ class Guards:
     Attributes
     ----------
     wanted : set of Place
-        The cotangents that products behind them test.
+        The cotangents that later products test.
     kept : dict
-        Those that the sweep has come to -> their names, or values that are known.
+        Those that the sweep has reached -> their variables, or known values.
     names : set of Expr
-        All names that there have been.
+        All variables so far.
     """
 
     def __init__(self, function: Function, facts: Facts) -> None:
@@ -47,18 +47,18 @@ class Guards:
         )
 
     def frontier(self, target: Var, call: Call) -> Frontier:
-        """Where to see whether a zero in the cotangent of `target = call` was selected."""
+        """Where to test whether a zero in the cotangent of `target = call` was selected."""
         overflow = call.func in EXPONENTIALS or call.func in PRODUCTS
         return self.facts.frontiers.of(target, overflow=overflow)
 
     def tests(self, target: Var, call: Call, cotangent: Expr) -> list[Expr]:
-        """What is to be tested for `target = call`: nothing if its cotangent has no selected zeros."""
+        """What to test for `target = call`: nothing if its cotangent has no selected zeros."""
         frontier = self.frontier(target, call)
         if frontier == PLAIN:
             return []
         found = [test for place in frontier for test in self.kept.get(place, ())]
         if not frontier <= self.kept.keys():
-            found.append(cotangent)  # it is zero where the parts that can be looked at are, and the others
+            found.append(cotangent)  # it is zero where both the testable parts and the other parts are
         known = [test for test in found if isinstance(test, Const)]
         if any(test.value != 0 for test in known):
             return []
@@ -66,7 +66,7 @@ class Guards:
         return [*names, *(test for test in found if not isinstance(test, (Var, Const)))] or [cotangent]
 
     def keep(self, place: Place, test: Expr, *, again: bool = False) -> None:
-        """Remember a cotangent at a frontier, of which there are several where one use reads a value twice."""
+        """Remember a cotangent at a frontier; there are several where one use reads a value twice."""
         before = () if again else self.kept.pop(place, ())
         self.kept[place] = (*before, test)
         self.names.add(test)
@@ -98,7 +98,7 @@ def guarded(factor: Expr, partial: Expr, tests: Sequence[Expr]) -> Expr:
 
 
 def _without_guards(factor: Expr, tests: Sequence[Expr]) -> Expr:
-    """A product without the guards within it that the guard around it repeats."""
+    """A product without the nested guards that the guard around it repeats."""
     match factor:
         case Call(intrinsics.guarded, (inner, used)) if used == builders.is_used(tests):
             return _without_guards(inner, tests)

@@ -1,4 +1,4 @@
-"""Formulas without the terms that are known to be zero: the tangents of what does not vary."""
+"""Symbolic zero propagation: formulas without terms that are known to be zero, the tangents of inactive values."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ class _Kept(Exception):
 
 
 def propagate_zeros(block: Block, exprs: Sequence[Expr], zeros: Set[Var]) -> tuple[Block, list[Expr | None]] | None:
-    """Statements and results with everything left out that a zero makes zero.
+    """Statements and results without the terms that a zero makes zero.
 
     Parameters
     ----------
     block : Block
         Straight-line statements.
     exprs : sequence of Expr
-        What is computed in the end.
+        The results.
     zeros : set of Var
-        Names that stand for zeros of their types.
+        Variables that stand for zeros of their types.
 
     Returns
     -------
     block, exprs
-        None stands for a result that is zero.  None altogether where a zero is needed as a value.
+        None stands for a result that is zero.  A single None where a zero is needed as a value.
     """
     known = set(zeros)
     out: list[Stmt] = []

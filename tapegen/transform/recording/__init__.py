@@ -2,10 +2,10 @@
 
 * `cost_model` - the cost of recording a value, and of recomputing it
 * `min_cut` - the cheapest choice between both, as a minimum cut
-* `rematerialize` - how a value can be had without a tape
+* `rematerialize` - how a value is available without a tape
 * `decisions` - the decisions as data
-* `dead_shapes` - shapes of arrays that are dead by then
-* `plan` - the decision for each value, and the reads made real
+* `dead_shapes` - shapes of arrays that are dead when they are read
+* `plan` - the decision for each value, and the rewritten reads
 * `trip_counts` - bounds of inner trip counts
 * `tape_layout` - tapes as arrays: from Push and Pop to stores and loads
 * `assemble` - the joint function of both sweeps, and the split into record and pullback

@@ -1,4 +1,4 @@
-"""The functions that the two sweeps of a derivative become: joint, and split into record and pullback."""
+"""Assembly of both sweeps into functions: joint, and split into record and pullback."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def record_form(
 
 
 def _placeholder(var: Var) -> Expr:
-    """What stands for a value that is made in one branch only, and read only where that branch was taken."""
+    """A placeholder for a value that is defined in one branch only, and read only where that branch was taken."""
     if isinstance(var.type, Array):
         shape = Tuple((Const(0),) * var.type.rank)
         dtype = np.bool_ if var.type.dtype == "bool" else getattr(np, var.type.dtype)
@@ -126,7 +126,7 @@ def pullback_form(
 def doc_of(
     function: Function, wrt: tuple[Var, ...], results: list[Var], sweeps: Sweeps, tapes: list[Tape], facts: Facts
 ) -> tuple[str, ...]:
-    """What the docstrings of all forms say about the program."""
+    """The part of the docstring that all derivative kinds of a program share."""
     rows = [
         ("outputs:", listed(results) + (f"  (seed: {listed(sweeps.seeds)})" if sweeps.seeds else "")),
         ("differentiated inputs:", listed(wrt)),

@@ -1,4 +1,4 @@
-"""What it costs to record a value, and to evaluate it again, in units of one addition."""
+"""Cost model of recording a value and of recomputing it, in units of one addition."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tapegen.ir.nodes import Call, Const, Expr, Load, Routine
 from tapegen.ir.types import Array, Scalar, Type
 
 TRIPS = 16
-"""Iterations that a loop is taken to make, and elements along an axis, where nothing is known."""
+"""Assumed trip count of a loop, and extent of an axis, where nothing is known."""
 
-_RECORD = 12  # to and from memory that is new in each call
+_RECORD = 12  # to and from memory that is newly allocated in each call
 _RECORD_FLAG = 4
-_RECORD_ELEMENT = 6  # of an array, which is copied as a whole
-_ARRAY = 24  # making an array or a view of a tape
+_RECORD_ELEMENT = 6  # per element of an array, which is copied as a whole
+_ARRAY = 24  # creating an array or a view of a tape
 _EXPENSIVE = 30
-_UNKNOWN = 10**6  # a function that calls itself
+_UNKNOWN = 10**6  # a recursive function
 
 _COST: dict[Any, int] = {
     operator.truediv: 4,
@@ -75,17 +75,17 @@ def of_recording(type_: Type, scope: Scope) -> int:
 
 
 def of_evaluating(value: Expr, scope: Scope) -> int:
-    """Work to evaluate a value of a scope again, over the whole program."""
+    """Work to recompute a value of a scope, over the whole program."""
     once = work(value)
     if not once:
         return 0
     reads, _ = traversal.reads_by_kind(value)
     if isinstance(value, Load):
-        reads = set()  # looks at one part alone
+        reads = set()  # accesses one part alone
     rank = max((type_.rank for type_ in (value.type, *(v.type for v in reads)) if isinstance(type_, Array)), default=0)
     return frequency(scope) * (once * TRIPS**rank + (_ARRAY if isinstance(value.type, Array) else 0))
 
 
 def frequency(scope: Scope) -> int:
-    """How often a block runs."""
+    """The estimated number of times that a block runs."""
     return TRIPS ** sum(around.is_loop for around in scope.chain)

@@ -1,4 +1,4 @@
-"""Shapes that the backward sweep reads of arrays that are gone by then: known from elsewhere, or recorded."""
+"""Shapes of dead arrays that the backward sweep reads: known from live values, or recorded."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Planner(Protocol):
 
 
 class DeadArrayShapes:
-    """Extents in place of the arrays.
+    """Extents that replace reads of array shapes.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class DeadArrayShapes:
         self.on_entry: dict[Scope, list[Assign]] = {}
 
     def settle(self) -> None:
-        """Make reads of shapes possible where the array itself is gone."""
+        """Make reads of shapes possible where the array itself is dead."""
         for var, scope in self.reads:
             owner = self.scopes.owner_seen_from(var, scope)
             key = (var, owner)
@@ -64,7 +64,7 @@ class DeadArrayShapes:
                 continue
             if isinstance(var.type, ListOf):
                 if key in self.planner.decided and var in self.sweeps.captures:
-                    continue  # a list of its own, which the tape gives back
+                    continue  # an item of a list that the tape returns
                 self.shapes[key] = (self._kept_extent(var, owner, 0),)
                 continue
             if key in self.planner.decided or not isinstance(var.type, Array):
@@ -184,7 +184,7 @@ def _of_shape(call: Call, array: Var, extents: tuple[Expr, ...]) -> Expr:
 
 
 def _cut(extent: Expr | None, lo: Expr | None, hi: Expr | None) -> Expr | None:
-    """The extent of a slice that the end of the array may cut short."""
+    """The extent of a slice that the end of the array may truncate."""
     if extent is None or lo is None or hi is None:
         return None
     end = Call(min, (hi, extent), (), Scalar("int64"))

@@ -1,4 +1,4 @@
-"""How the values that the backward sweep reads reach it: the decisions of the recording plan."""
+"""Recording decisions: for each value that the backward sweep reads, how it becomes available there."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ Key = tuple[Var, Scope]
 
 @dataclass(slots=True)
 class Decision:
-    """How one value reaches the backward sweep, and why."""
+    """How one value becomes available to the backward sweep, and why."""
 
     var: Var
     scope: Scope
     way: Way
     why: str
-    tape: str = ""  # of a recorded value: the tape's key (a name may be recorded in two scopes)
+    tape: str = ""  # of a recorded value: the key of its tape (a variable may be recorded in two scopes)
 
 
 @dataclass(slots=True)
 class Recorded:
-    """What `record` returns: both sweeps with Push and Pop in place, and the decisions."""
+    """What `plan` returns: both sweeps with Push and Pop in place, and the decisions."""
 
     forward: Block
     backward: Block

@@ -1,8 +1,7 @@
-"""Which values to record and which to recompute, at the least work altogether: a minimum cut.
+"""Min-cut rematerialization: which values to record and which to recompute, at the least total work.
 
 Each value that the backward sweep needs must be *available*: recorded, or recomputed from operands that are
-available.  One recorded value may serve many, and one value recomputed serves all that need it, so the choice is
-made for all of them at once.
+available.  One recorded or recomputed value may serve many others, so the choice is made for all of them at once.
 """
 
 from __future__ import annotations
@@ -17,16 +16,16 @@ Key = TypeVar("Key", bound=Hashable)
 
 @dataclass(frozen=True, slots=True)
 class Option(Generic[Key]):
-    """What can be done about one value.
+    """The choices for one value.
 
     Attributes
     ----------
     record : int
         Work to record it.
     evaluate : int or None
-        Work to evaluate it again when its operands are available; None when it cannot be.
+        Work to recompute it when its operands are available; None when it cannot be recomputed.
     operands : tuple
-        What that reads, without what is available for nothing.
+        The values that this reads, without those that are available at no cost.
     """
 
     record: int
@@ -35,14 +34,14 @@ class Option(Generic[Key]):
 
 
 def min_cut_recompute(needed: Iterable[Key], option: Callable[[Key], Option[Key]]) -> set[Key]:
-    """The values to recompute; all others that turn out to be needed are recorded.
+    """The values to recompute; all others that are needed are recorded.
 
     Parameters
     ----------
     needed : iterable
         Values that must be available.
     option : callable
-        What can be done about a value.
+        The choices for a value.
     """
     options: dict[Key, Option[Key]] = {}
     work = list(dict.fromkeys(needed))
@@ -121,7 +120,7 @@ class _Network:
         return levels if levels[self.sink] >= 0 else None
 
     def _augment(self, levels: list[int], left: list[list[int]]) -> bool:
-        """Send what one path takes; edges that lead nowhere are not tried again at these levels."""
+        """Send the flow that one path admits; dead ends are not tried again at these levels."""
         path: list[int] = []
         node = self.source
         while node != self.sink:

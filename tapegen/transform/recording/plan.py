@@ -1,13 +1,13 @@
-"""Make the reads of the backward sweep real: live, recompute or record.
+"""Recording plan (to-be-recorded analysis): each value that the backward sweep reads is live, recomputed or recorded.
 
 For each primal value that the backward sweep reads, in the order of preference:
 
 * **live**: its definition runs once and its name is not reused, so it still holds the value;
-* **induction**: a loop counter (also `i = i + 1`), known from the iteration that is being undone;
-* **recompute**: evaluated a second time at the start of the backward block, from values that are available;
+* **induction**: a loop counter (also `i = i + 1`), known from the iteration that is being reversed;
+* **recompute**: recomputed at the start of the backward block, from values that are available;
 * **record**: written to a tape where it is defined, read back at the start of the backward block.
 
-Between the last two, all values are weighed together (`choice`).
+Between the last two, all values are weighed together (`min_cut`).
 
 An array that a time loop overwrites, but that an inner loop only reads, is recorded once per pass of the outer loop
 rather than element by element.
@@ -61,7 +61,7 @@ def record(
     *,
     everything: bool = False,
 ) -> Recorded:
-    """Decide how each primal value reaches the backward sweep, and rewrite both sweeps accordingly.
+    """Decide how each primal value becomes available to the backward sweep, and rewrite both sweeps accordingly.
 
     Parameters
     ----------
@@ -74,9 +74,9 @@ def record(
     names : NameSupply
         Supply of fresh names.
     user_names : set of str
-        Names of the user; other values outside loops are written again where they are read once and cheap.
+        Variables of the user; other values outside loops are recomputed where they are read once and cheap.
     everything : bool
-        Record every value of a loop instead of evaluating any again (used to test the analysis).
+        Record every value of a loop instead of recomputing any (used to test the analysis).
     """
     recorder = RecordingPlanner(function, sweeps, facts, names, user_names, everything)
     return recorder.run()
@@ -156,7 +156,7 @@ class RecordingPlanner:
         return is_temporary and self.uses[var] == 1 and not self.everything and isinstance(var.type, (Scalar, Array))
 
     def _weigh(self, keys: Iterable[Key]) -> None:
-        """Choose which of the values that are not there for nothing are recomputed."""
+        """Choose which of the values that are not available at no cost are recomputed."""
         keys = [key for key in keys if key not in self.weighed and not self.again.is_free(*key)]
         options: dict[Key, Option[Key]] = {}
 
@@ -179,7 +179,7 @@ class RecordingPlanner:
         return Option(record, cost_model.of_evaluating(stmt.value, owner), operands)
 
     def require(self, var: Var, owner: Scope) -> None:
-        """Decide how a value reaches the backward sweep, and what that needs."""
+        """Decide how a value becomes available to the backward sweep, and what that needs."""
         if (var, owner) in self.decided:
             return
         if self.again.is_live(var, owner):
@@ -212,7 +212,7 @@ class RecordingPlanner:
             self.require(operand, seen)
 
     def record(self, var: Var, owner: Scope, why: str) -> None:
-        """Record a value whatever it costs."""
+        """Record a value regardless of the cost."""
         self._decide(var, owner, "record", why)
 
     def _decide(self, var: Var, owner: Scope, way: Way, why: str) -> None:
@@ -238,7 +238,7 @@ class RecordingPlanner:
         return "costs more to recompute than to record"
 
     def _without_idle(self, backward: Block) -> Block:
-        """Leave out the records that nothing reads after all: extents of all axes are kept where one is needed."""
+        """Drop the records that nothing reads after all: extents of all axes are recorded where one is needed."""
         read = {var for expr in self.sweeps.gradients for var in traversal.free_vars(expr)}
         read.update(*map(traversal.reads, backward))
         pops = [stmt for stmt in traversal.statements(backward) if isinstance(stmt, Pop)]
@@ -271,7 +271,7 @@ class RecordingPlanner:
         return tuple(out)
 
     def _with_tests(self, header: Expr) -> Expr:
-        """A test that is not recorded is written out."""
+        """Inline a test that is not recorded."""
         idle = {
             part for part in traversal.free_vars(header) if part in self.sweeps.flags and not self._is_recorded(part)
         }
@@ -282,7 +282,7 @@ class RecordingPlanner:
         return decision is not None and decision.way == "record"
 
     def _apart(self, scope: Scope) -> dict[Var, Var]:
-        """Other names, inside a loop, for carried variables whose value after the loop is read as well."""
+        """Rename, inside a loop, the carried variables whose value after the loop is read as well."""
         apart: dict[Var, Var] = {}
         for decision in self.by_scope.get(scope, ()):
             var = decision.var
@@ -291,7 +291,7 @@ class RecordingPlanner:
         return apart
 
     def _restored(self, scope: Scope) -> list[Stmt]:
-        """What makes the values of a forward block available at the start of its backward block."""
+        """The statements that make the values of a forward block available at the start of its backward block."""
         decisions = self.by_scope.get(scope, ())
         out: list[Stmt] = []
         for decision in decisions:
@@ -349,7 +349,7 @@ class RecordingPlanner:
         return tuple(out)
 
     def _kept(self, stmt: Assign, pending: set[Var], tapes: dict[Var, str]) -> list[Stmt]:
-        """A capture; where it goes straight to a tape, the copy is the tape's."""
+        """A capture; where it goes directly to a tape, the tape makes the copy."""
         (var,) = stmt.targets
         if var not in pending:
             return [stmt]
@@ -360,7 +360,7 @@ class RecordingPlanner:
 
 
 def _before_leaving(stmt: If, added: list[Stmt], known: Set[Var], local: Set[Var]) -> Stmt:
-    """A branch with what follows it also where one of its branches leaves the iteration.
+    """A branch with the records that follow it, also where one of its branches exits the iteration.
 
     Parameters
     ----------
@@ -369,12 +369,12 @@ def _before_leaving(stmt: If, added: list[Stmt], known: Set[Var], local: Set[Var
     added : list of Stmt
         What is recorded after it.
     known, local : set of Var
-        The names that the block has defined so far, and all that it defines.
+        The variables that the block has defined so far, and all that it defines.
     """
 
     def ended(block: Block) -> Block:
         end = len(block)
-        while end and isinstance(block[end - 1], Assign | Push):  # what a branch of this one records itself
+        while end and isinstance(block[end - 1], Assign | Push):  # records of nested branches
             end -= 1
         if not end:
             return block

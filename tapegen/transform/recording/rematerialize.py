@@ -1,5 +1,5 @@
-"""How the backward sweep can have a value without a tape: it is still there, derived from the loop counter, or
-recomputed.
+"""Rematerialization: values that the backward sweep has without a tape, because they are live, derived from the loop
+counter, or recomputed.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class Again:
     names : NameSupply
         Supply of fresh names.
     order : dict
-        Positions of the statements; copies that are taken here are added.
+        Positions of the statements; the snapshots that are taken here are added.
     everything : bool
-        Evaluate nothing again (used to test the analysis).
+        Recompute nothing (used to test the analysis).
     """
 
     def __init__(
@@ -46,10 +46,10 @@ class Again:
         self.sweeps, self.facts, self.names, self.order, self.everything = sweeps, facts, names, order, everything
         self.scopes, self.effects = facts.scopes, facts.effects
         self.snapshots: dict[tuple[Var, Stmt], Var] = {}
-        self.rewritten: dict[Var, Assign] = {}  # values read again from a snapshot
+        self.rewritten: dict[Var, Assign] = {}  # values that are read from a snapshot
 
     def is_free(self, var: Var, owner: Scope) -> bool:
-        """Whether a value takes neither a tape nor work."""
+        """Whether a value needs neither a tape nor work."""
         if self.is_live(var, owner) or (isinstance(owner.header, For) and var == owner.header.target):
             return True
         counter = self.from_trip(var, owner)
@@ -60,7 +60,7 @@ class Again:
         )
 
     def is_live(self, var: Var, owner: Scope) -> bool:
-        """Whether the name still holds the value."""
+        """Whether the variable still holds the value."""
         return not owner.in_loop
 
     def definition(self, var: Var, owner: Scope) -> Assign | None:
@@ -87,9 +87,9 @@ class Again:
             return None
         for array in traversal.reads_by_kind(stmt.value)[1]:
             if not self.is_live(array, self.scopes.owner_seen_from(array, self.scopes.at[stmt])):
-                return None  # the shape of an array that is gone
+                return None  # the shape of an array that is dead
         if isinstance(var.type, Array) and viewed(stmt.value) is None and self.effects.is_written(var):
-            return None  # what was stored into it since is not in its definition
+            return None  # later stores into it are not part of its definition
         for load in traversal.loads(stmt.value):
             if not self.facts.is_final(stmt, load.array, load.index):
                 snapshot = self._snapshot(stmt, load) if load is stmt.value else None
@@ -119,13 +119,13 @@ class Again:
         return stmt
 
     def operands(self, stmt: Assign, owner: Scope) -> list[tuple[Var, Scope]]:
-        """The values that a definition reads, each with the scope that it sees the value of."""
+        """The values that a definition reads, each with the scope whose value it reads."""
         scope = self.scopes.at.get(stmt, owner)
         reads = sorted(traversal.reads_by_kind(stmt.value)[0] & self.scopes.owner.keys(), key=lambda v: v.name)
         return [(var, self.scopes.owner_seen_from(var, scope)) for var in reads]
 
     def from_trip(self, var: Var, owner: Scope) -> Expr | None:
-        """A counter as a function of the iteration being undone."""
+        """A counter as a function of the iteration that is being reversed."""
         loop = owner.header
         if not isinstance(loop, (For, While)):
             return None
@@ -150,15 +150,15 @@ class Again:
         return builders.int_add(start, scaled)
 
     def _lasts(self, start: Expr, scope: Scope) -> bool:
-        """Whether numbers and sizes of a scope can be read again where its loops are undone."""
+        """Whether scalars and sizes of a scope can be read again where its loops are reversed."""
         for part in traversal.subexpressions(start):
             if not isinstance(part, (Var, Const)) and not (isinstance(part, Call) and part.func in _OF_INTEGERS):
                 return False
         numbers, sized = traversal.reads_by_kind(start)
         for var in numbers:
             if self.scopes.is_merge(var) and var not in self.scopes.owner_seen_from(var, scope).carried:
-                return False  # the name means another value after the loop that changes it
-        # a list is shorter again by then
+                return False  # the name has another value after the loop that changes it
+        # a list is shorter by then
         return all(
             isinstance(array.type, Array) and self.is_live(array, self.scopes.owner_seen_from(array, scope))
             for array in sized
@@ -210,7 +210,7 @@ class Again:
         return None
 
     def _every_trip(self, scope: Scope, body: Scope) -> bool:
-        """Whether a block runs in every iteration that does not leave the loop."""
+        """Whether a block runs in every iteration that does not exit the loop."""
         while scope is not body:
             header = scope.header
             if not isinstance(header, If) or scope.parent is None:
@@ -241,7 +241,7 @@ def _ends_in_break(scope: Scope, body: Scope) -> bool:
 
 
 def _assigned(stmt: Assign, var: Var) -> Expr | None:
-    """What an Assign gives one of its targets."""
+    """The value that an Assign gives to one of its targets."""
     if len(stmt.targets) == 1:
         return stmt.value
     if isinstance(stmt.value, Tuple):

@@ -1,7 +1,7 @@
-"""Tapes as arrays: from Push and Pop to stores and loads.
+"""Tape layout: from Push and Pop to stores into arrays and loads from them.
 
 A tape has one axis per enclosing loop when all trip counts are known before the outermost loop starts; it is then
-exactly as large as it must be (in a triangle of loops: as the longest row) and is indexed by the counters of the loops.
+exactly as large as needed (in a triangular loop nest: as the longest row) and is indexed by the loop counters.
 Otherwise it is one growing axis with a counter.
 """
 
@@ -46,7 +46,7 @@ START_SIZE = 64
 
 @dataclass(slots=True)
 class Tape:
-    """Where the values of one recorded Var go.
+    """The storage of the values of one recorded Var.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ def lay_out(recorded: Recorded, sweeps: Sweeps, scopes: Scopes, shapes: Shapes, 
 
 
 def without(block: Block, unread: Set[Var]) -> Block:
-    """A forward sweep that leaves out the tapes and counters that no backward sweep reads."""
+    """A forward sweep without the tapes and counters that no backward sweep reads."""
     out: list[Stmt] = []
     for stmt in block:
         if unread.isdisjoint(traversal.reads(stmt)) and unread.isdisjoint(traversal.assigns(stmt)):
@@ -109,7 +109,7 @@ def without(block: Block, unread: Set[Var]) -> Block:
             case If(Call(operator.gt, (counter, Call(intrinsics.dim, (store, axis)))) as test, body, (), None) if (
                 store in unread
             ):
-                body = without(body, unread)  # the others are as long
+                body = without(body, unread)  # the others have the same length
                 (sized,) = body[0].targets
                 extent = Call(intrinsics.dim, (sized, axis), (), INT)
                 out.append(replace(stmt, test=replace(test, args=(counter, extent)), body=body))
@@ -174,7 +174,7 @@ class _Layout:
         return tape
 
     def _count(self, scope: Scope) -> Expr | None:
-        """The number of iterations of a loop, or the most that it can make, as known before the outermost loop
+        """The trip count of a loop, or an upper bound of it, as known before the outermost loop
         starts.
         """
         loop = scope.header
@@ -205,7 +205,7 @@ class _Layout:
         return Call(max, (span, Const(0)), (), INT)
 
     def _resolved(self, expr: Expr) -> Expr:
-        """An integer expression with names that are defined inside loops written out."""
+        """An integer expression with variables that are defined inside loops inlined."""
         for _ in range(8):
             inner = {
                 var: self.scopes.assigns[var][0].value
@@ -223,7 +223,7 @@ class _Layout:
         return expr
 
     def _most(self, scope: Scope, low: Expr, high: Expr) -> Expr | None:
-        """The largest value that `high - low` takes over the counters of the loops around."""
+        """The largest value of `high - low` over the counters of the enclosing loops."""
         span = Linear.of(high) - Linear.of(low)
         for around in (outer for outer in scope.chain if outer.is_loop and outer is not scope):
             loop = around.header
@@ -254,7 +254,7 @@ class _Layout:
             if other is stmt:
                 return True
             if any(isinstance(inner, (For, While)) for inner in traversal.statements((other,))):
-                return False  # the tapes are made before the first loop
+                return False  # the tapes are created before the first loop
         return False
 
     def _position(self, scope: Scope) -> Expr:
@@ -311,12 +311,12 @@ class _Layout:
     # ---- rewriting ---------------------------------------------------------------------------------------------------
 
     def _forward(self, block: Block, begun: Set[Var] = frozenset()) -> Block:
-        """Pushes as stores; a branch that leaves the iteration may push what the rest of the iteration pushes.
+        """Pushes as stores; a branch that exits the iteration may push what the rest of the iteration pushes.
 
         The counters in `begun` count this iteration already.
         """
         out: list[Stmt] = []
-        waiting: list[Push] = []  # numbers for growing tapes, which are kept together: one look at their length
+        waiting: list[Push] = []  # scalars of growing tapes, stored together: one check of their length
         started = set(begun)
         last = max((k for k, stmt in enumerate(block) if isinstance(stmt, Push)), default=-1)
         for k, stmt in enumerate(block):
@@ -337,7 +337,7 @@ class _Layout:
         return tuple(out)
 
     def _kept(self, pushes: list[Push], started: set[Var]) -> list[Stmt]:
-        """What puts values on their tapes; the tapes whose counters have not `started` are made longer first."""
+        """The stores into tapes; the tapes whose counters have not `started` are extended first."""
         out: list[Stmt] = []
         for push in pushes:
             tape = self.tapes[push.tape]
@@ -398,7 +398,7 @@ class _Layout:
 
 
 def _most_trips(scope: Scope) -> int | None:
-    """How many iterations a loop makes at most, where that is a number no larger than tapes are at first."""
+    """The maximum trip count of a loop, where that is a constant no larger than the initial length of tapes."""
     match scope.header:
         case For(_, Const(int() as start), Const(int() as stop), Const(int() as step)) if step:
             trips = len(range(start, stop, step))

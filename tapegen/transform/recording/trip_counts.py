@@ -1,4 +1,4 @@
-"""Linear forms of integer expressions, to bound how often an inner loop runs."""
+"""Trip-count bounds of inner loops by linear forms of integer expressions."""
 
 from __future__ import annotations
 
@@ -50,16 +50,16 @@ class Linear:
         return Linear(terms, factor * self.constant)
 
     def factor(self, atom: Var) -> int:
-        """How often an atom occurs."""
+        """The coefficient of an atom."""
         return self.terms.get(atom, 0)
 
     def replaced(self, atom: Var, form: Linear) -> Linear:
-        """With a form in place of an atom."""
+        """Substitute a linear form for an atom."""
         rest = Linear({own: factor for own, factor in self.terms.items() if own != atom}, self.constant)
         return rest + form.scaled(self.factor(atom))
 
     def expression(self, fixed: Callable[[Var], bool]) -> Expr | None:
-        """The form as an expression, if all of its atoms are made of fixed values."""
+        """The linear form as an expression, if all of its atoms are made of fixed values."""
         total: Expr | None = None
         for atom, factor in sorted(self.terms.items(), key=lambda item: item[1] < 0):
             if not all(fixed(var) for var in traversal.free_vars(atom)):

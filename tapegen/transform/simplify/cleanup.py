@@ -1,6 +1,6 @@
-"""What makes sweeps readable (and small): drop what is dead, move copies, nest single-use temporaries, merge names.
+"""Cleanup pipeline of a sweep: dead code, copies, single-use temporaries and redundant variables are removed.
 
-All passes look at one sweep at a time; `live_out` names what is read after it.
+All passes work on one sweep at a time; `live_out` lists the variables that are read after it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def tidy(
     live_out : set of Var
         Vars that are read after the sweep.
     user_names : set of str
-        Names that the user chose; their assignments stay visible.
+        Variables of the user; their assignments stay visible.
     keep : set of Var
         Values that are computed even if nothing reads them: the user's program may raise there.
     shared : tuple of frozenset of Var
@@ -68,7 +68,7 @@ def tidy(
         if (new := one(block, aliases)) is block:
             idle += 1
         else:
-            idle = 1 if one is passes[0] else 0  # nothing is dead any more
+            idle = 1 if one is passes[0] else 0  # nothing new is dead
             block, aliases = new, Aliases(new, shared)
         turn += 1
     return _without_lonely_comments(_without_idle_copies(block, aliases))
@@ -78,7 +78,7 @@ def tidy(
 
 
 def _without_idle_copies(block: Block, aliases: Aliases) -> Block:
-    """Read an array itself where only its values matter: as an operand, or stored into other memory."""
+    """Read an array in place of its copy where only the values matter: as an operand, or stored into other memory."""
 
     def plain(node: Expr) -> Expr:
         if not isinstance(node, Call) or not any(map(_is_copy, node.args)) or not _makes_values(node.func):
@@ -100,7 +100,7 @@ def _without_idle_copies(block: Block, aliases: Aliases) -> Block:
 
 
 def _makes_values(func: Callable[..., Any]) -> bool:
-    """Whether a function is element by element or sums: its result shares no memory with its operands."""
+    """Whether a function is element-wise or a sum: its result shares no memory with its operands."""
     rule = rule_of(func)
     elementwise = isinstance(func, np.ufunc) or (rule is not None and rule.kind == "partials")
     return elementwise or func in (np.sum, intrinsics.strong_mul, intrinsics.guarded)
@@ -111,7 +111,7 @@ def _is_copy(expr: Expr) -> bool:
 
 
 def _copied(expr: Expr) -> Expr:
-    """What a copy copies; other expressions as they are."""
+    """The source of a copy; other expressions unchanged."""
     return expr.args[0] if isinstance(expr, Call) and expr.func is np.copy else expr
 
 
@@ -119,7 +119,7 @@ def _copied(expr: Expr) -> Expr:
 
 
 def _without_lonely_comments(block: Block, above: str | None = None) -> Block:
-    """Drop comments with no statement after them, and those that repeat the one above; nested blocks see it too."""
+    """Drop comments with no statement after them, and those that repeat the previous one, also in nested blocks."""
     out: list[Stmt] = []
     for k, stmt in enumerate(block):
         if isinstance(stmt, Comment):
@@ -158,7 +158,7 @@ def reads_of(block: Iterable[Stmt]) -> set[Var]:
 
 
 def surely_assigned(block: Block) -> set[Var]:
-    """Vars that a block assigns whichever way it takes."""
+    """Vars that a block assigns on every path."""
     return _collect(block, set(), set())
 
 

@@ -1,4 +1,4 @@
-"""Copies propagated, single-use temporaries nested, names merged, branches shared: one round over a sweep."""
+"""Copy propagation, coalescing, nesting of single-use temporaries, sharing between branches: one round over a sweep."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ from tapegen.ir.types import Array, ListOf, Scalar
 from tapegen.transform.simplify.dead_code import Aliases, is_pure
 
 NEST_LIMIT = 16
-"""Nodes of an expression that a temporary is nested into."""
+"""Maximal number of nodes of an expression that a temporary is nested into."""
 
 STATEMENT_LIMIT = 300
-"""The same where both come from one statement of the user, whose form should come back."""
+"""The same where both come from one statement of the user, whose original form should be restored."""
 
 _VERSION = re.compile(r"_\d+$")
 
 
 class Moves:
-    """One round of copy propagation, nesting and merging of names over a sweep."""
+    """One round of copy propagation, nesting and coalescing of variables over a sweep."""
 
     def __init__(self, block: Block, live_out: Set[Var], user_names: Set[str], aliases: Aliases) -> None:
         self.block = block
@@ -92,7 +92,7 @@ class Moves:
     def _single(self, var: Var) -> bool:
         return self.assigns[var] == 1 and var not in self.live_out
 
-    # y = x; x = y: the second says nothing
+    # y = x; x = y: the second is redundant
 
     def _is_idle(self, stmts: list[Stmt], k: int) -> bool:
         stmt = stmts[k]
@@ -133,7 +133,7 @@ class Moves:
     # else: x += y: add before
 
     def _share(self, stmts: list[Stmt], k: int) -> bool:
-        """Move a statement that begins both branches, as far as the rest can tell, before the If."""
+        """Hoist a statement that begins both branches out of the If, where the rest permits it."""
         stmt = stmts[k]
         assert isinstance(stmt, If)
         tested = traversal.free_vars(stmt.test)
@@ -156,7 +156,7 @@ class Moves:
         return False
 
     def _is_first(self, block: Block, k: int) -> bool:
-        """Whether statement `k` might as well be the first of its block."""
+        """Whether statement `k` may be moved to the start of its block."""
         stmt = block[k]
         assert isinstance(stmt, Assign)
         if not is_pure(stmt.value):
@@ -357,14 +357,14 @@ class Moves:
     # x = x_1: assign x in the loop
 
     def _guest(self, stmts: list[Stmt], k: int, value: Var, target: Var) -> int | None:
-        """Where the life of `value` starts that ends in `stmts[k]`, if nobody needs `target` meanwhile."""
+        """Where the live range of `value` that ends in `stmts[k]` starts, if nothing reads `target` meanwhile."""
         for j in range(k - 1, -1, -1):
             here = stmts[j]
             if isinstance(here, Assign) and here.targets == (value,):
                 made = sum(inner.targets.count(value) for inner in traversal.statements(stmts[j + 1 : k]))
                 read = sum(self._count(stmt, value) for stmt in stmts[j + 1 :])
                 whole = made == self.assigns[value] - 1 and read == self.reads[value]
-                whole &= not self._count(here, value)  # what it held before, as a parameter
+                whole &= not self._count(here, value)  # its previous value, as a parameter
                 return j if whole and self._outlives(stmts, k, value, target) else None
             if self._touches(here, target):
                 return None
@@ -403,7 +403,7 @@ class Moves:
     def _mergeable(self, stmts: list[Stmt], start: int, k: int, value: Var, target: Var) -> bool:
         # every read of the value lies in this block, after its definition
         found = sum(self._count(stmt, value) for stmt in stmts[start:])
-        if found != self.reads[value] or self._count(stmts[start], value):  # also what it held before, as a parameter
+        if found != self.reads[value] or self._count(stmts[start], value):  # also its previous value, as a parameter
             return False
         if len(stmts[start].targets) > 1 and target in stmts[start].targets:
             return False
@@ -413,7 +413,7 @@ class Moves:
 
     @staticmethod
     def _outlives(stmts: list[Stmt], k: int, value: Var, target: Var) -> bool:
-        """Whether after a move nothing gives the target another value while the old name is still read."""
+        """Whether after a move nothing assigns the target while the old name is still read."""
         rest = stmts[k + 1 :]
         again = any(target in traversal.assigns(stmt) for stmt in rest)
         return not (again and any(value in traversal.reads(stmt) for stmt in rest))

@@ -1,7 +1,7 @@
-"""What the user wrote in a longer way than the derivative needs.
+"""Common subexpression elimination: equal loads and values are shared, and accumulating stores recognized.
 
 `u[i] * u[i]` loads once, so that its derivative is `2.0 * u[i]` and records once; `u[i] = u[i] + x` accumulates, so
-that its adjoint reads `u_bar[i]` and leaves it alone.  What a backward sweep evaluates again it evaluates once.
+that its adjoint reads `u_bar[i]` and leaves it unchanged.  Equal values that a backward sweep recomputes are shared.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _FUNCTIONS: frozenset[Any] = frozenset(
 
 
 def share_loads(block: Block, effects: Effects, user_names: Set[str], merges: Set[Var]) -> Block:
-    """Let equal scalar loads between two writes share one value, and operands of one call one view.
+    """Let equal scalar loads between two writes share one variable, and equal views among the operands of one call.
 
     Parameters
     ----------
@@ -42,9 +42,9 @@ def share_loads(block: Block, effects: Effects, user_names: Set[str], merges: Se
     effects : Effects
         What its statements write.
     user_names : set of str
-        Names of the user; their assignments are kept.
+        Variables of the user; their assignments are kept.
     merges : set of Var
-        Names with several values.
+        Variables with several values.
     """
     out: list[Stmt] = []
     known: dict[Load, Var] = {}
@@ -89,13 +89,13 @@ def share_loads(block: Block, effects: Effects, user_names: Set[str], merges: Se
 def _meet(block: Block, first: Var, second: Var) -> bool:
     """Whether the first statement that reads one view reads an equal one too.
 
-    Not all equal views: what each operand of a stencil adds to a cotangent is gathered best from each.
+    Not all equal views are shared: the contributions of the operands of a stencil are gathered best one by one.
     """
     return next((first in traversal.reads(stmt) for stmt in block if second in traversal.reads(stmt)), False)
 
 
 def share_values(block: Block, live_out: Set[Var], user_names: Set[str]) -> Block:
-    """Let equal numbers that a backward sweep evaluates again share one name.
+    """Let equal scalars that a backward sweep recomputes share one variable.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def share_values(block: Block, live_out: Set[Var], user_names: Set[str]) -> Bloc
     live_out : set of Var
         Vars that are read after it.
     user_names : set of str
-        Names of the user; their assignments are kept.
+        Variables of the user; their assignments are kept.
     """
     made = [stmt.value for stmt in traversal.statements(block) if isinstance(stmt, Assign) and _is_number(stmt.value)]
     if len(set(made)) == len(made):
@@ -135,7 +135,7 @@ def share_values(block: Block, live_out: Set[Var], user_names: Set[str]) -> Bloc
 
 
 def _changing(block: Block) -> set[Var]:
-    """Names that have several values: of several statements, or one before the statement that assigns them."""
+    """Variables that have several values: of several statements, or one on entry and one that is assigned."""
     found: set[Var] = set()
     seen: set[Var] = set()
     for stmt in traversal.statements(block):
@@ -150,7 +150,7 @@ def _changing(block: Block) -> set[Var]:
 
 
 def _is_steady(stmt: Assign, changing: Set[Var]) -> bool:
-    """Whether a statement makes a number of other numbers, all of which have one value."""
+    """Whether a statement computes a scalar from other scalars, all of which have a single value."""
     value = stmt.value
     return (
         _is_number(value)
@@ -196,7 +196,7 @@ def _accumulated(block: Block, effects: Effects, reads: Counter[Var]) -> Block:
 
 
 def _accumulation(before: list[Stmt], stmt: Store, effects: Effects, reads: Counter[Var]) -> Store:
-    """The store as an accumulating one if it adds to what it overwrites; its load and sum leave `before`."""
+    """The store as an accumulating one if it adds to what it overwrites; its load and sum are removed from `before`."""
     added = _definition(before, stmt.value)
     if added is None or not isinstance(before[added], Assign):
         return stmt
@@ -212,7 +212,7 @@ def _accumulation(before: list[Stmt], stmt: Store, effects: Effects, reads: Coun
         if not isinstance(load, Load) or (load.array, load.index) != (stmt.array, stmt.index):
             continue
         if any(isinstance(item.type, Array) for item in load.index if not isinstance(item, Slice)):
-            continue  # a repeated index would add more than once
+            continue  # with a repeated index it would add more than once
         if load.type != total.type and builders.rank_of(load.type) != builders.rank_of(total.type):
             continue
         roots = effects.roots(stmt.array)
@@ -239,7 +239,7 @@ def _definition(before: list[Stmt], value: Expr) -> int | None:
 
 
 def split_merges(block: Block, merges: Set[Var], names: NameSupply) -> Block:
-    """Give a result that its derivative may read a name of its own: `x = exp(x)` becomes `x_1 = exp(x); x = x_1`.
+    """Rename a result that its derivative may read: `x = exp(x)` becomes `x_1 = exp(x); x = x_1`.
 
     In the backward sweep `x` means the value at the start of the iteration.
     """
@@ -259,7 +259,7 @@ def split_merges(block: Block, merges: Set[Var], names: NameSupply) -> Block:
 
 
 def _reads_result(stmt: Assign) -> bool:
-    """Whether a derivative may need the result and the value before it under one name."""
+    """Whether a derivative may need both the result and the previous value of one variable."""
     if not isinstance(stmt.value, Call):
         return False
     rule = rule_of(stmt.value.func)
@@ -274,7 +274,7 @@ class Known:
         self._found: dict[Scope, dict[tuple[str, tuple[Expr, ...]], Var]] = {}
 
     def looked_up(self, expr: Expr, scope: Scope) -> Expr:
-        """An expression that a statement of a block is undone with, its calls replaced by the values of the block."""
+        """An expression of the adjoint of a statement, with calls replaced by values that the block computes."""
         if scope not in self._found:
             self._found[scope] = dict(self._values(scope))
         found = self._found[scope]
@@ -298,9 +298,9 @@ class Known:
 
 
 def _signature(call: Call) -> tuple[str, tuple[Expr, ...]] | None:
-    """The name and the operands of a function of numbers, which `math` and NumPy call the same.
+    """The name and the operands of a function of scalars that has the same name in `math` and NumPy.
 
-    An array without axes is no number: a store between two calls may have changed it.
+    An array without axes is not a scalar: a store between two calls may have changed it.
     """
     if call.func not in _FUNCTIONS or not all(isinstance(part.type, Scalar) for part in (call, *call.args)):
         return None

@@ -1,5 +1,5 @@
-"""What a sweep computes and nothing reads: values that are not read, stores that nothing sees, zeros that are added
-to.
+"""Dead code and dead store elimination: values that are not read, stores whose elements are not read, zeros that are
+added to.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def eliminate_dead_code(block: Block, live_out: Set[Var], keep: Set[Var], aliase
         block, before = new, len(read)
         read = set(live_out).union(*map(traversal.values_read, block))
         if len(read) == before:
-            return block  # what is dead was not all that read something else
+            return block  # a dead statement may be the only reader of others
 
 
 def _keep_live(block: Block, read: set[Var], live_roots: set[Var], aliases: Aliases, keep: Set[Var]) -> Block:
@@ -94,7 +94,7 @@ def _acts(block: Block) -> bool:
 def _may_raise(stmt: Stmt) -> bool:
     """Whether the header of an If or For can raise an exception of the user's program."""
     if isinstance(stmt, For) and not isinstance(stmt.step, Const):
-        return True  # of zero
+        return True  # division by zero
     return any(traversal.may_raise(header) for header in stmt.headers)
 
 
@@ -102,11 +102,11 @@ def is_pure(value: Expr) -> bool:
     return traversal.callees(value).isdisjoint(intrinsics.CHANGING)
 
 
-# ---- in the order of time --------------------------------------------------------------------------------------------
+# ---- dead stores -----------------------------------------------------------------------------------------------------
 
 
 def drop_trailing(block: Block, live_out: Set[Var], aliases: Aliases) -> Block:
-    """Drop stores and values after which nothing reads them: `a_bar[0] = 0.0` where `a_bar` has had its last reader.
+    """Drop stores and values that nothing reads later: `a_bar[0] = 0.0` after the last read of `a_bar`.
 
     Not for a sweep in which the user's own statements may raise.
     """
@@ -114,7 +114,7 @@ def drop_trailing(block: Block, live_out: Set[Var], aliases: Aliases) -> Block:
 
 
 class _Read:
-    """Names that are read after a place, and the arrays behind them."""
+    """Variables that are read later, and the arrays they refer to."""
 
     def __init__(self, aliases: Aliases, names: Iterable[Var]) -> None:
         self.aliases = aliases
@@ -136,7 +136,7 @@ class _Read:
 
 
 def _without_last(block: Block, read: _Read, aliases: Aliases) -> Block:
-    """`read` holds what is read after the block, and in the end also what the block reads."""
+    """`read` holds what is read after the block; on return it also holds what the block reads."""
     out: list[Stmt] = []
     for stmt in reversed(block):
         new = stmt
@@ -161,7 +161,7 @@ def _without_last(block: Block, read: _Read, aliases: Aliases) -> Block:
 
 
 def merge_stores(block: Block, aliases: Aliases) -> Block:
-    """Write `a[i] = 0.0; ...; a[i] += x` as `a[i] = x`, and leave out copies to itself that nothing sees."""
+    """Write `a[i] = 0.0; ...; a[i] += x` as `a[i] = x`, and drop self-copies that have no effect."""
     out: list[Stmt] = []
     zeroed: set[Var] = set()
     changed = False
@@ -188,10 +188,10 @@ def merge_stores(block: Block, aliases: Aliases) -> Block:
 
 
 def _cleared(before: list[Stmt], stmt: Store, aliases: Aliases) -> int | None:
-    """Where the very elements that a statement adds to have been set to zero, with nothing in between that matters."""
+    """The store of zeros to exactly the elements that a statement adds to, with no conflicting access in between."""
     chosen = _NONE.union(*map(traversal.free_vars, stmt.index))
     if any(isinstance(part.type, Array) and part.type.dtype != "bool" for part in _parts(stmt.index)):
-        return None  # a repeated index adds more than once
+        return None  # with a repeated index it adds more than once
     root = aliases.root(stmt.array)
     indices = {aliases.root(var) for var in chosen}
     if _reads(stmt, root, aliases):
@@ -222,16 +222,16 @@ def _parts(index: tuple[Index, ...]) -> Iterator[Expr]:
             yield item
 
 
-# ---- memory ----------------------------------------------------------------------------------------------------------
+# ---- may-alias sets --------------------------------------------------------------------------------------------------
 
 
 class Aliases:
-    """Arrays that may share memory, by union over views, moves and merges."""
+    """Arrays that may share memory, as union-find over views, moves and merges."""
 
     def __init__(self, block: Block, shared: Groups) -> None:
         self.parent: dict[Var, Var] = {}
-        self.assigned: set[Var] = set()  # arrays and lists that get a value here
-        self.through: set[Var] = set()  # names through which something is written
+        self.assigned: set[Var] = set()  # arrays and lists that are assigned here
+        self.through: set[Var] = set()  # variables through which the sweep writes
         for group in shared:
             first, *others = sorted(group, key=lambda var: var.name)
             for other in others:
@@ -262,7 +262,7 @@ class Aliases:
                     self._union(target, source)
 
     def groups(self) -> Groups:
-        """Arrays and lists that may share memory with what comes from outside of the sweep."""
+        """Arrays and lists that may share memory with values from outside of the sweep."""
         found: dict[Var, set[Var]] = {root: set() for root in self.foreign}
         for var in (*self.parent, *self.foreign):
             if (root := self.root(var)) in found:
@@ -283,6 +283,6 @@ class Aliases:
         return isinstance(var.type, (Array, ListOf)) and self.root(var) in self.stores
 
     def is_local(self, array: Var) -> bool:
-        """Whether the array is made in this sweep: nobody outside can see stores into it."""
+        """Whether the array is allocated in this sweep: nothing outside can see stores into it."""
         root = self.root(array)
         return root in self.assigned and root not in self.foreign

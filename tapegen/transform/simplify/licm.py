@@ -1,4 +1,4 @@
-"""Array values that every iteration of a loop would compute again are computed once, before it.
+"""Loop-invariant code motion: array values that every iteration would recompute are computed once, before the loop.
 
 `(c * dt / dx) ** 2` inside a time loop costs an array per iteration to record and a chain of adjoints per iteration to
 pass on; before the loop it costs one of each.
@@ -28,7 +28,7 @@ _OPERATORS: frozenset[Any] = frozenset(
 def hoist(block: Block, effects: Effects, shapes: Shapes, merges: Set[Var]) -> Block:
     """Move invariant element-wise arithmetic on arrays out of loops.
 
-    Only what cannot raise is moved, since the loop may make no iteration.
+    Only statements that cannot raise are moved, since the loop may make no iteration.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def hoist(block: Block, effects: Effects, shapes: Shapes, merges: Set[Var]) -> B
     shapes : Shapes
         The shapes of its arrays.
     merges : set of Var
-        Its names with several values.
+        Its variables with several values.
 
     Returns
     -------
@@ -65,7 +65,7 @@ def hoist(block: Block, effects: Effects, shapes: Shapes, merges: Set[Var]) -> B
 def _invariant(
     loop: For | While, body: Block, effects: Effects, shapes: Shapes, merges: Set[Var]
 ) -> tuple[list[Stmt], Block]:
-    """The statements of a loop body that may stand before the loop, and the body without them."""
+    """The statements of a loop body that may be hoisted, and the body without them."""
     inside = tuple(traversal.statements(loop.body))
     varying = {var for stmt in (loop, *inside) for var in stmt.targets}
     written = frozenset().union(*(effects.written_by(stmt) for stmt in inside))
@@ -95,12 +95,12 @@ def _invariant(
 
 
 def _is_slice(value: Expr) -> bool:
-    """Whether this is a view by slices alone, which cannot be out of range."""
+    """Whether this is a view by slices alone, whose index cannot be out of range."""
     return isinstance(value, Load) and is_view(value) and all(isinstance(item, Slice) for item in value.index)
 
 
 def _is_arithmetic(value: Expr, shapes: Shapes) -> bool:
-    """Whether this makes a new array of floats element by element, from arrays of one shape and numbers."""
+    """Whether this makes a new array of floats element by element, from arrays of one shape and scalars."""
     if not isinstance(value, Call) or value.kwargs or not isinstance(value.type, Array) or not is_floating(value.type):
         return False
     rule = rule_of(value.func)

@@ -1,8 +1,8 @@
-"""Powers of Python's floats, roots and logarithms of real matrices that stay real.
+"""Real-domain checks: powers of Python's floats, roots and logarithms of real matrices must stay real.
 
-`(-1.0) ** 0.5` is a complex number in Python.  Where all else is real, one that comes about so is found in the results;
-among complex numbers it would go unnoticed, with the derivative of a real one.  A matrix would go unnoticed anywhere:
-the program may go on with its real part.
+`(-1.0) ** 0.5` is a complex number in Python.  Where all else is real, such a value is detected in the results;
+among complex numbers it would go undetected, with the derivative of a real one.  A matrix would go undetected anywhere:
+the program may continue with its real part.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ def meets_complex_numbers(function: Function) -> bool:
 
 
 def with_real_values(function: Function) -> Function:
-    """The same program, which raises where a number or a matrix that is real for tapegen becomes complex.
+    """The same program with checks that raise where a scalar or a matrix that is typed as real becomes complex.
 
-    Powers are looked at where there are complex numbers, others are found in the results.
+    Powers are checked where there are complex numbers; elsewhere the results show them.
     """
     return replace(function, body=_block(function.body, powers=meets_complex_numbers(function)))
 
